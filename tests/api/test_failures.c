@@ -189,7 +189,17 @@ static struct outcome run_seek(const struct faults *f, const struct ttd_memory_o
     return run_reader(f, trace, false, true);
 }
 
-enum walk { WALK_VERIFY, WALK_RECOVER, WALK_REDACT };
+enum walk { WALK_VERIFY, WALK_RECOVER, WALK_REDACT, WALK_AMEND };
+
+static enum ttd_status add_name(void *context, struct ttd_writer *writer)
+{
+    ttd_id id;
+    (void)context;
+    enum ttd_status status = ttd_writer_string(writer, "later", 5, &id);
+    struct ttd_symbol_frame frame = {.function = id};
+    struct ttd_symbol symbol = {.frames = &frame, .frame_count = 1};
+    return status == TTD_OK ? ttd_writer_symbol(writer, &symbol) : status;
+}
 
 static enum ttd_status walk_input(enum walk walk, const struct ttd_input *from,
                                   const struct ttd_output *to,
@@ -198,7 +208,10 @@ static enum ttd_status walk_input(enum walk walk, const struct ttd_input *from,
     struct ttd_verdict verdict = {0};
     struct ttd_redaction removed = {0};
     enum ttd_status status;
-    if (walk == WALK_REDACT)
+    const struct ttd_amendment amendment = {add_name, NULL};
+    if (walk == WALK_AMEND)
+        status = ttd_amend(from, to, allocator, &amendment, &verdict, &result->error);
+    else if (walk == WALK_REDACT)
         status = ttd_redact(from, to, allocator, TTD_REDACT_STRINGS, &removed, &result->error);
     else if (walk == WALK_RECOVER)
         status = ttd_recover(from, to, allocator, NULL, &verdict, &result->error);
@@ -248,6 +261,11 @@ static struct outcome run_recover(const struct faults *f, const struct ttd_memor
 static struct outcome run_redact(const struct faults *f, const struct ttd_memory_output *trace)
 {
     return run_walk(f, trace, WALK_REDACT);
+}
+
+static struct outcome run_amend(const struct faults *f, const struct ttd_memory_output *trace)
+{
+    return run_walk(f, trace, WALK_AMEND);
 }
 
 static void make_trace(struct ttd_memory_output *trace, bool damaged)
@@ -329,6 +347,12 @@ Test(failures, recover)
 Test(failures, redact)
 {
     check_subject(run_redact, false);
+}
+
+Test(failures, amend)
+{
+    check_subject(run_amend, false);
+    check_subject(run_amend, true);
 }
 
 /* Without the index, seeking still works: only where the index is read may a failure be passed

@@ -34,6 +34,8 @@ ALLOWED = {
                            'libtrace/src/layout.h'],
     'libtrace/src/read': ['libtrace/src/base', 'libtrace/src/codec', 'libtrace/src/read',
                           'libtrace/src/layout.h'],
+    'libtrace/src/amend': ['libtrace/src/base', 'libtrace/src/codec', 'libtrace/src/read',
+                           'libtrace/src/write', 'libtrace/src/layout.h'],
     'libtrace/include': [],
     'common': ['common'],
     **{'analyzer/' + part: ['analyzer/' + other for other in (part, *below)] for part, *below in (

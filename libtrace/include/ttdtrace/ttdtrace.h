@@ -4,6 +4,7 @@
 #define TTDTRACE_TTDTRACE_H
 
 #include <ttdtrace/allocator.h>
+#include <ttdtrace/amend.h>
 #include <ttdtrace/io.h>
 #include <ttdtrace/model.h>
 #include <ttdtrace/names.h>

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: MIT */
+#include "read/recover.h"
+
 #include <ttdtrace/verify.h>
 
 #include "codec/records.h"
-#include "read/copy.h"
-
-/** The new file in the making, and the loss records written to it. */
-struct recovery {
-    struct ttd_copy copy;
-    uint64_t losses;
-};
 
 /** Writes a loss record. */
 static enum ttd_status record_loss(void *context, struct ttd_reader *reader,
                                    const struct ttd_loss *loss)
 {
-    struct recovery *r = context;
+    struct ttd_recovery *r = context;
     enum ttd_status status = ttd_copy_begin(&r->copy, reader);
     if (status != TTD_OK)
         return status;
@@ -24,12 +19,25 @@ static enum ttd_status record_loss(void *context, struct ttd_reader *reader,
     return ttd_copy_put(&r->copy, &emission);
 }
 
+/** Takes in which ids and ordinals are in use. */
+static void note(struct ttd_recovery *r, const struct ttd_reader *reader,
+                 const struct ttd_header *header)
+{
+    const struct ttd_id_check *ids = &reader->check.ids;
+    r->strings = ids->strings;
+    r->modules = ids->modules;
+    r->has_gaps |= ids->unknown;
+    if (header->kind <= TTD_KIND_LAST)
+        r->ordinals[header->kind] = header->first_record + header->record_count;
+}
+
 static enum ttd_status copy_chunk(void *context, struct ttd_reader *reader,
                                   const struct ttd_header *header, const uint8_t *stored,
                                   bool redefines)
 {
-    struct recovery *r = context;
+    struct ttd_recovery *r = context;
     enum ttd_status status = ttd_copy_begin(&r->copy, reader);
+    note(r, reader, header);
     if (status != TTD_OK || ttd_copy_is_made(&r->copy, reader, header))
         return status;
     /* A file in which an id means two things cannot be repaired: the chunk is left out. */
@@ -47,15 +55,24 @@ static enum ttd_status copy_chunk(void *context, struct ttd_reader *reader,
     return ttd_copy_stored(&r->copy, &copy, stored);
 }
 
+enum ttd_status ttd_recovery_run(struct ttd_recovery *recovery, const struct ttd_input *input,
+                                 const struct ttd_output *output,
+                                 const struct ttd_allocator *allocator,
+                                 const struct ttd_problem_observer *observer,
+                                 struct ttd_verdict *verdict)
+{
+    struct ttd_check check = {.observer = ttd_observer_or_none(observer),
+                              .chunk = copy_chunk,
+                              .loss = record_loss,
+                              .context = recovery};
+    return ttd_copy_run(&recovery->copy, &check, input, output, allocator, verdict);
+}
+
 enum ttd_status ttd_recover(const struct ttd_input *input, const struct ttd_output *output,
                             const struct ttd_allocator *allocator,
                             const struct ttd_problem_observer *observer,
                             struct ttd_verdict *verdict, struct ttd_error *error)
 {
-    struct recovery r = {.copy = {.error = error, .trace_flags = TTD_TRACE_RECOVERED}};
-    struct ttd_check check = {.observer = ttd_observer_or_none(observer),
-                              .chunk = copy_chunk,
-                              .loss = record_loss,
-                              .context = &r};
-    return ttd_copy_run(&r.copy, &check, input, output, allocator, verdict);
+    struct ttd_recovery recovery = {.copy = {.error = error, .trace_flags = TTD_TRACE_RECOVERED}};
+    return ttd_recovery_run(&recovery, input, output, allocator, observer, verdict);
 }

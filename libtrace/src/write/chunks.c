@@ -18,12 +18,19 @@ enum ttd_status ttd_writer_break(struct ttd_writer *writer, enum ttd_status stat
     return ttd_fail(&writer->error, status, what, writer->emitter.offset, writer->emitter.number);
 }
 
+static bool is_name(uint16_t kind)
+{
+    return kind == TTD_KIND_STRINGS || kind == TTD_KIND_SYMBOLS || kind == TTD_KIND_VARIABLES;
+}
+
 /** Hands a payload to the emitter. */
 static enum ttd_status put(struct ttd_writer *writer, const struct ttd_emission *emission,
                            const struct ttd_buffer *payload)
 {
     if (payload->failed)
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
+    if (writer->adds_names && !is_name(emission->kind))
+        return ttd_writer_break(writer, TTD_ERROR_MISUSE, "only names can be added");
     enum ttd_status status =
         ttd_emitter_put(&writer->emitter, emission, payload->data, payload->size);
     if (status != TTD_OK) {

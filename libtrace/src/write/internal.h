@@ -34,6 +34,8 @@ struct ttd_writer {
     uint64_t time_unit;
     /** Identifiers are those of another trace. */
     bool derived;
+    /** Only names are written: see write/adopt.h. */
+    bool adds_names;
     bool failed;
     struct ttd_error error;
     struct ttd_emitter emitter;
@@ -62,6 +64,12 @@ struct ttd_writer {
     /** Offset of the last variable of the chunk in the making. */
     uint64_t variable_offset;
 };
+
+/** Sets up all but the emitter; the writer is zeroed but for its allocator and options. */
+void ttd_writer_init_buffers(struct ttd_writer *writer, uint64_t time_unit);
+
+/** Releases everything but the output. */
+void ttd_writer_release(struct ttd_writer *writer);
 
 /** Refuses an argument: nothing has changed. */
 enum ttd_status ttd_writer_refuse(struct ttd_writer *writer, const char *what);

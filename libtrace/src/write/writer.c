@@ -42,13 +42,10 @@ static int emit(void *context, const void *data, size_t size)
     return writer->output.write(writer->output.context, data, size);
 }
 
-static void init(struct ttd_writer *writer, const struct ttd_trace *trace)
+void ttd_writer_init_buffers(struct ttd_writer *writer, uint64_t time_unit)
 {
     const struct ttd_allocator *allocator = &writer->allocator;
-    writer->time_unit = trace->time_unit;
-    writer->derived = (trace->flags & TTD_TRACE_DERIVED) != 0;
-    ttd_emitter_init(&writer->emitter, allocator, trace->trace_id, writer->options.codec,
-                     writer->options.level, (struct ttd_emitter_sink){emit, writer});
+    writer->time_unit = time_unit;
     for (size_t i = 0; i < TTD_RECORD_KINDS; i++)
         ttd_buffer_init(&writer->records[i].payload, allocator);
     writer->records[TTD_KIND_STRINGS].next_record = 1;
@@ -56,13 +53,21 @@ static void init(struct ttd_writer *writer, const struct ttd_trace *trace)
     writer->records[TTD_KIND_HEAPS].next_record = 1;
     writer->records[TTD_KIND_PAGES].next_record = TTD_PAGE_FIRST;
     ttd_stacks_encoder_init(&writer->stacks, allocator);
-    ttd_events_encoder_init(&writer->events, allocator, trace->time_unit);
+    ttd_events_encoder_init(&writer->events, allocator, time_unit);
     ttd_buffer_init(&writer->payload, allocator);
     for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++)
         ttd_buffer_init(&writer->columns[i], allocator);
 }
 
-static void release(struct ttd_writer *writer)
+static void init(struct ttd_writer *writer, const struct ttd_trace *trace)
+{
+    writer->derived = (trace->flags & TTD_TRACE_DERIVED) != 0;
+    ttd_writer_init_buffers(writer, trace->time_unit);
+    ttd_emitter_init(&writer->emitter, &writer->allocator, trace->trace_id, writer->options.codec,
+                     writer->options.level, (struct ttd_emitter_sink){emit, writer});
+}
+
+void ttd_writer_release(struct ttd_writer *writer)
 {
     ttd_emitter_free(&writer->emitter);
     for (size_t i = 0; i < TTD_RECORD_KINDS; i++)
@@ -110,7 +115,7 @@ enum ttd_status ttd_writer_open(const struct ttd_output *output, const struct tt
         if (error)
             *error = result->error;
         close_output(output);
-        release(result);
+        ttd_writer_release(result);
         return status;
     }
     *writer = result;
@@ -141,7 +146,7 @@ enum ttd_status ttd_writer_close(struct ttd_writer *writer, const struct ttd_end
     int reason = close_output(&writer->output);
     if (reason != 0 && status == TTD_OK)
         status = ttd_fail_system(error, reason, "close", TTD_NOWHERE);
-    release(writer);
+    ttd_writer_release(writer);
     return status;
 }
 

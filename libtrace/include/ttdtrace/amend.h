@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * Adding names to a trace that was written before.
+ *
+ * Threads: any number of calls may run at a time, with different inputs and outputs. The function
+ * is called by the thread that made the call.
+ */
+#ifndef TTDTRACE_AMEND_H
+#define TTDTRACE_AMEND_H
+
+#include <ttdtrace/verify.h>
+#include <ttdtrace/writer.h>
+
+TTD_BEGIN_DECLS
+
+/**
+ * Adds names, through a writer that stands behind the last chunk of the trace and is valid during
+ * the call. It may define strings and give symbols and variables, itself or by a ttd_names, which
+ * has to be closed before the function returns; anything else fails with TTD_ERROR_MISUSE at the
+ * next flush. Ids of modules are those of the trace.
+ *
+ * @return TTD_OK; any other status ends ttd_amend() with that.
+ */
+typedef enum ttd_status (*ttd_amend_function)(void *context, struct ttd_writer *writer);
+
+/** The names to be added. */
+struct ttd_amendment {
+    ttd_amend_function function;
+    /** Passed to the function. */
+    void *context;
+};
+
+/**
+ * Copies a trace and adds names: names that are given later count (spec, "Symbols"). Everything
+ * else stays as it is. Of a trace that is damaged, or was not closed, it makes what ttd_recover()
+ * makes of it, and adds the names to that.
+ *
+ * @param input      copied; closed by this call in any case. It is read twice
+ * @param output     closed by this call in any case
+ * @param allocator  NULL for the default
+ * @param verdict    set on TTD_OK: that of ttd_verify() on the input
+ * @param error      detail on failure; may be NULL
+ * @return TTD_OK; statuses of ttd_recover(); TTD_ERROR_ARGUMENT also for a derived file, which has
+ *         no names of its own; TTD_ERROR_CORRUPT also if an intact input has changed meanwhile;
+ *         that of the function.
+ */
+TTD_EXPORT enum ttd_status ttd_amend(const struct ttd_input *input, const struct ttd_output *output,
+                                     const struct ttd_allocator *allocator,
+                                     const struct ttd_amendment *amendment,
+                                     struct ttd_verdict *verdict, struct ttd_error *error);
+
+TTD_END_DECLS
+
+#endif
