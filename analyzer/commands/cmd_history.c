@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze history */
+#include "analyses/reachability/lost_owners.h"
 #include "cli/exit.h"
 #include "cli/message.h"
 #include "cli/numbers.h"
@@ -20,7 +21,8 @@ static const char help[] =
     "Usage: ttdanalyze history --address A [OPTIONS] [TRACE]\n"
     "\n"
     "Tells the story of an address: every block that ever covered it, when, where and by\n"
-    "which thread it was allocated and released.\n"
+    "which thread it was allocated and released; and when it was lost, if a snapshot of\n"
+    "references tells that it is.\n"
     "\n"
     "      --address A  the address\n"
     "      --size N     as well as the N - 1 addresses after it\n"
@@ -48,16 +50,45 @@ static bool parse_option(void *context, int option, const char *argument)
     }
 }
 
-static int print(struct session *session, const struct heap_history *history)
+static bool has_lost(const struct heap_history *history)
+{
+    for (size_t i = 0; i < history->count; i++)
+        if (history->owners[i].lost)
+            return true;
+    return false;
+}
+
+static int print(struct session *session, const struct heap_history *history,
+                 const struct heap_leaks *leaks)
 {
     session_outcome(session, &history->outcome, ttd_position_max());
-    int status = STATUS_OK;
-    if (history->count)
-        status = source_define(&session->source, TTD_KINDS_DEFINITIONS, &session->definitions);
+    if (has_lost(history))
+        certainty_add_snapshot(&session->report.certainty, &leaks->snapshot, leaks->misplaced);
+    int status = session_names(session, history->count);
     if (status == STATUS_OK)
         status = session_output(session, true);
     if (status == STATUS_OK)
         session->options.format->history(&session->report, history);
+    return status;
+}
+
+/* Finds out which of the blocks are lost, and prints them. */
+static int print_with_lost(struct session *session, struct heap_history *history)
+{
+    struct heap_trace trace;
+    struct heap_leaks leaks = {.snapshot = {.number = 0}};
+    struct ttd_error error = {.what = NULL};
+    if (!history->count)
+        return print(session, history, &leaks);
+    int status = session_trace(session, &trace);
+    if (status != STATUS_OK)
+        return status;
+    trace.keyframes = sidecar_use_existing(session);
+    enum ttd_status result = heap_lost_owners_find(&trace, history, &leaks, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    status = print(session, history, &leaks);
+    heap_leaks_free(&leaks);
     return status;
 }
 
@@ -79,7 +110,7 @@ static int execute(struct session *session, const void *context)
     enum ttd_status result = heap_history_find(&trace, &query, &history, &error);
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
-    int status = print(session, &history);
+    int status = print_with_lost(session, &history);
     heap_history_free(&history);
     return status;
 }

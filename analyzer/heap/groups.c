@@ -150,7 +150,7 @@ void heap_groups_subtract(struct heap_groups *groups, const struct heap_block *b
     groups->bytes -= block->size;
 }
 
-static void merge_lost(struct heap_lost_range *sum, const struct heap_lost_range *range)
+void heap_lost_range_merge(struct heap_lost_range *sum, const struct heap_lost_range *range)
 {
     if (ttd_position_compare(range->after, sum->after) < 0)
         sum->after = range->after;
@@ -172,7 +172,7 @@ static void merge(void *into, const void *from)
     sum->total_blocks += group->total_blocks;
     sum->total_bytes = heap_add(sum->total_bytes, group->total_bytes);
     if (sum->lost && group->lost)
-        merge_lost(sum->lost, group->lost);
+        heap_lost_range_merge(sum->lost, group->lost);
     heap_group_widen(sum, group->first);
     heap_group_widen(sum, group->last);
 }

@@ -17,6 +17,9 @@ struct heap_lost_range {
     struct ttd_position last_release;
 };
 
+/** Widens a range by that of other blocks. */
+void heap_lost_range_merge(struct heap_lost_range *sum, const struct heap_lost_range *range);
+
 struct heap_group {
     struct heap_key key;
     uint64_t blocks;

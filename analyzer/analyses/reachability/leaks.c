@@ -9,22 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyses/reachability/lost_when.h"
 #include "base/grow.h"
 #include "graph/classes.h"
+#include "heap/locate.h"
 
 struct search {
     struct heap_leaks *leaks;
     const struct heap_leaks_range *allocated;
+    const struct heap_address_range *covering;
     bool tells_when;
     struct heap_kept kept;
     struct heap_reach reach;
     /** By node: its block is a leak, live at the position asked for. */
     bool *is_leak;
     struct heap_snapshots snapshots;
-    /** The definitely lost blocks, if an earlier snapshot may tell when they were lost. */
-    struct heap_lost_block *lost;
-    size_t lost_count;
     size_t lost_capacity;
 };
 
@@ -34,6 +32,9 @@ static enum ttd_status add(void *context, const struct heap_block *block)
     const struct heap_leaks_range *range = search->allocated;
     if (range && (ttd_position_compare(block->allocated, range->first) < 0 ||
                   ttd_position_compare(block->allocated, range->last) > 0))
+        return TTD_OK;
+    const struct heap_address_range *covering = search->covering;
+    if (covering && !heap_block_covers(block, covering->first, covering->last))
         return TTD_OK;
     uint32_t node = search->is_leak ? heap_nodes_of(&search->reach.nodes, block) : HEAP_NO_NODE;
     if (node == HEAP_NO_NODE)
@@ -70,7 +71,7 @@ static enum ttd_status choose_snapshot(struct search *search, const struct heap_
         heap_snapshots_before(&search->snapshots, at, TTD_SNAPSHOT_REFERENCES);
     if (snapshot)
         search->leaks->snapshot = *snapshot;
-    search->tells_when &= search->snapshots.count > 1;
+    search->tells_when &= search->covering || search->snapshots.count > 1;
     return TTD_OK;
 }
 
@@ -119,11 +120,20 @@ static void add_total(const struct search *search, const struct graph_classes *c
 
 static enum ttd_status add_lost(struct search *search, const struct heap_block *block)
 {
-    enum ttd_status status = grow_array((void **)&search->lost, &search->lost_capacity,
-                                        search->lost_count + 1, sizeof *search->lost);
+    struct heap_leaks *leaks = search->leaks;
+    enum ttd_status status = grow_array((void **)&leaks->lost, &search->lost_capacity,
+                                        leaks->lost_count + 1, sizeof *leaks->lost);
     if (status == TTD_OK)
-        search->lost[search->lost_count++].block = *block;
+        leaks->lost[leaks->lost_count++].block = *block;
     return status;
+}
+
+/* Whether it is to be found out when a block was lost: of groups those that begin what is lost, of
+ * single blocks each. */
+static bool is_dated(const struct search *search, enum heap_leak_kind kind)
+{
+    return search->tells_when &&
+           (kind == HEAP_DEFINITELY_LOST || (search->covering && kind == HEAP_INDIRECTLY_LOST));
 }
 
 static enum ttd_status sort_out(struct search *search, const struct graph_classes *classes)
@@ -136,7 +146,7 @@ static enum ttd_status sort_out(struct search *search, const struct graph_classe
         const struct heap_block *block = &search->reach.nodes.blocks[node];
         enum heap_leak_kind kind = kind_of(classes, node);
         status = heap_groups_add(&search->leaks->kinds[kind], block);
-        if (status == TTD_OK && kind == HEAP_DEFINITELY_LOST && search->tells_when)
+        if (status == TTD_OK && is_dated(search, kind))
             status = add_lost(search, block);
     }
     for (uint32_t node = 0; node < count && status == TTD_OK; node++) {
@@ -158,34 +168,10 @@ static enum ttd_status classify(struct search *search, const struct heap_trace *
     return status == TTD_OK ? sort_out(search, &search->reach.verdicts) : status;
 }
 
-static void widen(struct heap_lost_range *range, const struct heap_lost_block *lost)
+/* Sums up by group when the definitely lost blocks were lost. */
+static enum ttd_status group_when(struct heap_leaks *leaks)
 {
-    if (ttd_position_compare(lost->after, range->after) < 0)
-        range->after = lost->after;
-    if (ttd_position_compare(lost->before, range->before) > 0)
-        range->before = lost->before;
-    if (!ttd_position_is_valid(lost->holder_released))
-        return;
-    range->released++;
-    if (ttd_position_compare(lost->holder_released, range->first_release) < 0)
-        range->first_release = lost->holder_released;
-    if (ttd_position_compare(lost->holder_released, range->last_release) > 0)
-        range->last_release = lost->holder_released;
-}
-
-/* Finds when the definitely lost blocks were lost, by group. */
-static enum ttd_status find_when(struct search *search, const struct heap_trace *trace,
-                                 struct ttd_error *error)
-{
-    struct heap_leaks *leaks = search->leaks;
     struct heap_groups *groups = &leaks->kinds[HEAP_DEFINITELY_LOST];
-    if (!search->lost_count)
-        return TTD_OK;
-    heap_reach_free(&search->reach);
-    enum ttd_status status = heap_lost_when_find(trace, &search->snapshots, &leaks->snapshot,
-                                                 search->lost, search->lost_count, error);
-    if (status != TTD_OK)
-        return status;
     leaks->lost_ranges = malloc(groups->count * sizeof *leaks->lost_ranges);
     if (!leaks->lost_ranges)
         return TTD_ERROR_NO_MEMORY;
@@ -194,9 +180,36 @@ static enum ttd_status find_when(struct search *search, const struct heap_trace 
                                                          .first_release = ttd_position_max()};
         groups->items[i].lost = &leaks->lost_ranges[i];
     }
-    for (size_t i = 0; i < search->lost_count; i++)
-        widen(heap_groups_find(groups, &search->lost[i].block)->lost, &search->lost[i]);
+    for (size_t i = 0; i < leaks->lost_count; i++) {
+        struct heap_lost_range range = heap_lost_range_of(&leaks->lost[i]);
+        heap_lost_range_merge(heap_groups_find(groups, &leaks->lost[i].block)->lost, &range);
+    }
     return TTD_OK;
+}
+
+static enum ttd_status list_when(struct heap_leaks *leaks)
+{
+    leaks->lost_ranges = malloc(leaks->lost_count * sizeof *leaks->lost_ranges);
+    if (!leaks->lost_ranges)
+        return TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < leaks->lost_count; i++)
+        leaks->lost_ranges[i] = heap_lost_range_of(&leaks->lost[i]);
+    return TTD_OK;
+}
+
+/* Finds when lost blocks were lost. */
+static enum ttd_status find_when(struct search *search, const struct heap_trace *trace,
+                                 struct ttd_error *error)
+{
+    struct heap_leaks *leaks = search->leaks;
+    if (!leaks->lost_count)
+        return TTD_OK;
+    heap_reach_free(&search->reach);
+    enum ttd_status status = heap_lost_when_find(trace, &search->snapshots, &leaks->snapshot,
+                                                 leaks->lost, leaks->lost_count, error);
+    if (status != TTD_OK)
+        return status;
+    return search->covering ? list_when(leaks) : group_when(leaks);
 }
 
 static enum ttd_status sort(struct heap_leaks *leaks)
@@ -222,8 +235,10 @@ enum ttd_status heap_leaks_find(const struct heap_trace *trace,
                                 const struct heap_leaks_options *options, struct heap_leaks *leaks,
                                 struct ttd_error *error)
 {
-    struct search search = {
-        .leaks = leaks, .allocated = options->allocated, .tells_when = options->tells_when};
+    struct search search = {.leaks = leaks,
+                            .allocated = options->allocated,
+                            .covering = options->covering,
+                            .tells_when = options->tells_when};
     init(leaks, options);
     enum ttd_status status =
         heap_kept_read(&search.kept, trace, options->split, &leaks->runtime, error);
@@ -242,7 +257,6 @@ enum ttd_status heap_leaks_find(const struct heap_trace *trace,
     heap_reach_free(&search.reach);
     heap_snapshots_free(&search.snapshots);
     free(search.is_leak);
-    free(search.lost);
     if (status != TTD_OK)
         heap_leaks_free(leaks);
     return status;
@@ -254,7 +268,9 @@ void heap_leaks_free(struct heap_leaks *leaks)
         heap_groups_free(&leaks->kinds[kind]);
     heap_groups_free(&leaks->runtime.groups);
     free(leaks->lost_ranges);
+    free(leaks->lost);
     leaks->lost_ranges = NULL;
+    leaks->lost = NULL;
 }
 
 uint64_t heap_leaks_blocks(const struct heap_leaks *leaks)

@@ -4,8 +4,9 @@
 #ifndef ANALYZER_ANALYSES_REACHABILITY_LEAKS_H
 #define ANALYZER_ANALYSES_REACHABILITY_LEAKS_H
 
+#include "analyses/reachability/lost_when.h"
 #include "analyses/state/kept.h"
-#include "reach/reach.h"
+#include "travel/replay_range.h"
 #include "travel/replay_to.h"
 
 /** What a snapshot tells of a block, the worst first. */
@@ -36,11 +37,14 @@ struct heap_leaks_options {
     struct ttd_position at;
     /** Only blocks that were allocated in this range; NULL for all. */
     const struct heap_leaks_range *allocated;
+    /** Only blocks that have one of these addresses, each by itself; NULL for all. */
+    const struct heap_address_range *covering;
     /** Splits the groups, beside the stack. */
     enum heap_split split;
     /** For HEAP_SPLIT_CLASS; else NULL. */
     const struct heap_block_classes *classes;
-    /** Finds when blocks were lost, for which the trace is replayed to earlier snapshots. */
+    /** Finds when blocks were lost, for which the trace is replayed to earlier snapshots: those
+     * definitely lost, by group; with `covering` also those indirectly lost. */
     bool tells_when;
 };
 
@@ -50,8 +54,11 @@ struct heap_leaks {
     struct ttd_snapshot snapshot;
     /** References of the snapshot that lie in none of its regions. */
     uint64_t misplaced;
-    /** By group that is definitely lost; heap_group.lost points into it. NULL if no earlier
-     * snapshot tells when. */
+    /** The blocks of which it is known when they were lost. */
+    struct heap_lost_block *lost;
+    size_t lost_count;
+    /** By group that is definitely lost; heap_group.lost points into it. With `covering` by element
+     * of `lost`. NULL if no snapshot tells when. */
     struct heap_lost_range *lost_ranges;
     /** By kind. The totals of groups that are definitely lost count what hangs below as well. */
     struct heap_groups kinds[HEAP_LEAK_KINDS];

@@ -230,3 +230,14 @@ enum ttd_status heap_lost_when_find(const struct heap_trace *trace,
     free(search.is_known);
     return status;
 }
+
+struct heap_lost_range heap_lost_range_of(const struct heap_lost_block *lost)
+{
+    struct heap_lost_range range = {
+        .after = lost->after, .before = lost->before, .first_release = ttd_position_max()};
+    if (ttd_position_is_valid(lost->holder_released)) {
+        range.released = 1;
+        range.first_release = range.last_release = lost->holder_released;
+    }
+    return range;
+}

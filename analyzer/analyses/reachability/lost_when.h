@@ -3,6 +3,7 @@
 #ifndef ANALYZER_ANALYSES_REACHABILITY_LOST_WHEN_H
 #define ANALYZER_ANALYSES_REACHABILITY_LOST_WHEN_H
 
+#include "heap/groups.h"
 #include "reach/reach.h"
 
 /** Earlier snapshots that are looked at, at most: of more, as many are taken from all over. */
@@ -26,12 +27,15 @@ struct heap_lost_block {
  *
  * @param snapshots  of the trace
  * @param last       the one that tells that the blocks are lost
- * @param blocks     definitely lost
+ * @param blocks     lost, definitely or indirectly
  * @return as heap_replay_to().
  */
 enum ttd_status heap_lost_when_find(const struct heap_trace *trace,
                                     const struct heap_snapshots *snapshots,
                                     const struct ttd_snapshot *last, struct heap_lost_block *blocks,
                                     size_t count, struct ttd_error *error);
+
+/** The range of one block. */
+struct heap_lost_range heap_lost_range_of(const struct heap_lost_block *lost);
 
 #endif

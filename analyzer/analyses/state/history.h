@@ -4,6 +4,7 @@
 #define ANALYZER_ANALYSES_STATE_HISTORY_H
 
 #include "heap/call.h"
+#include "heap/groups.h"
 #include "heap/locate.h"
 #include "travel/replay_to.h"
 
@@ -20,6 +21,8 @@ struct heap_owner {
     uint64_t previous_address;
     /** Counted from 1 in order of acquisition. */
     uint64_t ordinal;
+    /** When it was lost; NULL if no snapshot tells that it is. Set by heap_lost_owners_find(). */
+    const struct heap_lost_range *lost;
 };
 
 struct heap_history_options {

@@ -80,42 +80,6 @@ static void text_classes(struct report *report, const struct report_leaks *data)
     out_char(output, '\n');
 }
 
-static void text_releases(struct report *report, const struct heap_group *group)
-{
-    const struct heap_lost_range *lost = group->lost;
-    struct out *output = report->output;
-    bool is_one = lost->released == 1;
-    out_text(output, is_one ? "; the only block that held " : "; the only blocks that held ");
-    if (group->blocks == 1) {
-        out_text(output, "it");
-    } else {
-        out_grouped(output, lost->released);
-        out_text(output, " of them");
-    }
-    out_text(output, is_one ? " was released at " : " were released from ");
-    report_position_text(report, lost->first_release);
-    if (is_one)
-        return;
-    out_text(output, " to ");
-    report_position_text(report, lost->last_release);
-}
-
-/* Writes when the blocks of a group were lost. */
-static void text_when(struct report *report, const struct heap_group *group)
-{
-    struct out *output = report->output;
-    if (!group->lost)
-        return;
-    out_text(output, "    lost after ");
-    report_position_text(report, group->lost->after);
-    out_text(output, ", at ");
-    report_position_text(report, group->lost->before);
-    out_text(output, " at the latest");
-    if (group->lost->released)
-        text_releases(report, group);
-    out_char(output, '\n');
-}
-
 static void text_groups(struct report *report, const struct report_leaks *data)
 {
     struct out *output = report->output;
@@ -139,7 +103,10 @@ static void text_groups(struct report *report, const struct report_leaks *data)
         }
         report_group_positions_text(report, group);
         out_char(output, '\n');
-        text_when(report, group);
+        if (group->lost) {
+            out_text(report->output, "    ");
+            report_lost_text(report, group->lost, group->blocks);
+        }
         report_site_text(report, group->key);
     }
     report_site_more(report, data->groups->count - count);
@@ -160,19 +127,6 @@ void text_leaks(struct report *report, const struct report_leaks *data)
     report_runtime_groups_text(report, data->limit, true);
 }
 
-static void json_when(struct json *json, const struct heap_lost_range *lost)
-{
-    if (!lost)
-        return;
-    json_position(json, "lost_after", lost->after);
-    json_position(json, "lost_before", lost->before);
-    json_unsigned(json, "holders_released", lost->released);
-    if (!lost->released)
-        return;
-    json_position(json, "first_release", lost->first_release);
-    json_position(json, "last_release", lost->last_release);
-}
-
 static void json_groups(struct report *report, struct json *json, const struct report_leaks *data)
 {
     bool has_classes = data->leaks->snapshot.number;
@@ -187,7 +141,7 @@ static void json_groups(struct report *report, struct json *json, const struct r
         if (has_classes && group->kind == HEAP_DEFINITELY_LOST) {
             json_unsigned(json, "total_blocks", group->total_blocks);
             json_unsigned(json, "total_bytes", group->total_bytes);
-            json_when(json, group->lost);
+            report_lost_json(json, group->lost);
         }
         report_group_json(report, json, group);
         json_end_object(json);
@@ -242,6 +196,7 @@ static void csv_growths(struct report *report, struct csv *csv, size_t limit)
         csv_unsigned(csv, growth->now);
         for (int empty = 0; empty < 5; empty++)
             csv_empty(csv);
+        report_lost_csv(csv, NULL);
         report_site_csv(report, csv, (struct heap_key){growth->stack, 0});
         csv_end_row(csv);
     }
@@ -262,6 +217,7 @@ static void csv_groups(struct report *report, struct csv *csv, const char *kind,
         csv_count(csv, has_totals ? group->total_bytes : TTD_UNKNOWN);
         csv_position(csv, group->first);
         csv_position(csv, group->last);
+        report_lost_csv(csv, has_totals ? group->lost : NULL);
         report_site_csv(report, csv, group->key);
         csv_end_row(csv);
     }
@@ -271,9 +227,9 @@ void csv_leaks(struct report *report, const struct report_leaks *data)
 {
     struct csv csv;
     report_csv_begin(report, &csv);
-    report_site_header(
-        report, &csv,
-        "kind,class,blocks,bytes,total_blocks,total_bytes,first_position,last_position");
+    report_site_header(report, &csv,
+                       "kind,class,blocks,bytes,total_blocks,total_bytes,first_position,last_"
+                       "position," REPORT_LOST_HEADER);
     csv_groups(report, &csv, "leak", data->groups, data);
     if (report->runtime.is_shown)
         csv_groups(report, &csv, "runtime", report->runtime.groups, data);

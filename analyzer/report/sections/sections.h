@@ -170,6 +170,16 @@ void report_runtime_csv(struct report *report, struct csv *csv, size_t limit);
  * are shown, they follow, and every row begins with its kind. */
 void report_groups_csv(struct report *report, const struct heap_groups *groups, size_t limit);
 
+/** Writes when blocks of that number were lost: "lost after 1:2, at 3:0 at the latest". */
+void report_lost_text(struct report *report, const struct heap_lost_range *lost, uint64_t blocks);
+
+/** Writes the members that tell when blocks were lost; none for NULL. */
+void report_lost_json(struct json *json, const struct heap_lost_range *lost);
+
+/** The columns that report_lost_csv() writes, empty for NULL. */
+#define REPORT_LOST_HEADER "lost_after,lost_before,first_release,last_release"
+void report_lost_csv(struct csv *csv, const struct heap_lost_range *lost);
+
 /** Writes the totals of findings that were not reported, by rule; nothing if there are none. */
 void report_known_findings_text(struct report *report, enum report_unit unit);
 

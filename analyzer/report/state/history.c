@@ -21,6 +21,10 @@ void report_owner_text(struct report *report, const struct heap_owner *owner)
         report_call_text(report, "released", &owner->released);
     else
         out_text(output, "  never released\n");
+    if (!owner->lost)
+        return;
+    out_text(output, "  ");
+    report_lost_text(report, owner->lost, 1);
 }
 
 void text_history(struct report *report, const struct heap_history *history)
@@ -51,6 +55,12 @@ void text_history(struct report *report, const struct heap_history *history)
     }
 }
 
+/* When the only block that held it was released; invalid if that is not known. */
+static struct ttd_position holder_released(const struct heap_lost_range *lost)
+{
+    return lost->released ? lost->first_release : ttd_position_invalid();
+}
+
 void report_owner_json(struct report *report, struct json *json, const char *key,
                        const struct heap_owner *owner)
 {
@@ -69,6 +79,11 @@ void report_owner_json(struct report *report, struct json *json, const char *key
     json_hex_if(json, "previous_address", owner->previous_address, owner->previous_address);
     report_call_json(report, json, "allocated_by", &allocated);
     report_call_json(report, json, "released_by", &owner->released);
+    if (owner->lost) {
+        json_position(json, "lost_after", owner->lost->after);
+        json_position(json, "lost_before", owner->lost->before);
+        json_position(json, "holder_released", holder_released(owner->lost));
+    }
     json_end_object(json);
 }
 
@@ -88,12 +103,19 @@ void json_history(struct report *report, const struct heap_history *history)
     json_end_object(&json);
 }
 
+static void csv_lost(struct csv *csv, const struct heap_lost_range *lost)
+{
+    csv_position(csv, lost ? lost->after : ttd_position_invalid());
+    csv_position(csv, lost ? lost->before : ttd_position_invalid());
+    csv_position(csv, lost ? holder_released(lost) : ttd_position_invalid());
+}
+
 void csv_history(struct report *report, const struct heap_history *history)
 {
     struct csv csv;
     report_csv_begin(report, &csv);
     csv_header(&csv, "address,size,allocated,thread,stack,released,released_by,released_thread,"
-                     "released_stack");
+                     "released_stack,lost_after,lost_before,holder_released");
     for (size_t i = 0; i < history->count; i++) {
         const struct heap_owner *owner = &history->owners[i];
         csv_hex(&csv, owner->block.address);
@@ -111,6 +133,7 @@ void csv_history(struct report *report, const struct heap_history *history)
             csv_empty(&csv);
             csv_empty(&csv);
         }
+        csv_lost(&csv, owner->lost);
         csv_end_row(&csv);
     }
 }
