@@ -139,8 +139,9 @@ struct process_slot {
  * A request for a snapshot, one for each process: see channel_request(). A thread that ends the
  * process goes from NONE to ASKED, once it has written the rest, and waits on `state` as a futex,
  * until the collector answers something else, or for a limited time: it then withdraws the
- * request, ASKED to NONE, and the process goes on. So the collector answers by a compare-exchange
- * and expects the memory of the process to vanish at any time. A process asks at most once in its
+ * request, ASKED to NONE, and the process goes on. So the collector answers by a compare-exchange,
+ * before it completes the snapshot in the trace: of a withdrawn request there is none. It expects
+ * the memory of the process to vanish at any time. A process asks at most once in its
  * life, not counting what SNAPSHOT_DENIED says.
  */
 enum snapshot_state {
@@ -263,6 +264,7 @@ struct channel {
     _Atomic uint32_t
         stopped; /* the collector takes no more records: no process records any longer */
     _Atomic uint32_t refused; /* processes that could not be recorded */
+    _Atomic uint32_t answers; /* to requests for snapshots: moves while their turns come */
 
     /* The newest claim of a process slot, by the process id modulo CHANNEL_CLAIMS: the process id
        in the upper half, the slot in the lower. It tells a new image of the slot before it. */

@@ -140,6 +140,7 @@ static void find_processes(struct collector *collector)
         if ((index = oldest_unknown(collector)) == CHANNEL_NONE)
             return;
         const struct process_slot *slot = channel_process(&collector->host.view, index);
+        host_tick(&collector->host); /* thousands may begin at once, each with a file to create */
         struct process *known = processes_replaced(&collector->processes, slot);
         if (known != NULL)
             exec_process(collector, known, index);

@@ -6,16 +6,28 @@
 #include <sys/stat.h>
 
 #include "process/ahead.h"
+#include "waiting_thread.h"
 
 /* A snapshot that is being taken of a process. */
 struct taking {
     struct collector *collector;
     struct process *process;
     struct trace *trace;
+    struct snapshot_request *asked; /* by a thread that waits; NULL if none does */
     uint64_t own_memory;
     struct ttd_snapshot snapshot;
     struct snapshot_module *modules;
 };
+
+/* Answers a request. Returns false if it was withdrawn. */
+static bool answer(struct snapshot_request *request, uint32_t state)
+{
+    uint32_t expected = SNAPSHOT_ASKED;
+    if (!atomic_compare_exchange_strong(&request->state, &expected, state))
+        return false;
+    host_wake(&request->state);
+    return true;
+}
 
 /* Lists the modules that are loaded. Returns false if memory ran out. */
 static bool list_modules(struct taking *taking, struct snapshot_subject *subject)
@@ -103,63 +115,6 @@ static const struct snapshot_calls calls = {
     .tick = tick,
 };
 
-static uint32_t frame_count(const struct snapshot_request *request)
-{
-    return request->frame_count < SNAPSHOT_FRAMES ? request->frame_count : SNAPSHOT_FRAMES;
-}
-
-/* Returns the stack of the thread that waits, or TTD_NONE. */
-static ttd_id stack_of(struct trace *trace, const struct snapshot_request *request)
-{
-    ttd_id stack = TTD_NONE;
-    for (uint32_t i = frame_count(request); i-- > 0;)
-        stack = trace_stack(trace, stack, request->frame_pcs[i]);
-    return stack;
-}
-
-/* Writes where the frames of the thread that waits lie. */
-static bool write_frames(const struct taking *taking, const struct snapshot_request *request)
-{
-    uint32_t count = frame_count(request);
-    struct ttd_frames frames = {.snapshot = taking->snapshot.number,
-                                .thread = taking->snapshot.thread,
-                                .stack = stack_of(taking->trace, request),
-                                .addresses = request->frame_cfas};
-    while (frames.count < count && request->frame_cfas[frames.count] != 0)
-        frames.count++;
-    return frames.stack == TTD_NONE || trace_frames(taking->trace, &frames);
-}
-
-/* Writes the signal of which the thread that waits dies. `is_taken` says whether there is a
- * snapshot as well. */
-static bool write_signal(struct taking *taking, const struct snapshot_request *request,
-                         bool is_taken)
-{
-    struct trace *trace = taking->process->trace;
-    struct ttd_register registers[SNAPSHOT_REGISTERS];
-    struct ttd_fatal_signal fatal = {
-        .position = taking->snapshot.position,
-        .wall_time = process_time(taking->process, host_tick(&taking->collector->host)),
-        .signal = request->signal,
-        .code = request->code,
-        .address = request->fault_address,
-        .snapshot = is_taken ? taking->snapshot.number : 0,
-        .registers = registers,
-    };
-    if (!is_taken)
-        fatal.position = (struct ttd_position){
-            atomic_fetch_add(&taking->collector->host.channel->sequence, 1) + 1, 0};
-    if (request->signal > INT32_MAX || fatal.position.sequence > TTD_SEQUENCE_MAX)
-        return false;
-    for (uint32_t number = 0; number < SNAPSHOT_REGISTERS; number++)
-        if ((request->registers_valid >> number & 1) != 0)
-            registers[fatal.count++] =
-                (struct ttd_register){.number = number, .value = request->registers[number]};
-    fatal.thread = process_thread_id(taking->process, fatal.position, request->tid);
-    fatal.stack = stack_of(trace, request);
-    return trace_fatal_signal(trace, &fatal);
-}
-
 /* Makes sure that a trace whose snapshot shall have contents of memory has a place for them.
  * Returns false if memory ran out. */
 static bool has_store(struct trace *trace, uint32_t contents)
@@ -197,7 +152,8 @@ static enum take_result take_references(struct taking *taking,
     if (result != TAKE_DONE || request == NULL)
         return result;
     taking->snapshot.thread = find_thread(taking, request->tid);
-    return write_frames(taking, request) ? TAKE_DONE : TAKE_FAILED;
+    return waiting_thread_frames(taking->trace, &taking->snapshot, request) ? TAKE_DONE
+                                                                            : TAKE_FAILED;
 }
 
 /* Takes a snapshot of the blocks alone, which the events tell: it is a position. */
@@ -225,14 +181,19 @@ static enum take_result take(struct taking *taking, const struct snapshot_reques
     snapshot->wall_time = process_time(taking->process, host_tick(&taking->collector->host));
     enum take_result result =
         has_references ? take_references(taking, request) : take_blocks(taking);
-    return result == TAKE_DONE && !trace_snapshot(trace, snapshot) ? TAKE_FAILED : result;
+    if (result != TAKE_DONE)
+        return result;
+    /* A process that went on meanwhile may have changed what was read. */
+    if (taking->asked != NULL && !answer(taking->asked, SNAPSHOT_TAKEN))
+        return TAKE_WITHDRAWN;
+    return trace_snapshot(trace, snapshot) ? TAKE_DONE : TAKE_FAILED;
 }
 
 /* Counts a snapshot that is missing, unless that is because its process or its trace has ended. */
 static void note_missing(struct collector *collector, const struct process *process,
                          enum take_result result)
 {
-    if (result == TAKE_DONE || process->trace->writer == NULL)
+    if (result == TAKE_DONE || result == TAKE_WITHDRAWN || process->trace->writer == NULL)
         return;
     processes_poll(&collector->processes);
     if (!process->is_gone && result == TAKE_DENIED)
@@ -256,13 +217,14 @@ enum take_result snapshots_take(struct collector *collector, struct process *pro
 
 /* Takes the snapshot that a thread has asked for. Returns the answer. */
 static uint32_t take_asked(struct collector *collector, struct process *process,
-                           const struct snapshot_request *asked)
+                           struct snapshot_request *asked)
 {
     struct snapshot_request request; /* the program may change it meanwhile */
     memcpy(&request, asked, sizeof request);
     struct taking taking = {
         .collector = collector,
         .process = process,
+        .asked = asked,
         .own_memory = request.own_memory,
         /* No more than what was asked for here. */
         .snapshot = {.contents = request.contents & collector->snapshots.at_exit,
@@ -273,7 +235,10 @@ static uint32_t take_asked(struct collector *collector, struct process *process,
         return SNAPSHOT_DENIED;
     if (taking.snapshot.contents != 0)
         note_missing(collector, process, result);
-    bool is_written = request.signal != 0 && write_signal(&taking, &request, result == TAKE_DONE);
+    bool is_written =
+        request.signal != 0 &&
+        waiting_thread_signal(process, &collector->host,
+                              result == TAKE_DONE ? &taking.snapshot : NULL, &request);
     return result == TAKE_DONE || is_written ? SNAPSHOT_TAKEN : SNAPSHOT_REFUSED;
 }
 
@@ -284,16 +249,12 @@ void snapshots_answer(struct collector *collector)
     for (size_t i = 0; i < collector->processes.count; i++) {
         struct process *process = collector->processes.items[i];
         struct snapshot_request *request = channel_request(&collector->host.view, process->slot);
-        uint32_t expected = SNAPSHOT_ASKED;
         if (request == NULL ||
             atomic_load_explicit(&request->state, memory_order_acquire) != SNAPSHOT_ASKED)
             continue;
-        uint32_t state = process->requests++ < REQUESTS_MAX
-                             ? take_asked(collector, process, request)
-                             : SNAPSHOT_REFUSED;
-        /* The request may have been withdrawn since. */
-        if (atomic_compare_exchange_strong(&request->state, &expected, state))
-            host_wake(&request->state);
+        answer(request, process->requests++ < REQUESTS_MAX ? take_asked(collector, process, request)
+                                                           : SNAPSHOT_REFUSED);
+        atomic_fetch_add(&collector->host.channel->answers, 1);
     }
 }
 

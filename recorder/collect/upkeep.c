@@ -60,8 +60,10 @@ void upkeep(struct collector *collector, uint64_t now)
         collector->next_names = now + NAMES_NS;
     }
     if (now >= collector->next_flush) {
-        for (size_t i = 0; i < collector->processes.count; i++)
+        for (size_t i = 0; i < collector->processes.count; i++) {
             trace_flush(collector->processes.items[i]->trace);
+            host_tick(&collector->host); /* there may be thousands */
+        }
         collector->next_flush = now + FLUSH_NS;
     }
     if (now >= collector->next_reap) {

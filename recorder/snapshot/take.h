@@ -28,6 +28,7 @@ enum take_result {
     TAKE_DONE,
     TAKE_DENIED, /* the system does not permit it */
     TAKE_FAILED,
+    TAKE_WITHDRAWN, /* the thread that asked has gone on; snapshot_take() does not return it */
 };
 
 /*

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the recorder's tests share: recording programs, and asking ttdanalyze about the traces."""
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -53,6 +54,18 @@ class Recording(unittest.TestCase):
         return subprocess.run([RECORDER, '-q', '-o', str(self.trace), *options, '--', *command],
                               env=dict(os.environ, **(environment or {})), capture_output=True,
                               timeout=PATIENCE, **others)
+
+    def assert_late_are_counted(self, result):
+        """All that the recorder says is how many traces lack the snapshot that there was no time
+        for. Returns how many."""
+        traces = self.directory.glob('trace.bin*')
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            answers = list(pool.map(lambda trace: analyze('snapshots', trace), traces))
+        missing = sum(answer['snapshots'] == [] for answer in answers)
+        warning = (f'ttdrecord: warning: {missing} process{"es" if missing != 1 else ""} ended '
+                   'without a snapshot, which took too long\n')
+        self.assertEqual(result.stderr.decode(), warning if missing else '')
+        return missing
 
     def assert_sound(self, trace=None):
         """The trace is whole, and no address was live twice or released without being live."""

@@ -85,8 +85,9 @@ class Collector(Recording):
     def test_a_crowd(self):
         count = 2000
         result = self.record(program('crowd'), str(count))
-        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        self.assertEqual(result.returncode, 0)
         self.assertEqual(len(self.traces()), count - 1)
+        self.assert_late_are_counted(result)
         for trace in self.traces()[::199]:
             self.assertIn(1234, [group['bytes'] for group in analyze('leaks', trace)['groups']])
 

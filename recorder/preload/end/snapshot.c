@@ -14,9 +14,14 @@
 #include "../unwind/list.h"
 #include "../system/memory.h"
 
+/* A thread looks around so often at first, and less often later: thousands may wait at once, and
+ * take the processors from the collector otherwise. */
 #define WAIT_ONCE_NS 20000000
-/* The collector limits its own time; but others may ask it as well. */
-#define WAIT_NS UINT64_C(20000000000)
+#define WAIT_LONG_NS 160000000
+/* The collector limits the time that it takes for each of those that wait; they are given up once
+ * it has answered none of them for so long, or after so long in all. */
+#define WAIT_ANSWER_NS UINT64_C(20000000000)
+#define WAIT_NS        UINT64_C(60000000000)
 
 /* Bytes below the stack pointer that a function may use. */
 enum { RED_ZONE = 128 };
@@ -70,24 +75,42 @@ static bool is_unwanted(uint64_t mask)
     return false;
 }
 
+struct wait {
+    uint64_t begin;
+    uint64_t answered; /* the time when the collector was last seen to have answered anybody */
+    uint32_t answers;
+    struct patience patience;
+};
+
+static bool is_late(struct wait *wait, uint64_t now)
+{
+    uint32_t answers = atomic_load_explicit(&target_channel->answers, memory_order_relaxed);
+    if (wait->begin == 0)
+        wait->begin = now;
+    if (wait->answered == 0 || answers != wait->answers)
+        wait->answered = now;
+    wait->answers = answers;
+    return now - wait->begin >= WAIT_NS || now - wait->answered >= WAIT_ANSWER_NS ||
+           collector_has_stalled(&wait->patience, now, COLLECTOR_STALL_NS);
+}
+
 /* Waits for an answer. Returns it, or SNAPSHOT_NONE if the request was withdrawn. */
 static uint32_t await(struct snapshot_request *request, uint64_t mask)
 {
     struct timespec once = {.tv_nsec = WAIT_ONCE_NS};
-    struct patience patience = {0};
+    struct wait wait = {0};
     uint32_t state;
-    for (uint64_t end = 0; (state = atomic_load(&request->state)) == SNAPSHOT_ASKED;) {
+    while ((state = atomic_load(&request->state)) == SNAPSHOT_ASKED) {
         sys_call6(SYS_futex, (long)&request->state, FUTEX_WAIT, SNAPSHOT_ASKED, (long)&once, 0, 0);
         if (atomic_load(&request->state) != SNAPSHOT_ASKED)
             continue;
-        uint64_t now = sys_clock();
-        end = end != 0 ? end : now + WAIT_NS;
-        bool is_late = now >= end || collector_has_stalled(&patience, now, COLLECTOR_STALL_NS);
-        if (!is_late && !collector_is_gone() && !is_unwanted(mask))
+        once.tv_nsec = once.tv_nsec < WAIT_LONG_NS ? once.tv_nsec * 2 : WAIT_LONG_NS;
+        bool has_waited = is_late(&wait, sys_clock());
+        if (!has_waited && !collector_is_gone() && !is_unwanted(mask))
             continue;
         if (!atomic_compare_exchange_strong(&request->state, &state, SNAPSHOT_NONE))
             continue;
-        if (is_late)
+        if (has_waited)
             process_note(NOTE_SNAPSHOT_LATE);
         return SNAPSHOT_NONE;
     }

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The records about a thread that waits for a snapshot: its frames, the signal of which it dies. */
+#ifndef TTD_COLLECT_WAITING_THREAD_H
+#define TTD_COLLECT_WAITING_THREAD_H
+
+#include "../channel.h"
+#include "process/process.h"
+
+/* Writes where the frames of the thread lie. `request` is a copy, as below. Returns false if the
+ * trace has failed. */
+bool waiting_thread_frames(struct trace *trace, const struct ttd_snapshot *snapshot,
+                           const struct snapshot_request *request);
+
+/* Writes the fatal signal. `snapshot` is NULL if none was taken. Returns false if the signal cannot
+ * be written. */
+bool waiting_thread_signal(struct process *process, struct host *host,
+                           const struct ttd_snapshot *snapshot,
+                           const struct snapshot_request *request);
+
+#endif
