@@ -33,6 +33,13 @@ static inline size_t ttd_cursor_left(const struct ttd_cursor *cursor)
 /** Records an error, unless there is one already. */
 void ttd_cursor_fail(struct ttd_cursor *cursor, const char *what);
 
+/** Records the error that `wrong` describes, if it is not NULL. */
+static inline void ttd_cursor_check(struct ttd_cursor *cursor, const char *wrong)
+{
+    if (wrong)
+        ttd_cursor_fail(cursor, wrong);
+}
+
 /** The next `size` bytes, or NULL with an error. */
 const uint8_t *ttd_cursor_bytes(struct ttd_cursor *cursor, size_t size);
 

@@ -64,3 +64,14 @@ int ttd_grow_array(const struct ttd_allocator *allocator, void **array, size_t *
     *capacity = wanted;
     return 0;
 }
+
+int ttd_grow_array_zeroed(const struct ttd_allocator *allocator, void **array, size_t *capacity,
+                          size_t count, size_t element)
+{
+    size_t before = *capacity;
+    if (ttd_grow_array(allocator, array, capacity, count, element))
+        return -1;
+    if (*capacity > before)
+        memset((char *)*array + before * element, 0, (*capacity - before) * element);
+    return 0;
+}

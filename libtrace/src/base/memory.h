@@ -23,6 +23,10 @@ void *ttd_allocate_zeroed(const struct ttd_allocator *allocator, size_t size);
 int ttd_grow_array(const struct ttd_allocator *allocator, void **array, size_t *capacity,
                    size_t count, size_t element);
 
+/** Does what ttd_grow_array() does, and zeroes the new elements. */
+int ttd_grow_array_zeroed(const struct ttd_allocator *allocator, void **array, size_t *capacity,
+                          size_t count, size_t element);
+
 static inline void ttd_release(const struct ttd_allocator *allocator, void *block)
 {
     allocator->release(allocator->context, block);

@@ -9,6 +9,14 @@ void ttd_split_columns(struct ttd_cursor *in, struct ttd_cursor *columns, size_t
     ttd_cursor_finish(in);
 }
 
+void ttd_finish_columns(struct ttd_cursor *in, struct ttd_cursor *columns, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        ttd_cursor_finish(&columns[i]);
+        ttd_cursor_check(in, columns[i].error);
+    }
+}
+
 void ttd_join_columns(struct ttd_buffer *out, const struct ttd_buffer *columns, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

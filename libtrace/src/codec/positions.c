@@ -15,12 +15,17 @@ struct ttd_position ttd_decode_position(struct ttd_cursor *in)
     return position;
 }
 
-struct ttd_position ttd_decode_valid_position(struct ttd_cursor *in)
+/** Fails unless the position, which was read last, is valid. Returns it. */
+static struct ttd_position require_valid(struct ttd_cursor *in, struct ttd_position position)
 {
-    struct ttd_position position = ttd_decode_position(in);
     if (!ttd_position_is_valid(position))
         ttd_cursor_fail(in, "invalid position");
     return position;
+}
+
+struct ttd_position ttd_decode_valid_position(struct ttd_cursor *in)
+{
+    return require_valid(in, ttd_decode_position(in));
 }
 
 void ttd_encode_fixed_position(struct ttd_buffer *out, struct ttd_position position)
@@ -34,7 +39,5 @@ struct ttd_position ttd_decode_fixed_position(struct ttd_cursor *in)
     struct ttd_position position;
     position.sequence = ttd_cursor_get64(in);
     position.steps = ttd_cursor_get64(in);
-    if (!ttd_position_is_valid(position))
-        ttd_cursor_fail(in, "invalid position");
-    return position;
+    return require_valid(in, position);
 }

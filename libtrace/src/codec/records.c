@@ -169,9 +169,7 @@ void ttd_decode_loss(struct ttd_cursor *in, struct ttd_loss *loss)
     loss->count = ttd_cursor_varint(in) - 1;
     loss->last_good = ttd_decode_valid_position(in);
     loss->first_good = ttd_decode_position(in);
-    const char *wrong = ttd_check_loss(loss);
-    if (wrong)
-        ttd_cursor_fail(in, wrong);
+    ttd_cursor_check(in, ttd_check_loss(loss));
 }
 
 const char *ttd_check_loss(const struct ttd_loss *loss)

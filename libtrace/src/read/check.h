@@ -40,7 +40,8 @@ struct ttd_id_check {
 bool ttd_id_check_batch(struct ttd_id_check *ids, const struct ttd_allocator *allocator,
                         const struct ttd_batch *batch, const char **what);
 
-/** The part of it for snapshots and their parts but memory maps. Returns what is wrong, or NULL. */
+/** Checks a batch of snapshots, or of parts of snapshots but memory maps. Returns the first
+ * violation; NULL if there is none, or the batch is of another kind. */
 const char *ttd_id_check_snapshots(struct ttd_id_check *ids, const struct ttd_batch *batch);
 
 /** Whether the id is defined, or 0, or that cannot be known. */

@@ -79,14 +79,21 @@ enum ttd_status ttd_reader_go_on(struct ttd_reader *reader, struct ttd_batch *ba
     return status == TTD_OK ? TTD_OK : ttd_reader_fail_chunk(reader, &detail, batch, error);
 }
 
+/** Begins a chunk, and notes where the reader was before it. */
+static enum ttd_status begin_from_here(struct ttd_reader *reader, const struct ttd_header *header,
+                                       struct ttd_error *error)
+{
+    reader->event_before = reader->next_event;
+    reader->position_before = reader->position;
+    return ttd_reader_begin(reader, header, error);
+}
+
 /** Reads a chunk that is to be decoded. TTD_END when it is damaged and was passed over. */
 static enum ttd_status enter(struct ttd_reader *reader, const struct ttd_header *header,
                              struct ttd_batch *batch, struct ttd_error *error)
 {
     struct ttd_error detail = {.what = ""};
-    reader->event_before = reader->next_event;
-    reader->position_before = reader->position;
-    enum ttd_status status = ttd_reader_begin(reader, header, &detail);
+    enum ttd_status status = begin_from_here(reader, header, &detail);
     if (status == TTD_OK)
         ttd_reader_pass(reader, header, false);
     else if (status == TTD_ERROR_CORRUPT || status == TTD_ERROR_UNSUPPORTED)
@@ -197,9 +204,7 @@ static enum ttd_status try_events(struct ttd_reader *reader, const struct ttd_he
                                   struct ttd_batch *batch, struct ttd_error *error)
 {
     struct ttd_error detail = {.what = ""};
-    reader->event_before = reader->next_event;
-    reader->position_before = reader->position;
-    enum ttd_status status = ttd_reader_begin(reader, header, &detail);
+    enum ttd_status status = begin_from_here(reader, header, &detail);
     size_t oldest = reader->events.buffer_next;
     while (status == TTD_OK && reader->left != 0) {
         status = ttd_reader_decode(reader, batch, &detail);

@@ -91,71 +91,6 @@ static void decode_plain(struct ttd_reader *reader, size_t count)
     }
 }
 
-/** Points the batch at the record of its kind, of which a chunk has one, or at snapshots. */
-static void point_single(struct ttd_reader *reader, struct ttd_batch *batch)
-{
-    switch (reader->header.kind) {
-    case TTD_KIND_TRACE:
-        batch->u.trace = &reader->records.trace;
-        break;
-    case TTD_KIND_LIVE_BLOCKS:
-        batch->u.live_blocks = &reader->records.live_blocks;
-        break;
-    case TTD_KIND_PAGES:
-        batch->u.pages = &reader->records.pages;
-        break;
-    case TTD_KIND_MEMORY_MAP:
-        batch->u.memory_map = &reader->records.memory_map;
-        break;
-    case TTD_KIND_END:
-        batch->u.end = &reader->records.end;
-        break;
-    default:
-        ttd_reader_point_snapshots(reader, batch);
-        break;
-    }
-}
-
-/** Points the batch at the records of its kind. */
-static void point(struct ttd_reader *reader, struct ttd_batch *batch)
-{
-    switch (reader->header.kind) {
-    case TTD_KIND_STRINGS:
-        batch->u.strings = reader->records.strings;
-        break;
-    case TTD_KIND_MODULES:
-        batch->u.modules = reader->records.modules;
-        break;
-    case TTD_KIND_SYMBOLS:
-        batch->u.symbols = reader->records.symbols;
-        break;
-    case TTD_KIND_THREADS:
-        batch->u.threads = reader->records.threads;
-        break;
-    case TTD_KIND_HEAPS:
-        batch->u.heaps = reader->records.heaps;
-        break;
-    case TTD_KIND_USER_EVENTS:
-        batch->u.user_events = reader->records.user_events;
-        break;
-    case TTD_KIND_LOSSES:
-        batch->u.losses = reader->records.losses;
-        break;
-    case TTD_KIND_METADATA:
-        batch->u.metadata = reader->records.metadata;
-        break;
-    case TTD_KIND_STATES:
-        batch->u.states = reader->records.states;
-        break;
-    case TTD_KIND_SUMS:
-        batch->u.sums = reader->records.sums;
-        break;
-    default:
-        point_single(reader, batch);
-        break;
-    }
-}
-
 /** Kinds whose chunk is a single record. */
 static enum ttd_status decode_single(struct ttd_reader *reader, struct ttd_error *error)
 {
@@ -233,7 +168,9 @@ enum ttd_status ttd_reader_decode_records(struct ttd_reader *reader, struct ttd_
     } else {
         decode_plain(reader, *count);
     }
-    point(reader, batch);
+    /* The records are a union, and the pointers to them, too: C represents all pointers to structs
+     * alike, so this sets the pointer of each kind. */
+    batch->u.trace = &reader->records.trace;
     batch->count = single ? 1 : *count;
     if (status == TTD_OK && *count == reader->left)
         ttd_cursor_finish(&reader->payload);

@@ -19,67 +19,51 @@ static enum ttd_status make_room(struct ttd_reader *reader, size_t count, size_t
     return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
 }
 
-static enum ttd_status decode_regions(struct ttd_reader *reader, size_t count,
-                                      struct ttd_error *error)
-{
-    struct ttd_regions *list = &reader->records.regions;
-    *list = (struct ttd_regions){.count = count};
-    enum ttd_status status = make_room(reader, count, sizeof *list->regions, error);
-    if (status == TTD_OK)
-        ttd_decode_regions(&reader->payload, list, reader->items);
-    return status;
-}
+/** The sizes of the records of a part of a snapshot. */
+struct part_sizes {
+    size_t bytes_min; /* in the payload */
+    size_t item;      /* in memory */
+};
 
-static enum ttd_status decode_references(struct ttd_reader *reader, size_t count,
-                                         struct ttd_error *error)
+static struct part_sizes part_sizes(unsigned kind)
 {
-    struct ttd_references *list = &reader->records.references;
-    *list = (struct ttd_references){.count = count};
-    enum ttd_status status = make_room(reader, count, sizeof *list->references, error);
-    if (status == TTD_OK)
-        ttd_decode_references(&reader->payload, list, reader->items);
-    return status;
-}
-
-static enum ttd_status decode_classes(struct ttd_reader *reader, size_t count,
-                                      struct ttd_error *error)
-{
-    struct ttd_classes *list = &reader->records.classes;
-    *list = (struct ttd_classes){.count = count};
-    enum ttd_status status = make_room(reader, count, sizeof *list->classes, error);
-    if (status == TTD_OK)
-        ttd_decode_classes(&reader->payload, list, reader->items);
-    return status;
-}
-
-/** Returns how many bytes a record of the present chunk takes at least. */
-static size_t least_size(const struct ttd_reader *reader)
-{
-    switch (reader->header.kind) {
+    switch (kind) {
     case TTD_KIND_REGIONS:
-        return TTD_REGION_BYTES_MIN;
+        return (struct part_sizes){TTD_REGION_BYTES_MIN, sizeof(struct ttd_region)};
     case TTD_KIND_REFERENCES:
-        return TTD_REFERENCE_COLUMN_COUNT;
+        return (struct part_sizes){TTD_REFERENCE_COLUMN_COUNT, sizeof(struct ttd_reference)};
     default:
-        return TTD_CLASS_BYTES_MIN;
+        return (struct part_sizes){TTD_CLASS_BYTES_MIN, sizeof(struct ttd_class)};
     }
 }
 
 enum ttd_status ttd_reader_decode_part(struct ttd_reader *reader, struct ttd_error *error)
 {
-    uint32_t count = reader->header.record_count;
-    if (count > ttd_cursor_left(&reader->payload) / least_size(reader)) {
-        ttd_cursor_fail(&reader->payload, "number of items");
+    struct ttd_cursor *in = &reader->payload;
+    size_t count = reader->header.record_count;
+    struct part_sizes sizes = part_sizes(reader->header.kind);
+    if (count > ttd_cursor_left(in) / sizes.bytes_min) {
+        ttd_cursor_fail(in, "number of items");
         return TTD_OK;
     }
+    enum ttd_status status = make_room(reader, count, sizes.item, error);
+    if (status != TTD_OK)
+        return status;
     switch (reader->header.kind) {
     case TTD_KIND_REGIONS:
-        return decode_regions(reader, count, error);
+        reader->records.regions = (struct ttd_regions){.count = count};
+        ttd_decode_regions(in, &reader->records.regions, reader->items);
+        break;
     case TTD_KIND_REFERENCES:
-        return decode_references(reader, count, error);
+        reader->records.references = (struct ttd_references){.count = count};
+        ttd_decode_references(in, &reader->records.references, reader->items);
+        break;
     default:
-        return decode_classes(reader, count, error);
+        reader->records.classes = (struct ttd_classes){.count = count};
+        ttd_decode_classes(in, &reader->records.classes, reader->items);
+        break;
     }
+    return TTD_OK;
 }
 
 enum ttd_status ttd_reader_decode_frames(struct ttd_reader *reader, size_t *count,
@@ -132,31 +116,4 @@ enum ttd_status ttd_reader_decode_signals(struct ttd_reader *reader, size_t *cou
     }
     *count = n;
     return TTD_OK;
-}
-
-void ttd_reader_point_snapshots(const struct ttd_reader *reader, struct ttd_batch *batch)
-{
-    switch (reader->header.kind) {
-    case TTD_KIND_SNAPSHOTS:
-        batch->u.snapshots = reader->records.snapshots;
-        break;
-    case TTD_KIND_REGIONS:
-        batch->u.regions = &reader->records.regions;
-        break;
-    case TTD_KIND_REFERENCES:
-        batch->u.references = &reader->records.references;
-        break;
-    case TTD_KIND_VARIABLES:
-        batch->u.variables = reader->records.variables;
-        break;
-    case TTD_KIND_FRAMES:
-        batch->u.frames = reader->records.frames;
-        break;
-    case TTD_KIND_CLASSES:
-        batch->u.classes = &reader->records.classes;
-        break;
-    default:
-        batch->u.fatal_signals = reader->records.fatal_signals;
-        break;
-    }
 }

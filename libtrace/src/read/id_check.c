@@ -246,16 +246,8 @@ bool ttd_id_check_batch(struct ttd_id_check *ids, const struct ttd_allocator *al
     case TTD_KIND_MEMORY_MAP:
         *what = check_map(ids, batch->u.memory_map);
         break;
-    case TTD_KIND_SNAPSHOTS:
-    case TTD_KIND_REGIONS:
-    case TTD_KIND_REFERENCES:
-    case TTD_KIND_VARIABLES:
-    case TTD_KIND_FRAMES:
-    case TTD_KIND_CLASSES:
-    case TTD_KIND_FATAL_SIGNALS:
-        *what = ttd_id_check_snapshots(ids, batch);
-        break;
     default:
+        *what = ttd_id_check_snapshots(ids, batch);
         break;
     }
     return true;

@@ -106,7 +106,9 @@ const char *ttd_id_check_snapshots(struct ttd_id_check *ids, const struct ttd_ba
         return check_frames(ids, batch);
     case TTD_KIND_CLASSES:
         return check_classes(ids, batch->u.classes);
-    default:
+    case TTD_KIND_FATAL_SIGNALS:
         return check_signals(ids, batch);
+    default:
+        return NULL;
     }
 }

@@ -282,9 +282,6 @@ enum ttd_status ttd_reader_decode_frames(struct ttd_reader *reader, size_t *coun
 enum ttd_status ttd_reader_decode_signals(struct ttd_reader *reader, size_t *count,
                                           struct ttd_error *error);
 
-/** Points the batch at the records of its kind, which is one of snapshots. */
-void ttd_reader_point_snapshots(const struct ttd_reader *reader, struct ttd_batch *batch);
-
 /** Decodes the next records of the chunk; there are some left. */
 enum ttd_status ttd_reader_decode(struct ttd_reader *reader, struct ttd_batch *batch,
                                   struct ttd_error *error);

@@ -36,78 +36,74 @@ static enum ttd_status put(struct redaction *r, const struct ttd_header *header)
     return ttd_copy_put(&r->copy, &emission);
 }
 
-/** Writes for each string of a chunk a name that tells its id only; empty ones stay empty. */
-static enum ttd_status put_strings(struct redaction *r, const struct ttd_header *header,
-                                   struct ttd_cursor *in)
+/** Writes a name that tells the id of the string only; empty ones stay empty. */
+static void redact_string(struct redaction *r, struct ttd_cursor *in, uint64_t id)
 {
-    for (uint32_t i = 0; i < header->record_count; i++) {
-        char name[32];
-        struct ttd_string string = ttd_decode_string(in);
-        if (string.size != 0) {
-            string.data = name;
-            string.size = (size_t)snprintf(name, sizeof name, "redacted-%llu",
-                                           (unsigned long long)header->first_record + i);
-            r->removed.strings++;
-        }
-        ttd_encode_string(&r->copy.payload, string);
+    char name[32];
+    struct ttd_string string = ttd_decode_string(in);
+    if (string.size != 0) {
+        string.data = name;
+        string.size = (size_t)snprintf(name, sizeof name, "redacted-%llu", (unsigned long long)id);
+        r->removed.strings++;
     }
-    return put(r, header);
+    ttd_encode_string(&r->copy.payload, string);
 }
 
-static enum ttd_status put_modules(struct redaction *r, const struct ttd_header *header,
-                                   struct ttd_cursor *in)
+static void redact_module(struct redaction *r, struct ttd_cursor *in, uint64_t ordinal)
 {
-    for (uint32_t i = 0; i < header->record_count; i++) {
-        struct ttd_module module;
-        ttd_decode_module(in, &module);
-        r->removed.build_ids += module.build_id_size != 0;
-        module.build_id_size = 0;
-        ttd_encode_module(&r->copy.payload, &module);
-    }
-    return put(r, header);
+    (void)ordinal;
+    struct ttd_module module;
+    ttd_decode_module(in, &module);
+    r->removed.build_ids += module.build_id_size != 0;
+    module.build_id_size = 0;
+    ttd_encode_module(&r->copy.payload, &module);
 }
 
-static enum ttd_status put_user_events(struct redaction *r, const struct ttd_header *header,
-                                       struct ttd_cursor *in)
+static void redact_user_event(struct redaction *r, struct ttd_cursor *in, uint64_t ordinal)
 {
-    for (uint32_t i = 0; i < header->record_count; i++) {
-        struct ttd_user_event event;
-        ttd_decode_user_event(in, &event);
-        r->removed.user_events += event.size != 0;
-        event.size = 0;
-        ttd_encode_user_event(&r->copy.payload, &event);
-    }
-    return put(r, header);
+    (void)ordinal;
+    struct ttd_user_event event;
+    ttd_decode_user_event(in, &event);
+    r->removed.user_events += event.size != 0;
+    event.size = 0;
+    ttd_encode_user_event(&r->copy.payload, &event);
 }
 
 /** A snapshot whose contents of memory are gone has still the blocks, which events tell. */
-static enum ttd_status put_snapshots(struct redaction *r, const struct ttd_header *header,
-                                     struct ttd_cursor *in)
+static void redact_snapshot(struct redaction *r, struct ttd_cursor *in, uint64_t ordinal)
 {
-    for (uint32_t i = 0; i < header->record_count; i++) {
-        struct ttd_snapshot snapshot;
-        ttd_decode_snapshot(in, &snapshot);
-        r->removed.memory_snapshots += (snapshot.contents & TTD_SNAPSHOT_MEMORY) != 0;
-        snapshot.contents &= ~(uint32_t)TTD_SNAPSHOT_MEMORY;
-        if (snapshot.contents == 0)
-            snapshot.contents = TTD_SNAPSHOT_BLOCKS;
-        ttd_encode_snapshot(&r->copy.payload, &snapshot);
-    }
-    return put(r, header);
+    (void)ordinal;
+    struct ttd_snapshot snapshot;
+    ttd_decode_snapshot(in, &snapshot);
+    r->removed.memory_snapshots += (snapshot.contents & TTD_SNAPSHOT_MEMORY) != 0;
+    snapshot.contents &= ~(uint32_t)TTD_SNAPSHOT_MEMORY;
+    if (snapshot.contents == 0)
+        snapshot.contents = TTD_SNAPSHOT_BLOCKS;
+    ttd_encode_snapshot(&r->copy.payload, &snapshot);
 }
 
-static enum ttd_status put_fatal_signals(struct redaction *r, const struct ttd_header *header,
-                                         struct ttd_cursor *in)
+static void redact_fatal_signal(struct redaction *r, struct ttd_cursor *in, uint64_t ordinal)
 {
-    for (uint32_t i = 0; i < header->record_count; i++) {
-        struct ttd_register registers[TTD_REGISTERS_MAX];
-        struct ttd_fatal_signal signal;
-        ttd_decode_fatal_signal(in, &signal);
-        ttd_decode_registers(in, registers, signal.count);
-        r->removed.registers += signal.count;
-        signal.count = 0;
-        ttd_encode_fatal_signal(&r->copy.payload, &signal);
-    }
+    (void)ordinal;
+    struct ttd_register registers[TTD_REGISTERS_MAX];
+    struct ttd_fatal_signal signal;
+    ttd_decode_fatal_signal(in, &signal);
+    ttd_decode_registers(in, registers, signal.count);
+    r->removed.registers += signal.count;
+    signal.count = 0;
+    ttd_encode_fatal_signal(&r->copy.payload, &signal);
+}
+
+/** Writes the next record of a payload without what is private in it. `ordinal` is its number among
+ * those of its kind in the trace, for strings the id. */
+typedef void redact_function(struct redaction *r, struct ttd_cursor *in, uint64_t ordinal);
+
+/** Writes all records of a chunk. */
+static enum ttd_status put_redacted(struct redaction *r, const struct ttd_header *header,
+                                    struct ttd_cursor *in, redact_function *redact)
+{
+    for (uint32_t i = 0; i < header->record_count; i++)
+        redact(r, in, header->first_record + i);
     return put(r, header);
 }
 
@@ -148,11 +144,11 @@ static enum ttd_status put_without_strings(struct redaction *r, const struct ttd
 {
     switch (header->kind) {
     case TTD_KIND_STRINGS:
-        return put_strings(r, header, &in);
+        return put_redacted(r, header, &in, redact_string);
     case TTD_KIND_MODULES:
-        return put_modules(r, header, &in);
+        return put_redacted(r, header, &in, redact_module);
     case TTD_KIND_USER_EVENTS:
-        return put_user_events(r, header, &in);
+        return put_redacted(r, header, &in, redact_user_event);
     case TTD_KIND_METADATA:
         return put_metadata(r, header, &in);
     default:
@@ -165,9 +161,9 @@ static enum ttd_status put_chunk(struct redaction *r, const struct ttd_header *h
                                  struct ttd_cursor in, const uint8_t *stored)
 {
     if (header->kind == TTD_KIND_SNAPSHOTS)
-        return put_snapshots(r, header, &in);
+        return put_redacted(r, header, &in, redact_snapshot);
     if (header->kind == TTD_KIND_FATAL_SIGNALS)
-        return put_fatal_signals(r, header, &in);
+        return put_redacted(r, header, &in, redact_fatal_signal);
     if (r->has_strings)
         return put_without_strings(r, header, in, stored);
     if (header->kind == TTD_KIND_METADATA)

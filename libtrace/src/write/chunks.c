@@ -11,6 +11,11 @@ enum ttd_status ttd_writer_refuse(struct ttd_writer *writer, const char *what)
     return ttd_fail(&writer->error, TTD_ERROR_ARGUMENT, what, TTD_NOWHERE, TTD_NOWHERE);
 }
 
+enum ttd_status ttd_writer_limit(struct ttd_writer *writer, const char *what)
+{
+    return ttd_fail(&writer->error, TTD_ERROR_LIMIT, what, TTD_NOWHERE, TTD_NOWHERE);
+}
+
 enum ttd_status ttd_writer_break(struct ttd_writer *writer, enum ttd_status status,
                                  const char *what)
 {
@@ -50,19 +55,40 @@ enum ttd_status ttd_writer_put_payload(struct ttd_writer *writer, enum ttd_kind 
     return status;
 }
 
+enum ttd_status ttd_writer_put_records(struct ttd_writer *writer, enum ttd_kind kind, size_t count,
+                                       struct ttd_position position)
+{
+    struct ttd_record_buffer *records = &writer->records[kind];
+    enum ttd_status status =
+        ttd_writer_put_payload(writer, kind, records->next_record, (uint32_t)count, position);
+    if (status == TTD_OK)
+        records->next_record += count;
+    return status;
+}
+
 static size_t buffered(const struct ttd_writer *writer, enum ttd_kind kind)
 {
     return kind == TTD_KIND_STACKS ? ttd_stacks_encoder_size(&writer->stacks)
                                    : writer->records[kind].payload.size;
 }
 
-enum ttd_status ttd_writer_begin_record(struct ttd_writer *writer, enum ttd_kind kind)
+enum ttd_status ttd_writer_begin_record(struct ttd_writer *writer, enum ttd_kind kind,
+                                        const char *wrong)
 {
+    if (wrong)
+        return ttd_writer_refuse(writer, wrong);
     if (writer->failed)
         return TTD_ERROR_MISUSE;
     if (writer->records[kind].count < TTD_RECORDS_MAX && buffered(writer, kind) < FLUSH_SIZE)
         return TTD_OK;
     return ttd_writer_flush_records(writer);
+}
+
+enum ttd_status ttd_writer_begin_chunk(struct ttd_writer *writer, const char *wrong)
+{
+    if (writer->failed)
+        return TTD_ERROR_MISUSE;
+    return wrong ? ttd_writer_refuse(writer, wrong) : ttd_writer_flush(writer);
 }
 
 enum ttd_status ttd_writer_end_record(struct ttd_writer *writer, enum ttd_kind kind)

@@ -3,14 +3,32 @@
 
 #include "codec/records.h"
 
-/** Checks that one more id can be defined, and makes room for it. */
-static enum ttd_status begin_definition(struct ttd_writer *writer, enum ttd_kind kind, ttd_id count)
+/** Does what ttd_writer_begin_record() does, and checks that one more id can be defined. */
+static enum ttd_status begin_definition(struct ttd_writer *writer, enum ttd_kind kind, ttd_id count,
+                                        const char *wrong)
 {
-    if (!writer->failed && count == UINT32_MAX) {
-        ttd_writer_refuse(writer, "number of identifiers");
-        return writer->error.status = TTD_ERROR_LIMIT;
-    }
-    return ttd_writer_begin_record(writer, kind);
+    if (!wrong && !writer->failed && count == UINT32_MAX)
+        return ttd_writer_limit(writer, "number of identifiers");
+    return ttd_writer_begin_record(writer, kind, wrong);
+}
+
+/**
+ * Counts the record of `id`, whose payload was appended.
+ *
+ * @param defined  ids defined so far, to be `id` from now on; NULL if the record defines none
+ * @param result   set to `id`, unless NULL
+ */
+static enum ttd_status end_definition(struct ttd_writer *writer, enum ttd_kind kind, ttd_id id,
+                                      ttd_id *defined, ttd_id *result)
+{
+    enum ttd_status status = ttd_writer_end_record(writer, kind);
+    if (status != TTD_OK)
+        return status;
+    if (defined)
+        *defined = id;
+    if (result)
+        *result = id;
+    return TTD_OK;
 }
 
 enum ttd_status ttd_writer_string(struct ttd_writer *writer, const char *data, size_t size,
@@ -18,18 +36,13 @@ enum ttd_status ttd_writer_string(struct ttd_writer *writer, const char *data, s
 {
     if ((!data && size != 0) || !id)
         return ttd_writer_refuse(writer, "string");
-    if (size > TTD_STRING_MAX) {
-        ttd_writer_refuse(writer, "size of a string");
-        return writer->error.status = TTD_ERROR_LIMIT;
-    }
-    enum ttd_status status = begin_definition(writer, TTD_KIND_STRINGS, writer->strings);
+    if (size > TTD_STRING_MAX)
+        return ttd_writer_limit(writer, "size of a string");
+    enum ttd_status status = begin_definition(writer, TTD_KIND_STRINGS, writer->strings, NULL);
     if (status != TTD_OK)
         return status;
     ttd_encode_string(&writer->records[TTD_KIND_STRINGS].payload, (struct ttd_string){data, size});
-    status = ttd_writer_end_record(writer, TTD_KIND_STRINGS);
-    if (status == TTD_OK)
-        *id = ++writer->strings;
-    return status;
+    return end_definition(writer, TTD_KIND_STRINGS, writer->strings + 1, &writer->strings, id);
 }
 
 enum ttd_status ttd_writer_stack(struct ttd_writer *writer, ttd_id parent, ttd_id module,
@@ -37,16 +50,13 @@ enum ttd_status ttd_writer_stack(struct ttd_writer *writer, ttd_id parent, ttd_i
 {
     if (!id || parent > writer->stack_count || !ttd_writer_knows(writer, module, writer->modules))
         return ttd_writer_refuse(writer, "stack");
-    enum ttd_status status = begin_definition(writer, TTD_KIND_STACKS, writer->stack_count);
+    enum ttd_status status = begin_definition(writer, TTD_KIND_STACKS, writer->stack_count, NULL);
     if (status != TTD_OK)
         return status;
     struct ttd_stack stack = {writer->stack_count + 1, parent, module, offset};
     if (!ttd_stacks_encoder_add(&writer->stacks, &stack))
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
-    status = ttd_writer_end_record(writer, TTD_KIND_STACKS);
-    if (status == TTD_OK)
-        *id = ++writer->stack_count;
-    return status;
+    return end_definition(writer, TTD_KIND_STACKS, stack.id, &writer->stack_count, id);
 }
 
 static const char *check_module(const struct ttd_writer *writer, const struct ttd_module *module)
@@ -71,9 +81,9 @@ enum ttd_status ttd_writer_module(struct ttd_writer *writer, const struct ttd_mo
 {
     bool load = module->action == TTD_MODULE_LOAD;
     const char *wrong = check_module(writer, module);
-    if (wrong || (load && !id))
-        return ttd_writer_refuse(writer, wrong ? wrong : "id");
-    enum ttd_status status = begin_definition(writer, TTD_KIND_MODULES, writer->modules);
+    if (!wrong && load && !id)
+        wrong = "id";
+    enum ttd_status status = begin_definition(writer, TTD_KIND_MODULES, writer->modules, wrong);
     if (status != TTD_OK)
         return status;
     struct ttd_module copy = *module;
@@ -81,14 +91,7 @@ enum ttd_status ttd_writer_module(struct ttd_writer *writer, const struct ttd_mo
         copy.id = writer->modules + 1;
     ttd_encode_module(&writer->records[TTD_KIND_MODULES].payload, &copy);
     ttd_writer_touch(writer, TTD_KIND_MODULES, copy.position);
-    status = ttd_writer_end_record(writer, TTD_KIND_MODULES);
-    if (status != TTD_OK)
-        return status;
-    if (load)
-        writer->modules = copy.id;
-    if (id)
-        *id = copy.id;
-    return TTD_OK;
+    return end_definition(writer, TTD_KIND_MODULES, copy.id, load ? &writer->modules : NULL, id);
 }
 
 static const char *check_thread(const struct ttd_writer *writer, const struct ttd_thread *thread)
@@ -111,9 +114,9 @@ enum ttd_status ttd_writer_thread(struct ttd_writer *writer, const struct ttd_th
 {
     bool begin = thread->action == TTD_THREAD_BEGIN;
     const char *wrong = check_thread(writer, thread);
-    if (wrong || (begin && !id))
-        return ttd_writer_refuse(writer, wrong ? wrong : "id");
-    enum ttd_status status = begin_definition(writer, TTD_KIND_THREADS, writer->threads);
+    if (!wrong && begin && !id)
+        wrong = "id";
+    enum ttd_status status = begin_definition(writer, TTD_KIND_THREADS, writer->threads, wrong);
     if (status != TTD_OK)
         return status;
     struct ttd_thread copy = *thread;
@@ -121,28 +124,18 @@ enum ttd_status ttd_writer_thread(struct ttd_writer *writer, const struct ttd_th
         copy.id = writer->threads + 1;
     ttd_encode_thread(&writer->records[TTD_KIND_THREADS].payload, &copy);
     ttd_writer_touch(writer, TTD_KIND_THREADS, copy.position);
-    status = ttd_writer_end_record(writer, TTD_KIND_THREADS);
-    if (status != TTD_OK)
-        return status;
-    if (begin)
-        writer->threads = copy.id;
-    if (id)
-        *id = copy.id;
-    return TTD_OK;
+    return end_definition(writer, TTD_KIND_THREADS, copy.id, begin ? &writer->threads : NULL, id);
 }
 
 enum ttd_status ttd_writer_heap(struct ttd_writer *writer, const struct ttd_heap *heap, ttd_id *id)
 {
-    if (!id || !ttd_writer_knows(writer, heap->name, writer->strings))
-        return ttd_writer_refuse(writer, "heap");
-    enum ttd_status status = begin_definition(writer, TTD_KIND_HEAPS, writer->heaps);
+    bool is_right = id && ttd_writer_knows(writer, heap->name, writer->strings);
+    enum ttd_status status =
+        begin_definition(writer, TTD_KIND_HEAPS, writer->heaps, is_right ? NULL : "heap");
     if (status != TTD_OK)
         return status;
     ttd_encode_heap(&writer->records[TTD_KIND_HEAPS].payload, heap);
-    status = ttd_writer_end_record(writer, TTD_KIND_HEAPS);
-    if (status == TTD_OK)
-        *id = ++writer->heaps;
-    return status;
+    return end_definition(writer, TTD_KIND_HEAPS, writer->heaps + 1, &writer->heaps, id);
 }
 
 static const char *check_symbol(const struct ttd_writer *writer, const struct ttd_symbol *symbol)
@@ -162,10 +155,8 @@ static const char *check_symbol(const struct ttd_writer *writer, const struct tt
 
 enum ttd_status ttd_writer_symbol(struct ttd_writer *writer, const struct ttd_symbol *symbol)
 {
-    const char *wrong = check_symbol(writer, symbol);
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_SYMBOLS);
+    enum ttd_status status =
+        ttd_writer_begin_record(writer, TTD_KIND_SYMBOLS, check_symbol(writer, symbol));
     if (status != TTD_OK)
         return status;
     struct ttd_record_buffer *records = &writer->records[TTD_KIND_SYMBOLS];

@@ -74,6 +74,9 @@ void ttd_writer_release(struct ttd_writer *writer);
 /** Refuses an argument: nothing has changed. */
 enum ttd_status ttd_writer_refuse(struct ttd_writer *writer, const char *what);
 
+/** Refuses an argument that is larger than the format allows: nothing has changed. */
+enum ttd_status ttd_writer_limit(struct ttd_writer *writer, const char *what);
+
 /** Records a failure after which the writer is of no use. */
 enum ttd_status ttd_writer_break(struct ttd_writer *writer, enum ttd_status status,
                                  const char *what);
@@ -84,8 +87,18 @@ static inline bool ttd_writer_knows(const struct ttd_writer *writer, ttd_id id, 
     return id <= count || writer->derived;
 }
 
-/** TTD_ERROR_MISUSE after a failure; else makes room for one more record of a kind. */
-enum ttd_status ttd_writer_begin_record(struct ttd_writer *writer, enum ttd_kind kind);
+/**
+ * Begins a record of a kind. Refuses it if `wrong`, a description of its first violation, is not
+ * NULL; returns TTD_ERROR_MISUSE after a failure; else makes room for it.
+ */
+enum ttd_status ttd_writer_begin_record(struct ttd_writer *writer, enum ttd_kind kind,
+                                        const char *wrong);
+
+/**
+ * Begins a chunk that is written at once, behind all that is buffered. Refuses it if `wrong`, a
+ * description of its first violation, is not NULL.
+ */
+enum ttd_status ttd_writer_begin_chunk(struct ttd_writer *writer, const char *wrong);
 
 /** Counts the record that was appended to the payload of `kind`. */
 enum ttd_status ttd_writer_end_record(struct ttd_writer *writer, enum ttd_kind kind);
@@ -105,6 +118,10 @@ enum ttd_status ttd_writer_flush_events(struct ttd_writer *writer);
 /** Writes a chunk whose payload is in writer->payload, all of it at one position. */
 enum ttd_status ttd_writer_put_payload(struct ttd_writer *writer, enum ttd_kind kind,
                                        uint64_t first_record, uint32_t record_count,
+                                       struct ttd_position position);
+
+/** Writes a chunk of `count` records, which are in writer->payload, and counts them. */
+enum ttd_status ttd_writer_put_records(struct ttd_writer *writer, enum ttd_kind kind, size_t count,
                                        struct ttd_position position);
 
 #endif

@@ -10,20 +10,11 @@
 /** Raw bytes of a chunk of pages at most, but for one page. */
 #define PAGES_SIZE (UINT32_C(1) << 20)
 
-static enum ttd_status limit(struct ttd_writer *writer, const char *what)
-{
-    ttd_writer_refuse(writer, what);
-    return writer->error.status = TTD_ERROR_LIMIT;
-}
-
 enum ttd_status ttd_writer_loss(struct ttd_writer *writer, const struct ttd_loss *loss)
 {
-    if (loss->reason < 0 || !ttd_writer_knows(writer, loss->thread, writer->threads))
-        return ttd_writer_refuse(writer, "loss");
-    const char *wrong = ttd_check_loss(loss);
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_LOSSES);
+    bool is_known = loss->reason >= 0 && ttd_writer_knows(writer, loss->thread, writer->threads);
+    enum ttd_status status =
+        ttd_writer_begin_record(writer, TTD_KIND_LOSSES, is_known ? ttd_check_loss(loss) : "loss");
     if (status != TTD_OK)
         return status;
     ttd_encode_loss(&writer->records[TTD_KIND_LOSSES].payload, loss);
@@ -40,8 +31,8 @@ enum ttd_status ttd_writer_user_event(struct ttd_writer *writer, const struct tt
         !ttd_writer_knows(writer, event->thread, writer->threads))
         return ttd_writer_refuse(writer, "user event");
     if (event->size > TTD_STRING_MAX)
-        return limit(writer, "size of a user event");
-    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_USER_EVENTS);
+        return ttd_writer_limit(writer, "size of a user event");
+    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_USER_EVENTS, NULL);
     if (status != TTD_OK)
         return status;
     ttd_encode_user_event(&writer->records[TTD_KIND_USER_EVENTS].payload, event);
@@ -55,8 +46,8 @@ enum ttd_status ttd_writer_metadata(struct ttd_writer *writer, const struct ttd_
         (!metadata->value.data && metadata->value.size != 0))
         return ttd_writer_refuse(writer, "metadata");
     if (metadata->key.size > TTD_STRING_MAX || metadata->value.size > TTD_STRING_MAX)
-        return limit(writer, "size of a string");
-    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_METADATA);
+        return ttd_writer_limit(writer, "size of a string");
+    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_METADATA, NULL);
     if (status != TTD_OK)
         return status;
     ttd_encode_metadata(&writer->records[TTD_KIND_METADATA].payload, metadata);
@@ -65,10 +56,8 @@ enum ttd_status ttd_writer_metadata(struct ttd_writer *writer, const struct ttd_
 
 enum ttd_status ttd_writer_state(struct ttd_writer *writer, const struct ttd_state *state)
 {
-    const char *wrong = ttd_check_state(state);
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_STATES);
+    enum ttd_status status =
+        ttd_writer_begin_record(writer, TTD_KIND_STATES, ttd_check_state(state));
     if (status != TTD_OK)
         return status;
     ttd_encode_state(&writer->records[TTD_KIND_STATES].payload, state);
@@ -78,10 +67,7 @@ enum ttd_status ttd_writer_state(struct ttd_writer *writer, const struct ttd_sta
 
 enum ttd_status ttd_writer_sum(struct ttd_writer *writer, const struct ttd_sum *sum)
 {
-    const char *wrong = ttd_check_sum(sum);
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_SUMS);
+    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_SUMS, ttd_check_sum(sum));
     if (status != TTD_OK)
         return status;
     ttd_encode_sum(&writer->records[TTD_KIND_SUMS].payload, sum);
@@ -115,35 +101,19 @@ static const char *check_blocks(const struct ttd_writer *writer,
     return NULL;
 }
 
-/** Writes writer->payload as a chunk of `count` items and counts them. */
-static enum ttd_status put_records(struct ttd_writer *writer, enum ttd_kind kind, size_t count,
-                                   struct ttd_position position)
-{
-    struct ttd_record_buffer *records = &writer->records[kind];
-    enum ttd_status status =
-        ttd_writer_put_payload(writer, kind, records->next_record, (uint32_t)count, position);
-    if (status == TTD_OK)
-        records->next_record += count;
-    return status;
-}
-
 enum ttd_status ttd_writer_live_blocks(struct ttd_writer *writer,
                                        const struct ttd_live_blocks *blocks)
 {
-    if (writer->failed)
-        return TTD_ERROR_MISUSE;
     struct ttd_list_state list = writer->list;
     const char *wrong = check_blocks(writer, blocks);
     if (!wrong)
         wrong = ttd_list_take(&list, blocks);
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_flush(writer);
+    enum ttd_status status = ttd_writer_begin_chunk(writer, wrong);
     if (status != TTD_OK)
         return status;
     writer->list = list;
     ttd_encode_live_blocks(&writer->payload, blocks, writer->columns);
-    return put_records(writer, TTD_KIND_LIVE_BLOCKS, blocks->count, blocks->position);
+    return ttd_writer_put_records(writer, TTD_KIND_LIVE_BLOCKS, blocks->count, blocks->position);
 }
 
 enum ttd_status ttd_writer_pages(struct ttd_writer *writer, const struct ttd_pages *pages,
@@ -162,7 +132,8 @@ enum ttd_status ttd_writer_pages(struct ttd_writer *writer, const struct ttd_pag
         part.count = left < most ? left : most;
         part.data = pages->data + (size_t)i * pages->page_size;
         ttd_encode_pages(&writer->payload, &part);
-        enum ttd_status status = put_records(writer, TTD_KIND_PAGES, part.count, writer->position);
+        enum ttd_status status =
+            ttd_writer_put_records(writer, TTD_KIND_PAGES, part.count, writer->position);
         if (status != TTD_OK)
             return status;
         i += part.count;
@@ -203,18 +174,14 @@ static const char *check_map(const struct ttd_writer *writer, const struct ttd_m
 
 enum ttd_status ttd_writer_memory_map(struct ttd_writer *writer, const struct ttd_memory_map *map)
 {
-    if (writer->failed)
-        return TTD_ERROR_MISUSE;
     struct ttd_snapshot_order order = writer->snapshots;
     const char *wrong = check_map(writer, map);
     if (!wrong)
         wrong = ttd_snapshot_order_part(&order, map->snapshot);
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_flush(writer);
+    enum ttd_status status = ttd_writer_begin_chunk(writer, wrong);
     if (status != TTD_OK)
         return status;
     writer->snapshots = order;
     ttd_encode_memory_map(&writer->payload, map);
-    return put_records(writer, TTD_KIND_MEMORY_MAP, map->count, map->position);
+    return ttd_writer_put_records(writer, TTD_KIND_MEMORY_MAP, map->count, map->position);
 }

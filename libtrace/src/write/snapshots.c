@@ -4,27 +4,49 @@
 #include "codec/snapshots/references.h"
 #include "codec/snapshots/snapshots.h"
 
-/** How many of `left` records go into the next chunk. */
-static size_t chunk_count(size_t left)
-{
-    return left < TTD_RECORDS_MAX ? left : TTD_RECORDS_MAX;
-}
+/** A part of a snapshot that is written at once, in chunks of at most TTD_RECORDS_MAX records. */
+struct part {
+    enum ttd_kind kind;
+    /** The caller's list, such as a struct ttd_regions, and its number of records. */
+    const void *list;
+    size_t count;
+    /** Validates the list, which has records, and takes it in. Returns the first violation, or
+     * NULL. */
+    const char *(*check)(const struct ttd_writer *writer, const void *list,
+                         struct ttd_snapshot_order *order);
+    /** Encodes `count` records from the one with index `first` on into writer->payload. */
+    void (*encode)(struct ttd_writer *writer, const void *list, size_t first, size_t count);
+};
 
-/** Writes writer->payload as a chunk of `count` records of a part of a snapshot. */
-static enum ttd_status put_part(struct ttd_writer *writer, enum ttd_kind kind, size_t count)
+/** Writes a part, after all that is buffered; nothing, and no chunk, if it has no records. */
+static enum ttd_status put_part(struct ttd_writer *writer, const struct part *part)
 {
-    struct ttd_record_buffer *records = &writer->records[kind];
-    enum ttd_status status = ttd_writer_put_payload(writer, kind, records->next_record,
-                                                    (uint32_t)count, writer->position);
-    if (status == TTD_OK)
-        records->next_record += count;
+    if (writer->failed)
+        return TTD_ERROR_MISUSE;
+    if (part->count == 0)
+        return TTD_OK;
+    struct ttd_snapshot_order order = writer->snapshots;
+    const char *wrong = part->check(writer, part->list, &order);
+    if (wrong)
+        return ttd_writer_refuse(writer, wrong);
+    enum ttd_status status = ttd_writer_flush_records(writer);
+    writer->snapshots = order;
+    size_t count;
+    for (size_t first = 0; first < part->count && status == TTD_OK; first += count) {
+        size_t left = part->count - first;
+        count = left < TTD_RECORDS_MAX ? left : TTD_RECORDS_MAX;
+        part->encode(writer, part->list, first, count);
+        status = ttd_writer_put_records(writer, part->kind, count, writer->position);
+    }
     return status;
 }
 
 /* ---- Regions ---- */
 
-static const char *check_regions(const struct ttd_writer *writer, const struct ttd_regions *regions)
+static const char *check_regions(const struct ttd_writer *writer, const void *list,
+                                 struct ttd_snapshot_order *order)
 {
+    const struct ttd_regions *regions = list;
     if (!regions->regions)
         return "regions";
     const char *wrong = ttd_check_regions(regions);
@@ -35,107 +57,89 @@ static const char *check_regions(const struct ttd_writer *writer, const struct t
             !ttd_writer_knows(writer, region->name, writer->strings))
             wrong = "identifier in a region";
     }
-    return wrong;
+    bool redefines;
+    return wrong ? wrong : ttd_snapshot_order_regions(order, regions, &redefines);
+}
+
+static void encode_regions(struct ttd_writer *writer, const void *list, size_t first, size_t count)
+{
+    struct ttd_regions some = *(const struct ttd_regions *)list;
+    some.first += (uint32_t)first;
+    some.regions += first;
+    some.count = count;
+    ttd_encode_regions(&writer->payload, &some);
 }
 
 enum ttd_status ttd_writer_regions(struct ttd_writer *writer, const struct ttd_regions *regions)
 {
-    if (writer->failed)
-        return TTD_ERROR_MISUSE;
-    if (regions->count == 0)
-        return TTD_OK;
-    struct ttd_snapshot_order order = writer->snapshots;
-    bool redefines;
-    const char *wrong = check_regions(writer, regions);
-    if (!wrong)
-        wrong = ttd_snapshot_order_regions(&order, regions, &redefines);
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_flush_records(writer);
-    writer->snapshots = order;
-    struct ttd_regions part = *regions;
-    for (size_t left = regions->count; left != 0 && status == TTD_OK; left -= part.count) {
-        part.count = chunk_count(left);
-        ttd_encode_regions(&writer->payload, &part);
-        status = put_part(writer, TTD_KIND_REGIONS, part.count);
-        part.first += (uint32_t)part.count;
-        part.regions += part.count;
-    }
-    return status;
+    return put_part(writer, &(struct part){TTD_KIND_REGIONS, regions, regions->count, check_regions,
+                                           encode_regions});
 }
 
 /* ---- References ---- */
 
+static const char *check_references(const struct ttd_writer *writer, const void *list,
+                                    struct ttd_snapshot_order *order)
+{
+    (void)writer;
+    const struct ttd_references *references = list;
+    const char *wrong = references->references ? ttd_check_references(references) : "references";
+    return wrong ? wrong : ttd_snapshot_order_references(order, references);
+}
+
+static void encode_references(struct ttd_writer *writer, const void *list, size_t first,
+                              size_t count)
+{
+    struct ttd_references some = *(const struct ttd_references *)list;
+    some.references += first;
+    some.count = count;
+    ttd_encode_references(&writer->payload, &some, writer->columns);
+}
+
 enum ttd_status ttd_writer_references(struct ttd_writer *writer,
                                       const struct ttd_references *references)
 {
-    if (writer->failed)
-        return TTD_ERROR_MISUSE;
-    if (references->count == 0)
-        return TTD_OK;
-    struct ttd_snapshot_order order = writer->snapshots;
-    const char *wrong = references->references ? ttd_check_references(references) : "references";
-    if (!wrong)
-        wrong = ttd_snapshot_order_references(&order, references);
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_flush_records(writer);
-    writer->snapshots = order;
-    struct ttd_references part = *references;
-    for (size_t left = references->count; left != 0 && status == TTD_OK; left -= part.count) {
-        part.count = chunk_count(left);
-        ttd_encode_references(&writer->payload, &part, writer->columns);
-        status = put_part(writer, TTD_KIND_REFERENCES, part.count);
-        part.references += part.count;
-    }
-    return status;
+    return put_part(writer, &(struct part){TTD_KIND_REFERENCES, references, references->count,
+                                           check_references, encode_references});
 }
 
 /* ---- Classes ---- */
 
-static const char *check_classes(const struct ttd_writer *writer, const struct ttd_classes *classes)
+static const char *check_classes(const struct ttd_writer *writer, const void *list,
+                                 struct ttd_snapshot_order *order)
 {
+    const struct ttd_classes *classes = list;
     if (!classes->classes)
         return "classes";
     for (size_t i = 0; i < classes->count; i++)
         if (!ttd_writer_knows(writer, classes->classes[i].name, writer->strings))
             return "name of a class";
-    return NULL;
+    return ttd_snapshot_order_part(order, classes->snapshot);
+}
+
+static void encode_classes(struct ttd_writer *writer, const void *list, size_t first, size_t count)
+{
+    struct ttd_classes some = *(const struct ttd_classes *)list;
+    some.classes += first;
+    some.count = count;
+    ttd_encode_classes(&writer->payload, &some);
 }
 
 enum ttd_status ttd_writer_classes(struct ttd_writer *writer, const struct ttd_classes *classes)
 {
-    if (writer->failed)
-        return TTD_ERROR_MISUSE;
-    if (classes->count == 0)
-        return TTD_OK;
-    struct ttd_snapshot_order order = writer->snapshots;
-    const char *wrong = check_classes(writer, classes);
-    if (!wrong)
-        wrong = ttd_snapshot_order_part(&order, classes->snapshot);
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_flush_records(writer);
-    writer->snapshots = order;
-    struct ttd_classes part = *classes;
-    for (size_t left = classes->count; left != 0 && status == TTD_OK; left -= part.count) {
-        part.count = chunk_count(left);
-        ttd_encode_classes(&writer->payload, &part);
-        status = put_part(writer, TTD_KIND_CLASSES, part.count);
-        part.classes += part.count;
-    }
-    return status;
+    return put_part(writer, &(struct part){TTD_KIND_CLASSES, classes, classes->count, check_classes,
+                                           encode_classes});
 }
 
 /* ---- Records that are buffered ---- */
 
 enum ttd_status ttd_writer_variable(struct ttd_writer *writer, const struct ttd_variable *variable)
 {
-    if (variable->module == TTD_NONE ||
-        !ttd_writer_knows(writer, variable->module, writer->modules) ||
-        !ttd_writer_knows(writer, variable->name, writer->strings))
-        return ttd_writer_refuse(writer, "variable");
-    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_VARIABLES);
+    bool is_known = variable->module != TTD_NONE &&
+                    ttd_writer_knows(writer, variable->module, writer->modules) &&
+                    ttd_writer_knows(writer, variable->name, writer->strings);
+    enum ttd_status status =
+        ttd_writer_begin_record(writer, TTD_KIND_VARIABLES, is_known ? NULL : "variable");
     if (status != TTD_OK)
         return status;
     struct ttd_record_buffer *records = &writer->records[TTD_KIND_VARIABLES];
@@ -145,18 +149,22 @@ enum ttd_status ttd_writer_variable(struct ttd_writer *writer, const struct ttd_
     return ttd_writer_end_record(writer, TTD_KIND_VARIABLES);
 }
 
+static const char *check_frames(const struct ttd_writer *writer, const struct ttd_frames *frames,
+                                struct ttd_snapshot_order *order)
+{
+    if ((!frames->addresses && frames->count != 0) || frames->count > TTD_FRAMES_MAX)
+        return "number of frames";
+    if (!ttd_writer_knows(writer, frames->thread, writer->threads) ||
+        !ttd_writer_knows(writer, frames->stack, writer->stack_count))
+        return "identifier in frames";
+    return ttd_snapshot_order_part(order, frames->snapshot);
+}
+
 enum ttd_status ttd_writer_frames(struct ttd_writer *writer, const struct ttd_frames *frames)
 {
     struct ttd_snapshot_order order = writer->snapshots;
-    if ((!frames->addresses && frames->count != 0) || frames->count > TTD_FRAMES_MAX)
-        return ttd_writer_refuse(writer, "number of frames");
-    if (!ttd_writer_knows(writer, frames->thread, writer->threads) ||
-        !ttd_writer_knows(writer, frames->stack, writer->stack_count))
-        return ttd_writer_refuse(writer, "identifier in frames");
-    const char *wrong = ttd_snapshot_order_part(&order, frames->snapshot);
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_FRAMES);
+    enum ttd_status status =
+        ttd_writer_begin_record(writer, TTD_KIND_FRAMES, check_frames(writer, frames, &order));
     if (status != TTD_OK)
         return status;
     writer->snapshots = order;
@@ -166,8 +174,6 @@ enum ttd_status ttd_writer_frames(struct ttd_writer *writer, const struct ttd_fr
 
 enum ttd_status ttd_writer_snapshot(struct ttd_writer *writer, const struct ttd_snapshot *snapshot)
 {
-    if (writer->failed)
-        return TTD_ERROR_MISUSE;
     struct ttd_snapshot_order order = writer->snapshots;
     bool redefines;
     const char *wrong = ttd_check_snapshot(snapshot);
@@ -175,9 +181,7 @@ enum ttd_status ttd_writer_snapshot(struct ttd_writer *writer, const struct ttd_
         wrong = "thread of a snapshot";
     if (!wrong)
         wrong = ttd_snapshot_order_finish(&order, snapshot->number, &redefines);
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_flush(writer);
+    enum ttd_status status = ttd_writer_begin_chunk(writer, wrong);
     if (status != TTD_OK)
         return status;
     writer->snapshots = order;
@@ -208,10 +212,8 @@ static const char *check_signal(const struct ttd_writer *writer,
 enum ttd_status ttd_writer_fatal_signal(struct ttd_writer *writer,
                                         const struct ttd_fatal_signal *signal)
 {
-    const char *wrong = check_signal(writer, signal);
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
-    enum ttd_status status = ttd_writer_begin_record(writer, TTD_KIND_FATAL_SIGNALS);
+    enum ttd_status status =
+        ttd_writer_begin_record(writer, TTD_KIND_FATAL_SIGNALS, check_signal(writer, signal));
     if (status != TTD_OK)
         return status;
     ttd_encode_fatal_signal(&writer->records[TTD_KIND_FATAL_SIGNALS].payload, signal);

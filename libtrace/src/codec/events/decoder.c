@@ -33,14 +33,11 @@ static bool reserve_list(const struct ttd_allocator *allocator, struct ttd_ordin
                          size_t count)
 {
     void *items = list->items;
-    size_t before = list->capacity;
     list->count = 0;
-    if (ttd_grow_array(allocator, &items, &list->capacity, count + TTD_ORDINAL_BLOCK + 1,
-                       sizeof *list->items))
+    if (ttd_grow_array_zeroed(allocator, &items, &list->capacity, count + TTD_ORDINAL_BLOCK + 1,
+                              sizeof *list->items))
         return false;
     list->items = items;
-    if (list->capacity > before)
-        memset(list->items + before, 0, (list->capacity - before) * sizeof *list->items);
     return true;
 }
 

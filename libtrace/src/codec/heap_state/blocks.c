@@ -99,11 +99,7 @@ void ttd_decode_live_blocks(struct ttd_cursor *in, struct ttd_live_blocks *list,
         get_block(columns, &last, &blocks[i]);
         last = blocks[i];
     }
-    for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++) {
-        ttd_cursor_finish(&columns[i]);
-        if (columns[i].error)
-            ttd_cursor_fail(in, columns[i].error);
-    }
+    ttd_finish_columns(in, columns, TTD_BLOCK_COLUMN_COUNT);
 }
 
 const char *ttd_list_take(struct ttd_list_state *state, const struct ttd_live_blocks *blocks)

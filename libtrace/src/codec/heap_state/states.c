@@ -65,9 +65,7 @@ void ttd_decode_state(struct ttd_cursor *in, struct ttd_state *state)
         state->sums = ttd_cursor_varint(in);
         state->end = ttd_decode_position(in);
     }
-    const char *wrong = ttd_check_state(state);
-    if (wrong)
-        ttd_cursor_fail(in, wrong);
+    ttd_cursor_check(in, ttd_check_state(state));
 }
 
 const char *ttd_check_state(const struct ttd_state *state)
@@ -114,9 +112,7 @@ void ttd_decode_sum(struct ttd_cursor *in, struct ttd_sum *sum)
         sum->first = ttd_decode_position(in);
         sum->last = ttd_decode_position(in);
     }
-    const char *wrong = ttd_check_sum(sum);
-    if (wrong)
-        ttd_cursor_fail(in, wrong);
+    ttd_cursor_check(in, ttd_check_sum(sum));
 }
 
 const char *ttd_check_sum(const struct ttd_sum *sum)

@@ -152,9 +152,5 @@ void ttd_decode_references(struct ttd_cursor *in, struct ttd_references *list,
     take_regions(&columns[TTD_REFERENCE_REGIONS], references, list->count);
     take_offsets(&columns[TTD_REFERENCE_OFFSETS], references, list->count);
     take_values(&columns[TTD_REFERENCE_VALUES], references, list->count);
-    for (size_t i = 0; i < TTD_REFERENCE_COLUMN_COUNT; i++) {
-        ttd_cursor_finish(&columns[i]);
-        if (columns[i].error)
-            ttd_cursor_fail(in, columns[i].error);
-    }
+    ttd_finish_columns(in, columns, TTD_REFERENCE_COLUMN_COUNT);
 }

@@ -45,9 +45,7 @@ void ttd_decode_snapshot(struct ttd_cursor *in, struct ttd_snapshot *snapshot)
     snapshot->thread = ttd_cursor_varint32(in);
     snapshot->regions = ttd_cursor_varint(in);
     snapshot->references = ttd_cursor_varint(in);
-    const char *wrong = ttd_check_snapshot(snapshot);
-    if (wrong)
-        ttd_cursor_fail(in, wrong);
+    ttd_cursor_check(in, ttd_check_snapshot(snapshot));
 }
 
 const char *ttd_check_snapshot(const struct ttd_snapshot *snapshot)
@@ -98,9 +96,7 @@ void ttd_decode_regions(struct ttd_cursor *in, struct ttd_regions *list, struct 
         region->name = ttd_cursor_varint32(in);
         end = region->begin + region->size;
     }
-    const char *wrong = ttd_check_regions(list);
-    if (wrong)
-        ttd_cursor_fail(in, wrong);
+    ttd_cursor_check(in, ttd_check_regions(list));
     ttd_cursor_finish(in);
 }
 

@@ -7,13 +7,16 @@
 #include "base/varint_fast.h"
 #include "codec/columns.h"
 
-bool ttd_stack_frames_grow(const struct ttd_allocator *allocator, struct ttd_stack_frame **frames,
-                           size_t *capacity, size_t count)
+bool ttd_stack_table_add(struct ttd_stack_table *table, const struct ttd_allocator *allocator,
+                         struct ttd_stack_frame frame)
 {
-    void *array = *frames;
-    if (ttd_grow_array(allocator, &array, capacity, count + 1, sizeof **frames))
+    void *frames = table->frames;
+    if (ttd_grow_array(allocator, &frames, &table->capacity, table->count + 1,
+                       sizeof *table->frames))
         return false;
-    *frames = array;
+    table->frames = frames;
+    table->frames[table->count++] = frame;
+    table->last_offset = frame.offset;
     return true;
 }
 
@@ -28,29 +31,26 @@ void ttd_stacks_decoder_free(struct ttd_stacks_decoder *decoder)
 {
     if (!decoder->allocator)
         return;
-    ttd_release(decoder->allocator, decoder->frames);
+    ttd_release(decoder->allocator, decoder->table.frames);
 }
 
 void ttd_stacks_decoder_begin(struct ttd_stacks_decoder *decoder, struct ttd_cursor *payload,
                               ttd_id first_id)
 {
     ttd_split_columns(payload, decoder->columns, TTD_STACK_COLUMN_COUNT);
-    decoder->frame_count = 0;
-    decoder->last_offset = 0;
+    ttd_stack_table_clear(&decoder->table);
     decoder->next_id = first_id;
 }
 
 /** Reads a new frame into the table. */
 static bool new_frame(struct ttd_stacks_decoder *decoder)
 {
-    if (!ttd_stack_frames_grow(decoder->allocator, &decoder->frames, &decoder->frame_capacity,
-                               decoder->frame_count))
-        return false;
-    decoder->last_offset += ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_STACK_OFFSETS]));
-    ttd_id module = ttd_cursor_varint32(&decoder->columns[TTD_STACK_MODULES]);
-    decoder->frames[decoder->frame_count++] =
-        (struct ttd_stack_frame){module, decoder->last_offset};
-    return true;
+    uint64_t step = ttd_unzigzag(ttd_cursor_varint(&decoder->columns[TTD_STACK_OFFSETS]));
+    struct ttd_stack_frame frame = {
+        .module = ttd_cursor_varint32(&decoder->columns[TTD_STACK_MODULES]),
+        .offset = decoder->table.last_offset + step,
+    };
+    return ttd_stack_table_add(&decoder->table, decoder->allocator, frame);
 }
 
 static const char *first_error(const struct ttd_stacks_decoder *decoder)
@@ -84,7 +84,7 @@ bool ttd_stacks_decoder_next(struct ttd_stacks_decoder *decoder, struct ttd_stac
 {
     struct ttd_cursor parents = decoder->columns[TTD_STACK_PARENTS];
     struct ttd_cursor frames = decoder->columns[TTD_STACK_FRAMES];
-    size_t frame_count = decoder->frame_count;
+    size_t frame_count = decoder->table.count;
     ttd_id id = decoder->next_id;
     const char *wrong = NULL;
     for (size_t i = 0; i < count; i++, id++) {
@@ -101,7 +101,7 @@ bool ttd_stacks_decoder_next(struct ttd_stacks_decoder *decoder, struct ttd_stac
             }
             if (!new_frame(decoder))
                 return false;
-            frame = frame_count = decoder->frame_count;
+            frame = frame_count = decoder->table.count;
         }
         links[i] = (struct ttd_stack_link){(uint32_t)back, (uint32_t)(frame - 1)};
     }

@@ -20,7 +20,7 @@ void ttd_stacks_encoder_free(struct ttd_stacks_encoder *encoder)
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
         ttd_buffer_free(&encoder->columns[i]);
     ttd_map_free(&encoder->frame_map);
-    ttd_release(encoder->allocator, encoder->frames);
+    ttd_release(encoder->allocator, encoder->table.frames);
 }
 
 void ttd_stacks_encoder_clear(struct ttd_stacks_encoder *encoder)
@@ -28,24 +28,22 @@ void ttd_stacks_encoder_clear(struct ttd_stacks_encoder *encoder)
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
         ttd_buffer_clear(&encoder->columns[i]);
     ttd_map_clear(&encoder->frame_map);
-    encoder->frame_count = 0;
-    encoder->last_offset = 0;
+    ttd_stack_table_clear(&encoder->table);
 }
 
 /** Adds a frame to the table under a key that is free. */
 static bool add_frame(struct ttd_stacks_encoder *encoder, uint64_t key,
                       const struct ttd_stack *stack)
 {
-    if (!ttd_stack_frames_grow(encoder->allocator, &encoder->frames, &encoder->frame_capacity,
-                               encoder->frame_count) ||
-        !ttd_map_add(&encoder->frame_map, key, (uint32_t)encoder->frame_count))
+    uint64_t last_offset = encoder->table.last_offset;
+    uint32_t index = (uint32_t)encoder->table.count;
+    struct ttd_stack_frame frame = {stack->module, stack->offset};
+    if (!ttd_stack_table_add(&encoder->table, encoder->allocator, frame) ||
+        !ttd_map_add(&encoder->frame_map, key, index))
         return false;
-    encoder->frames[encoder->frame_count++] =
-        (struct ttd_stack_frame){stack->module, stack->offset};
     ttd_buffer_put_varint(&encoder->columns[TTD_STACK_MODULES], stack->module);
     ttd_buffer_put_varint(&encoder->columns[TTD_STACK_OFFSETS],
-                          ttd_zigzag(stack->offset - encoder->last_offset));
-    encoder->last_offset = stack->offset;
+                          ttd_zigzag(stack->offset - last_offset));
     return true;
 }
 
@@ -55,8 +53,8 @@ bool ttd_stacks_encoder_add(struct ttd_stacks_encoder *encoder, const struct ttd
     uint32_t frame;
     bool is_known;
     while ((is_known = ttd_map_find(&encoder->frame_map, key, &frame)) &&
-           (encoder->frames[frame].module != stack->module ||
-            encoder->frames[frame].offset != stack->offset))
+           (encoder->table.frames[frame].module != stack->module ||
+            encoder->table.frames[frame].offset != stack->offset))
         key++;
     if (!is_known && !add_frame(encoder, key, stack))
         return false;

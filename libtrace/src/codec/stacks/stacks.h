@@ -16,18 +16,31 @@ struct ttd_stack_frame {
     uint64_t offset;
 };
 
-/** Makes room for one more frame of a table. False without memory. */
-bool ttd_stack_frames_grow(const struct ttd_allocator *allocator, struct ttd_stack_frame **frames,
-                           size_t *capacity, size_t count);
+/** The frames of a chunk in the order of their first use, in which stacks refer to them. */
+struct ttd_stack_table {
+    struct ttd_stack_frame *frames;
+    size_t count;
+    size_t capacity;
+    /** Offset of the newest frame; 0 before the first. */
+    uint64_t last_offset;
+};
+
+/** Adds a frame. False without memory. */
+bool ttd_stack_table_add(struct ttd_stack_table *table, const struct ttd_allocator *allocator,
+                         struct ttd_stack_frame frame);
+
+/** Empties the table, and keeps its memory. */
+static inline void ttd_stack_table_clear(struct ttd_stack_table *table)
+{
+    table->count = 0;
+    table->last_offset = 0;
+}
 
 /** Collects the stacks of one chunk (spec, "Stacks"). */
 struct ttd_stacks_encoder {
     struct ttd_buffer columns[TTD_STACK_COLUMN_COUNT];
     struct ttd_map frame_map;
-    struct ttd_stack_frame *frames;
-    size_t frame_count;
-    size_t frame_capacity;
-    uint64_t last_offset;
+    struct ttd_stack_table table;
     const struct ttd_allocator *allocator;
 };
 
@@ -53,10 +66,7 @@ struct ttd_stack_link {
 /** Goes through the stacks of one chunk. */
 struct ttd_stacks_decoder {
     struct ttd_cursor columns[TTD_STACK_COLUMN_COUNT];
-    struct ttd_stack_frame *frames;
-    size_t frame_count;
-    size_t frame_capacity;
-    uint64_t last_offset;
+    struct ttd_stack_table table;
     ttd_id next_id;
     const struct ttd_allocator *allocator;
 };
@@ -74,7 +84,7 @@ bool ttd_stacks_decoder_next(struct ttd_stacks_decoder *decoder, struct ttd_stac
 static inline struct ttd_stack ttd_stacks_decoder_stack(const struct ttd_stacks_decoder *decoder,
                                                         ttd_id id, struct ttd_stack_link link)
 {
-    const struct ttd_stack_frame *frame = &decoder->frames[link.frame];
+    const struct ttd_stack_frame *frame = &decoder->table.frames[link.frame];
     return (struct ttd_stack){id, link.back ? id - link.back : TTD_NONE, frame->module,
                               frame->offset};
 }

@@ -89,7 +89,7 @@ Test(stacks, come_back_as_they_were)
 Test(stacks, name_a_frame_once_that_several_have)
 {
     encode(three, 3);
-    cr_assert_eq(encoder.frame_count, 2);
+    cr_assert_eq(encoder.table.count, 2);
 }
 
 Test(stacks, of_random_frames_come_back_as_they_were)
