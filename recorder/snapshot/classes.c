@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "../arrays.h"
+
 enum { WORD = sizeof(uint64_t), FIRST_VALUES = 1024 };
 
 /* How far a part can be from the begin of its object. */
@@ -69,15 +71,10 @@ static const unsigned char *look_at(struct classes *classes, uint64_t address, s
 /* Returns the range that holds an address, or NULL. */
 static const struct class_range *range_of(const struct classes *classes, uint64_t address)
 {
-    size_t low = 0, high = classes->range_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (classes->ranges[middle].begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && address < classes->ranges[low - 1].end ? &classes->ranges[low - 1] : NULL;
+    size_t begun = array_count_up_to(classes->ranges, classes->range_count, sizeof *classes->ranges,
+                                     offsetof(struct class_range, begin), address);
+    const struct class_range *last = begun != 0 ? &classes->ranges[begun - 1] : NULL;
+    return last != NULL && address < last->end ? last : NULL;
 }
 
 /* Reads an aligned word of a module. */
@@ -171,14 +168,11 @@ static bool is_type_of_class(struct classes *classes, uint64_t type, char *name)
 static bool keep_name(struct classes *classes, const char *name, uint32_t *index)
 {
     size_t size = strlen(name) + 1;
-    if (classes->name_count == classes->name_capacity) {
-        size_t capacity = classes->name_capacity != 0 ? classes->name_capacity * 2 : 64;
-        void *grown = reallocarray(classes->names, capacity, sizeof *classes->names);
-        if (grown == NULL)
-            return false;
-        classes->names = grown;
-        classes->name_capacity = capacity;
-    }
+    void *grown = array_grow(classes->names, classes->name_count, &classes->name_capacity,
+                             sizeof *classes->names);
+    if (grown == NULL)
+        return false;
+    classes->names = grown;
     char *copy = size <= CLASS_NAMES_MAX - classes->name_bytes ? malloc(size) : NULL;
     if (copy == NULL)
         return false;

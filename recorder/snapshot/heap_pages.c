@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../arrays.h"
+
 /* Bytes of the table of leaves. It is mapped: a process touches two or three pages of it, while an
  * allocator would clear it all. */
 #define TABLE_SIZE (HEAP_LEAVES * sizeof(struct heap_leaf *))
@@ -54,14 +56,11 @@ static bool reserve(struct heap_pages *pages)
             return false;
         pages->leaves = table;
     }
-    if (pages->used_count < pages->used_capacity)
-        return true;
-    size_t capacity = pages->used_capacity * 2 + 8;
-    uint32_t *used = reallocarray(pages->used, capacity, sizeof *used);
+    void *used =
+        array_grow(pages->used, pages->used_count, &pages->used_capacity, sizeof *pages->used);
     if (used == NULL)
         return false;
     pages->used = used;
-    pages->used_capacity = capacity;
     return true;
 }
 

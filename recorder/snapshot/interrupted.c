@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../arrays.h"
+
 /* Result of a system call that is to be made again unless a handler of a signal has run. */
 #define RESTART_NO_HANDLER 514
 
@@ -145,14 +147,10 @@ static uint64_t begin_of(struct interrupted_calls *calls, uint32_t tid, uint64_t
         i++;
     if (i < calls->count && is_again)
         return calls->items[i].since;
-    if (i == calls->capacity) {
-        size_t capacity = calls->capacity * 2 + 16;
-        void *items = reallocarray(calls->items, capacity, sizeof *calls->items);
-        if (items == NULL)
-            return now;
-        calls->items = items;
-        calls->capacity = capacity;
-    }
+    void *items = array_grow(calls->items, i, &calls->capacity, sizeof *calls->items);
+    if (items == NULL)
+        return now;
+    calls->items = items;
     calls->count += i == calls->count;
     calls->items[i] = (struct interrupted_call){tid, now};
     return now;

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../arrays.h"
+
 /* A million mappings or so; the rest is left out. */
 enum { TEXT_FIRST = 64 * 1024, TEXT_MAX = 128 << 20 };
 
@@ -71,14 +73,10 @@ static bool parse(char *line, struct mapping *mapping)
 
 static bool add(struct maps *maps, const struct mapping *mapping)
 {
-    if (maps->count == maps->capacity) {
-        size_t capacity = maps->capacity * 2 + 64;
-        void *items = reallocarray(maps->items, capacity, sizeof *maps->items);
-        if (items == NULL)
-            return false;
-        maps->items = items;
-        maps->capacity = capacity;
-    }
+    void *items = array_grow(maps->items, maps->count, &maps->capacity, sizeof *maps->items);
+    if (items == NULL)
+        return false;
+    maps->items = items;
     maps->items[maps->count++] = *mapping;
     return true;
 }

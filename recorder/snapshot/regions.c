@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "../arrays.h"
+
 void regions_free(struct regions *regions)
 {
     free(regions->items);
@@ -13,31 +15,22 @@ void regions_add(struct regions *regions, const struct region *region)
 {
     if (region->begin >= region->end)
         return;
-    if (regions->count == regions->capacity) {
-        size_t capacity = regions->capacity * 2 + 64;
-        void *items = reallocarray(regions->items, capacity, sizeof *regions->items);
-        if (items == NULL) {
-            regions->is_short = true;
-            return;
-        }
-        regions->items = items;
-        regions->capacity = capacity;
+    void *items =
+        array_grow(regions->items, regions->count, &regions->capacity, sizeof *regions->items);
+    if (items == NULL) {
+        regions->is_short = true;
+        return;
     }
+    regions->items = items;
     regions->items[regions->count++] = *region;
 }
 
 const struct region *regions_at(const struct regions *regions, uint64_t address)
 {
-    size_t low = 0, high = regions->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (regions->items[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool is_found = low < regions->count && regions->items[low].begin <= address;
-    return is_found ? &regions->items[low] : NULL;
+    size_t ended = array_count_up_to(regions->items, regions->count, sizeof *regions->items,
+                                     offsetof(struct region, end), address);
+    bool is_found = ended < regions->count && regions->items[ended].begin <= address;
+    return is_found ? &regions->items[ended] : NULL;
 }
 
 static int compare_begins(const void *left, const void *right)

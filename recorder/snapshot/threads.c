@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "../arrays.h"
+
 #define STOP_NS        UINT64_C(1000000000)
 #define STOP_UNABLE_NS UINT64_C(50000000) /* for one that waits and cannot be interrupted */
 #define POLL_NS        20000
@@ -70,16 +72,13 @@ static struct thread_state *add(struct threads *threads, size_t sorted, uint32_t
     if (sorted != 0 &&
         bsearch(&key, threads->items, sorted, sizeof *threads->items, compare_tids) != NULL)
         return NULL;
-    if (threads->count == threads->capacity) {
-        size_t capacity = threads->capacity * 2 + 16;
-        void *items = reallocarray(threads->items, capacity, sizeof *threads->items);
-        if (items == NULL) {
-            threads->are_stopped = false;
-            return NULL;
-        }
-        threads->items = items;
-        threads->capacity = capacity;
+    void *items =
+        array_grow(threads->items, threads->count, &threads->capacity, sizeof *threads->items);
+    if (items == NULL) {
+        threads->are_stopped = false;
+        return NULL;
     }
+    threads->items = items;
     threads->items[threads->count] = key;
     return &threads->items[threads->count++];
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../arrays.h"
 #include "grow.h"
 
 static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
@@ -206,16 +207,10 @@ void image_prepare_debug(struct image *image)
 
 const struct span *image_ranges_at(const struct image_ranges *ranges, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = ranges->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ranges->spans[middle].begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && address < ranges->spans[low - 1].end ? &ranges->spans[low - 1] : NULL;
+    size_t begun = array_count_up_to(ranges->spans, ranges->count, sizeof *ranges->spans,
+                                     offsetof(struct span, begin), address);
+    const struct span *last = begun != 0 ? &ranges->spans[begun - 1] : NULL;
+    return last != NULL && address < last->end ? last : NULL;
 }
 
 uint64_t image_ranges_end(const struct image_ranges *ranges, uint64_t address)

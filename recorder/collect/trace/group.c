@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../arrays.h"
 #include "../../messages.h"
 #include "stale.h"
 
@@ -67,14 +68,11 @@ static unsigned count_namesakes(struct group *group, uint32_t pid)
     unsigned count = 0;
     for (size_t i = 0; i < group->pid_count; i++)
         count += group->pids[i] == pid;
-    if (group->pid_count == group->pid_capacity) {
-        size_t capacity = group->pid_capacity * 2 + 8;
-        uint32_t *pids = reallocarray(group->pids, capacity, sizeof *pids);
-        if (pids == NULL)
-            return count;
-        group->pids = pids;
-        group->pid_capacity = capacity;
-    }
+    void *pids =
+        array_grow(group->pids, group->pid_count, &group->pid_capacity, sizeof *group->pids);
+    if (pids == NULL)
+        return count;
+    group->pids = pids;
     group->pids[group->pid_count++] = pid;
     return count;
 }

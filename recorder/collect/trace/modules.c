@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../arrays.h"
+
 bool modules_init(struct modules *modules)
 {
     *modules = (struct modules){0};
@@ -19,23 +21,13 @@ void modules_free(struct modules *modules)
     stacks_free(&modules->addresses);
 }
 
-static void *grow(void *array, size_t *capacity, size_t size)
-{
-    size_t wanted = *capacity != 0 ? *capacity * 2 : 256;
-    void *grown = reallocarray(array, wanted, size);
-    if (grown != NULL)
-        *capacity = wanted;
-    return grown;
-}
-
 bool modules_add(struct modules *modules, const struct module *module)
 {
-    if (modules->count == modules->capacity) {
-        void *grown = grow(modules->items, &modules->capacity, sizeof *modules->items);
-        if (grown == NULL)
-            return false;
-        modules->items = grown;
-    }
+    void *items =
+        array_grow(modules->items, modules->count, &modules->capacity, sizeof *modules->items);
+    if (items == NULL)
+        return false;
+    modules->items = items;
     char *path = strdup(module->path);
     if (path == NULL)
         return false;
@@ -93,12 +85,11 @@ const struct frame *modules_frame(struct modules *modules, uint64_t pc)
         return NULL;
     if (entry->id != TTD_NONE)
         return &modules->frames[entry->id - 1];
-    if (modules->frame_count == modules->frame_capacity) {
-        void *grown = grow(modules->frames, &modules->frame_capacity, sizeof *modules->frames);
-        if (grown == NULL)
-            return NULL;
-        modules->frames = grown;
-    }
+    void *frames = array_grow(modules->frames, modules->frame_count, &modules->frame_capacity,
+                              sizeof *modules->frames);
+    if (frames == NULL)
+        return NULL;
+    modules->frames = frames;
     modules->frames[modules->frame_count++] = locate(modules, pc);
     entry->id = (ttd_id)modules->frame_count;
     return &modules->frames[entry->id - 1];

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "../../arrays.h"
+
 void variables_free(struct variables *variables)
 {
     free(variables->words);
@@ -10,37 +12,26 @@ void variables_free(struct variables *variables)
     *variables = (struct variables){0};
 }
 
-static void *grow(void *array, size_t *capacity, size_t size)
-{
-    size_t wanted = *capacity != 0 ? *capacity * 4 : 64;
-    void *grown = reallocarray(array, wanted, size);
-    if (grown != NULL)
-        *capacity = wanted;
-    return grown;
-}
-
 void variables_add(struct variables *variables, ttd_id module, uint64_t offset)
 {
-    if (variables->count == variables->capacity) {
-        void *grown = variables->count < VARIABLE_WORDS_MAX
-                          ? grow(variables->words, &variables->capacity, sizeof *variables->words)
-                          : NULL;
-        if (grown == NULL)
-            return;
-        variables->words = grown;
-    }
+    if (variables->count == VARIABLE_WORDS_MAX)
+        return;
+    void *words = array_grow(variables->words, variables->count, &variables->capacity,
+                             sizeof *variables->words);
+    if (words == NULL)
+        return;
+    variables->words = words;
     variables->words[variables->count++] = (struct variable_word){module, offset};
     variables->is_sorted = false;
 }
 
 void variables_know(struct variables *variables, ttd_id module, uint64_t begin, uint64_t size)
 {
-    if (variables->known_count == variables->known_capacity) {
-        void *grown = grow(variables->known, &variables->known_capacity, sizeof *variables->known);
-        if (grown == NULL)
-            return;
-        variables->known = grown;
-    }
+    void *known = array_grow(variables->known, variables->known_count, &variables->known_capacity,
+                             sizeof *variables->known);
+    if (known == NULL)
+        return;
+    variables->known = known;
     variables->known[variables->known_count++] = (struct known_variable){module, begin, size};
     variables->is_sorted = false;
 }

@@ -13,15 +13,19 @@
 /* First in each hook: unwinders call level_personality() when they unwind its frame. */
 #define HOOK_FRAME() __asm__ volatile(".cfi_personality 0x1b, level_personality")
 
+/* Enters PHASE_RECORD, and declares the operands of a record and the registers of the caller. */
+#define RECORD_BEGIN(thread, ...)                                                                  \
+    struct unwind_regs caller_;                                                                    \
+    target_phase(thread, PHASE_RECORD);                                                            \
+    unwind_here(&caller_);                                                                         \
+    const uint64_t operands_[] = {__VA_ARGS__};                                                    \
+    const unsigned count_ = sizeof operands_ / sizeof *operands_
+
 /* Records an acquisition that has returned; the last operand is the block. Its begin and its end
  * are two steps. */
 #define ACQUISITION_END(thread, operation, ...)                                                    \
     do {                                                                                           \
-        struct unwind_regs caller_;                                                                \
-        target_phase(thread, PHASE_RECORD);                                                        \
-        unwind_here(&caller_);                                                                     \
-        const uint64_t operands_[] = {__VA_ARGS__};                                                \
-        const unsigned count_ = sizeof operands_ / sizeof *operands_;                              \
+        RECORD_BEGIN(thread, __VA_ARGS__);                                                         \
         if (UNLIKELY(thread->is_special) && !level_was_served(thread, operands_[count_ - 1])) {    \
             level_acquired(thread, operation, &caller_, operands_, count_);                        \
         } else {                                                                                   \
@@ -34,11 +38,7 @@
 /* Records a release that is about to begin, which is when it takes effect in the trace. */
 #define RELEASE_BEGIN(thread, operation, ...)                                                      \
     do {                                                                                           \
-        struct unwind_regs caller_;                                                                \
-        target_phase(thread, PHASE_RECORD);                                                        \
-        unwind_here(&caller_);                                                                     \
-        const uint64_t operands_[] = {__VA_ARGS__};                                                \
-        const unsigned count_ = sizeof operands_ / sizeof *operands_;                              \
+        RECORD_BEGIN(thread, __VA_ARGS__);                                                         \
         if (UNLIKELY(thread->is_special)) {                                                        \
             level_begins(thread, operation, &caller_, operands_, count_);                          \
         } else {                                                                                   \

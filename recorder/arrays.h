@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Growing arrays, and searching sorted ones. */
+#ifndef TTD_RECORDER_ARRAYS_H
+#define TTD_RECORDER_ARRAYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/*
+ * Makes room for one more than `count` elements of `size` bytes. Returns the array, which may have
+ * moved; NULL if memory ran out, and then the array is as it was.
+ */
+static inline void *array_grow(void *array, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return array;
+    size_t wanted = *capacity * 2 + 16;
+    void *grown = reallocarray(array, wanted, size);
+    if (grown != NULL)
+        *capacity = wanted;
+    return grown;
+}
+
+/*
+ * Returns how many of `count` elements of `size` bytes have an address of at most `address` in
+ * their uint64_t at `offset`, by which the array is sorted.
+ */
+static inline size_t array_count_up_to(const void *array, size_t count, size_t size, size_t offset,
+                                       uint64_t address)
+{
+    const char *addresses = (const char *)array + (count != 0 ? offset : 0);
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (*(const uint64_t *)(const void *)(addresses + middle * size) <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+#endif
