@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "base/sort.h"
+#include "reach/between.h"
 
 #define WORD 8
 
@@ -104,8 +105,8 @@ static bool is_weak(const struct heap_reach *reach, const struct ttd_region *reg
 }
 
 static enum ttd_status add_root(struct reach_builder *builder,
-                                const struct ttd_reference *reference,
-                                const struct ttd_region *region, uint32_t target)
+                                const struct ttd_reference *reference, unsigned flags,
+                                uint32_t target)
 {
     struct heap_reach *reach = builder->reach;
     uint64_t count = reach->graph.root_count;
@@ -119,8 +120,7 @@ static enum ttd_status add_root(struct reach_builder *builder,
         .region = reference->region,
         .offset = reference->offset,
         .target_offset = reference->value - reach->nodes.ranges[target].first};
-    return graph_add_root(&reach->graph, target, is_weak(reach, region) ? GRAPH_WEAK : 0,
-                          (uint32_t)count);
+    return graph_add_root(&reach->graph, target, flags, (uint32_t)count);
 }
 
 static enum ttd_status grow_offsets(struct reach_builder *builder, size_t count)
@@ -195,18 +195,6 @@ static enum ttd_status add_class_word(struct reach_builder *builder, uint32_t so
     return status;
 }
 
-static enum ttd_status keep_between(struct reach_builder *builder,
-                                    const struct ttd_reference *reference)
-{
-    if (!builder->keeps_between)
-        return TTD_OK;
-    enum ttd_status status = grow_array((void **)&builder->between, &builder->between_capacity,
-                                        builder->between_count + 1, sizeof *builder->between);
-    if (status == TTD_OK)
-        builder->between[builder->between_count++] = *reference;
-    return status;
-}
-
 enum ttd_status reach_builder_add(struct reach_builder *builder,
                                   const struct ttd_reference *reference)
 {
@@ -226,15 +214,15 @@ enum ttd_status reach_builder_add(struct reach_builder *builder,
                               reference->value);
     if (source != HEAP_NO_NODE)
         return add_edge(builder, word, reference->value, source, target);
-    return region->kind == TTD_REGION_HEAP ? keep_between(builder, reference)
-                                           : add_root(builder, reference, region, target);
+    return region->kind == TTD_REGION_HEAP
+               ? reach_between_add(builder, reference, word, target)
+               : add_root(builder, reference, is_weak(reach, region) ? GRAPH_WEAK : 0, target);
 }
 
 enum ttd_status reach_builder_add_root(struct reach_builder *builder,
-                                       const struct ttd_reference *reference)
+                                       const struct ttd_reference *reference, unsigned flags)
 {
-    return add_root(builder, reference, heap_reach_region(builder->reach, reference->region),
-                    find_target(builder, reference->value));
+    return add_root(builder, reference, flags, find_target(builder, reference->value));
 }
 
 static int compare_late(const void *left, const void *right)

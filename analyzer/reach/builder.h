@@ -47,12 +47,14 @@ struct reach_builder {
     size_t class_word_capacity;
     /** Some block may be an array of no elements, to which pointers point behind the block. */
     bool has_empty_arrays;
-    /** Words of heaps that lie in no live block and point at one: see inherited.h. Only if
+    /** Words of heaps that lie in no live block and point at one: see between.h. Only if
      * `keeps_between`. */
     struct ttd_reference *between;
     size_t between_count;
     size_t between_capacity;
     bool keeps_between;
+    /** Otherwise such words are doubtful roots, unless these are dropped. */
+    bool drops_doubtful;
 };
 
 /** Takes a reach with nodes, regions and classes. @return TTD_OK, TTD_ERROR_NO_MEMORY; release with
@@ -67,9 +69,9 @@ enum ttd_status reach_builder_add(struct reach_builder *builder,
 /** Adds a root: a reference that points at a block, and lies in a region but in no block.
  * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status reach_builder_add_root(struct reach_builder *builder,
-                                       const struct ttd_reference *reference);
+                                       const struct ttd_reference *reference, unsigned flags);
 
-/** Finishes the graph, all flags of which are 0 but GRAPH_WEAK. @return TTD_OK,
+/** Finishes the graph, all flags of which are 0 but those of roots. @return TTD_OK,
  * TTD_ERROR_NO_MEMORY. */
 enum ttd_status reach_builder_finish(struct reach_builder *builder);
 

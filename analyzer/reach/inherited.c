@@ -71,7 +71,7 @@ static enum ttd_status add_roots(const struct search *search)
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < builder->between_count && status == TTD_OK; i++) {
         if (search->next[i] == i)
-            status = reach_builder_add_root(builder, &builder->between[i]);
+            status = reach_builder_add_root(builder, &builder->between[i], 0);
     }
     return status;
 }

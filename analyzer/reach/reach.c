@@ -130,6 +130,7 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
         return status;
     status = reach_builder_init(&builder, reach);
     builder.keeps_between = reach_is_inheriting(trace->reader);
+    builder.drops_doubtful = options->takes_all_words;
     if (status == TTD_OK)
         status = read_references(&builder, trace->reader, error);
     if (builder.seen != snapshot->references || reach->region_count != snapshot->regions)

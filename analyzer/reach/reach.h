@@ -4,8 +4,8 @@
  * and which words outside of blocks (the roots) point at blocks.
  *
  * A word of a live block is an edge to the block that its value lies in; a word of any other region
- * that is no heap is a root. Bytes of a heap outside of live blocks are neither, unless the process
- * began with them.
+ * that is no heap is a root. A word of a heap outside of live blocks is a doubtful root, or none:
+ * see between.h.
  */
 #ifndef ANALYZER_REACH_REACH_H
 #define ANALYZER_REACH_REACH_H

@@ -46,6 +46,12 @@ static uint32_t root_offset(const struct heap_reach *reach, uint64_t root)
     return offset < UINT32_MAX ? (uint32_t)offset : UINT32_MAX;
 }
 
+/* Whether a root is a pointer behind the start, and beyond doubt. */
+static bool is_counted(const struct heap_reach *reach, uint64_t root)
+{
+    return !(reach->graph.root_flags[root] & GRAPH_STALE) && root_offset(reach, root) != 0;
+}
+
 /* Sorts the offsets of all pointers behind a start by their targets. */
 static enum ttd_status sort_by_target(struct rules *rules)
 {
@@ -58,7 +64,7 @@ static enum ttd_status sort_by_target(struct rules *rules)
     for (uint64_t i = 0; i < graph->edge_count; i++)
         next[graph->targets[i] + 1] += reach->target_offsets[i] != 0;
     for (uint64_t i = 0; i < graph->root_count; i++)
-        next[graph->root_targets[i] + 1] += root_offset(reach, i) != 0;
+        next[graph->root_targets[i] + 1] += is_counted(reach, i);
     for (uint32_t node = 0; node < graph->node_count; node++)
         next[node + 1] += next[node];
     rules->offsets = malloc((size_t)next[graph->node_count] * sizeof *rules->offsets + 1);
@@ -69,7 +75,7 @@ static enum ttd_status sort_by_target(struct rules *rules)
             rules->offsets[next[graph->targets[i]]++] = reach->target_offsets[i];
     }
     for (uint64_t i = 0; i < graph->root_count; i++) {
-        if (root_offset(reach, i))
+        if (is_counted(reach, i))
             rules->offsets[next[graph->root_targets[i]]++] = root_offset(reach, i);
     }
     return TTD_OK;

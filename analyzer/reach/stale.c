@@ -5,12 +5,14 @@
 
 #include "base/grow.h"
 #include "graph/classes.h"
-#include "reach/builder.h"
+#include "reach/between.h"
 
-/* A word that may be stale. */
+/* A word that may be stale: of a block, or of heap memory outside of live blocks. */
 struct word {
     uint64_t address;
+    /** Its edge; its root if it is in no block. */
     uint64_t edge;
+    /** HEAP_NO_NODE if it is in no block. */
     uint32_t source;
     /** It was copied by realloc() into its block. */
     bool is_copied;
@@ -55,20 +57,52 @@ static bool is_lost(const struct graph_classes *classes, uint32_t node)
     return class == GRAPH_INDIRECTLY_LOST || class == GRAPH_DEFINITELY_LOST;
 }
 
-static enum ttd_status add_word(struct search *search, uint32_t source, uint64_t edge)
+static enum ttd_status add_word(struct search *search, const struct word *word)
 {
     enum ttd_status status = grow_array((void **)&search->words, &search->capacity,
                                         search->count + 1, sizeof *search->words);
     if (status == TTD_OK)
-        search->words[search->count++] =
-            (struct word){.address = search->reach->nodes.ranges[source].first +
-                                     search->reach->edge_offsets[edge],
-                          .edge = edge,
-                          .source = source};
+        search->words[search->count++] = *word;
     return status;
 }
 
-/* Takes the words that something hangs by, and clears the flags of the others. */
+static enum ttd_status add_edge(struct search *search, uint32_t source, uint64_t edge)
+{
+    const struct heap_reach *reach = search->reach;
+    struct word word = {.address = reach->nodes.ranges[source].first + reach->edge_offsets[edge],
+                        .edge = edge,
+                        .source = source};
+    return add_word(search, &word);
+}
+
+static const struct ttd_region *region_of(const struct heap_reach *reach, uint64_t root)
+{
+    return heap_reach_region(reach, reach->roots[reach->graph.root_ids[root]].region);
+}
+
+/* Takes the roots outside of blocks that something hangs by, and drops the others. */
+static enum ttd_status take_roots(struct search *search, const struct graph_classes *classes)
+{
+    struct heap_reach *reach = search->reach;
+    struct graph *graph = &reach->graph;
+    enum ttd_status status = TTD_OK;
+    for (uint64_t i = 0; i < graph->root_count && status == TTD_OK; i++) {
+        if (!(graph->root_flags[i] & GRAPH_STALE))
+            continue;
+        if (graph_holding_of(classes, graph->root_targets[i]) == GRAPH_HELD) {
+            graph->root_flags[i] = REACH_ROOT_DROPPED;
+            continue;
+        }
+        struct word word = {.address = region_of(reach, i)->begin +
+                                       reach->roots[graph->root_ids[i]].offset,
+                            .edge = i,
+                            .source = HEAP_NO_NODE};
+        status = add_word(search, &word);
+    }
+    return status;
+}
+
+/* Takes the words of blocks that something hangs by, and clears the flags of the others. */
 static enum ttd_status take_words(struct search *search, const struct graph_classes *classes)
 {
     struct graph *graph = &search->reach->graph;
@@ -79,7 +113,7 @@ static enum ttd_status take_words(struct search *search, const struct graph_clas
                 continue;
             if (!is_lost(classes, node) &&
                 graph_holding_of(classes, graph->targets[i]) != GRAPH_HELD)
-                status = add_word(search, node, i);
+                status = add_edge(search, node, i);
             else
                 graph->flags[i] &= (uint8_t)~GRAPH_STALE;
         }
@@ -161,8 +195,8 @@ static void acquire(const struct search *search, const struct heap_effect *effec
     size_t first = find_word(search, block->address);
     size_t end = find_end(search, first, block->address, copied);
     for (size_t i = first; i < end; i++) {
-        const struct heap_block *source = &search->reach->nodes.blocks[search->words[i].source];
-        if (source->event != block->event)
+        uint32_t source = search->words[i].source;
+        if (source == HEAP_NO_NODE || search->reach->nodes.blocks[source].event != block->event)
             break;
         search->words[i].is_copied = true;
     }
@@ -188,16 +222,28 @@ static struct ttd_position last_release(const struct search *search, size_t word
     return last;
 }
 
-/* Clears the flags of words that are not stale. */
+/* Whether the block that had a word before may have pointed at a node. */
+static bool may_be_relic(const struct search *search, size_t word, uint32_t target)
+{
+    const struct heap_block *block = &search->reach->nodes.blocks[target];
+    return !search->words[word].is_copied &&
+           ttd_position_compare(last_release(search, word), block->allocated) > 0;
+}
+
+/* Clears the flags of words of blocks that are not stale, and drops roots that are. */
 static void decide(const struct search *search)
 {
+    const struct heap_reach *reach = search->reach;
     struct graph *graph = &search->reach->graph;
     for (size_t i = 0; i < search->count; i++) {
         const struct word *word = &search->words[i];
-        const struct heap_block *target = &search->reach->nodes.blocks[graph->targets[word->edge]];
-        if (word->is_copied ||
-            ttd_position_compare(last_release(search, i), target->allocated) <= 0)
+        if (word->source == HEAP_NO_NODE) {
+            if (may_be_relic(search, i, graph->root_targets[word->edge]) &&
+                reach_between_has_blocks(reach, region_of(reach, word->edge)))
+                graph->root_flags[word->edge] = REACH_ROOT_DROPPED;
+        } else if (!may_be_relic(search, i, graph->targets[word->edge])) {
             graph->flags[word->edge] &= (uint8_t)~GRAPH_STALE;
+        }
     }
 }
 
@@ -229,15 +275,19 @@ enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_tr
     enum ttd_status status = graph_classify(&reach->graph, &reach->verdicts);
     if (status == TTD_OK)
         status = take_words(&search, &reach->verdicts);
+    if (status == TTD_OK)
+        status = take_roots(&search, &reach->verdicts);
     if (!keeps_offsets)
         reach_free_offsets(reach);
     /* Without such words the classes stay as they are: by other flags nothing hangs. */
-    if (status == TTD_OK && search.count) {
+    bool is_changing = status == TTD_OK && search.count;
+    if (is_changing) {
         graph_classes_free(&reach->verdicts);
         status = replay(&search, trace, error);
-        if (status == TTD_OK)
-            status = graph_classify(&reach->graph, &reach->verdicts);
     }
+    reach_between_settle(&reach->graph);
+    if (is_changing && status == TTD_OK)
+        status = graph_classify(&reach->graph, &reach->verdicts);
     free(search.words);
     free(search.released);
     return status;

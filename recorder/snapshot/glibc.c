@@ -166,6 +166,7 @@ enum {
     LISTS_EMPTY = 60, /* at least as many are empty at any time */
     CHUNK_HEAD = 16,
     ARENA_BEFORE = 112,           /* what the arena has before the lists */
+    ARENA_TOP = 16,               /* before the lists: the last chunk, which is free */
     ARENA_NEXT = LISTS * 16 + 16, /* from the lists on: the next arena */
     ARENA_BEHIND = ARENA_NEXT + 5 * 8,
     HEAP_HEAD_MAX = 64, /* where the arena of another heap begins, at most */
@@ -198,8 +199,18 @@ static size_t find_lists(const uint64_t *words, size_t count, size_t first, uint
     return first;
 }
 
+/* Returns where the last chunk ends, whose address is given. */
+static uint64_t end_of_chunk(const struct memory *memory, uint64_t chunk)
+{
+    uint64_t size;
+    if (!memory_read(memory, chunk + 8, &size, sizeof size))
+        return UINT64_MAX;
+    size &= ~UINT64_C(7);
+    return size <= UINT64_MAX - chunk && is_aligned(chunk + size) ? chunk + size : UINT64_MAX;
+}
+
 bool glibc_arena_find(const struct memory *memory, struct memory_span data,
-                      struct memory_span *arena)
+                      struct glibc_arena *arena)
 {
     size_t count, empty = 0, first = 0;
     uint64_t *words = read_data(memory, data, &count);
@@ -214,8 +225,11 @@ bool glibc_arena_find(const struct memory *memory, struct memory_span data,
         is_found = ++empty >= LISTS_EMPTY;
     }
     if (is_found) {
-        uint64_t lists = data.begin + find_lists(words, count, first, data.begin) * 8;
-        *arena = (struct memory_span){lists - ARENA_BEFORE, lists + ARENA_BEHIND};
+        size_t at = find_lists(words, count, first, data.begin);
+        uint64_t lists = data.begin + at * 8;
+        arena->lists = (struct memory_span){lists - ARENA_BEFORE, lists + ARENA_BEHIND};
+        arena->end =
+            at >= ARENA_TOP / 8 ? end_of_chunk(memory, words[at - ARENA_TOP / 8]) : UINT64_MAX;
     }
     free(words);
     return is_found;

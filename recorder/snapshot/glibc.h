@@ -38,12 +38,18 @@ struct glibc_calls {
 void glibc_threads_find(const struct memory *memory, struct memory_span data,
                         const struct glibc_calls *calls);
 
-/*
- * Finds the allocator's main arena in data of the library. Its lists hold addresses of free memory,
- * and of the ends of blocks. Returns false if there is none, or no block was ever allocated there.
- */
+struct glibc_arena {
+    /* In data of the library: lists of addresses of free memory, and of the ends of blocks. */
+    struct memory_span lists;
+    /* Where the memory ends that the arena has of the program break: behind it, memory is the
+       program's own. UINT64_MAX if that is not known. */
+    uint64_t end;
+};
+
+/* Finds the allocator's main arena in data of the library. Returns false if there is none, or no
+ * block was ever allocated there. */
 bool glibc_arena_find(const struct memory *memory, struct memory_span data,
-                      struct memory_span *arena);
+                      struct glibc_arena *arena);
 
 enum { GLIBC_HEAP_SIZE = 64 << 20 /* and alignment: heaps of arenas other than the main one */ };
 

@@ -30,14 +30,15 @@ static void add_arenas(struct layout_search *search, const struct region *region
     }
 }
 
-/* Adds all units that have held blocks, for memory that is not the C library's alone: other
- * allocators reuse it as they like, and the program break is open to all. */
+/* Adds the units of the program break that have held blocks of the main arena. What else is there
+ * belongs to the program: the program break is open to all. */
 static void add_units(struct layout_search *search, const struct region *region)
 {
     const struct heap_pages *pages = search->subject->pages;
     uint64_t unit = UINT64_C(1) << HEAP_PAGE_BITS;
     uint64_t begin = 0, end = region->end < pages->high ? region->end : pages->high;
     uint64_t at = region->begin > pages->low ? region->begin : pages->low;
+    end = end < search->arena_end ? end : search->arena_end;
     for (at = at / unit * unit; at < end; at += unit) {
         bool is_heap = heap_pages_has(pages, at);
         if (is_heap && begin == 0)
@@ -51,6 +52,8 @@ static void add_units(struct layout_search *search, const struct region *region)
         add_heap(search, region, begin, end);
 }
 
+/* Of another allocator it is not known what it keeps beside its blocks, and where: a mapping with
+ * blocks is all heap. */
 void layout_add_heaps(struct layout_search *search)
 {
     for (size_t i = 0; i < search->regions->count; i++) {
@@ -58,7 +61,9 @@ void layout_add_heaps(struct layout_search *search)
         if (region->kind != TTD_REGION_ANONYMOUS ||
             !heap_pages_touch(search->subject->pages, region->begin, region->end))
             continue;
-        if (search->has_arena && (region->name == NULL || strcmp(region->name, "[heap]") != 0))
+        if (!search->has_arena)
+            add_heap(search, region, region->begin, region->end);
+        else if (region->name == NULL || strcmp(region->name, "[heap]") != 0)
             add_arenas(search, region);
         else
             add_units(search, region);

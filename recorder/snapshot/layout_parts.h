@@ -16,7 +16,8 @@ struct layout_search {
     uint32_t pid;
     struct regions *regions;
     struct regions refined;
-    bool has_arena; /* blocks come from the allocator of the GNU C library */
+    bool has_arena;     /* blocks come from the allocator of the GNU C library */
+    uint64_t arena_end; /* where the memory of its main arena ends: see glibc.h */
     struct tls_blocks blocks;
 };
 

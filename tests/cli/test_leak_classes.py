@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """ttdanalyze leaks of a trace with snapshots: what is lost, and what is still reachable."""
 
+import itertools
 import os
 import resource
 
@@ -66,7 +67,7 @@ class Classes(SnapshotCase):
         self.assertEqual(head.splitlines(), [
             "Definitely lost: 2 blocks, 40 bytes, from 2 stacks",
             "Indirectly lost, held by these: 1 block, 1,000 bytes",
-            "Possibly lost, held by pointers into them: 1 block, 16 bytes",
+            "Possibly lost, held by doubtful pointers: 1 block, 16 bytes",
             "Still reachable (--show reachable to list): 2 blocks, 150 bytes",
             "By snapshot 1 at 4:0, when the program ended"])
         self.assertEqual([group.splitlines()[0] for group in groups], [
@@ -185,14 +186,52 @@ class Holders(SnapshotCase):
         self.assertEqual(self.classes(script.close()), {"still_reachable": (1, 1)})
 
     def test_outside_of_blocks(self):
-        """Words of a heap in no live block are none; of a block of 12 bytes there is one."""
+        """A block of 12 bytes has one word. Behind it, a word may be the program's."""
         script = SnapshotScript().basics()
         script.alloc(A, 12)
         for address in (B, C, D):
             script.alloc(address, 8)
         script.snapshot((IN_BSS, 0, A), (A, B), (A + 8, C), (A + 16, D))
         self.assertEqual(self.classes(script.close()), {"still_reachable": (2, 20),
-                                                        "definitely_lost": (2, 16)})
+                                                        "definitely_lost": (1, 8),
+                                                        "possibly_lost": (1, 8)})
+
+    numbers = itertools.count()
+
+    def outside(self, *words, regions=None):
+        """B is older than the release of memory at A and at D, and C is younger."""
+        script = SnapshotScript().basics()
+        script.alloc(B, 32)
+        for address in (A, D):
+            script.alloc(address, 64)
+            script.free(address)
+        script.alloc(C, 16)
+        return self.classes(script.snapshot(*words, regions=regions).close(),
+                            name=f"{next(self.numbers)}.ttd")
+
+    def test_relics(self):
+        lost, doubtful = {"definitely_lost": (2, 48)}, "possibly_lost"
+        self.assertEqual(self.outside(), lost)
+        self.assertEqual(self.outside((A + 8, B)), lost)
+        self.assertEqual(self.outside((A + 8, B), (D + 8, C)),
+                         {"definitely_lost": (1, 32), doubtful: (1, 16)})
+        self.assertEqual(self.outside((A - 8, B)), {"definitely_lost": (1, 16), doubtful: (1, 32)})
+        self.assertEqual(self.outside((A + 8, B), (A + 64, C), (IN_BSS, 0, B)),
+                         {"still_reachable": (1, 32), doubtful: (1, 16)})
+
+    def test_memory_behind(self):
+        """An allocator has addresses of free memory, which may begin in a block's last word."""
+        lost = {"definitely_lost": (2, 48)}
+        self.assertEqual(self.outside((A - 8, B + 24)), lost)
+        self.assertEqual(self.outside((A - 8, B + 16)),
+                         {"definitely_lost": (1, 16), "possibly_lost": (1, 32)})
+
+    def test_memory_given_back(self):
+        """Where no block is any more, what was a heap may be the program's."""
+        regions = [(HEAP, A, D - A), (HEAP, D, 0x1000)]
+        self.assertEqual(self.outside((1, 8, B), regions=regions), {"definitely_lost": (2, 48)})
+        self.assertEqual(self.outside((2, 8, B), regions=regions),
+                         {"definitely_lost": (1, 16), "possibly_lost": (1, 32)})
 
     def stale(self, born_first, *roots, **fields):
         """B hangs by a word of A, in memory that another block had before."""

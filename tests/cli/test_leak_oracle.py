@@ -114,6 +114,8 @@ class Graph:
                 pointers.append((source, word, target, value - target.address, False))
             elif heap.inherits and word not in heap.covered:
                 pointers.append((None, None, target, value - target.address, False))
+            elif self.is_doubtful(source, word, target, value):
+                self.roots.append((target, True, False))
         headers = self.headers(pointers)
         for source, word, target, offset, weak in pointers:
             owns = offset == 0 or headers.get(target.stack) == offset or \
@@ -148,6 +150,13 @@ class Graph:
     def is_stale(self, source, word, target):
         return (source.api != CALLOC and word - source.address >= source.copied and
                 target.born < self.heap.released.get(word, 0) <= source.born)
+
+    def is_doubtful(self, source, word, target, value):
+        """A word of the heap outside of blocks that may be the program's: no relic, nor where an
+        allocator has the memory behind a block begin."""
+        is_behind = value != target.address and 0 < target.address + target.size - value <= WORD
+        return not (self.heap.inherits or source or is_behind or
+                    self.heap.released.get(word, 0) > target.born)
 
     def mark(self, interior, weak, stale):
         reached = {t for t, i, w in self.roots if (interior or not i) and (weak or not w)}

@@ -69,7 +69,7 @@ static void text_classes(struct report *report, const struct report_leaks *data)
     out_plain(output);
     out_char(output, '\n');
     text_kind(report, &groups[HEAP_INDIRECTLY_LOST], "Indirectly lost, held by these: ");
-    text_kind(report, &groups[HEAP_POSSIBLY_LOST], "Possibly lost, held by pointers into them: ");
+    text_kind(report, &groups[HEAP_POSSIBLY_LOST], "Possibly lost, held by doubtful pointers: ");
     text_kind(report, &groups[HEAP_HELD_BY_STALE],
               "Held only by words of blocks that may be older than what they point at: ");
     text_kind(report, &groups[HEAP_HELD_WEAKLY], "Held only by an ending stack or a register: ");

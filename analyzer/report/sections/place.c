@@ -196,7 +196,7 @@ static void make_label(struct report *report, const struct heap_place *place, bo
         label_mapping(report, place, has_offset, label);
         break;
     case TTD_REGION_HEAP:
-        add_text(label, "memory that the process began with");
+        add_text(label, "heap memory outside of blocks");
         break;
     }
 }

@@ -76,7 +76,8 @@ struct ttd_snapshot {
 
 /** Kinds of regions. */
 enum ttd_region_kind {
-    /** Memory that holds blocks, or has held some. */
+    /** Memory that holds blocks, or has held some; of an allocator that the recorder does not know,
+     * all of the mapping. */
     TTD_REGION_HEAP = 1,
     /** Data of a module. */
     TTD_REGION_MODULE = 2,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where pointers stand: thread-local storage, registers, mappings, buffers, coroutines. */
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -143,6 +144,34 @@ CASE(program_break)
     uintptr_t middle = (uintptr_t)sbrk(1 << 20) + (512 << 10);
 
     put((void *)(middle / 16 * 16), 0, block(40));
+}
+
+/* Its memory lies between blocks of the C library's. */
+CASE(program_break_between)
+{
+    void *memory;
+
+    lose(block(8000));
+    memory = sbrk(64);
+    for (int i = 0; i < 40; i++)
+        lose(block(10000));
+    put(memory, 0, block(40));
+}
+
+/* Its memory has held a block of the C library's, which had pointed at the same one. */
+CASE(program_break_given_back)
+{
+    void *target = block(40);
+    size_t size = 100 << 10;
+    void **holder = block(size);
+
+    for (size_t i = 0; i < size / sizeof *holder; i++)
+        holder[i] = target;
+    free(holder);
+    malloc_trim(0);
+    holder = sbrk(16 << 10);
+    memset(holder, 0, 16 << 10);
+    holder[1000] = target;
 }
 
 static uintptr_t hidden;

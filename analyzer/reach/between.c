@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "reach/between.h"
+
+#include "base/grow.h"
+
+#define WORD 8
+
+/* Whether a word of heap memory outside of live blocks is no pointer to its target: it begins in a
+ * block; or it points at the last word of the target, as those of an allocator do that mean the
+ * free memory behind it. */
+static bool is_no_pointer(struct reach_builder *builder, uint64_t word, uint64_t value,
+                          uint32_t target)
+{
+    struct heap_nodes *nodes = &builder->reach->nodes;
+    const struct heap_range *range = &nodes->ranges[target];
+    return heap_nodes_at(nodes, word) != HEAP_NO_NODE ||
+           (value != range->first && range->last - value < WORD);
+}
+
+enum ttd_status reach_between_add(struct reach_builder *builder,
+                                  const struct ttd_reference *reference, uint64_t word,
+                                  uint32_t target)
+{
+    if (!builder->keeps_between)
+        return builder->drops_doubtful || is_no_pointer(builder, word, reference->value, target)
+                   ? TTD_OK
+                   : reach_builder_add_root(builder, reference, GRAPH_STALE);
+    enum ttd_status status = grow_array((void **)&builder->between, &builder->between_capacity,
+                                        builder->between_count + 1, sizeof *builder->between);
+    if (status == TTD_OK)
+        builder->between[builder->between_count++] = *reference;
+    return status;
+}
+
+bool reach_between_has_blocks(const struct heap_reach *reach, const struct ttd_region *region)
+{
+    uint32_t low = 0, high = reach->nodes.count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (reach->nodes.ranges[middle].last < region->begin)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < reach->nodes.count &&
+           reach->nodes.ranges[low].first - region->begin < region->size;
+}
+
+void reach_between_settle(struct graph *graph)
+{
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < graph->root_count; i++) {
+        uint8_t flags = graph->root_flags[i];
+        if (flags == REACH_ROOT_DROPPED)
+            continue;
+        graph->root_targets[kept] = graph->root_targets[i];
+        graph->root_flags[kept] = flags & GRAPH_STALE ? GRAPH_INTERIOR : flags;
+        graph->root_ids[kept++] = graph->root_ids[i];
+    }
+    graph->root_count = kept;
+}
