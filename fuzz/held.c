@@ -156,7 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ttd_reader *reader = target_open(bytes, size, 1);
     if (reader) {
         check_retained(reader, HEAP_RETAINED_BY_BLOCK, 0);
-        check_retained(reader, HEAP_RETAINED_BY_SITE, 0);
+        check_retained(reader, HEAP_RETAINED_BY_STACK, 0);
         check_retained(reader, HEAP_RETAINED_BY_CLASS, 0);
         check_retained(reader, HEAP_RETAINED_BY_ROOT, 0);
         check_retained(reader, HEAP_RETAINED_BY_BLOCK, HEAP_RETAINED_DEPTH_MAX);

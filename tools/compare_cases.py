@@ -129,7 +129,7 @@ COMMANDS = {
     'recover': ['', '-o recovered-text.ttd'],
     'redact': ['', '--strings'],
     'roots': ['--limit 2'],
-    'retained': ['--by site', '--by class', '--by root', '--tree'],
+    'retained': ['--by stack', '--by function', '--by class', '--by root', '--tree'],
     'snapshots': [],
     'memory': ['--address {a} --length 4K', '--address {b} --at 50%'],
     'find': ['--string a --limit 3', '--address {b} --at 50%'],

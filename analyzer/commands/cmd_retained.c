@@ -31,8 +31,9 @@ static const char retained_help[] =
     "snapshot of references: the newest at the position or before.\n"
     "\n"
     "      --at POSITION  as of that position; the end if not given\n"
-    "      --by KEY       what goes away: block (the default); all blocks of a site (a stack)\n"
-    "                     or class; or root, a variable, stack or mapping\n"
+    "      --by KEY       what goes away: block (the default); all blocks of a stack, function,\n"
+    "                     file, module, thread, heap or class; or root, a variable, stack or\n"
+    "                     mapping\n"
     "      --tree         the dominator tree: below each root what only it holds, and so on\n"
     "      --depth N      at most N levels of the tree (16)\n"
     "      --limit N      at most N of them (50; 0 for all); in a tree at the top (8), and\n"
@@ -54,6 +55,8 @@ static const char roots_help[] =
 struct retained_options {
     struct position_spec at;
     enum heap_retained_by by;
+    /** By label. */
+    enum view_key labels;
     bool has_key;
     bool is_tree;
     uint64_t depth;
@@ -63,12 +66,27 @@ struct retained_options {
 
 static bool parse_key(struct retained_options *options, const char *argument)
 {
-    static const char *const names[] = {"block", "site", "class", "root"};
+    static const struct {
+        const char *name;
+        enum heap_retained_by by;
+        enum view_key labels;
+    } keys[] = {
+        {"block", HEAP_RETAINED_BY_BLOCK, VIEW_BY_STACK},
+        {"stack", HEAP_RETAINED_BY_STACK, VIEW_BY_STACK},
+        {"function", HEAP_RETAINED_BY_LABEL, VIEW_BY_FUNCTION},
+        {"file", HEAP_RETAINED_BY_LABEL, VIEW_BY_FILE},
+        {"module", HEAP_RETAINED_BY_LABEL, VIEW_BY_MODULE},
+        {"thread", HEAP_RETAINED_BY_LABEL, VIEW_BY_THREAD},
+        {"heap", HEAP_RETAINED_BY_LABEL, VIEW_BY_HEAP},
+        {"class", HEAP_RETAINED_BY_CLASS, VIEW_BY_STACK},
+        {"root", HEAP_RETAINED_BY_ROOT, VIEW_BY_STACK},
+    };
     options->has_key = true;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(argument, names[i]) != 0)
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (strcmp(argument, keys[i].name) != 0)
             continue;
-        options->by = (enum heap_retained_by)i;
+        options->by = keys[i].by;
+        options->labels = keys[i].labels;
         return true;
     }
     return false;
@@ -108,6 +126,27 @@ static int print(struct session *session, const struct heap_retained_options *qu
     return status;
 }
 
+/* Finds the label of a block, for its group. */
+static enum ttd_status find_label(void *context, const struct heap_block *block, uint32_t *label)
+{
+    struct view *view = context;
+    struct heap_key key = heap_key_of_block(view_split(&view->options), block);
+    enum ttd_status status = view_find_key(view, &key);
+    *label = key.other;
+    return status;
+}
+
+/* Labels need names before the query. */
+static int prepare_labels(struct session *session, const struct retained_options *options,
+                          struct heap_retained_options *query)
+{
+    if (options->by != HEAP_RETAINED_BY_LABEL)
+        return STATUS_OK;
+    session->view.options.by = options->labels;
+    query->labels = (struct heap_retained_labels){&session->view, find_label};
+    return session_names(session, true);
+}
+
 static int execute(struct session *session, const void *context)
 {
     const struct retained_options *options = context;
@@ -120,6 +159,8 @@ static int execute(struct session *session, const void *context)
         query.limit = 8;
     int status =
         position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &query.at);
+    if (status == STATUS_OK)
+        status = prepare_labels(session, options, &query);
     if (status != STATUS_OK)
         return status;
     struct heap_trace trace = source_trace(&session->source);

@@ -74,8 +74,8 @@ struct graph_retained {
 };
 
 /**
- * Finds what groups of nodes retain: the union of what their nodes retain, each block once. What
- * only several nodes of a group together hold is not part of it.
+ * Finds what the nodes of groups retain each by itself: the union, each block once. What only
+ * several nodes of a group together hold is not part of it: see graph_retained_together().
  *
  * @param groups    by node of the graph: its group, below `group_count`, or GRAPH_NONE
  * @param retained  `group_count` results
@@ -83,6 +83,34 @@ struct graph_retained {
  */
 enum ttd_status graph_retained_by_group(const struct graph_dominators *dominators,
                                         const uint32_t *groups, uint32_t group_count,
+                                        struct graph_retained *retained);
+
+/** Groups that graph_retained_together() takes at once. */
+#define GRAPH_TOGETHER_MAX 64
+
+/** Up to GRAPH_TOGETHER_MAX groups of nodes. */
+struct graph_together {
+    /** Of the graph, with its roots. */
+    const struct graph_dominators *dominators;
+    /** By node of the graph: its group, or GRAPH_NONE. */
+    const uint32_t *groups;
+    /** The groups from `first` on, and how many of them. */
+    uint32_t first;
+    uint32_t count;
+    /** By node of the graph. */
+    const uint64_t *sizes;
+};
+
+/**
+ * Finds what groups of nodes retain: what no root leads to any more without all nodes of the group,
+ * these included. It takes 13 bytes a node, and mostly one or two passes over the edges, at worst
+ * one for each group.
+ *
+ * @param retained  `query->count` results
+ * @return TTD_OK, or TTD_ERROR_NO_MEMORY with the results untouched.
+ */
+enum ttd_status graph_retained_together(const struct graph *graph,
+                                        const struct graph_together *query,
                                         struct graph_retained *retained);
 
 #endif

@@ -168,7 +168,10 @@ struct view_label view_row_label(const struct view *view, struct heap_key key);
  */
 enum ttd_status view_group(struct view *view, const struct heap_site_table *sites);
 
-/** Returns the label of a key after view_group(), unless grouped by stack. */
+/** Replaces the key of a record by that of its group. @return as view_group(). */
+enum ttd_status view_find_key(struct view *view, struct heap_key *key);
+
+/** Returns the label of a key after view_group() or view_find_key(), unless grouped by stack. */
 const struct view_label *view_find_label(const struct view *view, struct heap_key key);
 
 /** Returns the name of a key, such as "function". Static. */

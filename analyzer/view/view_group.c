@@ -41,9 +41,7 @@ static enum ttd_status find_label(struct view *view, struct heap_key key, uint32
     return status == TTD_END ? labels_add(&view->labels, &label, index) : status;
 }
 
-/* Replaces the key of a record by that of its group: a label, or the stack without skipped frames.
- */
-static enum ttd_status find_key(struct view *view, struct heap_key *key)
+enum ttd_status view_find_key(struct view *view, struct heap_key *key)
 {
     if (view->options.by != VIEW_BY_STACK) {
         uint32_t label;
@@ -66,7 +64,7 @@ static enum ttd_status merge_records(struct view *view, const struct heap_site_t
     size_t count = 0;
     for (size_t i = 0; i < *sites->count; i++) {
         struct heap_key key = *heap_site_record(sites, i);
-        enum ttd_status status = find_key(view, &key);
+        enum ttd_status status = view_find_key(view, &key);
         if (status != TTD_OK)
             return status;
         uint32_t group = map_get(groups, key.stack, key.other);

@@ -136,8 +136,49 @@ class Retained(SnapshotCase):
         text = self.run_ok("retained", "--tree", "--limit", "1", self.path("trace.ttd")).text
         self.assertIn("… and 3 more: 600 bytes in 3 blocks", text)
 
-    def test_sites(self):
-        found = self.json_of("retained", self.write(self.graph().script().close()), "--by", "site")
+    def test_random_groups(self):
+        """All blocks of a stack, function or module go away at once."""
+        members = {"stack": "stack_id", "function": "function", "module": "module",
+                   "file": "file", "thread": "thread", "heap": "heap_id"}
+        names = {"stack": {1: 1, 2: 2, 3: 3}, "function": {1: "main", 2: "g(int)", 3: None},
+                 "module": {1: "/opt/app/bin/demo", 2: "/opt/app/bin/demo",
+                            3: "/usr/lib/libwork.so"},
+                 "file": {1: "main.c", 2: "g.h", 3: None}, "thread": {1: 1, 2: 1, 3: 1},
+                 "heap": {1: 1, 2: 1, 3: 1}}
+        several = 0
+        for seed in range(12):
+            graph = random_graph(seed)
+            path = self.write(graph.script().close(), f"trace{seed}.ttd")
+            held = graph.held()
+            for key, of_stack in names.items():
+                groups = {}
+                for block in held:
+                    groups.setdefault(of_stack[graph.stacks[block]], set()).add(block)
+                expected = {name: graph.sums(held - graph.held(blocks))
+                            for name, blocks in groups.items()}
+                found = self.json_of("retained", path, "--by", key)["retainers"]
+                self.assertEqual({i[members[key]]: retained(i) for i in found}, expected,
+                                 (seed, key))
+                self.assertEqual([i["retained_bytes"] for i in found],
+                                 sorted((i["retained_bytes"] for i in found), reverse=True))
+                alone = {name: graph.sums(set().union(*(held - graph.held({b}) for b in blocks)))
+                         for name, blocks in groups.items()}
+                several += alone != expected
+        self.assertGreater(several, 5)
+
+    def test_labels(self):
+        path = self.write(self.graph().script().close())
+        text = self.run_ok("retained", "--by", "module", path).text
+        self.assertIn("\n700 bytes in 2 blocks, held by 2 blocks of 700 bytes\n"
+                      "    /usr/lib/libwork.so\n", text)
+        self.assertIn("… and 1 function more", self.run_ok("retained", "--by", "function",
+                                                           "--limit", "1", path).text)
+        rows = self.run_ok("retained", "--by", "module", "-f", "csv", path).csv
+        self.assertEqual([(r["module"], r["retained_bytes"]) for r in rows],
+                         [("/usr/lib/libwork.so", "700"), ("/opt/app/bin/demo", "300")])
+
+    def test_stacks(self):
+        found = self.json_of("retained", self.write(self.graph().script().close()), "--by", "stack")
         self.assertEqual([(i["stack_id"], i["blocks"], i["bytes"], *retained(i))
                           for i in found["retainers"]], [(3, 2, 700, 2, 700), (2, 2, 300, 2, 300)])
         self.assertEqual(found["retainers"][0]["stack"][0]["module"], "/usr/lib/libwork.so")

@@ -54,14 +54,20 @@ static void sum_up(struct heap_held *held)
     }
 }
 
-static enum ttd_status dominate(struct heap_held *held)
+uint64_t *heap_held_sizes(const struct heap_held *held)
 {
     uint32_t count = held->reach.nodes.count;
     uint64_t *sizes = malloc((size_t)count * sizeof *sizes + 1);
+    for (uint32_t node = 0; sizes && node < count; node++)
+        sizes[node] = held->reach.nodes.blocks[node].size;
+    return sizes;
+}
+
+static enum ttd_status dominate(struct heap_held *held)
+{
+    uint64_t *sizes = heap_held_sizes(held);
     if (!sizes)
         return TTD_ERROR_NO_MEMORY;
-    for (uint32_t node = 0; node < count; node++)
-        sizes[node] = held->reach.nodes.blocks[node].size;
     struct graph_dominators_query query = {.groups = held->root_groups,
                                            .group_count = held->group_count};
     enum ttd_status status = graph_dominate(&held->reach.graph, &query, sizes, &held->dominators);

@@ -43,6 +43,9 @@ enum ttd_status heap_held_find(const struct heap_trace *trace, struct ttd_positi
                                struct heap_held *held, struct ttd_error *error);
 void heap_held_free(struct heap_held *held);
 
+/** Lists the sizes of the blocks, by node. @return NULL without memory; release with free(). */
+uint64_t *heap_held_sizes(const struct heap_held *held);
+
 /** The node of the tree that stands for a group of roots, and for all of them. */
 static inline uint32_t heap_held_group_node(const struct heap_held *held, uint32_t group)
 {

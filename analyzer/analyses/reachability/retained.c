@@ -72,80 +72,16 @@ static enum ttd_status find_blocks(struct heap_retained *retained, size_t limit)
     return status;
 }
 
-/* The group of a node: its call site, or its class. */
-static enum ttd_status group_of(struct heap_retained *retained, struct hash_map *index,
-                                enum heap_retained_by by, uint32_t node, uint32_t *group)
-{
-    const struct heap_reach *reach = &retained->held.reach;
-    struct heap_retainer item = {.node = GRAPH_NONE};
-    if (by == HEAP_RETAINED_BY_SITE)
-        item.stack = reach->nodes.blocks[node].stack;
-    else
-        item.index = reach->node_classes ? reach->node_classes[node] : 0;
-    *group = map_get(index, item.stack, item.index);
-    if (*group != MAP_NONE)
-        return TTD_OK;
-    *group = (uint32_t)retained->count;
-    enum ttd_status status = retained_add(retained, &item);
-    return status == TTD_OK ? map_set(index, item.stack, item.index, *group) : status;
-}
-
-/* Groups the blocks that roots lead to. */
-static enum ttd_status group_nodes(struct heap_retained *retained, enum heap_retained_by by,
-                                   uint32_t *groups)
-{
-    struct hash_map index;
-    enum ttd_status status = TTD_OK;
-    map_init(&index);
-    for (uint32_t node = 0; node < retained->held.reach.nodes.count && status == TTD_OK; node++) {
-        groups[node] = GRAPH_NONE;
-        if (!graph_retained_blocks(&retained->held.dominators, node))
-            continue;
-        status = group_of(retained, &index, by, node, &groups[node]);
-        if (status != TTD_OK)
-            break;
-        struct heap_retainer *item = &retained->items[groups[node]];
-        item->blocks++;
-        item->bytes = heap_add(item->bytes, retained->held.reach.nodes.blocks[node].size);
-    }
-    map_free(&index);
-    return status;
-}
-
-static enum ttd_status find_groups(struct heap_retained *retained, enum heap_retained_by by)
-{
-    size_t nodes = retained->held.reach.nodes.count;
-    uint32_t *groups = malloc(nodes * sizeof *groups + 1);
-    enum ttd_status status = groups ? group_nodes(retained, by, groups) : TTD_ERROR_NO_MEMORY;
-    struct graph_retained *sums =
-        status == TTD_OK ? calloc(retained->count + 1, sizeof *sums) : NULL;
-    if (!sums)
-        status = TTD_ERROR_NO_MEMORY;
-    if (status == TTD_OK)
-        status = graph_retained_by_group(&retained->held.dominators, groups,
-                                         (uint32_t)retained->count, sums);
-    for (size_t i = 0; i < retained->count && status == TTD_OK; i++) {
-        retained->items[i].retained_blocks = sums[i].blocks;
-        retained->items[i].retained_bytes = sums[i].bytes;
-    }
-    retained->total = retained->count;
-    free(groups);
-    free(sums);
-    return status;
-}
-
 static enum ttd_status find_items(struct heap_retained *retained,
                                   const struct heap_retained_options *options)
 {
-    enum ttd_status status;
     if (options->depth)
         return retained_tree(retained, options);
     if (options->by == HEAP_RETAINED_BY_ROOT)
         return retained_roots(retained, options->limit);
-    if (options->by == HEAP_RETAINED_BY_BLOCK)
-        status = find_blocks(retained, options->limit);
-    else
-        status = find_groups(retained, options->by);
+    if (options->by != HEAP_RETAINED_BY_BLOCK)
+        return retained_groups(retained, options);
+    enum ttd_status status = find_blocks(retained, options->limit);
     retained_cut(retained, options->limit);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What would become free if something went away: a block, all blocks of a call site or of a class,
+/** What would become free if something went away: a block, all blocks of a stack, class or label,
  * or what a root holds. */
 #ifndef ANALYZER_ANALYSES_REACHABILITY_RETAINED_H
 #define ANALYZER_ANALYSES_REACHABILITY_RETAINED_H
@@ -11,14 +11,24 @@
 
 enum heap_retained_by {
     HEAP_RETAINED_BY_BLOCK,
-    HEAP_RETAINED_BY_SITE,
+    HEAP_RETAINED_BY_STACK,
     HEAP_RETAINED_BY_CLASS,
-    HEAP_RETAINED_BY_ROOT
+    HEAP_RETAINED_BY_ROOT,
+    HEAP_RETAINED_BY_LABEL
+};
+
+/** Labels of blocks, which the caller knows. `find` sets the number of a block's label, or fails
+ * with a status that the query then returns. */
+struct heap_retained_labels {
+    void *context;
+    enum ttd_status (*find)(void *context, const struct heap_block *block, uint32_t *label);
 };
 
 struct heap_retained_options {
     struct ttd_position at;
     enum heap_retained_by by;
+    /** By label. */
+    struct heap_retained_labels labels;
     /** Records that are kept, at least 1; in a tree branches of the top, and on each level below
      * half as many, but one at least; SIZE_MAX for all. */
     size_t limit;
@@ -29,13 +39,15 @@ struct heap_retained_options {
 struct heap_retainer {
     /** What it is: by block and in a tree a node of the dominator tree, otherwise GRAPH_NONE. */
     uint32_t node;
-    /** By site. */
+    /** By stack. */
     ttd_id stack;
-    /** By class: 1 more than its index in held.reach.classes; 0 for all blocks without one. By root
-     * and in a tree: 1 more than the index of the group. */
+    /** By label: its number. By class: 1 more than its index in held.reach.classes; 0 for all
+     * blocks without one. By root and in a tree: 1 more than the index of the group. */
     uint32_t index;
     /** In a tree: 0 for what the top holds itself. */
     uint32_t depth;
+    /** Private: of a group of blocks, the number of the group. */
+    uint32_t group;
     /** Its own blocks; by root those that it points at, which need not be its alone. */
     uint64_t blocks;
     uint64_t bytes;
@@ -62,7 +74,7 @@ struct heap_retained {
 
 /**
  * @param retained  set on TTD_OK; release with heap_retained_free()
- * @return as heap_held_find().
+ * @return as heap_held_find(), and what `labels` return.
  */
 enum ttd_status heap_retained_find(const struct heap_trace *trace,
                                    const struct heap_retained_options *options,

@@ -21,6 +21,11 @@ void retained_cut(struct heap_retained *retained, size_t limit);
 enum ttd_status retained_tree(struct heap_retained *retained,
                               const struct heap_retained_options *options);
 
+/** Finds the records of groups of blocks. @return TTD_OK, TTD_ERROR_NO_MEMORY, and those of
+ * options->labels. */
+enum ttd_status retained_groups(struct heap_retained *retained,
+                                const struct heap_retained_options *options);
+
 /** Finds the records of root groups. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status retained_roots(struct heap_retained *retained, size_t limit);
 

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* The report of `retained` and `roots` as text. */
+#include "report/reachability/retained_parts.h"
+#include "report/sections/place.h"
+
+static void text_class(struct report *report, const struct heap_retained *retained,
+                       const struct heap_retainer *item)
+{
+    struct ttd_string name = retained_class(report, retained, item);
+    if (name.size) {
+        report_function_text(report, name);
+    } else if (item->index) {
+        out_text(report->output, "table of virtual functions at ");
+        out_hex(report->output, retained->held.reach.classes[item->index - 1].address);
+    } else {
+        out_text(report->output, "blocks without a class");
+    }
+}
+
+static void text_sums(struct out *output, const struct heap_retainer *item)
+{
+    report_count(output, item->retained_bytes, "byte");
+    out_text(output, " in ");
+    report_count(output, item->retained_blocks, "block");
+}
+
+/* Writes what a record is of, in one line. */
+static void text_subject(struct report *report, const struct report_retained *data,
+                         const struct heap_retainer *item)
+{
+    const struct heap_root_group *group = retained_root(data->retained, item);
+    const struct heap_block *block = retained_block(data->retained, item);
+    if (group) {
+        report_place_text(report, &group->place, false);
+    } else if (block) {
+        out_text(report->output, "block ");
+        report_node_text(report, &data->retained->held.reach, item->node);
+    } else {
+        text_class(report, data->retained, item);
+    }
+    out_char(report->output, '\n');
+}
+
+/* A group of blocks: those that it consists of, and its name or stack. */
+static void text_group(struct report *report, const struct report_retained *data,
+                       const struct heap_retainer *item)
+{
+    struct out *output = report->output;
+    out_char(output, '\n');
+    out_bold(output);
+    text_sums(output, item);
+    out_plain(output);
+    out_text(output, ", held by ");
+    report_count(output, item->blocks, "block");
+    out_text(output, " of ");
+    report_count(output, item->bytes, "byte");
+    if (data->options->by == HEAP_RETAINED_BY_CLASS) {
+        out_text(output, ": ");
+        text_class(report, data->retained, item);
+        out_char(output, '\n');
+        return;
+    }
+    out_char(output, '\n');
+    if (retained_is_by_label(data))
+        report_site_text(report, retained_label(item));
+    else
+        report_stack_text(report, item->stack);
+}
+
+static void text_root(struct report *report, const struct report_retained *data,
+                      const struct heap_retainer *item)
+{
+    const struct heap_root_group *group = retained_root(data->retained, item);
+    struct out *output = report->output;
+    out_char(output, '\n');
+    out_bold(output);
+    report_place_text(report, &group->place, false);
+    out_plain(output);
+    out_text(output, "\n  alone holds ");
+    text_sums(output, item);
+    out_text(output, "; leads to ");
+    report_count(output, item->reachable_bytes, "byte");
+    out_text(output, " in ");
+    report_count(output, item->reachable_blocks, "block");
+    out_text(output, "; ");
+    report_count(output, group->words, "pointer");
+    out_char(output, '\n');
+}
+
+static void text_branch(struct report *report, const struct report_retained *data,
+                        const struct heap_retainer *item)
+{
+    struct out *output = report->output;
+    for (uint32_t i = 0; i < item->depth; i++)
+        out_text(output, "  ");
+    if (item->others) {
+        out_text(output, "… and ");
+        out_grouped(output, item->others);
+        out_text(output, " more: ");
+        text_sums(output, item);
+        out_char(output, '\n');
+        return;
+    }
+    text_sums(output, item);
+    out_text(output, ": ");
+    text_subject(report, data, item);
+}
+
+static void text_item(struct report *report, const struct report_retained *data,
+                      const struct heap_retainer *item)
+{
+    if (data->options->depth) {
+        text_branch(report, data, item);
+    } else if (data->options->by == HEAP_RETAINED_BY_BLOCK) {
+        out_text(report->output, "  ");
+        text_sums(report->output, item);
+        out_text(report->output, ": ");
+        text_subject(report, data, item);
+    } else if (data->options->by == HEAP_RETAINED_BY_ROOT) {
+        text_root(report, data, item);
+    } else {
+        text_group(report, data, item);
+    }
+}
+
+static void text_totals(struct report *report, const struct heap_held *held)
+{
+    struct out *output = report->output;
+    out_bold(output);
+    report_count(output, held->blocks, "block");
+    out_text(output, ", ");
+    report_count(output, held->bytes, "byte");
+    out_plain(output);
+    out_text(output, " by ");
+    report_snapshot_text(report, &held->reach.snapshot);
+    out_char(output, '\n');
+    if (!held->unheld_blocks)
+        return;
+    report_count(output, held->unheld_blocks, "block");
+    out_text(output, ", ");
+    report_count(output, held->unheld_bytes, "byte");
+    out_text(output, ", are held by nothing: see 'ttdanalyze leaks'\n");
+}
+
+void text_retained(struct report *report, const struct report_retained *data)
+{
+    const struct heap_retained *retained = data->retained;
+    if (!retained->held.reach.snapshot.number)
+        report_no_snapshot_text(report);
+    else
+        text_totals(report, &retained->held);
+    report_certainty_text(report);
+    for (size_t i = 0; i < retained->count && !report->output->error; i++)
+        text_item(report, data, &retained->items[i]);
+    if (retained->total > retained->count) {
+        out_text(report->output, "\n… and ");
+        report_count(report->output, retained->total - retained->count,
+                     retained_key_name(report, data));
+        out_text(report->output, " more (--limit 0 for all)\n");
+    }
+}
