@@ -65,12 +65,31 @@ static struct region region_of(const struct layout_search *search, const struct 
     return region;
 }
 
-/* Whether the program may have pointers in a mapping: where it can write, or could before it
- * protected what it wrote. Files that cannot be written are as they were built. */
-static bool is_searched(const struct mapping *mapping)
+/* Adds the pages of a region that were written before it was protected. */
+static void add_written(struct layout_search *search, const struct region *whole)
 {
+    struct memory_span spans[MEMORY_SPANS];
+    for (uint64_t at = whole->begin; at < whole->end && !memory_is_late(search->memory);) {
+        size_t count = memory_written(search->memory, &at, whole->end, spans);
+        for (size_t i = 0; i < count; i++) {
+            struct region region = *whole;
+            region.begin = spans[i].begin;
+            region.end = spans[i].end;
+            regions_add(search->regions, &region);
+        }
+    }
+}
+
+/* Adds what the program may have pointers in: where it can write, or could before it protected what
+ * it wrote. */
+static void add_mapping(struct layout_search *search, const struct mapping *mapping)
+{
+    struct region region = region_of(search, mapping);
     bool is_of_kernel = begins_with(mapping->name, "[v"); /* [vvar], [vdso] */
-    return mapping->is_writable || !(mapping->is_file || mapping->is_shared || is_of_kernel);
+    if (mapping->is_writable)
+        regions_add(search->regions, &region);
+    else if (!mapping->is_shared && !is_of_kernel)
+        add_written(search, &region);
 }
 
 /* Cuts out the memory that the recorder has mapped for itself. */
@@ -116,11 +135,8 @@ bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memor
                                    .regions = &layout->regions};
     if (!maps_read(&layout->maps, pid, memory->tid))
         return false;
-    for (size_t i = 0; i < layout->maps.count; i++) {
-        struct region region = region_of(&search, &layout->maps.items[i]);
-        if (is_searched(&layout->maps.items[i]))
-            regions_add(&layout->regions, &region);
-    }
+    for (size_t i = 0; i < layout->maps.count; i++)
+        add_mapping(&search, &layout->maps.items[i]);
     layout_add_modules(&search);
     add_own(&search);
     layout_add_threads(&search);

@@ -45,8 +45,8 @@ static char *read_all(int file, bool *is_whole)
     return text;
 }
 
-/* Decodes "begin-end perms offset device inode   name". Returns false if the mapping is not one
- * that can be read. */
+/* Decodes "begin-end perms offset device inode   name". Returns false if there is nothing in the
+ * mapping that the program has written, or can read. */
 static bool parse(char *line, struct mapping *mapping)
 {
     char *at;
@@ -54,8 +54,9 @@ static bool parse(char *line, struct mapping *mapping)
     if (*at != '-')
         return false;
     mapping->end = strtoull(at + 1, &at, 16);
-    if (strncmp(at, " r", 2) != 0 || strlen(at) < 6 || mapping->end <= mapping->begin)
+    if (*at != ' ' || strlen(at) < 6 || mapping->end <= mapping->begin)
         return false;
+    bool is_readable = at[1] == 'r';
     mapping->is_writable = at[2] == 'w';
     mapping->is_executable = at[3] == 'x';
     mapping->is_shared = at[4] == 's';
@@ -68,7 +69,7 @@ static bool parse(char *line, struct mapping *mapping)
     mapping->inode = strtoull(at + 1, &at, 10);
     mapping->is_file = mapping->inode != 0;
     mapping->name = at + strspn(at, " ");
-    return true;
+    return is_readable || !(mapping->is_file || mapping->is_shared);
 }
 
 static bool add(struct maps *maps, const struct mapping *mapping)

@@ -18,7 +18,8 @@ struct mapping {
 };
 
 struct maps {
-    struct mapping *items; /* by address; only what can be read */
+    struct mapping *items; /* by address: what can be read, and private memory, which can
+                              be protected and allowed again */
     size_t count, capacity;
     char *text; /* the names */
     bool is_whole;

@@ -25,10 +25,11 @@ struct scan_arguments {
 
 #define SCAN_IOCTL _IOWR('f', 16, struct scan_arguments)
 
-enum { SCAN_PRESENT = 1 << 3, SCAN_SWAPPED = 1 << 4, SCAN_ZERO = 1 << 5 };
+enum { SCAN_FILE = 1 << 2, SCAN_PRESENT = 1 << 3, SCAN_SWAPPED = 1 << 4, SCAN_ZERO = 1 << 5 };
 
 /* Entries of the page map. */
 #define ENTRY_TOUCHED (UINT64_C(3) << 62)
+#define ENTRY_FILE    (UINT64_C(1) << 61)
 enum { ENTRIES = 4096 };
 
 bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid)
@@ -39,13 +40,15 @@ bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid)
     memory->pagemap = open(path, O_RDONLY | O_CLOEXEC);
     if (memory->pagemap < 0)
         return false;
+    snprintf(path, sizeof path, "/proc/%u/task/%u/mem", pid, tid);
+    memory->direct = open(path, O_RDONLY | O_CLOEXEC);
     /* More is asked for when memory is read than when this file is opened. */
     char byte;
     struct iovec here = {&byte, 1}, there = {NULL, 1};
     if (process_vm_readv((pid_t)tid, &here, 1, &there, 1, 0) == 1 || errno == EFAULT)
         return true;
     int reason = errno;
-    close(memory->pagemap);
+    memory_close(memory);
     errno = reason;
     return false;
 }
@@ -53,6 +56,8 @@ bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid)
 void memory_close(struct memory *memory)
 {
     close(memory->pagemap);
+    if (memory->direct >= 0)
+        close(memory->direct);
 }
 
 bool memory_is_late(const struct memory *memory)
@@ -71,8 +76,8 @@ bool memory_read(const struct memory *memory, uint64_t address, void *bytes, siz
     return process_vm_readv((pid_t)memory->tid, &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-/* Asks the system for the spans. Pages that only read as zero are none. */
-static size_t scan(struct memory *memory, uint64_t *begin, uint64_t end,
+/* Asks the system for the spans: pages without any of the categories in `without`. */
+static size_t scan(struct memory *memory, uint64_t *begin, uint64_t end, uint64_t without,
                    struct memory_span spans[MEMORY_SPANS])
 {
     struct scan_region regions[MEMORY_SPANS];
@@ -82,8 +87,8 @@ static size_t scan(struct memory *memory, uint64_t *begin, uint64_t end,
         .end = end,
         .regions = (uintptr_t)regions,
         .region_count = MEMORY_SPANS,
-        .inverted = SCAN_ZERO,
-        .all_of = SCAN_ZERO,
+        .inverted = without,
+        .all_of = without,
         .any_of = SCAN_PRESENT | SCAN_SWAPPED,
         .returned = SCAN_PRESENT,
     };
@@ -103,8 +108,8 @@ static size_t scan(struct memory *memory, uint64_t *begin, uint64_t end,
     return kept;
 }
 
-/* Finds the spans in the page map. */
-static size_t look(const struct memory *memory, uint64_t *begin, uint64_t end,
+/* Finds the spans in the page map: pages whose entries have no bit of `without`. */
+static size_t look(const struct memory *memory, uint64_t *begin, uint64_t end, uint64_t without,
                    struct memory_span spans[MEMORY_SPANS])
 {
     uint64_t entries[ENTRIES];
@@ -118,7 +123,7 @@ static size_t look(const struct memory *memory, uint64_t *begin, uint64_t end,
     }
     uint64_t at = *begin;
     for (size_t i = 0; i < (size_t)size / sizeof *entries; i++, at += MEMORY_PAGE) {
-        if ((entries[i] & ENTRY_TOUCHED) == 0)
+        if ((entries[i] & ENTRY_TOUCHED) == 0 || (entries[i] & without) != 0)
             continue;
         if (count > 0 && spans[count - 1].end == at) {
             spans[count - 1].end += MEMORY_PAGE;
@@ -137,12 +142,26 @@ size_t memory_touched(struct memory *memory, uint64_t *begin, uint64_t end,
 {
     uint64_t from = *begin;
     if (memory->has_scan) {
-        size_t count = scan(memory, begin, end, spans);
+        size_t count = scan(memory, begin, end, SCAN_ZERO, spans);
         if (memory->has_scan)
             return count;
         *begin = from;
     }
-    return look(memory, begin, end, spans);
+    return look(memory, begin, end, 0, spans);
+}
+
+size_t memory_written(const struct memory *memory, uint64_t *begin, uint64_t end,
+                      struct memory_span spans[MEMORY_SPANS])
+{
+    struct memory asked = *memory;
+    uint64_t from = *begin;
+    if (asked.has_scan) {
+        size_t count = scan(&asked, begin, end, SCAN_ZERO | SCAN_FILE, spans);
+        if (asked.has_scan)
+            return count;
+        *begin = from;
+    }
+    return look(&asked, begin, end, ENTRY_FILE, spans);
 }
 
 uint64_t memory_batch_add(struct memory_batch *batch, uint64_t address, uint64_t size, uint32_t tag)
@@ -199,6 +218,12 @@ void memory_batch_read(struct memory_batch *batch, const struct memory *memory)
         uint64_t address = piece->address + (done - piece->at);
         uint32_t hole = MEMORY_PAGE - (uint32_t)(address % MEMORY_PAGE);
         hole = batch->is_gone || hole > left ? left : hole;
+        ssize_t got =
+            batch->is_gone ? 0 : pread(memory->direct, batch->bytes + done, left, (off_t)address);
+        if (got > 0) {
+            done += (uint32_t)got;
+            continue;
+        }
         memset(batch->bytes + done, 0, hole);
         for (uint32_t at = done; at < done + hole; at += MEMORY_PAGE)
             batch->holes[at / MEMORY_PAGE / 64] |= UINT64_C(1) << at / MEMORY_PAGE % 64;

@@ -19,6 +19,8 @@ enum {
 struct memory {
     uint32_t tid; /* a thread of the process that has its memory still */
     int pagemap;
+    int direct; /* the memory as a file, by which protected pages can be read; -1 if there is none
+                 */
     bool has_scan; /* PAGEMAP_SCAN works */
     /* CLOCK_MONOTONIC; memory_read() fails from then on, so that no structure that the process has
        in memory, such as a list in a circle, takes more time. 0 for never. */
@@ -47,6 +49,10 @@ bool memory_read(const struct memory *memory, uint64_t address, void *bytes, siz
  * most MEMORY_SPANS, which may be 0 also before the end.
  */
 size_t memory_touched(struct memory *memory, uint64_t *begin, uint64_t end,
+                      struct memory_span spans[MEMORY_SPANS]);
+
+/* The same for pages of a private mapping that were written, and so are no file's. */
+size_t memory_written(const struct memory *memory, uint64_t *begin, uint64_t end,
                       struct memory_span spans[MEMORY_SPANS]);
 
 /* Ranges of memory that are read at once, one behind the other. */

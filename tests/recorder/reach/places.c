@@ -131,6 +131,16 @@ CASE(mapping_without_access)
     mprotect(memory, 1 << 20, PROT_NONE);
 }
 
+static struct page {
+    void *pointer;
+} __attribute__((aligned(4096))) protected = {&protected};
+
+CASE(data_protected)
+{
+    protected.pointer = block(40);
+    mprotect(&protected, sizeof protected, PROT_READ);
+}
+
 CASE(mapping_large_untouched)
 {
     char *memory = mmap(NULL, 4UL << 30, PROT_READ | PROT_WRITE,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of a live child: what is there is read, what is not is neither read nor made. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,68 @@ Test(memory, reading_goes_on_behind_holes)
     memory_batch_read(batch, &memory);
     cr_assert(batch->is_gone && batch->missing == read * 8);
     free(batch);
+}
+
+/* A page that was written and then protected, between two that were not touched. */
+static void protect(volatile struct child_shared *shared)
+{
+    unsigned char *memory = map(UINT64_C(3) * MEMORY_PAGE);
+    memory[MEMORY_PAGE] = 7;
+    mprotect(memory, 3 * MEMORY_PAGE, PROT_NONE);
+    shared->values[0] = (uintptr_t)memory;
+    child_wait(shared);
+}
+
+Test(memory, protected_pages_are_read)
+{
+    struct child child = child_start(protect);
+    struct memory memory;
+    struct memory_span spans[MEMORY_SPANS];
+    struct memory_batch *batch = calloc(1, sizeof *batch);
+    uint64_t begin = child.shared->values[0], at = begin;
+    cr_assert(memory_open(&memory, (uint32_t)child.pid, (uint32_t)child.pid));
+    cr_assert(memory_touched(&memory, &at, begin + 3 * MEMORY_PAGE, spans) == 1);
+    cr_assert(spans[0].begin == begin + MEMORY_PAGE && spans[0].end == begin + 2 * MEMORY_PAGE);
+    memory_batch_add(batch, spans[0].begin, MEMORY_PAGE, 0);
+    memory_batch_read(batch, &memory);
+    cr_assert(batch->missing == 0 && batch->bytes[0] == 7);
+    memory_close(&memory);
+    cr_assert(child_end(&child) == 0);
+    free(batch);
+}
+
+/* A private mapping of this program's file of which the second page was read and the third was
+ * written. */
+static void write_private(volatile struct child_shared *shared)
+{
+    int file = open("/proc/self/exe", O_RDONLY);
+    volatile unsigned char *memory =
+        mmap(NULL, 4 * MEMORY_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    shared->values[1] = memory[MEMORY_PAGE];
+    memory[2 * MEMORY_PAGE] = 7;
+    mprotect((void *)(uintptr_t)memory, 4 * MEMORY_PAGE, PROT_READ);
+    shared->values[0] = (uintptr_t)memory;
+    child_wait(shared);
+}
+
+static void check_written(bool has_scan)
+{
+    struct child child = child_start(write_private);
+    struct memory memory;
+    struct memory_span spans[MEMORY_SPANS];
+    uint64_t begin = child.shared->values[0], at = begin, end = begin + 4 * MEMORY_PAGE;
+    cr_assert(memory_open(&memory, (uint32_t)child.pid, (uint32_t)child.pid));
+    memory.has_scan &= has_scan;
+    cr_assert(memory_written(&memory, &at, end, spans) == 1 && at == end);
+    cr_assert(spans[0].begin == begin + 2 * MEMORY_PAGE && spans[0].end == end - MEMORY_PAGE);
+    memory_close(&memory);
+    cr_assert(child_end(&child) == 0);
+}
+
+Test(memory, written_pages_of_a_file_are_found)
+{
+    check_written(true);
+    check_written(false);
 }
 
 Test(memory, nothing_is_read_after_the_deadline)
