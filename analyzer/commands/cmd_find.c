@@ -161,6 +161,8 @@ static int execute(struct session *session, const void *context)
     if (search.outcome.has_refuted_index)
         sidecar_refute(&session->source);
     session_outcome(session, &search.outcome, at);
+    certainty_add_contents(&session->report.certainty, &search.memory.snapshots, at);
+    certainty_add_search(&session->report.certainty, search.searched, search.unreadable);
     status = print(session, &query, &search);
     heap_search_free(&search);
     return status;

@@ -147,6 +147,7 @@ static int execute(struct session *session, const void *context)
     if (memory.outcome.has_refuted_index)
         sidecar_refute(&session->source);
     session_outcome(session, &memory.outcome, at);
+    certainty_add_contents(&session->report.certainty, &memory.snapshots, at);
     status = print(session, options, &memory);
     heap_memory_free(&memory);
     return status;

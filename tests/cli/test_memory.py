@@ -138,6 +138,18 @@ class Memory(TestCase):
         self.assertIn("snapshot 2 at 3:0, taken while the program ran: parts may be of different",
                       text)
 
+    def test_torn_is_uncertain(self):
+        path = self.write(self.script().close())
+        for arguments in (("memory", "--address", "0x1000"), ("find", "--string", "D")):
+            found = self.json_of(arguments[0], path, *arguments[1:])
+            self.assertEqual((found["certain"], [r[:37] for r in found["reasons"]][:1]),
+                             (False, ["threads ran on while snapshot 2 was t"]))
+            before = self.json_of(arguments[0], path, *arguments[1:], "--at", "2:0",
+                                  "--no-index")
+            self.assertNotIn("threads ran on", str(before["reasons"]))
+            rows = self.run_ok(*arguments, path, "-f", "csv").csv
+            self.assertEqual({row["certain"] for row in rows}, {"false"})
+
     def test_raw(self):
         path = self.write(self.script().close())
         target = self.path("raw")
@@ -210,6 +222,28 @@ class Find(TestCase):
         found = self.json_of("find", path, "--string", "hello", "--limit", "1")
         self.assertEqual((found["total_places"], len(found["places"]), found["searched_bytes"],
                           found["unreadable_bytes"]), (2, 1, 1536, 512))
+
+    def test_certain(self):
+        """Nothing is certainly nowhere unless all was searched."""
+        found = self.json_of("find", self.write(self.script().close()), "--string", "absent")
+        self.assertEqual((found["total_places"], found["certain"], found["reasons"]),
+                         (0, False, ["512 bytes of memory could not be read"]))
+        for number, (fields, reason) in enumerate((
+                ({"flags": 1}, None),
+                ({"flags": 3}, "snapshot 1 is not complete: contents of memory are missing"),
+                ({"flags": 3, "missing": 4096},
+                 "snapshot 1 is not complete: contents of memory are missing"),
+                (None, "nothing was searched: no snapshot of memory was taken at this position or "
+                       "before"))):
+            script = Snapshots().basics()
+            script.alloc(0x1010, 40)
+            script.pages(b"A" * PAGE)
+            if fields is not None:
+                script.memory((0x1000, 1, 3), **fields)
+            path = self.write(script.close(), f"{number}.ttd")
+            found = self.json_of("find", path, "--string", "absent")
+            self.assertEqual((found["total_places"], found["certain"], found["reasons"]),
+                             (0, reason is None, [reason] if reason else []))
 
     def test_bytes(self):
         path = self.write(self.script().close())

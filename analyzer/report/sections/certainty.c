@@ -109,3 +109,31 @@ void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapsh
         add(certainty, "%llu references of snapshot %lu lie in no memory that it has searched",
             (unsigned long long)misplaced, (unsigned long)snapshot->number);
 }
+
+void certainty_add_contents(struct certainty *certainty, const struct heap_snapshots *snapshots,
+                            struct ttd_position at)
+{
+    for (size_t i = 0; i < snapshots->count; i++) {
+        const struct ttd_snapshot *snapshot = &snapshots->snapshots[i];
+        if (!(snapshot->contents & TTD_SNAPSHOT_MEMORY) ||
+            ttd_position_compare(snapshot->position, at) > 0)
+            continue;
+        if (!(snapshot->flags & TTD_SNAPSHOT_STOPPED))
+            add(certainty,
+                "threads ran on while snapshot %lu was taken: its contents may be of different "
+                "moments",
+                (unsigned long)snapshot->number);
+        if (snapshot->flags & TTD_SNAPSHOT_INCOMPLETE || snapshot->missing)
+            add(certainty, "snapshot %lu is not complete: contents of memory are missing",
+                (unsigned long)snapshot->number);
+    }
+}
+
+void certainty_add_search(struct certainty *certainty, uint64_t searched, uint64_t unreadable)
+{
+    if (unreadable)
+        add(certainty, "%llu bytes of memory could not be read", (unsigned long long)unreadable);
+    if (!searched && !unreadable)
+        add(certainty, "nothing was searched: no snapshot of memory was taken at this position or "
+                       "before");
+}

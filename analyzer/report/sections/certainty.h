@@ -7,6 +7,7 @@
 #include <ttdtrace/snapshot.h>
 
 #include "heap/replay.h"
+#include "reach/snapshots.h"
 #include "travel/losses.h"
 
 #define CERTAINTY_REASONS_MAX 8
@@ -47,5 +48,13 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
  * that lie in none of its regions. A snapshot of number 0 is none, and adds nothing. */
 void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapshot *snapshot,
                             uint64_t misplaced);
+
+/** Adds the reasons why the contents of memory at a position may be other than the snapshots up to
+ * there tell, or be missing. */
+void certainty_add_contents(struct certainty *certainty, const struct heap_snapshots *snapshots,
+                            struct ttd_position at);
+
+/** Adds the reasons why a search of these contents may have found too little. */
+void certainty_add_search(struct certainty *certainty, uint64_t searched, uint64_t unreadable);
 
 #endif
