@@ -37,6 +37,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "channel_borrowed.h"
+
 /* The name of the channel's memory file, and as the system shows it in lists of mappings. */
 #define CHANNEL_FILE "ttdrecord"
 #define CHANNEL_NAME "/memfd:" CHANNEL_FILE
@@ -174,6 +176,7 @@ struct snapshot_request {
     uint64_t registers[SNAPSHOT_REGISTERS];
     /* The address of the first struct own_memory of the process: set from its begin on. */
     uint64_t own_memory;
+    struct borrowed_code borrowed; /* likewise */
     /* Of a fatal signal: its number (0 for none), si_code and si_addr. */
     uint32_t signal;
     int32_t code;

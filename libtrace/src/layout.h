@@ -210,7 +210,7 @@ enum ttd_stack_column {
 
 /* "Snapshots". */
 #define TTD_SNAPSHOT_CONTENTS_MASK 0x07u
-#define TTD_SNAPSHOT_FLAGS_MASK    0x03u
+#define TTD_SNAPSHOT_FLAGS_MASK    0x07u
 
 /* "Regions". */
 #define TTD_REGIONS_SNAPSHOT 0

@@ -15,6 +15,7 @@ struct taking {
     struct trace *trace;
     struct snapshot_request *asked; /* by a thread that waits; NULL if none does */
     uint64_t own_memory;
+    struct borrowed_code borrowed;
     struct ttd_snapshot snapshot;
     struct snapshot_module *modules;
 };
@@ -104,6 +105,11 @@ static void tick(void *context)
     host_tick(&((const struct taking *)context)->collector->host);
 }
 
+static void follow(void *context)
+{
+    collector_collect(((const struct taking *)context)->collector);
+}
+
 static const struct snapshot_calls calls = {
     .settle = settle,
     .thread = find_thread,
@@ -113,6 +119,7 @@ static const struct snapshot_calls calls = {
     .classes = write_classes,
     .variable = note_variable,
     .tick = tick,
+    .follow = follow,
 };
 
 /* Makes sure that a trace whose snapshot shall have contents of memory has a place for them.
@@ -141,6 +148,9 @@ static enum take_result take_references(struct taking *taking,
         .child = (uint32_t)taking->collector->launched,
         .request = request,
         .interrupted = &taking->process->interrupted,
+        .copies = &taking->process->copies,
+        .borrowed = &taking->borrowed,
+        .copy_min = COPY_MIN,
         .store = taking->trace->store,
         .time_limit = SNAPSHOT_TIME_LIMIT,
         .calls = calls,
@@ -210,6 +220,7 @@ enum take_result snapshots_take(struct collector *collector, struct process *pro
         .collector = collector,
         .process = process,
         .own_memory = request != NULL ? request->own_memory : 0,
+        .borrowed = request != NULL ? request->borrowed : (struct borrowed_code){0},
         .snapshot = {.contents = contents, .reason = reason},
     };
     return take(&taking, NULL);

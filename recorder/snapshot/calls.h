@@ -21,6 +21,8 @@ struct snapshot_calls {
     void (*variable)(void *context, const struct region *region, uint64_t offset);
     /* Shows, every few milliseconds, that the collector is alive. */
     void (*tick)(void *context);
+    /* Collects what the process publishes while it goes on, and the snapshot is not done yet. */
+    void (*follow)(void *context);
     void *context;
 };
 

@@ -2,7 +2,6 @@
 #include "contents.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 _Static_assert((int)STORE_PAGE == (int)MEMORY_PAGE, "pages are stored as the system has them");
 
@@ -16,13 +15,6 @@ struct copying {
 };
 
 enum { PROTECTION = TTD_MEMORY_READ | TTD_MEMORY_WRITE };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void add_absent(struct copying *copying, uint64_t end, uint32_t page)
 {
@@ -55,7 +47,7 @@ static void flush(struct copying *copying)
         store_piece(copying, &batch->pieces[i]);
     memory_batch_clear(batch);
     copying->job->tick(copying->job->context);
-    copying->is_late |= now_ns() > copying->job->deadline;
+    copying->is_late |= memory_is_late(copying->job->memory);
 }
 
 static void copy_span(struct copying *copying, struct memory_span span)

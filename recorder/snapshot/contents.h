@@ -13,7 +13,6 @@ struct contents_job {
     const struct heap_pages *pages;
     struct page_store *store;    /* has begun a snapshot */
     bool is_stopped;             /* all threads are: what memory there is does not change */
-    uint64_t deadline;           /* on CLOCK_MONOTONIC, in nanoseconds */
     void (*tick)(void *context); /* is called every few milliseconds */
     void *context;
 };
@@ -21,8 +20,8 @@ struct contents_job {
 /*
  * Adds to the store all memory of the regions that has held blocks. Pages that were never touched
  * are zeros if the threads are stopped, else they may be gone, and are not captured. Neither is
- * what is left at the deadline. Pages that went away meanwhile are unreadable. Returns how many
- * bytes were not captured or could not be read.
+ * what is left at the deadline of the memory. Pages that went away meanwhile are unreadable.
+ * Returns how many bytes were not captured or could not be read.
  */
 uint64_t contents_copy(const struct contents_job *job, const struct regions *regions);
 

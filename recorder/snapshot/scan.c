@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { REFERENCES = 65536 /* of a chunk */ };
 
@@ -47,7 +46,7 @@ static void flush(struct scan *scan)
     scan->result.references += scan->count;
     scan->count = 0;
     scan->is_over |=
-        !scan->result.is_written || scan->result.references >= scan->job.limits.references;
+        !scan->result.is_written || scan->result.references >= scan->job.references_max;
 }
 
 static inline void add(struct scan *scan, uint32_t region, uint64_t offset, uint64_t value)
@@ -136,13 +135,6 @@ static void correct_vector(struct scan *scan, const struct memory_piece *piece)
     memcpy(word, &value, sizeof value);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void search_batch(struct scan *scan)
 {
     struct memory_batch *batch = &scan->batch;
@@ -154,8 +146,8 @@ static void search_batch(struct scan *scan)
     scan->result.searched += batch->used;
     memory_batch_clear(batch);
     scan->tag = 0;
-    scan->job.calls->tick(scan->job.calls->context);
-    scan->is_over |= now_ns() > scan->job.limits.deadline;
+    scan->job.tick(scan->job.context);
+    scan->is_over |= memory_is_late(scan->job.memory);
 }
 
 /* Adds a span of a region to the batch, which is searched whenever it is full. */
@@ -185,7 +177,7 @@ void scan_region(struct scan *scan, const struct region *region, uint32_t number
     uint64_t end = (region->end + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE;
     while (at < end) {
         /* Where the system does not help, looking for what is touched takes time as well. */
-        scan->is_over |= now_ns() > scan->job.limits.deadline;
+        scan->is_over |= memory_is_late(scan->job.memory);
         if (scan->is_over) {
             scan->result.missing += end - at;
             return;
@@ -200,10 +192,15 @@ void scan_region(struct scan *scan, const struct region *region, uint32_t number
     }
 }
 
-struct scan_result scan_close(struct scan *scan)
+void scan_settle(struct scan *scan)
 {
     if (scan->batch.count != 0)
         search_batch(scan);
+}
+
+struct scan_result scan_close(struct scan *scan)
+{
+    scan_settle(scan);
     flush(scan);
     struct scan_result result = scan->result;
     result.missing += scan->batch.missing;

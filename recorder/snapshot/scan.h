@@ -9,19 +9,16 @@
 #include "calls.h"
 #include "tables.h"
 
-struct scan_limits {
-    uint64_t deadline;   /* on CLOCK_MONOTONIC, in nanoseconds */
-    uint64_t references; /* number of references, at most */
-};
-
-/* What is searched for, and where it goes. */
+/* What is searched for, until the deadline of the memory, and where it goes. */
 struct scan_job {
     struct memory *memory;
     const struct heap_pages *pages;
     struct tables *tables; /* words of the heap may also point to these */
     uint32_t snapshot;     /* its number */
-    struct scan_limits limits;
+    uint64_t references_max;
     const struct snapshot_calls *calls;
+    void (*tick)(void *context); /* is called every few milliseconds */
+    void *context;
 };
 
 struct scan_result {
@@ -51,6 +48,9 @@ void scan_registers(struct scan *scan, const struct scan_registers *registers);
 /* Searches a region of memory, which must stay until the search is closed. Numbers rise from call
  * to call. */
 void scan_region(struct scan *scan, const struct region *region, uint32_t number);
+
+/* Searches what of the regions so far was put off: the memory may be another one from now on. */
+void scan_settle(struct scan *scan);
 
 /* Ends the search, and writes the rest. */
 struct scan_result scan_close(struct scan *scan);

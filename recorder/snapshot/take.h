@@ -8,6 +8,7 @@
 
 #include "../channel.h"
 #include "calls.h"
+#include "copy.h"
 #include "interrupted.h"
 #include "page_store.h"
 
@@ -17,6 +18,9 @@ struct snapshot_order {
     /* A copy of the request of the thread that waits for the snapshot; NULL if none does. */
     const struct snapshot_request *request;
     struct interrupted_calls *interrupted; /* of the process */
+    struct copy_history *copies;           /* likewise */
+    const struct borrowed_code *borrowed;  /* likewise */
+    uint64_t copy_min;        /* resident memory from which a process is copied, if nobody waits */
     struct page_store *store; /* of the trace; needed if memory is among the contents */
     uint64_t time_limit;      /* how long the program is held, at most; nanoseconds */
     struct snapshot_calls calls;

@@ -296,18 +296,18 @@ class SnapshotList(TestCase):
         script = Memory.script(self)
         script.add("regions", snapshot=3, regions="1:0x1000:0x1000,2:0x500000:0x100:0:1:.bss")
         script.add("references", snapshot=3, words="1:16:0x1038,2:8:0x1010")
-        script.add("snapshot", number=3, position="4:0", contents=REFERENCES, flags=3, missing=99,
+        script.add("snapshot", number=3, position="4:0", contents=REFERENCES, flags=7, missing=99,
                    reason=4, duration=2500000, thread=1, wall=1250000000)
         return script
 
     def test_list(self):
         found = self.json_of("snapshots", self.write(self.script().close()))
         keys = ("number", "position", "reason", "stopped", "complete", "missing_bytes", "held_ns",
-                "contents", "regions", "references", "mapped_bytes", "page_bytes")
+                "copied", "contents", "regions", "references", "mapped_bytes", "page_bytes")
         self.assertEqual([tuple(s[key] for key in keys) for s in found["snapshots"]], [
-            (1, "2:0", "exit", True, True, 0, 1500, ["memory"], 0, 0, 3072, 1024),
-            (2, "3:0", "requested", False, True, 0, 0, ["memory"], 0, 0, 512, 512),
-            (3, "4:0", "exit", True, False, 99, 2500000, ["references"], 2, 2, 0, 0)])
+            (1, "2:0", "exit", True, True, 0, 1500, False, ["memory"], 0, 0, 3072, 1024),
+            (2, "3:0", "requested", False, True, 0, 0, False, ["memory"], 0, 0, 512, 512),
+            (3, "4:0", "exit", True, False, 99, 2500000, True, ["references"], 2, 2, 0, 0)])
         self.assertTrue(all(s["stored_bytes"] > 0 for s in found["snapshots"]))
         self.assertTrue(found["certain"])
 
@@ -316,16 +316,16 @@ class SnapshotList(TestCase):
         self.assertIn("3 snapshots\n", text)
         self.assertIn("snapshot 3 at 4:0, incomplete: 99 bytes left out, at the end of the "
                       "program (thread 1)\n  references (2 in 2 regions)\n", text)
-        self.assertIn("taken after 1.25 s; the program was held for 2.5 ms, all threads stopped\n",
-                      text)
+        self.assertIn("taken after 1.25 s; the program was held for 2.5 ms, all threads stopped, "
+                      "and copied\n", text)
         self.assertIn("memory (3,072 bytes, 1,024 of them stored)", text)
 
     def test_csv(self):
         rows = self.run_ok("snapshots", "-f", "csv", self.write(self.script().close())).csv
-        self.assertEqual([(r["number"], r["wall_time_ns"], r["references"], r["memory"])
+        self.assertEqual([(r["number"], r["wall_time_ns"], r["references"], r["memory"], r["copied"])
                           for r in rows],
-                         [("1", "0", "", "true"), ("2", "0", "", "true"),
-                          ("3", "1250000000", "2", "false")])
+                         [("1", "0", "", "true", "false"), ("2", "0", "", "true", "false"),
+                          ("3", "1250000000", "2", "false", "true")])
 
     def test_none(self):
         path = self.write(Script().basics().close())

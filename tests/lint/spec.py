@@ -256,6 +256,7 @@ def values(layout, spec):
                          'SHARED': 'shared'}, '{value} {name}')
     each('TTD_SNAPSHOT_', {'BLOCKS': 'blocks', 'REFERENCES': 'references', 'MEMORY': 'memory',
                            'STOPPED': 'all threads were stopped', 'INCOMPLETE': 'incomplete',
+                           'COPIED': 'read from a copy',
                            'UNKNOWN': 'unknown', 'REQUESTED': 'asked for from outside',
                            'INTERVAL': 'interval', 'PROGRAM': 'the program asked',
                            'EXIT': 'end of the program', 'SIGNAL': 'a fatal signal'},
@@ -266,7 +267,7 @@ def values(layout, spec):
          '{value} {name}')
     each('TTD_CODEC_', {'RAW': 'raw', 'LZ4': 'LZ4 block', 'ZSTD': 'zstd frame'}, '{value} {name}')
     masks = {'TTD_TRACE_FLAGS_MASK': 15, 'TTD_CHUNK_FLAGS_MASK': 1, 'TTD_CHUNK_CRITICAL': 1,
-             'TTD_SNAPSHOT_CONTENTS_MASK': 7, 'TTD_SNAPSHOT_FLAGS_MASK': 3,
+             'TTD_SNAPSHOT_CONTENTS_MASK': 7, 'TTD_SNAPSHOT_FLAGS_MASK': 7,
              'TTD_REFERENCE_ROTATION': 3, 'TTD_REFERENCE_COLUMN_COUNT': 3,
              'TTD_MEMORY_MASK': 15, 'TTD_BLOCKS_LAST': 1, 'TTD_MAP_LAST': 1,
              'TTD_USER_EVENT_KEYFRAME': 1, 'TTD_FORM_OUTCOME': 3, 'TTD_FORM_ADDRESS': 1 << 2,

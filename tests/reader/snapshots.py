@@ -14,7 +14,7 @@ def signed(value):
 def snapshots(cursor):
     number, position = cursor.id(), cursor.valid_position()
     wall, held = cursor.varint(), cursor.varint()
-    contents, reason, flags = cursor.varint(7), cursor.varint(SIGNED_MAX), cursor.varint(3)
+    contents, reason, flags = cursor.varint(7), cursor.varint(SIGNED_MAX), cursor.varint(7)
     require(number and contents, 'snapshot')
     return (f'snapshot number={number:x} at={at(position)} wall={wall:x} held={held:x} '
             f'contents={contents:x} reason={reason:x} flags={flags:x} '

@@ -18,9 +18,10 @@ THREADS = 4
 
 class Requests(Recording):
 
-    def start(self, *options):
+    def start(self, *options, megabytes=0):
         self.recorder = subprocess.Popen(
-            [RECORDER, '-q', *options, '-o', str(self.trace), program('restless'), str(THREADS)],
+            [RECORDER, '-q', *options, '-o', str(self.trace), program('restless'), str(THREADS),
+             str(megabytes)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and self.recorder.poll() is None:
@@ -47,10 +48,11 @@ class Requests(Recording):
                                 capture_output=True, timeout=PATIENCE).stdout
         return json.loads(output)
 
-    def test_contents(self):
-        pid = self.start('--snapshot=memory', '--snapshot-at-exit=none')
+    def take_many(self, count, megabytes=0):
+        """Snapshots of a program that holds so much memory beside what it uses all the time."""
+        pid = self.start('--snapshot=memory', '--snapshot-at-exit=none', megabytes=megabytes)
         numbers = []
-        while len(numbers) < SNAPSHOTS:
+        while len(numbers) < count:
             answer = self.ask(pid)
             if answer.returncode == 0:
                 numbers.append(int(re.search(r': snapshot (\d+)$', answer.stdout)[1]))
@@ -60,13 +62,27 @@ class Requests(Recording):
         self.finish()
         self.assertEqual(numbers, sorted(set(numbers)))
         pages = self.check_pages()
-        self.assertEqual(pages['snapshots'], SNAPSHOTS)
-        self.assertEqual(pages['maps'], SNAPSHOTS)
-        self.assertGreater(pages['filled'], SNAPSHOTS)
+        self.assertEqual(pages['snapshots'], count)
+        self.assertEqual(pages['maps'], count)
+        self.assertGreater(pages['filled'], count)
         if pages['unstopped'] == 0:
             self.assertEqual(pages['wrong'], 0)
         verdict = analyze('verify', self.trace)
         self.assertEqual(verdict['problems'], [])
+        return analyze('snapshots', self.trace)['snapshots']
+
+    def test_held(self):
+        for snapshot in self.take_many(SNAPSHOTS):
+            self.assertFalse(snapshot['copied'])
+
+    def test_copied(self):
+        """A large process is let go, and a copy of it is read. A program that forks all the time
+        sees its own children only."""
+        megabytes = 96
+        snapshots = [snapshot for snapshot in self.take_many(SNAPSHOTS // 2, megabytes)
+                     if snapshot['mapped_bytes'] > megabytes << 20]
+        self.assertGreater(len(snapshots), 1)
+        self.assertEqual([s for s in snapshots if s['copied'] != s['stopped']], [])
 
     def test_references_at_intervals(self):
         self.start('--snapshot-every=0.05', '--snapshot-at-exit=none')

@@ -65,7 +65,8 @@ static void text_item(struct report *report, const struct heap_listed_snapshot *
     out_format(output, " in the trace; taken after %.6g s; the program was held for ",
                (double)snapshot->wall_time / 1e9);
     text_duration(output, snapshot->duration);
-    out_text(output, snapshot->flags & TTD_SNAPSHOT_STOPPED ? ", all threads stopped\n" : "\n");
+    out_text(output, snapshot->flags & TTD_SNAPSHOT_STOPPED ? ", all threads stopped" : "");
+    out_text(output, snapshot->flags & TTD_SNAPSHOT_COPIED ? ", and copied\n" : "\n");
 }
 
 void text_snapshots(struct report *report, const struct heap_snapshot_list *list)
@@ -96,6 +97,7 @@ static void json_item(struct json *json, const struct heap_listed_snapshot *item
     json_unsigned(json, "missing_bytes", snapshot->missing);
     json_unsigned(json, "wall_time_ns", snapshot->wall_time);
     json_unsigned(json, "held_ns", snapshot->duration);
+    json_bool(json, "copied", snapshot->flags & TTD_SNAPSHOT_COPIED);
     json_unsigned(json, "thread", snapshot->thread);
     json_begin_array(json, "contents");
     for (unsigned bit = 0; bit < 3; bit++)
@@ -129,9 +131,10 @@ void csv_snapshots(struct report *report, const struct heap_snapshot_list *list)
 {
     struct csv csv;
     report_csv_begin(report, &csv);
-    csv_header(&csv,
-               "number,position,wall_time_ns,reason,stopped,complete,missing_bytes,held_ns,blocks,"
-               "references,memory,stored_bytes,mapped_bytes,page_bytes");
+    csv_header(
+        &csv,
+        "number,position,wall_time_ns,reason,stopped,complete,missing_bytes,held_ns,copied,blocks,"
+        "references,memory,stored_bytes,mapped_bytes,page_bytes");
     for (size_t i = 0; i < list->count; i++) {
         const struct heap_listed_snapshot *item = &list->items[i];
         const struct ttd_snapshot *snapshot = &item->snapshot;
@@ -143,6 +146,7 @@ void csv_snapshots(struct report *report, const struct heap_snapshot_list *list)
         csv_bool(&csv, !(snapshot->flags & TTD_SNAPSHOT_INCOMPLETE));
         csv_unsigned(&csv, snapshot->missing);
         csv_unsigned(&csv, snapshot->duration);
+        csv_bool(&csv, snapshot->flags & TTD_SNAPSHOT_COPIED);
         csv_bool(&csv, snapshot->contents & TTD_SNAPSHOT_BLOCKS);
         csv_unsigned_if(&csv, snapshot->contents & TTD_SNAPSHOT_REFERENCES, item->parts.references);
         csv_bool(&csv, snapshot->contents & TTD_SNAPSHOT_MEMORY);

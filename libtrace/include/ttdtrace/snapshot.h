@@ -49,6 +49,9 @@ enum ttd_snapshot_reason {
 #define TTD_SNAPSHOT_STOPPED 1u
 /** Flag of a snapshot: something was left out. */
 #define TTD_SNAPSHOT_INCOMPLETE 2u
+/** Flag of a snapshot: memory was read from a copy of the process, which was made while the program
+ * was held. */
+#define TTD_SNAPSHOT_COPIED 4u
 
 /** A snapshot, all parts of which come before it. */
 struct ttd_snapshot {
@@ -62,7 +65,7 @@ struct ttd_snapshot {
     uint32_t contents;
     /** A ttd_snapshot_reason; another value, up to INT32_MAX, is an unknown one. */
     uint32_t reason;
-    /** Sum of TTD_SNAPSHOT_STOPPED and TTD_SNAPSHOT_INCOMPLETE. */
+    /** Sum of TTD_SNAPSHOT_STOPPED, TTD_SNAPSHOT_INCOMPLETE and TTD_SNAPSHOT_COPIED. */
     uint32_t flags;
     /** Bytes that were to be searched or stored and were not. */
     uint64_t missing;

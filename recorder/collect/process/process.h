@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../../snapshot/interrupted.h"
+#include "../../snapshot/copy.h"
 #include "../channel/host.h"
 #include "thread_stream.h"
 #include "../trace/trace.h"
@@ -27,6 +27,7 @@ struct process {
     uint64_t next_prepare,
         next_names; /* times of the next lookup of its names, and of writing them */
     struct interrupted_calls interrupted; /* by snapshots */
+    struct copy_history copies;           /* for snapshots */
     unsigned requests;      /* for snapshots that this image has made: see snapshots_answer() */
     uint64_t next_snapshot; /* time of the next one at intervals; 0 before the first look */
     bool is_launched;       /* it is the launched program */

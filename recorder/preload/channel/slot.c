@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "../../channel_pool.h"
+#include "../system/borrowed.h"
 #include "../system/own_memory.h"
 #include "../system/sys.h"
 #include "target.h"
@@ -155,6 +156,7 @@ uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uin
     if (!process_is_copy) {
         struct snapshot_request *request = channel_request(&target_view, index);
         request->own_memory = (uintptr_t)&own_memory;
+        borrowed_publish(&request->borrowed);
         atomic_store(&request->state, SNAPSHOT_NONE);
     }
     target_on->mark = slot->sequence;

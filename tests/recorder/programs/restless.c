@@ -4,7 +4,7 @@
  * whether everything that it computed is right. Each page that it fills holds a checksum of itself,
  * so that nobody can take for a page what was never in memory.
  *
- *   restless THREADS    ends when its standard input does
+ *   restless THREADS [MEGABYTES]    ends when its standard input does; holds so much beside
  */
 #include <errno.h>
 #include <poll.h>
@@ -121,12 +121,24 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* Fills a block with pages that stay. */
+static void hold(size_t megabytes)
+{
+    size_t size = megabytes << 20;
+    char *block = malloc(size + PAGE);
+    char *first = (char *)(((uintptr_t)block + PAGE - 1) / PAGE * PAGE);
+    for (size_t at = 0; block != NULL && at < size; at += PAGE)
+        fill((uint64_t *)(first + at), at);
+}
+
 int main(int argc, char **argv)
 {
     enum { THREADS_MAX = 64 };
     pthread_t threads[THREADS_MAX];
     char byte;
     int count = argc > 1 ? atoi(argv[1]) : 4;
+    if (argc > 2)
+        hold(strtoul(argv[2], NULL, 10));
     for (int i = 0; i < count && i < THREADS_MAX; i++)
         pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)(i + 1));
     while (read(STDIN_FILENO, &byte, 1) > 0)

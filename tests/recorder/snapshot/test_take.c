@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "preload/system/borrowed.h"
 #include "trace_of.h"
 
 enum place {
@@ -25,6 +26,8 @@ enum place {
     MAPPED,
     SHARED,
     FILE_MAPPED,
+    WIPED,
+    KEPT_OUT,
     RED_ZONE_BELOW, /* dead stack */
     ENDED_STACK,
     UNMAPPED,
@@ -100,6 +103,13 @@ static void *volatile *file_page(void)
     return map(MAP_PRIVATE, file);
 }
 
+static void *volatile *map_for_copies(int advice)
+{
+    void *page = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    madvise(page, 8192, advice);
+    return page;
+}
+
 static void put_everywhere(volatile struct child_shared *shared)
 {
     pthread_t living, ended;
@@ -118,6 +128,8 @@ static void put_everywhere(volatile struct child_shared *shared)
     put(MAPPED, map(MAP_PRIVATE | MAP_ANONYMOUS, -1));
     put(SHARED, map(MAP_SHARED | MAP_ANONYMOUS, -1));
     put(FILE_MAPPED, file_page());
+    put(WIPED, map_for_copies(MADV_WIPEONFORK));
+    put(KEPT_OUT, map_for_copies(MADV_DONTFORK));
     void *gone = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
     put(UNMAPPED, gone);
     munmap(gone, 8192);
@@ -160,6 +172,8 @@ static const struct {
     [MAPPED] = {"mapped", TTD_REGION_ANONYMOUS},
     [SHARED] = {"shared", TTD_REGION_FILE},
     [FILE_MAPPED] = {"file", TTD_REGION_FILE},
+    [WIPED] = {"wiped in copies", TTD_REGION_ANONYMOUS},
+    [KEPT_OUT] = {"kept out of copies", TTD_REGION_ANONYMOUS},
     [RED_ZONE_BELOW] = {"below the stack", 0},
     [ENDED_STACK] = {"stack of an ended thread", 0},
     [UNMAPPED] = {"unmapped", 0},
@@ -256,6 +270,33 @@ Test(take, from_outside, .timeout = 60)
     cr_assert(found.is_taken && found.snapshot.flags == TTD_SNAPSHOT_STOPPED);
     cr_assert(found_at(&found, child.shared->values[2 * STACK] ^ MASK, &region) != NULL);
     cr_assert(found_at(&found, child.shared->values[2 * RED_ZONE_BELOW] ^ MASK, &region) == NULL);
+    found_free(&found);
+    heap_pages_free(&pages);
+    cr_assert(child_end(&child) == 0);
+}
+
+/* A copy shows everything as it was, also what it does not have itself. */
+Test(take, from_a_copy, .timeout = 60)
+{
+    struct child child = child_start(put_everywhere);
+    struct heap_pages pages = {0};
+    struct borrowed_code code;
+    borrowed_publish(&code);
+    trace_of_copy = &code;
+    learn_blocks(&child, &pages);
+    struct found found = trace_of((uint32_t)child.pid, NULL, &pages, SNAPSHOT_TIME_LIMIT);
+    cr_assert(found.is_taken);
+    cr_assert(found.snapshot.flags == (TTD_SNAPSHOT_STOPPED | TTD_SNAPSHOT_COPIED), "%u",
+              found.snapshot.flags);
+    cr_assert(found.snapshot.missing == 0 && found.snapshot.duration > 0);
+    for (size_t i = 0; i < PLACES; i++) {
+        const struct ttd_region *region;
+        uint64_t address = child.shared->values[2 * i] ^ MASK;
+        bool is_found = found_at(&found, address, &region) != NULL;
+        if (i != OWN && i != UNMAPPED) /* the latter was mapped for the former, which is known only
+                                          from a request */
+            cr_expect(is_found == (expected[i].kind != 0), "%s", expected[i].name);
+    }
     found_free(&found);
     heap_pages_free(&pages);
     cr_assert(child_end(&child) == 0);

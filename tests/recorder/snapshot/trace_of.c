@@ -8,6 +8,8 @@
 
 enum { MODULES_MAX = 64 };
 
+const struct borrowed_code *trace_of_copy;
+
 struct context {
     struct found *found;
     struct ttd_writer *writer;
@@ -161,8 +163,12 @@ struct found trace_of(uint32_t pid, const struct snapshot_request *request,
     cr_assert(ttd_output_memory(&memory, NULL, &output) == TTD_OK);
     cr_assert(ttd_writer_open(&output, &info, NULL, NULL, &context.writer, &error) == TTD_OK);
     struct interrupted_calls interrupted = {0};
+    struct copy_history copies = {0};
     struct snapshot_order order = {.pid = pid,
                                    .interrupted = &interrupted,
+                                   .copies = &copies,
+                                   .borrowed = trace_of_copy,
+                                   .copy_min = trace_of_copy != NULL ? 0 : UINT64_MAX,
                                    .child = pid,
                                    .request = request,
                                    .time_limit = time_limit,
@@ -174,6 +180,7 @@ struct found trace_of(uint32_t pid, const struct snapshot_request *request,
                                              .classes = write_classes,
                                              .variable = note_variable,
                                              .tick = tick,
+                                             .follow = tick,
                                              .context = &context}};
     found.is_taken = snapshot_take(&order, &found.snapshot) == TAKE_DONE;
     interrupted_calls_free(&interrupted);

@@ -19,6 +19,9 @@ struct found {
     bool is_taken;
 };
 
+/* The code by which processes are copied, if they are; NULL at first. */
+extern const struct borrowed_code *trace_of_copy;
+
 /* Takes a snapshot of a process that was forked by this one and has its modules. */
 struct found trace_of(uint32_t pid, const struct snapshot_request *request,
                       const struct heap_pages *pages, uint64_t time_limit);

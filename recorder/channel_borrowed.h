@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* System calls that the collector makes threads of the recorded process execute. */
+#ifndef TTD_CHANNEL_BORROWED_H
+#define TTD_CHANNEL_BORROWED_H
+
+#include <stdint.h>
+
+/*
+ * Code in the recorded process by which a thread that the collector holds executes one system call.
+ * The thread enters with the number and the arguments in its registers, and with a struct
+ * borrowed_frame on top of its stack, from which its registers return to what they were.
+ */
+struct borrowed_code {
+    uint64_t copy;        /* entry for a call that makes a process, which ends at once */
+    uint64_t call;        /* entry for any other call */
+    uint64_t stack_begin; /* of a stack that nothing else uses */
+    uint64_t stack_end;   /* 0: there is no such code */
+};
+
+struct borrowed_frame {
+    uint64_t rax, rdi, rsi, rdx, r10, r8, rcx, r11;
+    uint64_t rip, cs, flags, rsp, ss;
+};
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "borrow.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define RETURN_NS UINT64_C(1000000000)
+#define POLL_NS   20000
+
+/* Results of an interrupted system call, which the system makes again. */
+enum { RESTART_FIRST = 512, RESTART_LAST = 514, RESTART_BLOCK = 516 };
+
+enum {
+    SYSTEM_CALL_SIZE = 2,
+    CODE_64_BITS = 0x33, /* segment */
+    TRAP_FLAG = 0x100,
+    SYSTEM_CALL_STOP = SIGTRAP | 0x80,
+    STOP = 128 /* PTRACE_EVENT_STOP; not all headers have it */
+};
+
+/* How a thread stopped. */
+enum stop {
+    STOP_NONE, /* it did not, or it has ended */
+    STOP_CALL, /* at the begin or the end of a system call */
+    STOP_CREATED,
+    STOP_INTERRUPTED,
+    STOP_OF_GROUP, /* by job control */
+    STOP_SIGNAL,   /* which is yet to be delivered */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool peek(uint32_t tid, uint64_t address, void *data, size_t size)
+{
+    struct iovec here = {data, size}, there = {(void *)(uintptr_t)address, size};
+    return process_vm_readv((pid_t)tid, &here, 1, &there, 1, 0) == (ssize_t)size;
+}
+
+static bool get_registers(uint32_t tid, struct user_regs_struct *registers)
+{
+    struct iovec place = {registers, sizeof *registers};
+    return ptrace(PTRACE_GETREGSET, (pid_t)tid, (void *)NT_PRSTATUS, &place) == 0;
+}
+
+static bool set_registers(uint32_t tid, const struct user_regs_struct *registers)
+{
+    struct user_regs_struct copy = *registers;
+    struct iovec place = {&copy, sizeof copy};
+    return ptrace(PTRACE_SETREGSET, (pid_t)tid, (void *)NT_PRSTATUS, &place) == 0;
+}
+
+/* Waits until the thread stops. Sets `signal` to that of the stop. */
+static enum stop await_stop(uint32_t tid, int *signal)
+{
+    const struct timespec moment = {.tv_nsec = POLL_NS};
+    siginfo_t info = {0};
+    for (uint64_t begin = now_ns(); info.si_pid == 0; nanosleep(&moment, NULL)) {
+        int flags = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL;
+        if (waitid(P_PID, tid, &info, flags) != 0 || now_ns() - begin > RETURN_NS)
+            return STOP_NONE;
+    }
+    if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)
+        return STOP_NONE;
+    int event = info.si_status >> 8;
+    *signal = info.si_status & 0xff;
+    if (event == STOP)
+        return *signal == SIGTRAP ? STOP_INTERRUPTED : STOP_OF_GROUP;
+    if (event == PTRACE_EVENT_CLONE)
+        return STOP_CREATED;
+    return *signal == SYSTEM_CALL_STOP ? STOP_CALL : STOP_SIGNAL;
+}
+
+/* Whether nothing watches the system calls and the returns of a thread. */
+static bool is_unwatched(const struct threads *threads, uint32_t tid)
+{
+    char path[64], line[256];
+    bool is_free = false;
+    snprintf(path, sizeof path, "/proc/%u/task/%u/status", threads->pid, tid);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, "Seccomp:", 8) == 0)
+            is_free = strcmp(line, "Seccomp:\t0\n") == 0;
+        if (strncmp(line, "x86_Thread_features:", 20) == 0 && strstr(line, "shstk") != NULL)
+            is_free = false;
+    }
+    if (file != NULL)
+        fclose(file);
+    return is_free;
+}
+
+/* Whether the thread is in a restartable sequence, from which it must not be taken away unnoticed.
+ * A thread that is in a system call is in none. */
+static bool is_in_sequence(uint32_t tid, const struct user_regs_struct *registers)
+{
+    enum { GET_CONFIGURATION = 0x420f, AT_SEQUENCE = 8 };
+    struct {
+        uint64_t address;
+        uint32_t size, signature, flags, padding;
+    } configuration;
+    struct {
+        uint32_t version, flags;
+        uint64_t begin, size, abort;
+    } sequence;
+    uint64_t at;
+    if ((long long)registers->orig_rax >= 0)
+        return false;
+    if (ptrace((enum __ptrace_request)GET_CONFIGURATION, (pid_t)tid, (void *)sizeof configuration,
+               &configuration) < 0)
+        return true;
+    if (configuration.address == 0)
+        return false;
+    if (!peek(tid, configuration.address + AT_SEQUENCE, &at, sizeof at))
+        return true;
+    return at != 0 && (!peek(tid, at, &sequence, sizeof sequence) ||
+                       registers->rip - sequence.begin < sequence.size);
+}
+
+/* Puts the frame on the stack by which the code returns. An interrupted system call is then made
+ * again, as the system would. Returns the stack pointer, or 0. */
+static uint64_t push_frame(uint32_t tid, uint64_t stack_end, const struct user_regs_struct *r)
+{
+    struct borrowed_frame frame = {r->rax, r->rdi, r->rsi, r->rdx,    r->r10, r->r8, r->rcx,
+                                   r->r11, r->rip, r->cs,  r->eflags, r->rsp, r->ss};
+    long long error = -(long long)r->rax;
+    if ((long long)r->orig_rax >= 0 &&
+        ((error >= RESTART_FIRST && error <= RESTART_LAST) || error == RESTART_BLOCK)) {
+        frame.rip -= SYSTEM_CALL_SIZE;
+        frame.rax = error == RESTART_BLOCK ? SYS_restart_syscall : r->orig_rax;
+    }
+    uint64_t at = stack_end - sizeof frame;
+    struct iovec here = {&frame, sizeof frame}, there = {(void *)(uintptr_t)at, sizeof frame};
+    bool is_put = process_vm_writev((pid_t)tid, &here, 1, &there, 1, 0) == sizeof frame;
+    return is_put ? at : 0;
+}
+
+/* Puts a thread that has come back to where it was, in a stop in which the system still makes
+ * interrupted calls again. */
+static enum borrow_result put_back(struct thread_state *thread,
+                                   const struct user_regs_struct *registers, bool is_at_call)
+{
+    int signal = 0;
+    if (is_at_call) {
+        ptrace(PTRACE_INTERRUPT, (pid_t)thread->tid, NULL, NULL);
+        ptrace(PTRACE_CONT, (pid_t)thread->tid, NULL, NULL);
+        enum stop stop = await_stop(thread->tid, &signal);
+        if (stop == STOP_NONE)
+            return BORROW_RUNS_ON;
+        if (stop == STOP_SIGNAL)
+            thread->signal = signal;
+    }
+    return set_registers(thread->tid, registers) ? BORROW_DONE : BORROW_RUNS_ON;
+}
+
+/* Takes the signal that came before the call, and puts the thread back. A system that sends the
+ * signal instead of the call sends it because of this call. */
+static enum borrow_result give_way(struct thread_state *thread, int signal,
+                                   const struct user_regs_struct *registers)
+{
+    siginfo_t info = {0};
+    ptrace(PTRACE_GETSIGINFO, (pid_t)thread->tid, NULL, &info);
+    if (!(signal == SIGSYS && info.si_code > 0))
+        thread->signal = signal;
+    return put_back(thread, registers, false) == BORROW_DONE ? BORROW_REFUSED : BORROW_RUNS_ON;
+}
+
+/* Follows the thread through the call. */
+static enum borrow_result follow(struct thread_state *thread, struct borrowed_call *call,
+                                 const struct user_regs_struct *before)
+{
+    pid_t tid = (pid_t)thread->tid;
+    struct user_regs_struct registers;
+    unsigned long created = 0;
+    int signal = 0;
+    for (bool has_begun = false;; has_begun = true) {
+        if (ptrace(PTRACE_SYSCALL, tid, NULL, NULL) != 0)
+            return BORROW_RUNS_ON;
+        enum stop stop = await_stop(thread->tid, &signal);
+        if (stop == STOP_CREATED && ptrace(PTRACE_GETEVENTMSG, tid, NULL, &created) == 0) {
+            call->created = (uint32_t)created;
+            continue;
+        }
+        if (stop == STOP_NONE || stop == STOP_CREATED)
+            return BORROW_RUNS_ON;
+        if (stop != STOP_CALL)
+            return give_way(thread, stop == STOP_SIGNAL ? signal : 0, before);
+        if (has_begun)
+            break;
+    }
+    if (!get_registers(thread->tid, &registers))
+        return BORROW_RUNS_ON;
+    call->result = (int64_t)registers.rax;
+    return put_back(thread, before, true);
+}
+
+enum borrow_result borrow_call(const struct threads *threads, struct thread_state *thread,
+                               struct borrowed_call *call)
+{
+    struct user_regs_struct before, registers;
+    uint64_t entry = call->makes_process ? call->code->copy : call->code->call;
+    unsigned char instruction[SYSTEM_CALL_SIZE];
+    int signal = 0;
+    if (!thread->is_stopped || thread->has_ended || thread->signal != 0 ||
+        await_stop(thread->tid, &signal) != STOP_INTERRUPTED ||
+        !get_registers(thread->tid, &before) || before.cs != CODE_64_BITS ||
+        !is_unwatched(threads, thread->tid) || is_in_sequence(thread->tid, &before) ||
+        !peek(thread->tid, entry, instruction, sizeof instruction) ||
+        memcmp(instruction, "\x0f\x05", sizeof instruction) != 0)
+        return BORROW_REFUSED;
+    registers = before;
+    registers.rsp = push_frame(thread->tid, call->code->stack_end, &before);
+    registers.rip = entry;
+    registers.rax = call->number;
+    registers.orig_rax = (unsigned long long)-1;
+    registers.rdi = call->arguments[0];
+    registers.rsi = call->arguments[1];
+    registers.rdx = call->arguments[2];
+    registers.r10 = call->arguments[3];
+    registers.r8 = 0;
+    registers.eflags &= ~(unsigned long long)TRAP_FLAG;
+    void *options = (void *)(intptr_t)(PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD);
+    if (registers.rsp == 0 || ptrace(PTRACE_SETOPTIONS, (pid_t)thread->tid, NULL, options) != 0 ||
+        !set_registers(thread->tid, &registers))
+        return BORROW_REFUSED;
+    thread->is_stopped = false;
+    enum borrow_result result = follow(thread, call, &before);
+    thread->is_stopped = result != BORROW_RUNS_ON;
+    return result;
+}

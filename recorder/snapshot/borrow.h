@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes a thread that is held execute one system call, and puts it back where it was. */
+#ifndef TTD_SNAPSHOT_BORROW_H
+#define TTD_SNAPSHOT_BORROW_H
+
+#include "../channel_borrowed.h"
+#include "threads.h"
+
+struct borrowed_call {
+    const struct borrowed_code *code;
+    bool makes_process; /* by clone without CLONE_VM */
+    uint64_t number;
+    uint64_t arguments[4];
+    /* Results. */
+    int64_t result;
+    uint32_t created; /* the process that was made, as this process sees it; or 0 */
+};
+
+enum borrow_result {
+    BORROW_DONE,    /* the call was made, whatever its result */
+    BORROW_REFUSED, /* not with this thread at this moment; nothing has happened */
+    BORROW_RUNS_ON  /* the thread has not come back in time: it goes on as soon as it can */
+};
+
+/*
+ * Makes a stopped thread execute a call. Refuses if the thread must not: a filter of system calls
+ * watches it, its place in the code would not survive, its process is stopped by job control, or a
+ * signal comes first. The process is stopped otherwise. Except after BORROW_RUNS_ON the thread is
+ * still held; it may have a signal to be delivered.
+ */
+enum borrow_result borrow_call(const struct threads *threads, struct thread_state *thread,
+                               struct borrowed_call *call);
+
+#endif

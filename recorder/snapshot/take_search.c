@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* The part of taking a snapshot that numbers the regions, searches them and copies their pages. */
+#include <stdlib.h>
+
+#include "contents.h"
+#include "taking.h"
+
+enum { REFERENCES_MAX = 100000000 };
+
+static ttd_id thread_id(const struct taking *taking, uint32_t tid)
+{
+    const struct snapshot_calls *calls = &taking->order->calls;
+    return tid != 0 ? calls->thread(calls->context, tid) : TTD_NONE;
+}
+
+static ttd_id name_id(struct taking *taking, const char *name)
+{
+    ttd_id id = TTD_NONE;
+    ttd_id *known = name == layout_data_name  ? &taking->data_name
+                    : name == layout_bss_name ? &taking->bss_name
+                                              : &id;
+    if (name != NULL && *known == TTD_NONE)
+        *known = taking->order->calls.text(taking->order->calls.context, name);
+    return *known;
+}
+
+static void add_registers(struct taking *taking, uint32_t tid)
+{
+    taking->regions[taking->count++] = (struct ttd_region){.kind = TTD_REGION_REGISTERS,
+                                                           .size = SNAPSHOT_REGISTERS * 8,
+                                                           .thread = thread_id(taking, tid)};
+}
+
+static void add_region(struct taking *taking, const struct region *region)
+{
+    taking->sources[taking->count] = region;
+    taking->regions[taking->count++] = (struct ttd_region){.kind = region->kind,
+                                                           .begin = region->begin,
+                                                           .size = region->end - region->begin,
+                                                           .thread = thread_id(taking, region->tid),
+                                                           .module = region->module,
+                                                           .name = name_id(taking, region->name)};
+}
+
+/* Numbers the regions: registers, then what a copy has not, then roots, then the heap, which is
+ * searched last, since without roots nothing else can be told. */
+static bool number_regions(struct taking *taking)
+{
+    const struct regions *found = &taking->layout.regions;
+    size_t capacity = taking->threads.count + 1 + found->count;
+    taking->regions = calloc(capacity, sizeof *taking->regions);
+    taking->sources = calloc(capacity, sizeof *taking->sources);
+    if (taking->regions == NULL || taking->sources == NULL)
+        return false;
+    if (taking->order->request != NULL)
+        add_registers(taking, taking->order->request->tid);
+    for (size_t i = 0; i < taking->threads.count; i++)
+        if (taking->threads.items[i].is_stopped)
+            add_registers(taking, taking->threads.items[i].tid);
+    for (size_t i = 0; i < found->count; i++)
+        if (taking_is_apart(taking, &found->items[i]))
+            add_region(taking, &found->items[i]);
+    taking->held_count = taking->count;
+    for (size_t i = 0; i < found->count; i++)
+        if (found->items[i].kind != TTD_REGION_HEAP && !taking_is_apart(taking, &found->items[i]))
+            add_region(taking, &found->items[i]);
+    for (size_t i = 0; i < found->count; i++)
+        if (found->items[i].kind == TTD_REGION_HEAP)
+            add_region(taking, &found->items[i]);
+    struct ttd_regions all = {taking->snapshot->number, 1, taking->regions, taking->count};
+    return taking->order->calls.regions(taking->order->calls.context, &all);
+}
+
+/* Searches the registers of all threads, in the order of their regions. Returns the number of the
+ * last one. */
+static uint32_t search_registers(const struct taking *taking, struct scan *scan)
+{
+    const struct snapshot_request *request = taking->order->request;
+    struct scan_registers registers = {.count = SNAPSHOT_REGISTERS};
+    if (request != NULL) {
+        registers.region++;
+        registers.valid = request->registers_valid;
+        registers.values = request->registers;
+        scan_registers(scan, &registers);
+    }
+    for (size_t i = 0; i < taking->threads.count; i++) {
+        if (!taking->threads.items[i].is_stopped)
+            continue;
+        registers.region++;
+        registers.valid = UINT64_MAX;
+        registers.values = taking->threads.items[i].registers;
+        scan_registers(scan, &registers);
+    }
+    return registers.region;
+}
+
+/* Writes the classes of which tables were found. */
+static bool write_classes(struct taking *taking)
+{
+    size_t count;
+    bool is_written = false;
+    struct class_found *found = classes_list(&taking->tables.classes, &count);
+    struct ttd_class *classes = calloc(count + 1, sizeof *classes);
+    for (size_t i = 0; found != NULL && classes != NULL && i < count; i++)
+        classes[i] = (struct ttd_class){found[i].address, name_id(taking, found[i].name)};
+    if (found != NULL && classes != NULL) {
+        struct ttd_classes all = {taking->snapshot->number, classes, count};
+        is_written = taking->order->calls.classes(taking->order->calls.context, &all);
+    }
+    free(classes);
+    free(found);
+    return is_written;
+}
+
+static bool search(struct taking *taking)
+{
+    struct scan_job job = {.memory = &taking->memory,
+                           .pages = taking->subject.pages,
+                           .tables = &taking->tables,
+                           .snapshot = taking->snapshot->number,
+                           .references_max = REFERENCES_MAX,
+                           .calls = &taking->order->calls,
+                           .tick = taking_tick,
+                           .context = taking};
+    struct scan *scan = scan_open(&job);
+    if (scan == NULL)
+        return false;
+    uint32_t number = search_registers(taking, scan);
+    for (; number < taking->held_count; number++)
+        scan_region(scan, taking->sources[number], number + 1);
+    scan_settle(scan);
+    taking_release(taking);
+    for (; number < taking->count; number++)
+        scan_region(scan, taking->sources[number], number + 1);
+    struct scan_result result = scan_close(scan);
+    taking->snapshot->missing = result.missing;
+    if (!result.is_complete || !taking->layout.is_whole || taking->tables.classes.is_incomplete ||
+        memory_is_late(&taking->memory))
+        taking->snapshot->flags |= TTD_SNAPSHOT_INCOMPLETE;
+    return result.is_written && write_classes(taking);
+}
+
+static bool copy(struct taking *taking)
+{
+    struct page_store *store = taking->order->store;
+    struct contents_job job = {.memory = &taking->memory,
+                               .pages = taking->subject.pages,
+                               .store = store,
+                               .is_stopped = taking->snapshot->flags & TTD_SNAPSHOT_STOPPED,
+                               .tick = taking_tick,
+                               .context = taking};
+    if (!(taking->snapshot->contents & TTD_SNAPSHOT_MEMORY))
+        return true;
+    page_store_begin(store, taking->snapshot->number, taking->snapshot->position);
+    uint64_t missing = contents_copy(&job, &taking->layout.regions);
+    taking->snapshot->missing += missing;
+    if (missing != 0)
+        taking->snapshot->flags |= TTD_SNAPSHOT_INCOMPLETE;
+    return page_store_end(store) == TTD_OK;
+}
+
+bool taking_search(struct taking *taking)
+{
+    return number_regions(taking) && search(taking) && copy(taking);
+}

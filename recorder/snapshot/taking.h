@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* A snapshot that is being taken; private to take*.c. */
+#ifndef TTD_SNAPSHOT_TAKING_H
+#define TTD_SNAPSHOT_TAKING_H
+
+#include "copy.h"
+#include "scan.h"
+#include "take.h"
+#include "threads.h"
+
+struct taking {
+    const struct snapshot_order *order;
+    struct ttd_snapshot *snapshot;
+    struct threads threads;
+    struct memory memory; /* of the process, later perhaps of its copy */
+    struct snapshot_subject subject;
+    struct layout_thread *living; /* sorted by tid */
+    size_t living_count;
+    struct layout layout;
+    struct tables tables;
+    ttd_id data_name, bss_name;    /* of the two names that most regions have */
+    struct ttd_region *regions;    /* as they are written: registers first */
+    const struct region **sources; /* of each region; NULL for registers */
+    size_t count;
+    size_t held_count; /* the first ones, which must be searched while the process is held */
+    uint64_t begin;    /* when the process was stopped */
+    uint64_t deadline;
+    enum take_result result;
+    /* A copy of the process, if it is large. */
+    bool is_copy_due;
+    struct copy_gaps gaps;
+    struct copy copy;
+    struct heap_pages pages; /* the subject's, as they were when the copy was made */
+    int process;             /* tells when the process ends, once the copy is there; or -1 */
+    uint64_t followed;       /* when the process was last followed */
+};
+
+/* Searches the regions of the layout, and copies what they contain if that is wanted. Releases the
+ * process if it can. */
+bool taking_search(struct taking *taking);
+
+/* Lets the process go on if a copy of it can be made, and reads the copy from then on. */
+void taking_release(struct taking *taking);
+
+/* Ends the copy, if there is one. */
+void taking_end_copy(struct taking *taking);
+
+/* Whether a region must be searched while the process is held, since a copy does not have it as it
+ * is then. */
+bool taking_is_apart(const struct taking *taking, const struct region *region);
+
+/* Shows that the collector is alive, and follows a process that has been let go. `context` is a
+ * struct taking. */
+void taking_tick(void *context);
+
+uint64_t taking_now_ns(void);
+
+#endif
