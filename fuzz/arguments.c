@@ -162,17 +162,17 @@ static bool add_part(struct filter *filter, const char *typed)
 {
     switch (*typed) {
     case 'a':
-        return filter_add_actions(filter, typed + 1);
+        return filter_add_actions(typed + 1, filter);
     case 't':
-        return filter_set_thread(filter, typed + 1);
+        return filter_set_thread(typed + 1, filter);
     case 'h':
-        return filter_set_heap(filter, typed + 1);
+        return filter_set_heap(typed + 1, filter);
     case 'p':
-        return filter_add_address(filter, typed + 1);
+        return filter_add_address(typed + 1, filter);
     case 's':
-        return filter_set_size(filter, typed + 1);
+        return filter_set_size(typed + 1, filter);
     case 'k':
-        return filter_set_stack(filter, typed + 1);
+        return filter_set_stack(typed + 1, filter);
     default:
         return false;
     }
@@ -180,9 +180,8 @@ static bool add_part(struct filter *filter, const char *typed)
 
 static void try_filter(char *typed)
 {
-    struct filter filter;
+    struct filter filter = {.actions = 0};
     struct definitions names;
-    filter_init(&filter);
     definitions_init(&names);
     bool is_accepted = true;
     for (char *part = strtok(typed, "\n"); part && is_accepted; part = strtok(NULL, "\n"))
@@ -205,17 +204,22 @@ static void try_filter(char *typed)
 
 /* ---- Whole command lines ---- */
 
-static const struct option own_options[] = {{"at", required_argument, NULL, OPTION_FIRST},
-                                            {"blocks", no_argument, NULL, OPTION_FIRST + 1},
-                                            {NULL, 0, NULL, 0}};
+struct own {
+    unsigned option_count;
+    bool has_blocks;
+};
 
-static bool parse_option(void *context, int option, const char *argument)
+static bool parse_position(const char *argument, void *context)
 {
-    unsigned *option_count = context;
+    struct own *own = context;
     struct position_spec spec;
-    *option_count += 1;
-    return option != OPTION_FIRST || position_spec_parse(argument, &spec);
+    own->option_count++;
+    return position_spec_parse(argument, &spec);
 }
+
+static const struct own_option own_options[] = {
+    OWN_CHOICE("at", parse_position), OWN_OPTION("blocks", option_flag, struct own, has_blocks),
+    OWN_OPTIONS_END};
 
 static const char help[] = "Usage: ttdanalyze test [OPTIONS] TRACE\n"
                            "\n"
@@ -246,24 +250,23 @@ static void try_line(char *typed)
                               .help = help,
                               .shares = shares[*typed & 3],
                               .own_options = own_options,
-                              .parse_option = parse_option,
                               .takes_two_traces = true};
     int count = 1;
     for (char *part = *typed ? strtok(typed + 1, "\n") : NULL; part && count <= ARGUMENTS_MAX;
          part = strtok(NULL, "\n"))
         arguments[count++] = part;
     struct common_options result;
-    unsigned option_count = 0;
+    struct own own = {.option_count = 0};
     /* getopt() would otherwise remember letters of the previous command line. */
     optind = 0;
     (void)getopt(1, arguments, "");
     capture_begin();
-    int status = command_options(&result, &command, count, arguments, &option_count);
+    int status = command_options(&result, &command, count, arguments, &own);
     capture_end();
     limits_lift();
     target_require(status == -1 || status == STATUS_OK || status == STATUS_USAGE, "a status");
     target_require(status != -1 || (result.trace && result.format && result.view.limit), "options");
-    target_require((int)option_count < count, "as many options as there are");
+    target_require((int)own.option_count + own.has_blocks < count, "as many options as there are");
     check_messages(status);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/command.h"
 
+#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,9 @@
 #define OWN_MAX    32
 #define SHARED_MAX 16
 
+/* Values of a command's own options, in the order of its table: above those of all letters. */
+#define OPTION_FIRST 256
+
 enum { OPTION_NO_PAGER = 1000, OPTION_NO_INDEX, OPTION_FULL_STACKS, OPTION_MAX_MEMORY };
 
 static const struct option common_long_options[] = {
@@ -36,13 +40,13 @@ static const struct option common_long_options[] = {
 /* Joins all options of a command, its own first. */
 static void merge(struct option *long_options, const struct command *command)
 {
-    const struct option *own = command->own_options;
+    const struct own_option *own = command->own_options;
     unsigned shares = command->shares;
     size_t count = 0;
-    while (own && own[count].name && count < OWN_MAX) {
-        long_options[count] = own[count];
-        count++;
-    }
+    for (; own && own[count].name && count < OWN_MAX; count++)
+        long_options[count] = (struct option){
+            own[count].name, own[count].parse == option_flag ? no_argument : required_argument,
+            NULL, OPTION_FIRST + (int)count};
     for (size_t i = 0; shares & COMMAND_KNOWN_FINDINGS && known_findings_long_options[i].name; i++)
         long_options[count++] = known_findings_long_options[i];
     for (size_t i = 0; shares & COMMAND_GROUPS && view_long_options[i].name; i++)
@@ -160,7 +164,7 @@ static bool take_own(struct common_options *result, int option, void *own)
         return view_options_parse(&result->view, option, optarg);
     if (option >= OPTION_KNOWN_FINDINGS && option < OPTION_KNOWN_FINDINGS_END)
         return known_findings_parse_option(&result->known_findings, option, optarg);
-    return result->command->parse_option(own, option, optarg);
+    return own_option_parse(&result->command->own_options[option - OPTION_FIRST], optarg, own);
 }
 
 /* Checks the options that depend on each other. */

@@ -3,11 +3,11 @@
 #ifndef ANALYZER_CLI_COMMAND_H
 #define ANALYZER_CLI_COMMAND_H
 
-#include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "cli/known_findings.h"
+#include "cli/own_options.h"
 #include "cli/view_options.h"
 #include "report/format.h"
 
@@ -25,12 +25,6 @@ enum {
 
 struct session;
 
-/** Values of options that have no letter begin here. */
-#define OPTION_FIRST 256
-
-/** Parses an option of a command's own into `options`; false if the argument is invalid. */
-typedef bool (*option_function)(void *options, int option, const char *argument);
-
 /** Answers with the options and an open trace; returns an exit status. */
 typedef int (*session_function)(struct session *session, const void *options);
 
@@ -41,10 +35,8 @@ struct command {
     const char *help;
     /** The options that it shares with other commands, as bits. */
     unsigned shares;
-    /** Its own options, ended by an entry of zeros, all without letter; NULL for none. */
-    const struct option *own_options;
-    /** NULL where there are no own options. */
-    option_function parse_option;
+    /** Its own options, ended by OWN_OPTIONS_END; NULL for none. */
+    const struct own_option *own_options;
     /** Whether a second trace may be named. */
     bool takes_two_traces;
     /** The values of its own options where none are given, and their size; NULL for none. */
@@ -109,7 +101,7 @@ struct common_options {
  * Reads options and the names of the traces.
  *
  * @param result  set to the common options
- * @param own     the command's own options, for its parse_option()
+ * @param own     what the command's own options are parsed into
  * @return -1 to go on, or the exit status, also after --help
  */
 int command_options(struct common_options *result, const struct command *command, int count,

@@ -8,11 +8,6 @@
 
 #include "symbols/names.h"
 
-void filter_init(struct filter *filter)
-{
-    memset(filter, 0, sizeof *filter);
-}
-
 void filter_free(struct filter *filter)
 {
     stack_memo_free(&filter->stack_matches);
@@ -30,8 +25,9 @@ static bool add_action(struct filter *filter, const char *name, size_t size)
     return false;
 }
 
-bool filter_add_actions(struct filter *filter, const char *text)
+bool filter_add_actions(const char *text, void *context)
 {
+    struct filter *filter = context;
     for (;;) {
         size_t size = strcspn(text, ",");
         if (!add_action(filter, text, size))
@@ -42,35 +38,40 @@ bool filter_add_actions(struct filter *filter, const char *text)
     }
 }
 
-bool filter_set_thread(struct filter *filter, const char *text)
+bool filter_set_thread(const char *text, void *context)
 {
+    struct filter *filter = context;
     filter->has_thread = true;
     filter->is_os_thread = strncmp(text, "os:", 3) == 0;
     return number_parse(filter->is_os_thread ? text + 3 : text, &filter->thread);
 }
 
-bool filter_set_heap(struct filter *filter, const char *text)
+bool filter_set_heap(const char *text, void *context)
 {
+    struct filter *filter = context;
     filter->has_heap = true;
     filter->heap_name = number_parse(text, &filter->heap) ? NULL : text;
     return *text;
 }
 
-bool filter_add_address(struct filter *filter, const char *text)
+bool filter_add_address(const char *text, void *context)
 {
+    struct filter *filter = context;
     if (filter->address_count == FILTER_ADDRESSES)
         return false;
     return number_parse_range(text, &filter->addresses[filter->address_count++]);
 }
 
-bool filter_set_size(struct filter *filter, const char *text)
+bool filter_set_size(const char *text, void *context)
 {
+    struct filter *filter = context;
     filter->has_size = true;
     return number_parse_range(text, &filter->size);
 }
 
-bool filter_set_stack(struct filter *filter, const char *text)
+bool filter_set_stack(const char *text, void *context)
 {
+    struct filter *filter = context;
     filter->has_stack = true;
     filter->stack_pattern = *text == '#' ? NULL : text;
     return *text == '#' ? number_parse(text + 1, &filter->stack) : *text;

@@ -11,7 +11,7 @@
 
 #define FILTER_ADDRESSES 16
 
-/** A filter; filter_init() makes one that lets every event pass. */
+/** A filter; one of zeros lets every event pass. */
 struct filter {
     /** A bit for each ttd_action. */
     uint32_t actions;
@@ -36,16 +36,15 @@ struct filter {
     enum ttd_status status;
 };
 
-void filter_init(struct filter *filter);
 void filter_free(struct filter *filter);
 
-/* Parse an option's argument; false if it is invalid. */
-bool filter_add_actions(struct filter *filter, const char *text);
-bool filter_set_thread(struct filter *filter, const char *text);
-bool filter_set_heap(struct filter *filter, const char *text);
-bool filter_add_address(struct filter *filter, const char *text);
-bool filter_set_size(struct filter *filter, const char *text);
-bool filter_set_stack(struct filter *filter, const char *text);
+/* Parsers of options, as those of own_options.h, into a struct filter. */
+bool filter_add_actions(const char *text, void *filter);
+bool filter_set_thread(const char *text, void *filter);
+bool filter_set_heap(const char *text, void *filter);
+bool filter_add_address(const char *text, void *filter);
+bool filter_set_size(const char *text, void *filter);
+bool filter_set_stack(const char *text, void *filter);
 
 /** Returns the kinds of definitions that the filter needs. */
 uint32_t filter_kinds(const struct filter *filter);

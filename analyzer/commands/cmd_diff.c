@@ -10,15 +10,6 @@
 #include "cli/session.h"
 #include "cli/sidecar.h"
 
-enum { OPTION_FROM = OPTION_FIRST, OPTION_TO, OPTION_CHANGES, OPTION_QUADRANT, OPTION_RUNTIME };
-
-static const struct option own_options[] = {{"from", required_argument, NULL, OPTION_FROM},
-                                            {"to", required_argument, NULL, OPTION_TO},
-                                            {"changes", no_argument, NULL, OPTION_CHANGES},
-                                            {"quadrant", required_argument, NULL, OPTION_QUADRANT},
-                                            {"show-runtime", no_argument, NULL, OPTION_RUNTIME},
-                                            {NULL, 0, NULL, 0}};
-
 static const char help[] =
     "Usage: ttdanalyze diff [--from POSITION] [--to POSITION] [OPTIONS] [TRACE]\n"
     "       ttdanalyze diff [--from POSITION] [--to POSITION] [OPTIONS] OLD NEW\n"
@@ -57,8 +48,9 @@ struct diff_options {
     enum heap_quadrant quadrant;
 };
 
-static bool take_quadrant(struct diff_options *options, const char *name)
+static bool parse_quadrant(const char *name, void *context)
 {
+    struct diff_options *options = context;
     options->has_quadrant = true;
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
         options->quadrant = (enum heap_quadrant)i;
@@ -68,25 +60,20 @@ static bool take_quadrant(struct diff_options *options, const char *name)
     return false;
 }
 
-static bool parse_option(void *context, int option, const char *argument)
+static bool parse_from(const char *argument, void *context)
 {
     struct diff_options *options = context;
-    switch (option) {
-    case OPTION_CHANGES:
-        options->has_changes = true;
-        return true;
-    case OPTION_FROM:
-        options->has_from = true;
-        return position_spec_parse(argument, &options->from);
-    case OPTION_RUNTIME:
-        options->shows_runtime = true;
-        return true;
-    case OPTION_QUADRANT:
-        return take_quadrant(options, argument);
-    default:
-        return position_spec_parse(argument, &options->to);
-    }
+    options->has_from = true;
+    return position_spec_parse(argument, &options->from);
 }
+
+static const struct own_option own_options[] = {
+    OWN_CHOICE("from", parse_from),
+    OWN_OPTION("to", option_position, struct diff_options, to),
+    OWN_OPTION("changes", option_flag, struct diff_options, has_changes),
+    OWN_CHOICE("quadrant", parse_quadrant),
+    OWN_OPTION("show-runtime", option_flag, struct diff_options, shows_runtime),
+    OWN_OPTIONS_END};
 
 /* Where to ask what is lost of the blocks that were live at the end of the range: at the first
  * snapshot from there on; without one at the end, as a snapshot before it tells. False if there is
@@ -248,7 +235,6 @@ const struct command command_diff = {
     .help = help,
     .shares = COMMAND_VIEWS | COMMAND_CLASSES,
     .own_options = own_options,
-    .parse_option = parse_option,
     .takes_two_traces = true,
     .run = run,
 };

@@ -2,17 +2,8 @@
 /* ttdanalyze errors */
 #include "analyses/errors/fatal.h"
 #include "cli/exit.h"
-#include "cli/numbers.h"
 #include "cli/session.h"
 #include "view/allocators.h"
-
-enum { OPTION_LIMIT = OPTION_FIRST, OPTION_REMEMBER, OPTION_ERROR };
-
-static const struct option own_options[] = {
-    {"limit", required_argument, NULL, OPTION_LIMIT},
-    {"remember", required_argument, NULL, OPTION_REMEMBER},
-    {"error-exitcode", required_argument, NULL, OPTION_ERROR},
-    {NULL, 0, NULL, 0}};
 
 static const char help[] =
     "Usage: ttdanalyze errors [OPTIONS] [TRACE]\n"
@@ -36,24 +27,16 @@ static const char help[] =
     "the trace lacks something, the program is not to blame.\n";
 
 struct errors_options {
-    uint64_t limit;
+    size_t limit;
     uint64_t remembered;
     uint64_t error_status;
 };
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    struct errors_options *options = context;
-    switch (option) {
-    case OPTION_LIMIT:
-        return number_parse(argument, &options->limit);
-    case OPTION_REMEMBER:
-        return number_parse_size(argument, &options->remembered) && options->remembered &&
-               options->remembered <= HEAP_FREED_MAX;
-    default:
-        return number_parse(argument, &options->error_status) && options->error_status < 256;
-    }
-}
+static const struct own_option own_options[] = {
+    OWN_OPTION("limit", option_limit, struct errors_options, limit),
+    OWN_NUMBER("remember", option_size, struct errors_options, remembered, 1, HEAP_FREED_MAX),
+    OWN_NUMBER("error-exitcode", option_number, struct errors_options, error_status, 0, 255),
+    OWN_OPTIONS_END};
 
 static ttd_id stack_of(const struct heap_call *call)
 {
@@ -147,9 +130,8 @@ static int print(struct session *session, const struct errors_options *options,
         status = session_output(session, true);
     if (status != STATUS_OK)
         return status;
-    struct report_errors data = {.errors = errors,
-                                 .fatal = has_fatal ? fatal : NULL,
-                                 .limit = options->limit ? (size_t)options->limit : SIZE_MAX};
+    struct report_errors data = {
+        .errors = errors, .fatal = has_fatal ? fatal : NULL, .limit = options->limit};
     session->options.format->errors(&session->report, &data);
     bool has_errors = has_fatal;
     for (size_t i = 0; i < errors->count; i++)
@@ -183,7 +165,6 @@ const struct command command_errors = {
     .help = help,
     .shares = COMMAND_KNOWN_FINDINGS | COMMAND_FILTERS,
     .own_options = own_options,
-    .parse_option = parse_option,
     .own_defaults = &defaults,
     .own_size = sizeof defaults,
     .execute = execute,

@@ -7,33 +7,6 @@
 
 #define READ_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
 
-enum {
-    OPTION_FROM = OPTION_FIRST,
-    OPTION_TO,
-    OPTION_ACTION,
-    OPTION_THREAD,
-    OPTION_HEAP,
-    OPTION_ADDRESS,
-    OPTION_SIZE,
-    OPTION_STACK,
-    OPTION_STACKS,
-    OPTION_PARAMETERS,
-    OPTION_LIMIT
-};
-
-static const struct option own_options[] = {{"from", required_argument, NULL, OPTION_FROM},
-                                            {"to", required_argument, NULL, OPTION_TO},
-                                            {"action", required_argument, NULL, OPTION_ACTION},
-                                            {"thread", required_argument, NULL, OPTION_THREAD},
-                                            {"heap", required_argument, NULL, OPTION_HEAP},
-                                            {"address", required_argument, NULL, OPTION_ADDRESS},
-                                            {"size", required_argument, NULL, OPTION_SIZE},
-                                            {"stack", required_argument, NULL, OPTION_STACK},
-                                            {"stacks", no_argument, NULL, OPTION_STACKS},
-                                            {"parameters", no_argument, NULL, OPTION_PARAMETERS},
-                                            {"limit", required_argument, NULL, OPTION_LIMIT},
-                                            {NULL, 0, NULL, 0}};
-
 static const char help[] =
     "Usage: ttdanalyze events [OPTIONS] [TRACE]\n"
     "\n"
@@ -63,41 +36,24 @@ static const char help[] =
 struct events_options {
     struct position_spec from;
     struct position_spec to;
-    struct filter *filter; /* it remembers facts about stacks */
+    struct filter filter;
     struct report_events shown;
     uint64_t limit;
 };
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    struct events_options *options = context;
-    switch (option) {
-    case OPTION_FROM:
-        return position_spec_parse(argument, &options->from);
-    case OPTION_TO:
-        return position_spec_parse(argument, &options->to);
-    case OPTION_ACTION:
-        return filter_add_actions(options->filter, argument);
-    case OPTION_THREAD:
-        return filter_set_thread(options->filter, argument);
-    case OPTION_HEAP:
-        return filter_set_heap(options->filter, argument);
-    case OPTION_ADDRESS:
-        return filter_add_address(options->filter, argument);
-    case OPTION_SIZE:
-        return filter_set_size(options->filter, argument);
-    case OPTION_STACK:
-        return filter_set_stack(options->filter, argument);
-    case OPTION_STACKS:
-        options->shown.shows_stacks = true;
-        return true;
-    case OPTION_PARAMETERS:
-        options->shown.shows_parameters = true;
-        return true;
-    default:
-        return number_parse(argument, &options->limit);
-    }
-}
+static const struct own_option own_options[] = {
+    OWN_OPTION("from", option_position, struct events_options, from),
+    OWN_OPTION("to", option_position, struct events_options, to),
+    OWN_OPTION("action", filter_add_actions, struct events_options, filter),
+    OWN_OPTION("thread", filter_set_thread, struct events_options, filter),
+    OWN_OPTION("heap", filter_set_heap, struct events_options, filter),
+    OWN_OPTION("address", filter_add_address, struct events_options, filter),
+    OWN_OPTION("size", filter_set_size, struct events_options, filter),
+    OWN_OPTION("stack", filter_set_stack, struct events_options, filter),
+    OWN_OPTION("stacks", option_flag, struct events_options, shown.shows_stacks),
+    OWN_OPTION("parameters", option_flag, struct events_options, shown.shows_parameters),
+    OWN_OPTION("limit", option_number, struct events_options, limit),
+    OWN_OPTIONS_END};
 
 /* A bound of the events that are wanted: by number if that is how it was given. */
 struct bound {
@@ -115,7 +71,10 @@ static bool is_before(const struct ttd_event *event, const struct bound *bound)
 
 struct lister {
     struct session *session;
-    struct events_options *options;
+    const struct events_options *options;
+    /** A copy of the options', since it remembers facts about stacks. */
+    struct filter filter;
+    struct report_events shown;
     struct bound from;
     struct bound to;
     uint64_t count;
@@ -145,7 +104,7 @@ static bool is_certain(const struct lister *lister, const struct ttd_event *even
 static void print(struct lister *lister, const struct ttd_event *event)
 {
     struct session *session = lister->session;
-    struct report_event data = {event, &lister->options->shown, is_certain(lister, event)};
+    struct report_event data = {event, &lister->shown, is_certain(lister, event)};
     lister->count++;
     session->options.format->event(&session->report, &data);
 }
@@ -176,13 +135,13 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
         if (lister->is_cut)
             return TTD_END;
         lister->outcome.position = ttd_event_position(event);
-        if (!filter_passes(lister->options->filter, &session->definitions, event))
+        if (!filter_passes(&lister->filter, &session->definitions, event))
             continue;
         print(lister, event);
         if (session->output.out.error)
             return TTD_END;
     }
-    return lister->options->filter->status;
+    return lister->filter.status;
 }
 
 static int find_bound(struct session *session, const struct position_spec *spec,
@@ -213,7 +172,7 @@ static int seek(struct session *session, const struct bound *from)
 static int check_filter(struct lister *lister)
 {
     struct session *session = lister->session;
-    const struct filter *filter = lister->options->filter;
+    const struct filter *filter = &lister->filter;
     uint32_t kinds = filter_known_kinds(filter);
     int status = STATUS_OK;
     if (lister->count || !kinds)
@@ -236,7 +195,7 @@ static int list_all(struct lister *lister)
 {
     struct session *session = lister->session;
     struct heap_batch_hook hook = {.context = lister, .batch = see_batch};
-    session->options.format->events_begin(&session->report, &lister->options->shown);
+    session->options.format->events_begin(&session->report, &lister->shown);
     int status = source_read_on(&session->source, &hook);
     lister->outcome.reached_end = !lister->is_cut;
     session_outcome(session, &lister->outcome,
@@ -247,55 +206,57 @@ static int list_all(struct lister *lister)
     return status == STATUS_OK ? check_filter(lister) : status;
 }
 
-static int execute(struct session *session, const void *context)
+static int list(struct lister *lister)
 {
-    struct events_options copy = *(const struct events_options *)context;
-    struct events_options *options = &copy;
-    struct lister lister = {
-        .session = session, .options = options, .has_end = options->to.kind != POSITION_SPEC_END};
-    struct heap_batch_hook losses = {.context = &lister, .batch = see_losses};
-    uint32_t kinds = TTD_KIND_BIT(TTD_KIND_HEAPS) | filter_kinds(options->filter);
-    if (options->shown.shows_stacks)
-        kinds |= TTD_KINDS_DEFINITIONS;
-    lister.defined = kinds;
-    int status = find_bound(session, &options->from, &lister.from);
+    struct session *session = lister->session;
+    const struct events_options *options = lister->options;
+    struct heap_batch_hook losses = {.context = lister, .batch = see_losses};
+    int status = find_bound(session, &options->from, &lister->from);
     if (status == STATUS_OK)
-        status = find_bound(session, &options->to, &lister.to);
+        status = find_bound(session, &options->to, &lister->to);
     if (status == STATUS_OK)
-        status = source_define(&session->source, kinds, &session->definitions);
+        status = source_define(&session->source, lister->defined, &session->definitions);
     if (status == STATUS_OK)
         status = source_read(&session->source, 0, &losses);
     if (status == STATUS_OK)
-        status = seek(session, &lister.from);
+        status = seek(session, &lister->from);
     if (status == STATUS_OK)
         status = session_output(session, true);
     if (status != STATUS_OK)
         return status;
     /* Calls are many, and each is written when it is read. */
     session->output.out.room = UINT64_MAX;
-    options->shown.has_times = source_has_times(&session->source);
-    return list_all(&lister);
+    lister->shown.has_times = source_has_times(&session->source);
+    return list_all(lister);
 }
 
-static int run(const struct command *command, int count, char **arguments)
+static int execute(struct session *session, const void *context)
 {
-    struct filter filter;
-    filter_init(&filter);
-    struct events_options options = {.from = {.kind = POSITION_SPEC_START},
-                                     .to = {.kind = POSITION_SPEC_END},
-                                     .filter = &filter};
-    int status = session_run(command, count, arguments, &options);
-    filter_free(&filter);
+    const struct events_options *options = context;
+    struct lister lister = {.session = session,
+                            .options = options,
+                            .filter = options->filter,
+                            .shown = options->shown,
+                            .has_end = options->to.kind != POSITION_SPEC_END,
+                            .defined =
+                                TTD_KIND_BIT(TTD_KIND_HEAPS) | filter_kinds(&options->filter)};
+    if (options->shown.shows_stacks)
+        lister.defined |= TTD_KINDS_DEFINITIONS;
+    int status = list(&lister);
+    filter_free(&lister.filter);
     return status;
 }
+
+static const struct events_options defaults = {.from = {.kind = POSITION_SPEC_START},
+                                               .to = {.kind = POSITION_SPEC_END}};
 
 const struct command command_events = {
     .name = "events",
     .summary = "the heap calls, filtered",
     .help = help,
     .own_options = own_options,
-    .parse_option = parse_option,
+    .own_defaults = &defaults,
+    .own_size = sizeof defaults,
     .reads_whole_chunks = true,
-    .run = run,
     .execute = execute,
 };

@@ -10,23 +10,6 @@
 #include "cli/session.h"
 #include "cli/sidecar.h"
 
-enum {
-    OPTION_AT = OPTION_FIRST,
-    OPTION_BYTES,
-    OPTION_STRING,
-    OPTION_ADDRESS,
-    OPTION_POINTER,
-    OPTION_LIMIT
-};
-
-static const struct option own_options[] = {{"at", required_argument, NULL, OPTION_AT},
-                                            {"bytes", required_argument, NULL, OPTION_BYTES},
-                                            {"string", required_argument, NULL, OPTION_STRING},
-                                            {"address", required_argument, NULL, OPTION_ADDRESS},
-                                            {"pointer-to", required_argument, NULL, OPTION_POINTER},
-                                            {"limit", required_argument, NULL, OPTION_LIMIT},
-                                            {NULL, 0, NULL, 0}};
-
 static const char help[] =
     "Usage: ttdanalyze find (--bytes|--string|--address|--pointer-to) X [OPTIONS] [TRACE]\n"
     "\n"
@@ -45,13 +28,13 @@ static const char help[] =
 struct find_options {
     struct position_spec at;
     enum heap_search_kind kind;
-    /** What is looked for was given; more than once. */
+    /** A target is given: bytes, a text or an address; more than one. */
     bool has_target;
     bool has_more;
     uint8_t pattern[HEAP_PATTERN_MAX];
     size_t size;
     uint64_t address;
-    uint64_t limit;
+    size_t limit;
 };
 
 static int digit_of(char c)
@@ -62,7 +45,7 @@ static int digit_of(char c)
 }
 
 /* Parses bytes as pairs of hexadecimal digits, with or without blanks between them. */
-static bool parse_bytes(const char *text, struct find_options *options)
+static bool take_bytes(const char *text, struct find_options *options)
 {
     for (options->size = 0; options->size < sizeof options->pattern;) {
         while (*text == ' ')
@@ -79,7 +62,7 @@ static bool parse_bytes(const char *text, struct find_options *options)
     return !*text;
 }
 
-static bool parse_text(const char *text, struct find_options *options)
+static bool take_text(const char *text, struct find_options *options)
 {
     options->size = strlen(text);
     if (options->size > sizeof options->pattern)
@@ -97,31 +80,48 @@ static bool has_pattern(const struct find_options *options)
     return false;
 }
 
-static bool parse_target(struct find_options *options, int option, const char *argument)
+/* Notes that a target is given; of two the command would not know which. */
+static struct find_options *begin_target(void *context, enum heap_search_kind kind)
 {
+    struct find_options *options = context;
     options->has_more |= options->has_target;
     options->has_target = true;
-    options->kind = HEAP_SEARCH_PATTERN;
-    if (option == OPTION_BYTES)
-        return parse_bytes(argument, options) && has_pattern(options);
-    if (option == OPTION_STRING)
-        return parse_text(argument, options) && has_pattern(options);
-    options->kind = option == OPTION_ADDRESS ? HEAP_SEARCH_ADDRESS : HEAP_SEARCH_POINTER;
+    options->kind = kind;
+    return options;
+}
+
+static bool parse_bytes(const char *argument, void *context)
+{
+    struct find_options *options = begin_target(context, HEAP_SEARCH_PATTERN);
+    return take_bytes(argument, options) && has_pattern(options);
+}
+
+static bool parse_string(const char *argument, void *context)
+{
+    struct find_options *options = begin_target(context, HEAP_SEARCH_PATTERN);
+    return take_text(argument, options) && has_pattern(options);
+}
+
+static bool parse_address(const char *argument, void *context)
+{
+    struct find_options *options = begin_target(context, HEAP_SEARCH_ADDRESS);
     return number_parse(argument, &options->address) && options->address;
 }
 
-static bool parse_option(void *context, int option, const char *argument)
+static bool parse_pointer(const char *argument, void *context)
 {
-    struct find_options *options = context;
-    switch (option) {
-    case OPTION_AT:
-        return position_spec_parse(argument, &options->at);
-    case OPTION_LIMIT:
-        return number_parse(argument, &options->limit);
-    default:
-        return parse_target(options, option, argument);
-    }
+    struct find_options *options = begin_target(context, HEAP_SEARCH_POINTER);
+    return number_parse(argument, &options->address) && options->address;
 }
+
+static const struct own_option own_options[] = {
+    OWN_OPTION("at", option_position, struct find_options, at),
+    OWN_CHOICE("bytes", parse_bytes),
+    OWN_CHOICE("string", parse_string),
+    OWN_CHOICE("address", parse_address),
+    OWN_CHOICE("pointer-to", parse_pointer),
+    OWN_OPTION("limit", option_limit, struct find_options, limit),
+    OWN_OPTIONS_END};
 
 static int print(struct session *session, const struct heap_search_options *options,
                  const struct heap_search *search)
@@ -150,8 +150,7 @@ static int execute(struct session *session, const void *context)
                                         .pattern = options->pattern,
                                         .pattern_size = options->size,
                                         .address = options->address,
-                                        .limit =
-                                            options->limit ? (size_t)options->limit : SIZE_MAX};
+                                        .limit = options->limit};
     struct heap_search search;
     struct ttd_error error = {.what = NULL};
     trace.keyframes = sidecar_use(session, at);
@@ -175,7 +174,6 @@ const struct command command_find = {
     .summary = "where in memory something stood, as snapshots tell",
     .help = help,
     .own_options = own_options,
-    .parse_option = parse_option,
     .own_defaults = &defaults,
     .own_size = sizeof defaults,
     .execute = execute,

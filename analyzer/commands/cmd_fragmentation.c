@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze fragmentation */
 #include "cli/exit.h"
-#include "cli/numbers.h"
 #include "cli/position_spec.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
-
-enum { OPTION_AT = OPTION_FIRST, OPTION_GAP, OPTION_LIMIT };
-
-static const struct option own_options[] = {{"at", required_argument, NULL, OPTION_AT},
-                                            {"gap", required_argument, NULL, OPTION_GAP},
-                                            {"limit", required_argument, NULL, OPTION_LIMIT},
-                                            {NULL, 0, NULL, 0}};
 
 static const char help[] =
     "Usage: ttdanalyze fragmentation [OPTIONS] [TRACE]\n"
@@ -29,28 +21,18 @@ static const char help[] =
 struct fragmentation_options {
     struct position_spec at;
     uint64_t gap;
-    uint64_t limit;
+    size_t limit;
 };
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    struct fragmentation_options *options = context;
-    switch (option) {
-    case OPTION_AT:
-        return position_spec_parse(argument, &options->at);
-    case OPTION_GAP:
-        return number_parse_size(argument, &options->gap) && options->gap;
-    default:
-        return number_parse(argument, &options->limit);
-    }
-}
+static const struct own_option own_options[] = {
+    OWN_OPTION("at", option_position, struct fragmentation_options, at),
+    OWN_NUMBER("gap", option_size, struct fragmentation_options, gap, 1, UINT64_MAX),
+    OWN_OPTION("limit", option_limit, struct fragmentation_options, limit), OWN_OPTIONS_END};
 
 static int print(struct session *session, const struct fragmentation_options *options,
                  const struct heap_fragmentation *fragmentation)
 {
-    struct report_fragmentation data = {.fragmentation = fragmentation,
-                                        .limit =
-                                            options->limit ? (size_t)options->limit : SIZE_MAX};
+    struct report_fragmentation data = {.fragmentation = fragmentation, .limit = options->limit};
     int status = session_output(session, true);
     if (status == STATUS_OK)
         session->options.format->fragmentation(&session->report, &data);
@@ -86,7 +68,6 @@ const struct command command_fragmentation = {
     .summary = "how densely live blocks lie in memory",
     .help = help,
     .own_options = own_options,
-    .parse_option = parse_option,
     .own_defaults = &defaults,
     .own_size = sizeof defaults,
     .execute = execute,

@@ -3,19 +3,11 @@
 #include "analyses/reachability/lost_owners.h"
 #include "cli/exit.h"
 #include "cli/message.h"
-#include "cli/numbers.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
 
 /* More blocks than these are not kept. */
 #define OWNERS_MAX 1000000
-
-enum { OPTION_ADDRESS = OPTION_FIRST, OPTION_SIZE, OPTION_LIMIT };
-
-static const struct option own_options[] = {{"address", required_argument, NULL, OPTION_ADDRESS},
-                                            {"size", required_argument, NULL, OPTION_SIZE},
-                                            {"limit", required_argument, NULL, OPTION_LIMIT},
-                                            {NULL, 0, NULL, 0}};
 
 static const char help[] =
     "Usage: ttdanalyze history --address A [OPTIONS] [TRACE]\n"
@@ -29,26 +21,16 @@ static const char help[] =
     "      --limit N    show the last N blocks (1000)\n" COMMAND_COMMON_HELP;
 
 struct history_options {
-    uint64_t address;
+    struct given_number address;
     uint64_t size;
     uint64_t limit;
-    bool has_address;
 };
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    struct history_options *options = context;
-    switch (option) {
-    case OPTION_ADDRESS:
-        options->has_address = true;
-        return number_parse(argument, &options->address);
-    case OPTION_SIZE:
-        return number_parse_size(argument, &options->size) && options->size;
-    default:
-        return number_parse(argument, &options->limit) && options->limit &&
-               options->limit <= OWNERS_MAX;
-    }
-}
+static const struct own_option own_options[] = {
+    OWN_OPTION("address", option_given, struct history_options, address),
+    OWN_NUMBER("size", option_size, struct history_options, size, 1, UINT64_MAX),
+    OWN_NUMBER("limit", option_number, struct history_options, limit, 1, OWNERS_MAX),
+    OWN_OPTIONS_END};
 
 static bool has_lost(const struct heap_history *history)
 {
@@ -95,14 +77,14 @@ static int print_with_lost(struct session *session, struct heap_history *history
 static int execute(struct session *session, const void *context)
 {
     const struct history_options *options = context;
-    if (!options->has_address)
+    if (!options->address.is_given)
         return message_usage("history", "no address is given: use --address");
-    bool is_beyond = options->size - 1 > UINT64_MAX - options->address;
-    struct heap_history_options query = {.first = options->address,
-                                         .last = is_beyond ? UINT64_MAX
-                                                           : options->address + options->size - 1,
-                                         .max = (size_t)options->limit,
-                                         .around = ttd_position_max()};
+    bool is_beyond = options->size - 1 > UINT64_MAX - options->address.value;
+    struct heap_history_options query = {
+        .first = options->address.value,
+        .last = is_beyond ? UINT64_MAX : options->address.value + options->size - 1,
+        .max = (size_t)options->limit,
+        .around = ttd_position_max()};
     struct heap_history history;
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
@@ -122,7 +104,6 @@ const struct command command_history = {
     .summary = "every block that ever covered an address",
     .help = help,
     .own_options = own_options,
-    .parse_option = parse_option,
     .own_defaults = &defaults,
     .own_size = sizeof defaults,
     .execute = execute,

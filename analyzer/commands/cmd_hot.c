@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-enum { OPTION_SORT = OPTION_FIRST };
-
-static const struct option own_options[] = {{"sort", required_argument, NULL, OPTION_SORT},
-                                            {NULL, 0, NULL, 0}};
-
 static const char help[] =
     "Usage: ttdanalyze hot [OPTIONS] [TRACE]\n"
     "\n"
@@ -26,23 +21,16 @@ struct hot_options {
 /* Names of orders, by heap_rank_order. */
 static const char *const orders[] = {"calls", "bytes", "lifetime"};
 
-static bool take_order(const char *name, enum heap_rank_order *order)
+static bool parse_order(const char *argument, void *order)
 {
-    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
-        if (strcmp(orders[i], name) == 0) {
-            *order = (enum heap_rank_order)i;
-            return true;
-        }
-    }
-    return false;
+    size_t index = 0;
+    bool is_known = option_name(argument, orders, sizeof orders / sizeof orders[0], &index);
+    *(enum heap_rank_order *)order = (enum heap_rank_order)index;
+    return is_known;
 }
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    struct hot_options *options = context;
-    (void)option;
-    return take_order(argument, &options->order);
-}
+static const struct own_option own_options[] = {
+    OWN_OPTION("sort", parse_order, struct hot_options, order), OWN_OPTIONS_END};
 
 static int execute(struct session *session, const void *context)
 {
@@ -76,7 +64,6 @@ const struct command command_hot = {
     .help = help,
     .shares = COMMAND_VIEWS,
     .own_options = own_options,
-    .parse_option = parse_option,
     .own_defaults = &defaults,
     .own_size = sizeof defaults,
     .execute = execute,

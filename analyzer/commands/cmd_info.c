@@ -16,11 +16,6 @@
     (TTD_KIND_BIT(TTD_KIND_STRINGS) | TTD_KIND_BIT(TTD_KIND_MODULES) |                             \
      TTD_KIND_BIT(TTD_KIND_THREADS) | TTD_KIND_BIT(TTD_KIND_METADATA))
 
-enum { OPTION_GROUP = OPTION_FIRST };
-
-static const struct option own_options[] = {{"group", no_argument, NULL, OPTION_GROUP},
-                                            {NULL, 0, NULL, 0}};
-
 static const char help[] =
     "Usage: ttdanalyze info [OPTIONS] [TRACE]\n"
     "\n"
@@ -157,13 +152,8 @@ static int list_group(const struct common_options *options)
     return status;
 }
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    bool *is_group = context;
-    (void)argument;
-    *is_group = option == OPTION_GROUP;
-    return *is_group;
-}
+/* The one option: whether to list the traces that were recorded together. */
+static const struct own_option own_options[] = {OWN_CHOICE("group", option_flag), OWN_OPTIONS_END};
 
 static int run(const struct command *command, int count, char **arguments)
 {
@@ -187,7 +177,6 @@ const struct command command_info = {
     .summary = "what is in a trace, and how it ended",
     .help = help,
     .own_options = own_options,
-    .parse_option = parse_option,
     .reads_whole_chunks = true,
     .run = run,
 };

@@ -5,12 +5,9 @@
 #include "analyses/errors/errors.h"
 #include "base/grow.h"
 #include "cli/exit.h"
-#include "cli/numbers.h"
 #include "cli/position_spec.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
-
-enum { OPTION_AT = OPTION_FIRST, OPTION_ERROR, OPTION_ERRORS_FOR, OPTION_RUNTIME, OPTION_SHOW };
 
 /** A set of kinds of leaks is a bit mask. */
 #define KIND_BIT(kind) (1u << (kind))
@@ -18,14 +15,6 @@ enum { OPTION_AT = OPTION_FIRST, OPTION_ERROR, OPTION_ERRORS_FOR, OPTION_RUNTIME
 #define KINDS_HELD                                                                                 \
     (KIND_BIT(HEAP_HELD_BY_STALE) | KIND_BIT(HEAP_HELD_WEAKLY) | KIND_BIT(HEAP_REACHABLE))
 #define KINDS_LISTED (KIND_BIT(HEAP_DEFINITELY_LOST) | KIND_BIT(HEAP_POSSIBLY_LOST))
-
-static const struct option own_options[] = {
-    {"at", required_argument, NULL, OPTION_AT},
-    {"error-exitcode", required_argument, NULL, OPTION_ERROR},
-    {"errors-for", required_argument, NULL, OPTION_ERRORS_FOR},
-    {"show", required_argument, NULL, OPTION_SHOW},
-    {"show-runtime", no_argument, NULL, OPTION_RUNTIME},
-    {NULL, 0, NULL, 0}};
 
 static const char help[] =
     "Usage: ttdanalyze leaks [OPTIONS] [TRACE]\n"
@@ -49,7 +38,6 @@ static const char help[] =
     "been released: lines that begin with \"Uncertain\" say so.\n";
 
 struct leaks_options {
-    bool has_at;
     struct position_spec at;
     uint64_t error_status;
     bool shows_runtime;
@@ -59,8 +47,9 @@ struct leaks_options {
 };
 
 /* Parses names of kinds, as valgrind has them, with commas between. */
-static bool parse_kinds(const char *text, unsigned *kinds)
+static bool parse_kinds(const char *text, void *member)
 {
+    unsigned *kinds = member;
     static const struct {
         const char *name;
         unsigned kinds;
@@ -86,24 +75,13 @@ static bool parse_kinds(const char *text, unsigned *kinds)
     }
 }
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    struct leaks_options *options = context;
-    switch (option) {
-    case OPTION_AT:
-        options->has_at = true;
-        return position_spec_parse(argument, &options->at);
-    case OPTION_ERROR:
-        return number_parse(argument, &options->error_status) && options->error_status < 256;
-    case OPTION_ERRORS_FOR:
-        return parse_kinds(argument, &options->errors);
-    case OPTION_SHOW:
-        return parse_kinds(argument, &options->shown);
-    default:
-        options->shows_runtime = true;
-        return true;
-    }
-}
+static const struct own_option own_options[] = {
+    OWN_OPTION("at", option_position, struct leaks_options, at),
+    OWN_NUMBER("error-exitcode", option_number, struct leaks_options, error_status, 0, 255),
+    OWN_OPTION("errors-for", parse_kinds, struct leaks_options, errors),
+    OWN_OPTION("show", parse_kinds, struct leaks_options, shown),
+    OWN_OPTION("show-runtime", option_flag, struct leaks_options, shows_runtime),
+    OWN_OPTIONS_END};
 
 static unsigned suppressed_kind(enum heap_leak_kind kind)
 {
@@ -267,7 +245,6 @@ const struct command command_leaks = {
     .help = help,
     .shares = COMMAND_VIEWS | COMMAND_CLASSES | COMMAND_KNOWN_FINDINGS,
     .own_options = own_options,
-    .parse_option = parse_option,
     .own_defaults = &defaults,
     .own_size = sizeof defaults,
     .execute = execute,

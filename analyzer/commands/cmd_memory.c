@@ -3,18 +3,9 @@
 
 #include "cli/exit.h"
 #include "cli/message.h"
-#include "cli/numbers.h"
 #include "cli/position_spec.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
-
-enum { OPTION_AT = OPTION_FIRST, OPTION_ADDRESS, OPTION_LENGTH, OPTION_RAW };
-
-static const struct option own_options[] = {{"at", required_argument, NULL, OPTION_AT},
-                                            {"address", required_argument, NULL, OPTION_ADDRESS},
-                                            {"length", required_argument, NULL, OPTION_LENGTH},
-                                            {"raw", no_argument, NULL, OPTION_RAW},
-                                            {NULL, 0, NULL, 0}};
 
 static const char help[] =
     "Usage: ttdanalyze memory --address A [OPTIONS] [TRACE]\n"
@@ -33,28 +24,16 @@ static const char help[] =
 
 struct memory_options {
     struct position_spec at;
-    uint64_t address;
-    bool has_address;
+    struct given_number address;
     uint64_t length;
     bool is_raw;
 };
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    struct memory_options *options = context;
-    switch (option) {
-    case OPTION_AT:
-        return position_spec_parse(argument, &options->at);
-    case OPTION_ADDRESS:
-        options->has_address = true;
-        return number_parse(argument, &options->address);
-    case OPTION_LENGTH:
-        return number_parse_size(argument, &options->length) && options->length;
-    default:
-        options->is_raw = true;
-        return true;
-    }
-}
+static const struct own_option own_options[] = {
+    OWN_OPTION("at", option_position, struct memory_options, at),
+    OWN_OPTION("address", option_given, struct memory_options, address),
+    OWN_NUMBER("length", option_size, struct memory_options, length, 1, UINT64_MAX),
+    OWN_OPTION("raw", option_flag, struct memory_options, is_raw), OWN_OPTIONS_END};
 
 static void write_zeros(struct out *output, uint64_t count)
 {
@@ -117,9 +96,9 @@ static int print(struct session *session, const struct memory_options *options,
 
 static int check_options(const struct session *session, const struct memory_options *options)
 {
-    if (!options->has_address)
+    if (!options->address.is_given)
         return message_usage("memory", "no address is given: use --address");
-    if (options->length - 1 > UINT64_MAX - options->address)
+    if (options->length - 1 > UINT64_MAX - options->address.value)
         return message_usage("memory", "the range ends beyond the last address");
     if (options->is_raw && !session->options.output)
         return message_usage("memory", "--raw needs a file to write to: use -o");
@@ -136,8 +115,9 @@ static int execute(struct session *session, const void *context)
     if (status != STATUS_OK)
         return status;
     struct heap_trace trace = source_trace(&session->source);
-    struct heap_memory_options query = {
-        .at = at, .first = options->address, .last = options->address + (options->length - 1)};
+    struct heap_memory_options query = {.at = at,
+                                        .first = options->address.value,
+                                        .last = options->address.value + (options->length - 1)};
     struct heap_memory memory;
     struct ttd_error error = {.what = NULL};
     trace.keyframes = sidecar_use(session, at);
@@ -160,7 +140,6 @@ const struct command command_memory = {
     .summary = "what memory held, as snapshots tell",
     .help = help,
     .own_options = own_options,
-    .parse_option = parse_option,
     .own_defaults = &defaults,
     .own_size = sizeof defaults,
     .execute = execute,

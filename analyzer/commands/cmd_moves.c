@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze moves */
 #include "cli/exit.h"
-#include "cli/numbers.h"
 #include "cli/session.h"
 
 /* More of the worst chains than these are not kept. */
 #define CHAINS_MAX 10000
-
-enum { OPTION_CHAINS = OPTION_FIRST };
-
-static const struct option own_options[] = {{"chains", required_argument, NULL, OPTION_CHAINS},
-                                            {NULL, 0, NULL, 0}};
 
 static const char help[] =
     "Usage: ttdanalyze moves [OPTIONS] [TRACE]\n"
@@ -25,12 +19,8 @@ static const char help[] =
     "Apart, and inferred: where a container of C++ seems to grow, because a larger block\n"
     "is allocated and, a few calls later, a smaller one of the same stack released.\n";
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    uint64_t *chains = context;
-    (void)option;
-    return number_parse(argument, chains) && *chains <= CHAINS_MAX;
-}
+static const struct own_option own_options[] = {{"chains", option_number, 0, 0, CHAINS_MAX},
+                                                OWN_OPTIONS_END};
 
 /* Writes what is inferred as folded stacks of their own. */
 static int print_folded(struct session *session, const struct heap_site_table *sites)
@@ -93,7 +83,6 @@ const struct command command_moves = {
     .help = help,
     .shares = COMMAND_VIEWS,
     .own_options = own_options,
-    .parse_option = parse_option,
     .own_defaults = &defaults,
     .own_size = sizeof defaults,
     .execute = execute,

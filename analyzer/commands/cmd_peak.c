@@ -5,11 +5,6 @@
 #include "cli/session.h"
 #include "cli/sidecar.h"
 
-enum { OPTION_RUNTIME = OPTION_FIRST };
-
-static const struct option own_options[] = {{"show-runtime", no_argument, NULL, OPTION_RUNTIME},
-                                            {NULL, 0, NULL, 0}};
-
 static const char help[] =
     "Usage: ttdanalyze peak [OPTIONS] [TRACE]\n"
     "\n"
@@ -23,13 +18,8 @@ struct peak_options {
     bool shows_runtime;
 };
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    struct peak_options *options = context;
-    (void)option, (void)argument;
-    options->shows_runtime = true;
-    return true;
-}
+static const struct own_option own_options[] = {
+    OWN_OPTION("show-runtime", option_flag, struct peak_options, shows_runtime), OWN_OPTIONS_END};
 
 static int print(struct session *session, const struct peak_options *options,
                  struct heap_peak_state *state)
@@ -73,7 +63,6 @@ const struct command command_peak = {
     .help = help,
     .shares = COMMAND_VIEWS,
     .own_options = own_options,
-    .parse_option = parse_option,
     .own_defaults = &defaults,
     .own_size = sizeof defaults,
     .execute = execute,

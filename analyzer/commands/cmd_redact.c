@@ -22,31 +22,22 @@ static const char help[] =
     "  -h, --help           this text\n"
     "  -V, --version        the version\n";
 
-enum { OPTION_STRINGS = OPTION_FIRST };
-
-static const struct option own_options[] = {{"strings", no_argument, NULL, OPTION_STRINGS},
-                                            {NULL, 0, NULL, 0}};
-
 struct request {
-    unsigned parts;
+    bool removes_strings;
     struct ttd_redaction removed;
     bool is_refused;
 };
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    struct request *request = context;
-    (void)argument;
-    request->parts = option == OPTION_STRINGS ? TTD_REDACT_STRINGS : 0;
-    return option == OPTION_STRINGS;
-}
+static const struct own_option own_options[] = {
+    OWN_OPTION("strings", option_flag, struct request, removes_strings), OWN_OPTIONS_END};
 
 static enum ttd_status fill(void *context, const struct ttd_input *input,
                             const struct ttd_output *output, struct ttd_error *error)
 {
     struct request *request = context;
     enum ttd_status status =
-        ttd_redact(input, output, NULL, request->parts, &request->removed, error);
+        ttd_redact(input, output, NULL, request->removes_strings ? TTD_REDACT_STRINGS : 0,
+                   &request->removed, error);
     request->is_refused = exit_for(status) == STATUS_DAMAGED;
     return status;
 }
@@ -59,7 +50,7 @@ static int print(const struct common_options *options, const struct request *req
     if (status != STATUS_OK)
         return status;
     struct report_redaction data = {.removed = &request->removed,
-                                    .has_strings = !(request->parts & TTD_REDACT_STRINGS),
+                                    .has_strings = !request->removes_strings,
                                     .result = options->output};
     options->format->redact(&report, &data);
     return output_close(&summary, STATUS_OK, true);
@@ -68,7 +59,7 @@ static int print(const struct common_options *options, const struct request *req
 static int run(const struct command *command, int count, char **arguments)
 {
     struct common_options options;
-    struct request request = {.parts = 0};
+    struct request request = {.removes_strings = false};
     bool has_summary = false;
     int status = command_options(&options, command, count, arguments, &request);
     if (status >= 0)
@@ -84,6 +75,5 @@ const struct command command_redact = {
     .summary = "copy a trace without the contents of memory",
     .help = help,
     .own_options = own_options,
-    .parse_option = parse_option,
     .run = run,
 };

@@ -2,18 +2,9 @@
 /* ttdanalyze referrers */
 #include "cli/exit.h"
 #include "cli/message.h"
-#include "cli/numbers.h"
 #include "cli/position_spec.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
-
-enum { OPTION_AT = OPTION_FIRST, OPTION_ADDRESS, OPTION_LEVELS, OPTION_LIMIT };
-
-static const struct option own_options[] = {{"at", required_argument, NULL, OPTION_AT},
-                                            {"address", required_argument, NULL, OPTION_ADDRESS},
-                                            {"depth", required_argument, NULL, OPTION_LEVELS},
-                                            {"limit", required_argument, NULL, OPTION_LIMIT},
-                                            {NULL, 0, NULL, 0}};
 
 static const char help[] =
     "Usage: ttdanalyze referrers --address A [OPTIONS] [TRACE]\n"
@@ -33,34 +24,23 @@ static const char help[] =
 
 struct referrers_options {
     struct position_spec at;
-    uint64_t address;
-    bool has_address;
+    struct given_number address;
     uint64_t depth;
     uint64_t limit;
 };
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    struct referrers_options *options = context;
-    switch (option) {
-    case OPTION_AT:
-        return position_spec_parse(argument, &options->at);
-    case OPTION_ADDRESS:
-        options->has_address = true;
-        return number_parse(argument, &options->address);
-    case OPTION_LEVELS:
-        return number_parse(argument, &options->depth) && options->depth &&
-               options->depth <= HEAP_REFERRERS_DEPTH_MAX;
-    default:
-        return number_parse(argument, &options->limit) && options->limit &&
-               options->limit <= WIDTH_MAX;
-    }
-}
+static const struct own_option own_options[] = {
+    OWN_OPTION("at", option_position, struct referrers_options, at),
+    OWN_OPTION("address", option_given, struct referrers_options, address),
+    OWN_NUMBER("depth", option_number, struct referrers_options, depth, 1,
+               HEAP_REFERRERS_DEPTH_MAX),
+    OWN_NUMBER("limit", option_number, struct referrers_options, limit, 1, WIDTH_MAX),
+    OWN_OPTIONS_END};
 
 static int print(struct session *session, const struct referrers_options *options,
                  const struct heap_referrers *referrers)
 {
-    struct report_referrers data = {.referrers = referrers, .address = options->address};
+    struct report_referrers data = {.referrers = referrers, .address = options->address.value};
     certainty_add_snapshot(&session->report.certainty, &referrers->reach.snapshot,
                            referrers->reach.misplaced);
     int status = session_names(session, referrers->target != GRAPH_NONE);
@@ -75,14 +55,14 @@ static int execute(struct session *session, const void *context)
 {
     const struct referrers_options *options = context;
     struct ttd_position at;
-    if (!options->has_address)
+    if (!options->address.is_given)
         return message_usage("referrers", "no address is given: use --address");
     int status = position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &at);
     if (status != STATUS_OK)
         return status;
     struct heap_trace trace = source_trace(&session->source);
     struct heap_referrers_options query = {.at = at,
-                                           .address = options->address,
+                                           .address = options->address.value,
                                            .depth = (size_t)options->depth,
                                            .width = (size_t)options->limit};
     struct heap_referrers referrers;
@@ -105,7 +85,6 @@ const struct command command_referrers = {
     .summary = "who points at a block, up to what holds it",
     .help = help,
     .own_options = own_options,
-    .parse_option = parse_option,
     .own_defaults = &defaults,
     .own_size = sizeof defaults,
     .execute = execute,

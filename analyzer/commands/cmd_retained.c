@@ -4,24 +4,9 @@
 
 #include "cli/exit.h"
 #include "cli/message.h"
-#include "cli/numbers.h"
 #include "cli/position_spec.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
-
-enum { OPTION_AT = OPTION_FIRST, OPTION_KEY, OPTION_SHAPE, OPTION_LEVELS, OPTION_WIDTH };
-
-static const struct option retained_own_options[] = {
-    {"at", required_argument, NULL, OPTION_AT},
-    {"by", required_argument, NULL, OPTION_KEY},
-    {"tree", no_argument, NULL, OPTION_SHAPE},
-    {"depth", required_argument, NULL, OPTION_LEVELS},
-    {"limit", required_argument, NULL, OPTION_WIDTH},
-    {NULL, 0, NULL, 0}};
-
-static const struct option roots_own_options[] = {{"at", required_argument, NULL, OPTION_AT},
-                                                  {"limit", required_argument, NULL, OPTION_WIDTH},
-                                                  {NULL, 0, NULL, 0}};
 
 static const char retained_help[] =
     "Usage: ttdanalyze retained [OPTIONS] [TRACE]\n"
@@ -60,11 +45,10 @@ struct retained_options {
     bool has_key;
     bool is_tree;
     uint64_t depth;
-    uint64_t limit;
-    bool has_limit;
+    struct given_number limit;
 };
 
-static bool parse_key(struct retained_options *options, const char *argument)
+static bool parse_key(const char *argument, void *context)
 {
     static const struct {
         const char *name;
@@ -81,6 +65,7 @@ static bool parse_key(struct retained_options *options, const char *argument)
         {"class", HEAP_RETAINED_BY_CLASS, VIEW_BY_STACK},
         {"root", HEAP_RETAINED_BY_ROOT, VIEW_BY_STACK},
     };
+    struct retained_options *options = context;
     options->has_key = true;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (strcmp(argument, keys[i].name) != 0)
@@ -92,25 +77,17 @@ static bool parse_key(struct retained_options *options, const char *argument)
     return false;
 }
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    struct retained_options *options = context;
-    switch (option) {
-    case OPTION_AT:
-        return position_spec_parse(argument, &options->at);
-    case OPTION_KEY:
-        return parse_key(options, argument);
-    case OPTION_SHAPE:
-        options->is_tree = true;
-        return true;
-    case OPTION_LEVELS:
-        return number_parse(argument, &options->depth) && options->depth &&
-               options->depth <= HEAP_RETAINED_DEPTH_MAX;
-    default:
-        options->has_limit = true;
-        return number_parse(argument, &options->limit);
-    }
-}
+static const struct own_option retained_own_options[] = {
+    OWN_OPTION("at", option_position, struct retained_options, at),
+    OWN_CHOICE("by", parse_key),
+    OWN_OPTION("tree", option_flag, struct retained_options, is_tree),
+    OWN_NUMBER("depth", option_number, struct retained_options, depth, 1, HEAP_RETAINED_DEPTH_MAX),
+    OWN_OPTION("limit", option_given, struct retained_options, limit),
+    OWN_OPTIONS_END};
+
+static const struct own_option roots_own_options[] = {
+    OWN_OPTION("at", option_position, struct retained_options, at),
+    OWN_OPTION("limit", option_given, struct retained_options, limit), OWN_OPTIONS_END};
 
 static int print(struct session *session, const struct heap_retained_options *query,
                  const struct heap_retained *retained)
@@ -154,8 +131,8 @@ static int execute(struct session *session, const void *context)
     if (options->is_tree && options->has_key)
         return message_usage(session->options.command->name, "--tree and --by exclude each other");
     query.depth = options->is_tree ? (size_t)options->depth : 0;
-    query.limit = options->limit ? (size_t)options->limit : SIZE_MAX;
-    if (options->is_tree && !options->has_limit)
+    query.limit = options->limit.value ? (size_t)options->limit.value : SIZE_MAX;
+    if (options->is_tree && !options->limit.is_given)
         query.limit = 8;
     int status =
         position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &query.at);
@@ -177,16 +154,15 @@ static int execute(struct session *session, const void *context)
 }
 
 static const struct retained_options retained_defaults = {
-    .at = {.kind = POSITION_SPEC_END}, .depth = 16, .limit = 50};
+    .at = {.kind = POSITION_SPEC_END}, .depth = 16, .limit.value = 50};
 static const struct retained_options roots_defaults = {
-    .at = {.kind = POSITION_SPEC_END}, .by = HEAP_RETAINED_BY_ROOT, .limit = 20};
+    .at = {.kind = POSITION_SPEC_END}, .by = HEAP_RETAINED_BY_ROOT, .limit.value = 20};
 
 const struct command command_retained = {
     .name = "retained",
     .summary = "what would become free if something went away",
     .help = retained_help,
     .own_options = retained_own_options,
-    .parse_option = parse_option,
     .own_defaults = &retained_defaults,
     .own_size = sizeof retained_defaults,
     .execute = execute,
@@ -197,7 +173,6 @@ const struct command command_roots = {
     .summary = "what each variable, stack and mapping holds",
     .help = roots_help,
     .own_options = roots_own_options,
-    .parse_option = parse_option,
     .own_defaults = &roots_defaults,
     .own_size = sizeof roots_defaults,
     .execute = execute,

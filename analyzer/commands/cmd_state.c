@@ -4,7 +4,6 @@
 
 #include "cli/exit.h"
 #include "cli/message.h"
-#include "cli/numbers.h"
 #include "cli/position_spec.h"
 #include "cli/session.h"
 #include "cli/sidecar.h"
@@ -13,14 +12,6 @@
 #define OWNERS_KEPT 8
 /* Pointers to its block that are shown. */
 #define POINTERS_SHOWN 8
-
-enum { OPTION_AT = OPTION_FIRST, OPTION_ADDRESS, OPTION_BLOCKS, OPTION_RUNTIME };
-
-static const struct option own_options[] = {{"at", required_argument, NULL, OPTION_AT},
-                                            {"address", required_argument, NULL, OPTION_ADDRESS},
-                                            {"blocks", no_argument, NULL, OPTION_BLOCKS},
-                                            {"show-runtime", no_argument, NULL, OPTION_RUNTIME},
-                                            {NULL, 0, NULL, 0}};
 
 static const char help[] =
     "Usage: ttdanalyze state [OPTIONS] [TRACE]\n"
@@ -40,29 +31,16 @@ static const char help[] =
 
 struct state_options {
     struct position_spec at;
-    uint64_t address;
-    bool has_address;
+    struct given_number address;
     bool shows_blocks;
     bool shows_runtime;
 };
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    struct state_options *options = context;
-    switch (option) {
-    case OPTION_AT:
-        return position_spec_parse(argument, &options->at);
-    case OPTION_ADDRESS:
-        options->has_address = true;
-        return number_parse(argument, &options->address);
-    case OPTION_RUNTIME:
-        options->shows_runtime = true;
-        return true;
-    default:
-        options->shows_blocks = true;
-        return true;
-    }
-}
+static const struct own_option own_options[] = {
+    OWN_OPTION("at", option_position, struct state_options, at),
+    OWN_OPTION("address", option_given, struct state_options, address),
+    OWN_OPTION("blocks", option_flag, struct state_options, shows_blocks),
+    OWN_OPTION("show-runtime", option_flag, struct state_options, shows_runtime), OWN_OPTIONS_END};
 
 /* Shows all tables with the same blocks. */
 static int view_tables(struct session *session, struct heap_state *state)
@@ -95,7 +73,7 @@ static int print(struct session *session, const struct state_options *options,
     if (!data->referrers)
         certainty_add_snapshot(&session->report.certainty, &session->classes.snapshot,
                                session->classes.misplaced);
-    int status = session_names(session, options->has_address);
+    int status = session_names(session, options->address.is_given);
     if (status == STATUS_OK)
         status = session_runtime(session, &data->state->runtime, options->shows_runtime);
     if (status == STATUS_OK)
@@ -114,7 +92,7 @@ static int find_pointers(struct session *session, const struct state_options *op
 {
     const struct heap_owner *live = heap_history_live(data->history, data->at);
     struct heap_referrers_options query = {
-        .at = data->at, .address = options->address, .depth = 1, .width = POINTERS_SHOWN};
+        .at = data->at, .address = options->address.value, .depth = 1, .width = POINTERS_SHOWN};
     struct heap_referrers referrers;
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
@@ -135,10 +113,10 @@ static int find_pointers(struct session *session, const struct state_options *op
 static int find_address(struct session *session, const struct state_options *options,
                         struct report_state *data)
 {
-    if (!options->has_address)
+    if (!options->address.is_given)
         return print(session, options, data);
-    struct heap_history_options query = {.first = options->address,
-                                         .last = options->address,
+    struct heap_history_options query = {.first = options->address.value,
+                                         .last = options->address.value,
                                          .max = OWNERS_KEPT,
                                          .around = data->at};
     struct heap_history history;
@@ -157,7 +135,7 @@ static int find_address(struct session *session, const struct state_options *opt
 static int execute(struct session *session, const void *context)
 {
     const struct state_options *options = context;
-    bool has_more = options->shows_blocks || options->has_address;
+    bool has_more = options->shows_blocks || options->address.is_given;
     if (has_more && strcmp(session->options.format->name, "csv") == 0)
         return message_usage("state", "--blocks and --address have no csv: try json");
     struct report_state data = {.limit = session->options.view.limit};
@@ -174,8 +152,8 @@ static int execute(struct session *session, const void *context)
                                            views->include.count || views->exclude.count,
                                        .tells_runtime = true,
                                        .keeps_blocks = options->shows_blocks,
-                                       .has_address = options->has_address,
-                                       .address = options->address,
+                                       .has_address = options->address.is_given,
+                                       .address = options->address.value,
                                        .confirms_blocks = true};
     struct heap_trace trace;
     status = session_trace(session, &trace);
@@ -204,7 +182,6 @@ const struct command command_state = {
     .help = help,
     .shares = COMMAND_VIEWS | COMMAND_CLASSES,
     .own_options = own_options,
-    .parse_option = parse_option,
     .own_defaults = &defaults,
     .own_size = sizeof defaults,
     .execute = execute,

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze temporary */
 #include "cli/exit.h"
-#include "cli/numbers.h"
 #include "cli/session.h"
-
-enum { OPTION_STEPS = OPTION_FIRST };
-
-static const struct option own_options[] = {{"steps", required_argument, NULL, OPTION_STEPS},
-                                            {NULL, 0, NULL, 0}};
 
 static const char help[] =
     "Usage: ttdanalyze temporary [OPTIONS] [TRACE]\n"
@@ -18,11 +12,8 @@ static const char help[] =
     "      --steps N           with at most N other calls of the thread between "
     "(0)\n" VIEW_HELP COMMAND_COMMON_HELP;
 
-static bool parse_option(void *context, int option, const char *argument)
-{
-    (void)option;
-    return number_parse(argument, context);
-}
+static const struct own_option own_options[] = {OWN_CHOICE("steps", option_number),
+                                                OWN_OPTIONS_END};
 
 static int execute(struct session *session, const void *context)
 {
@@ -57,7 +48,6 @@ const struct command command_temporary = {
     .help = help,
     .shares = COMMAND_VIEWS,
     .own_options = own_options,
-    .parse_option = parse_option,
     .own_defaults = &defaults,
     .own_size = sizeof defaults,
     .execute = execute,

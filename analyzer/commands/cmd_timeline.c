@@ -3,17 +3,9 @@
 #include <string.h>
 
 #include "cli/exit.h"
-#include "cli/numbers.h"
 #include "cli/session.h"
 
 #define POINTS_MAX 1000000
-
-enum { OPTION_OVER = OPTION_FIRST, OPTION_POINTS, OPTION_PLOT };
-
-static const struct option own_options[] = {{"over", required_argument, NULL, OPTION_OVER},
-                                            {"points", required_argument, NULL, OPTION_POINTS},
-                                            {"plot", required_argument, NULL, OPTION_PLOT},
-                                            {NULL, 0, NULL, 0}};
 
 static const char help[] =
     "Usage: ttdanalyze timeline [OPTIONS] [TRACE]\n"
@@ -35,33 +27,30 @@ struct timeline_options {
     enum timeline_plot plot;
 };
 
-static bool take_plot(const char *name, enum timeline_plot *plot)
+static bool parse_plot(const char *argument, void *plot)
 {
     static const char *const names[] = {
         [TIMELINE_LIVE] = "live",
         [TIMELINE_ALLOCATIONS] = "allocations",
         [TIMELINE_ALLOCATED] = "allocated",
     };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *plot = (enum timeline_plot)i;
-            return true;
-        }
-    }
-    return false;
+    size_t index = 0;
+    bool is_known = option_name(argument, names, sizeof names / sizeof names[0], &index);
+    *(enum timeline_plot *)plot = (enum timeline_plot)index;
+    return is_known;
 }
 
-static bool parse_option(void *context, int option, const char *argument)
+static bool parse_axis(const char *argument, void *axis)
 {
-    struct timeline_options *options = context;
-    if (option == OPTION_POINTS)
-        return number_parse(argument, &options->points) && options->points >= 2 &&
-               options->points <= POINTS_MAX;
-    if (option == OPTION_PLOT)
-        return take_plot(argument, &options->plot);
-    options->axis = strcmp(argument, "position") == 0 ? HEAP_AXIS_POSITION : HEAP_AXIS_TIME;
-    return options->axis == HEAP_AXIS_POSITION || strcmp(argument, "time") == 0;
+    bool is_position = strcmp(argument, "position") == 0;
+    *(enum heap_axis *)axis = is_position ? HEAP_AXIS_POSITION : HEAP_AXIS_TIME;
+    return is_position || strcmp(argument, "time") == 0;
 }
+
+static const struct own_option own_options[] = {
+    OWN_OPTION("over", parse_axis, struct timeline_options, axis),
+    OWN_NUMBER("points", option_number, struct timeline_options, points, 2, POINTS_MAX),
+    OWN_OPTION("plot", parse_plot, struct timeline_options, plot), OWN_OPTIONS_END};
 
 static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
 {
@@ -110,7 +99,6 @@ const struct command command_timeline = {
     .help = help,
     .shares = COMMAND_FILTERS,
     .own_options = own_options,
-    .parse_option = parse_option,
     .own_defaults = &defaults,
     .own_size = sizeof defaults,
     .execute = execute,

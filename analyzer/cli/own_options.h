@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/** The options of one command: a table of their names, and of what parses each into which member.
+ */
+#ifndef ANALYZER_CLI_OWN_OPTIONS_H
+#define ANALYZER_CLI_OWN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Parses an argument, NULL for an option that takes none, into a member; false if it is invalid.
+ */
+typedef bool (*option_parser)(const char *argument, void *member);
+
+struct own_option {
+    const char *name;
+    option_parser parse;
+    /** Offset of the member in the command's options. */
+    size_t offset;
+    /** The range of a number, of type uint64_t, if `most` is not 0. */
+    uint64_t least;
+    uint64_t most;
+};
+
+/** An option that is parsed into a member of a struct; and a number in a range. */
+#define OWN_OPTION(NAME, PARSE, TYPE, MEMBER)                                                      \
+    {                                                                                              \
+        NAME, PARSE, offsetof(TYPE, MEMBER), 0, 0                                                  \
+    }
+#define OWN_NUMBER(NAME, PARSE, TYPE, MEMBER, LEAST, MOST)                                         \
+    {                                                                                              \
+        NAME, PARSE, offsetof(TYPE, MEMBER), LEAST, MOST                                           \
+    }
+/** An option whose argument says several things: `PARSE` gets the whole struct. */
+#define OWN_CHOICE(NAME, PARSE)                                                                    \
+    {                                                                                              \
+        NAME, PARSE, 0, 0, 0                                                                       \
+    }
+/** Ends a table. */
+#define OWN_OPTIONS_END                                                                            \
+    {                                                                                              \
+        NULL, NULL, 0, 0, 0                                                                        \
+    }
+
+/** A number that may be given or not, such as an address. */
+struct given_number {
+    bool is_given;
+    uint64_t value;
+};
+
+/** Sets a bool. The one parser whose options take no argument. */
+bool option_flag(const char *argument, void *flag);
+/** Parses a struct position_spec. */
+bool option_position(const char *argument, void *spec);
+/** Parses a uint64_t, and one that may have a suffix. */
+bool option_number(const char *argument, void *number);
+bool option_size(const char *argument, void *number);
+/** Parses a struct given_number. */
+bool option_given(const char *argument, void *number);
+/** Parses a limit, a size_t: 0 stands for SIZE_MAX. */
+bool option_limit(const char *argument, void *limit);
+
+/** Finds a name among `count`; false if it is none of them. */
+bool option_name(const char *argument, const char *const *names, size_t count, size_t *index);
+
+/** Parses the argument of an option into the command's options; false if it is invalid. */
+bool own_option_parse(const struct own_option *option, const char *argument, void *own);
+
+#endif
