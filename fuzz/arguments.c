@@ -249,7 +249,7 @@ static void try_line(char *typed)
     struct command command = {.name = "test",
                               .help = help,
                               .shares = shares[*typed & 3],
-                              .own_options = own_options,
+                              .own = {.table = own_options},
                               .takes_two_traces = true};
     int count = 1;
     for (char *part = *typed ? strtok(typed + 1, "\n") : NULL; part && count <= ARGUMENTS_MAX;

@@ -40,7 +40,7 @@ static const struct option common_long_options[] = {
 /* Joins all options of a command, its own first. */
 static void merge(struct option *long_options, const struct command *command)
 {
-    const struct own_option *own = command->own_options;
+    const struct own_option *own = command->own.table;
     unsigned shares = command->shares;
     size_t count = 0;
     for (; own && own[count].name && count < OWN_MAX; count++)
@@ -164,7 +164,7 @@ static bool take_own(struct common_options *result, int option, void *own)
         return view_options_parse(&result->view, option, optarg);
     if (option >= OPTION_KNOWN_FINDINGS && option < OPTION_KNOWN_FINDINGS_END)
         return known_findings_parse_option(&result->known_findings, option, optarg);
-    return own_option_parse(&result->command->own_options[option - OPTION_FIRST], optarg, own);
+    return own_option_parse(&result->command->own.table[option - OPTION_FIRST], optarg, own);
 }
 
 /* Checks the options that depend on each other. */

@@ -35,13 +35,10 @@ struct command {
     const char *help;
     /** The options that it shares with other commands, as bits. */
     unsigned shares;
-    /** Its own options, ended by OWN_OPTIONS_END; NULL for none. */
-    const struct own_option *own_options;
+    /** Its own options. */
+    struct own_options own;
     /** Whether a second trace may be named. */
     bool takes_two_traces;
-    /** The values of its own options where none are given, and their size; NULL for none. */
-    const void *own_defaults;
-    size_t own_size;
     /** The reader delivers a chunk only when all of it was checked: of a command that prints each
      * event. */
     bool reads_whole_chunks;

@@ -22,6 +22,16 @@ struct own_option {
     uint64_t most;
 };
 
+/** The own options of a command; all NULL for none. */
+struct own_options {
+    /** Ended by OWN_OPTIONS_END. */
+    const struct own_option *table;
+    /** What they are parsed into, with the values of those that are not given; and its size. NULL
+     * for a command that provides it itself. */
+    const void *defaults;
+    size_t size;
+};
+
 /** An option that is parsed into a member of a struct; and a number in a range. */
 #define OWN_OPTION(NAME, PARSE, TYPE, MEMBER)                                                      \
     {                                                                                              \

@@ -118,11 +118,11 @@ int session_run(const struct command *command, int count, char **arguments, void
 
 int session_run_defaults(const struct command *command, int count, char **arguments)
 {
-    void *own = malloc(command->own_size + 1);
+    void *own = malloc(command->own.size + 1);
     if (!own)
         return message_status(command->name, TTD_ERROR_NO_MEMORY);
-    if (command->own_size)
-        memcpy(own, command->own_defaults, command->own_size);
+    if (command->own.size)
+        memcpy(own, command->own.defaults, command->own.size);
     int status = session_run(command, count, arguments, own);
     free(own);
     return status;
@@ -137,6 +137,12 @@ int session_output(struct session *session, bool is_long)
     session->has_output = status == STATUS_OK;
     session->output.out.room = limits_output();
     return status;
+}
+
+int session_begin_report(struct session *session, bool needs_names)
+{
+    int status = session_names(session, needs_names);
+    return status == STATUS_OK ? session_output(session, true) : status;
 }
 
 void session_outcome(struct session *session, const struct heap_outcome *outcome,

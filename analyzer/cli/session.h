@@ -6,6 +6,7 @@
 #include "analyses/state/kept.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/position_spec.h"
 #include "cli/source.h"
 #include "travel/replay_to.h"
 #include "view/tree.h"
@@ -48,7 +49,7 @@ struct session {
  */
 int session_run(const struct command *command, int count, char **arguments, void *own);
 
-/** Runs a command like session_run(); its own options start as a copy of own_defaults. */
+/** Runs a command like session_run(); its own options start as a copy of its defaults. */
 int session_run_defaults(const struct command *command, int count, char **arguments);
 
 /** Opens the trace that `options` name. Returns an exit status; on failure nothing is open. */
@@ -56,6 +57,9 @@ int session_open(struct session *session, const struct common_options *options);
 
 /** Opens the output. Returns an exit status. */
 int session_output(struct session *session, bool is_long);
+
+/** Reads the names, if the report needs them, and opens the output. Returns an exit status. */
+int session_begin_report(struct session *session, bool needs_names);
 
 /** Reads the definitions, once, if they are needed, and reports patterns of the options that match
  * no name. Returns an exit status. */
@@ -120,6 +124,34 @@ size_t session_tree_limit(const struct session *session);
  * @return whether there was one
  */
 bool session_print_tree(struct session *session, const char *unit, const char *weight);
+
+/** A question about the trace: what a query of it gets beside its options. */
+struct question {
+    struct heap_trace trace;
+    /** The position that it is about; ttd_position_max() for the end. */
+    struct ttd_position at;
+    struct ttd_error error;
+};
+
+/** Sets a question about a position, with the index if that helps. Returns an exit status. */
+int session_ask(struct session *session, const struct position_spec *at, struct question *question);
+
+/** Sets one like session_ask(), whose trace tells apart the blocks that the runtimes keep: see
+ * session_trace(). */
+int session_ask_runtime(struct session *session, const struct position_spec *at,
+                        struct question *question);
+
+/** Returns a question about the whole trace, without the index. */
+struct question session_ask_all(struct session *session);
+
+/** Reports a query that failed, and an index that it refuted. Returns an exit status. */
+int session_found(struct session *session, const struct question *question, enum ttd_status result,
+                  const struct heap_outcome *outcome);
+
+/** Completes a question: session_found(), then session_outcome() for its position. Returns an exit
+ * status. */
+int session_answer(struct session *session, const struct question *question, enum ttd_status result,
+                   const struct heap_outcome *outcome);
 
 /** Judges the certainty of the report from the outcome of a query for the position `at`. Also
  * reports, once, that the trace ends within a chunk. */

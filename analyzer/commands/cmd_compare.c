@@ -99,23 +99,17 @@ static int add_all(struct compared_heaps *heaps, enum heap_side side, struct hea
 static int find(struct compared_heaps *heaps, enum heap_side side, const struct position_spec *spec)
 {
     struct session *session = &heaps->sessions[side];
-    struct ttd_position at;
-    int status = position_spec_resolve(spec, POSITION_FOR_STATE, &session->source, &at);
+    struct question question;
+    int status = session_ask_runtime(session, spec, &question);
     if (status != STATUS_OK)
         return status;
     struct heap_state state;
     struct heap_state_options options = {
-        .at = at, .split = view_split(&session->options.view), .tells_runtime = true};
-    struct ttd_error error = {.what = NULL};
-    struct heap_trace trace;
-    status = session_trace(session, &trace);
+        .at = question.at, .split = view_split(&session->options.view), .tells_runtime = true};
+    enum ttd_status result = heap_state_find(&question.trace, &options, &state, &question.error);
+    status = session_answer(session, &question, result, &state.outcome);
     if (status != STATUS_OK)
         return status;
-    trace.keyframes = sidecar_use(session, at);
-    enum ttd_status result = heap_state_find(&trace, &options, &state, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
-    session_outcome(session, &state.outcome, at);
     heaps->positions[side] = state.outcome.position;
     heaps->runtimes[side] = state.runtime;
     state.runtime = (struct heap_runtime){.told = HEAP_RUNTIME_UNKNOWN};

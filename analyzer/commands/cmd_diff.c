@@ -234,7 +234,7 @@ const struct command command_diff = {
     .summary = "what a range of positions has added and freed; what two heaps differ in",
     .help = help,
     .shares = COMMAND_VIEWS | COMMAND_CLASSES,
-    .own_options = own_options,
+    .own = {.table = own_options},
     .takes_two_traces = true,
     .run = run,
 };

@@ -164,8 +164,6 @@ const struct command command_errors = {
     .summary = "calls that the program should not have made",
     .help = help,
     .shares = COMMAND_KNOWN_FINDINGS | COMMAND_FILTERS,
-    .own_options = own_options,
-    .own_defaults = &defaults,
-    .own_size = sizeof defaults,
+    .own = {own_options, &defaults, sizeof defaults},
     .execute = execute,
 };

@@ -254,9 +254,7 @@ const struct command command_events = {
     .name = "events",
     .summary = "the heap calls, filtered",
     .help = help,
-    .own_options = own_options,
-    .own_defaults = &defaults,
-    .own_size = sizeof defaults,
+    .own = {own_options, &defaults, sizeof defaults},
     .reads_whole_chunks = true,
     .execute = execute,
 };

@@ -6,9 +6,7 @@
 #include "cli/exit.h"
 #include "cli/message.h"
 #include "cli/numbers.h"
-#include "cli/position_spec.h"
 #include "cli/session.h"
-#include "cli/sidecar.h"
 
 static const char help[] =
     "Usage: ttdanalyze find (--bytes|--string|--address|--pointer-to) X [OPTIONS] [TRACE]\n"
@@ -127,9 +125,7 @@ static int print(struct session *session, const struct heap_search_options *opti
                  const struct heap_search *search)
 {
     struct report_search data = {.search = search, .options = options};
-    int status = session_names(session, true);
-    if (status == STATUS_OK)
-        status = session_output(session, true);
+    int status = session_begin_report(session, true);
     if (status == STATUS_OK)
         session->options.format->find(&session->report, &data);
     return status;
@@ -138,29 +134,24 @@ static int print(struct session *session, const struct heap_search_options *opti
 static int execute(struct session *session, const void *context)
 {
     const struct find_options *options = context;
-    struct ttd_position at;
+    struct question question;
     if (!options->has_target || options->has_more)
         return message_usage("find", "give one of --bytes, --string, --address and --pointer-to");
-    int status = position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &at);
+    int status = session_ask(session, &options->at, &question);
     if (status != STATUS_OK)
         return status;
-    struct heap_trace trace = source_trace(&session->source);
-    struct heap_search_options query = {.at = at,
+    struct heap_search_options query = {.at = question.at,
                                         .kind = options->kind,
                                         .pattern = options->pattern,
                                         .pattern_size = options->size,
                                         .address = options->address,
                                         .limit = options->limit};
     struct heap_search search;
-    struct ttd_error error = {.what = NULL};
-    trace.keyframes = sidecar_use(session, at);
-    enum ttd_status result = heap_search_find(&trace, &query, &search, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
-    if (search.outcome.has_refuted_index)
-        sidecar_refute(&session->source);
-    session_outcome(session, &search.outcome, at);
-    certainty_add_contents(&session->report.certainty, &search.memory.snapshots, at);
+    enum ttd_status result = heap_search_find(&question.trace, &query, &search, &question.error);
+    status = session_answer(session, &question, result, &search.outcome);
+    if (status != STATUS_OK)
+        return status;
+    certainty_add_contents(&session->report.certainty, &search.memory.snapshots, question.at);
     certainty_add_search(&session->report.certainty, search.searched, search.unreadable);
     status = print(session, &query, &search);
     heap_search_free(&search);
@@ -173,8 +164,6 @@ const struct command command_find = {
     .name = "find",
     .summary = "where in memory something stood, as snapshots tell",
     .help = help,
-    .own_options = own_options,
-    .own_defaults = &defaults,
-    .own_size = sizeof defaults,
+    .own = {own_options, &defaults, sizeof defaults},
     .execute = execute,
 };

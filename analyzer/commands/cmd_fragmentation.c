@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze fragmentation */
 #include "cli/exit.h"
-#include "cli/position_spec.h"
 #include "cli/session.h"
-#include "cli/sidecar.h"
 
 static const char help[] =
     "Usage: ttdanalyze fragmentation [OPTIONS] [TRACE]\n"
@@ -42,19 +40,17 @@ static int print(struct session *session, const struct fragmentation_options *op
 static int execute(struct session *session, const void *context)
 {
     const struct fragmentation_options *options = context;
-    struct ttd_position at;
-    int status = position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &at);
+    struct question question;
+    int status = session_ask(session, &options->at, &question);
     if (status != STATUS_OK)
         return status;
-    struct heap_trace trace = source_trace(&session->source);
-    struct heap_fragmentation_options query = {.at = at, .gap = options->gap};
+    struct heap_fragmentation_options query = {.at = question.at, .gap = options->gap};
     struct heap_fragmentation fragmentation;
-    struct ttd_error error = {.what = NULL};
-    trace.keyframes = sidecar_use(session, at);
-    enum ttd_status result = heap_fragmentation_find(&trace, &query, &fragmentation, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
-    session_outcome(session, &fragmentation.outcome, at);
+    enum ttd_status result =
+        heap_fragmentation_find(&question.trace, &query, &fragmentation, &question.error);
+    status = session_answer(session, &question, result, &fragmentation.outcome);
+    if (status != STATUS_OK)
+        return status;
     status = print(session, options, &fragmentation);
     heap_fragmentation_free(&fragmentation);
     return status;
@@ -67,8 +63,6 @@ const struct command command_fragmentation = {
     .name = "fragmentation",
     .summary = "how densely live blocks lie in memory",
     .help = help,
-    .own_options = own_options,
-    .own_defaults = &defaults,
-    .own_size = sizeof defaults,
+    .own = {own_options, &defaults, sizeof defaults},
     .execute = execute,
 };

@@ -46,9 +46,7 @@ static int print(struct session *session, const struct heap_history *history,
     session_outcome(session, &history->outcome, ttd_position_max());
     if (has_lost(history))
         certainty_add_snapshot(&session->report.certainty, &leaks->snapshot, leaks->misplaced);
-    int status = session_names(session, history->count);
-    if (status == STATUS_OK)
-        status = session_output(session, true);
+    int status = session_begin_report(session, history->count);
     if (status == STATUS_OK)
         session->options.format->history(&session->report, history);
     return status;
@@ -86,13 +84,13 @@ static int execute(struct session *session, const void *context)
         .max = (size_t)options->limit,
         .around = ttd_position_max()};
     struct heap_history history;
-    struct ttd_error error = {.what = NULL};
-    struct heap_trace trace = source_trace(&session->source);
-    trace.keyframes = sidecar_use_existing(session);
-    enum ttd_status result = heap_history_find(&trace, &query, &history, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
-    int status = print_with_lost(session, &history);
+    struct question question = session_ask_all(session);
+    question.trace.keyframes = sidecar_use_existing(session);
+    enum ttd_status result = heap_history_find(&question.trace, &query, &history, &question.error);
+    int status = session_found(session, &question, result, &history.outcome);
+    if (status != STATUS_OK)
+        return status;
+    status = print_with_lost(session, &history);
     heap_history_free(&history);
     return status;
 }
@@ -103,8 +101,6 @@ const struct command command_history = {
     .name = "history",
     .summary = "every block that ever covered an address",
     .help = help,
-    .own_options = own_options,
-    .own_defaults = &defaults,
-    .own_size = sizeof defaults,
+    .own = {own_options, &defaults, sizeof defaults},
     .execute = execute,
 };

@@ -176,7 +176,7 @@ const struct command command_info = {
     .name = "info",
     .summary = "what is in a trace, and how it ended",
     .help = help,
-    .own_options = own_options,
+    .own = {.table = own_options},
     .reads_whole_chunks = true,
     .run = run,
 };

@@ -7,7 +7,6 @@
 #include "cli/exit.h"
 #include "cli/position_spec.h"
 #include "cli/session.h"
-#include "cli/sidecar.h"
 
 /** A set of kinds of leaks is a bit mask. */
 #define KIND_BIT(kind) (1u << (kind))
@@ -177,7 +176,6 @@ static int view_groups(struct session *session, const struct leaks_options *opti
 static int print(struct session *session, const struct leaks_options *options,
                  struct heap_leaks *leaks, struct heap_groups *list, struct ttd_position at)
 {
-    session_outcome(session, &leaks->outcome, at);
     certainty_add_snapshot(&session->report.certainty, &leaks->snapshot, leaks->misplaced);
     int status = view_groups(session, options, leaks, list);
     if (status == STATUS_OK)
@@ -205,29 +203,24 @@ static bool has_errors(const struct heap_leaks *leaks, unsigned errors)
 static int execute(struct session *session, const void *context)
 {
     const struct leaks_options *options = context;
-    struct ttd_position at;
+    struct question question;
     session->needs_known_patterns = options->error_status;
-    int status = position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &at);
+    int status = session_ask_runtime(session, &options->at, &question);
     if (status != STATUS_OK)
         return status;
     struct heap_leaks leaks;
     struct heap_groups list = {.items = NULL};
-    struct ttd_error error = {.what = NULL};
-    struct heap_trace trace;
-    status = session_trace(session, &trace);
-    if (status != STATUS_OK)
-        return status;
-    trace.keyframes = sidecar_use(session, at);
-    struct heap_leaks_options query = {.at = at,
+    struct heap_leaks_options query = {.at = question.at,
                                        .split = view_split(&session->options.view),
                                        .tells_when = !session_has_tree(session)};
-    status = session_classes(session, &trace, at, &query.classes);
+    status = session_classes(session, &question.trace, question.at, &query.classes);
     if (status != STATUS_OK)
         return status;
-    enum ttd_status result = heap_leaks_find(&trace, &query, &leaks, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
-    status = print(session, options, &leaks, &list, at);
+    enum ttd_status result = heap_leaks_find(&question.trace, &query, &leaks, &question.error);
+    status = session_answer(session, &question, result, &leaks.outcome);
+    if (status != STATUS_OK)
+        return status;
+    status = print(session, options, &leaks, &list, question.at);
     if (status == STATUS_OK)
         status = known_findings_exit(&session->known_findings, has_errors(&leaks, options->errors),
                                      options->error_status);
@@ -244,8 +237,6 @@ const struct command command_leaks = {
     .summary = "blocks that are lost, or were never released, by stack",
     .help = help,
     .shares = COMMAND_VIEWS | COMMAND_CLASSES | COMMAND_KNOWN_FINDINGS,
-    .own_options = own_options,
-    .own_defaults = &defaults,
-    .own_size = sizeof defaults,
+    .own = {own_options, &defaults, sizeof defaults},
     .execute = execute,
 };

@@ -27,15 +27,14 @@ static int execute(struct session *session, const void *options)
 {
     (void)options;
     struct heap_usage usage;
-    struct ttd_error error = {.what = NULL};
-    struct heap_trace trace = source_trace(&session->source);
+    struct question question = session_ask_all(session);
     struct heap_usage_options query = {.order = HEAP_RANK_BY_BYTES, .has_lifetimes = true};
-    enum ttd_status result = heap_usage_find(&trace, &query, &usage, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
+    enum ttd_status result = heap_usage_find(&question.trace, &query, &usage, &question.error);
     session->uses_times = true;
-    session_outcome(session, &usage.outcome, ttd_position_max());
-    int status = filter(session, &usage);
+    int status = session_answer(session, &question, result, &usage.outcome);
+    if (status != STATUS_OK)
+        return status;
+    status = filter(session, &usage);
     if (status == STATUS_OK)
         status = session_output(session, true);
     struct report_usage data = {.usage = &usage, .limit = 0};

@@ -3,9 +3,7 @@
 
 #include "cli/exit.h"
 #include "cli/message.h"
-#include "cli/position_spec.h"
 #include "cli/session.h"
-#include "cli/sidecar.h"
 
 static const char help[] =
     "Usage: ttdanalyze memory --address A [OPTIONS] [TRACE]\n"
@@ -77,9 +75,7 @@ static int print(struct session *session, const struct memory_options *options,
                  struct heap_memory *memory)
 {
     struct report_memory data = {.memory = memory};
-    int status = options->is_raw ? STATUS_OK : session_names(session, true);
-    if (status == STATUS_OK)
-        status = session_output(session, true);
+    int status = session_begin_report(session, !options->is_raw);
     if (status != STATUS_OK)
         return status;
     /* As much as was asked for. */
@@ -108,26 +104,21 @@ static int check_options(const struct session *session, const struct memory_opti
 static int execute(struct session *session, const void *context)
 {
     const struct memory_options *options = context;
-    struct ttd_position at;
+    struct question question;
     int status = check_options(session, options);
     if (status == STATUS_OK)
-        status = position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &at);
+        status = session_ask(session, &options->at, &question);
     if (status != STATUS_OK)
         return status;
-    struct heap_trace trace = source_trace(&session->source);
-    struct heap_memory_options query = {.at = at,
+    struct heap_memory_options query = {.at = question.at,
                                         .first = options->address.value,
                                         .last = options->address.value + (options->length - 1)};
     struct heap_memory memory;
-    struct ttd_error error = {.what = NULL};
-    trace.keyframes = sidecar_use(session, at);
-    enum ttd_status result = heap_memory_find(&trace, &query, &memory, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
-    if (memory.outcome.has_refuted_index)
-        sidecar_refute(&session->source);
-    session_outcome(session, &memory.outcome, at);
-    certainty_add_contents(&session->report.certainty, &memory.snapshots, at);
+    enum ttd_status result = heap_memory_find(&question.trace, &query, &memory, &question.error);
+    status = session_answer(session, &question, result, &memory.outcome);
+    if (status != STATUS_OK)
+        return status;
+    certainty_add_contents(&session->report.certainty, &memory.snapshots, question.at);
     status = print(session, options, &memory);
     heap_memory_free(&memory);
     return status;
@@ -139,8 +130,6 @@ const struct command command_memory = {
     .name = "memory",
     .summary = "what memory held, as snapshots tell",
     .help = help,
-    .own_options = own_options,
-    .own_defaults = &defaults,
-    .own_size = sizeof defaults,
+    .own = {own_options, &defaults, sizeof defaults},
     .execute = execute,
 };

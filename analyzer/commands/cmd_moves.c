@@ -39,7 +39,6 @@ static int print_folded(struct session *session, const struct heap_site_table *s
 
 static int print(struct session *session, struct heap_moves *moves)
 {
-    session_outcome(session, &moves->outcome, ttd_position_max());
     struct heap_site_table sites = heap_move_site_table(&moves->reallocs);
     struct heap_site_table regrown = heap_move_site_table(&moves->regrown);
     int status = STATUS_OK;
@@ -62,14 +61,14 @@ static int execute(struct session *session, const void *context)
 {
     const uint64_t *chains = context;
     struct heap_moves moves;
-    struct ttd_error error = {.what = NULL};
-    struct heap_trace trace = source_trace(&session->source);
+    struct question question = session_ask_all(session);
     struct heap_moves_options query = {.chains = (size_t)*chains,
                                        .split = view_split(&session->options.view)};
-    enum ttd_status result = heap_moves_find(&trace, &query, &moves, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
-    int status = print(session, &moves);
+    enum ttd_status result = heap_moves_find(&question.trace, &query, &moves, &question.error);
+    int status = session_answer(session, &question, result, &moves.outcome);
+    if (status != STATUS_OK)
+        return status;
+    status = print(session, &moves);
     heap_moves_free(&moves);
     return status;
 }
@@ -82,8 +81,6 @@ const struct command command_moves = {
     .summary = "what reallocations cost, by stack and by block",
     .help = help,
     .shares = COMMAND_VIEWS,
-    .own_options = own_options,
-    .own_defaults = &defaults,
-    .own_size = sizeof defaults,
+    .own = {own_options, &defaults, sizeof defaults},
     .execute = execute,
 };

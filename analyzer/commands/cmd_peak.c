@@ -62,8 +62,6 @@ const struct command command_peak = {
     .summary = "when most bytes were live, and whose",
     .help = help,
     .shares = COMMAND_VIEWS,
-    .own_options = own_options,
-    .own_defaults = &defaults,
-    .own_size = sizeof defaults,
+    .own = {own_options, &defaults, sizeof defaults},
     .execute = execute,
 };

@@ -74,6 +74,6 @@ const struct command command_redact = {
     .name = "redact",
     .summary = "copy a trace without the contents of memory",
     .help = help,
-    .own_options = own_options,
+    .own = {.table = own_options},
     .run = run,
 };

@@ -2,9 +2,7 @@
 /* ttdanalyze referrers */
 #include "cli/exit.h"
 #include "cli/message.h"
-#include "cli/position_spec.h"
 #include "cli/session.h"
-#include "cli/sidecar.h"
 
 static const char help[] =
     "Usage: ttdanalyze referrers --address A [OPTIONS] [TRACE]\n"
@@ -43,9 +41,7 @@ static int print(struct session *session, const struct referrers_options *option
     struct report_referrers data = {.referrers = referrers, .address = options->address.value};
     certainty_add_snapshot(&session->report.certainty, &referrers->reach.snapshot,
                            referrers->reach.misplaced);
-    int status = session_names(session, referrers->target != GRAPH_NONE);
-    if (status == STATUS_OK)
-        status = session_output(session, true);
+    int status = session_begin_report(session, referrers->target != GRAPH_NONE);
     if (status == STATUS_OK)
         session->options.format->referrers(&session->report, &data);
     return status;
@@ -54,24 +50,22 @@ static int print(struct session *session, const struct referrers_options *option
 static int execute(struct session *session, const void *context)
 {
     const struct referrers_options *options = context;
-    struct ttd_position at;
+    struct question question;
     if (!options->address.is_given)
         return message_usage("referrers", "no address is given: use --address");
-    int status = position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &at);
+    int status = session_ask(session, &options->at, &question);
     if (status != STATUS_OK)
         return status;
-    struct heap_trace trace = source_trace(&session->source);
-    struct heap_referrers_options query = {.at = at,
+    struct heap_referrers_options query = {.at = question.at,
                                            .address = options->address.value,
                                            .depth = (size_t)options->depth,
                                            .width = (size_t)options->limit};
     struct heap_referrers referrers;
-    struct ttd_error error = {.what = NULL};
-    trace.keyframes = sidecar_use(session, at);
-    enum ttd_status result = heap_referrers_find(&trace, &query, &referrers, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
-    session_outcome(session, &referrers.outcome, at);
+    enum ttd_status result =
+        heap_referrers_find(&question.trace, &query, &referrers, &question.error);
+    status = session_answer(session, &question, result, &referrers.outcome);
+    if (status != STATUS_OK)
+        return status;
     status = print(session, options, &referrers);
     heap_referrers_free(&referrers);
     return status;
@@ -84,8 +78,6 @@ const struct command command_referrers = {
     .name = "referrers",
     .summary = "who points at a block, up to what holds it",
     .help = help,
-    .own_options = own_options,
-    .own_defaults = &defaults,
-    .own_size = sizeof defaults,
+    .own = {own_options, &defaults, sizeof defaults},
     .execute = execute,
 };

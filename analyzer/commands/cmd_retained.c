@@ -4,9 +4,7 @@
 
 #include "cli/exit.h"
 #include "cli/message.h"
-#include "cli/position_spec.h"
 #include "cli/session.h"
-#include "cli/sidecar.h"
 
 static const char retained_help[] =
     "Usage: ttdanalyze retained [OPTIONS] [TRACE]\n"
@@ -95,9 +93,7 @@ static int print(struct session *session, const struct heap_retained_options *qu
     const struct heap_reach *reach = &retained->held.reach;
     struct report_retained data = {.retained = retained, .options = query};
     certainty_add_snapshot(&session->report.certainty, &reach->snapshot, reach->misplaced);
-    int status = session_names(session, reach->snapshot.number);
-    if (status == STATUS_OK)
-        status = session_output(session, true);
+    int status = session_begin_report(session, reach->snapshot.number);
     if (status == STATUS_OK)
         session->options.format->retained(&session->report, &data);
     return status;
@@ -134,20 +130,19 @@ static int execute(struct session *session, const void *context)
     query.limit = options->limit.value ? (size_t)options->limit.value : SIZE_MAX;
     if (options->is_tree && !options->limit.is_given)
         query.limit = 8;
-    int status =
-        position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &query.at);
+    struct question question;
+    int status = session_ask(session, &options->at, &question);
     if (status == STATUS_OK)
         status = prepare_labels(session, options, &query);
     if (status != STATUS_OK)
         return status;
-    struct heap_trace trace = source_trace(&session->source);
     struct heap_retained retained;
-    struct ttd_error error = {.what = NULL};
-    trace.keyframes = sidecar_use(session, query.at);
-    enum ttd_status result = heap_retained_find(&trace, &query, &retained, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
-    session_outcome(session, &retained.outcome, query.at);
+    query.at = question.at;
+    enum ttd_status result =
+        heap_retained_find(&question.trace, &query, &retained, &question.error);
+    status = session_answer(session, &question, result, &retained.outcome);
+    if (status != STATUS_OK)
+        return status;
     status = print(session, &query, &retained);
     heap_retained_free(&retained);
     return status;
@@ -162,9 +157,7 @@ const struct command command_retained = {
     .name = "retained",
     .summary = "what would become free if something went away",
     .help = retained_help,
-    .own_options = retained_own_options,
-    .own_defaults = &retained_defaults,
-    .own_size = sizeof retained_defaults,
+    .own = {retained_own_options, &retained_defaults, sizeof retained_defaults},
     .execute = execute,
 };
 
@@ -172,8 +165,6 @@ const struct command command_roots = {
     .name = "roots",
     .summary = "what each variable, stack and mapping holds",
     .help = roots_help,
-    .own_options = roots_own_options,
-    .own_defaults = &roots_defaults,
-    .own_size = sizeof roots_defaults,
+    .own = {roots_own_options, &roots_defaults, sizeof roots_defaults},
     .execute = execute,
 };

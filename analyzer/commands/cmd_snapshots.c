@@ -12,14 +12,13 @@ static const char help[] =
 static int execute(struct session *session, const void *context)
 {
     (void)context;
-    struct heap_trace trace = source_trace(&session->source);
+    struct question question = session_ask_all(session);
     struct heap_snapshot_list list;
-    struct ttd_error error = {.what = NULL};
-    enum ttd_status result = heap_snapshot_list_find(&trace, &list, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
-    session_outcome(session, &list.outcome, ttd_position_max());
-    int status = session_output(session, true);
+    enum ttd_status result = heap_snapshot_list_find(&question.trace, &list, &question.error);
+    int status = session_answer(session, &question, result, &list.outcome);
+    if (status != STATUS_OK)
+        return status;
+    status = session_output(session, true);
     if (status == STATUS_OK)
         session->options.format->snapshots(&session->report, &list);
     heap_snapshot_list_free(&list);

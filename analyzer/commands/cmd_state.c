@@ -139,12 +139,12 @@ static int execute(struct session *session, const void *context)
     if (has_more && strcmp(session->options.format->name, "csv") == 0)
         return message_usage("state", "--blocks and --address have no csv: try json");
     struct report_state data = {.limit = session->options.view.limit};
-    int status =
-        position_spec_resolve(&options->at, POSITION_FOR_STATE, &session->source, &data.at);
+    struct question question;
+    int status = session_ask_runtime(session, &options->at, &question);
     if (status != STATUS_OK)
         return status;
     struct heap_state state;
-    struct ttd_error error = {.what = NULL};
+    data.at = question.at;
     const struct view_options *views = &session->options.view;
     struct heap_state_options query = {.at = data.at,
                                        .split = view_split(views),
@@ -155,19 +155,13 @@ static int execute(struct session *session, const void *context)
                                        .has_address = options->address.is_given,
                                        .address = options->address.value,
                                        .confirms_blocks = true};
-    struct heap_trace trace;
-    status = session_trace(session, &trace);
+    status = session_classes(session, &question.trace, data.at, &query.classes);
     if (status != STATUS_OK)
         return status;
-    trace.keyframes = sidecar_use(session, data.at);
-    status = session_classes(session, &trace, data.at, &query.classes);
+    enum ttd_status result = heap_state_find(&question.trace, &query, &state, &question.error);
+    status = session_found(session, &question, result, &state.outcome);
     if (status != STATUS_OK)
         return status;
-    enum ttd_status result = heap_state_find(&trace, &query, &state, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
-    if (state.outcome.has_refuted_index)
-        sidecar_refute(&session->source);
     data.state = &state;
     status = find_address(session, options, &data);
     heap_state_free(&state);
@@ -181,8 +175,6 @@ const struct command command_state = {
     .summary = "the heap as it was at a position",
     .help = help,
     .shares = COMMAND_VIEWS | COMMAND_CLASSES,
-    .own_options = own_options,
-    .own_defaults = &defaults,
-    .own_size = sizeof defaults,
+    .own = {own_options, &defaults, sizeof defaults},
     .execute = execute,
 };

@@ -19,17 +19,16 @@ static int execute(struct session *session, const void *context)
 {
     const uint64_t *steps = context;
     struct heap_usage usage;
-    struct ttd_error error = {.what = NULL};
-    struct heap_trace trace = source_trace(&session->source);
+    struct question question = session_ask_all(session);
     struct heap_usage_options options = {.steps = *steps,
                                          .order = HEAP_RANK_BY_TEMPORARY,
                                          .split = view_split(&session->options.view)};
-    enum ttd_status result = heap_usage_find(&trace, &options, &usage, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
-    session_outcome(session, &usage.outcome, ttd_position_max());
+    enum ttd_status result = heap_usage_find(&question.trace, &options, &usage, &question.error);
+    int status = session_answer(session, &question, result, &usage.outcome);
+    if (status != STATUS_OK)
+        return status;
     struct heap_site_table sites = heap_usage_site_table(&usage);
-    int status = session_view(session, &sites);
+    status = session_view(session, &sites);
     if (status == STATUS_OK)
         status = session_output(session, true);
     struct report_usage data = {.usage = &usage, .limit = session->options.view.limit};
@@ -47,8 +46,6 @@ const struct command command_temporary = {
     .summary = "blocks freed as soon as they were allocated",
     .help = help,
     .shares = COMMAND_VIEWS,
-    .own_options = own_options,
-    .own_defaults = &defaults,
-    .own_size = sizeof defaults,
+    .own = {own_options, &defaults, sizeof defaults},
     .execute = execute,
 };

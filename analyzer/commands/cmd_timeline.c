@@ -70,16 +70,16 @@ static int execute(struct session *session, const void *context)
     if (uses_times && !source_has_times(&session->source))
         return source_fail_times(&session->source);
     struct heap_timeline timeline;
-    struct ttd_error error = {.what = NULL};
-    struct heap_trace trace = source_trace(&session->source);
+    struct question question = session_ask_all(session);
     struct heap_timeline_options query = {.axis = options->axis,
                                           .max = (size_t)options->points,
                                           .filter = has_filter ? wants : NULL,
                                           .filter_context = session};
-    enum ttd_status result = heap_timeline_find(&trace, &query, &timeline, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
-    session_outcome(session, &timeline.outcome, ttd_position_max());
+    enum ttd_status result =
+        heap_timeline_find(&question.trace, &query, &timeline, &question.error);
+    status = session_answer(session, &question, result, &timeline.outcome);
+    if (status != STATUS_OK)
+        return status;
     status = session_output(session, true);
     struct report_timeline data = {.timeline = &timeline,
                                    .axis = options->axis,
@@ -98,8 +98,6 @@ const struct command command_timeline = {
     .summary = "how much was live in the course of time",
     .help = help,
     .shares = COMMAND_FILTERS,
-    .own_options = own_options,
-    .own_defaults = &defaults,
-    .own_size = sizeof defaults,
+    .own = {own_options, &defaults, sizeof defaults},
     .execute = execute,
 };
