@@ -138,6 +138,7 @@ static void see_chunk(struct trace_clock *clock, const struct ttd_batch *batch)
 {
     struct clock_chunk chunk = chunk_of(batch);
     struct clock_chunk *newest = clock->count ? &clock->chunks[clock->count - 1] : NULL;
+    /* Passes after the first see the same chunks again. */
     if (newest && ttd_position_compare(chunk.first.position, newest->first.position) <= 0)
         return;
     if (newest && newest->next_event == chunk.first_event)
@@ -274,6 +275,7 @@ static void write_time(char text[CLOCK_TEXT], uint64_t time, uint64_t least)
 bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t duration,
                 struct ttd_position at, char text[CLOCK_TEXT])
 {
+    /* A longer duration is damage, and a double could not tell its nanoseconds apart. */
     if (clock->has_failed || !duration || duration >= UINT64_C(1) << 53)
         return false;
     struct clock_chunk *chunk = chunk_at(clock, reader, duration, at);
@@ -283,6 +285,8 @@ bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t d
     uint64_t lasts = chunk->next_time > begin ? chunk->next_time - begin : 0;
     uint64_t finest = duration / FINE_PARTS;
     bool is_coarse = lasts > duration / COARSE_PART;
+    /* Reading events for a finer time pays only where a chunk lasts long; once for each chunk,
+     * whether it helps or not. */
     if (is_coarse && chunk->noted != chunk->next_event && !chunk->is_read) {
         chunk->is_read = true;
         read_events(chunk, reader, unit_of(finest));

@@ -97,6 +97,7 @@ static int refuse_argument(const struct command *command, const char *name)
     const char *text = find_help(command->help, name, &size);
     message("%s: invalid argument '%s' of --%s", command->name, optarg ? optarg : "", name);
     (void)fwrite(text, 1, size, stderr);
+    /* The help of an option names only the word; its forms stand at the end of the whole help. */
     if (memmem(text, size, " POSITION", strlen(" POSITION")))
         fputs(POSITION_SPEC_FORMS, stderr);
     return message_help(command->name);
@@ -152,6 +153,7 @@ static int take_operands(struct common_options *result, int count, char **argume
                              most == 1 ? "one trace" : "two traces", arguments[optind + most]);
     result->trace = optind < count ? arguments[optind] : INPUT_DEFAULT;
     result->other = optind + 1 < count ? arguments[optind + 1] : NULL;
+    /* Standard input has no file beside which an index could stand. */
     result->has_index = result->has_index && !input_is_standard(result->trace);
     limits_set(result->max_memory, (const char *const[2]){result->trace, result->other});
     return -1;
@@ -189,6 +191,7 @@ static int refuse_unknown(const struct command *command, const char *argument,
                           const struct option *long_options)
 {
     char typed[64];
+    /* Without the argument: "--limti=5" is to find --limit. */
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
     struct suggestion best = {.typed = typed};
     for (size_t i = 0; long_options[i].name; i++)

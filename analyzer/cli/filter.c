@@ -49,6 +49,8 @@ bool filter_set_thread(const char *text, void *context)
 bool filter_set_heap(const char *text, void *context)
 {
     struct filter *filter = context;
+    /* A number is taken for a handle, so a heap whose name is a number can only be named by its
+     * handle. */
     filter->has_heap = true;
     filter->heap_name = number_parse(text, &filter->heap) ? NULL : text;
     return *text;

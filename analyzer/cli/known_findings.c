@@ -199,7 +199,7 @@ int known_findings_exit(const struct known_findings *known, bool has_findings, u
 
 /* Writes the innermost functions of the program, for people: without frames that have no name,
  * allocators, and frames below main(). */
-static void write_functions(struct out *output, const struct frame_list *frames)
+static void write_functions(struct text_output *output, const struct frame_list *frames)
 {
     size_t shown_count = 0;
     size_t end = runtime_main_of(frames);
@@ -214,7 +214,7 @@ static void write_functions(struct out *output, const struct frame_list *frames)
 }
 
 static enum ttd_status write_entries(struct known_findings *known, struct definitions *definitions,
-                                     struct out *output)
+                                     struct text_output *output)
 {
     struct frame_list frames = {0};
     enum ttd_status status = TTD_OK;
@@ -239,7 +239,7 @@ int known_findings_write(struct known_findings *known, struct definitions *defin
 {
     if (!known->options->written_baseline)
         return STATUS_OK;
-    struct output output;
+    struct output_file output;
     int opened = output_open(&output, known->options->written_baseline, trace, false);
     if (opened != STATUS_OK)
         return opened;

@@ -14,7 +14,7 @@
  * contain any bytes. */
 static void print(const char *text)
 {
-    struct out output;
+    struct text_output output;
     out_init(&output, STDERR_FILENO, false);
     out_text(&output, "ttdanalyze: ");
     escape_text(&output, escape_string(text));

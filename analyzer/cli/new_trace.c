@@ -133,7 +133,7 @@ int new_trace_make(const struct common_options *options, new_trace_function fill
                    : fill_descriptor(options, output.descriptor, fill, context);
 }
 
-int new_trace_summary(const struct common_options *options, struct output *summary,
+int new_trace_summary(const struct common_options *options, struct output_file *summary,
                       struct report *report)
 {
     int status = output_open(summary, NULL, options->trace, false);

@@ -27,7 +27,7 @@ int new_trace_make(const struct common_options *options, new_trace_function fill
 
 /** Opens standard output for the summary. Returns an exit status; on failure a message was
  * printed. */
-int new_trace_summary(const struct common_options *options, struct output *summary,
+int new_trace_summary(const struct common_options *options, struct output_file *summary,
                       struct report *report);
 
 #endif

@@ -52,7 +52,7 @@ static size_t width_of(int descriptor)
     return isatty(descriptor) && ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-static void prepare(struct output *output, int descriptor)
+static void prepare(struct output_file *output, int descriptor)
 {
     out_init(&output->out, descriptor, wants_color(descriptor));
     output->out.has_utf8 = has_utf8();
@@ -70,7 +70,7 @@ static void run_pager(const char *pager)
 }
 
 /* Starts the pager; false if that fails, and then the output goes to the terminal. */
-static bool start_pager(struct output *output)
+static bool start_pager(struct output_file *output)
 {
     const char *pager = getenv("PAGER");
     int ends[2];
@@ -104,7 +104,7 @@ static int fail(const char *path)
     return STATUS_INTERNAL;
 }
 
-static int open_temporary(struct output *output)
+static int open_temporary(struct output_file *output)
 {
     size_t size = strlen(output->destination.path) + sizeof ".XXXXXX";
     output->temporary = malloc(size);
@@ -134,7 +134,7 @@ int output_spare(const char *path, const char *source)
     return STATUS_USAGE;
 }
 
-static int open_file(struct output *output, const char *source)
+static int open_file(struct output_file *output, const char *source)
 {
     int status = output_spare(output->path, source);
     if (status != STATUS_OK)
@@ -153,7 +153,7 @@ static int open_file(struct output *output, const char *source)
     return status;
 }
 
-int output_open(struct output *output, const char *path, const char *source, bool pages)
+int output_open(struct output_file *output, const char *path, const char *source, bool pages)
 {
     output->path = path && strcmp(path, "-") != 0 ? path : NULL;
     output->temporary = NULL;
@@ -167,7 +167,7 @@ int output_open(struct output *output, const char *path, const char *source, boo
     return STATUS_OK;
 }
 
-static int close_file(struct output *output, int status, bool keep)
+static int close_file(struct output_file *output, int status, bool keep)
 {
     if (output->out.descriptor != STDOUT_FILENO && close(output->out.descriptor) != 0 &&
         !output->out.error)
@@ -195,7 +195,7 @@ static int close_file(struct output *output, int status, bool keep)
     return STATUS_INTERNAL;
 }
 
-int output_close(struct output *output, int status, bool keep)
+int output_close(struct output_file *output, int status, bool keep)
 {
     out_flush(&output->out);
     status = close_file(output, status, keep);

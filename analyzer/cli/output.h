@@ -9,8 +9,8 @@
 #include "common/output_path.h"
 #include "report/writers/out.h"
 
-struct output {
-    struct out out;
+struct output_file {
+    struct text_output out;
     /** Name of the file to be made, NULL for standard output; and the name under which it is
      * written. */
     const char *path;
@@ -31,7 +31,7 @@ struct output {
  * @param pages   whether a pager may be used, if standard output is a terminal
  * @return an exit status; on failure a message was printed
  */
-int output_open(struct output *output, const char *path, const char *source, bool pages);
+int output_open(struct output_file *output, const char *path, const char *source, bool pages);
 
 /**
  * Checks that an output of the name `path` would not overwrite a trace. output_open() does so
@@ -45,7 +45,7 @@ int output_spare(const char *path, const char *source);
  * Completes the output, or with `keep` false removes what was written. Returns `status`, or
  * STATUS_INTERNAL if the output failed.
  */
-int output_close(struct output *output, int status, bool keep);
+int output_close(struct output_file *output, int status, bool keep);
 
 /** Completes a text that was printed on standard output without a session, such as a help text;
  * reports a failure. Returns an exit status. */

@@ -40,6 +40,7 @@ bool option_limit(const char *argument, void *limit)
     uint64_t number;
     if (!number_parse(argument, &number))
         return false;
+    /* "All" as the largest size: no place that compares with a limit needs a case for it. */
     *(size_t *)limit = number ? (size_t)number : SIZE_MAX;
     return true;
 }

@@ -26,8 +26,8 @@ struct own_option {
 struct own_options {
     /** Ended by OWN_OPTIONS_END. */
     const struct own_option *table;
-    /** What they are parsed into, with the values of those that are not given; and its size. NULL
-     * for a command that provides it itself. */
+    /** The values of options that are not given, in the struct that they are parsed into; and its
+     * size. NULL for a command that provides the struct itself. */
     const void *defaults;
     size_t size;
 };

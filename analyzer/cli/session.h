@@ -15,7 +15,7 @@ struct session {
     struct common_options options;
     struct source source;
     struct definitions definitions;
-    struct output output;
+    struct output_file output;
     bool has_output;
     /** The report depends on wall times. */
     bool uses_times;

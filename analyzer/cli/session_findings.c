@@ -16,9 +16,9 @@ static bool was_killed(const struct session *session)
 /* Whether blocks of the runtimes may be among the leaks. A trace without a list of these blocks may
  * come from a writer that knows no runtimes; the recorder omits the list only if the program was
  * killed. */
-static bool counts_runtime(const struct session *session, enum heap_runtime_told told)
+static bool counts_runtime(const struct session *session, enum heap_runtime_list list)
 {
-    return told == HEAP_RUNTIME_CUT_SHORT || (told == HEAP_RUNTIME_UNKNOWN && was_killed(session));
+    return list == HEAP_RUNTIME_CUT_SHORT || (list == HEAP_RUNTIME_UNKNOWN && was_killed(session));
 }
 
 static bool keeps_stack(void *context, ttd_id stack)
@@ -51,7 +51,7 @@ int session_runtime(struct session *session, struct heap_runtime *runtime, bool 
     session->report.runtime =
         (struct report_runtime){.groups = &runtime->groups,
                                 .is_shown = is_shown,
-                                .is_counted = counts_runtime(session, runtime->told),
+                                .is_counted = counts_runtime(session, runtime->list),
                                 .was_killed = was_killed(session)};
     struct heap_site_table sites = heap_groups_site_table(&runtime->groups);
     return session_has_tree(session) ? session_filter(session, &sites)

@@ -18,6 +18,7 @@ int session_ask(struct session *session, const struct position_spec *at, struct 
     if (status != STATUS_OK)
         return status;
     question->trace = source_trace(&session->source);
+    /* After the position is known, since the start and the end of a trace need no index. */
     question->trace.keyframes = sidecar_use(session, question->at);
     return STATUS_OK;
 }
@@ -44,6 +45,7 @@ int session_found(struct session *session, const struct question *question, enum
     if (result != TTD_OK)
         return source_fail(&session->source, result, &question->error);
     if (outcome->has_refuted_index)
+        /* Before anything else asks the trace: a later query must not use the index again. */
         sidecar_refute(&session->source);
     return STATUS_OK;
 }

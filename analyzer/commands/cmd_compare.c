@@ -112,7 +112,7 @@ static int find(struct compared_heaps *heaps, enum heap_side side, const struct 
         return status;
     heaps->positions[side] = state.outcome.position;
     heaps->runtimes[side] = state.runtime;
-    state.runtime = (struct heap_runtime){.told = HEAP_RUNTIME_UNKNOWN};
+    state.runtime = (struct heap_runtime){.list = HEAP_RUNTIME_UNKNOWN};
     status = add_all(heaps, side, &state.tables.by[HEAP_BY_STACK]);
     heap_state_free(&state);
     progress_end(&session->source.progress);

@@ -75,9 +75,9 @@ static const struct own_option own_options[] = {
     OWN_OPTION("show-runtime", option_flag, struct diff_options, shows_runtime),
     OWN_OPTIONS_END};
 
-/* Where to ask what is lost of the blocks that were live at the end of the range: at the first
- * snapshot from there on; without one at the end, as a snapshot before it tells. False if there is
- * no snapshot. */
+/* Chooses the position at which to ask for lost blocks. The first snapshot at the end of the range
+ * or after it knows all blocks of the range; without one, a snapshot before the end knows a part.
+ * Returns false if there is no snapshot. */
 static bool find_place(const struct heap_snapshots *snapshots, struct ttd_position last,
                        struct ttd_position *place)
 {

@@ -131,7 +131,7 @@ static int execute(struct session *session)
 
 static int print_group(const struct common_options *options, const struct group *group)
 {
-    struct output output;
+    struct output_file output;
     int status = output_open(&output, options->output, options->trace, options->has_pager);
     if (status != STATUS_OK)
         return status;

@@ -33,7 +33,7 @@ static const struct own_option own_options[] = {
     OWN_NUMBER("length", option_size, struct memory_options, length, 1, UINT64_MAX),
     OWN_OPTION("raw", option_flag, struct memory_options, is_raw), OWN_OPTIONS_END};
 
-static void write_zeros(struct out *output, uint64_t count)
+static void write_zeros(struct text_output *output, uint64_t count)
 {
     static const char zeros[4096];
     while (count && !output->error) {

@@ -44,7 +44,7 @@ static enum ttd_status fill(void *context, const struct ttd_input *input,
 
 static int print(const struct common_options *options, const struct request *request)
 {
-    struct output summary;
+    struct output_file summary;
     struct report report;
     int status = new_trace_summary(options, &summary, &report);
     if (status != STATUS_OK)

@@ -25,7 +25,7 @@ static const char help[] =
 
 struct checker {
     struct report report;
-    struct output output;
+    struct output_file output;
     const struct report_format *format;
     uint64_t problems;
 };

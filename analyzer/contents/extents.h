@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Which pages tell what a range of addresses held at a position: of each address the newest memory
- * snapshot at the position or before that has looked at it. */
+/** Extents: the pages that have the contents of a range of addresses at a position. Each address is
+ * told by the newest memory snapshot, at the position or before, that has looked at it. */
 #ifndef ANALYZER_CONTENTS_EXTENTS_H
 #define ANALYZER_CONTENTS_EXTENTS_H
 
@@ -10,7 +10,7 @@
 struct contents_extent {
     uint64_t first;
     uint64_t last;
-    /** Where the run of pages begins, and the id of its first page, or TTD_PAGE_ZERO or
+    /** Address at which the run of pages begins, and the id of its first page, or TTD_PAGE_ZERO or
      * TTD_PAGE_UNREADABLE for all of it. */
     uint64_t begin;
     uint64_t page;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Where something was done: a call, as far as a report tells of it. */
+/** A call of the heap, as far as a report tells of it. */
 #ifndef ANALYZER_HEAP_CALL_H
 #define ANALYZER_HEAP_CALL_H
 
@@ -34,7 +34,7 @@ static inline struct heap_call heap_call_of_event(const struct ttd_event *event)
         !ttd_event_returned(event)};
 }
 
-/** Where a block was allocated. */
+/** Returns the call that allocated a block. */
 static inline struct heap_call heap_call_of_block(const struct heap_block *block)
 {
     return (struct heap_call){block->allocated, block->stack, block->thread,

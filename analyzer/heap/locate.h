@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Which block an address belongs to. */
+/** Locating the block that an address belongs to. */
 #ifndef ANALYZER_HEAP_LOCATE_H
 #define ANALYZER_HEAP_LOCATE_H
 

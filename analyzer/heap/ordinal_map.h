@@ -16,7 +16,7 @@ struct heap_ordinal_map {
     uint32_t *records;
     size_t count;
     size_t capacity;
-    /** Where the chunk is: in a damaged trace two may have the same number. */
+    /** Offset of the chunk in the file, since in a damaged trace two may have the same number. */
     uint64_t chunk;
 };
 

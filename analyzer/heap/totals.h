@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** How much is live, from effects as they come. */
+/** Totals: the live blocks and bytes, kept from effects as they come. */
 #ifndef ANALYZER_HEAP_TOTALS_H
 #define ANALYZER_HEAP_TOTALS_H
 

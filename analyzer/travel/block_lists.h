@@ -14,7 +14,7 @@ struct heap_block_lister {
     struct ttd_writer *writer;
     /** NULL to write. */
     struct heap_index_check *check;
-    /** How many lists were written. */
+    /** Number of lists that were written. */
     uint32_t count;
 };
 

@@ -8,7 +8,7 @@
 #include "travel/trace.h"
 #include "travel/index_check.h"
 
-/** How much is between the states in an index. */
+/** The distances between the states in an index. */
 struct heap_index_spacing {
     /** At least so many events from one keyframe to the next; 0 for a keyframe wherever there can
      * be one, else not more than that the index is about as large as the events; fewer where there

@@ -15,7 +15,7 @@
 struct heap_index_records {
     struct ttd_reader *reader;
     struct ttd_batch batch;
-    /** How many records of the batch were taken. */
+    /** Number of records of the batch that were taken. */
     size_t taken;
     bool is_over;
 };

@@ -22,7 +22,8 @@ struct heap_losses {
 /** Adds the losses of a batch of that kind. */
 void heap_losses_add(struct heap_losses *losses, const struct ttd_batch *batch);
 
-/** How many records may tell of an event after `from` and at `to` or before it. */
+/** Returns the number of records that may tell of an event after `from` and at `to` or before it.
+ */
 uint64_t heap_losses_between(const struct heap_losses *losses, struct ttd_position from,
                              struct ttd_position to);
 

@@ -6,7 +6,7 @@
 #include "travel/cursor.h"
 #include "travel/losses.h"
 
-/** Where a replay goes, and what it does on the way. */
+/** A route: the position that a replay goes to, and its duties on the way. */
 struct heap_route {
     /** Every effect at this position or before is applied. */
     struct ttd_position to;
@@ -25,7 +25,7 @@ struct heap_route {
     bool keeps_peak;
 };
 
-/** Where a replay has arrived. */
+/** The state in which a replay has arrived. */
 struct heap_arrival {
     /** cursor.replay is the state at the position. */
     struct heap_cursor cursor;
@@ -54,7 +54,8 @@ enum ttd_status heap_replay_on(struct heap_arrival *arrival, struct ttd_position
 
 void heap_arrival_free(struct heap_arrival *arrival);
 
-/** How far an answer can be relied on: the first member of every result of a query. */
+/** The facts from which the certainty of an answer is judged: the first member of every result of
+ * a query. */
 struct heap_outcome {
     struct heap_losses losses;
     struct heap_counts counts;

@@ -16,7 +16,7 @@ struct heap_keyframe {
     /** Counts of the events replayed up to here, and the number of the next event. */
     struct heap_counts counts;
     uint64_t next;
-    /** How many blocks are listed. */
+    /** Number of blocks that are listed. */
     uint64_t blocks;
     bool is_summary;
     /** Summary: how many sums it has, and up to where it serves. */

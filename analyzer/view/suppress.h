@@ -13,7 +13,7 @@
  * frame is that of the function that allocates or releases, which a recorded stack does not have:
  * it is added.
  *
- * Of the kinds of memcheck, Memcheck:Leak is for leaks, Memcheck:Free for releases, and
+ * From memcheck, Memcheck:Leak is for leaks, Memcheck:Free for releases, and
  * Memcheck:FishyValue for calls that failed; ttdanalyze:NAME is for findings of that name. Rules of
  * other kinds are accepted and match nothing. A rule with match-leak-kinds is for leaks of these
  * kinds; if no snapshot tells the kind of a leak, for any, unless they are "none".

@@ -20,7 +20,7 @@ struct rule_reader {
     const char *file;
     struct ttd_string text;
     /** Offset of the next line in `text`. */
-    size_t at;
+    size_t next_line;
     size_t line;
     struct suppress_error *error;
 };

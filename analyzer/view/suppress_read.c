@@ -35,12 +35,12 @@ struct ttd_string suppress_trim(struct ttd_string text)
 
 bool suppress_next_line(struct rule_reader *reader, struct ttd_string *line)
 {
-    while (reader->at < reader->text.size) {
-        const char *begin = reader->text.data + reader->at;
-        size_t left = reader->text.size - reader->at;
+    while (reader->next_line < reader->text.size) {
+        const char *begin = reader->text.data + reader->next_line;
+        size_t left = reader->text.size - reader->next_line;
         const char *end = memchr(begin, '\n', left);
         size_t size = end ? (size_t)(end - begin) : left;
-        reader->at += size + (end != NULL);
+        reader->next_line += size + (end != NULL);
         reader->line++;
         *line = suppress_trim((struct ttd_string){begin, size});
         if (line->size && line->data[0] != '#')

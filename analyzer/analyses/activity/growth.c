@@ -41,6 +41,8 @@ void heap_growth_merge(struct heap_move_group *sum, const struct heap_move_group
     sum->grown += group->grown;
     sum->shrunk += group->shrunk;
     sum->measured += group->measured;
+    /* Sums and squares of both measures can be added, so groups merge without their single
+     * sizes. */
     sum->factor_sum += group->factor_sum;
     sum->factor_squares += group->factor_squares;
     sum->step_sum += group->step_sum;
@@ -70,6 +72,8 @@ enum heap_growth heap_move_growth(const struct heap_move_group *group, double *m
     double step = group->step_sum / count;
     double factor_spread = spread(group->factor_sum, group->factor_squares, count);
     double step_spread = spread(group->step_sum, group->step_squares, count);
+    /* A small step between large sizes is nearly the same factor as well, so the step wins if it
+     * varies no more than the factor. */
     if (step_spread <= SAME_MAX && step_spread <= factor_spread) {
         *measure = step;
         return HEAP_GROWTH_LINEAR;

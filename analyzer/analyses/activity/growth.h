@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** How the sizes of a call site's reallocations grow. */
+/** Growth: the pattern in the sizes of a call site's reallocations. */
 #ifndef ANALYZER_ANALYSES_ACTIVITY_GROWTH_H
 #define ANALYZER_ANALYSES_ACTIVITY_GROWTH_H
 

@@ -142,6 +142,8 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     case HEAP_ACQUIRED:
         if (effect->previous)
             return continue_chain(moves, effect);
+        /* A reallocation of a block that the trace does not know: its old size, and so the bytes
+         * copied, are unknown. */
         if (effect->previous_address) {
             struct heap_move_group *group;
             struct heap_key key = heap_key_of_block(moves->split, effect->block);
@@ -153,6 +155,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
         }
         return TTD_OK;
     case HEAP_RELEASED:
+        /* The release is half of a reallocation; its other half continues the chain. */
         if (effect->continues)
             return TTD_OK;
         break;

@@ -6,7 +6,7 @@
 #include "heap/site_table.h"
 #include "travel/replay_to.h"
 
-/** How the sizes of a call site grow. */
+/** Patterns of growth of the sizes of a call site. */
 enum heap_growth {
     /** Too few reallocations to say. */
     HEAP_GROWTH_UNKNOWN,
@@ -74,7 +74,7 @@ struct heap_move_table {
 };
 
 struct heap_moves_options {
-    /** How many of the worst chains to keep. */
+    /** Number of the worst chains to keep. */
     size_t chains;
     /** Splits the groups, beside the stack. */
     enum heap_split split;

@@ -58,6 +58,8 @@ static void see_allocation(struct regrowth_recent *recent, const struct heap_eff
 {
     const struct heap_block *block = effect->block;
     struct allocation *record = &recent->last[recent->calls % REGROWTH_CALLS];
+    /* Every call takes a slot, also one that can be no successor: otherwise "soon" would mean
+     * longer for threads that reallocate a lot. */
     bool is_new = block->action == TTD_ACTION_ALLOC && block->stack != TTD_NONE;
     *record = (struct allocation){.size = 0};
     if (is_new)
@@ -109,6 +111,7 @@ static enum ttd_status see_release(struct regrowth_finder *finder, struct regrow
         sums[i]->bytes_copied = heap_add(sums[i]->bytes_copied, old->size);
     }
     heap_growth_add(group, old->size, successor->size);
+    /* A block succeeds one other block only; size 0 is smaller than every release. */
     successor->size = 0;
     return TTD_OK;
 }

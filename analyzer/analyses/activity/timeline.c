@@ -91,6 +91,8 @@ static enum ttd_status judge(const struct timeline_finder *finder, const struct 
 static enum ttd_status count_effect(struct timeline_finder *finder, struct heap_point *point,
                                     const struct heap_effect *effect)
 {
+    /* Destroying a heap releases all of its blocks by one effect, so releases are counted by the
+     * difference. */
     uint64_t before = finder->totals.all.blocks;
     enum ttd_status status = heap_totals_add(&finder->totals, effect);
     if (effect->kind != HEAP_ACQUIRED) {

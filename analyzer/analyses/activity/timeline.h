@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** How much was live in the course of a trace, at a fixed number of points. */
+/** A timeline: the live bytes in the course of a trace, at a fixed number of points. */
 #ifndef ANALYZER_ANALYSES_ACTIVITY_TIMELINE_H
 #define ANALYZER_ANALYSES_ACTIVITY_TIMELINE_H
 
@@ -63,7 +63,7 @@ struct heap_timeline_options {
 enum ttd_status heap_timeline_find(const struct heap_trace *trace,
                                    const struct heap_timeline_options *options,
                                    struct heap_timeline *timeline, struct ttd_error *error);
-/** How long point `index` lasts, in nanoseconds. */
+/** Returns the duration of point `index`, in nanoseconds. */
 uint64_t heap_timeline_duration(const struct heap_timeline *timeline, size_t index);
 void heap_timeline_free(struct heap_timeline *timeline);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** How blocks are used: which call sites allocate how much, for how long. */
+/** Usage: the amounts that each call site allocates, and the lifetimes of its blocks. */
 #ifndef ANALYZER_ANALYSES_ACTIVITY_USAGE_H
 #define ANALYZER_ANALYSES_ACTIVITY_USAGE_H
 

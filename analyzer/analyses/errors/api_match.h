@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Which function may release what another has allocated. */
+/** Pairs of functions: whether one may release the blocks that another allocates. */
 #ifndef ANALYZER_ANALYSES_ERRORS_API_MATCH_H
 #define ANALYZER_ANALYSES_ERRORS_API_MATCH_H
 

@@ -63,7 +63,7 @@ struct heap_finding {
 };
 
 struct heap_errors_options {
-    /** How many freed blocks to remember, from 1 to HEAP_FREED_MAX. */
+    /** Number of freed blocks to remember, from 1 to HEAP_FREED_MAX. */
     uint32_t remembered;
 };
 

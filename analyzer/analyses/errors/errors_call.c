@@ -115,6 +115,8 @@ static enum ttd_status check_unknown(struct error_finder *finder, const struct t
     return heap_error_finder_add(finder, &finding);
 }
 
+/* Checks a release in the order of certainty: the block is live; it was released not long ago;
+ * or nothing is known of the address. Releasing NULL is allowed. */
 static enum ttd_status check_release(struct error_finder *finder, const struct ttd_event *event,
                                      bool *is_error)
 {
@@ -134,6 +136,7 @@ static enum ttd_status check_release(struct error_finder *finder, const struct t
     finding.block_heap = event->heap;
     finding.allocated = freed->allocated;
     finding.released = freed->released;
+    /* A third release conflicts with the second one, which is nearer to the mistake. */
     freed->released = finding.call;
     *is_error = true;
     return heap_error_finder_add(finder, &finding);
@@ -173,6 +176,7 @@ static enum ttd_status check_lock(struct error_finder *finder, const struct ttd_
     if (heap_status_table_unlock(&finder->statuses, event))
         return TTD_OK;
     struct heap_finding finding = heap_finding_of(HEAP_ERROR_UNBALANCED_LOCK, event);
+    /* Most often another thread holds the lock: its call explains the finding. */
     const struct heap_hold *hold = heap_status_table_held(&finder->statuses, event->heap);
     if (hold)
         finding.conflict = hold->locked;
@@ -228,6 +232,7 @@ enum ttd_status heap_error_finder_see_call(void *context, const struct ttd_event
     enum ttd_status status = check_heap(finder, event, &is_error);
     if (status == TTD_OK && !is_error)
         status = check_action(finder, event, &is_error);
+    /* One finding for a call: a failure is only what follows from the error. */
     if (status != TTD_OK || is_error || !is_failure(event))
         return status;
     struct heap_finding finding = heap_finding_of(HEAP_ERROR_FAILED_CALL, event);

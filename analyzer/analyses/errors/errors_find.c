@@ -4,6 +4,8 @@
 
 #include "analyses/errors/errors_parts.h"
 
+/* A block that lies over a live one cannot be: the trace misses the release of the other. It is
+ * no error of the program. */
 static enum ttd_status overlap(struct error_finder *finder, const struct heap_effect *effect)
 {
     struct heap_finding finding = {.kind = HEAP_ERROR_TRACE_INCONSISTENCY,
@@ -20,6 +22,7 @@ static enum ttd_status overlap(struct error_finder *finder, const struct heap_ef
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
     struct error_finder *finder = context;
+    /* The address has an owner again, so releasing it is no double free. */
     if (effect->kind == HEAP_ACQUIRED)
         heap_freed_remove(&finder->freed, effect->address);
     if (effect->kind == HEAP_RELEASED) {

@@ -7,8 +7,8 @@
 #include "heap/locate.h"
 #include "reach/snapshots.h"
 
-/* As the recorder's system counts them: SIGBUS and SIGSEGV, and the code of a signal of the kernel
- * that has no address. */
+/* The numbers of SIGBUS and SIGSEGV, and the code SI_KERNEL, on the recorded system, which need not
+ * be the one that the analyzer runs on. The kernel gives no address with SI_KERNEL. */
 enum { BUS = 7, SEGV = 11, FROM_KERNEL = 128 };
 
 bool heap_fatal_has_address(const struct ttd_fatal_signal *signal)
@@ -35,6 +35,7 @@ static enum ttd_status find_signal(struct heap_fatal *fatal, struct ttd_reader *
         if (status != TTD_OK || batch.kind != TTD_KIND_FATAL_SIGNALS || !batch.count)
             continue;
         fatal->count += batch.count;
+        /* A program may survive a fatal signal by its own handler; the last one ended it. */
         take_signal(fatal, &batch.u.fatal_signals[batch.count - 1]);
     }
     return heap_is_over(status) ? TTD_OK : status;
@@ -105,6 +106,8 @@ struct around {
     const struct heap_block *after;
 };
 
+/* Keeps the nearest block on either side. The table of live blocks has no order, so each block
+ * is looked at once for all places together. */
 static void see_block(struct around *around, uint64_t address, const struct heap_block *block)
 {
     const struct heap_block **nearest = &around->before;
@@ -160,8 +163,9 @@ static void locate(struct heap_fatal *fatal, const struct heap_live *live)
         decide(&fatal->places[i], &around[i]);
 }
 
-/* What was said of a place rests on what happened since its block was allocated or released; that
- * there is no block, on everything, and on there being no blocks that are not told of. */
+/* Judges the certainty of each place. A block is certain if nothing was lost since it was allocated
+ * or released. The absence of a block is certain only if nothing was lost at all, and no block is
+ * unknown: neither older than the recording nor in the middle of a reallocation. */
 static void judge(struct heap_fatal *fatal, const struct ttd_reader *reader)
 {
     bool has_others = heap_has_early_blocks(reader) || fatal->outcome.in_flight;

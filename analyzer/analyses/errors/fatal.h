@@ -25,10 +25,11 @@ enum heap_fatal_where {
     HEAP_FATAL_NEAR
 };
 
-/** What the fault address, or a register, points at. */
+/** The target of the fault address or of a register: a block, or none. */
 struct heap_fatal_place {
     uint64_t address;
-    /** It is what the register with this DWARF number holds; otherwise the fault address. */
+    /** The address is the value of a register, whose DWARF number follows; else the fault
+     * address. */
     bool is_register;
     uint32_t number;
     enum heap_fatal_where where;
@@ -54,7 +55,7 @@ struct heap_fatal {
     bool has_address;
     struct heap_fatal_place places[TTD_REGISTERS_MAX + 1];
     size_t place_count;
-    /** For the caller: false if the trace is damaged, or what is said of the fault address is
+    /** For the caller: false if the trace is damaged, or the place of the fault address is
      * uncertain. */
     bool is_certain;
 };

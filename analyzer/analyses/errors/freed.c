@@ -18,6 +18,7 @@ enum ttd_status heap_freed_init(struct heap_freed *freed, uint32_t capacity)
         heap_freed_free(freed);
         return TTD_ERROR_NO_MEMORY;
     }
+    /* NONE in every head: all of its bytes are 0xff. */
     memset(freed->heads, 0xff, heads * sizeof *freed->heads);
     return TTD_OK;
 }
@@ -49,6 +50,8 @@ void heap_freed_remove(struct heap_freed *freed, uint64_t address)
     while (*link != NONE) {
         struct heap_freed_block *record = &freed->records[*link];
         if (record->address == address) {
+            /* The entry stays in the ring, and address 0 marks it as empty: taking it out would
+             * move the others. */
             *link = record->next;
             record->address = 0;
             return;
@@ -77,6 +80,8 @@ void heap_freed_add(struct heap_freed *freed, const struct heap_freed_block *blo
 const struct heap_freed_block *heap_freed_containing(const struct heap_freed *freed,
                                                      uint64_t address)
 {
+    /* From the newest entry on: of all blocks that had the address, the last owner is the one
+     * meant. */
     for (uint32_t back = 1; back <= freed->capacity; back++) {
         uint32_t index = freed->position >= back ? freed->position - back
                                                  : freed->position + freed->capacity - back;

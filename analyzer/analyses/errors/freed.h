@@ -28,9 +28,9 @@ struct heap_freed {
     uint32_t *heads;
     uint32_t capacity;
     uint32_t mask;
-    /** Where the next one goes: a ring. */
+    /** Index of the next entry to overwrite: the entries are a ring. */
     uint32_t position;
-    /** How many had to give way. */
+    /** Number of entries that were overwritten. */
     uint64_t forgotten;
     struct hash_key key;
 };

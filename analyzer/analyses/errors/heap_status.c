@@ -83,7 +83,8 @@ bool heap_hold_is_active(const struct heap_status_table *statuses, const struct 
     return hold->depth && hold->generation == (heap_status ? heap_status->generation : 0);
 }
 
-/* Where the link to what comes after a hold is, and to what comes before one. */
+/* Return the links out of a hold to its neighbours in the list of its heap. The ends of the list
+ * stand for HEAP_NO_HOLD, so that taking out the first or the last hold is no special case. */
 static uint32_t *link_after(struct heap_status_table *statuses, struct heap_status *heap_status,
                             uint32_t hold)
 {

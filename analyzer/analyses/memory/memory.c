@@ -62,6 +62,8 @@ void heap_memory_free(struct heap_memory *memory)
 
 const struct heap_block *heap_memory_block(const struct heap_memory *memory, uint64_t address)
 {
+    /* Finds the last block that begins at the address or before. Live blocks do not overlap, so
+     * only that one can cover it. */
     size_t first = 0;
     size_t behind = memory->block_count;
     while (first < behind) {

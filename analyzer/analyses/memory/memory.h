@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What a range of memory held at a position, and the blocks that lay there. */
+/** The contents of a range of memory at a position, and the blocks that lay there. */
 #ifndef ANALYZER_ANALYSES_MEMORY_MEMORY_H
 #define ANALYZER_ANALYSES_MEMORY_MEMORY_H
 

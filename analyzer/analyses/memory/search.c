@@ -16,7 +16,8 @@ struct seeker {
     uint64_t first;
     uint64_t last;
     size_t word_size;
-    /** What comes before the next part, in the same snapshot: less than a pattern. */
+    /** The end of the part before, shorter than a pattern, in the same snapshot: a match may begin
+     * in one part and end in the next. */
     uint8_t carry[2 * HEAP_PATTERN_MAX];
     size_t carry_size;
     uint64_t next;
@@ -26,6 +27,7 @@ struct seeker {
 static enum ttd_status add(struct seeker *seeker, uint64_t address, uint64_t value)
 {
     struct heap_search *search = seeker->search;
+    /* Counts on beyond the limit, so that the report can say how many are not shown. */
     search->total++;
     if (search->count == seeker->options->limit)
         return TTD_OK;
@@ -110,6 +112,8 @@ static enum ttd_status search_words(struct seeker *seeker, const struct contents
     enum ttd_status status = TTD_OK;
     size_t word = seeker->word_size;
     seeker->snapshot = part->snapshot;
+    /* Words at multiples of their size only, as compilers place them; a part begins at such an
+     * address. */
     for (size_t i = 0; part->data && i <= part->last - part->first && status == TTD_OK; i += word) {
         uint64_t value = 0;
         for (size_t byte = 0; byte < word; byte++)
@@ -123,6 +127,7 @@ static enum ttd_status search_words(struct seeker *seeker, const struct contents
 static enum ttd_status search_part(struct seeker *seeker, const struct contents_part *part)
 {
     struct heap_search *search = seeker->search;
+    /* A part may be all of memory, whose size is one more than a number can have. */
     uint64_t size = heap_add(part->last - part->first, 1);
     if (part->state == CONTENTS_UNREADABLE || part->state == CONTENTS_DAMAGED)
         search->unreadable = heap_add(search->unreadable, size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Where in memory something stood at a position, as far as memory snapshots tell. */
+/** A search of memory at a position, as far as memory snapshots tell. */
 #ifndef ANALYZER_ANALYSES_MEMORY_SEARCH_H
 #define ANALYZER_ANALYSES_MEMORY_SEARCH_H
 

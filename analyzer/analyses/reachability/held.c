@@ -26,6 +26,7 @@ static enum ttd_status make_groups(struct heap_held *held)
     const struct graph *graph = &held->reach.graph;
     struct hash_map index;
     enum ttd_status status = TTD_OK;
+    /* Never more groups than roots; one more, because calloc() of nothing may return NULL. */
     held->groups = calloc((size_t)graph->root_count + 1, sizeof *held->groups);
     held->root_groups = calloc((size_t)graph->root_count + 1, sizeof *held->root_groups);
     if (!held->groups || !held->root_groups)
@@ -47,6 +48,7 @@ static void sum_up(struct heap_held *held)
         uint64_t size = held->reach.nodes.blocks[node].size;
         held->blocks++;
         held->bytes = heap_add(held->bytes, size);
+        /* Every node in the tree retains at least itself; 0 is for those that no root leads to. */
         if (graph_retained_blocks(&held->dominators, node))
             continue;
         held->unheld_blocks++;

@@ -28,7 +28,7 @@ struct heap_held {
     /** All blocks, and their bytes. */
     uint64_t blocks;
     uint64_t bytes;
-    /** Those that no root leads to. */
+    /** The blocks that no root leads to. */
     uint64_t unheld_blocks;
     uint64_t unheld_bytes;
 };

@@ -37,6 +37,7 @@ static enum ttd_status add(void *context, const struct heap_block *block)
     if (covering && !heap_block_covers(block, covering->first, covering->last))
         return TTD_OK;
     uint32_t node = search->is_leak ? heap_nodes_of(&search->reach.nodes, block) : HEAP_NO_NODE;
+    /* Not in the snapshot: the block is younger, or there is no snapshot. */
     if (node == HEAP_NO_NODE)
         return heap_groups_add(&search->leaks->kinds[HEAP_NOT_SEEN], block);
     search->is_leak[node] = true;
@@ -149,6 +150,8 @@ static enum ttd_status sort_out(struct search *search, const struct graph_classe
         if (status == TTD_OK && is_dated(search, kind))
             status = add_lost(search, block);
     }
+    /* Totals in a pass of their own: they go to the group of the owner, which must be there
+     * already. */
     for (uint32_t node = 0; node < count && status == TTD_OK; node++) {
         if (search->is_leak[node])
             add_total(search, classes, node);

@@ -9,7 +9,7 @@
 #include "travel/replay_range.h"
 #include "travel/replay_to.h"
 
-/** What a snapshot tells of a block, the worst first. */
+/** Kinds of live blocks by what leads to them in a snapshot, the worst first. */
 enum heap_leak_kind {
     /** Nothing points at it, or only blocks that it leads to itself. */
     HEAP_DEFINITELY_LOST,

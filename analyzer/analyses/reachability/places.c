@@ -41,6 +41,7 @@ static enum ttd_status add_frames(struct heap_places *places, const struct ttd_f
     uint64_t *addresses = status == TTD_OK ? malloc(frames->count * sizeof *addresses) : NULL;
     if (!addresses)
         return TTD_ERROR_NO_MEMORY;
+    /* The reader's copy is gone with its next batch. */
     memcpy(addresses, frames->addresses, frames->count * sizeof *addresses);
     places->frames[places->frame_count++] =
         (struct heap_frames){frames->thread, frames->stack, addresses, frames->count};
@@ -69,6 +70,7 @@ static int compare_variables(const void *a, const void *b)
         return x->module < y->module ? -1 : 1;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
+    /* By name last: of two names of one variable, always the same is told. */
     return (x->name > y->name) - (x->name < y->name);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/** What a person calls the place of a word that a snapshot has found: a variable, a frame of a
- * thread's stack, a register, a mapping. Names are still identifiers. */
+/** Places: a word of a snapshot, located as a person would, in a variable, in a frame of a thread's
+ * stack, in a register or in a mapping. Names are still identifiers. */
 #ifndef ANALYZER_ANALYSES_REACHABILITY_PLACES_H
 #define ANALYZER_ANALYSES_REACHABILITY_PLACES_H
 
 #include "reach/reach.h"
 
-/** Where the frames of a thread's stack lie; see ttd_frames. */
+/** The addresses of the frames of a thread's stack; see ttd_frames. */
 struct heap_frames {
     ttd_id thread;
     ttd_id stack;
@@ -34,11 +34,11 @@ struct heap_places {
     size_t bias_capacity;
 };
 
-/** Where a word lies. */
+/** The place of a word. */
 struct heap_place {
     /** NULL if it is in no region. */
     const struct ttd_region *region;
-    /** In the region. */
+    /** Offset of the word in the region. */
     uint64_t offset;
     /** NULL if it is in no variable whose name is known. */
     const struct ttd_variable *variable;

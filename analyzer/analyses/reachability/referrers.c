@@ -30,7 +30,7 @@ struct walk {
     struct level *levels;
     struct heap_referrer *words;
     /** By node: those that point at it were told. */
-    bool *told;
+    bool *is_listed;
 };
 
 /* Whether one word is to be told before another: roots first, then what is nearer to one. */
@@ -101,6 +101,8 @@ static void fill_level(const struct walk *walk, struct level *level, uint32_t no
                                                 .flags = reach->graph.root_flags[root]});
     }
     for (uint64_t i = reverse->first[node]; i < reverse->first[node + 1]; i++)
+        /* A source stands here once for each of its edges; add_source() takes all of them at
+         * once. */
         if (i == reverse->first[node] || reverse->sources[i] != reverse->sources[i - 1])
             add_source(walk, level, reverse->sources[i], node);
 }
@@ -135,17 +137,18 @@ static enum ttd_status follow_chain(struct walk *walk, const struct heap_referre
     uint32_t last = item->node;
     for (;;) {
         fill_level(walk, &one, last);
-        if (!one.count || !is_like(walk, item, &word) || walk->told[word.node] ||
+        /* Only while each step comes nearer to a root, which a cycle does not. */
+        if (!one.count || !is_like(walk, item, &word) || walk->is_listed[word.node] ||
             word.distance >= distance_of(walk, last))
             break;
-        walk->told[last] = true;
+        walk->is_listed[last] = true;
         last = word.node;
         count++;
     }
     if (count < CHAIN_MIN) {
         /* Too short: its blocks are told one by one. */
         for (uint32_t at = item->node; count > 0; count--) {
-            walk->told[at] = false;
+            walk->is_listed[at] = false;
             fill_level(walk, &one, at);
             at = word.node;
         }
@@ -172,7 +175,7 @@ static enum ttd_status tell(struct walk *walk, size_t *depth)
     struct heap_referrer item = level->words[level->next++];
     item.depth = (uint32_t)*depth;
     if (item.kind == HEAP_REFERRER_BLOCK) {
-        item.is_repeated = walk->told[item.node];
+        item.is_repeated = walk->is_listed[item.node];
         item.is_too_deep = !item.is_repeated && *depth + 1 == walk->options->depth;
     }
     enum ttd_status status = add_item(walk->referrers, &item);
@@ -181,7 +184,7 @@ static enum ttd_status tell(struct walk *walk, size_t *depth)
         return status;
     uint32_t node = item.node;
     status = follow_chain(walk, &item, depth, &node);
-    walk->told[node] = true;
+    walk->is_listed[node] = true;
     if (*depth + 1 == walk->options->depth)
         return status;
     ++*depth;
@@ -195,7 +198,7 @@ static enum ttd_status go(struct walk *walk)
     size_t depth = 0;
     enum ttd_status status = TTD_OK;
     fill_level(walk, &walk->levels[0], walk->referrers->target);
-    walk->told[walk->referrers->target] = true;
+    walk->is_listed[walk->referrers->target] = true;
     walk->referrers->total = walk->levels[0].total;
     while (status == TTD_OK) {
         struct level *level = &walk->levels[depth];
@@ -226,8 +229,8 @@ static enum ttd_status make_levels(struct walk *walk)
         words += i < 63 && width >> i ? width >> i : 1;
     walk->levels = calloc(depth, sizeof *walk->levels);
     walk->words = calloc(words, sizeof *walk->words);
-    walk->told = calloc(walk->referrers->reach.nodes.count, sizeof *walk->told);
-    if (!walk->levels || !walk->words || !walk->told)
+    walk->is_listed = calloc(walk->referrers->reach.nodes.count, sizeof *walk->is_listed);
+    if (!walk->levels || !walk->words || !walk->is_listed)
         return TTD_ERROR_NO_MEMORY;
     words = 0;
     for (size_t i = 0; i < depth; i++) {
@@ -255,7 +258,7 @@ static enum ttd_status find_words(struct heap_referrers *referrers,
     graph_paths_free(&walk.paths);
     free(walk.levels);
     free(walk.words);
-    free(walk.told);
+    free(walk.is_listed);
     return status;
 }
 

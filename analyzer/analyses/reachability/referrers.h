@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Who points at a block, and who points at that, up to the roots that hold it. */
+/** Referrers: the words that point at a block, those that point at their blocks, and so on up to
+ * the roots that hold it. */
 #ifndef ANALYZER_ANALYSES_REACHABILITY_REFERRERS_H
 #define ANALYZER_ANALYSES_REACHABILITY_REFERRERS_H
 
@@ -43,15 +44,16 @@ struct heap_referrer {
     uint32_t node;
     /** The region that has it. */
     uint32_t region;
-    /** Of the word, in its block or region. */
+    /** Offset of the word in its block or region. */
     uint64_t offset;
-    /** In the block that it points at; from UINT32_MAX on not exact. */
+    /** Offset that it points to in the target; from UINT32_MAX on not exact. */
     uint64_t target_offset;
-    /** Of the edge or root: a sum of graph_flag. */
+    /** Flags of the edge or root: a sum of graph_flag. */
     unsigned flags;
     /** Steps to the nearest root, which has 0 itself; GRAPH_NONE if none leads here. */
     uint32_t distance;
-    /** Who points at the block was told before; or is not told because it is too deep. */
+    /** The referrers of this block are not listed below it: they were listed before; or they are
+     * below the depth limit. */
     bool is_repeated;
     bool is_too_deep;
     uint64_t count;

@@ -56,7 +56,8 @@ void retained_cut(struct heap_retained *retained, size_t limit)
         retained->count = limit;
 }
 
-/* Of all blocks never more than twice as many as are asked for are kept. */
+/* Ranks all blocks. Cuts the list whenever it has twice as many as are asked for, so that memory
+ * depends on the limit and not on the number of blocks, and each cut pays for many additions. */
 static enum ttd_status find_blocks(struct heap_retained *retained, size_t limit)
 {
     enum ttd_status status = TTD_OK;

@@ -37,7 +37,7 @@ struct heap_retained_options {
 };
 
 struct heap_retainer {
-    /** What it is: by block and in a tree a node of the dominator tree, otherwise GRAPH_NONE. */
+    /** By block and in a tree: the node of the dominator tree; otherwise GRAPH_NONE. */
     uint32_t node;
     /** By stack. */
     ttd_id stack;
@@ -51,7 +51,7 @@ struct heap_retainer {
     /** Its own blocks; by root those that it points at, which need not be its alone. */
     uint64_t blocks;
     uint64_t bytes;
-    /** What it retains, its own blocks included. */
+    /** The blocks that it retains, its own included. */
     uint64_t retained_blocks;
     uint64_t retained_bytes;
     /** By root: what its words lead to, perhaps not they alone. */
@@ -68,7 +68,7 @@ struct heap_retained {
     struct heap_retainer *items;
     size_t count;
     size_t capacity;
-    /** Of which `count` are kept. */
+    /** Number of all retainers; `count` of them are kept. */
     uint64_t total;
 };
 

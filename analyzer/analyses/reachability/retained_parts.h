@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What the parts of the analysis of retained sizes share. Private to analyses/. */
+/** Internals of the analysis of retained sizes, private to its files. */
 #ifndef ANALYZER_ANALYSES_REACHABILITY_RETAINED_PARTS_H
 #define ANALYZER_ANALYSES_REACHABILITY_RETAINED_PARTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each root holds: what it points at, what it leads to, and what only it leads to. */
+/* The blocks of each root: those that it points at, leads to, and alone leads to. */
 #include <stdlib.h>
 
 #include "analyses/reachability/retained_parts.h"
@@ -51,7 +51,7 @@ static void mark(struct marker *marker, struct heap_retainer *item)
     item->reachable_bytes = sum_of(marker, count);
 }
 
-/* What a root leads to takes a pass over the graph for each: only those that are kept have it. */
+/* Sums up the blocks that each kept root leads to. Only those: each takes a pass over the graph. */
 static enum ttd_status mark_all(struct heap_retained *retained)
 {
     size_t nodes = retained->held.reach.nodes.count;

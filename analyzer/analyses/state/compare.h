@@ -9,7 +9,7 @@ enum heap_side { HEAP_OLD, HEAP_NEW };
 
 #define HEAP_SIDES 2
 
-/** How a group of blocks has changed: in bytes, or in blocks where the bytes are the same. */
+/** Changes of a group of blocks: in bytes, or in blocks where the bytes are the same. */
 enum heap_change_kind {
     HEAP_CHANGE_ADDED,
     HEAP_CHANGE_GONE,
@@ -33,7 +33,7 @@ struct heap_comparison {
     struct heap_change *changes;
     size_t count;
     size_t capacity;
-    /** How many there are of each kind; after heap_comparison_sort(). */
+    /** Number of changes of each kind; after heap_comparison_sort(). */
     size_t kinds[HEAP_CHANGE_KINDS];
     uint64_t blocks[HEAP_SIDES];
     uint64_t bytes[HEAP_SIDES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** How densely live blocks lie in memory. */
+/** Fragmentation: the regions of memory that live blocks lie in, and the gaps between them. */
 #ifndef ANALYZER_ANALYSES_STATE_FRAGMENTATION_H
 #define ANALYZER_ANALYSES_STATE_FRAGMENTATION_H
 

@@ -29,7 +29,7 @@ struct heap_history_options {
     /** Addresses, both included. */
     uint64_t first;
     uint64_t last;
-    /** How many owners to keep: the last ones. */
+    /** Number of owners to keep: the last ones. */
     size_t max;
     /** The first owner acquired after this is the last that is kept; ttd_position_max() for all. */
     struct ttd_position around;

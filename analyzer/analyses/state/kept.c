@@ -12,9 +12,9 @@ static enum ttd_status add_list(struct heap_kept *kept, struct heap_runtime *run
     if (list->list != TTD_BLOCKS_RUNTIME)
         return TTD_OK;
     if (list->last)
-        runtime->told = HEAP_RUNTIME_TOLD;
-    else if (runtime->told == HEAP_RUNTIME_UNKNOWN)
-        runtime->told = HEAP_RUNTIME_CUT_SHORT;
+        runtime->list = HEAP_RUNTIME_TOLD;
+    else if (runtime->list == HEAP_RUNTIME_UNKNOWN)
+        runtime->list = HEAP_RUNTIME_CUT_SHORT;
     for (size_t i = 0; i < list->count && status == TTD_OK; i++)
         status = map_set(&kept->addresses, list->blocks[i].address, 0, 1);
     kept->address_count += list->count;
@@ -27,7 +27,7 @@ enum ttd_status heap_kept_read(struct heap_kept *kept, const struct heap_trace *
 {
     *kept = (struct heap_kept){.judge = trace->hook.judge};
     map_init(&kept->addresses);
-    runtime->told = HEAP_RUNTIME_UNKNOWN;
+    runtime->list = HEAP_RUNTIME_UNKNOWN;
     heap_groups_init(&runtime->groups);
     runtime->groups.split = split;
     enum ttd_status status = ttd_reader_rewind(trace->reader, TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS));

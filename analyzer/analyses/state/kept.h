@@ -7,8 +7,8 @@
 #include "heap/groups.h"
 #include "travel/cursor.h"
 
-/** How completely a trace tells which blocks the runtimes keep. */
-enum heap_runtime_told {
+/** Completeness of a trace's list of the blocks that the runtimes keep. */
+enum heap_runtime_list {
     HEAP_RUNTIME_UNKNOWN,
     /** The list is not complete. */
     HEAP_RUNTIME_CUT_SHORT,
@@ -17,7 +17,7 @@ enum heap_runtime_told {
 
 /** Blocks that the runtimes keep until the end, by stack, of those live at some position. */
 struct heap_runtime {
-    enum heap_runtime_told told;
+    enum heap_runtime_list list;
     struct heap_groups groups;
 };
 

@@ -84,7 +84,7 @@ static enum ttd_status look_up(const struct heap_trace *trace, struct heap_peak_
     peak_state->groups = *by_stack;
     *by_stack = (struct heap_groups){.count = 0};
     peak_state->runtime = state.runtime;
-    state.runtime = (struct heap_runtime){.told = HEAP_RUNTIME_UNKNOWN};
+    state.runtime = (struct heap_runtime){.list = HEAP_RUNTIME_UNKNOWN};
     heap_state_free(&state);
     return TTD_OK;
 }

@@ -7,7 +7,7 @@
 
 #include "travel/replay_to.h"
 
-/** What a snapshot stores in the trace. */
+/** The amounts that a snapshot stores in the trace. */
 struct heap_snapshot_parts {
     /** Number of the snapshot; 0 if none of its parts has told it. */
     uint32_t number;

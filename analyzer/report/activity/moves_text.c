@@ -2,7 +2,7 @@
 /* Reallocations as text: the sums, the groups, the worst blocks, and inferred growth. */
 #include "report/activity/reports.h"
 
-static void text_growth(struct out *output, const struct heap_move_group *group)
+static void text_growth(struct text_output *output, const struct heap_move_group *group)
 {
     double measure;
     enum heap_growth growth = heap_move_growth(group, &measure);
@@ -13,7 +13,7 @@ static void text_growth(struct out *output, const struct heap_move_group *group)
         out_format(output, ", by a factor of %.2f each time", measure);
 }
 
-static void text_other(struct out *output, const struct heap_move_counts *counts)
+static void text_other(struct text_output *output, const struct heap_move_counts *counts)
 {
     const struct {
         uint64_t count;
@@ -32,7 +32,7 @@ static void text_other(struct out *output, const struct heap_move_counts *counts
     }
 }
 
-static void text_counts(struct out *output, const struct heap_move_counts *counts)
+static void text_counts(struct text_output *output, const struct heap_move_counts *counts)
 {
     report_count(output, counts->reallocs, "reallocation");
     out_text(output, ": ");
@@ -45,7 +45,7 @@ static void text_counts(struct out *output, const struct heap_move_counts *count
 
 static void text_sizes(struct report *report, const struct heap_move_group *group)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     if (group->largest >= group->smallest) {
         out_text(output, "\n    sizes from ");
         out_grouped(output, group->smallest);
@@ -60,7 +60,7 @@ static void text_sizes(struct report *report, const struct heap_move_group *grou
 
 static void text_group(struct report *report, const struct heap_move_group *group)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_char(output, '\n');
     out_bold(output);
     report_count(output, group->counts.bytes_copied, "byte");
@@ -71,7 +71,7 @@ static void text_group(struct report *report, const struct heap_move_group *grou
     text_sizes(report, group);
 }
 
-static void text_regrown_sums(struct out *output, const struct heap_move_counts *counts)
+static void text_regrown_sums(struct text_output *output, const struct heap_move_counts *counts)
 {
     out_text(output, "at most ");
     report_count(output, counts->bytes_copied, "byte");
@@ -82,7 +82,7 @@ static void text_regrown_sums(struct out *output, const struct heap_move_counts 
 static void text_regrown(struct report *report, const struct report_moves *data)
 {
     const struct heap_move_table *table = &data->moves->regrown;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     if (!table->count)
         return;
     out_bold(output);
@@ -100,7 +100,7 @@ static void text_regrown(struct report *report, const struct report_moves *data)
 
 static void text_chains(struct report *report, const struct heap_moves *moves)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     if (!moves->worst_count)
         return;
     out_bold(output);

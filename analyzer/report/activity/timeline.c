@@ -51,14 +51,15 @@ struct layout {
     bool is_narrow;
 };
 
-static void put_count(struct out *output, uint64_t count, const char *unit, const char *after)
+static void put_count(struct text_output *output, uint64_t count, const char *unit,
+                      const char *after)
 {
     report_count(output, count, unit);
     out_text(output, after);
 }
 
 /* Writes a rate in whole numbers; "?" for a point without duration. */
-static void put_rate(struct out *output, double amount, uint64_t duration, const char *unit,
+static void put_rate(struct text_output *output, double amount, uint64_t duration, const char *unit,
                      const char *after)
 {
     double value = per_second(amount, duration) + 0.5;
@@ -74,8 +75,8 @@ static void put_rate(struct out *output, double amount, uint64_t duration, const
     out_text(output, after);
 }
 
-static void text_numbers(struct out *output, const struct report_timeline *data, size_t index,
-                         bool is_narrow)
+static void text_numbers(struct text_output *output, const struct report_timeline *data,
+                         size_t index, bool is_narrow)
 {
     const struct heap_point *point = &data->timeline->points[index];
     uint64_t duration = heap_timeline_duration(data->timeline, index);
@@ -104,7 +105,7 @@ static void text_numbers(struct out *output, const struct report_timeline *data,
  * descriptor. */
 static size_t numbers_width(const struct report_timeline *data, size_t index, bool is_narrow)
 {
-    struct out measure;
+    struct text_output measure;
     out_init(&measure, -1, false);
     text_numbers(&measure, data, index, is_narrow);
     return measure.column;
@@ -112,7 +113,7 @@ static size_t numbers_width(const struct report_timeline *data, size_t index, bo
 
 /* Chooses the layout. To make lines fit, bars get shorter first, then numbers fewer; a bar keeps
  * BAR_MIN columns even if lines become too long. */
-static struct layout find_layout(struct out *output, const struct report_timeline *data)
+static struct layout find_layout(struct text_output *output, const struct report_timeline *data)
 {
     struct layout result = {.bar = BAR_USUAL};
     size_t widest[2] = {0, 0};
@@ -136,7 +137,7 @@ static struct layout find_layout(struct out *output, const struct report_timelin
 
 /* Writes a bar in eighths of a column; in whole columns without UTF-8. Columns are counted here,
  * because out.column counts bytes, of which these characters have three. */
-static void text_bar(struct out *output, const struct layout *layout, double value)
+static void text_bar(struct text_output *output, const struct layout *layout, double value)
 {
     static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     double share = layout->most > 0 ? value / layout->most : 0;
@@ -153,7 +154,7 @@ static void text_bar(struct out *output, const struct layout *layout, double val
 }
 
 /* Writes seconds, with as many digits as tell the points apart. */
-static void text_time(struct out *output, uint64_t time, uint64_t width)
+static void text_time(struct text_output *output, uint64_t time, uint64_t width)
 {
     int digits = 9;
     for (; digits > 0 && width % 10 == 0; width /= 10)
@@ -161,7 +162,7 @@ static void text_time(struct out *output, uint64_t time, uint64_t width)
     out_format(output, "+%.*fs", digits, (double)time / 1e9);
 }
 
-static void text_point(struct out *output, const struct report_timeline *data, size_t index,
+static void text_point(struct text_output *output, const struct report_timeline *data, size_t index,
                        const struct layout *layout)
 {
     out_text(output, "  ");

@@ -9,7 +9,7 @@ static size_t shown(const struct report_usage *data)
 
 /* Writes byte-seconds: in whole numbers like all counts, but with three digits where these would
  * say too little or not fit. */
-static void text_byte_seconds(struct out *output, double value)
+static void text_byte_seconds(struct text_output *output, double value)
 {
     if (value >= 100 && value < 0x1p63)
         out_grouped(output, (uint64_t)(value + 0.5));
@@ -18,7 +18,7 @@ static void text_byte_seconds(struct out *output, double value)
     out_text(output, " byte-seconds");
 }
 
-static void text_site(struct out *output, const struct heap_site *site)
+static void text_site(struct text_output *output, const struct heap_site *site)
 {
     report_count(output, heap_sum_value(site->bytes), "byte");
     out_text(output, " by ");
@@ -107,7 +107,7 @@ void csv_hot(struct report *report, const struct report_usage *data)
     }
 }
 
-static void text_share(struct out *output, const struct heap_site *site)
+static void text_share(struct text_output *output, const struct heap_site *site)
 {
     out_grouped(output, site->temporary);
     out_text(output, " of ");
@@ -140,7 +140,7 @@ void text_temporary(struct report *report, const struct report_usage *data)
 }
 
 /* Writes nanoseconds as a time of three digits. */
-static void text_time(struct out *output, uint64_t time)
+static void text_time(struct text_output *output, uint64_t time)
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};
     double value = (double)time;
@@ -152,7 +152,7 @@ static void text_time(struct out *output, uint64_t time)
     out_format(output, "%.3g %s", value, units[unit]);
 }
 
-static void text_class(struct out *output, unsigned class, bool is_time)
+static void text_class(struct text_output *output, unsigned class, bool is_time)
 {
     uint64_t first, last;
     heap_class_range(class, &first, &last);
@@ -167,7 +167,8 @@ static void text_class(struct out *output, unsigned class, bool is_time)
         report_count(output, last, "call");
 }
 
-static void text_histogram(struct out *output, const struct heap_groups *groups, bool is_time)
+static void text_histogram(struct text_output *output, const struct heap_groups *groups,
+                           bool is_time)
 {
     struct heap_lifetime lifetimes[HEAP_LIFETIMES];
     heap_lifetimes_sum(groups, lifetimes);
@@ -187,7 +188,7 @@ static void text_histogram(struct out *output, const struct heap_groups *groups,
 void text_lifetimes(struct report *report, const struct report_usage *data)
 {
     const struct heap_usage *usage = data->usage;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     report_count(output, usage->total.allocations, "block");
     out_text(output, "; ");
     out_grouped(output, usage->total.never_released);

@@ -10,7 +10,7 @@ static size_t shown(const struct report_errors *data)
 /* Writes the call of a finding: function, argument, position, and how often it occurred. */
 static void text_call(struct report *report, const struct heap_finding *finding)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_text(output, ttd_api_name(finding->call.api));
     out_char(output, '(');
     if (finding->address)
@@ -30,7 +30,7 @@ static void text_call(struct report *report, const struct heap_finding *finding)
 }
 
 /* Writes the block that the call met. Its size is compared with the call's for mismatched sizes. */
-static void text_block(struct out *output, const struct heap_finding *finding)
+static void text_block(struct text_output *output, const struct heap_finding *finding)
 {
     out_text(output, "  the block at ");
     out_hex(output, finding->block_address);
@@ -63,7 +63,7 @@ static const char *conflict_text(const struct heap_finding *finding)
 
 static void text_finding(struct report *report, const struct heap_finding *finding)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_char(output, '\n');
     out_bold(output);
     out_text(output, heap_error_name(finding->kind));
@@ -93,7 +93,7 @@ static void text_finding(struct report *report, const struct heap_finding *findi
 /* Writes the limits of the analysis that were met, each with the option that raises it. */
 static void text_notes(struct report *report, const struct heap_errors *errors)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     if (errors->early_releases) {
         report_count(output, errors->early_releases, "release");
         out_text(output, " of blocks from before the recording, no errors as far as is known\n");
@@ -115,7 +115,7 @@ static void text_notes(struct report *report, const struct heap_errors *errors)
 void text_errors(struct report *report, const struct report_errors *data)
 {
     const struct heap_errors *errors = data->errors;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     report_fatal_text(report, data->fatal);
     out_bold(output);
     if (errors->count) {

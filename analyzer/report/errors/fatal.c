@@ -18,7 +18,7 @@ static void text_name(struct report *report, const struct heap_fatal_place *plac
 /* Registers that point at no block are those of most values, and not told. */
 static void text_place(struct report *report, const struct heap_fatal_place *place)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     if (place->is_register && place->where == HEAP_FATAL_ELSEWHERE)
         return;
     text_name(report, place);
@@ -49,7 +49,7 @@ static void text_place(struct report *report, const struct heap_fatal_place *pla
 
 static void text_snapshot(struct report *report, const struct heap_fatal *fatal)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_text(output, "  ");
     if (!fatal->signal.snapshot)
         out_text(output, "no snapshot was taken then");
@@ -62,7 +62,7 @@ static void text_snapshot(struct report *report, const struct heap_fatal *fatal)
 
 void report_fatal_text(struct report *report, const struct heap_fatal *fatal)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     if (!fatal)
         return;
     out_bold(output);

@@ -27,7 +27,7 @@ static void text_match(struct report *report, const struct report_search *data,
 {
     const struct heap_search *search = data->search;
     const struct heap_block *block = block_of(search, match);
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_text(output, "  ");
     out_hex(output, match->address);
     if (data->options->kind == HEAP_SEARCH_POINTER) {
@@ -50,7 +50,7 @@ static void text_match(struct report *report, const struct report_search *data,
 /* Writes the pages that were searched, and the snapshots that the matches are of. */
 static void text_scope(struct report *report, const struct heap_search *search)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     if (!search->searched && !search->unreadable) {
         out_text(output, "No snapshot of memory was taken at this position or before\n");
         return;
@@ -68,7 +68,7 @@ static void text_scope(struct report *report, const struct heap_search *search)
 void text_find(struct report *report, const struct report_search *data)
 {
     const struct heap_search *search = data->search;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_bold(output);
     report_count(output, search->total, "place");
     out_text(output, " at ");

@@ -6,7 +6,7 @@
 
 #define ROW 16
 
-/** Where the report is. */
+/** The state of a dump between two rows. */
 struct dump {
     struct report *report;
     struct report_memory *data;
@@ -63,7 +63,7 @@ static char edge(const struct heap_memory *memory, uint64_t address, bool can_be
 static void text_blocks(struct dump *dump, const struct contents_part *part, uint64_t last)
 {
     const struct heap_memory *memory = dump->data->memory;
-    struct out *output = dump->report->output;
+    struct text_output *output = dump->report->output;
     while (dump->block < memory->block_count && memory->blocks[dump->block].address <= last) {
         const struct heap_block *block = &memory->blocks[dump->block++];
         out_text(output, "block ");
@@ -92,7 +92,7 @@ static void text_snapshot(struct dump *dump, const struct contents_part *part)
 static void text_row(struct dump *dump, uint64_t first, const uint8_t *bytes, size_t count)
 {
     const struct heap_memory *memory = dump->data->memory;
-    struct out *output = dump->report->output;
+    struct text_output *output = dump->report->output;
     size_t skipped = first % ROW;
     char text[ROW];
     out_hex(output, first - skipped);
@@ -160,7 +160,7 @@ static void text_part(struct dump *dump, const struct contents_part *part)
 {
     static const char *const names[] = {"unknown: no snapshot has it", "not readable",
                                         "unknown: the trace is damaged", "zeros"};
-    struct out *output = dump->report->output;
+    struct text_output *output = dump->report->output;
     text_snapshot(dump, part);
     if (part->state == CONTENTS_BYTES) {
         text_bytes(dump, part);

@@ -24,7 +24,7 @@ static void text_notes(struct report *report, const struct report_leaks *data)
 static void text_live(struct report *report, const struct report_leaks *data)
 {
     const struct heap_groups *groups = data->groups;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     if (data->is_at_end)
         out_text(output, groups->blocks ? "Never released: " : "No leaks");
     else
@@ -58,7 +58,7 @@ static void text_kind(struct report *report, const struct heap_groups *groups, c
 static void text_classes(struct report *report, const struct report_leaks *data)
 {
     const struct heap_groups *groups = data->leaks->kinds;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     const struct heap_groups *lost = &groups[HEAP_DEFINITELY_LOST];
     out_text(output, lost->blocks ? "Definitely lost: " : "Nothing is definitely lost");
     if (lost->blocks) {
@@ -82,7 +82,7 @@ static void text_classes(struct report *report, const struct report_leaks *data)
 
 static void text_groups(struct report *report, const struct report_leaks *data)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     size_t count = report_shown(data->groups->count, data->limit);
     for (size_t i = 0; i < count; i++) {
         const struct heap_group *group = &data->groups->items[i];

@@ -20,7 +20,7 @@ void report_no_snapshot_text(struct report *report)
                              "record with ttdrecord --snapshot-at-exit=references\n");
 }
 
-static void text_flags(struct out *output, const struct heap_referrer *item)
+static void text_flags(struct text_output *output, const struct heap_referrer *item)
 {
     if (item->target_offset && item->kind != HEAP_REFERRER_CHAIN)
         out_format(output, ", to its byte %llu", (unsigned long long)item->target_offset);
@@ -35,7 +35,7 @@ static void text_flags(struct out *output, const struct heap_referrer *item)
 static void text_item(struct report *report, const struct heap_referrers *referrers,
                       const struct heap_referrer *item)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     for (uint32_t i = 0; i <= item->depth; i++)
         out_text(output, "  ");
     if (item->kind == HEAP_REFERRER_MORE) {
@@ -60,7 +60,7 @@ static void text_item(struct report *report, const struct heap_referrers *referr
     out_char(output, '\n');
 }
 
-static void text_total(struct out *output, const struct heap_referrers *referrers)
+static void text_total(struct text_output *output, const struct heap_referrers *referrers)
 {
     report_count(output, referrers->total, "pointer");
     out_text(output, referrers->total == 1 ? " points at it" : " point at it");
@@ -70,7 +70,7 @@ static void text_total(struct out *output, const struct heap_referrers *referrer
 
 void report_pointers_text(struct report *report, const struct heap_referrers *referrers)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_text(output, "By ");
     report_snapshot_text(report, &referrers->reach.snapshot);
     out_text(output, ", ");
@@ -84,7 +84,7 @@ static void text_target(struct report *report, const struct report_referrers *da
 {
     const struct heap_referrers *referrers = data->referrers;
     const struct heap_block *block = block_of(referrers, referrers->target);
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_bold(output);
     out_hex(output, data->address);
     if (!block) {

@@ -17,7 +17,7 @@ static void text_class(struct report *report, const struct heap_retained *retain
     }
 }
 
-static void text_sums(struct out *output, const struct heap_retainer *item)
+static void text_sums(struct text_output *output, const struct heap_retainer *item)
 {
     report_count(output, item->retained_bytes, "byte");
     out_text(output, " in ");
@@ -45,7 +45,7 @@ static void text_subject(struct report *report, const struct report_retained *da
 static void text_group(struct report *report, const struct report_retained *data,
                        const struct heap_retainer *item)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_char(output, '\n');
     out_bold(output);
     text_sums(output, item);
@@ -71,7 +71,7 @@ static void text_root(struct report *report, const struct report_retained *data,
                       const struct heap_retainer *item)
 {
     const struct heap_root_group *group = retained_root(data->retained, item);
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_char(output, '\n');
     out_bold(output);
     report_place_text(report, &group->place, false);
@@ -90,7 +90,7 @@ static void text_root(struct report *report, const struct report_retained *data,
 static void text_branch(struct report *report, const struct report_retained *data,
                         const struct heap_retainer *item)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     for (uint32_t i = 0; i < item->depth; i++)
         out_text(output, "  ");
     if (item->others) {
@@ -125,7 +125,7 @@ static void text_item(struct report *report, const struct report_retained *data,
 
 static void text_totals(struct report *report, const struct heap_held *held)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_bold(output);
     report_count(output, held->blocks, "block");
     out_text(output, ", ");

@@ -21,7 +21,7 @@ static const struct frame *find_owner(const struct report *report)
 static void text_block(struct report *report, const struct heap_block *block,
                        struct ttd_string class_name)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_hex(output, block->address);
     out_text(output, ", ");
     report_count(output, block->size, "byte");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a snapshot tells of blocks: which are lost, and which are still reachable. */
+/* The kinds of blocks that a snapshot tells apart, from lost to reachable. */
 #include "report/sections/sections.h"
 
 const struct report_leak_kind report_leak_kinds[HEAP_LEAK_KINDS] = {
@@ -11,7 +11,7 @@ const struct report_leak_kind report_leak_kinds[HEAP_LEAK_KINDS] = {
     [HEAP_REACHABLE] = {"still reachable", "still_reachable", NULL},
     [HEAP_NOT_SEEN] = {"allocated after the snapshot", "not_seen", NULL}};
 
-void report_sums_text(struct out *output, const struct heap_groups *groups)
+void report_sums_text(struct text_output *output, const struct heap_groups *groups)
 {
     report_count(output, groups->blocks, "block");
     out_text(output, ", ");

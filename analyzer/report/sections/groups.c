@@ -4,7 +4,7 @@
 
 void report_group_positions_text(struct report *report, const struct heap_group *group)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_text(output, group->blocks == 1 ? ", allocated at " : ", allocated from ");
     report_position_text(report, group->first);
     if (group->blocks == 1)
@@ -16,7 +16,7 @@ void report_group_positions_text(struct report *report, const struct heap_group 
 void report_groups_text(struct report *report, const struct heap_groups *groups, size_t limit,
                         bool shows_positions)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     size_t count = report_shown(groups->count, limit);
     for (size_t i = 0; i < count; i++) {
         const struct heap_group *group = &groups->items[i];

@@ -10,7 +10,8 @@ static const struct {
     const char *amount;
 } units[] = {{"block", "byte"}, {"finding", "call"}};
 
-static void text_sums(struct out *output, enum report_unit unit, uint64_t count, uint64_t amount)
+static void text_sums(struct text_output *output, enum report_unit unit, uint64_t count,
+                      uint64_t amount)
 {
     report_count(output, count, units[unit].count);
     out_text(output, ", ");
@@ -26,7 +27,7 @@ static size_t shown(const struct report *report)
 static void text_growths(struct report *report, enum report_unit unit)
 {
     const struct report_known_findings *known = report->known_findings;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     if (!known->growth_count)
         return;
     out_bold(output);
@@ -53,7 +54,7 @@ static void text_growths(struct report *report, enum report_unit unit)
 void report_known_findings_text(struct report *report, enum report_unit unit)
 {
     const struct report_known_findings *known = report->known_findings;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     if (known && known->suppressed) {
         out_text(output, "Suppressed: ");
         text_sums(output, unit, known->suppressed, known->suppressed_amount);

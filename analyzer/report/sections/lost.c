@@ -5,7 +5,7 @@
 static void text_releases(struct report *report, const struct heap_lost_range *lost,
                           uint64_t blocks)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     bool is_one = lost->released == 1;
     out_text(output, is_one ? "; the only block that held " : "; the only blocks that held ");
     if (blocks == 1) {
@@ -24,7 +24,7 @@ static void text_releases(struct report *report, const struct heap_lost_range *l
 
 void report_lost_text(struct report *report, const struct heap_lost_range *lost, uint64_t blocks)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_text(output, "lost after ");
     report_position_text(report, lost->after);
     out_text(output, ", at ");

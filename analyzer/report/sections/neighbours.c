@@ -5,7 +5,7 @@
 static void text_one(struct report *report, const struct heap_neighbour *block, uint64_t apart,
                      bool is_before)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     if (!block->address)
         return;
     out_text(output, is_before ? "  the block before it, at " : "  the block behind it, at ");

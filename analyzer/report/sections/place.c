@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a person calls the place of a word: "redis-server .bss: server+0x1f8". */
+/* The label of a place: "redis-server .bss: server+0x1f8". */
 #include "report/sections/place.h"
 
 #include <stdio.h>

@@ -56,14 +56,14 @@ struct report_clock {
 };
 
 struct report {
-    struct out *output;
+    struct text_output *output;
     /** Name of the trace's file. */
     const char *path;
     /** The names of the trace. NULL for commands that need none. */
     struct definitions *definitions;
     /** Frames of the stack written last, reused from stack to stack. */
     struct frame_list frames;
-    /** How records are grouped. */
+    /** The grouping of records. */
     const struct view *view;
     /** NULL for commands that report every finding. */
     const struct report_known_findings *known_findings;

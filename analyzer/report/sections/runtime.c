@@ -2,7 +2,7 @@
 /* The blocks that the C and C++ runtimes keep until the end, told apart from all others. */
 #include "report/sections/sections.h"
 
-static void text_counted(struct out *output, const struct report_runtime *runtime)
+static void text_counted(struct text_output *output, const struct report_runtime *runtime)
 {
     if (runtime->is_counted)
         out_text(output, runtime->was_killed
@@ -12,7 +12,7 @@ static void text_counted(struct out *output, const struct report_runtime *runtim
                                "known: the rest is counted as well\n");
 }
 
-void report_runtime_sums(struct out *output, const struct report_runtime *runtime)
+void report_runtime_sums(struct text_output *output, const struct report_runtime *runtime)
 {
     report_count(output, runtime->groups->blocks, "block");
     out_text(output, ", ");

@@ -15,7 +15,7 @@
 #include "report/writers/csv.h"
 #include "report/writers/json.h"
 
-/** How many of `count` records a report shows. */
+/** Returns the number of `count` records that a report shows. */
 static inline size_t report_shown(size_t count, size_t limit)
 {
     return count < limit ? count : limit;
@@ -102,7 +102,7 @@ struct report_leak_kind {
 extern const struct report_leak_kind report_leak_kinds[HEAP_LEAK_KINDS];
 
 /** Writes the sums of groups: "2 blocks, 80 bytes". */
-void report_sums_text(struct out *output, const struct heap_groups *groups);
+void report_sums_text(struct text_output *output, const struct heap_groups *groups);
 
 /** Writes a snapshot as report_snapshot_text(), and why it was taken. */
 void report_snapshot_why_text(struct report *report, const struct ttd_snapshot *snapshot);
@@ -161,7 +161,7 @@ void report_kind_csv(struct report *report, struct csv *csv, const char *kind,
  * function does nothing for commands that do not tell these blocks apart. */
 void report_runtime_text(struct report *report);
 void report_runtime_groups_text(struct report *report, size_t limit, bool shows_positions);
-void report_runtime_sums(struct out *output, const struct report_runtime *runtime);
+void report_runtime_sums(struct text_output *output, const struct report_runtime *runtime);
 void report_runtime_json(const struct report_runtime *runtime, struct json *json);
 void report_runtime_groups_json(struct report *report, struct json *json, size_t limit);
 void report_runtime_csv(struct report *report, struct csv *csv, size_t limit);
@@ -197,9 +197,9 @@ void report_csv_begin(const struct report *report, struct csv *csv);
 
 /** Begins a folded stack. An uncertain one hangs from a frame that says so, since a flame graph has
  * neither columns nor comments. */
-void report_folded_begin(struct out *output, bool is_certain);
+void report_folded_begin(struct text_output *output, bool is_certain);
 
 /** Writes a number and its unit, in the plural for all but 1: "2 blocks". */
-void report_count(struct out *output, uint64_t count, const char *unit);
+void report_count(struct text_output *output, uint64_t count, const char *unit);
 
 #endif

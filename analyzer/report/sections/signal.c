@@ -57,7 +57,7 @@ static const char *name_of(const struct ttd_fatal_signal *signal)
     return found ? found->name : NULL;
 }
 
-/* What the code means; NULL if that is not known. */
+/* Describes a signal's code; NULL if it is not known. */
 static const char *reason_of(const struct ttd_fatal_signal *signal)
 {
     static const char *const sent[] = {
@@ -74,7 +74,7 @@ static const char *reason_of(const struct ttd_fatal_signal *signal)
 
 void report_signal_text(struct report *report, const struct ttd_fatal_signal *signal)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     const char *name = name_of(signal), *reason = reason_of(signal);
     if (name)
         out_text(output, name);

@@ -26,7 +26,7 @@ struct ttd_string report_label_name(const struct report *report, const struct vi
 
 static void text_function(struct report *report, const struct view_label *label)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     struct ttd_string module = glob_base_name(label->module);
     if (label->name.size) {
         report_function_text(report, label->name);
@@ -71,7 +71,7 @@ static void text_class(struct report *report, const struct view_label *label)
 
 void report_label_text(struct report *report, const struct view_label *label)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     switch (label->kind) {
     case LABEL_NONE:
         out_text(output, "(no stack was recorded)");

@@ -26,7 +26,7 @@ void report_snapshot_json(struct json *json, const char *key, const struct ttd_s
 
 void report_snapshot_text(struct report *report, const struct ttd_snapshot *snapshot)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_format(output, "snapshot %u at ", snapshot->number);
     report_position_text(report, snapshot->position);
     if (!(snapshot->flags & TTD_SNAPSHOT_STOPPED))

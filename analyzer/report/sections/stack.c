@@ -36,7 +36,7 @@ void report_expand(struct report *report, ttd_id stack)
 
 void report_frame_text(struct report *report, const struct frame *frame)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     struct ttd_string module = glob_base_name(frame->module);
     if (!frame->function.size) {
         if (module.size)
@@ -188,13 +188,13 @@ void report_csv_begin(const struct report *report, struct csv *csv)
     csv->is_certain = !report->certainty.count;
 }
 
-void report_folded_begin(struct out *output, bool is_certain)
+void report_folded_begin(struct text_output *output, bool is_certain)
 {
     if (!is_certain)
         out_text(output, "[uncertain];");
 }
 
-void report_count(struct out *output, uint64_t count, const char *unit)
+void report_count(struct text_output *output, uint64_t count, const char *unit)
 {
     /* Sums stop at this value, so it is a lower bound. */
     if (count == UINT64_MAX)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Trees of calls of one heap, for all commands that group by stack. */
+#include "report/sections/tree.h"
+
 #include <string.h>
 
-#include "report/sections/tree.h"
 #include "report/sections/sections.h"
-#include "report/writers/escape.h"
-#include "view/glob.h"
 
 /* Columns at which the numbers of the text end, and the limit of indentation. */
 #define END_BYTES   16
@@ -13,7 +12,7 @@
 #define END_COUNT   37
 #define INDENT_MAX  64
 
-void report_tree_number(struct out *output, const char *sign, uint64_t value, size_t end)
+void report_tree_number(struct text_output *output, const char *sign, uint64_t value, size_t end)
 {
     size_t digits = 1;
     for (uint64_t rest = value; rest >= 10; rest /= 10)
@@ -24,14 +23,14 @@ void report_tree_number(struct out *output, const char *sign, uint64_t value, si
     out_grouped(output, value);
 }
 
-void report_tree_heading(struct out *output, const char *name, size_t end)
+void report_tree_heading(struct text_output *output, const char *name, size_t end)
 {
     size_t size = strlen(name);
     out_tab(output, end > size ? end - size : 0);
     out_text(output, name);
 }
 
-static void text_percent(struct out *output, uint64_t part, uint64_t total)
+static void text_percent(struct text_output *output, uint64_t part, uint64_t total)
 {
     double percent = total ? (double)part * 100 / (double)total : 0;
     out_tab(output,
@@ -39,14 +38,15 @@ static void text_percent(struct out *output, uint64_t part, uint64_t total)
     out_format(output, "%.1f%%", percent);
 }
 
-static void text_amount(struct out *output, const struct heap_amount *amount, uint64_t total)
+static void text_amount(struct text_output *output, const struct heap_amount *amount,
+                        uint64_t total)
 {
     report_tree_number(output, "", amount->bytes, END_BYTES);
     text_percent(output, amount->weight, total);
     report_tree_number(output, "", amount->count, END_COUNT);
 }
 
-static void text_header(struct out *output, const char *unit)
+static void text_header(struct text_output *output, const char *unit)
 {
     size_t size = strlen(unit) + 1;
     out_dim(output);
@@ -62,7 +62,7 @@ static void text_header(struct out *output, const char *unit)
 void report_tree_name(struct report *report, const struct view_tree *tree,
                       const struct view_node *node, size_t limit)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_text(output, "  ");
     for (uint32_t i = 1; i < node->branches && i < INDENT_MAX; i++)
         out_text(output, "  ");
@@ -93,7 +93,7 @@ void report_tree_more(struct report *report, const struct view_tree *tree, size_
 
 void text_tree(struct report *report, const struct report_tree *data)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     const struct view_node *root = &data->tree->nodes[0];
     size_t limit = data->options->limit;
     out_bold(output);
@@ -167,7 +167,7 @@ void json_tree(struct report *report, const struct report_tree *data)
     json_end_object(&json);
 }
 
-static const char *kind_name(enum label_kind kind)
+const char *report_tree_kind(enum label_kind kind)
 {
     static const char *const names[] = {"none",   "function", "file", "module",
                                         "thread", "heap",     "class"};
@@ -176,7 +176,7 @@ static const char *kind_name(enum label_kind kind)
 
 void report_tree_csv(struct report *report, struct csv *csv, const struct view_label *label)
 {
-    csv_text(csv, kind_name(label->kind));
+    csv_text(csv, report_tree_kind(label->kind));
     csv_string(csv, report_label_name(report, label));
     csv_string(csv, label->module);
     if ((label->kind == LABEL_FUNCTION || label->kind == LABEL_CLASS) && label->number)
@@ -206,97 +206,4 @@ void csv_tree(struct report *report, const struct report_tree *data)
         report_tree_csv(report, &csv, view_tree_label(data->tree, node));
         csv_end_row(&csv);
     }
-}
-
-static void folded_nameless_class(struct out *output, const struct view_label *label)
-{
-    if (label->number)
-        out_format(output, "[class 0x%llx]", (unsigned long long)label->number);
-    else
-        out_text(output, "[no class]");
-}
-
-/* Writes a label in a folded stack. A frame needs a text, even without a name. */
-static void folded_name(struct report *report, const struct view_label *label)
-{
-    struct out *output = report->output;
-    struct ttd_string text = report_label_name(report, label);
-    struct ttd_string module = glob_base_name(label->module);
-    switch (label->kind) {
-    case LABEL_NONE:
-        out_text(output, "[no stack]");
-        return;
-    case LABEL_MODULE:
-        text = glob_base_name(text);
-        break;
-    case LABEL_THREAD:
-    case LABEL_HEAP:
-        out_format(output, "%s %u ", kind_name(label->kind), (unsigned)label->number);
-        break;
-    case LABEL_CLASS:
-        if (!text.size) {
-            folded_nameless_class(output, label);
-            return;
-        }
-        break;
-    case LABEL_FUNCTION:
-    case LABEL_FILE:
-        break;
-    }
-    escape_folded(output, text);
-    if (text.size || label->kind == LABEL_THREAD || label->kind == LABEL_HEAP)
-        return;
-    escape_folded(output, module);
-    if (label->kind == LABEL_FUNCTION && (module.size || label->number))
-        out_format(output, "%s0x%llx", module.size ? "+" : "", (unsigned long long)label->number);
-    else if (!module.size)
-        out_text(output, "[unknown]");
-}
-
-void report_tree_path(struct report *report, const struct view_tree *tree, uint32_t node,
-                      uint32_t *path)
-{
-    size_t count = 0;
-    if (report->output->error)
-        return;
-    for (; node; node = tree->nodes[node].parent)
-        path[count++] = node;
-    while (count > 0) {
-        folded_name(report, view_tree_label(tree, &tree->nodes[path[--count]]));
-        if (count)
-            out_char(report->output, ';');
-    }
-}
-
-uint32_t *report_tree_path_room(struct report *report, const struct view_tree *tree,
-                                struct arena *arena)
-{
-    size_t deepest = 0;
-    for (size_t i = 1; i < tree->count; i++) {
-        if (tree->nodes[i].depth > deepest)
-            deepest = tree->nodes[i].depth;
-    }
-    uint32_t *path = arena_take(arena, (deepest + 1) * sizeof *path);
-    if (!path)
-        report->status = TTD_ERROR_NO_MEMORY;
-    return path;
-}
-
-void folded_tree(struct report *report, const struct report_tree *data)
-{
-    struct arena arena = {0};
-    uint32_t *path = report_tree_path_room(report, data->tree, &arena);
-    for (uint32_t i = 0; path && (i = view_tree_next(data->tree, i, SIZE_MAX)) != VIEW_NO_NODE;) {
-        const struct view_node *node = &data->tree->nodes[i];
-        if (!node->self.weight)
-            continue;
-        report_folded_begin(report->output, !report->certainty.count);
-        if (data->root)
-            out_format(report->output, "%s;", data->root);
-        report_tree_path(report, data->tree, i, path);
-        out_char(report->output, ' ');
-        out_unsigned(report->output, node->self.weight);
-        out_char(report->output, '\n');
-    }
-    arena_free(&arena);
 }

@@ -23,10 +23,10 @@ void csv_tree(struct report *report, const struct report_tree *data);
 void folded_tree(struct report *report, const struct report_tree *data);
 
 /** Writes `sign` and a number, right-aligned at column `end`. */
-void report_tree_number(struct out *output, const char *sign, uint64_t value, size_t end);
+void report_tree_number(struct text_output *output, const char *sign, uint64_t value, size_t end);
 
 /** Writes the name of a column, right-aligned at `end`. */
-void report_tree_heading(struct out *output, const char *name, size_t end);
+void report_tree_heading(struct text_output *output, const char *name, size_t end);
 
 /** Writes the label of a node, indented by its branchings, and ends the line. */
 void report_tree_name(struct report *report, const struct view_tree *tree,
@@ -37,6 +37,9 @@ void report_tree_more(struct report *report, const struct view_tree *tree, size_
 
 /** Writes the members of an object that describe a tree: its shape and grouping. */
 void report_tree_json(struct json *json, const struct view_options *options);
+
+/** Returns the name of a kind of labels, such as "function". Static. */
+const char *report_tree_kind(enum label_kind kind);
 
 /** Writes the fields REPORT_TREE_FIELDS of a label. */
 #define REPORT_TREE_FIELDS "kind,name,module,number"

@@ -48,7 +48,8 @@ static struct fingerprint fingerprint_of(struct report *report, struct fingerpri
 
 /* ---- Text ---- */
 
-static void text_signed(struct out *output, const uint64_t sides[HEAP_SIDES], const char *unit)
+static void text_signed(struct text_output *output, const uint64_t sides[HEAP_SIDES],
+                        const char *unit)
 {
     bool has_grown = sides[HEAP_OLD] <= sides[HEAP_NEW];
     out_char(output, has_grown ? '+' : '-');
@@ -60,7 +61,7 @@ static void text_signed(struct out *output, const uint64_t sides[HEAP_SIDES], co
 static void text_change(struct report *report, const struct report_compare *data,
                         const struct heap_change *change)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_char(output, '\n');
     out_bold(output);
     text_signed(output, change->bytes, "byte");
@@ -86,7 +87,7 @@ static void text_change(struct report *report, const struct report_compare *data
 void text_compare_sums(struct report *report, const struct report_compare *data)
 {
     const struct heap_comparison *comparison = data->comparison;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     for (int i = 0; i < HEAP_SIDES; i++) {
         out_text(output, i == HEAP_OLD ? "Old: " : "New: ");
         report_count(output, comparison->bytes[i], "byte");
@@ -106,7 +107,7 @@ void text_compare_sums(struct report *report, const struct report_compare *data)
 
 static void text_kinds(struct report *report, const struct heap_comparison *comparison)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_format(output, "; %ss:", view_key_name(report->view->options.by));
     for (int i = 0; i < HEAP_CHANGE_KINDS; i++) {
         out_text(output, i ? ", " : " ");

@@ -33,7 +33,7 @@ static struct node_sides self_of(const struct view_tree *tree, uint32_t node)
 
 /* ---- Text ---- */
 
-static void text_signed(struct out *output, const uint64_t sides[HEAP_SIDES], size_t end)
+static void text_signed(struct text_output *output, const uint64_t sides[HEAP_SIDES], size_t end)
 {
     bool has_shrunk = sides[HEAP_OLD] > sides[HEAP_NEW];
     uint64_t distance =
@@ -41,7 +41,7 @@ static void text_signed(struct out *output, const uint64_t sides[HEAP_SIDES], si
     report_tree_number(output, has_shrunk ? "-" : "+", distance, end);
 }
 
-static void text_header(struct out *output)
+static void text_header(struct text_output *output)
 {
     out_dim(output);
     report_tree_heading(output, "change", END_CHANGE);
@@ -55,7 +55,7 @@ static void text_header(struct out *output)
 void text_compare_tree(struct report *report, const struct report_compare *data)
 {
     const struct view_tree *tree = data->tree;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     text_compare_sums(report, data);
     out_char(output, '\n');
     text_compare_runtime(report, data);

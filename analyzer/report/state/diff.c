@@ -26,7 +26,7 @@ static const char *quadrant_title(enum heap_quadrant quadrant)
 static void text_quadrant(struct report *report, const struct report_diff *data,
                           enum heap_quadrant quadrant)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     const struct heap_groups *groups = &data->diff->quadrants[quadrant];
     out_bold(output);
     out_text(output, quadrant_title(quadrant));
@@ -42,7 +42,7 @@ static void text_quadrant(struct report *report, const struct report_diff *data,
 /* Writes what is lost of the blocks that the range has added. */
 static void text_lost(struct report *report, const struct heap_leaks *lost)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     if (!lost->snapshot.number)
         return;
     out_text(output, "    Of these, by ");

@@ -2,7 +2,7 @@
 /* The report of `fragmentation`: regions of memory, and how much of each is live. */
 #include "report/state/reports.h"
 
-static void text_sums(struct out *output, const struct heap_region *region)
+static void text_sums(struct text_output *output, const struct heap_region *region)
 {
     report_count(output, region->used, "byte");
     out_text(output, " in ");
@@ -21,7 +21,7 @@ static void text_sums(struct out *output, const struct heap_region *region)
 void text_fragmentation(struct report *report, const struct report_fragmentation *data)
 {
     const struct heap_fragmentation *fragmentation = data->fragmentation;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_bold(output);
     report_count(output, fragmentation->count, "region");
     out_text(output, " at ");

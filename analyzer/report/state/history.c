@@ -4,7 +4,7 @@
 
 void report_owner_text(struct report *report, const struct heap_owner *owner)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     struct heap_call allocated = heap_call_of_block(&owner->block);
     out_hex(output, owner->block.address);
     out_text(output, ", ");
@@ -29,7 +29,7 @@ void report_owner_text(struct report *report, const struct heap_owner *owner)
 
 void text_history(struct report *report, const struct heap_history *history)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_bold(output);
     report_count(output, history->total, "block");
     out_text(output, " covered ");

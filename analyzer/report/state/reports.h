@@ -23,7 +23,7 @@ struct report_state {
     size_t limit;
     /** The owners of the address that was asked for; NULL if none was. */
     const struct heap_history *history;
-    /** Who points at the live block that the address lies in; NULL if no snapshot tells. */
+    /** Referrers of the live block that the address lies in; NULL if no snapshot tells. */
     const struct heap_referrers *referrers;
     struct ttd_position at;
 };

@@ -63,7 +63,7 @@ static void text_blocks(struct report *report, const struct heap_state *state)
 
 static void text_address(struct report *report, const struct report_state *data)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     const struct heap_history *history = data->history;
     const struct heap_owner *live = heap_history_live(history, data->at);
     const struct heap_owner *before = heap_history_before(history, data->at);
@@ -102,7 +102,7 @@ static void text_tables(struct report *report, const struct report_state *data)
 
 static void text_totals(struct report *report, const struct heap_state *state)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_bold(output);
     out_text(output, "Live at ");
     report_position_text(report, state->outcome.position);

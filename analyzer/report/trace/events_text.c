@@ -58,7 +58,7 @@ void text_events_begin(struct report *report, const struct report_events *option
     out_char(report->output, '\n');
 }
 
-static void cell(struct out *output, size_t column, bool has, uint64_t value)
+static void cell(struct text_output *output, size_t column, bool has, uint64_t value)
 {
     if (!has)
         return;
@@ -66,7 +66,7 @@ static void cell(struct out *output, size_t column, bool has, uint64_t value)
     out_hex(output, value);
 }
 
-static void text_parameters(struct out *output, const struct ttd_event *event)
+static void text_parameters(struct text_output *output, const struct ttd_event *event)
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
     size_t count = ttd_event_parameters(event, parameters);
@@ -85,7 +85,7 @@ static void text_parameters(struct out *output, const struct ttd_event *event)
 void text_event(struct report *report, const struct report_event *data)
 {
     const struct ttd_event *event = data->event;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_char(output, '[');
     out_hex(output, event->number);
     out_char(output, ']');

@@ -13,7 +13,7 @@ static struct report_info info_of(const struct report_member *member)
         .trace = &member->trace, .is_closed = member->is_closed, .end = &member->end};
 }
 
-static void text_command(struct out *output, struct ttd_string command, bool is_whole)
+static void text_command(struct text_output *output, struct ttd_string command, bool is_whole)
 {
     struct ttd_string visible = command;
     if (!is_whole && visible.size > COMMAND_SHOWN) {
@@ -29,7 +29,7 @@ static void text_command(struct out *output, struct ttd_string command, bool is_
 
 static void text_member(struct report *report, const struct report_member *member)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     struct report_info data = info_of(member);
     out_unsigned(output, member->trace.process_id);
     out_tab(output, 10);
@@ -60,7 +60,7 @@ static void text_member(struct report *report, const struct report_member *membe
 
 void text_recording(struct report *report, const struct report_group *data)
 {
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     uint64_t events = 0, lost = 0;
     size_t open = 0;
     out_bold(output);

@@ -7,7 +7,7 @@
 void text_redact(struct report *report, const struct report_redaction *data)
 {
     const struct ttd_redaction *removed = data->removed;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     escape_text(output, escape_string(data->result));
     out_text(output, ": removed ");
     report_count(output, removed->page_bytes, "byte");

@@ -2,10 +2,10 @@
 /* The report of `snapshots`. */
 #include "report/trace/reports.h"
 
-/** What a snapshot stores, by the bits of ttd_snapshot_contents. */
+/** Names of the contents of a snapshot, by the bits of ttd_snapshot_contents. */
 static const char *const contents_names[] = {"blocks", "references", "memory"};
 
-static void text_duration(struct out *output, uint64_t nanoseconds)
+static void text_duration(struct text_output *output, uint64_t nanoseconds)
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};
     double value = (double)nanoseconds;
@@ -15,7 +15,7 @@ static void text_duration(struct out *output, uint64_t nanoseconds)
     out_format(output, "%.3g %s", value, units[unit]);
 }
 
-static void text_contents(struct out *output, const struct heap_listed_snapshot *item)
+static void text_contents(struct text_output *output, const struct heap_listed_snapshot *item)
 {
     const struct heap_snapshot_parts *parts = &item->parts;
     bool is_first = true;
@@ -51,7 +51,7 @@ static void text_item(struct report *report, const struct heap_listed_snapshot *
                                           ", at the end of the program",
                                           ", when the program died of a signal"};
     const struct ttd_snapshot *snapshot = &item->snapshot;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     out_char(output, '\n');
     report_snapshot_text(report, snapshot);
     if (snapshot->reason < sizeof reasons / sizeof reasons[0])

@@ -17,7 +17,7 @@ static bool has_positions(const struct ttd_problem *problem)
            ttd_position_compare(problem->first_good, none) != 0;
 }
 
-static void text_missing(struct out *output, uint64_t count, const char *unit)
+static void text_missing(struct text_output *output, uint64_t count, const char *unit)
 {
     if (count == TTD_UNKNOWN) {
         out_text(output, "an unknown number of ");
@@ -28,7 +28,7 @@ static void text_missing(struct out *output, uint64_t count, const char *unit)
     }
 }
 
-static void text_gap(struct out *output, const struct ttd_problem *problem)
+static void text_gap(struct text_output *output, const struct ttd_problem *problem)
 {
     out_text(output, " (missing ");
     if (problem->missing_chunks)
@@ -57,7 +57,7 @@ void text_verify_begin(struct report *report)
 void text_problem(struct report *report, const struct ttd_problem *problem, uint64_t index)
 {
     (void)index;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     const struct ttd_error *error = &problem->error;
     escape_text(output, escape_string(report->path));
     out_text(output, ": ");
@@ -84,7 +84,7 @@ void text_problem(struct report *report, const struct ttd_problem *problem, uint
 void text_verify_end(struct report *report, const struct report_verification *data)
 {
     const struct ttd_verdict *verdict = &data->verdict;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     escape_text(output, escape_string(report->path));
     out_text(output, ": ");
     if (verdict->ok)
@@ -213,7 +213,7 @@ void csv_verify_end(struct report *report, const struct report_verification *dat
 void text_recover(struct report *report, const struct report_recovery *data)
 {
     const struct ttd_verdict *verdict = data->verdict;
-    struct out *output = report->output;
+    struct text_output *output = report->output;
     escape_text(output, escape_string(data->result));
     out_text(output, ": recovered ");
     report_count(output, verdict->events, "event");

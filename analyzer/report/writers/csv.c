@@ -3,7 +3,7 @@
 
 #include "report/writers/escape.h"
 
-void csv_init(struct csv *csv, struct out *output)
+void csv_init(struct csv *csv, struct text_output *output)
 {
     *csv = (struct csv){.output = output};
 }

@@ -6,14 +6,14 @@
 #include "report/writers/out.h"
 
 struct csv {
-    struct out *output;
+    struct text_output *output;
     bool has_field;
     /** Every row ends with the column of certainty, whose value may change from row to row. */
     bool has_verdict;
     bool is_certain;
 };
 
-void csv_init(struct csv *csv, struct out *output);
+void csv_init(struct csv *csv, struct text_output *output);
 
 /** Writes the header row: names without escaping, such as "a,b,c", and the column of certainty if
  * there is one. */

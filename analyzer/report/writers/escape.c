@@ -57,7 +57,7 @@ static bool is_hidden(uint32_t character)
 
 /* Writes the characters from `begin` on that need no escape in any output, as nearly all characters
  * do. Returns where they end. */
-static size_t write_plain(struct out *output, struct ttd_string text, size_t begin)
+static size_t write_plain(struct text_output *output, struct ttd_string text, size_t begin)
 {
     const unsigned char *data = (const unsigned char *)text.data;
     size_t end = begin;
@@ -69,7 +69,7 @@ static size_t write_plain(struct out *output, struct ttd_string text, size_t beg
     return end;
 }
 
-static void write_bytes(struct out *output, const unsigned char *data, size_t size)
+static void write_bytes(struct text_output *output, const unsigned char *data, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         out_format(output, "\\x%02x", data[i]);
@@ -79,7 +79,7 @@ static void write_bytes(struct out *output, const unsigned char *data, size_t si
 enum meaning { PLAIN, LIST, CELL };
 
 /* Writes one character that may need an escape, and returns its length. */
-static size_t write_one(struct out *output, const unsigned char *data, size_t size,
+static size_t write_one(struct text_output *output, const unsigned char *data, size_t size,
                         enum meaning kind)
 {
     uint32_t character = 0;
@@ -98,20 +98,21 @@ static size_t write_one(struct out *output, const unsigned char *data, size_t si
 }
 
 /* Writes a text in any output but JSON. */
-static void write_text(struct out *output, struct ttd_string text, size_t begin, enum meaning kind)
+static void write_text(struct text_output *output, struct ttd_string text, size_t begin,
+                       enum meaning kind)
 {
     const unsigned char *data = (const unsigned char *)text.data;
     for (size_t i = begin; (i = write_plain(output, text, i)) < text.size;)
         i += write_one(output, data + i, text.size - i, kind);
 }
 
-void escape_text(struct out *output, struct ttd_string text)
+void escape_text(struct text_output *output, struct ttd_string text)
 {
     if (!output->error)
         write_text(output, text, 0, PLAIN);
 }
 
-void escape_folded(struct out *output, struct ttd_string text)
+void escape_folded(struct text_output *output, struct ttd_string text)
 {
     if (!output->error)
         write_text(output, text, 0, LIST);
@@ -137,7 +138,7 @@ static size_t formula_size(struct ttd_string text)
     }
 }
 
-void escape_csv(struct out *output, struct ttd_string text)
+void escape_csv(struct text_output *output, struct ttd_string text)
 {
     size_t formula = formula_size(text);
     write_bytes(output, (const unsigned char *)text.data, formula);
@@ -145,7 +146,7 @@ void escape_csv(struct out *output, struct ttd_string text)
 }
 
 /* Writes a character as one `\u` escape, or as two beyond U+FFFF. */
-static void write_unit(struct out *output, uint32_t character)
+static void write_unit(struct text_output *output, uint32_t character)
 {
     if (character > 0xFFFF) {
         out_format(output, "\\u%04x", 0xD7C0 + (character >> 10));
@@ -154,7 +155,7 @@ static void write_unit(struct out *output, uint32_t character)
     out_format(output, "\\u%04x", character);
 }
 
-void escape_json(struct out *output, struct ttd_string text)
+void escape_json(struct text_output *output, struct ttd_string text)
 {
     const unsigned char *data = (const unsigned char *)text.data;
     if (output->error)

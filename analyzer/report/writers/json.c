@@ -7,7 +7,7 @@
 
 #define EXACT_MAX (UINT64_C(1) << 53)
 
-void json_init(struct json *json, struct out *output, bool is_indented)
+void json_init(struct json *json, struct text_output *output, bool is_indented)
 {
     *json = (struct json){.output = output, .is_indented = is_indented};
 }

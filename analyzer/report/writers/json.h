@@ -10,7 +10,7 @@
 #define JSON_DEPTH_MAX 16
 
 struct json {
-    struct out *output;
+    struct text_output *output;
     /** One member a line, with a new line at the end; otherwise all in one line, without its end.
      */
     bool is_indented;
@@ -19,7 +19,7 @@ struct json {
     bool has_member[JSON_DEPTH_MAX + 1];
 };
 
-void json_init(struct json *json, struct out *output, bool is_indented);
+void json_init(struct json *json, struct text_output *output, bool is_indented);
 
 void json_begin_object(struct json *json, const char *key);
 void json_end_object(struct json *json);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void out_init(struct out *output, int descriptor, bool has_color)
+void out_init(struct text_output *output, int descriptor, bool has_color)
 {
     output->descriptor = descriptor;
     output->error = 0;
@@ -20,7 +20,7 @@ void out_init(struct out *output, int descriptor, bool has_color)
     output->column = 0;
 }
 
-bool out_flush(struct out *output)
+bool out_flush(struct text_output *output)
 {
     size_t done = 0;
     if (output->room < output->used) {
@@ -40,7 +40,7 @@ bool out_flush(struct out *output)
     return !output->error;
 }
 
-void out_write(struct out *output, const char *data, size_t size)
+void out_write(struct text_output *output, const char *data, size_t size)
 {
     output->column += size;
     while (size && !output->error) {
@@ -55,7 +55,7 @@ void out_write(struct out *output, const char *data, size_t size)
     }
 }
 
-void out_char(struct out *output, char c)
+void out_char(struct text_output *output, char c)
 {
     if (output->used == OUT_BUFFER)
         out_flush(output);
@@ -63,7 +63,7 @@ void out_char(struct out *output, char c)
     output->column = c == '\n' ? 0 : output->column + 1;
 }
 
-void out_text(struct out *output, const char *text)
+void out_text(struct text_output *output, const char *text)
 {
     out_write(output, text, strlen(text));
     const char *line = strrchr(text, '\n');
@@ -71,7 +71,7 @@ void out_text(struct out *output, const char *text)
         output->column = strlen(line + 1);
 }
 
-void out_unsigned(struct out *output, uint64_t value)
+void out_unsigned(struct text_output *output, uint64_t value)
 {
     char text[20];
     size_t at = sizeof text;
@@ -82,7 +82,7 @@ void out_unsigned(struct out *output, uint64_t value)
     out_write(output, text + at, sizeof text - at);
 }
 
-void out_grouped(struct out *output, uint64_t value)
+void out_grouped(struct text_output *output, uint64_t value)
 {
     char text[27];
     size_t at = sizeof text;
@@ -97,7 +97,7 @@ void out_grouped(struct out *output, uint64_t value)
     out_write(output, text + at, sizeof text - at);
 }
 
-void out_hex(struct out *output, uint64_t value)
+void out_hex(struct text_output *output, uint64_t value)
 {
     char text[18];
     size_t at = sizeof text;
@@ -110,13 +110,13 @@ void out_hex(struct out *output, uint64_t value)
     out_write(output, text + at, sizeof text - at);
 }
 
-void out_position(struct out *output, struct ttd_position position)
+void out_position(struct text_output *output, struct ttd_position position)
 {
     char text[TTD_POSITION_TEXT];
     out_write(output, text, ttd_position_format(position, text));
 }
 
-void out_format(struct out *output, const char *format, ...)
+void out_format(struct text_output *output, const char *format, ...)
 {
     char text[512];
     va_list arguments;
@@ -126,7 +126,7 @@ void out_format(struct out *output, const char *format, ...)
     out_text(output, text);
 }
 
-void out_tab(struct out *output, size_t column)
+void out_tab(struct text_output *output, size_t column)
 {
     if (output->column)
         out_char(output, ' ');
@@ -134,7 +134,7 @@ void out_tab(struct out *output, size_t column)
         out_char(output, ' ');
 }
 
-static void style(struct out *output, const char *sequence)
+static void style(struct text_output *output, const char *sequence)
 {
     size_t column = output->column;
     if (output->has_color)
@@ -142,22 +142,22 @@ static void style(struct out *output, const char *sequence)
     output->column = column;
 }
 
-void out_bold(struct out *output)
+void out_bold(struct text_output *output)
 {
     style(output, "\033[1m");
 }
 
-void out_alarm(struct out *output)
+void out_alarm(struct text_output *output)
 {
     style(output, "\033[1;31m");
 }
 
-void out_dim(struct out *output)
+void out_dim(struct text_output *output)
 {
     style(output, "\033[2m");
 }
 
-void out_plain(struct out *output)
+void out_plain(struct text_output *output)
 {
     style(output, "\033[0m");
 }

@@ -12,7 +12,7 @@
 
 #define OUT_BUFFER 65536
 
-struct out {
+struct text_output {
     int descriptor;
     /** The errno of the first failure, or 0. */
     int error;
@@ -31,30 +31,31 @@ struct out {
     char buffer[OUT_BUFFER];
 };
 
-void out_init(struct out *output, int descriptor, bool has_color);
+void out_init(struct text_output *output, int descriptor, bool has_color);
 
 /** Writes the buffer to the descriptor. False if anything has failed so far. */
-bool out_flush(struct out *output);
+bool out_flush(struct text_output *output);
 
-void out_write(struct out *output, const char *data, size_t size);
-void out_char(struct out *output, char c);
-void out_text(struct out *output, const char *text);
-void out_unsigned(struct out *output, uint64_t value);
+void out_write(struct text_output *output, const char *data, size_t size);
+void out_char(struct text_output *output, char c);
+void out_text(struct text_output *output, const char *text);
+void out_unsigned(struct text_output *output, uint64_t value);
 /** Writes a number with thousands separated by commas. */
-void out_grouped(struct out *output, uint64_t value);
+void out_grouped(struct text_output *output, uint64_t value);
 /** Writes lower-case hexadecimal with 0x. */
-void out_hex(struct out *output, uint64_t value);
-void out_position(struct out *output, struct ttd_position position);
-__attribute__((format(printf, 2, 3))) void out_format(struct out *output, const char *format, ...);
+void out_hex(struct text_output *output, uint64_t value);
+void out_position(struct text_output *output, struct ttd_position position);
+__attribute__((format(printf, 2, 3))) void out_format(struct text_output *output,
+                                                      const char *format, ...);
 
 /** Writes spaces up to `column`, counted from 0; at least one unless the line is empty. */
-void out_tab(struct out *output, size_t column);
+void out_tab(struct text_output *output, size_t column);
 
 /** Starts bold text, until out_plain(), if there are colours. */
-void out_bold(struct out *output);
+void out_bold(struct text_output *output);
 /** Starts text about errors and uncertainty. */
-void out_alarm(struct out *output);
-void out_dim(struct out *output);
-void out_plain(struct out *output);
+void out_alarm(struct text_output *output);
+void out_dim(struct text_output *output);
+void out_plain(struct text_output *output);
 
 #endif
