@@ -81,6 +81,19 @@ static void print_missing_snapshots(const struct collector *collector)
                 late == 1 ? "" : "es");
 }
 
+static void print_doubtful_snapshots(const struct collector *collector)
+{
+    unsigned torn = collector->snapshots_doubtful.torn;
+    unsigned incomplete = collector->snapshots_doubtful.incomplete;
+    if (torn != 0)
+        message("warning: %u snapshot%s taken while threads ran on, so that nothing is certain by "
+                "%s",
+                torn, torn == 1 ? " was" : "s were", torn == 1 ? "it" : "them");
+    if (incomplete != 0)
+        message("warning: %u snapshot%s not complete, so that nothing is certain by %s", incomplete,
+                incomplete == 1 ? " is" : "s are", incomplete == 1 ? "it" : "them");
+}
+
 /* Prints warnings about whatever is missing from the trace, also with --quiet. */
 static void print_warnings(struct collector *collector)
 {
@@ -106,6 +119,7 @@ static void print_warnings(struct collector *collector)
                 "that is statically linked or changes its user",
                 collector->images_left, collector->images_left == 1 ? "" : "es");
     print_missing_snapshots(collector);
+    print_doubtful_snapshots(collector);
     if (collector->is_left_alone)
         message("warning: processes of the program go on, and are not recorded any more");
     if (message_count(MESSAGE_UNNAMED) > 1)

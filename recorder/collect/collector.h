@@ -55,6 +55,9 @@ struct collector {
     struct {
         unsigned denied, failed, late;
     } snapshots_missing;
+    struct {
+        unsigned torn, incomplete;
+    } snapshots_doubtful;
     unsigned images_left; /* programs executed by recorded ones that were not recorded */
     uint64_t events, acquisitions, releases, lost;
     unsigned children;

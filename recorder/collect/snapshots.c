@@ -175,6 +175,15 @@ static enum take_result take_blocks(struct taking *taking)
     return is_taken ? TAKE_DONE : TAKE_FAILED;
 }
 
+/* Counts a snapshot by which nothing is certain. One of blocks alone needs no memory. */
+static void note_doubtful(struct collector *collector, const struct ttd_snapshot *snapshot)
+{
+    if (snapshot->contents == TTD_SNAPSHOT_BLOCKS)
+        return;
+    collector->snapshots_doubtful.torn += !(snapshot->flags & TTD_SNAPSHOT_STOPPED);
+    collector->snapshots_doubtful.incomplete += (snapshot->flags & TTD_SNAPSHOT_INCOMPLETE) != 0;
+}
+
 /* Contents of memory come with references, which tell what the memory is. */
 static enum take_result take(struct taking *taking, const struct snapshot_request *request)
 {
@@ -196,7 +205,10 @@ static enum take_result take(struct taking *taking, const struct snapshot_reques
     /* A process that went on meanwhile may have changed what was read. */
     if (taking->asked != NULL && !answer(taking->asked, SNAPSHOT_TAKEN))
         return TAKE_WITHDRAWN;
-    return trace_snapshot(trace, snapshot) ? TAKE_DONE : TAKE_FAILED;
+    if (!trace_snapshot(trace, snapshot))
+        return TAKE_FAILED;
+    note_doubtful(taking->collector, snapshot);
+    return TAKE_DONE;
 }
 
 /* Counts a snapshot that is missing, unless that is because its process or its trace has ended. */

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Snapshots that cannot be taken, and what is said of them."""
 
+import csv
 import ctypes
+import json
 import signal
 import subprocess
 import time
 import unittest
 
-from support import PATIENCE, RECORDER, Recording, analyze
+from support import ANALYZER, PATIENCE, PROGRAMS, RECORDER, Recording, analyze
 
 DROP_CAPABILITY, TRACE_OTHERS = 24, 19  # prctl() and capabilities
 FORBID = 'import ctypes; ctypes.CDLL(None).prctl(4, 0)\n'  # whoever is no superuser
@@ -69,6 +71,26 @@ class Missing(Recording):
         recorder.communicate(b'\n', timeout=PATIENCE)
         self.assertEqual(answer.returncode, 125)
         self.assertIn('a snapshot could not be taken: the system does not permit it', answer.stderr)
+
+    def test_torn(self):
+        """The snapshot of threads that cannot be stopped is one by which nothing is certain."""
+        result = self.record(PROGRAMS / 'vforks')
+        self.assertEqual(result.stderr.decode(), 'ttdrecord: warning: 1 snapshot was taken while '
+                         'threads ran on, so that nothing is certain by it\n')
+        reason = 'threads ran on while snapshot 1 was taken'
+        # The vector of the thread's thread-local storage, which the thread points at.
+        held = next(event['address'] for event in analyze('events', self.trace)
+                    if event['api'] == 'calloc')
+        for command in (['leaks'], ['retained'], ['roots'], ['referrers', '--address', held],
+                        ['state', '--by', 'class']):
+            printed = {name: subprocess.run([ANALYZER, *command, '-f', name, str(self.trace)],
+                                            capture_output=True, text=True, timeout=PATIENCE)
+                       for name in ('text', 'json', 'csv')}
+            self.assertIn(f'\nUncertain: {reason}', printed['text'].stdout, command)
+            self.assertIs(json.loads(printed['json'].stdout)['certain'], False, command)
+            rows = list(csv.DictReader(printed['csv'].stdout.splitlines()))
+            self.assertEqual({row['certain'] for row in rows}, {'false'}, command)
+            self.assertIn(f'uncertain: {reason}', printed['csv'].stderr, command)
 
     def test_too_late(self):
         """A recorder that stands still is not waited for."""

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/ucontext.h>
 #include <ucontext.h>
@@ -182,6 +183,17 @@ CASE(program_break_given_back)
     holder = sbrk(16 << 10);
     memset(holder, 0, 16 << 10);
     holder[1000] = target;
+}
+
+/* Only the kernel knows. */
+CASE(events_of_kernel)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = block(40)};
+    int descriptors[2];
+
+    if (pipe(descriptors) != 0 ||
+        epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, descriptors[0], &event) != 0)
+        abort();
 }
 
 static uintptr_t hidden;

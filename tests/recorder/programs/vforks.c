@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Ends while a thread waits for the child that it has vforked, and cannot be interrupted. Loses a
+ * block. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void *run(void *unused)
+{
+    if (vfork() == 0) {
+        for (int i = 0; i < 20; i++)
+            usleep(100000);
+        _exit(0);
+    }
+    return unused;
+}
+
+int main(void)
+{
+    pthread_t thread;
+
+    if (malloc(40) == NULL || pthread_create(&thread, NULL, run, NULL) != 0)
+        return 1;
+    usleep(300000);
+    return 0;
+}
