@@ -35,7 +35,7 @@ enum { ENTRIES = 4096 };
 bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid)
 {
     char path[64];
-    *memory = (struct memory){.tid = tid, .has_scan = true};
+    *memory = (struct memory){.tid = tid, .file = -1, .has_scan = true};
     snprintf(path, sizeof path, "/proc/%u/task/%u/pagemap", pid, tid);
     memory->pagemap = open(path, O_RDONLY | O_CLOEXEC);
     if (memory->pagemap < 0)
@@ -53,8 +53,22 @@ bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid)
     return false;
 }
 
+bool memory_open_copy(struct memory *memory, uint32_t pid)
+{
+    char path[64];
+    if (!memory_open(memory, pid, pid))
+        return false;
+    snprintf(path, sizeof path, "/proc/%u/mem", pid);
+    memory->file = open(path, O_RDONLY | O_CLOEXEC);
+    if (memory->file < 0)
+        close(memory->pagemap);
+    return memory->file >= 0;
+}
+
 void memory_close(struct memory *memory)
 {
+    if (memory->file >= 0)
+        close(memory->file);
     close(memory->pagemap);
     if (memory->direct >= 0)
         close(memory->direct);
@@ -68,12 +82,35 @@ bool memory_is_late(const struct memory *memory)
            (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec > memory->deadline;
 }
 
+/* Reads ranges, one behind the other, up to the first page that is not there. Returns the number of
+ * bytes; negative if there are none. */
+static ssize_t read_ranges(const struct memory *memory, struct iovec here,
+                           const struct iovec *there, size_t count)
+{
+    if (memory->file < 0)
+        return process_vm_readv((pid_t)memory->tid, &here, 1, there, count, 0);
+    size_t done = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t part = 0; part < there[i].iov_len;) {
+            ssize_t got = pread(memory->file, (char *)here.iov_base + done, there[i].iov_len - part,
+                                (off_t)there[i].iov_base + (off_t)part);
+            if (got == 0) /* the process is gone */
+                errno = ESRCH;
+            if (got <= 0)
+                return done != 0 ? (ssize_t)done : -1;
+            part += (size_t)got;
+            done += (size_t)got;
+        }
+    }
+    return (ssize_t)done;
+}
+
 bool memory_read(const struct memory *memory, uint64_t address, void *bytes, size_t size)
 {
     if (memory_is_late(memory))
         return false;
     struct iovec here = {bytes, size}, there = {(void *)(uintptr_t)address, size};
-    return process_vm_readv((pid_t)memory->tid, &here, 1, &there, 1, 0) == (ssize_t)size;
+    return read_ranges(memory, here, &there, 1) == (ssize_t)size;
 }
 
 /* Asks the system for the spans: pages without any of the categories in `without`. */
@@ -196,7 +233,7 @@ static size_t read_from(struct memory_batch *batch, const struct memory *memory,
         there[count++] =
             (struct iovec){(void *)(uintptr_t)(piece->address + skip), piece->size - skip};
     }
-    ssize_t got = process_vm_readv((pid_t)memory->tid, &here, 1, there, count, 0);
+    ssize_t got = read_ranges(memory, here, there, count);
     if (got < 0 && (errno == ESRCH || errno == EPERM))
         batch->is_gone = true;
     return got > 0 ? (size_t)got : 0;

@@ -19,6 +19,7 @@ enum {
 struct memory {
     uint32_t tid; /* a thread of the process that has its memory still */
     int pagemap;
+    int file;   /* of the memory, by which it is read; or -1 */
     int direct; /* the memory as a file, by which protected pages can be read; -1 if there is none
                  */
     bool has_scan; /* PAGEMAP_SCAN works */
@@ -34,6 +35,11 @@ struct memory_span {
 /* Opens the memory of a process; `tid` is one of its living threads. Returns false if that is not
  * permitted (errno is EPERM or EACCES), or if there is no such process. */
 bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid);
+
+/* Opens the memory of a copy of a process, likewise. It is read through its file:
+ * process_vm_readv() would give the copy pages of its own, as many as are read. */
+bool memory_open_copy(struct memory *memory, uint32_t pid);
+
 void memory_close(struct memory *memory);
 
 /* Whether the deadline has passed. */

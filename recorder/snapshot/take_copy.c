@@ -96,7 +96,7 @@ void taking_release(struct taking *taking)
     if (!taking->is_copy_due || has_heap_in_gap(taking) ||
         !copy_make(&taking->copy, &taking->threads, order->borrowed, order->copies))
         return;
-    if (!is_whole(taking) || !memory_open(&memory, taking->copy.pid, taking->copy.pid)) {
+    if (!is_whole(taking) || !memory_open_copy(&memory, taking->copy.pid)) {
         copy_drop(&taking->copy, &taking->threads, order->borrowed, order->copies);
         return;
     }

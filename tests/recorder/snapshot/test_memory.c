@@ -221,3 +221,62 @@ Test(memory, nothing_is_read_after_the_deadline)
     memory_close(&memory);
     child_end(&child);
 }
+
+/* Bytes that a process has in pages of its own. */
+static unsigned long private_bytes(pid_t pid)
+{
+    char path[64], line[256];
+    unsigned long clean = 0, dirty = 0;
+    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)pid);
+    FILE *file = fopen(path, "r");
+    cr_assert(file != NULL);
+    while (fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "Private_Clean: %lu", &clean) != 1)
+            (void)sscanf(line, "Private_Dirty: %lu", &dirty);
+    fclose(file);
+    return (clean + dirty) << 10;
+}
+
+enum { SHARED_SIZE = 8 << 20, SHARED_HOLE = 3 << 20 };
+static unsigned char *shared_pages;
+
+/* Shares the pages of its parent, but for one that it does not have. */
+static void share(volatile struct child_shared *shared)
+{
+    munmap(shared_pages + SHARED_HOLE, MEMORY_PAGE);
+    child_wait(shared);
+}
+
+Test(memory, a_copy_gets_no_pages_of_its_own, .timeout = 30)
+{
+    shared_pages = map(SHARED_SIZE);
+    madvise(shared_pages, SHARED_SIZE, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < SHARED_SIZE; i++)
+        shared_pages[i] = (unsigned char)(i / MEMORY_PAGE * 3 + 1);
+    struct child child = child_start(share);
+    struct memory memory;
+    struct memory_batch *batch = calloc(1, sizeof *batch);
+    cr_assert(memory_open_copy(&memory, (uint32_t)child.pid));
+    unsigned long before = private_bytes(child.pid);
+    for (size_t at = 0; at < SHARED_SIZE; at += MEMORY_BATCH) {
+        uint64_t begin = (uintptr_t)shared_pages + at;
+        memory_batch_clear(batch);
+        cr_assert_eq(memory_batch_add(batch, begin, MEMORY_BATCH / 2, 0), MEMORY_BATCH / 2);
+        cr_assert_eq(memory_batch_add(batch, begin + MEMORY_BATCH / 2, MEMORY_BATCH / 2, 0),
+                     MEMORY_BATCH / 2);
+        memory_batch_read(batch, &memory);
+        for (uint32_t i = 0; i < MEMORY_BATCH; i += 512) {
+            bool is_hole = at + i >= SHARED_HOLE && at + i < SHARED_HOLE + MEMORY_PAGE;
+            cr_assert_eq(batch->bytes[i], is_hole ? 0 : shared_pages[at + i]);
+            cr_assert_eq(memory_batch_has_hole(batch, i), is_hole);
+        }
+    }
+    cr_expect_eq(batch->missing, MEMORY_PAGE);
+    cr_expect_lt(private_bytes(child.pid), before + SHARED_SIZE / 4);
+    cr_assert_eq(child_end(&child), 0);
+    /* Nothing is taken for the memory of a process that is gone. */
+    memory_batch_read(batch, &memory);
+    cr_assert(batch->is_gone && memory_batch_has_hole(batch, 0));
+    memory_close(&memory);
+    free(batch);
+}
