@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Measures what the snapshot of references at the end of a program costs: the time of a recording
 with it and without, how long the program is held, and how fast `ttdanalyze leaks` classifies by it.
-With --memcheck also how long memcheck takes for the same program and question. Prints a report.
+With --memcheck also how long memcheck takes for the same program and question. Then takes snapshots
+of programs with large heaps that go on. Prints a report.
 
 Each figure is the median of the rounds. In each round the recordings run one after the other, so
 that a busy machine disturbs them alike.
@@ -20,9 +21,12 @@ import sys
 import tempfile
 import time
 
+import large_heap
+
 HERE = pathlib.Path(__file__).resolve().parent
 WORKLOADS = HERE / 'workloads'
 KEYS = 1000000
+LARGE = (1000, 4000)  # megabytes
 
 
 def workloads(directory):
@@ -134,6 +138,9 @@ def main():
         for name, command in workloads(directory).items():
             if not options.only or options.only in name:
                 report(measure(name, command, tools, options.rounds, directory))
+        for megabytes in LARGE:
+            if not options.only or options.only in f'large heap, {megabytes} MB':
+                large_heap.report(tools, directory, megabytes)
 
 
 if __name__ == '__main__':

@@ -6,8 +6,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Time to read a copy, in units of that for which a process may be held. */
-enum { COPY_PATIENCE = 5 };
+/* Time to read a copy, in units of that for which a process may be held: less than a process at its
+ * end waits. */
+enum { COPY_PATIENCE = 8 };
 
 #define FOLLOW_NS UINT64_C(2000000)
 
