@@ -23,7 +23,6 @@ struct class_value {
 struct class_cached_page {
     uint64_t address; /* 0: nothing is cached */
     bool is_there;
-    unsigned char bytes[CLASS_PAGE];
 };
 
 void classes_init(struct classes *classes, class_page_reader *reader, void *context,
@@ -34,8 +33,11 @@ void classes_init(struct classes *classes, class_page_reader *reader, void *cont
     if (getrandom(&classes->key, sizeof classes->key, 0) != sizeof classes->key)
         classes->key = (uintptr_t)classes;
     classes->pages = calloc(CLASS_PAGES, sizeof *classes->pages);
+    /* Most snapshots need few pages: clearing all of them would be most of the work. */
+    classes->bytes = malloc((size_t)CLASS_PAGES * CLASS_PAGE);
     classes->values = calloc(FIRST_VALUES, sizeof *classes->values);
-    classes->is_incomplete = classes->pages == NULL || classes->values == NULL;
+    classes->is_incomplete =
+        classes->pages == NULL || classes->bytes == NULL || classes->values == NULL;
     if (classes->is_incomplete || range_count == 0)
         return;
     classes->value_capacity = FIRST_VALUES;
@@ -50,6 +52,7 @@ void classes_free(struct classes *classes)
     free(classes->names);
     free(classes->values);
     free(classes->pages);
+    free(classes->bytes);
     *classes = (struct classes){0};
 }
 
@@ -59,13 +62,15 @@ void classes_free(struct classes *classes)
 static const unsigned char *look_at(struct classes *classes, uint64_t address, size_t *size)
 {
     uint64_t page = address - address % CLASS_PAGE;
-    struct class_cached_page *cached = &classes->pages[page / CLASS_PAGE % CLASS_PAGES];
+    size_t slot = page / CLASS_PAGE % CLASS_PAGES;
+    struct class_cached_page *cached = &classes->pages[slot];
+    unsigned char *bytes = classes->bytes + slot * CLASS_PAGE;
     if (cached->address != page) {
         cached->address = page;
-        cached->is_there = classes->reader(classes->context, page, cached->bytes);
+        cached->is_there = classes->reader(classes->context, page, bytes);
     }
     *size = CLASS_PAGE - address % CLASS_PAGE;
-    return cached->is_there ? cached->bytes + address % CLASS_PAGE : NULL;
+    return cached->is_there ? bytes + address % CLASS_PAGE : NULL;
 }
 
 /* Returns the range that holds an address, or NULL. */

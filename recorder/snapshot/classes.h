@@ -60,7 +60,8 @@ struct classes {
     char **names;
     size_t name_count, name_capacity, name_bytes;
     struct class_cached_page *pages;
-    bool is_incomplete; /* a limit was reached: some classes were not told */
+    unsigned char *bytes; /* CLASS_PAGE of each of `pages` */
+    bool is_incomplete;   /* a limit was reached: some classes were not told */
 };
 
 /* Prepares a search. `ranges` are those of all modules, ascending; they are borrowed. Without
