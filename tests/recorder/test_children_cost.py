@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What it costs to record a child that lives for a moment, in pages that it touches: unlike times
-these are the same on a busy machine."""
+these hardly depend on what else runs. What does, such as how many traces are open at once, can only
+add to them, so the least of several measurements counts."""
 
 import os
 import subprocess
@@ -9,6 +10,7 @@ import unittest
 from support import RECORDER, Recording, program
 
 FEW, MANY = 10, 60
+MEASUREMENTS = 4
 
 
 def page_faults(*command):
@@ -33,18 +35,25 @@ class Children(Recording):
                             page_faults(*prefix, *loop(child, FEW)) for prefix in (recorder, []))
         return (recorded - native) / (MANY - FEW)
 
+    def assert_adds_less(self, limit, child, *options):
+        for _ in range(MEASUREMENTS):
+            added = self.added(child, *options)
+            if added < limit:
+                return
+        self.assertLess(added, limit)
+
     def test_one_that_makes_no_calls(self):
-        self.assertLess(self.added('/bin/true'), 60)
+        self.assert_adds_less(60, '/bin/true')
 
     def test_one_that_makes_some(self):
-        self.assertLess(self.added(program('leaks_c'), '--no-snapshot'), 160)
+        self.assert_adds_less(160, program('leaks_c'), '--no-snapshot')
 
     def test_one_with_a_snapshot(self):
-        self.assertLess(self.added(program('leaks_c')), 400)
+        self.assert_adds_less(200, program('leaks_c'))
 
     def test_each_with_addresses_of_its_own(self):
         """Their names are asked for by no process of each trace."""
-        self.assertLess(self.added(program('variants') + ' $i', '--no-snapshot'), 160)
+        self.assert_adds_less(160, program('variants') + ' $i', '--no-snapshot')
 
 
 if __name__ == '__main__':
