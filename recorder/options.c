@@ -18,6 +18,8 @@ static const char help[] =
     "  or:  ttdrecord status PID\n"
     "  or:  ttdrecord snapshot PID\n"
     "Say how far the recording of process PID is, or take a snapshot of it.\n"
+    "  or:  ttdrecord symbolize [-q] [-o FILE] [--debug-path=DIRS] TRACE\n"
+    "Add names to a trace that was recorded without them.\n"
     "\n"
     "  -o, --output=FILE   write the trace to FILE instead of trace.bin; an existing\n"
     "                      file is replaced. Child processes that allocate get\n"

@@ -19,6 +19,7 @@
 #include "launch.h"
 #include "options.h"
 #include "signals.h"
+#include "symbolize_command.h"
 
 enum { KEPT_MEMORY = 16 << 20 };
 
@@ -208,6 +209,8 @@ int main(int argc, char **argv)
     standard_descriptors_open();
     if (control_is_command(argc, argv))
         return control_ask(argv);
+    if (symbolize_is_command(argc, argv))
+        return symbolize_command(argc, argv);
     options_parse(argc, argv, &options);
     if (!launch_is_possible())
         return EXIT_RECORDER;

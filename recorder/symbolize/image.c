@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../arrays.h"
+#include "debug_file.h"
 #include "grow.h"
 
 static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
@@ -31,6 +32,7 @@ static const Dwfl_Callbacks callbacks = {
     .find_elf = find_no_elf,
     .find_debuginfo = dwfl_standard_find_debuginfo,
     .section_address = dwfl_offline_section_address,
+    .debuginfo_path = &debug_file_path,
 };
 
 static const Dwfl_Callbacks callbacks_without_debug = {
@@ -39,8 +41,7 @@ static const Dwfl_Callbacks callbacks_without_debug = {
     .section_address = dwfl_offline_section_address,
 };
 
-/* Opens regular files only: opening a FIFO may block, opening a device may have effects. */
-static int open_regular(const char *path)
+int image_open_regular(const char *path)
 {
     if (path == NULL || path[0] != '/')
         return -1;
@@ -142,11 +143,10 @@ static bool load(struct image *image, const char *path, int fd)
     return true;
 }
 
-enum image_result image_open(struct image *image, const struct symbolize_module *module,
-                             bool with_debug)
+/* Opens a file whose build-id is the module's. Takes over `fd`. */
+static enum image_result open_file(struct image *image, const char *path, int fd,
+                                   const struct symbolize_module *module, bool with_debug)
 {
-    *image = (struct image){0};
-    int fd = open_regular(module->path);
     if (fd < 0)
         return IMAGE_ABSENT;
     image->dwfl = dwfl_begin(with_debug ? &callbacks : &callbacks_without_debug);
@@ -155,10 +155,27 @@ enum image_result image_open(struct image *image, const struct symbolize_module 
         return IMAGE_UNREADABLE;
     }
     enum image_result result = IMAGE_UNREADABLE;
-    if (load(image, module->path, fd))
+    if (load(image, path, fd))
         result = is_same_build(image->module, module) ? IMAGE_OPEN : IMAGE_ABSENT;
     if (result != IMAGE_OPEN)
         image_close(image);
+    return result;
+}
+
+enum image_result image_open(struct image *image, const struct symbolize_module *module,
+                             bool with_debug)
+{
+    *image = (struct image){0};
+    enum image_result result =
+        open_file(image, module->path, image_open_regular(module->path), module, with_debug);
+    if (result == IMAGE_OPEN)
+        return result;
+    char *path = NULL;
+    int fd = debug_file_open(module, &path);
+    if (fd >= 0) {
+        result = open_file(image, path, fd, module, with_debug);
+        free(path);
+    }
     return result;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** The ELF file of a module, opened only if its build-id is the module's. */
+/** The ELF file of a module, or its debug file, opened only if its build-id is the module's. */
 #ifndef TTD_SYMBOLIZE_IMAGE_H
 #define TTD_SYMBOLIZE_IMAGE_H
 
@@ -35,7 +35,8 @@ struct image {
 enum image_result { IMAGE_OPEN, IMAGE_ABSENT, IMAGE_UNREADABLE };
 
 /**
- * Opens the file if its build-id is that of the module, or neither has one.
+ * Opens the module's file if its build-id is that of the module, or neither has one; or else a
+ * debug file with that build-id.
  *
  * @param with_debug  also look for a separate debug file if one is needed.
  * @param image       the caller calls image_close() if IMAGE_OPEN is returned.
@@ -44,6 +45,10 @@ enum image_result image_open(struct image *image, const struct symbolize_module 
                              bool with_debug);
 
 void image_close(struct image *image);
+
+/** Opens a regular file by its absolute path, or returns -1: opening a FIFO may block, opening a
+ * device may have effects. */
+int image_open_regular(const char *path);
 
 /** Decompresses the sections of debug information that names need, and leaves out the others. To be
  * called before debug information is read. */

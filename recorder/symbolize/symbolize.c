@@ -199,6 +199,8 @@ int symbolize_with(const struct symbolize_options *options, const struct symboli
     used.memory = used.memory > 0 ? used.memory : SYMBOLIZE_MEMORY;
     struct wire_decoder decoder;
     int error = wire_decoder_init(&decoder, modules, count, function, context);
+    decoder.module_results = used.results;
+    decoder.begin = used.begin;
     if (error == 0)
         error = run(&decoder, &used, summary);
     summarize(&decoder, summary);

@@ -11,9 +11,11 @@
  * link below /usr/lib/debug, split or shared with dwz, or from debuginfod if DEBUGINFOD_URLS is set
  * in the environment), .symtab, .gnu_debugdata, .dynsym.
  *
- * A file is used only if its build-id is that of the module. A module without build-id is named by
- * a file at its path that has none either; such names are wrong if the file was replaced since.
- * Modules that are no regular files (the vDSO, deleted files) have no names; that is no error.
+ * A file is used only if its build-id is that of the module. If that at the module's path is
+ * another, or there is none, a separate debug file is looked for by build-id alone. A module
+ * without build-id is named by a file at its path that has none either; such names are wrong if the
+ * file was replaced since. Modules that are no regular files (the vDSO, deleted files) and have no
+ * debug file have no names; that is no error.
  */
 #ifndef TTD_RECORDER_SYMBOLIZE_H
 #define TTD_RECORDER_SYMBOLIZE_H
@@ -77,17 +79,22 @@ struct symbolize_frame {
 typedef void symbolize_function(void *context, size_t module, uint64_t offset,
                                 const struct symbolize_frame *frames, size_t count);
 
+/** What became of a module. */
+enum symbolize_result {
+    SYMBOLIZE_SKIPPED, /* not finished before the time limit */
+    SYMBOLIZE_READ,    /* read to the end */
+    SYMBOLIZE_REDUCED, /* read to the end, but only the symbol table: the debug information failed
+                        */
+    SYMBOLIZE_ABSENT,  /* no file has its build-id */
+    SYMBOLIZE_FAILED   /* the file is unreadable, or the child failed even on the symbol table */
+};
+
 /** Counts of the modules that have offsets, each in one of the first five, and of addresses. */
 struct symbolize_summary {
-    /** Read to the end. */
     size_t modules_read;
-    /** Read to the end, but only the symbol table: the debug information failed. */
     size_t modules_reduced;
-    /** No file at the path, or its build-id differs. */
     size_t modules_absent;
-    /** The file is unreadable, or the child failed even on the symbol table. */
     size_t modules_failed;
-    /** Not finished before the time limit. */
     size_t modules_skipped;
     size_t addresses;
     size_t addresses_named;
@@ -105,6 +112,10 @@ struct symbolize_options {
     unsigned total_time;
     /** Bytes of address space on top of what the caller has (SYMBOLIZE_MEMORY). */
     uint64_t memory;
+    /** Set for each module that has offsets; NULL if nobody wants to know. */
+    enum symbolize_result *results;
+    /** Called with the context when a child begins with a module; NULL for none. */
+    void (*begin)(void *context, size_t module);
 };
 
 #define SYMBOLIZE_MEMORY (UINT64_C(4) << 30)
@@ -132,6 +143,12 @@ int symbolize(const struct symbolize_module *modules, size_t count, symbolize_fu
 int symbolize_with(const struct symbolize_options *options, const struct symbolize_module *modules,
                    size_t count, symbolize_function *function, void *context,
                    struct symbolize_summary *summary);
+
+/**
+ * Sets directories, separated by colons, that have debug files below `.build-id`, beside
+ * /usr/lib/debug. For the children started from now on.
+ */
+void symbolize_set_debug_path(const char *path);
 
 /**
  * Makes every running and later symbolize() of this process return EINTR soon; answers passed on

@@ -50,8 +50,15 @@ void wire_decoder_restart(struct wire_decoder *decoder)
     decoder->is_in_module = false;
 }
 
+static void set_result(struct wire_decoder *decoder, enum symbolize_result result)
+{
+    if (decoder->module_results != NULL)
+        decoder->module_results[decoder->module] = result;
+}
+
 void wire_decoder_skip(struct wire_decoder *decoder)
 {
+    set_result(decoder, SYMBOLIZE_FAILED);
     go_to(decoder, decoder->module + 1);
 }
 
@@ -162,6 +169,8 @@ static bool take_module(struct wire_decoder *decoder, struct body *body)
     }
     go_to(decoder, module);
     decoder->is_in_module = true;
+    if (decoder->begin != NULL)
+        decoder->begin(decoder->context, module);
     return true;
 }
 
@@ -172,6 +181,13 @@ static void tell_nameless(const struct wire_decoder *decoder)
         if (!decoder->answered[i])
             decoder->function(decoder->context, decoder->module, module->offsets[i], NULL, 0);
     }
+}
+
+static enum symbolize_result result_of(uint32_t result, bool is_reduced)
+{
+    if (result != WIRE_READ)
+        return result == WIRE_ABSENT ? SYMBOLIZE_ABSENT : SYMBOLIZE_FAILED;
+    return is_reduced ? SYMBOLIZE_REDUCED : SYMBOLIZE_READ;
 }
 
 static bool take_end(struct wire_decoder *decoder, struct body *body)
@@ -185,6 +201,7 @@ static bool take_end(struct wire_decoder *decoder, struct body *body)
         decoder->reduced_count++;
     else
         decoder->results[result]++;
+    set_result(decoder, result_of(result, reduced));
     if (result == WIRE_READ && !reduced && !decoder->modules[decoder->module].is_data)
         tell_nameless(decoder);
     decoder->is_in_module = false;

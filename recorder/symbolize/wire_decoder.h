@@ -26,6 +26,9 @@ struct wire_decoder {
     /** Only the symbol table of `reduced_module` is read. */
     bool is_reduced;
     size_t reduced_module;
+    /** As in symbolize_options; set by the owner, and may be NULL. */
+    enum symbolize_result *module_results;
+    void (*begin)(void *context, size_t module);
     /** Number of addresses with names. */
     size_t named;
     /** For each offset of `module`: 1 if it was answered. */
@@ -44,7 +47,7 @@ void wire_decoder_free(struct wire_decoder *decoder);
  * which offsets were answered. */
 void wire_decoder_restart(struct wire_decoder *decoder);
 
-/** Gives up on `module`, and expects the next one. */
+/** Gives up on `module`, which has failed, and expects the next one. */
 void wire_decoder_skip(struct wire_decoder *decoder);
 
 /** Returns the buffer for the next bytes; sets its size, which is never 0. */

@@ -50,6 +50,11 @@ static void set_files(int fd)
     closefrom(PIPE_FD + 1);
 }
 
+/* Limits of one download, unless the user sets others. */
+#define DOWNLOAD_MAX          (UINT64_C(4) << 30)
+#define DOWNLOAD_MAX_TEXT     "4294967296"
+#define DOWNLOAD_SECONDS_TEXT "300"
+
 struct sizes {
     uint64_t mapped;
     uint64_t resident;
@@ -87,15 +92,24 @@ static void allow_many_files(void)
     (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/* Only debuginfod, where the user enables it, writes files. Limits that the user has set count. */
+static void limit_downloads(void)
+{
+    bool has_servers = getenv("DEBUGINFOD_URLS") != NULL;
+    limit(RLIMIT_FSIZE, has_servers ? DOWNLOAD_MAX : 0);
+    if (has_servers) {
+        (void)setenv("DEBUGINFOD_MAXSIZE", DOWNLOAD_MAX_TEXT, 0);
+        (void)setenv("DEBUGINFOD_MAXTIME", DOWNLOAD_SECONDS_TEXT, 0);
+    }
+}
+
 static void set_limits(const struct worker_job *job)
 {
     limit(RLIMIT_AS, own_sizes().mapped + job->memory);
     limit(RLIMIT_CPU, job->seconds);
     limit(RLIMIT_CORE, 0);
     allow_many_files();
-    /* Only debuginfod, where the user enables it, writes files. */
-    if (getenv("DEBUGINFOD_URLS") == NULL)
-        limit(RLIMIT_FSIZE, 0);
+    limit_downloads();
     /* A core pattern that is a program ignores RLIMIT_CORE. */
     (void)prctl(PR_SET_DUMPABLE, 0);
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

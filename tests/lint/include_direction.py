@@ -90,6 +90,8 @@ ALLOWED = {
                                  'recorder/collect/channel', 'recorder/snapshot', *CHANNEL],
     'recorder/collect': ['recorder/collect', 'recorder/snapshot', 'recorder/symbolize', *CHANNEL,
                          'recorder/control.h', 'recorder/messages.h', 'common'],
+    'recorder/later': ['recorder/later', 'recorder/symbolize', 'recorder/collect/trace',
+                       'recorder/arrays.h', 'recorder/messages.h', 'common'],
     'recorder': ['recorder', 'common'],
     'bench': ['bench', 'analyzer/graph'],
     'tests': ['tests', 'libtrace/src', 'analyzer', 'recorder'],

@@ -10,6 +10,7 @@
 
 #include "../../symbolize/cache.h"
 #include "../../messages.h"
+#include "frame_names.h"
 #include "trace.h"
 
 /* An address to name, and the index of its frame. */
@@ -114,18 +115,11 @@ static void settle(struct name_request *request, ttd_id module, uint64_t offset)
 static void write_names(struct trace *trace, ttd_id module, uint64_t offset,
                         const struct symbolize_frame *frames, size_t count)
 {
-    struct ttd_name named[SYMBOLIZE_FRAMES_MAX];
     if (count == 0 || trace->writer == NULL)
         return;
-    for (size_t i = 0; i < count; i++)
-        named[i] = (struct ttd_name){
-            .function = {frames[i].function, frames[i].function_size},
-            .file = {frames[i].file, frames[i].file_size},
-            .line = frames[i].line,
-        };
     if (trace->names != NULL ||
         ttd_names_open(trace->writer, NULL, NULL, NULL, &trace->names) == TTD_OK)
-        ttd_names_symbol(trace->names, module, offset, named, count);
+        frame_names_write(trace->names, module, offset, frames, count);
 }
 
 /* Whether the region of a word says as much: it is in no variable of these sections. */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* A new file that takes the place of an old one, if there is one, only when it is complete. */
+#ifndef TTD_LATER_REPLACE_H
+#define TTD_LATER_REPLACE_H
+
+#include "common/output_path.h"
+
+struct replacement {
+    struct output_path destination;
+    char *temporary; /* beside the destination; NULL if that is no regular file */
+    int descriptor;  /* to write to */
+};
+
+/* Makes the file, readable by its owner only. A signal that ends this process removes it. One at a
+ * time. Returns 0, or an errno value and then nothing is left to do. */
+int replacement_begin(struct replacement *replacement, const char *path);
+
+/* Gives the file its name. Returns 0, or an errno value and then the file is removed. */
+int replacement_publish(struct replacement *replacement);
+
+/* Removes the file. */
+void replacement_discard(struct replacement *replacement);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+#include "wanted.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arrays.h"
+#include "wanted_data.h"
+
+void wanted_free(struct wanted *wanted)
+{
+    for (size_t i = 0; i < wanted->module_count; i++)
+        free(wanted->modules[i].path);
+    free(wanted->modules);
+    free(wanted->by_path);
+    free(wanted->parts);
+    free(wanted->addresses);
+    stacks_free(&wanted->places);
+    variables_free(&wanted->variables);
+}
+
+/* As array_grow(); NULL also if there are as many elements as may be, which is noted. */
+static void *grow(struct wanted *wanted, void *array, size_t count, size_t *capacity, size_t size,
+                  size_t most)
+{
+    if (count >= most) {
+        wanted->is_partial = true;
+        return NULL;
+    }
+    return array_grow(array, count, capacity, size);
+}
+
+/* A failure of grow(): a limit is none. */
+static enum ttd_status status_of(const struct wanted *wanted)
+{
+    return wanted->is_partial ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+/* ---- Modules ---- */
+
+static enum ttd_status add_module(struct wanted *wanted, const struct ttd_module *module)
+{
+    if (module->action != TTD_MODULE_LOAD)
+        return TTD_OK;
+    void *grown = grow(wanted, wanted->modules, wanted->module_count, &wanted->module_capacity,
+                       sizeof *wanted->modules, WANTED_MODULES_MAX);
+    if (grown == NULL)
+        return status_of(wanted);
+    wanted->modules = grown;
+    struct wanted_module *added = &wanted->modules[wanted->module_count];
+    *added = (struct wanted_module){.id = module->id,
+                                    .path_id = module->path,
+                                    .order = wanted->module_count++,
+                                    .bias = module->bias,
+                                    .build_id_size = module->build_id_size};
+    memcpy(added->build_id, module->build_id, module->build_id_size);
+    return TTD_OK;
+}
+
+static int compare_modules(const void *left, const void *right)
+{
+    const struct wanted_module *a = left, *b = right;
+    if (a->id != b->id)
+        return a->id < b->id ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static int compare_paths(const void *left, const void *right, void *context)
+{
+    const struct wanted_module *modules = context;
+    ttd_id a = modules[*(const size_t *)left].path_id, b = modules[*(const size_t *)right].path_id;
+    return a < b ? -1 : a > b;
+}
+
+static enum ttd_status sort_modules(struct wanted *wanted)
+{
+    wanted->by_path = calloc(wanted->module_count + 1, sizeof *wanted->by_path);
+    if (wanted->by_path == NULL)
+        return TTD_ERROR_NO_MEMORY;
+    if (wanted->module_count == 0)
+        return TTD_OK;
+    qsort(wanted->modules, wanted->module_count, sizeof *wanted->modules, compare_modules);
+    for (size_t i = 0; i < wanted->module_count; i++)
+        wanted->by_path[i] = i;
+    qsort_r(wanted->by_path, wanted->module_count, sizeof *wanted->by_path, compare_paths,
+            wanted->modules);
+    return TTD_OK;
+}
+
+ttd_id wanted_module_number(const struct wanted *wanted, ttd_id id)
+{
+    size_t low = 0, high = wanted->module_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (wanted->modules[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_there = low < wanted->module_count && wanted->modules[low].id == id;
+    return is_there ? (ttd_id)(low + 1) : 0;
+}
+
+/* ---- Strings ---- */
+
+static enum ttd_status add_part(struct wanted *wanted, ttd_id id)
+{
+    void *grown = grow(wanted, wanted->parts, wanted->part_count, &wanted->part_capacity,
+                       sizeof *wanted->parts, WANTED_PARTS_MAX);
+    if (grown == NULL)
+        return status_of(wanted);
+    wanted->parts = grown;
+    wanted->parts[wanted->part_count++] = id;
+    return TTD_OK;
+}
+
+static size_t first_with_path(const struct wanted *wanted, ttd_id path)
+{
+    size_t low = 0, high = wanted->module_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (wanted->modules[wanted->by_path[middle]].path_id < path)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static enum ttd_status add_string(struct wanted *wanted, const struct ttd_string_definition *string)
+{
+    if (string->text.size > 0 && string->text.data[0] == '.')
+        return add_part(wanted, string->id);
+    for (size_t i = first_with_path(wanted, string->id); i < wanted->module_count; i++) {
+        struct wanted_module *module = &wanted->modules[wanted->by_path[i]];
+        if (module->path_id != string->id || module->path != NULL)
+            break;
+        module->path = strndup(string->text.data, string->text.size);
+        if (module->path == NULL)
+            return TTD_ERROR_NO_MEMORY;
+    }
+    return TTD_OK;
+}
+
+/* ---- Addresses ---- */
+
+struct wanted_address *wanted_find(struct wanted *wanted, ttd_id module, uint64_t offset)
+{
+    const struct stack_entry *entry = stacks_probe(&wanted->places, module, offset);
+    return entry->id != TTD_NONE ? &wanted->addresses[entry->id - 1] : NULL;
+}
+
+/* Finds or adds an address. NULL as for grow(). */
+static struct wanted_address *address_at(struct wanted *wanted, ttd_id module, uint64_t offset)
+{
+    struct wanted_address *known = wanted_find(wanted, module, offset);
+    if (known != NULL)
+        return known;
+    void *grown = grow(wanted, wanted->addresses, wanted->address_count, &wanted->address_capacity,
+                       sizeof *wanted->addresses, WANTED_ADDRESSES_MAX);
+    if (grown == NULL)
+        return NULL;
+    wanted->addresses = grown;
+    struct stack_entry *entry = stacks_find(&wanted->places, module, offset);
+    if (entry == NULL)
+        return NULL;
+    known = &wanted->addresses[wanted->address_count++];
+    *known = (struct wanted_address){.module = module, .offset = offset};
+    entry->id = (ttd_id)wanted->address_count;
+    return known;
+}
+
+static enum ttd_status add_stack(struct wanted *wanted, const struct ttd_stack *stack)
+{
+    struct wanted_address *address =
+        address_at(wanted, wanted_module_number(wanted, stack->module), stack->offset);
+    if (address == NULL)
+        return status_of(wanted);
+    address->is_in_stack = true;
+    return TTD_OK;
+}
+
+/* Of several records for an address the last one counts. */
+static enum ttd_status add_symbol(struct wanted *wanted, const struct ttd_symbol *symbol)
+{
+    struct wanted_address *address =
+        address_at(wanted, wanted_module_number(wanted, symbol->module), symbol->offset);
+    if (address == NULL)
+        return status_of(wanted);
+    address->quality = NAME_NONE;
+    for (uint32_t i = 0; i < symbol->frame_count; i++) {
+        if (symbol->frames[i].file != TTD_NONE)
+            address->quality = NAME_SOURCE;
+        else if (symbol->frames[i].function != TTD_NONE && address->quality == NAME_NONE)
+            address->quality = NAME_FUNCTION;
+    }
+    return TTD_OK;
+}
+
+/* ---- The trace ---- */
+
+static enum ttd_status add_batch(struct wanted *wanted, struct wanted_data *data,
+                                 const struct ttd_batch *batch)
+{
+    enum ttd_status status = TTD_OK;
+    if (batch->kind == TTD_KIND_REGIONS || batch->kind == TTD_KIND_REFERENCES ||
+        batch->kind == TTD_KIND_VARIABLES)
+        return wanted_data_add(wanted, data, batch);
+    for (size_t i = 0; status == TTD_OK && i < batch->count; i++) {
+        if (batch->kind == TTD_KIND_MODULES)
+            status = add_module(wanted, &batch->u.modules[i]);
+        else if (batch->kind == TTD_KIND_STRINGS)
+            status = add_string(wanted, &batch->u.strings[i]);
+        else if (batch->kind == TTD_KIND_STACKS)
+            status = add_stack(wanted, &batch->u.stacks[i]);
+        else if (batch->kind == TTD_KIND_SYMBOLS)
+            status = add_symbol(wanted, &batch->u.symbols[i]);
+    }
+    return status;
+}
+
+/* Reads all batches of some kinds. */
+static enum ttd_status read_kinds(struct wanted *wanted, struct ttd_reader *reader, uint32_t kinds,
+                                  struct ttd_error *error)
+{
+    struct wanted_data data = {.count = 0};
+    enum ttd_status status = ttd_reader_rewind(reader, kinds);
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(reader, &batch, error);
+        if (status == TTD_OK && !batch.synthetic)
+            status = add_batch(wanted, &data, &batch);
+    }
+    free(data.regions);
+    bool is_over = status == TTD_END || status == TTD_ERROR_TRUNCATED ||
+                   status == TTD_ERROR_LIMIT || status == TTD_ERROR_UNSUPPORTED;
+    return is_over ? TTD_OK : status;
+}
+
+enum ttd_status wanted_read(struct wanted *wanted, const struct ttd_input *input,
+                            struct ttd_error *error)
+{
+    struct ttd_reader *reader;
+    struct ttd_end end;
+    struct ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = true;
+    *wanted = (struct wanted){.module_count = 0};
+    enum ttd_status status = ttd_reader_open(input, &options, NULL, &reader, error);
+    if (status != TTD_OK)
+        return status;
+    wanted->is_closed = ttd_reader_end(reader, &end) == TTD_OK;
+    status = stacks_init(&wanted->places) ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    if (status == TTD_OK)
+        status = read_kinds(wanted, reader, TTD_KIND_BIT(TTD_KIND_MODULES), error);
+    if (status == TTD_OK)
+        status = sort_modules(wanted);
+    if (status == TTD_OK)
+        status = read_kinds(wanted, reader, WANTED_KINDS, error);
+    ttd_reader_close(reader);
+    if (status == TTD_ERROR_NO_MEMORY)
+        *error = (struct ttd_error){status, 0, TTD_NOWHERE, TTD_NOWHERE, NULL};
+    return status;
+}

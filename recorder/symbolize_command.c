@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbolize_command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "later/add_names.h"
+#include "later/replace.h"
+#include "later/report.h"
+#include "launch.h"
+#include "messages.h"
+
+static const char help[] =
+    "Usage: ttdrecord symbolize [OPTION]... TRACE\n"
+    "Add names of functions, files, lines and variables to TRACE, which was recorded\n"
+    "without them. They come from files with the build-ids of the recorded modules:\n"
+    "debug files below /usr/lib/debug, the modules themselves, and debuginfod servers\n"
+    "if the environment variable DEBUGINFOD_URLS names some.\n"
+    "\n"
+    "  -o, --output=FILE      write the trace with names to FILE; TRACE stays as it is.\n"
+    "                         Without it TRACE is replaced, once all is written\n"
+    "      --debug-path=DIRS  more directories with debug files below .build-id,\n"
+    "                         separated by colons\n"
+    "  -q, --quiet            do not tell what got names and what did not\n"
+    "  -h, --help             print this and exit\n";
+
+enum { OPTION_DEBUG_PATH = 256 };
+
+struct symbolize_arguments {
+    const char *trace;
+    const char *output; /* NULL: in place */
+    bool is_quiet;
+};
+
+bool symbolize_is_command(int argc, char **argv)
+{
+    return argc > 1 && strcmp(argv[1], "symbolize") == 0;
+}
+
+static _Noreturn void fail(void)
+{
+    fputs("Try 'ttdrecord symbolize --help'.\n", stderr);
+    exit(EXIT_RECORDER);
+}
+
+static void parse_option(int option, struct symbolize_arguments *arguments)
+{
+    switch (option) {
+    case 'o':
+        arguments->output = optarg;
+        break;
+    case 'q':
+        arguments->is_quiet = true;
+        break;
+    case OPTION_DEBUG_PATH:
+        symbolize_set_debug_path(optarg);
+        break;
+    case 'h':
+        fputs(help, stdout);
+        exit(EXIT_SUCCESS);
+    default:
+        fail();
+    }
+}
+
+static void parse(int argc, char **argv, struct symbolize_arguments *arguments)
+{
+    static const struct option known[] = {
+        {"output", required_argument, NULL, 'o'},
+        {"debug-path", required_argument, NULL, OPTION_DEBUG_PATH},
+        {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},
+        {0},
+    };
+    *arguments = (struct symbolize_arguments){.trace = NULL};
+    optind = 2;
+    int option;
+    while ((option = getopt_long(argc, argv, "o:qh", known, NULL)) != -1)
+        parse_option(option, arguments);
+    if (optind == argc - 1) {
+        arguments->trace = argv[optind];
+        return;
+    }
+    message(optind < argc ? "more than one trace given" : "no trace given");
+    fail();
+}
+
+static bool is_same_file(const char *path, const char *other)
+{
+    struct stat a, b;
+    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+/* Whether a process has the file open for writing, or that cannot be told. */
+static bool may_be_written(const char *path)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    bool is_idle = file >= 0 && fcntl(file, F_SETLEASE, F_RDLCK) == 0;
+    if (file >= 0)
+        close(file);
+    return !is_idle;
+}
+
+static int read_failure(const char *path, const struct ttd_error *error)
+{
+    message_error(path, error);
+    return EXIT_RECORDER;
+}
+
+/* Copies the trace with names into a file that is there. Returns an exit status. */
+static int write_names(struct names_to_add *adding, const struct symbolize_arguments *arguments,
+                       int descriptor)
+{
+    struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE};
+    struct ttd_input input;
+    struct ttd_output output;
+    struct ttd_verdict verdict;
+    enum ttd_status status = ttd_output_descriptor(descriptor, 0, NULL, &output);
+    if (status == TTD_OK)
+        status = ttd_input_file(arguments->trace, NULL, &input, &error);
+    if (status != TTD_OK)
+        return read_failure(arguments->trace, &error);
+    const struct ttd_amendment amendment = {names_add, adding};
+    status = ttd_amend(&input, &output, NULL, &amendment, &verdict, &error);
+    if (adding->reason != 0) {
+        message("names cannot be looked up: %s", strerror(adding->reason));
+        return EXIT_RECORDER;
+    }
+    if (status != TTD_OK) {
+        error.status = status;
+        message_error(arguments->trace, &error);
+        return status == TTD_ERROR_IO ? EXIT_OUTPUT : EXIT_RECORDER;
+    }
+    if (!verdict.ok)
+        message("warning: %s is damaged, or was not closed; the new trace tells what is missing",
+                arguments->trace);
+    return EXIT_SUCCESS;
+}
+
+static int make_file(struct names_to_add *adding, const struct symbolize_arguments *arguments,
+                     const char *path)
+{
+    struct replacement replacement;
+    int reason = replacement_begin(&replacement, path);
+    if (reason == 0) {
+        int status = write_names(adding, arguments, replacement.descriptor);
+        if (status != EXIT_SUCCESS) {
+            replacement_discard(&replacement);
+            return status;
+        }
+        reason = replacement_publish(&replacement);
+    }
+    if (reason != 0) {
+        message("%s: %s", path, strerror(reason));
+        return EXIT_OUTPUT;
+    }
+    if (!arguments->is_quiet)
+        report_names(adding, path);
+    return EXIT_SUCCESS;
+}
+
+static int add_names(struct wanted *wanted, const struct symbolize_arguments *arguments)
+{
+    const char *path = arguments->output != NULL ? arguments->output : arguments->trace;
+    struct names_to_add adding = {.wanted = wanted,
+                                  .shows_progress = !arguments->is_quiet && isatty(STDERR_FILENO)};
+    if (!wanted->is_closed && is_same_file(path, arguments->trace) &&
+        may_be_written(arguments->trace)) {
+        message("%s may still be being recorded, and is not replaced: use -o", arguments->trace);
+        return EXIT_RECORDER;
+    }
+    int status = make_file(&adding, arguments, path);
+    names_free(&adding);
+    return status;
+}
+
+int symbolize_command(int argc, char **argv)
+{
+    struct symbolize_arguments arguments;
+    struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE};
+    struct ttd_input input;
+    struct wanted wanted;
+    parse(argc, argv, &arguments);
+    enum ttd_status status = ttd_input_file(arguments.trace, NULL, &input, &error);
+    if (status != TTD_OK)
+        return read_failure(arguments.trace, &error);
+    status = wanted_read(&wanted, &input, &error);
+    int result = EXIT_RECORDER;
+    if (status == TTD_OK)
+        result = add_names(&wanted, &arguments);
+    else
+        read_failure(arguments.trace, &error);
+    wanted_free(&wanted);
+    return result;
+}
