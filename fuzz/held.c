@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What snapshots tell agrees, whatever the trace: what is held is what the dominator tree has, no
- * root retains more than it leads to, a block has a path from a root if and only if one holds it,
- * and of every address of memory something is said, once.
+ * Reports on one snapshot agree, whatever the trace: the dominator tree has the blocks that are
+ * held, no root retains more than it leads to, a block has a path from a root if and only if a root
+ * holds it, and every address of memory is described once.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is intact can be redacted, and nothing else; a redacted trace is intact, has the events of
- * the trace that it was made of, and no pages. */
+/* Intact traces can be redacted, and no others; a redacted trace is intact, has the events of the
+ * trace that it was made of, and no pages. */
 #include "target.h"
 
 #include <stdlib.h>

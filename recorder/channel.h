@@ -177,7 +177,7 @@ struct snapshot_request {
     /* The address of the first struct own_memory of the process: set from its begin on. */
     uint64_t own_memory;
     struct borrowed_code borrowed; /* likewise */
-    /* Of a fatal signal: its number (0 for none), si_code and si_addr. */
+    /* The fatal signal: its number (0 for none), si_code and si_addr. */
     uint32_t signal;
     int32_t code;
     uint64_t fault_address;

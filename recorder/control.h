@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `ttdrecord status PID`, `ttdrecord snapshot PID` and the collector say to each other: one
+ * Messages between `ttdrecord status PID` or `ttdrecord snapshot PID` and the collector: one
  * request, one answer, each a packet of a local socket. The socket has no name in the file system.
  * The kernel chooses its name, which stands in the channel, and tells each side who the other one
  * is: only the user who records, and root, may ask, and only the collector may answer.

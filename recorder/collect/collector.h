@@ -14,9 +14,9 @@
 #include "channel/host.h"
 #include "process/processes.h"
 
-/* What snapshots to take. Contents are sums of enum ttd_snapshot_contents. */
+/* The snapshots to take. Contents are sums of enum ttd_snapshot_contents. */
 struct snapshot_options {
-    uint32_t at_exit;  /* contents of that at the end of each process; 0 for none */
+    uint32_t at_exit;  /* contents of the one at the end of each process; 0 for none */
     uint32_t contents; /* of others */
     uint64_t every;    /* nanoseconds from one of each process to the next; 0 for none */
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What only the GNU C library knows: where its threads have their stacks and their thread-local
- * storage, which stacks it keeps of threads that have ended, and where its allocator has arenas.
- * Found without symbols, by structures that refer to themselves. With another C library nothing is
- * found.
+ * Facts that only the GNU C library knows: where its threads have their stacks and their
+ * thread-local storage, which stacks it keeps of threads that have ended, and where its allocator
+ * has arenas. Found without symbols, by structures that refer to themselves. With another C library
+ * nothing is found.
  */
 #ifndef TTD_SNAPSHOT_GLIBC_H
 #define TTD_SNAPSHOT_GLIBC_H
@@ -25,7 +25,7 @@ struct glibc_thread {
  * false if there is no thread of this library. */
 bool glibc_thread_read(const struct memory *memory, uint64_t pointer, struct glibc_thread *thread);
 
-/* What a search for threads calls. */
+/* The functions that a search for threads calls. */
 struct glibc_calls {
     /* Whether a thread's structure may be at an address: it is data, but not of a module. */
     bool (*may_be)(void *context, uint64_t address);

@@ -23,7 +23,7 @@
 
 #define NO_LIMIT UINT64_MAX
 
-/* Where the time limit of a call is. */
+/* The place of a call's time limit among its arguments. */
 enum limit {
     LIMIT_NONE,
     LIMIT_MILLISECONDS, /* 4th argument */

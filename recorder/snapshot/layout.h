@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the memory of a process consists of: the regions that are searched for references. The
+ * The layout of a process's memory: the regions that are searched for references. The
  * mappings are cut, in turn, by what modules, the recorder, threads and allocators have in them.
  */
 #ifndef TTD_SNAPSHOT_LAYOUT_H
@@ -17,7 +17,7 @@ struct snapshot_module {
     uint64_t bias, begin, end;
 };
 
-/* What the collector knows of a process. */
+/* The collector's knowledge of a process. */
 struct snapshot_subject {
     const struct snapshot_module *modules; /* those that are loaded */
     size_t module_count;

@@ -5,7 +5,7 @@
 
 #include "glibc.h"
 
-/* Of the thread's memory before `begin` nothing is in use. */
+/* Adds a thread's regions. Nothing of its stack before `begin` is in use. */
 static void add_thread(struct layout_search *search, const struct glibc_thread *thread,
                        uint32_t tid, uint64_t begin)
 {

@@ -12,7 +12,7 @@ struct scan {
     bool is_over; /* a limit was met */
     size_t count;
     struct ttd_reference references[REFERENCES];
-    /* Of the regions in the batch, by tag modulo the number of pieces of a batch. */
+    /* The regions in the batch and their numbers, by tag modulo the number of pieces of a batch. */
     struct {
         uint32_t number;
         const struct region *region;
@@ -176,7 +176,7 @@ void scan_region(struct scan *scan, const struct region *region, uint32_t number
     uint64_t at = region->begin / MEMORY_PAGE * MEMORY_PAGE;
     uint64_t end = (region->end + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE;
     while (at < end) {
-        /* Where the system does not help, looking for what is touched takes time as well. */
+        /* If the system does not help, looking for touched pages takes time as well. */
         scan->is_over |= memory_is_late(scan->job.memory);
         if (scan->is_over) {
             scan->result.missing += end - at;

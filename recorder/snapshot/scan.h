@@ -9,7 +9,8 @@
 #include "calls.h"
 #include "tables.h"
 
-/* What is searched for, until the deadline of the memory, and where it goes. */
+/* The words that are searched for, until the deadline of the memory, and the trace that they go to.
+ */
 struct scan_job {
     struct memory *memory;
     const struct heap_pages *pages;

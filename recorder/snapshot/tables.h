@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where tables of virtual functions may be: the modules of a process in its memory. */
+/* The ranges where tables of virtual functions may be: the modules of a process in its memory. */
 #ifndef TTD_SNAPSHOT_TABLES_H
 #define TTD_SNAPSHOT_TABLES_H
 

@@ -6,7 +6,7 @@ enum {
     RELOCATIONS_MAX = 4096 /* that are looked at, behind the relative ones */
 };
 
-/* What is farther from the thread pointer is no static block. */
+/* A block that is farther from the thread pointer is no static one. */
 #define DISTANCE_MAX (UINT64_C(64) << 20)
 
 /* A module's relocations. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the GNU C library puts a module's thread-local variables: for modules that are loaded when
- * the program starts, at the same distance before each thread's pointer. The system does not tell.
- * The program's own block comes first, by a rule; that of a library is told by what the loader has
- * written for the library's code to find it.
+ * Finds the GNU C library's static blocks of thread-local variables: those of modules that are
+ * loaded when the program starts lie at the same distance before each thread's pointer. No
+ * interface tells. The program's own block comes first, by a rule; that of a library is told by
+ * what the loader has written for the library's code to find it.
  */
 #ifndef TTD_SNAPSHOT_TLS_H
 #define TTD_SNAPSHOT_TLS_H

@@ -46,7 +46,7 @@ static bool open_section(Elf *elf, size_t strings, Elf_Scn *at, struct section *
            section->size / RATIO_MAX <= section->raw->d_size - section->skip;
 }
 
-/* What it takes, with the sections after it at a multiple of 16. */
+/* Returns the bytes that a section takes, so that the one behind it is at a multiple of 16. */
 static size_t room_of(const struct section *section)
 {
     return (section->size + 15) & -(size_t)16;

@@ -63,7 +63,7 @@ struct symbolize_frame {
     size_t file_size;
     /** From 1; 0 if unknown. */
     uint32_t line;
-    /** Of data: the first offset of the variable or section, and its size in bytes. */
+    /** For data: the first offset of the variable or section, and its size in bytes. */
     uint64_t begin;
     uint64_t size;
 };
@@ -74,7 +74,7 @@ struct symbolize_frame {
  * they are inlined in. `count` is 0 if the module has no name for the address. Frames are valid
  * during the call.
  *
- * Of data, `count` is 1, and only the first of the offsets in one variable or section is answered.
+ * For data, `count` is 1, and only the first of the offsets in one variable or section is answered.
  */
 typedef void symbolize_function(void *context, size_t module, uint64_t offset,
                                 const struct symbolize_frame *frames, size_t count);

@@ -10,7 +10,7 @@
 
 #include "symbolize.h"
 
-/** What a child does, and within which limits. */
+/** The work of a child, and its limits. */
 struct worker_job {
     /** NULL: requests come through `fd`, a socket, until its other end is closed. */
     const struct symbolize_module *modules;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What the tests of the public interface have in common. */
+/** Helpers that the tests of the public interface share. */
 #ifndef API_FIXTURE_H
 #define API_FIXTURE_H
 

@@ -77,7 +77,7 @@ static enum ttd_status amend(const struct ttd_memory_output *trace, struct ttd_a
     return ttd_amend(&input, &output, NULL, &amendment, verdict, NULL);
 }
 
-/* What a reading of a trace finds. */
+/* The records that a reading of a trace finds. */
 struct found {
     struct text_table lines; /* by kind */
     uint32_t flags;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the writer refuses. A refusal changes nothing: the file is as if the call had not been. */
+/* The writer refuses wrong arguments. A refusal changes nothing: the file is as if the call had not
+ * been. */
 #include "api/fixture.h"
 
 #include <string.h>

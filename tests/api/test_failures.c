@@ -10,7 +10,7 @@
 
 #define STEPS 400
 
-/** What one run of something under test came to. */
+/** The outcome of one run of a function under test. */
 struct outcome {
     enum ttd_status status;
     struct ttd_error error;
@@ -72,7 +72,7 @@ static struct outcome run_writer(const struct faults *f, struct chaos_output *ou
     return result;
 }
 
-/* What was written before a failure is there: whole chunks, and perhaps a piece of one. */
+/* Checks that the chunks written before a failure are there, with a piece of one at most. */
 static void check_written(const struct chaos_output *output)
 {
     struct ttd_input input;

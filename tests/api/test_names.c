@@ -10,7 +10,8 @@ static size_t asked;
 
 #define TEXT(literal) ((struct ttd_string){literal, sizeof(literal) - 1})
 
-/* What is known: nothing below 0x1000; from 0x5000 on an inlined function and its caller. */
+/* Answers with the known names: nothing below 0x1000; from 0x5000 on an inlined function and its
+ * caller. */
 static size_t look_up(void *context, uint64_t address, struct ttd_name names[TTD_NAMES_MAX])
 {
     (void)context;
@@ -127,7 +128,7 @@ Test(names, strings)
     cr_expect_str_eq(end(names, TTD_KIND_STRINGS), "string id=1 text=6d616c6c6f63\n");
 }
 
-/* What is loaded where something was before is another module, with other frames. */
+/* A module that is loaded where another one was has frames of its own. */
 Test(names, unload)
 {
     const struct ttd_loaded above = {.begin = 0x7000, .end = 0x8000};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is written is what is read: random streams, and every action by hand. */
+/* A reader finds what a writer was given: random streams, and every action by hand. */
 #include "api/fixture.h"
 
 #include <ttdtrace/advanced.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader calls corrupt, a writer refuses: so that nobody writes what nobody can read. */
+/* A writer refuses records that a reader calls corrupt, so that nobody writes what nobody can read.
+ */
 #include "api/fixture.h"
 
 static struct ttd_memory_output memory;

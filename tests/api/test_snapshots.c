@@ -299,7 +299,7 @@ static void check_counts(const struct ttd_batch *batch)
     }
 }
 
-/* Of that snapshot alone, whatever was begun before; what the caller says does not count. */
+/* Its own parts count, not those begun before, nor the numbers that the caller gives. */
 Test(snapshots, a_snapshot_says_how_many_parts_it_has)
 {
     cr_assert_eq(write_regions(1, 1, 2), TTD_OK);
@@ -320,7 +320,7 @@ Test(snapshots, a_snapshot_says_how_many_parts_it_has)
     cr_assert_eq(seen, 3);
 }
 
-/** What is left of the snapshots of a trace: parts by kind, and their numbers. */
+/** The parts of snapshots that a trace has: how many of each kind, and their numbers. */
 struct found {
     size_t regions;
     size_t references;

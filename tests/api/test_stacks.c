@@ -159,7 +159,7 @@ Test(stacks, without_memory)
     ttd_reader_close(reader);
 }
 
-/* What was compressed far is not kept: a small file must not take much memory. */
+/* A payload that was compressed far is not kept: a small file must not take much memory. */
 Test(stacks, bounded_memory)
 {
     struct ttd_memory_output file;
@@ -239,7 +239,7 @@ Test(stacks, damage)
         cr_assert_eq(found.offset, 5);
     }
     ttd_stacks_close(kept);
-    /* What is left over is noticed at the end. */
+    /* Bytes that are left over are noticed at the end. */
     batch = damaged(payload, 1);
     batch.chunk.record_count = 299;
     cr_assert_eq(ttd_stacks_open(&batch, NULL, &kept), TTD_OK);
@@ -269,7 +269,7 @@ Test(stacks, arguments)
     ttd_stacks_close(NULL);
 }
 
-/* What cannot be decompressed is refused at once, as it is where stacks are decoded. */
+/* A payload that cannot be decompressed is refused at once, as it is where stacks are decoded. */
 Test(stacks, unknown_codec)
 {
     size_t at = chunk_edit_find_kind(trace_file.data, trace_file.size, TTD_KIND_STACKS);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Where decisions come from: `data` until it is used up, or without it a generator. */
+/** A source of decisions: `data` until it is used up, or a generator if there is none. */
 struct entropy {
     const uint8_t *data;
     size_t size;

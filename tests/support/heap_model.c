@@ -124,7 +124,7 @@ enum change { RELEASE, ACQUIRE, DESTROY };
 
 struct effect {
     struct ttd_position position;
-    /* Of equal positions, what calls in flight acquire comes first. */
+    /* At equal positions, acquisitions of calls in flight come first. */
     bool is_late;
     const struct ttd_event *event;
     enum change change;
@@ -212,8 +212,8 @@ static void count_call(struct heap_model *state, const struct ttd_event *event,
 }
 
 /*
- * Of one position: first what was in flight before it, by event; then the events of the position,
- * each with all it does.
+ * The order at one position: first the effects of calls in flight before it, by event; then the
+ * events of the position, each with all its effects.
  */
 void heap_model_run(struct heap_model states[HEAP_MODEL_TICKS], const struct ttd_event *events,
                     size_t count)

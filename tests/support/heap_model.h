@@ -36,14 +36,14 @@ struct ttd_event heap_model_call(unsigned tick, enum ttd_action action, uint64_t
 struct ttd_batch heap_model_calls(const struct ttd_event *events, size_t count,
                                   const uint64_t *addresses, size_t address_count);
 
-/** What is true at a position. */
+/** The state of the heap at a position. */
 struct heap_model {
     /** The events that acquired what is live. */
     const struct ttd_event *live[HEAP_MODEL_EVENTS_MAX];
     size_t count;
     /** Reallocations between their release and their acquisition. */
     size_t in_flight;
-    /** Of the last effect. */
+    /** Position of the last effect. */
     struct ttd_position position;
     struct heap_counts counts;
 };

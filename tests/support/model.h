@@ -49,7 +49,7 @@ struct model {
     struct ttd_position at[MODEL_THREADS + 1];
     uint64_t blocks[MODEL_BLOCKS];
     size_t block_count;
-    /** What a reader must find, by kind. */
+    /** The records that a reader must find, by kind. */
     struct text_table expected;
 };
 

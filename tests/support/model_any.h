@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What the files of the model share: values drawn from it, and the noting of records. */
+/** Helpers that the files of the model share: values drawn from it, and the noting of records. */
 #ifndef SUPPORT_MODEL_ANY_H
 #define SUPPORT_MODEL_ANY_H
 

@@ -129,7 +129,7 @@ static void times_predicted(struct vector_file *file)
     SET_COLUMN(file, TTD_COLUMN_CLASSES, 1, 1, 0x15, 0, 1, 0, 3, 5, 0x0B, 0, 1, 0);
 }
 
-/* Of a trace whose time_unit makes more of it than 64 bits hold. */
+/* A clock that, multiplied by the trace's time_unit, does not fit 64 bits. */
 static void clock_overflow(struct vector_file *file)
 {
     uint8_t *trace = vector_chunk(file, TRACE);

@@ -237,7 +237,7 @@ static void write_names(struct ttd_memory_output *memory)
     vector_close(writer);
 }
 
-/** What recover makes of the base file if the first chunk is lost. */
+/** The file that recover makes of the base file if the first chunk is lost. */
 static void lose_first(struct vector_file *file)
 {
     struct ttd_input input;

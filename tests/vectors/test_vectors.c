@@ -152,7 +152,7 @@ static void check_recover(const struct vector *v, const struct vector_file *file
         cr_expect_eq(ttd_verify(&input, NULL, &(struct ttd_problem_observer){keep_first, &first},
                                 &verdict, NULL),
                      TTD_OK);
-        /* What only verify looks for, recover leaves as it is. */
+        /* Recover leaves problems as they are that only verify looks for. */
         bool is_kept = v->verify_what && strcmp(first.error.what, v->verify_what) == 0;
         cr_expect(verdict.ok || is_kept, "%s: %s", v->name, first.error.what);
     }

@@ -17,7 +17,7 @@ struct vector_file {
 struct vector {
     /** Without ".trace"; good-, bad- or unsupported-. */
     const char *name;
-    /** What the file is for. */
+    /** The purpose of the file. */
     const char *purpose;
     /** Numbered requirements of spec/format.md that it is about, separated by blanks. */
     const char *requirements;
@@ -29,7 +29,7 @@ struct vector {
     enum ttd_status status;
     int chunk;
     const char *what;
-    /** What verify says first, if it differs: problems that only it looks for. */
+    /** The first problem that verify reports, if it differs: one that only verify looks for. */
     enum ttd_status verify_status;
     const char *verify_what;
     /** Events that a tolerant reader finds; 0 if that is not looked at. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Where a trace comes from and where it goes to.
+ * Inputs and outputs of traces: tables of functions, with files and memory among them.
  *
  * Threads: one thread at a time may use an input or an output; different ones are independent.
  */

@@ -18,9 +18,9 @@
 TTD_BEGIN_DECLS
 
 /**
- * What is known of the names of one process. It writes through a writer that outlives it, and which
- * can be used beside it. Its memory grows with the number of different stacks, frames and names. As
- * with the writer one thread at a time may use it.
+ * The names of one process as far as they are known. It writes through a writer that outlives it,
+ * and which can be used beside it. Its memory grows with the number of different stacks, frames and
+ * names. As with the writer one thread at a time may use it.
  */
 struct ttd_names;
 

@@ -22,7 +22,7 @@ TTD_BEGIN_DECLS
 /** The metadata key that says what was removed. */
 #define TTD_REDACTED_KEY "redacted"
 
-/** What ttd_redact() has removed. */
+/** Counts of the data that ttd_redact() has removed. */
 struct ttd_redaction {
     /** Bytes of pages, and the snapshots that had contents of memory. */
     uint64_t page_bytes;

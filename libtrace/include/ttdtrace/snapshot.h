@@ -19,7 +19,7 @@
 
 TTD_BEGIN_DECLS
 
-/** What a snapshot stores. */
+/** The contents of a snapshot; bits. */
 enum ttd_snapshot_contents {
     /** The blocks that are live at the position. Nothing is stored for it: events tell. */
     TTD_SNAPSHOT_BLOCKS = 1,
@@ -102,9 +102,9 @@ struct ttd_region {
     uint64_t begin;
     /** In bytes, not 0. The last byte is below 2^64. */
     uint64_t size;
-    /** Of stack, registers and thread-local storage; else TTD_NONE, as it is where not known. */
+    /** The thread of a stack, registers or thread-local storage; else, or if unknown, TTD_NONE. */
     ttd_id thread;
-    /** Of a module's data and thread-local storage; else TTD_NONE, as it is where not known. */
+    /** The module of data or thread-local storage; else, or if unknown, TTD_NONE. */
     ttd_id module;
     /** A string: the section, such as ".bss", or the mapping's name; or TTD_NONE. */
     ttd_id name;
@@ -123,8 +123,8 @@ struct ttd_regions {
 struct ttd_reference {
     /** Number of the region in which the word lies. */
     uint32_t region;
-    /** Of the word, in bytes from the begin of the region. It should lie in the region with all its
-     * bytes; a file may say something else. */
+    /** Offset of the word, in bytes from the begin of the region. It should lie in the region with
+     * all its bytes; a file may say something else. */
     uint64_t offset;
     /** The word, not 0. */
     uint64_t value;
@@ -156,9 +156,9 @@ struct ttd_variable {
 #define TTD_FRAMES_MAX 4096
 
 /**
- * Where the frames of a thread's stack lie. `addresses` are the canonical frame addresses, which
- * are stack pointers before calls, innermost frame first: frame i lies from addresses[i - 1], or
- * for i = 0 from the stack pointer, up to addresses[i]. There may be fewer than the stack has
+ * The places of the frames of a thread's stack. `addresses` are the canonical frame addresses,
+ * which are stack pointers before calls, innermost frame first: frame i lies from addresses[i - 1],
+ * or for i = 0 from the stack pointer, up to addresses[i]. There may be fewer than the stack has
  * frames; those of the outermost are then not known.
  */
 struct ttd_frames {
@@ -169,7 +169,7 @@ struct ttd_frames {
     size_t count;
 };
 
-/** What objects that begin with this address, of a table of virtual functions, are. */
+/** The class of the objects that begin with the address of this table of virtual functions. */
 struct ttd_class {
     uint64_t address;
     /** A string: the name of the type as in its std::type_info, such as "6Server"; TTD_NONE if it

@@ -34,7 +34,7 @@ struct ttd_problem {
 
 /**
  * Called for each problem, in file order; of damage when it is known how many events are missing.
- * Of damaged places next to each other the last one has the number. So what is intact, but
+ * The last of several damaged places next to each other has the number. So what is intact, but
  * contradicts other chunks, may be told before damage that stands before it. Returning false stops.
  */
 typedef bool (*ttd_problem_function)(void *context, const struct ttd_problem *problem);

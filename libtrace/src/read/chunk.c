@@ -220,9 +220,9 @@ static enum ttd_status try_events(struct ttd_reader *reader, const struct ttd_he
 }
 
 /**
- * What comes before the events of a chunk: whether they are good, where that must be known first,
- * and the loss. TTD_OK with a batch that was made up, or when they are to be read; TTD_END when
- * they were passed over.
+ * Does what comes before the events of a chunk: finds out whether they are good, where that must be
+ * known first, and reports the loss. TTD_OK with a batch that was made up, or when they are to be
+ * read; TTD_END when they were passed over.
  */
 static enum ttd_status approach_events(struct ttd_reader *reader, const struct ttd_header *header,
                                        struct ttd_batch *batch, struct ttd_error *error)

@@ -2,7 +2,7 @@
 /* Snapshots and their parts: ids, and their order (spec, "Snapshots"). */
 #include "read/check.h"
 
-/** Where definitions may be missing, the order is not known either. */
+/** Returns `wrong`, but NULL where definitions may be missing: the order is then unknown, too. */
 static const char *unless_unknown(const struct ttd_id_check *ids, const char *wrong)
 {
     return ids->unknown ? NULL : wrong;

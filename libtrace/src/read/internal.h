@@ -112,7 +112,7 @@ struct ttd_reader {
     bool failed;
     struct ttd_error error;
 
-    /** Where the next chunk is, and the number it must have. */
+    /** Place of the next chunk, and the number that it must have. */
     uint64_t offset;
     uint64_t next_number;
     /** The event that must come next, and the effect position of the one before. */
@@ -120,7 +120,7 @@ struct ttd_reader {
     struct ttd_position position;
     /** The bytes at `offset` are damaged, and no chunk was found behind them yet. */
     bool scanning;
-    /** That chunk 0 is no trace chunk was told. */
+    /** The caller was told that chunk 0 is no trace chunk. */
     bool first_is_told;
     /** The End chunk was passed. */
     bool ended;

@@ -43,7 +43,7 @@ struct ttd_writer {
     struct ttd_stacks_encoder stacks;
     struct ttd_events_encoder events;
     struct ttd_buffer payload;
-    /** Of the chunk of live blocks or references in the making. */
+    /** Columns of the chunk of live blocks or references in the making. */
     struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT];
     /** Ids defined so far. */
     ttd_id strings;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What the names API knows of a process: strings and modules in names.c, stacks in names_stacks.c.
- */
+/** State of the names API: strings and modules in names.c, stacks in names_stacks.c. */
 #ifndef TTD_WRITE_NAMES_H
 #define TTD_WRITE_NAMES_H
 

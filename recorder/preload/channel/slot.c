@@ -128,7 +128,7 @@ static bool is_beside(uint32_t index)
     return size == sizeof word && word == slot->sequence;
 }
 
-/* What the slot says of the process's origin. A confined process is a fork. */
+/* Returns the flags of the process's origin for its slot. A confined process is a fork. */
 static uint32_t origin_flags(uint32_t parent, uint32_t before)
 {
     if (parent != CHANNEL_NONE)

@@ -7,7 +7,7 @@
 #include "expr_stack.h"
 #include "step.h"
 
-/* What an expression works on. */
+/* The state of the evaluation of an expression. */
 struct expr_machine {
     const struct step_regs *regs;
     struct unwind_mem *mem;

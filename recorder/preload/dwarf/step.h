@@ -33,7 +33,7 @@ struct step_read {
     uintptr_t value;
 };
 
-/* What the pc, sp and rbp that a step finds depend on. */
+/* The words and registers on which the pc, sp and rbp that a step finds depend. */
 struct step_log {
     uint32_t count; /* words read; above UNWIND_STEP_READS some are missing */
     struct step_read read[UNWIND_STEP_READS];

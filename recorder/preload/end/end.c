@@ -8,7 +8,7 @@
 #include "../threads/levels.h"
 #include "../system/sys.h"
 
-/* Of the C library, which runs handlers in the reverse of their order. */
+/* The C library's registration of handlers, which it runs in reverse order. */
 int libc_atexit(void (*function)(void *), void *argument, void *module) __asm__("__cxa_atexit");
 int libc_at_quick_exit(void (*function)(void *), void *module) __asm__("__cxa_at_quick_exit");
 

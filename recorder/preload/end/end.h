@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process does at its end, once its handlers and destructors have run. */
+/* The end of a process, once its handlers and destructors have run. */
 #ifndef TTD_PRELOAD_END_END_H
 #define TTD_PRELOAD_END_END_H
 

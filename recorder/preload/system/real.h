@@ -49,7 +49,8 @@ struct real_later {
     /* The section is an array: its elements must have no gaps. */
     _Alignas(32) const char *name;
     void **function;
-    /* What real_redirect() makes modules find; NULL to leave them. Each costs touching a page. */
+    /* The function that real_redirect() makes modules find; NULL to leave them as they are, since
+     * each costs touching a page. */
     void (*hook)(void);
 };
 

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* What SYS_rt_sigaction takes. */
+/* The kernel's struct sigaction, as SYS_rt_sigaction takes it. */
 struct sys_sigaction {
     void (*handler)(int);
     unsigned long flags;

@@ -65,7 +65,7 @@ static inline uintptr_t rule_bp(unwind_rule rule)
 /* DWARF numbers of the other registers: rbx, r12, r13, r14, r15. */
 extern const uint8_t rule_other_regs[RULE_OTHER_COUNT];
 
-/* Where the i-th of them is: 0, RULE_OTHER_UNSAID, or words below the CFA. */
+/* Returns the place of the i-th of them: 0, RULE_OTHER_UNSAID, or words below the CFA. */
 static inline unsigned rule_other(unwind_rule rule, unsigned i)
 {
     return rule >> (RULE_OTHER_SHIFT + 4 * i) & 15;

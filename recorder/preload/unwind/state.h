@@ -40,8 +40,8 @@
  * change only with the epoch, which discards everything. One thing is assumed: where code without
  * information ended the stack, it ends it again in the same state.
  *
- * What each trick buys: the instructions of a capture without it, divided by those with it, counted
- * by `bench/unwind.py --build build`. The names are those of its workloads.
+ * The gain of each trick: the instructions of a capture without it, divided by those with it,
+ * counted by `bench/unwind.py --build build`. The names are those of its workloads.
  *
  *   Frames of the last capture are met: python 6.7, stress 5.8, perl 1.8.
  *   No walk where the innermost frame differs at most in its pc, and the rule for the new pc is

@@ -31,7 +31,7 @@ struct dl_find_object;
    start another one with the same unwinder (the caller's recursion guard sees to that). */
 struct unwinder;
 
-/* Where a walk starts: the state of the caller of a hook just after the hook returns. */
+/* The start of a walk: the state of the caller of a hook just after the hook returns. */
 struct unwind_regs {
     uintptr_t pc; /* the return address of the hook */
     uintptr_t sp; /* the stack pointer after the return (the hook's CFA) */

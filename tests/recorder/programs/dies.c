@@ -96,7 +96,7 @@ static void handle_on_stack(void)
     printf("flags: %d\n", (action.sa_flags & SA_ONSTACK) != 0);
 }
 
-/* What the program sees of the signals' actions. */
+/* Prints the signals' actions as the program sees them. */
 static void ask(void)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What C++ makes of pointers: cookies, several bases, strings, containers, smart pointers. */
+/* Pointers as C++ makes them: cookies, several bases, strings, containers, smart pointers. */
 #include <any>
 #include <deque>
 #include <exception>
@@ -21,7 +21,7 @@
 namespace
 {
 
-/* What keeps an object, and is never destroyed. */
+/* Keeps an object, and is never destroyed. */
 template <typename Type, int number = 0> Type &root()
 {
     alignas(Type) static char memory[sizeof(Type)];

@@ -320,7 +320,7 @@ CASE(forked_released_holder)
     fork_and_wait(keep_in_own_block);
 }
 
-/* What a program leaves that a signal kills. */
+/* A lost block and a kept one, for a program that a signal kills. */
 static void NOINLINE leave_lost_and_kept(void)
 {
     kept[0] = block(24);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the C library allocates, for the program and for itself. */
+/* Blocks that the C library allocates, for the program and for itself. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>

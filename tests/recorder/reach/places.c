@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where pointers stand: thread-local storage, registers, mappings, buffers, coroutines. */
+/* The places of pointers: thread-local storage, registers, mappings, buffers, coroutines. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>

@@ -20,7 +20,7 @@ typedef void child_function(volatile struct child_shared *shared);
 /* Starts a child; returns when `function` has called child_wait(). */
 struct child child_start(child_function *function);
 
-/* Of the child: waits until it may go on. */
+/* Called by the child: waits until it may go on. */
 void child_wait(volatile struct child_shared *shared);
 
 /* Lets the child go on, and returns its status as from waitpid(). */

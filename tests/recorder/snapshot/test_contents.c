@@ -133,7 +133,7 @@ Test(contents, of_a_stopped_process, .timeout = 30)
         cr_assert_eq(ids[i] >= TTD_PAGE_FIRST, is_touched(i), "page %zu", i);
 }
 
-/* What is untouched may be gone by now: nothing is said of it. */
+/* Nothing is said of untouched pages, which may be gone by now. */
 Test(contents, of_a_running_process, .timeout = 30)
 {
     struct contents_job job = {.is_stopped = false};

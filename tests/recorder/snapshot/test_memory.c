@@ -137,7 +137,7 @@ Test(memory, reading_goes_on_behind_holes)
     cr_assert(batch->missing == read / 2 * 8);
     memory_close(&memory);
     cr_assert(child_end(&child) == 0);
-    /* Of a process that has ended all is missing. */
+    /* All memory of a process that has ended is missing. */
     batch->missing = 0;
     memory_batch_read(batch, &memory);
     cr_assert(batch->is_gone && batch->missing == read * 8);

@@ -48,7 +48,7 @@ static void add_all(uint32_t snapshot)
     cr_assert_eq(page_store_end(store), TTD_OK);
 }
 
-/* What a reader finds: contents by id, and the ids of the pages of each snapshot. */
+/* The pages that a reader finds: contents by id, and the ids of the pages of each snapshot. */
 struct found {
     unsigned char *contents;
     uint64_t count;

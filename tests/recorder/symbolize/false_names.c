@@ -24,7 +24,7 @@ static void say(struct wire_encoder *encoder, uint32_t index, const char *text)
 
 static void flush_by_module(struct wire_encoder *encoder)
 {
-    /* What was said gets out before the end comes. */
+    /* Sends the answers so far before the end comes. */
     if (write(encoder->fd, encoder->data, encoder->size) == (ssize_t)encoder->size)
         encoder->size = 0;
 }

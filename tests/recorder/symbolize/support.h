@@ -9,7 +9,7 @@
 
 #include "symbolize.h"
 
-/** Where the fixtures are copied to and programs are built: the working directory, made new. */
+/** Makes a new working directory, for copies of the fixtures and programs built of them. */
 void enter_directory(void);
 /** To be called at the end: removes it. */
 void leave_directory(void);
@@ -67,7 +67,7 @@ const struct answer *find_answer(const struct answers *answers, uint64_t offset)
 /** Names the program as a module at its path: sorted answers. */
 struct symbolize_summary name_program(const struct program *program, struct answers *answers);
 
-/** What eu-addr2line says of the same addresses; places without any knowledge included. */
+/** Asks eu-addr2line about the same addresses, also those of which it knows nothing. */
 void ask_referee(const struct program *program, struct answers *answers);
 
 /** Fails unless both have the same answers. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was answered once is not asked for again: shown by files that are gone by then. */
+/* An address is looked up once: later its file is gone, and the answer is still there. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -315,7 +315,7 @@ Test(cache, keeps_nothing_of_what_failed)
     free_program(&program);
 }
 
-/* What nobody has asked for yet, of a file that is gone: somebody must have kept it open. */
+/* An address that is asked for when its file is gone: somebody must have kept the file open. */
 Test(cache, reads_a_file_once)
 {
     struct program program;
@@ -328,7 +328,7 @@ Test(cache, reads_a_file_once)
     free_program(&program);
 }
 
-/* What is kept open is the same file, but no longer the same program. */
+/* The file that is kept open is the same, but no longer the same program. */
 Test(cache, notices_a_file_that_is_overwritten)
 {
     struct program program, other;

@@ -119,7 +119,7 @@ ParameterizedTestParameters(child, is_asked_again_for_less)
     return all_bad();
 }
 
-/* What had been told stays, and is not told twice. */
+/* Answers that were given stay, and are not given twice. */
 ParameterizedTest(struct behaviour *behaviour, child, is_asked_again_for_less)
 {
     char path[64];

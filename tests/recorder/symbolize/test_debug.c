@@ -137,7 +137,7 @@ ParameterizedTest(struct variant *variant, debug, as_referee)
     free_program(&program);
 }
 
-/* What the debug information says must not depend on where it is. Leaves the program behind. */
+/* Checks that names do not depend on where the debug information is. Leaves the program behind. */
 static void expect_same_code(struct answers *expected, const char *build, const char *other)
 {
     struct program program;

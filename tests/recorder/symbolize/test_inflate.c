@@ -103,7 +103,7 @@ Test(inflate, sections_as_another_tool_decompresses_them)
     inflate_free(&inflated);
 }
 
-/* Of .debug_line, at a byte of the section, and what is left of all then. */
+/* Changes a byte of .debug_line, and checks that this section alone stays compressed. */
 static void expect_left(size_t at, uint8_t change)
 {
     struct file file = open_file("program");

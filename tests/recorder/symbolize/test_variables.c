@@ -125,7 +125,7 @@ Test(variables, that_are_sections)
     free_program(&program);
 }
 
-/* Of the offsets in one variable the first is answered. One in no section has no name. */
+/* The first of the offsets in one variable is answered. An offset in no section has no name. */
 Test(variables, are_told_once)
 {
     build("-Wl,--build-id=sha1");

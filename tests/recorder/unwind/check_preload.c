@@ -30,7 +30,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-/* That the library is there: programs that are made for it look for this. */
+/* Shows that the library is there: programs that are made for it look for this symbol. */
 __attribute__((visibility("default"))) const int unwind_check_loaded = 1;
 
 #define EXPORT     __attribute__((visibility("default")))
@@ -154,7 +154,7 @@ static uint32_t walk_libunwind(const struct unwind_regs *regs, uintptr_t *out, u
         /* The cursor says so at the interrupted frame, not at the one that the kernel made. */
         out[n++] = ip + (unw_is_signal_frame(&cursor) > 0 ? 1 : 0);
         unw_proc_info_t info;
-        /* What it makes up where it knows nothing is one byte long. */
+        /* libunwind makes up a function of one byte where it knows none. */
         *odd |= unw_get_proc_info(&cursor, &info) != 0 || info.end_ip - info.start_ip == 1;
         if (unw_step(&cursor) <= 0)
             break;

@@ -130,8 +130,8 @@ Test(classes, of_random_graphs_are_those_of_closures)
     }
 }
 
-/* What memcheck does with lost blocks, word by word: each in turn scans what it leads to and was
- * not reached; what was leader before brings along its blocks. */
+/* Follows memcheck's treatment of lost blocks, word by word: each in turn scans the blocks that it
+ * leads to and that were not reached; one that was a leader before brings along its blocks. */
 static void collect_as_memcheck(node_set lost, uint32_t *leaders)
 {
     bool is_indirect[RANDOM_GRAPH_NODES] = {false};

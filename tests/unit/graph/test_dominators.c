@@ -47,7 +47,7 @@ static void make_random(struct entropy *entropy)
     cr_assert_eq(graph_dominate(&graph, &query, sizes, &dominators), TTD_OK);
 }
 
-/* What is reached when a node of the tree is taken away. */
+/* Returns the nodes that are reached when a node of the tree is taken away. */
 static node_set reached_without(uint32_t removed)
 {
     node_set held = 0;

@@ -48,7 +48,7 @@ static node_set step(node_set from, unsigned unused_flags)
     return next;
 }
 
-/* Of one root: the set of nodes at each distance, and nearer. */
+/* Returns the distance from one root, by growing the set of nodes that are near. */
 static uint32_t distance_from(uint64_t root, uint32_t node, unsigned unused_flags)
 {
     node_set reached = 0;

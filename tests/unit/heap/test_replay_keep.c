@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a replay keeps of the peak: the blocks that were live at it. */
+/* A replay keeps the blocks that were live at the peak. */
 #include <criterion/criterion.h>
 
 #include "heap/replay.h"

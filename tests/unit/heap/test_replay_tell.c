@@ -152,7 +152,7 @@ static void record_effects(struct listener *listener, const struct ttd_event *ev
     heap_replay_free(&replay);
 }
 
-/* Of all effects those that are wanted, and nothing else. */
+/* Checks that a listener gets those of all effects that it wants, and nothing else. */
 static void expect_wanted(const struct listener *all, const struct listener *some,
                           unsigned unwanted)
 {

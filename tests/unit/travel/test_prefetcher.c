@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is read ahead by another thread is what the reader gives, whatever happens meanwhile. */
+/* Another thread reads ahead what the reader gives, whatever happens meanwhile. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ static enum ttd_status read_plainly(const struct ttd_memory_output *memory, stru
     return status;
 }
 
-/* What happens to the prefetcher while it reads; bits. */
+/* Disturbances of the prefetcher while it reads; bits. */
 enum { UNDISTURBED = 0, PAUSED = 1, REWOUND = 2 };
 
 /* Once in a while pauses it; once lets it forget all and begins again, which empties the text. */

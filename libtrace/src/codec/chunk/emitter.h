@@ -43,7 +43,7 @@ struct ttd_emitter {
     struct ttd_error error;
 };
 
-/** Where the emitted bytes go. */
+/** The function that takes the emitted bytes. */
 struct ttd_emitter_sink {
     ttd_emit_function emit;
     void *context;

@@ -9,7 +9,7 @@
 #include "base/cursor.h"
 #include "codec/chunk/header.h"
 
-/** Where an index chunk is and where what it covers begins. */
+/** A link to an index chunk: its place, and the begin of the chunks that it covers. */
 struct ttd_index_link {
     uint64_t offset;
     /** Number and effect position of the first event at or after the first chunk covered. */

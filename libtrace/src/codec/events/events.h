@@ -214,7 +214,7 @@ struct ttd_event_addresses {
     struct ttd_ordinal_list allocated;
 };
 
-/** Where a batch of events is decoded to. */
+/** Memory for a decoded batch of events. */
 struct ttd_event_buffer {
     struct ttd_event events[TTD_EVENT_BATCH];
     /** Parameters of events that have two or more: one parameter alone is a member of the event. */

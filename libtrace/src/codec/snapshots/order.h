@@ -13,8 +13,8 @@ struct ttd_snapshot_order {
     uint32_t finished;
     /** Number of the snapshot whose parts came last. */
     uint32_t number;
-    /** Of that snapshot: number of regions and of references, and the last reference, whose region
-     * is 0 if there is none. */
+    /** The parts of that snapshot: number of regions and of references, and the last reference,
+     * whose region is 0 if there is none. */
     uint32_t regions;
     uint64_t references;
     uint32_t region;

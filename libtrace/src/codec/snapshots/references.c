@@ -8,7 +8,7 @@
 #include "base/varint_fast.h"
 #include "codec/columns.h"
 
-/** Where words are when they lie one behind the other. */
+/** The distance of words that lie one behind the other. */
 #define WORD_SIZE 8
 
 const char *ttd_check_references(const struct ttd_references *references)

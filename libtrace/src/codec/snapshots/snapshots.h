@@ -12,7 +12,7 @@
 #define TTD_REGION_BYTES_MIN 6
 #define TTD_CLASS_BYTES_MIN  2
 
-/* What ttd_check_…() returns is a static description of the first violation, or NULL. */
+/* Each ttd_check_…() returns a static description of the first violation, or NULL. */
 
 void ttd_encode_snapshot(struct ttd_buffer *out, const struct ttd_snapshot *snapshot);
 void ttd_decode_snapshot(struct ttd_cursor *in, struct ttd_snapshot *snapshot);

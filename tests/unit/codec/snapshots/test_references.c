@@ -49,7 +49,7 @@ static void encode(const struct ttd_reference *references, size_t count)
 static const char *decode(struct ttd_reference *decoded, size_t count, size_t size)
 {
     struct ttd_references list = {.count = count};
-    /* Of this size exactly, so that a sanitizer sees a byte read beyond. */
+    /* A copy of exactly this size, so that a sanitizer sees a byte read beyond. */
     uint8_t *copy = malloc(size ? size : 1);
     memcpy(copy, buffer.data, size);
     struct ttd_cursor in = ttd_cursor_of(copy, size);
@@ -147,7 +147,7 @@ static void expect_invalid(struct ttd_reference first, struct ttd_reference seco
     struct ttd_references list = {7, references, 2};
     struct ttd_reference decoded[2];
     cr_assert_str_eq(ttd_check_references(&list), expected);
-    /* What the encoder makes of them must not pass for something else. */
+    /* Their encoding must not pass for other references. */
     ttd_buffer_clear(&buffer);
     ttd_encode_references(&buffer, &list, columns);
     cr_assert_not_null(decode(decoded, 2, buffer.size), "%s", expected);
