@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The log of a process: the modules that were loaded and unloaded, and when. */
+/* The modules that are loaded, as far as they are logged, and when they come and go. */
 #include <dlfcn.h>
-#include <elf.h>
 #include <link.h>
-#include <string.h>
 
-#include "../../channel_record.h"
+#include "module_log.h"
 #include "../system/sys.h"
 #include "../threads/thread.h"
 #include "../system/memory.h"
 
-enum { MODULES_MAX = 16384, PATH_BYTES_MAX = 4096 };
-
-struct module {
-    uintptr_t begin;
-    uintptr_t end;
-    const struct link_map *map;
-    bool gone;
-};
+enum { MODULES_MAX = 16384 };
 
 static struct module *modules;
 static size_t module_count;
@@ -34,14 +25,6 @@ static struct postponed {
     const struct link_map *map;
 } postponed[POSTPONED_MAX];
 static volatile size_t postponed_count;
-
-static struct {
-    uint32_t index; /* of the chunk, CHANNEL_NONE at first */
-    struct chunk *chunk;
-    uint64_t *write;
-    uint64_t *limit;
-    bool starving;
-} process_log;
 
 static uintptr_t own_lock(void)
 {
@@ -70,112 +53,6 @@ static void unlock_modules(void)
     atomic_store_explicit(&lock, 0, memory_order_release);
 }
 
-/* Returns room for a record of the log; NULL if there is none, and then the module has no name. */
-static uint64_t *log_room(size_t words)
-{
-    if (process_log.limit - process_log.write >= (ptrdiff_t)words)
-        return process_log.write;
-    uint32_t index = chunk_wait(process_log.index, words, &process_log.starving);
-    if (index == CHANNEL_NONE)
-        return NULL;
-    struct chunk *chunk = channel_chunk(&target_view, index);
-    process_log.write = chunk->data;
-    process_log.limit = chunk->data + channel_chunk_words(index);
-    if (process_log.chunk != NULL)
-        atomic_store_explicit(&process_log.chunk->next, index, memory_order_release);
-    else
-        atomic_store_explicit(&channel_process(&target_view, process_index())->log, index,
-                              memory_order_release);
-    process_log.index = index;
-    process_log.chunk = chunk;
-    return process_log.write;
-}
-
-static void log_commit(uint64_t *end)
-{
-    process_log.write = end;
-    atomic_store_explicit(&process_log.chunk->committed,
-                          (uint32_t)((char *)end - (char *)process_log.chunk->data),
-                          memory_order_release);
-}
-
-/* Returns a note of the given type in a loaded module; NULL if there is none. */
-static const ElfW(Nhdr) * find_note(const ElfW(Ehdr) * header, uintptr_t bias, uint32_t type)
-{
-    const ElfW(Phdr) *segment = (const ElfW(Phdr) *)((const char *)header + header->e_phoff);
-    for (unsigned i = 0; i < header->e_phnum; i++) {
-        if (segment[i].p_type != PT_NOTE)
-            continue;
-        const char *at = (const char *)(bias + segment[i].p_vaddr);
-        const char *end = at + segment[i].p_memsz;
-        while (end - at >= (ptrdiff_t)sizeof(ElfW(Nhdr))) {
-            const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
-            size_t size =
-                sizeof *note + ((note->n_namesz + 3u) & ~3u) + ((note->n_descsz + 3u) & ~3u);
-            if (size > (size_t)(end - at))
-                break;
-            if (note->n_type == type && note->n_namesz == 4 && memcmp(note + 1, "GNU", 4) == 0)
-                return note;
-            at += size;
-        }
-    }
-    return NULL;
-}
-
-static uint64_t *put_bytes(uint64_t *word, const void *bytes, size_t size)
-{
-    size_t words = (size + 7) / 8;
-    if (words != 0)
-        word[words - 1] = 0;
-    memcpy(word, bytes, size);
-    return word + words;
-}
-
-/* Sets `path` to this program's, as it was at the first call. Returns its size, negative if
- * unknown.
- */
-static long own_path(const char **path)
-{
-    static char own[PATH_BYTES_MAX];
-    static long size;
-    if (size == 0)
-        size = sys_call3(SYS_readlink, (long)"/proc/self/exe", (long)own, sizeof own);
-    *path = own;
-    return size;
-}
-
-static void log_load(const struct module *module, uint64_t sequence, uint64_t steps)
-{
-    const struct link_map *map = module->map;
-    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->begin;
-    const ElfW(Nhdr) *note = NULL;
-    if (memcmp(header->e_ident, ELFMAG, SELFMAG) == 0)
-        note = find_note(header, map->l_addr, NT_GNU_BUILD_ID);
-    const char *id = note != NULL ? (const char *)(note + 1) + ((note->n_namesz + 3u) & ~3u) : "";
-    size_t id_size = note != NULL && note->n_descsz <= TTD_BUILD_ID_MAX ? note->n_descsz : 0;
-
-    /* The program itself has an empty name. */
-    const char *path = map->l_name;
-    long path_size = (long)strlen(path);
-    if (path_size == 0)
-        path_size = own_path(&path);
-    if (path_size < 0 || path_size > PATH_BYTES_MAX)
-        path_size = 0;
-
-    uint64_t *room = log_room(8 + (id_size + 7) / 8 + ((size_t)path_size + 7) / 8);
-    if (room == NULL)
-        return;
-    const uint64_t facts[] = {sequence,    steps,   map->l_addr,        module->begin,
-                              module->end, id_size, (uint64_t)path_size};
-    uint64_t *word = room + 1;
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
-        *word++ = facts[i];
-    word = put_bytes(word, id, id_size);
-    word = put_bytes(word, path, (size_t)path_size);
-    *room = record_head(OP_MODULE_LOAD, 0, 0, 0, (unsigned)(word - room));
-    log_commit(word);
-}
-
 static bool module_is_gone(const struct module *module)
 {
     struct dl_find_object object;
@@ -194,14 +71,7 @@ static void sweep(void)
             continue;
         module->gone = true;
         unwind_forget(module->begin, module->end);
-        uint64_t *room = log_room(4);
-        if (room == NULL)
-            continue;
-        room[0] = record_head(OP_MODULE_UNLOAD, 0, 0, 0, 4);
-        room[1] = atomic_fetch_add(&target_channel->sequence, 1) + 1; /* a fragment of its own */
-        room[2] = 0;
-        room[3] = module->begin;
-        log_commit(room + 4);
+        module_log_unload(module->begin);
     }
 }
 
@@ -220,7 +90,7 @@ static void add_locked(uintptr_t begin, uintptr_t end, const struct link_map *ma
     if (!known && place < MODULES_MAX) {
         modules[place] = (struct module){begin, end, map, false};
         module_count += place == module_count;
-        log_load(&modules[place], sequence, steps);
+        module_log_load(&modules[place], sequence, steps);
     }
 }
 
@@ -272,7 +142,7 @@ static int module_listed(struct dl_phdr_info *info, size_t size, void *sequence)
 void modules_forget_log(void)
 {
     atomic_store(&lock, 0);
-    memset(&process_log, 0, sizeof process_log);
+    module_log_forget();
 }
 
 /* Logs all modules again, in the child of a fork: it has a log of its own. */
@@ -282,7 +152,7 @@ static void modules_again(uint64_t sequence)
     for (size_t i = 0; i < module_count; i++) {
         modules[i].gone |= module_is_gone(&modules[i]);
         if (!modules[i].gone)
-            log_load(&modules[i], sequence, 0);
+            module_log_load(&modules[i], sequence, 0);
     }
 }
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The log of a process: records of the modules that were loaded and unloaded, and when. Its callers
+ * hold the lock of modules.c. Records that there is no room for are left out; the module then has
+ * no name.
+ */
+#ifndef TTD_PRELOAD_PROCESS_MODULE_LOG_H
+#define TTD_PRELOAD_PROCESS_MODULE_LOG_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct module {
+    uintptr_t begin;
+    uintptr_t end;
+    const struct link_map *map;
+    bool gone;
+};
+
+/* Logs that a module was loaded, at that sequence and step. Its header is read in memory. */
+void module_log_load(const struct module *module, uint64_t sequence, uint64_t steps);
+
+/* Logs that the module with this begin was unloaded, in a fragment of its own. */
+void module_log_unload(uintptr_t begin);
+
+/* Begins a log anew: the child of a fork has one of its own. */
+void module_log_forget(void);
+
+#endif
