@@ -78,16 +78,16 @@ static void copy_part(struct copying *copying, uint64_t begin, uint64_t end)
     add_absent(copying, end, copying->is_late ? TTD_PAGE_NOT_CAPTURED : copying->untouched);
 }
 
-/* Copies the units of other memory that have held blocks: blocks with mappings of their own. */
-static void copy_units(struct copying *copying, const struct region *region)
+/* Copies the heap pages of other memory that have held blocks: blocks with mappings of their own.
+ */
+static void copy_heap_pages(struct copying *copying, const struct region *region)
 {
     const struct heap_pages *pages = copying->job->pages;
-    uint64_t unit = UINT64_C(1) << HEAP_PAGE_BITS;
     uint64_t from = region->begin > pages->low ? region->begin : pages->low;
     uint64_t to = region->end < pages->high ? region->end : pages->high;
-    for (uint64_t at = from / unit * unit; at < to; at += unit) {
+    for (uint64_t at = from / HEAP_PAGE_SIZE * HEAP_PAGE_SIZE; at < to; at += HEAP_PAGE_SIZE) {
         uint64_t begin = at > region->begin ? at : region->begin;
-        uint64_t end = at + unit < region->end ? at + unit : region->end;
+        uint64_t end = at + HEAP_PAGE_SIZE < region->end ? at + HEAP_PAGE_SIZE : region->end;
         if (heap_pages_has(pages, at))
             copy_part(copying, begin / MEMORY_PAGE * MEMORY_PAGE,
                       (end + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE);
@@ -109,7 +109,7 @@ uint64_t contents_copy(const struct contents_job *job, const struct regions *reg
             copy_part(&copying, begin, end);
         else if (region->kind == TTD_REGION_ANONYMOUS &&
                  heap_pages_touch(job->pages, region->begin, region->end))
-            copy_units(&copying, region);
+            copy_heap_pages(&copying, region);
     }
     if (copying.batch != NULL)
         copying.missing += copying.batch->missing;

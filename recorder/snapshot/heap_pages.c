@@ -11,8 +11,8 @@
  * allocator would clear it all. */
 #define TABLE_SIZE (HEAP_LEAVES * sizeof(struct heap_leaf *))
 
-/* Bits of the number of a unit within its leaf. */
-enum { UNIT_BITS = HEAP_LEAF_BITS - HEAP_PAGE_BITS };
+/* Bits of the number of a heap page within its leaf. */
+enum { INDEX_BITS = HEAP_LEAF_BITS - HEAP_PAGE_BITS };
 
 /* Stands for leaves that are all heap, and for those that there is no memory for: all of them
  * counts as heap. */
@@ -104,12 +104,12 @@ static bool fill_leaf(struct heap_pages *pages, uint64_t index)
     return true;
 }
 
-/* Sets the units `first` to `last`, which lie in one leaf. Returns false if memory ran out. */
-static bool set_units(struct heap_pages *pages, uint64_t first, uint64_t last)
+/* Sets the heap pages `first` to `last`, which lie in one leaf. Returns false if memory ran out. */
+static bool set_pages(struct heap_pages *pages, uint64_t first, uint64_t last)
 {
-    struct heap_leaf *leaf = make_leaf(pages, first >> UNIT_BITS);
-    for (uint64_t unit = first; leaf != NULL && leaf != &full_leaf && unit <= last; unit++)
-        leaf->bits[unit / 64 % HEAP_LEAF_WORDS] |= UINT64_C(1) << unit % 64;
+    struct heap_leaf *leaf = make_leaf(pages, first >> INDEX_BITS);
+    for (uint64_t page = first; leaf != NULL && leaf != &full_leaf && page <= last; page++)
+        leaf->bits[page / 64 % HEAP_LEAF_WORDS] |= UINT64_C(1) << page % 64;
     return leaf != NULL;
 }
 
@@ -117,16 +117,16 @@ void heap_pages_add_new(struct heap_pages *pages, uint64_t address, uint64_t las
 {
     if (last < address || last >> HEAP_ADDRESS_BITS != 0)
         return;
-    uint64_t first_unit = address >> HEAP_PAGE_BITS, last_unit = last >> HEAP_PAGE_BITS;
+    uint64_t first_page = address >> HEAP_PAGE_BITS, last_page = last >> HEAP_PAGE_BITS;
     for (uint64_t index = address >> HEAP_LEAF_BITS; index <= last >> HEAP_LEAF_BITS; index++) {
-        uint64_t begin = index << UNIT_BITS, end = (index + 1) << UNIT_BITS;
-        bool is_whole = first_unit <= begin && last_unit >= end - 1;
+        uint64_t begin = index << INDEX_BITS, end = (index + 1) << INDEX_BITS;
+        bool is_whole = first_page <= begin && last_page >= end - 1;
         if (is_whole ? !fill_leaf(pages, index)
-                     : !set_units(pages, first_unit > begin ? first_unit : begin,
-                                  last_unit < end ? last_unit : end - 1))
+                     : !set_pages(pages, first_page > begin ? first_page : begin,
+                                  last_page < end ? last_page : end - 1))
             return;
     }
-    uint64_t low = first_unit << HEAP_PAGE_BITS, high = (last_unit + 1) << HEAP_PAGE_BITS;
+    uint64_t low = first_page << HEAP_PAGE_BITS, high = (last_page + 1) << HEAP_PAGE_BITS;
     pages->low = pages->high == 0 || low < pages->low ? low : pages->low;
     pages->high = high > pages->high ? high : pages->high;
 }
@@ -160,7 +160,7 @@ bool heap_pages_touch(const struct heap_pages *pages, uint64_t begin, uint64_t e
         }
         if (heap_pages_has(pages, at))
             return true;
-        at += UINT64_C(1) << HEAP_PAGE_BITS;
+        at += HEAP_PAGE_SIZE;
     }
     return false;
 }

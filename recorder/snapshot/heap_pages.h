@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory that has ever held a block of a process, in units of 64 kB: one bit each. A word of
- * memory whose value lies outside of it is no pointer to a block.
+ * The memory that has ever held a block of a process, in heap pages of 64 kB, whatever the system's
+ * pages are: one bit each. A word of memory whose value lies outside of it is no pointer to a
+ * block.
  */
 #ifndef TTD_SNAPSHOT_HEAP_PAGES_H
 #define TTD_SNAPSHOT_HEAP_PAGES_H
@@ -16,9 +17,12 @@ enum {
     HEAP_ADDRESS_BITS = 47,
     HEAP_LEAF_WORDS = 1 << (HEAP_LEAF_BITS - HEAP_PAGE_BITS - 6),
     HEAP_LEAVES = 1 << (HEAP_ADDRESS_BITS - HEAP_LEAF_BITS),
-    /* Leaves that are allocated, at most: 64 MB. Every unit of a leaf beyond them counts as set. */
+    /* Leaves that are allocated, at most: 64 MB. Every heap page of a leaf beyond them counts as
+       set. */
     HEAP_LEAVES_MAX = 16384,
 };
+
+#define HEAP_PAGE_SIZE (UINT64_C(1) << HEAP_PAGE_BITS)
 
 struct heap_leaf {
     uint64_t bits[HEAP_LEAF_WORDS];
@@ -30,7 +34,7 @@ struct heap_pages {
     uint32_t *used;            /* indexes of the leaves that are set */
     size_t used_count, used_capacity;
     size_t allocated;
-    uint64_t low, high; /* all units that are set lie in [low, high) */
+    uint64_t low, high; /* all heap pages that are set lie in [low, high) */
 };
 
 void heap_pages_free(struct heap_pages *pages);
@@ -41,7 +45,7 @@ void heap_pages_clear(struct heap_pages *pages);
 /* Adds all that `from` has. */
 void heap_pages_join(struct heap_pages *pages, const struct heap_pages *from);
 
-/* Whether an address, which may be any number, lies in a unit that has held a block. */
+/* Whether an address, which may be any number, lies in a heap page that has held a block. */
 static inline bool heap_pages_has(const struct heap_pages *pages, uint64_t address)
 {
     if (address - pages->low >= pages->high - pages->low)
@@ -51,7 +55,7 @@ static inline bool heap_pages_has(const struct heap_pages *pages, uint64_t addre
     return leaf != NULL && leaf->bits[page / 64 % HEAP_LEAF_WORDS] >> page % 64 & 1;
 }
 
-/* Whether any unit that has held a block touches [begin, end). */
+/* Whether any heap page that has held a block touches [begin, end). */
 bool heap_pages_touch(const struct heap_pages *pages, uint64_t begin, uint64_t end);
 
 /* The cold path of heap_pages_add(). */

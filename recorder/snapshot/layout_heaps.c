@@ -19,27 +19,25 @@ static void add_heap(struct layout_search *search, const struct region *region, 
  * nothing behind. */
 static void add_arenas(struct layout_search *search, const struct region *region)
 {
-    uint64_t unit = UINT64_C(1) << HEAP_PAGE_BITS;
     uint64_t first = (region->begin + GLIBC_HEAP_SIZE - 1) / GLIBC_HEAP_SIZE * GLIBC_HEAP_SIZE;
     for (uint64_t at = first; at < region->end; at += GLIBC_HEAP_SIZE) {
         struct memory_span heap;
         if (heap_pages_has(search->subject->pages, at) &&
-            heap_pages_touch(search->subject->pages, at, at + unit) &&
+            heap_pages_touch(search->subject->pages, at, at + HEAP_PAGE_SIZE) &&
             glibc_heap_find(search->memory, at, &heap))
             add_heap(search, region, heap.begin, heap.end);
     }
 }
 
-/* Adds the units of the program break that have held blocks of the main arena. What else is there
- * belongs to the program: the program break is open to all. */
-static void add_units(struct layout_search *search, const struct region *region)
+/* Adds the heap pages of the program break that have held blocks of the main arena. What else is
+ * there belongs to the program: the program break is open to all. */
+static void add_heap_pages(struct layout_search *search, const struct region *region)
 {
     const struct heap_pages *pages = search->subject->pages;
-    uint64_t unit = UINT64_C(1) << HEAP_PAGE_BITS;
     uint64_t begin = 0, end = region->end < pages->high ? region->end : pages->high;
     uint64_t at = region->begin > pages->low ? region->begin : pages->low;
     end = end < search->arena_end ? end : search->arena_end;
-    for (at = at / unit * unit; at < end; at += unit) {
+    for (at = at / HEAP_PAGE_SIZE * HEAP_PAGE_SIZE; at < end; at += HEAP_PAGE_SIZE) {
         bool is_heap = heap_pages_has(pages, at);
         if (is_heap && begin == 0)
             begin = at;
@@ -66,7 +64,7 @@ void layout_add_heaps(struct layout_search *search)
         else if (region->name == NULL || strcmp(region->name, "[heap]") != 0)
             add_arenas(search, region);
         else
-            add_units(search, region);
+            add_heap_pages(search, region);
     }
     regions_refine(search->regions, &search->refined);
 }

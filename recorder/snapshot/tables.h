@@ -11,8 +11,8 @@ struct tables {
     struct classes classes;
     struct class_range *ranges;
     size_t range_count;
-    /* Units that have constant data of modules, or data that was copied from there: what lies in
-       no such unit is no table. */
+    /* Heap pages that have constant data of modules, or data that was copied from there: what lies
+       in no such page is no table. */
     struct heap_pages pages;
 };
 
