@@ -27,6 +27,7 @@ bool ttd_buffer_reserve(struct ttd_buffer *buffer, size_t more)
 {
     if (has_room(buffer, more))
         return true;
+    /* A failure sticks, so that callers check once, when all is appended. */
     if (buffer->failed)
         return false;
     void *data = buffer->data;
@@ -49,6 +50,7 @@ void ttd_buffer_put(struct ttd_buffer *buffer, const void *data, size_t size)
 
 void ttd_buffer_put_varint(struct ttd_buffer *buffer, uint64_t value)
 {
+    /* Room for the longest varint: its length is known only when it is written. */
     if (!has_room(buffer, TTD_VARINT_MAX) && !ttd_buffer_reserve(buffer, TTD_VARINT_MAX))
         return;
     if (value < 0x80) {

@@ -7,6 +7,7 @@ void ttd_cursor_fail(struct ttd_cursor *cursor, const char *what)
 {
     if (!cursor->error)
         cursor->error = what;
+    /* Nothing is left to read: loops over a wrong count end, and no later error hides the first. */
     cursor->at = cursor->end;
 }
 
@@ -54,10 +55,13 @@ uint64_t ttd_cursor_varint_slow(struct ttd_cursor *cursor)
             return 0;
         }
         uint8_t byte = *cursor->at++;
+        /* The tenth byte holds the last bit of 64. */
         if (shift == 63 && byte > 1)
             break;
         value |= (uint64_t)(byte & 0x7F) << shift;
         if (byte < 0x80) {
+            /* One value has one encoding: else hashes of equal contents would differ, and writers
+             * disagree. */
             if (byte == 0 && shift != 0) {
                 ttd_cursor_fail(cursor, "overlong varint");
                 return 0;

@@ -22,6 +22,7 @@ void ttd_map_free(struct ttd_map *map)
 
 void ttd_map_clear(struct ttd_map *map)
 {
+    /* An empty map is clear already: maps of short chunks are cleared often. */
     if (map->count != 0)
         memset(map->slots, 0, map->capacity * sizeof *map->slots);
     map->count = 0;
@@ -55,8 +56,10 @@ static bool grow(struct ttd_map *map)
 
 bool ttd_map_add(struct ttd_map *map, uint64_t key, uint32_t value)
 {
+    /* Half of the slots stay empty, so that a search finds an end soon. */
     if (map->count >= map->capacity / 2 && !grow(map))
         return false;
+    /* A slot with 0 is free, whatever its key. */
     insert(map, key, (uint64_t)value + 1);
     return true;
 }

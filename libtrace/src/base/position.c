@@ -41,6 +41,7 @@ static const char *parse_hex(const char *text, uint64_t *value)
             digit = (unsigned)(*text - 'A') + 10;
         else
             break;
+        /* Another digit would not fit. */
         if (result >> 60 != 0)
             return NULL;
         result = result << 4 | digit;
@@ -55,6 +56,7 @@ bool ttd_position_parse(const char *text, struct ttd_position *position)
 {
     struct ttd_position result;
     text = parse_hex(text, &result.sequence);
+    /* The result is set at the end: it is untouched if the text is wrong. */
     if (!text || *text++ != ':')
         return false;
     text = parse_hex(text, &result.steps);

@@ -94,6 +94,7 @@ static bool item_value(char item, const struct ttd_event *event, uint64_t before
         *value = event->make_read_only;
         return true;
     default:
+        /* The letter stands for a count of elements, whose size was the parameter before. */
         if (before == 0 || event->size % before != 0)
             return false;
         *value = event->size / before;

@@ -12,6 +12,8 @@ void ttd_split_columns(struct ttd_cursor *in, struct ttd_cursor *columns, size_t
 void ttd_finish_columns(struct ttd_cursor *in, struct ttd_cursor *columns, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        /* A column with bytes left over is corrupt, like a payload: one encoding for each content.
+         */
         ttd_cursor_finish(&columns[i]);
         ttd_cursor_check(in, columns[i].error);
     }
@@ -20,6 +22,7 @@ void ttd_finish_columns(struct ttd_cursor *in, struct ttd_cursor *columns, size_
 void ttd_join_columns(struct ttd_buffer *out, const struct ttd_buffer *columns, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        /* A column without memory is too short, but looks right: only its flag tells. */
         out->failed |= columns[i].failed;
         ttd_buffer_put32(out, (uint32_t)columns[i].size);
     }

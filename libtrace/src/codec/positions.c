@@ -9,6 +9,7 @@ void ttd_encode_position(struct ttd_buffer *out, struct ttd_position position)
 
 struct ttd_position ttd_decode_position(struct ttd_cursor *in)
 {
+    /* In two statements: the order of initialisers is not defined. */
     struct ttd_position position;
     position.sequence = ttd_cursor_varint(in);
     position.steps = ttd_cursor_varint(in);

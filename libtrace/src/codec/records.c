@@ -14,6 +14,7 @@ void ttd_encode_string(struct ttd_buffer *out, struct ttd_string string)
 struct ttd_string ttd_decode_string(struct ttd_cursor *in)
 {
     size_t size = (size_t)ttd_cursor_varint_max(in, TTD_STRING_MAX);
+    /* Without bytes the size is 0 as well, so that nobody reads `size` bytes at NULL. */
     const uint8_t *bytes = ttd_cursor_bytes(in, size);
     struct ttd_string string = {(const char *)bytes, bytes ? size : 0};
     return string;
@@ -24,6 +25,7 @@ void ttd_encode_module(struct ttd_buffer *out, const struct ttd_module *module)
     ttd_buffer_put_varint(out, module->action);
     ttd_buffer_put_varint(out, module->id);
     ttd_encode_position(out, module->position);
+    /* An unload refers to its load by the id, and repeats nothing. */
     if (module->action != TTD_MODULE_LOAD)
         return;
     ttd_buffer_put_varint(out, module->path);
@@ -37,6 +39,7 @@ void ttd_encode_module(struct ttd_buffer *out, const struct ttd_module *module)
 void ttd_decode_module(struct ttd_cursor *in, struct ttd_module *module)
 {
     memset(module, 0, sizeof *module);
+    /* Compared before it becomes an enum, which would cut a large value to a valid one. */
     uint64_t action = ttd_cursor_varint(in);
     if (action != TTD_MODULE_LOAD && action != TTD_MODULE_UNLOAD)
         ttd_cursor_fail(in, "action of a module");
@@ -72,6 +75,7 @@ void ttd_encode_thread(struct ttd_buffer *out, const struct ttd_thread *thread)
 void ttd_decode_thread(struct ttd_cursor *in, struct ttd_thread *thread)
 {
     memset(thread, 0, sizeof *thread);
+    /* Compared before it becomes an enum, as of a module. */
     uint64_t action = ttd_cursor_varint(in);
     if (action != TTD_THREAD_BEGIN && action != TTD_THREAD_END)
         ttd_cursor_fail(in, "action of a thread");
@@ -100,6 +104,7 @@ void ttd_decode_heap(struct ttd_cursor *in, struct ttd_heap *heap)
 void ttd_encode_symbol(struct ttd_buffer *out, const struct ttd_symbol *symbol, uint64_t *offset)
 {
     ttd_buffer_put_varint(out, symbol->module);
+    /* Symbols mostly come in order of their offsets: the difference takes fewer bytes. */
     ttd_buffer_put_varint(out, ttd_zigzag(symbol->offset - *offset));
     *offset = symbol->offset;
     ttd_buffer_put_varint(out, symbol->frame_count);
@@ -146,6 +151,7 @@ void ttd_decode_user_event(struct ttd_cursor *in, struct ttd_user_event *event)
     event->wall_time = ttd_cursor_varint(in);
     event->thread = ttd_cursor_varint32(in);
     event->flags = ttd_cursor_varint32(in);
+    /* Reserved flags are refused, so that a later version may give them a meaning. */
     if (event->flags & ~TTD_USER_EVENT_KEYFRAME)
         ttd_cursor_fail(in, "unknown flags of a user event");
     struct ttd_string data = ttd_decode_string(in);
@@ -166,6 +172,7 @@ void ttd_decode_loss(struct ttd_cursor *in, struct ttd_loss *loss)
 {
     loss->reason = (enum ttd_loss_reason)ttd_cursor_varint_max(in, INT32_MAX);
     loss->thread = ttd_cursor_varint32(in);
+    /* 0 becomes TTD_UNKNOWN, which is the largest number. */
     loss->count = ttd_cursor_varint(in) - 1;
     loss->last_good = ttd_decode_valid_position(in);
     loss->first_good = ttd_decode_position(in);

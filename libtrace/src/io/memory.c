@@ -16,6 +16,7 @@ static int memory_read_at(void *context, uint64_t offset, void *data, size_t siz
 {
     const struct memory_input *memory = context;
     *got = 0;
+    /* Before it is narrowed: size_t may have 32 bits. */
     if (offset >= memory->size)
         return 0;
     size_t left = memory->size - (size_t)offset;
@@ -80,6 +81,7 @@ enum ttd_status ttd_output_memory(struct ttd_memory_output *memory,
 
 void ttd_memory_output_free(struct ttd_memory_output *memory)
 {
+    /* All zero: no output was ever opened on it. */
     if (!memory || !memory->allocator.release)
         return;
     ttd_release(&memory->allocator, memory->data);

@@ -32,11 +32,13 @@ static int file_read_at(void *context, uint64_t offset, void *data, size_t size,
     const struct file *handle = context;
     *got = 0;
     while (*got < size) {
+        /* off_t is signed. */
         if (offset > INT64_MAX - *got)
             return EOVERFLOW;
         size_t left = size - *got;
         ssize_t n = pread(handle->descriptor, (char *)data + *got,
                           left < SSIZE_MAX ? left : SSIZE_MAX, (off_t)(offset + *got));
+        /* The end of the file: the caller decides whether that is too early. */
         if (n == 0)
             break;
         if (n > 0)
@@ -57,6 +59,7 @@ static int file_size(void *context, uint64_t *size)
         *size = (uint64_t)status.st_size;
         return 0;
     }
+    /* st_size says nothing of a block device. */
     off_t end = lseek(handle->descriptor, 0, SEEK_END);
     if (end < 0)
         return errno;
@@ -73,6 +76,7 @@ static int file_write(void *context, const void *data, size_t size)
         if (n > 0) {
             bytes += n;
             size -= (size_t)n;
+            /* No error, but no progress either: going on might never end. */
         } else if (n == 0) {
             return EIO;
         } else if (errno != EINTR) {
@@ -87,6 +91,8 @@ static int file_close(void *context)
     struct file *handle = context;
     struct ttd_allocator allocator = handle->allocator;
     int result = 0;
+    /* After EINTR the descriptor is closed on Linux; to close again might hit one of another
+     * thread. */
     if (handle->own && close(handle->descriptor) != 0 && errno != EINTR)
         result = errno;
     ttd_release(&allocator, handle);
@@ -144,6 +150,8 @@ enum ttd_status ttd_output_file(const char *path, const struct ttd_allocator *al
     struct file *handle;
     if (new_file(-1, 1, &table, &handle) != TTD_OK)
         return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
+    /* Neither replaces a file nor follows a link; readable by the owner only, since a trace may
+     * hold what the program knew. The handle comes first: no file is left if memory runs out. */
     handle->descriptor =
         open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
     if (handle->descriptor < 0) {

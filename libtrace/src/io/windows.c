@@ -47,6 +47,7 @@ static int file_read_at(void *context, uint64_t offset, void *data, size_t size,
     *got = 0;
     while (*got < size) {
         uint64_t at = offset + *got;
+        /* The offset goes with each call: the file pointer is not shared between threads. */
         OVERLAPPED place = {0};
         place.Offset = (DWORD)at;
         place.OffsetHigh = (DWORD)(at >> 32);
@@ -54,6 +55,7 @@ static int file_read_at(void *context, uint64_t offset, void *data, size_t size,
         DWORD n = 0;
         if (!ReadFile(f->handle, (char *)data + *got, left < INT_MAX ? (DWORD)left : INT_MAX, &n,
                       &place))
+            /* A read behind the end is an error here; to callers it is no bytes. */
             return GetLastError() == ERROR_HANDLE_EOF ? 0 : last_error();
         if (n == 0)
             break;
@@ -80,6 +82,7 @@ static int file_write(void *context, const void *data, size_t size)
         DWORD n = 0;
         if (!WriteFile(f->handle, bytes, size < INT_MAX ? (DWORD)size : INT_MAX, &n, NULL))
             return last_error();
+        /* No error, but no progress either: going on might never end. */
         if (n == 0)
             return EIO;
         bytes += n;
@@ -93,6 +96,7 @@ static int file_close(void *context)
     struct file *f = context;
     struct ttd_allocator allocator = f->allocator;
     int result = 0;
+    /* Closing a descriptor closes its handle; closing the handle would leave a dead descriptor. */
     if (f->own && f->descriptor >= 0)
         result = _close(f->descriptor) != 0 ? errno : 0;
     else if (f->own)

@@ -41,6 +41,8 @@ enum ttd_status ttd_copy_begin(struct ttd_copy *copy, const struct ttd_reader *r
     copy->begun = true;
     struct ttd_trace trace = reader->trace;
     trace.flags |= copy->trace_flags;
+    /* The first chunk is lost, and with it the size: one that the format allows is put in its
+     * place. */
     if (trace.pointer_size == 0)
         trace.pointer_size = 8;
     copy->emitter.trace_id = trace.trace_id;
@@ -54,6 +56,7 @@ bool ttd_copy_is_made(struct ttd_copy *copy, const struct ttd_reader *reader,
 {
     if (header->kind == TTD_KIND_END)
         copy->end = reader->check.end;
+    /* The emitter makes these anew: they depend on the places of the others. */
     return header->kind == TTD_KIND_TRACE || header->kind == TTD_KIND_INDEX ||
            header->kind == TTD_KIND_END;
 }
@@ -101,6 +104,7 @@ enum ttd_status ttd_copy_run(struct ttd_copy *copy, const struct ttd_check *chec
         copy->output = output;
         status = run(copy, check, input, &result);
     }
+    /* Closed in any case: the output was taken over. */
     int reason = output && output->close ? output->close(output->context) : 0;
     if (reason != 0 && status == TTD_OK)
         status = ttd_fail_system(copy->error, reason, "close", TTD_NOWHERE);

@@ -42,6 +42,7 @@ enum ttd_status ttd_reader_decode_part(struct ttd_reader *reader, struct ttd_err
     struct ttd_cursor *in = &reader->payload;
     size_t count = reader->header.record_count;
     struct part_sizes sizes = part_sizes(reader->header.kind);
+    /* Before there is room for them: memory is in proportion to the bytes that are there. */
     if (count > ttd_cursor_left(in) / sizes.bytes_min) {
         ttd_cursor_fail(in, "number of items");
         return TTD_OK;

@@ -18,6 +18,7 @@ enum ttd_status ttd_reader_damage(struct ttd_reader *reader, const struct ttd_er
 {
     if (!reader->options.tolerant)
         return ttd_reader_stop(reader, damage, error);
+    /* The first damage is the one to tell: what is found behind it may be its consequence. */
     if (!reader->passed.what)
         reader->passed = *damage;
     if (!reader->gap.pending)
@@ -41,6 +42,7 @@ static const char *check_order(const struct ttd_reader *reader, const struct ttd
         return NULL;
     if (header->first_record < reader->next_event)
         return "event number goes back";
+    /* A recovered trace lacks the events that were damaged in its original. */
     if (header->first_record > reader->next_event && !reader->gap.pending &&
         !(reader->trace.flags & TTD_TRACE_RECOVERED))
         return "events missing";
@@ -53,6 +55,7 @@ static const char *check_order(const struct ttd_reader *reader, const struct ttd
 static enum ttd_status skip_damage(struct ttd_reader *reader, struct ttd_error *error)
 {
     uint64_t found;
+    /* A search that has stopped goes on where it did; a new one begins behind the bad header. */
     uint64_t from = reader->offset + (reader->scanning ? 0 : TTD_ALIGNMENT);
     enum ttd_status status =
         ttd_source_resync(&reader->source, from, reader->next_number, &found, error);

@@ -16,6 +16,7 @@ static const char *check_snapshots(struct ttd_id_check *ids, const struct ttd_ba
         bool redefines;
         const char *order =
             ttd_snapshot_order_finish(&ids->snapshots, snapshot->number, &redefines);
+        /* Known even where definitions may be missing: a number that was there is there. */
         ids->redefines |= redefines;
         if (!order && (snapshot->regions != ids->snapshots.regions ||
                        snapshot->references != ids->snapshots.references))

@@ -13,6 +13,7 @@ bool ttd_index_check_see(struct ttd_reader *reader, const struct ttd_header *hea
         check->pending = (struct ttd_index_link){0, header->first_record, header->first_position};
         check->pending_set = true;
     }
+    /* An index has no entries of index chunks: links lead to those. */
     if (header->kind == TTD_KIND_INDEX)
         return true;
     void *hashes = check->hashes;
@@ -67,9 +68,11 @@ bool ttd_index_check_chunk(struct ttd_reader *reader, struct ttd_cursor payload,
     ttd_decode_index_links(&payload, &links, header->record_count);
     *what = payload.error;
     struct ttd_index_link self = check->pending;
+    /* Without events in what it covers, it stands for the next event to come. */
     if (!check->pending_set)
         self = (struct ttd_index_link){0, reader->next_event, reader->position};
     self.offset = header->offset;
+    /* Behind damage it is unknown which chunks the index should have. */
     if (!*what && !damaged && !check_links(check, &links, &self))
         *what = "links of an index";
     if (!*what && !damaged && !check_entries(check, payload))

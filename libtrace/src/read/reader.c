@@ -34,6 +34,7 @@ void ttd_reader_close(struct ttd_reader *reader)
 {
     if (!reader)
         return;
+    /* A copy: the reader itself is released with it. */
     struct ttd_allocator allocator = reader->allocator;
     ttd_check_free(reader);
     ttd_source_free(&reader->source);
@@ -51,6 +52,7 @@ static enum ttd_status read_first(struct ttd_reader *reader, struct ttd_error *e
 {
     uint8_t magic[TTD_MAGIC_SIZE];
     enum ttd_status status = ttd_source_read(&reader->source, 0, magic, sizeof magic, error);
+    /* A file shorter than a magic is no trace; one with it may be a trace that was cut short. */
     if (status == TTD_ERROR_TRUNCATED || (status == TTD_OK && !ttd_is_magic(magic, sizeof magic)))
         return ttd_fail(error, TTD_ERROR_NOT_A_TRACE, "magic", 0, TTD_NOWHERE);
     if (status != TTD_OK)
@@ -81,6 +83,7 @@ static enum ttd_status open_damaged(struct ttd_reader *reader, enum ttd_status r
     /* A first chunk that is cut short has a good header. */
     uint64_t from = reason == TTD_ERROR_TRUNCATED ? TTD_ALIGNMENT : 0;
     enum ttd_status status = ttd_source_resync(&reader->source, from, 0, &found, &failure);
+    /* The only chunk is cut short: that says more than that none is intact. */
     if (status == TTD_END && reason == TTD_ERROR_TRUNCATED)
         return reason;
     if (status == TTD_END || status == TTD_ERROR_LIMIT)
@@ -94,6 +97,7 @@ static enum ttd_status open_damaged(struct ttd_reader *reader, enum ttd_status r
         return status;
     }
     reader->source.trace_id = header.trace_id;
+    /* Only the id is known: every header repeats it. */
     reader->trace = (struct ttd_trace){
         .trace_id = header.trace_id,
     };
@@ -220,6 +224,7 @@ static enum ttd_status read_end(struct ttd_reader *reader, uint8_t bytes[TTD_END
     uint64_t size = reader->source.size;
     if (size < TTD_END_CHUNK_SIZE)
         return TTD_END;
+    /* It has a fixed size, so that it is found without reading the file. */
     uint64_t offset = size - TTD_END_CHUNK_SIZE;
     status = ttd_source_read(&reader->source, offset, bytes, TTD_END_CHUNK_SIZE, &error);
     if (status != TTD_OK)
@@ -233,6 +238,7 @@ static enum ttd_status read_end(struct ttd_reader *reader, uint8_t bytes[TTD_END
         return TTD_ERROR_CORRUPT;
     if (header.kind != TTD_KIND_END)
         return TTD_END;
+    /* A header may be right and its chunk not an End: all that is fixed is compared. */
     if (header.codec != TTD_CODEC_RAW || header.stored_size != TTD_END_PAYLOAD_SIZE ||
         header.record_count != 1 || header.first_record != 0 ||
         ttd_hash(bytes + TTD_HEADER_SIZE, TTD_END_PAYLOAD_SIZE) != header.payload_hash)

@@ -42,6 +42,7 @@ static void redact_string(struct redaction *r, struct ttd_cursor *in, uint64_t i
     char name[32];
     struct ttd_string string = ttd_decode_string(in);
     if (string.size != 0) {
+        /* With the id, so that different names stay different. */
         string.data = name;
         string.size = (size_t)snprintf(name, sizeof name, "redacted-%llu", (unsigned long long)id);
         r->removed.strings++;

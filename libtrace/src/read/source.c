@@ -39,6 +39,7 @@ static enum ttd_status read_some(struct ttd_source *source, uint64_t offset, voi
                                            (uint8_t *)data + *got, size - *got, &n);
         if (reason != 0)
             return ttd_fail_system(error, reason, "read", offset);
+        /* An input that says it gave more than was asked for is not believed. */
         if (n == 0 || n > size - *got)
             break;
         *got += n;
@@ -60,6 +61,7 @@ enum ttd_status ttd_source_read(struct ttd_source *source, uint64_t offset, void
 static enum ttd_status ensure(struct ttd_source *source, uint64_t offset, uint64_t size,
                               struct ttd_error *error)
 {
+    /* The size is asked for again only where it is too small: the file may be growing. */
     for (int i = 0; i < 2; i++) {
         if (offset <= source->size && size <= source->size - offset)
             return TTD_OK;
@@ -83,6 +85,7 @@ static enum ttd_status check_remainder(struct ttd_source *source, uint64_t offse
     enum ttd_status status = ttd_source_read(source, offset, bytes, left, error);
     if (status != TTD_OK)
         return status;
+    /* A recorder was killed while it wrote a header, or these bytes never were one. */
     if (!ttd_is_magic(bytes, left))
         return ttd_fail(error, TTD_ERROR_CORRUPT, "magic", offset, TTD_NOWHERE);
     return ttd_fail(error, TTD_ERROR_TRUNCATED, "incomplete header", offset, TTD_NOWHERE);
@@ -102,8 +105,11 @@ enum ttd_status ttd_source_header(struct ttd_source *source, uint64_t offset,
     struct ttd_header result;
     const char *what;
     status = ttd_header_decode(bytes, &result, &what);
+    /* A file that was written over a longer one may have chunks of the older trace behind its end.
+     */
     if (status == TTD_OK && source->trace_id != 0 && result.trace_id != source->trace_id)
         what = "chunk of another trace";
+    /* A chunk that was copied to another place would pass every checksum. */
     else if (status == TTD_OK && result.offset != offset)
         what = "offset of a chunk";
     else if (status == TTD_OK)
@@ -113,6 +119,7 @@ enum ttd_status ttd_source_header(struct ttd_source *source, uint64_t offset,
             status = TTD_ERROR_CORRUPT;
         return ttd_fail(error, status, what, offset, TTD_NOWHERE);
     }
+    /* Before memory for the payload: it grows in proportion to bytes that are there. */
     status = ensure(source, offset, ttd_chunk_size(&result), error);
     if (status == TTD_ERROR_TRUNCATED && error)
         error->chunk = result.number;
@@ -127,6 +134,7 @@ static const char *check_stored(const struct ttd_header *header, const uint8_t *
     size_t size = (size_t)(ttd_chunk_size(header) - TTD_HEADER_SIZE);
     if (ttd_hash(stored, header->stored_size) != header->payload_hash)
         return "payload checksum";
+    /* The hash does not cover the padding: a change there would go unnoticed. */
     for (size_t i = header->stored_size; i < size; i++)
         if (stored[i] != 0)
             return "padding is not zero";
@@ -138,6 +146,7 @@ enum ttd_status ttd_source_stored(struct ttd_source *source, const struct ttd_he
 {
     size_t size = (size_t)(ttd_chunk_size(header) - TTD_HEADER_SIZE);
     ttd_buffer_clear(&source->stored);
+    /* An earlier chunk may have been too large; this one need not be. */
     source->stored.failed = false;
     if (!ttd_buffer_reserve(&source->stored, size + 1))
         return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", header->offset, header->number);

@@ -9,6 +9,7 @@ enum ttd_status ttd_verify(const struct ttd_input *input, const struct ttd_alloc
                            struct ttd_error *error)
 {
     if (!input || !verdict) {
+        /* The input is taken over, also on failure. */
         if (input && input->close)
             input->close(input->context);
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE);

@@ -51,6 +51,7 @@ enum ttd_status ttd_writer_put_payload(struct ttd_writer *writer, enum ttd_kind 
 {
     struct ttd_emission emission = {(uint16_t)kind, first_record, record_count, position, position};
     enum ttd_status status = put(writer, &emission, &writer->payload);
+    /* Its memory is kept for the next payload. */
     ttd_buffer_clear(&writer->payload);
     return status;
 }
@@ -103,6 +104,7 @@ enum ttd_status ttd_writer_end_record(struct ttd_writer *writer, enum ttd_kind k
 void ttd_writer_touch(struct ttd_writer *writer, enum ttd_kind kind, struct ttd_position position)
 {
     struct ttd_record_buffer *records = &writer->records[kind];
+    /* A loss without an end has no last position. */
     if (!ttd_position_is_valid(position))
         return;
     if (!records->has_position || ttd_position_compare(position, records->first) < 0)
@@ -117,6 +119,7 @@ static enum ttd_status flush_kind(struct ttd_writer *writer, enum ttd_kind kind)
     struct ttd_record_buffer *records = &writer->records[kind];
     if (records->count == 0)
         return TTD_OK;
+    /* Stacks are collected in columns of their own, which become a payload only now. */
     if (kind == TTD_KIND_STACKS) {
         ttd_stacks_encoder_finish(&writer->stacks, &records->payload);
         ttd_stacks_encoder_clear(&writer->stacks);
@@ -153,6 +156,7 @@ enum ttd_status ttd_writer_flush_events(struct ttd_writer *writer)
     struct ttd_events_encoder *events = &writer->events;
     if (events->count == 0)
         return TTD_OK;
+    /* Events refer to definitions, which a reader must have seen before. */
     enum ttd_status status = ttd_writer_flush_records(writer);
     if (status != TTD_OK)
         return status;

@@ -86,6 +86,7 @@ enum ttd_status ttd_writer_module(struct ttd_writer *writer, const struct ttd_mo
     enum ttd_status status = begin_definition(writer, TTD_KIND_MODULES, writer->modules, wrong);
     if (status != TTD_OK)
         return status;
+    /* The writer gives ids; the caller's struct stays as it is. */
     struct ttd_module copy = *module;
     if (load)
         copy.id = writer->modules + 1;
@@ -119,6 +120,7 @@ enum ttd_status ttd_writer_thread(struct ttd_writer *writer, const struct ttd_th
     enum ttd_status status = begin_definition(writer, TTD_KIND_THREADS, writer->threads, wrong);
     if (status != TTD_OK)
         return status;
+    /* As of a module: the writer gives the id. */
     struct ttd_thread copy = *thread;
     if (begin)
         copy.id = writer->threads + 1;
@@ -160,6 +162,7 @@ enum ttd_status ttd_writer_symbol(struct ttd_writer *writer, const struct ttd_sy
     if (status != TTD_OK)
         return status;
     struct ttd_record_buffer *records = &writer->records[TTD_KIND_SYMBOLS];
+    /* A chunk is decoded without any other, so differences begin anew. */
     if (records->count == 0)
         writer->symbol_offset = 0;
     ttd_encode_symbol(&records->payload, symbol, &writer->symbol_offset);

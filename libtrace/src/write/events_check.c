@@ -14,6 +14,7 @@ static const char *check_action(const struct ttd_event *event)
         return "address";
     if (event->base_address != 0 && !releases)
         return "base_address";
+    /* It repeats the base address: a file has only one of them. */
     if (event->previous_address != (event->action == TTD_ACTION_REALLOC ? event->base_address : 0))
         return "previous_address";
     if (event->size != 0 && !allocates && !releases)
@@ -41,6 +42,7 @@ static const char *check_times(const struct ttd_writer *writer, const struct ttd
     }
     if (ttd_position_compare(ttd_event_position(event), writer->position) < 0)
         return "order of events";
+    /* The division is slow, and most events have the time of the one before. */
     if (event->wall_time != writer->wall_time &&
         (event->wall_time == UINT64_MAX ||
          (writer->time_unit != 1 && event->wall_time % writer->time_unit != 0)))

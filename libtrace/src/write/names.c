@@ -59,6 +59,7 @@ enum ttd_status ttd_names_string(struct ttd_names *names, struct ttd_string text
 {
     if (!id || (!text.data && text.size != 0))
         return TTD_ERROR_ARGUMENT;
+    /* No name and an empty name are the same: TTD_NONE. */
     if (text.size == 0) {
         *id = TTD_NONE;
         return TTD_OK;
@@ -66,6 +67,7 @@ enum ttd_status ttd_names_string(struct ttd_names *names, struct ttd_string text
     struct names_table *strings = &names->strings;
     uint64_t key = ttd_hash(text.data, text.size);
     uint32_t place;
+    /* Different strings may have one hash: the next keys are tried, and bytes compared. */
     for (; ttd_map_find(&strings->map, key, &place); key++) {
         const struct known_string *known = (const struct known_string *)strings->records + place;
         if (known->size == text.size &&
@@ -74,6 +76,7 @@ enum ttd_status ttd_names_string(struct ttd_names *names, struct ttd_string text
             return TTD_OK;
         }
     }
+    /* A string that did not fit must not make all later ones fail. */
     names->text.failed = false;
     if (!ttd_names_reserve(names, strings, sizeof(struct known_string)) ||
         !ttd_buffer_reserve(&names->text, text.size))

@@ -85,6 +85,7 @@ static const char *check_blocks(const struct ttd_writer *writer,
         return "position of a list of blocks";
     if ((!blocks->blocks && blocks->count != 0) || blocks->count > TTD_RECORDS_MAX)
         return "number of blocks";
+    /* Address 0 is no block, so 0 stands before the first. */
     uint64_t last = 0;
     for (size_t i = 0; i < blocks->count; i++) {
         const struct ttd_block *block = &blocks->blocks[i];
@@ -111,6 +112,7 @@ enum ttd_status ttd_writer_live_blocks(struct ttd_writer *writer,
     enum ttd_status status = ttd_writer_begin_chunk(writer, wrong);
     if (status != TTD_OK)
         return status;
+    /* Taken over once the chunk can be written: a refused one changes nothing. */
     writer->list = list;
     ttd_encode_live_blocks(&writer->payload, blocks, writer->columns);
     return ttd_writer_put_records(writer, TTD_KIND_LIVE_BLOCKS, blocks->count, blocks->position);
@@ -125,6 +127,7 @@ enum ttd_status ttd_writer_pages(struct ttd_writer *writer, const struct ttd_pag
         (!pages->data && pages->count != 0))
         return ttd_writer_refuse(writer, "pages");
     uint64_t first = writer->records[TTD_KIND_PAGES].next_record;
+    /* Chunks of limited size: a reader that wants one page decompresses one chunk. */
     uint32_t most = PAGES_SIZE / pages->page_size;
     for (uint32_t i = 0; i < pages->count;) {
         uint32_t left = pages->count - i;

@@ -30,6 +30,7 @@ static enum ttd_status put_part(struct ttd_writer *writer, const struct part *pa
     if (wrong)
         return ttd_writer_refuse(writer, wrong);
     enum ttd_status status = ttd_writer_flush_records(writer);
+    /* Whether that failed or not: after a failure the writer takes no more parts. */
     writer->snapshots = order;
     size_t count;
     for (size_t first = 0; first < part->count && status == TTD_OK; first += count) {
@@ -143,6 +144,7 @@ enum ttd_status ttd_writer_variable(struct ttd_writer *writer, const struct ttd_
     if (status != TTD_OK)
         return status;
     struct ttd_record_buffer *records = &writer->records[TTD_KIND_VARIABLES];
+    /* A chunk is decoded without any other, so differences begin anew. */
     if (records->count == 0)
         writer->variable_offset = 0;
     ttd_encode_variable(&records->payload, variable, &writer->variable_offset);
@@ -185,12 +187,14 @@ enum ttd_status ttd_writer_snapshot(struct ttd_writer *writer, const struct ttd_
     if (status != TTD_OK)
         return status;
     writer->snapshots = order;
+    /* The writer has counted the parts: what the caller says cannot contradict the file. */
     struct ttd_snapshot whole = *snapshot;
     whole.regions = order.regions;
     whole.references = order.references;
     ttd_encode_snapshot(&writer->records[TTD_KIND_SNAPSHOTS].payload, &whole);
     ttd_writer_touch(writer, TTD_KIND_SNAPSHOTS, snapshot->position);
     status = ttd_writer_end_record(writer, TTD_KIND_SNAPSHOTS);
+    /* Written out at once: a snapshot exists only once its record is in the file. */
     return status == TTD_OK ? ttd_writer_flush_records(writer) : status;
 }
 

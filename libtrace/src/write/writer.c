@@ -33,6 +33,7 @@ static const char *check_open(const struct ttd_trace *trace,
         if (options->events_per_chunk == 0 || options->events_per_chunk > TTD_RECORDS_MAX)
             return "events_per_chunk";
     }
+    /* Only recover, which has an emitter of its own, makes traces without a unit. */
     return trace->time_unit ? ttd_check_trace(trace) : "time_unit 0";
 }
 
@@ -48,6 +49,7 @@ void ttd_writer_init_buffers(struct ttd_writer *writer, uint64_t time_unit)
     writer->time_unit = time_unit;
     for (size_t i = 0; i < TTD_RECORD_KINDS; i++)
         ttd_buffer_init(&writer->records[i].payload, allocator);
+    /* Ids begin at 1: 0 is TTD_NONE. */
     writer->records[TTD_KIND_STRINGS].next_record = 1;
     writer->records[TTD_KIND_STACKS].next_record = 1;
     writer->records[TTD_KIND_HEAPS].next_record = 1;
@@ -94,6 +96,7 @@ enum ttd_status ttd_writer_open(const struct ttd_output *output, const struct tt
     if (!output || !output->write)
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "output", TTD_NOWHERE, TTD_NOWHERE);
     const char *wrong = writer ? check_open(trace, options, allocator) : "writer";
+    /* The output is taken over, also on failure. */
     if (wrong) {
         close_output(output);
         return ttd_fail(error, TTD_ERROR_ARGUMENT, wrong, TTD_NOWHERE, TTD_NOWHERE);
@@ -143,6 +146,7 @@ enum ttd_status ttd_writer_close(struct ttd_writer *writer, const struct ttd_end
     }
     if (status != TTD_OK && error)
         *error = writer->error;
+    /* An error that came before is the one to report: closing may fail because of it. */
     int reason = close_output(&writer->output);
     if (reason != 0 && status == TTD_OK)
         status = ttd_fail_system(error, reason, "close", TTD_NOWHERE);

@@ -42,6 +42,7 @@ static enum ttd_status fail(struct ttd_emitter *emitter, enum ttd_status status,
 
 static enum ttd_status send(struct ttd_emitter *emitter, const void *data, size_t size)
 {
+    /* An output need not know what to do with no bytes. */
     int reason = size ? emitter->emit(emitter->context, data, size) : 0;
     if (reason == 0)
         return TTD_OK;
@@ -54,6 +55,7 @@ static enum ttd_status send(struct ttd_emitter *emitter, const void *data, size_
 static bool remember(struct ttd_emitter *emitter, const struct ttd_header *header,
                      const uint8_t *bytes)
 {
+    /* The next index reaches this one by a link. */
     if (header->kind == TTD_KIND_INDEX)
         return true;
     if (header->kind == TTD_KIND_EVENTS && !emitter->pending_set) {
@@ -107,12 +109,14 @@ static enum ttd_status send_chunk(struct ttd_emitter *emitter, struct ttd_header
     enum ttd_status status = send_parts(emitter, bytes, stored, header->stored_size, size);
     if (status != TTD_OK)
         return status;
+    /* Only now: after a failure nothing follows, and the error tells where the chunk would be. */
     emitter->number++;
     emitter->offset += size;
     if (header->kind == TTD_KIND_EVENTS) {
         emitter->events = header->first_record + header->record_count;
         emitter->position = header->last_position;
     }
+    /* An index is itself a chunk, so it must not ask for another one. */
     if (emitter->entries.size == (size_t)TTD_INDEX_ENTRIES_MAX * TTD_HEADER_SIZE &&
         header->kind != TTD_KIND_INDEX)
         return put_index(emitter);
@@ -124,6 +128,7 @@ enum ttd_status ttd_emitter_put(struct ttd_emitter *emitter, const struct ttd_em
 {
     if (raw_size > TTD_PAYLOAD_MAX)
         return fail(emitter, TTD_ERROR_LIMIT, "payload exceeds its limit");
+    /* Readers find these two by their size, and before they know any codec. */
     bool fixed = emission->kind == TTD_KIND_TRACE || emission->kind == TTD_KIND_END;
     enum ttd_codec codec = fixed ? TTD_CODEC_RAW : emitter->codec;
     enum ttd_status status =
@@ -150,6 +155,7 @@ enum ttd_status ttd_emitter_put(struct ttd_emitter *emitter, const struct ttd_em
 enum ttd_status ttd_emitter_copy(struct ttd_emitter *emitter, const struct ttd_header *header,
                                  const uint8_t *stored)
 {
+    /* The payload stays as it is; place and number are new. */
     struct ttd_header copy = *header;
     return send_chunk(emitter, &copy, stored);
 }
@@ -162,6 +168,8 @@ static void make_links(struct ttd_emitter *emitter, struct ttd_index_links *link
     emitter->pending.offset = emitter->offset;
     links->links[0] = emitter->pending;
     links->count = 1;
+    /* With links twice as far each time, a search reads a number of indexes logarithmic in theirs.
+     */
     for (size_t back = 1; back <= emitter->written_count; back *= 2)
         links->links[links->count++] = emitter->written[emitter->written_count - back];
 }
@@ -174,6 +182,8 @@ static enum ttd_status put_index(struct ttd_emitter *emitter)
     if (ttd_grow_array(emitter->allocator, &written, &emitter->written_capacity,
                        emitter->written_count + 1, sizeof *emitter->written))
         return fail(emitter, TTD_ERROR_NO_MEMORY, "memory");
+    /* Room is made before the chunk is written: afterwards nothing may fail, or the file would have
+     * an index that the next ones do not link to. */
     emitter->written = written;
     struct ttd_buffer payload;
     ttd_buffer_init(&payload, emitter->allocator);
@@ -207,6 +217,7 @@ enum ttd_status ttd_emitter_end(struct ttd_emitter *emitter, const struct ttd_en
     struct ttd_end complete = *end;
     complete.events = emitter->events;
     complete.lost_events = lost_events;
+    /* The End chunk counts itself. */
     complete.chunks = emitter->number + 1;
     complete.index_offset = emitter->index_offset;
     struct ttd_buffer payload;

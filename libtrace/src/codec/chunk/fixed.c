@@ -8,6 +8,7 @@
 
 void ttd_encode_trace(struct ttd_buffer *out, const struct ttd_trace *trace)
 {
+    /* All zero first: what lies between the fields is reserved. */
     uint8_t bytes[TTD_TRACE_SIZE] = {0};
     memcpy(bytes + TTD_TRACE_GROUP, trace->group.bytes, sizeof trace->group.bytes);
     ttd_put64(bytes + TTD_TRACE_PARENT_TRACE_ID, trace->parent_trace_id);
@@ -30,6 +31,7 @@ const char *ttd_check_trace(const struct ttd_trace *trace)
 {
     if (trace->trace_id == 0)
         return "trace_id 0";
+    /* Recover does not know the unit if the first chunk is lost. */
     if (trace->time_unit == 0 && !(trace->flags & TTD_TRACE_RECOVERED))
         return "time_unit 0";
     if (!ttd_position_is_canonical(trace->parent_position))
@@ -79,6 +81,7 @@ void ttd_encode_end(struct ttd_buffer *out, const struct ttd_end *end)
 void ttd_decode_end(struct ttd_cursor *in, struct ttd_end *end)
 {
     uint32_t reason = ttd_cursor_get32(in);
+    /* An enum may be an int: larger values would become negative. */
     if (reason > INT32_MAX)
         ttd_cursor_fail(in, "reason of the end");
     end->reason = (enum ttd_end_reason)reason;

@@ -65,6 +65,8 @@ static const char *check(const struct ttd_header *header, uint32_t reserved)
         return "unknown flags of a chunk";
     if (header->kind == 0)
         return "kind 0";
+    /* A reader passes over an unknown kind unless it is critical; of known kinds the flag is given.
+     */
     if (header->kind <= TTD_KIND_LAST &&
         ttd_kind_is_critical(header->kind) != ((header->flags & TTD_CHUNK_CRITICAL) != 0))
         return "critical flag of a chunk";
@@ -72,8 +74,10 @@ static const char *check(const struct ttd_header *header, uint32_t reserved)
         return "payload exceeds its limit";
     if (header->codec == TTD_CODEC_RAW && header->stored_size != header->raw_size)
         return "stored size of a raw payload";
+    /* LZ4 cannot compress farther: a larger size is a lie that would cost memory. */
     if (header->codec == TTD_CODEC_LZ4 && header->raw_size > TTD_LZ4_RAW_MAX(header->stored_size))
         return "raw size of a compressed payload";
+    /* Each record takes a byte at least: memory for them is in proportion to the payload. */
     if (header->record_count > TTD_RECORDS_MAX || header->record_count > header->raw_size)
         return "number of items";
     if (header->first_record > UINT64_MAX - header->record_count)
@@ -117,6 +121,7 @@ enum ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], struct t
         .last_position = get_position(bytes + TTD_HEADER_LAST_POSITION),
         .payload_hash = ttd_get64(bytes + TTD_HEADER_PAYLOAD_HASH),
     };
+    /* After the checksum: a damaged version is damage, not a format of the future. */
     if (result.major != TTD_FORMAT_MAJOR) {
         *what = "major version";
         return TTD_ERROR_UNSUPPORTED;

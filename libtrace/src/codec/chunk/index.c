@@ -20,6 +20,7 @@ void ttd_decode_index_links(struct ttd_cursor *in, struct ttd_index_links *links
     ttd_cursor_reserved32(in);
     if (links->count == 0 || links->count > TTD_INDEX_LINKS_MAX || entries == 0 ||
         entries > TTD_INDEX_ENTRIES_MAX) {
+        /* No link is read then: there may be no room for so many. */
         links->count = 0;
         ttd_cursor_fail(in, "size of an index");
     }
@@ -31,6 +32,7 @@ void ttd_decode_index_links(struct ttd_cursor *in, struct ttd_index_links *links
         link->position.steps = ttd_cursor_get64(in);
         if (!ttd_position_is_valid(link->position))
             ttd_cursor_fail(in, "links of an index");
+        /* Each link leads farther back than the one before, so that a search ends. */
         if (i > 0 && (link->offset >= links->links[i - 1].offset ||
                       ttd_position_compare(link->position, links->links[i - 1].position) > 0 ||
                       link->first_event > links->links[i - 1].first_event))

@@ -35,6 +35,7 @@ enum ttd_status ttd_payload_compress(const uint8_t *raw, size_t raw_size, int le
         size = LZ4_compress_HC_extStateHC(state.data, source, target, (int)raw_size, bound, level);
         ttd_buffer_free(&state);
     }
+    /* Stored as it is where compression gains nothing: decoding is then a copy. */
     if (size <= 0 || (size_t)size >= raw_size)
         *codec = TTD_CODEC_RAW;
     else

@@ -97,6 +97,7 @@ static enum ttd_status read_tables(struct ttd_events_decoder *decoder, uint32_t 
     ttd_cursor_finish(&decoder->columns[TTD_COLUMN_CLASSES]);
     ttd_cursor_finish(&decoder->columns[TTD_COLUMN_SHAPE_CLASSES]);
     ttd_cursor_finish(&decoder->columns[TTD_COLUMN_SHAPE_STACKS]);
+    /* Each event has one byte there, so the loops over events need not look for its end. */
     if (ttd_cursor_left(&decoder->columns[TTD_COLUMN_SHAPES_FIRST]) != decoder->left)
         ttd_events_decoder_fail(decoder, "number of events");
     return column_errors(decoder) ? TTD_ERROR_CORRUPT : TTD_OK;
@@ -106,6 +107,7 @@ enum ttd_status ttd_events_decoder_begin(struct ttd_events_decoder *decoder,
                                          const struct ttd_header *header, struct ttd_cursor payload,
                                          uint64_t time_unit)
 {
+    /* A chunk is decoded without any other: nothing of the chunk before is left. */
     struct ttd_event_state *state = &decoder->state;
     ttd_event_state_clear(state);
     ttd_map_clear(&decoder->threads);
@@ -140,6 +142,7 @@ static void finish(struct ttd_events_decoder *decoder)
     /* A gap without its entry was read already. */
     if (decoder->exception != TTD_NO_EVENT || decoder->clock_change != TTD_NO_EVENT)
         ttd_events_decoder_fail(decoder, "entry beyond the last event");
+    /* The header is what seeks rely on: its range must be that of the events. */
     if (ttd_position_compare(decoder->state.effect, decoder->last) != 0)
         ttd_events_decoder_fail(decoder, "last position of a chunk");
 }

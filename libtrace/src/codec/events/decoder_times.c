@@ -85,6 +85,7 @@ static bool is_valid(const struct ttd_event_state *state, const struct ttd_event
                      bool never, struct ttd_position start, struct ttd_position end)
 {
     bool acquires = class->action == TTD_ACTION_ALLOC || class->action == TTD_ACTION_CREATE;
+    /* Effects come in order; an acquisition takes effect when it ends, all else when it begins. */
     struct ttd_position effect = acquires && !never ? end : start;
     return never == ((class->form & TTD_FORM_OUTCOME) == TTD_OUTCOME_NEVER) &&
            never != ttd_position_is_valid(end) && ttd_position_is_valid(start) &&
@@ -98,10 +99,12 @@ bool ttd_events_decode_exception(struct ttd_events_decoder *decoder,
 {
     struct ttd_event_state *state = &decoder->state;
     unsigned form = ttd_cursor_get8(&decoder->columns[TTD_COLUMN_TIME_FORMS]);
+    /* The first event of a chunk names its thread: there is none to go on with. */
     if ((form & TTD_TIME_THREAD) ? !read_thread(decoder) : state->thread == UINT32_MAX) {
         ttd_events_decoder_fail(decoder, "thread of an event");
         return false;
     }
+    /* Times that are just as predicted are no exception, and have no form. */
     if (form == 0 || form & ~TTD_TIME_MASK)
         ttd_events_decoder_fail(decoder, "form of an event's times");
     struct ttd_event_thread *thread = &state->threads[state->thread];
@@ -113,6 +116,7 @@ bool ttd_events_decode_exception(struct ttd_events_decoder *decoder,
         ttd_events_decoder_fail(decoder, "times of an event");
         return false;
     }
+    /* A call that never returned has no end to predict from. */
     thread->end = ttd_position_is_valid(*end) ? *end : *start;
     decoder->exception = ttd_events_next_gap(decoder, TTD_COLUMN_TIME_GAPS, number + 1);
     return true;

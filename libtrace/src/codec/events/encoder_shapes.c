@@ -47,9 +47,11 @@ static bool add_class(struct ttd_events_encoder *encoder, const struct ttd_event
 static bool find_class(struct ttd_events_encoder *encoder, const struct ttd_event_class *class,
                        uint32_t *index)
 {
+    /* Mostly the class that this API had the last time: no look-up then. */
     *index = encoder->last_class[class->api];
     if (*index < encoder->state.class_count && same_class(class, &encoder->state.classes[*index]))
         return true;
+    /* Different classes may have one key: the next keys are tried until one is free or equal. */
     uint64_t key = ttd_map_hash(class->flags) + class->form + class->key;
     while (ttd_map_find(&encoder->class_map, key, index)) {
         if (same_class(class, &encoder->state.classes[*index]))
@@ -110,6 +112,7 @@ bool ttd_events_encode_shape(struct ttd_events_encoder *encoder, const struct tt
                              unsigned form, uint64_t key, uint32_t *shape)
 {
     struct ttd_event_state *state = &encoder->state;
+    /* The first event has no shape before it: number 0, of no class, stands for that. */
     if (encoder->count == 0) {
         if (!grow_shapes(state, 0, 0))
             return false;
@@ -132,6 +135,7 @@ bool ttd_events_encode_shape(struct ttd_events_encoder *encoder, const struct tt
             return false;
         *shape = (uint32_t)state->shape_count;
     }
+    /* 0 says that the same shape follows as the last time: a loop is then a run of zeros. */
     put_symbol(encoder, *shape == state->next_shapes[state->shape] ? 0 : *shape);
     return true;
 }

@@ -27,6 +27,7 @@ static unsigned encode_end(struct ttd_position start, struct ttd_position end, u
     bool follows = end.sequence == start.sequence && end.steps >= start.steps;
     if (follows && end.steps - start.steps == 1)
         return TTD_TIME_END_STEP;
+    /* An end is not before its start, so the larger number is the nearer prediction. */
     if (sequence < start.sequence)
         sequence = start.sequence;
     if (end.sequence == sequence + 1 && end.steps == 0)

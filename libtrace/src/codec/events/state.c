@@ -37,6 +37,7 @@ void ttd_event_state_clear(struct ttd_event_state *state)
     state->released = 0;
     state->acquired = 0;
     state->thread_count = 0;
+    /* No thread is the current one: the first event names its own. */
     state->thread = UINT32_MAX;
     state->effect = ttd_position_min();
     state->clock = 0;
@@ -62,6 +63,7 @@ bool ttd_event_state_reserve_addresses(struct ttd_event_state *state, size_t cou
 
 bool ttd_event_state_reserve_shapes(struct ttd_event_state *state, size_t count)
 {
+    /* Shapes are numbered from 1: one more entry than there are shapes. */
     if (count < state->shape_capacity)
         return true;
     void *arrays[] = {state->shapes, state->next_shapes, state->stored_at};
@@ -70,9 +72,11 @@ bool ttd_event_state_reserve_shapes(struct ttd_event_state *state, size_t count)
     size_t capacity = state->shape_capacity;
     bool done = true;
     for (size_t i = 0; i < 3 && done; i++) {
+        /* Arrays of one capacity grow alike, so the last capacity is that of all three. */
         capacity = state->shape_capacity;
         done = !ttd_grow_array(state->allocator, &arrays[i], &capacity, count + 1, sizes[i]);
     }
+    /* Also after a failure: those that have grown may have moved. */
     state->shapes = arrays[0];
     state->next_shapes = arrays[1];
     state->stored_at = arrays[2];

@@ -8,6 +8,8 @@
 static void append_block(struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT],
                          const struct ttd_block *last, const struct ttd_block *block)
 {
+    /* Neighbours are alike, so each column has differences. Addresses are rotated first: their low
+     * bits, which alignment makes zero, become the high ones and cost nothing. */
     uint64_t address = ttd_rotate_right(block->address, TTD_ADDRESS_ROTATION) -
                        ttd_rotate_right(last->address, TTD_ADDRESS_ROTATION);
     struct ttd_position since = {block->allocated.sequence - last->allocated.sequence,
@@ -33,6 +35,7 @@ void ttd_encode_live_blocks(struct ttd_buffer *out, const struct ttd_live_blocks
     ttd_buffer_put32(out, blocks->last ? TTD_BLOCKS_LAST : 0);
     ttd_buffer_put32(out, 0);
     ttd_encode_fixed_position(out, blocks->position);
+    /* Room for the longest varints at once: appending a block then checks nothing. */
     bool has_room = true;
     for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++) {
         ttd_buffer_clear(&work[i]);
@@ -59,6 +62,7 @@ static void get_block(struct ttd_cursor *columns, const struct ttd_block *last,
     uint64_t address = ttd_rotate_right(last->address, TTD_ADDRESS_ROTATION) +
                        ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_ADDRESSES]));
     block->address = ttd_rotate_left(address, TTD_ADDRESS_ROTATION);
+    /* Without an order a block could be listed twice. */
     if (block->address <= last->address)
         ttd_cursor_fail(&columns[TTD_BLOCK_ADDRESSES], "blocks not in order of address");
     block->size = ttd_cursor_varint(&columns[TTD_BLOCK_SIZES]);

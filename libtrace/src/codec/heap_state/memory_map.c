@@ -27,6 +27,7 @@ void ttd_encode_memory_map(struct ttd_buffer *out, const struct ttd_memory_map *
 static void get_run(struct ttd_cursor *in, uint32_t page_size, uint64_t *next,
                     struct ttd_memory_run *run)
 {
+    /* The number of pages of the address space; of pages of one byte it would not fit. */
     uint64_t pages = UINT64_MAX / page_size + (page_size > 1);
     uint64_t page = *next + ttd_cursor_varint_max(in, pages - *next);
     run->page_count = ttd_cursor_varint_max(in, pages - page);
@@ -53,6 +54,7 @@ void ttd_decode_memory_map(struct ttd_cursor *in, struct ttd_memory_map *map,
     map->position = ttd_decode_fixed_position(in);
     map->page_size = ttd_cursor_get32(in);
     ttd_cursor_reserved32(in);
+    /* Runs are computed by dividing by it. */
     if (!ttd_page_size_is_valid(map->page_size)) {
         ttd_cursor_fail(in, "page size");
         return;

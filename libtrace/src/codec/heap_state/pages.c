@@ -24,6 +24,7 @@ void ttd_decode_pages(struct ttd_cursor *in, struct ttd_pages *pages)
     if (pages->first_page < TTD_PAGE_FIRST)
         ttd_cursor_fail(in, "id of the first page");
     pages->data = in->at;
+    /* In 64 bits the product of two 32-bit numbers cannot overflow. */
     if (ttd_cursor_left(in) != (uint64_t)pages->count * pages->page_size)
         ttd_cursor_fail(in, "size of the pages");
     in->at = in->end;

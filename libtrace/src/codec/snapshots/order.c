@@ -7,6 +7,8 @@ const char *ttd_snapshot_order_part(struct ttd_snapshot_order *order, uint32_t n
         return "part of a snapshot behind its end";
     if (number < order->number)
         return "order of snapshots";
+    /* A new number begins the next snapshot, even if the one before has no end: it was cut short.
+     */
     if (number > order->number)
         *order = (struct ttd_snapshot_order){.finished = order->finished, .number = number};
     return NULL;
@@ -21,6 +23,7 @@ const char *ttd_snapshot_order_regions(struct ttd_snapshot_order *order,
         return wrong;
     bool is_next = regions->first == order->regions + 1;
     uint32_t last = regions->first + (uint32_t)(regions->count - 1);
+    /* Taken in even if it is wrong, so that one gap is reported once. */
     if (last > order->regions)
         order->regions = last;
     return is_next ? NULL : "order of regions";
@@ -36,6 +39,7 @@ const char *ttd_snapshot_order_references(struct ttd_snapshot_order *order,
     const struct ttd_reference *last = &references->references[references->count - 1];
     bool goes_on = first->region > order->region ||
                    (first->region == order->region && first->offset > order->offset);
+    /* Within a chunk the order was checked: the ends of chunks are left to compare. */
     order->region = last->region;
     order->offset = last->offset;
     order->references += references->count;

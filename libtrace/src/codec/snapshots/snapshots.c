@@ -67,6 +67,7 @@ void ttd_encode_regions(struct ttd_buffer *out, const struct ttd_regions *region
 {
     ttd_buffer_put32(out, regions->snapshot);
     ttd_buffer_put32(out, regions->first);
+    /* Many regions are adjacent: each begin is coded from the end before. */
     uint64_t end = 0;
     for (size_t i = 0; i < regions->count; i++) {
         const struct ttd_region *region = &regions->regions[i];
@@ -214,6 +215,7 @@ void ttd_encode_fatal_signal(struct ttd_buffer *out, const struct ttd_fatal_sign
     ttd_buffer_put_varint(out, signal->thread);
     ttd_buffer_put_varint(out, signal->stack);
     ttd_buffer_put_varint(out, signal->signal);
+    /* si_code may be negative, such as SI_TKILL of a signal from a thread. */
     ttd_buffer_put_varint(out, ttd_zigzag((uint64_t)signal->code));
     ttd_buffer_put_varint(out, signal->address);
     ttd_buffer_put_varint(out, signal->snapshot);

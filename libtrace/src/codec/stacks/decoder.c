@@ -90,11 +90,13 @@ bool ttd_stacks_decoder_next(struct ttd_stacks_decoder *decoder, struct ttd_stac
     for (size_t i = 0; i < count; i++, id++) {
         uint64_t back = take_short(&parents);
         uint64_t frame = take_short(&frames);
+        /* Ids begin at 1: no stack is so far back. */
         if (back >= id) {
             wrong = "parent of a stack";
             break;
         }
         if (frame - 1 >= frame_count) {
+            /* A failed cursor gives 0, which must not pass for a new frame. */
             if (frame != 0 || frames.error) {
                 wrong = "frame of a stack";
                 break;

@@ -52,12 +52,14 @@ bool ttd_stacks_encoder_add(struct ttd_stacks_encoder *encoder, const struct ttd
     uint64_t key = ttd_map_hash(stack->offset) + stack->module;
     uint32_t frame;
     bool is_known;
+    /* The map holds one frame for a key: frames of equal keys stand at the next ones. */
     while ((is_known = ttd_map_find(&encoder->frame_map, key, &frame)) &&
            (encoder->table.frames[frame].module != stack->module ||
             encoder->table.frames[frame].offset != stack->offset))
         key++;
     if (!is_known && !add_frame(encoder, key, stack))
         return false;
+    /* 0 announces a new frame, which needs no number: it is the next of the table. */
     uint64_t reference = is_known ? (uint64_t)frame + 1 : 0;
     ttd_buffer_put_varint(&encoder->columns[TTD_STACK_PARENTS],
                           stack->parent ? stack->id - stack->parent : 0);
@@ -70,6 +72,7 @@ bool ttd_stacks_encoder_add(struct ttd_stacks_encoder *encoder, const struct ttd
 
 size_t ttd_stacks_encoder_size(const struct ttd_stacks_encoder *encoder)
 {
+    /* The lengths of the columns come first. */
     size_t size = TTD_STACKS_COLUMNS;
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
         size += encoder->columns[i].size;
