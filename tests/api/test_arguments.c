@@ -146,13 +146,18 @@ Test(arguments, records)
     cr_assert_eq(ttd_writer_live_blocks(writer, &list), TTD_ERROR_ARGUMENT);
     blocks[1].stack = 1;
     cr_assert_eq(ttd_writer_live_blocks(writer, &list), TTD_OK);
-    struct ttd_pages pages = {0, 500, 1, page};
+    struct ttd_pages pages = {.first_page = 0, .page_size = 500, .count = 1, .data = page};
     cr_assert_eq(ttd_writer_pages(writer, &pages, &first), TTD_ERROR_ARGUMENT);
     pages.page_size = 512;
     cr_assert_eq(ttd_writer_pages(writer, &pages, &first), TTD_OK);
     cr_assert_eq(first, TTD_PAGE_FIRST);
     struct ttd_memory_run runs[2] = {{0, 1, 0, TTD_PAGE_FIRST + 1}, {0, 1, 0, TTD_PAGE_ZERO}};
-    struct ttd_memory_map map = {1, true, {0, 0}, 512, runs, 1};
+    struct ttd_memory_map map = {.snapshot = 1,
+                                 .last = true,
+                                 .position = {0, 0},
+                                 .page_size = 512,
+                                 .runs = runs,
+                                 .count = 1};
     cr_assert_eq(ttd_writer_memory_map(writer, &map), TTD_ERROR_ARGUMENT, "page not defined");
     runs[0].page = TTD_PAGE_FIRST;
     runs[0].page_count = 2;
@@ -160,7 +165,8 @@ Test(arguments, records)
     runs[0].page_count = 1;
     map.count = 2;
     cr_assert_eq(ttd_writer_memory_map(writer, &map), TTD_ERROR_ARGUMENT, "runs overlap");
-    runs[1] = (struct ttd_memory_run){UINT64_MAX - 511, 2, 0, TTD_PAGE_ZERO};
+    runs[1] = (struct ttd_memory_run){
+        .address = UINT64_MAX - 511, .page_count = 2, .protection = 0, .page = TTD_PAGE_ZERO};
     cr_assert_eq(ttd_writer_memory_map(writer, &map), TTD_ERROR_ARGUMENT, "run wraps around");
     runs[1].page_count = 1;
     runs[1].protection = 16;

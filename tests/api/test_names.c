@@ -18,11 +18,12 @@ static size_t look_up(void *context, uint64_t address, struct ttd_name names[TTD
     asked++;
     if (address < 0x1000)
         return 0;
-    names[0] = (struct ttd_name){TEXT("main"), TEXT("main.c"), (uint32_t)address};
+    names[0] = (struct ttd_name){
+        .function = TEXT("main"), .file = TEXT("main.c"), .line = (uint32_t)address};
     if (address < 0x5000)
         return 1;
     names[1] = names[0];
-    names[0] = (struct ttd_name){TEXT("inlined"), TEXT("main.c"), 7};
+    names[0] = (struct ttd_name){.function = TEXT("inlined"), .file = TEXT("main.c"), .line = 7};
     return 2;
 }
 

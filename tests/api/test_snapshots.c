@@ -38,16 +38,19 @@ static enum ttd_status write_regions(uint32_t snapshot, uint32_t first, size_t c
     for (size_t i = 0; i < count; i++)
         regions[i] =
             (struct ttd_region){.kind = TTD_REGION_HEAP, .begin = 0x1000 * i, .size = 0x1000};
-    enum ttd_status status =
-        ttd_writer_regions(writer, &(struct ttd_regions){snapshot, first, regions, count});
+    enum ttd_status status = ttd_writer_regions(
+        writer, &(struct ttd_regions){
+                    .snapshot = snapshot, .first = first, .regions = regions, .count = count});
     free(regions);
     return status;
 }
 
 static enum ttd_status write_reference(uint32_t snapshot, uint32_t region, uint64_t offset)
 {
-    struct ttd_reference reference = {region, offset, 0x1010};
-    return ttd_writer_references(writer, &(struct ttd_references){snapshot, &reference, 1});
+    struct ttd_reference reference = {.region = region, .offset = offset, .value = 0x1010};
+    return ttd_writer_references(
+        writer,
+        &(struct ttd_references){.snapshot = snapshot, .references = &reference, .count = 1});
 }
 
 static enum ttd_status write_snapshot(uint32_t number)
@@ -69,19 +72,19 @@ Test(snapshots, values_must_be_legal)
     snapshot.thread = 1;
     check_refused(ttd_writer_snapshot(writer, &snapshot), "thread of a snapshot");
     struct ttd_region region = {.kind = TTD_REGION_HEAP, .size = 1, .name = 1};
-    struct ttd_regions regions = {1, 1, &region, 1};
+    struct ttd_regions regions = {.snapshot = 1, .first = 1, .regions = &region, .count = 1};
     check_refused(ttd_writer_regions(writer, &regions), "identifier in a region");
     region = (struct ttd_region){.kind = TTD_REGION_HEAP};
     check_refused(ttd_writer_regions(writer, &regions), "size of a region");
     regions.regions = NULL;
     check_refused(ttd_writer_regions(writer, &regions), "regions");
-    struct ttd_references references = {1, NULL, 1};
+    struct ttd_references references = {.snapshot = 1, .references = NULL, .count = 1};
     check_refused(ttd_writer_references(writer, &references), "references");
-    struct ttd_reference reference = {1, 0, 0};
+    struct ttd_reference reference = {.region = 1, .offset = 0, .value = 0};
     references.references = &reference;
     check_refused(ttd_writer_references(writer, &references), "value of a reference");
     struct ttd_class class = {8, 1};
-    struct ttd_classes classes = {1, &class, 1};
+    struct ttd_classes classes = {.snapshot = 1, .classes = &class, .count = 1};
     check_refused(ttd_writer_classes(writer, &classes), "name of a class");
     classes.classes = NULL;
     check_refused(ttd_writer_classes(writer, &classes), "classes");
@@ -125,7 +128,7 @@ Test(snapshots, parts_come_before_their_snapshot)
     struct ttd_frames frames = {.snapshot = 1};
     check_refused(ttd_writer_frames(writer, &frames), "part of a snapshot behind its end");
     struct ttd_class class = {8, TTD_NONE};
-    struct ttd_classes classes = {1, &class, 1};
+    struct ttd_classes classes = {.snapshot = 1, .classes = &class, .count = 1};
     check_refused(ttd_writer_classes(writer, &classes), "part of a snapshot behind its end");
     struct ttd_memory_map map = {.snapshot = 1, .last = true, .page_size = 4096};
     check_refused(ttd_writer_memory_map(writer, &map), "part of a snapshot behind its end");
@@ -147,9 +150,17 @@ Test(snapshots, references_need_regions_and_order)
 Test(snapshots, none_are_written)
 {
     uint64_t bytes = ttd_writer_bytes(writer);
-    cr_expect_eq(ttd_writer_regions(writer, &(struct ttd_regions){1, 1, NULL, 0}), TTD_OK);
-    cr_expect_eq(ttd_writer_references(writer, &(struct ttd_references){1, NULL, 0}), TTD_OK);
-    cr_expect_eq(ttd_writer_classes(writer, &(struct ttd_classes){1, NULL, 0}), TTD_OK);
+    cr_expect_eq(
+        ttd_writer_regions(
+            writer, &(struct ttd_regions){.snapshot = 1, .first = 1, .regions = NULL, .count = 0}),
+        TTD_OK);
+    cr_expect_eq(
+        ttd_writer_references(
+            writer, &(struct ttd_references){.snapshot = 1, .references = NULL, .count = 0}),
+        TTD_OK);
+    cr_expect_eq(ttd_writer_classes(
+                     writer, &(struct ttd_classes){.snapshot = 1, .classes = NULL, .count = 0}),
+                 TTD_OK);
     cr_expect_eq(ttd_writer_bytes(writer), bytes);
 }
 
@@ -207,13 +218,17 @@ Test(snapshots, more_than_a_chunk_has_are_split)
     struct ttd_reference *references = calloc(COUNT, sizeof *references);
     struct ttd_class *classes = calloc(COUNT, sizeof *classes);
     for (uint32_t i = 0; i < COUNT; i++) {
-        references[i] = (struct ttd_reference){1 + i, 8 * (i % 3), 0x1000 + 16 * i};
+        references[i] = (struct ttd_reference){
+            .region = 1 + i, .offset = 8 * (i % 3), .value = 0x1000 + 16 * i};
         classes[i].address = 24 * i;
     }
     cr_assert_eq(write_regions(1, 1, COUNT), TTD_OK);
-    struct ttd_references list = {1, references, COUNT};
+    struct ttd_references list = {.snapshot = 1, .references = references, .count = COUNT};
     cr_assert_eq(ttd_writer_references(writer, &list), TTD_OK);
-    cr_assert_eq(ttd_writer_classes(writer, &(struct ttd_classes){1, classes, COUNT}), TTD_OK);
+    cr_assert_eq(
+        ttd_writer_classes(
+            writer, &(struct ttd_classes){.snapshot = 1, .classes = classes, .count = COUNT}),
+        TTD_OK);
     cr_assert_eq(write_snapshot(1), TTD_OK);
     free(references);
     free(classes);

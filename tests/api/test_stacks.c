@@ -226,7 +226,8 @@ Test(stacks, damage)
     struct ttd_batch batch = damaged(payload, 1);
     cr_assert_eq(ttd_stacks_open(&batch, NULL, &kept), TTD_OK);
     cr_assert_eq(ttd_stacks_get(kept, 300, &found, NULL), TTD_OK);
-    cr_assert(is_same(&found, &(struct ttd_stack){300, TTD_NONE, TTD_NONE, 5}));
+    cr_assert(is_same(&found, &(struct ttd_stack){
+                                  .id = 300, .parent = TTD_NONE, .module = TTD_NONE, .offset = 5}));
     ttd_stacks_close(kept);
     batch = damaged(payload, 2);
     cr_assert_eq(ttd_stacks_open(&batch, NULL, &kept), TTD_OK);

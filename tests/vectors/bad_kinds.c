@@ -79,7 +79,12 @@ static void write_blocks_continued(struct ttd_memory_output *memory)
     options.codec = TTD_CODEC_RAW;
     struct ttd_writer *writer = vector_writer(memory, &options);
     struct ttd_block block = {.address = 0x20, .size = 24, .event = TTD_UNKNOWN};
-    struct ttd_live_blocks list = {TTD_BLOCKS_SNAPSHOT, 1, false, {1, 0}, &block, 1};
+    struct ttd_live_blocks list = {.list = TTD_BLOCKS_SNAPSHOT,
+                                   .list_id = 1,
+                                   .last = false,
+                                   .position = {1, 0},
+                                   .blocks = &block,
+                                   .count = 1};
     vector_check(ttd_writer_live_blocks(writer, &list));
     list.list_id = 2;
     list.last = true;

@@ -115,11 +115,15 @@ static void write_two(struct ttd_memory_output *memory)
     struct ttd_reference references[] = {{1, 8, 0x1010}, {2, 0, 0x1010}};
     struct ttd_snapshot snapshot = {
         .number = 1, .position = {1, 0}, .contents = TTD_SNAPSHOT_REFERENCES};
-    vector_check(ttd_writer_regions(writer, &(struct ttd_regions){1, 1, regions, 2}));
-    vector_check(ttd_writer_references(writer, &(struct ttd_references){1, references, 1}));
-    vector_check(ttd_writer_references(writer, &(struct ttd_references){1, references + 1, 1}));
+    vector_check(ttd_writer_regions(
+        writer, &(struct ttd_regions){.snapshot = 1, .first = 1, .regions = regions, .count = 2}));
+    vector_check(ttd_writer_references(
+        writer, &(struct ttd_references){.snapshot = 1, .references = references, .count = 1}));
+    vector_check(ttd_writer_references(
+        writer, &(struct ttd_references){.snapshot = 1, .references = references + 1, .count = 1}));
     vector_check(ttd_writer_snapshot(writer, &snapshot));
-    vector_check(ttd_writer_regions(writer, &(struct ttd_regions){3, 1, regions, 2}));
+    vector_check(ttd_writer_regions(
+        writer, &(struct ttd_regions){.snapshot = 3, .first = 1, .regions = regions, .count = 2}));
     snapshot.number = 3;
     vector_check(ttd_writer_snapshot(writer, &snapshot));
     vector_close(writer);

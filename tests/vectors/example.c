@@ -39,7 +39,9 @@ static void write_stacks(struct ttd_writer *writer)
     vector_check(ttd_writer_stack(writer, outer, 1, offsets[1], &id));
     vector_check(ttd_writer_stack(writer, outer, 1, offsets[2], &id));
     for (int i = 0; i < 3; i++)
-        vector_check(ttd_writer_symbol(writer, &(struct ttd_symbol){1, offsets[i], &names[i], 1}));
+        vector_check(ttd_writer_symbol(
+            writer, &(struct ttd_symbol){
+                        .module = 1, .offset = offsets[i], .frames = &names[i], .frame_count = 1}));
 }
 
 static struct ttd_event event_of(enum ttd_action action, enum ttd_api api, ttd_id thread,

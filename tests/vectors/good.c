@@ -90,12 +90,15 @@ static void write_definitions(struct ttd_writer *writer)
     struct ttd_thread end = {
         .action = TTD_THREAD_END, .id = id, .position = {0x1A, 17}, .name = name};
     vector_check(ttd_writer_thread(writer, &end, NULL));
-    vector_check(ttd_writer_heap(writer, &(struct ttd_heap){0, 0x2000000, name}, &id));
+    vector_check(ttd_writer_heap(
+        writer, &(struct ttd_heap){.id = 0, .handle = 0x2000000, .name = name}, &id));
     ttd_id outer;
     vector_check(ttd_writer_stack(writer, TTD_NONE, 1, 0x1180, &outer));
     vector_check(ttd_writer_stack(writer, outer, 1, 0x1136, &id));
-    struct ttd_symbol_frame frame = {name, path, 12};
-    vector_check(ttd_writer_symbol(writer, &(struct ttd_symbol){1, 0x1136, &frame, 1}));
+    struct ttd_symbol_frame frame = {.function = name, .file = path, .line = 12};
+    vector_check(ttd_writer_symbol(
+        writer,
+        &(struct ttd_symbol){.module = 1, .offset = 0x1136, .frames = &frame, .frame_count = 1}));
 }
 
 static void write_records(struct ttd_writer *writer)
@@ -108,20 +111,44 @@ static void write_records(struct ttd_writer *writer)
     user.data = (const uint8_t *)"mark";
     user.size = 4;
     vector_check(ttd_writer_user_event(writer, &user));
-    struct ttd_loss loss = {TTD_LOSS_OVERFLOW, 1, 12, {0x1A, 13}, {0x1A, 15}};
+    struct ttd_loss loss = {.reason = TTD_LOSS_OVERFLOW,
+                            .thread = 1,
+                            .count = 12,
+                            .last_good = {0x1A, 13},
+                            .first_good = {0x1A, 15}};
     vector_check(ttd_writer_loss(writer, &loss));
     struct ttd_metadata metadata = {{"command", 7}, {"example -x", 10}};
     vector_check(ttd_writer_metadata(writer, &metadata));
-    struct ttd_block block = {0x2000040, 96, 1, {0x1A, 4}, 1, 1, 2, TTD_API_CALLOC};
-    struct ttd_live_blocks blocks = {TTD_BLOCKS_SNAPSHOT, 1, true, {0x1A, 8}, &block, 1};
+    struct ttd_block block = {.address = 0x2000040,
+                              .size = 96,
+                              .event = 1,
+                              .allocated = {0x1A, 4},
+                              .thread = 1,
+                              .heap = 1,
+                              .stack = 2,
+                              .api = TTD_API_CALLOC};
+    struct ttd_live_blocks blocks = {.list = TTD_BLOCKS_SNAPSHOT,
+                                     .list_id = 1,
+                                     .last = true,
+                                     .position = {0x1A, 8},
+                                     .blocks = &block,
+                                     .count = 1};
     vector_check(ttd_writer_live_blocks(writer, &blocks));
     uint8_t page[512] = {1, 2, 3};
     uint64_t first;
-    vector_check(ttd_writer_pages(writer, &(struct ttd_pages){0, sizeof page, 1, page}, &first));
+    vector_check(ttd_writer_pages(
+        writer,
+        &(struct ttd_pages){.first_page = 0, .page_size = sizeof page, .count = 1, .data = page},
+        &first));
     struct ttd_memory_run runs[] = {
         {0x2000000, 1, TTD_MEMORY_READ | TTD_MEMORY_WRITE, TTD_PAGE_FIRST},
         {0x2000200, 7, TTD_MEMORY_READ, TTD_PAGE_ZERO}};
-    struct ttd_memory_map map = {1, true, {0x1A, 16}, sizeof page, runs, 2};
+    struct ttd_memory_map map = {.snapshot = 1,
+                                 .last = true,
+                                 .position = {0x1A, 16},
+                                 .page_size = sizeof page,
+                                 .runs = runs,
+                                 .count = 2};
     vector_check(ttd_writer_memory_map(writer, &map));
 }
 
@@ -185,11 +212,25 @@ static void write_chunks(struct ttd_memory_output *memory)
 static void write_odd_records(struct ttd_memory_output *memory)
 {
     struct ttd_writer *writer = vector_writer(memory, NULL);
-    struct ttd_loss loss = {(enum ttd_loss_reason)77, TTD_NONE, 3, {1, 0}, {1, 4}};
+    struct ttd_loss loss = {.reason = (enum ttd_loss_reason)77,
+                            .thread = TTD_NONE,
+                            .count = 3,
+                            .last_good = {1, 0},
+                            .first_good = {1, 4}};
     vector_check(ttd_writer_loss(writer, &loss));
-    struct ttd_live_blocks blocks = {TTD_BLOCKS_SNAPSHOT, 1, true, {1, 8}, NULL, 0};
+    struct ttd_live_blocks blocks = {.list = TTD_BLOCKS_SNAPSHOT,
+                                     .list_id = 1,
+                                     .last = true,
+                                     .position = {1, 8},
+                                     .blocks = NULL,
+                                     .count = 0};
     vector_check(ttd_writer_live_blocks(writer, &blocks));
-    struct ttd_memory_map map = {1, true, {1, 9}, 4096, NULL, 0};
+    struct ttd_memory_map map = {.snapshot = 1,
+                                 .last = true,
+                                 .position = {1, 9},
+                                 .page_size = 4096,
+                                 .runs = NULL,
+                                 .count = 0};
     vector_check(ttd_writer_memory_map(writer, &map));
     vector_close(writer);
 }
@@ -207,7 +248,11 @@ static void write_later_values(struct ttd_memory_output *memory)
                                             .time_start = {1, 0},
                                             .time_end = {1, 1},
                                             .result = 1});
-    struct ttd_loss loss = {(enum ttd_loss_reason)77, TTD_NONE, 3, {1, 0}, {1, 4}};
+    struct ttd_loss loss = {.reason = (enum ttd_loss_reason)77,
+                            .thread = TTD_NONE,
+                            .count = 3,
+                            .last_good = {1, 0},
+                            .first_good = {1, 4}};
     vector_check(ttd_writer_loss(writer, &loss));
     struct ttd_end end = {.reason = (enum ttd_end_reason)77, .code = UINT32_MAX, .wall_time = 5};
     vector_check(ttd_writer_close(writer, &end, NULL));
@@ -230,10 +275,14 @@ static void write_names(struct ttd_memory_output *memory)
         .action = TTD_MODULE_LOAD, .position = {1, 0}, .path = worse, .begin = 1, .end = 4096};
     vector_check(ttd_writer_module(writer, &module, &id));
     vector_check(ttd_writer_stack(writer, TTD_NONE, id, 0x136, &id));
-    struct ttd_symbol_frame first = {worse, TTD_NONE, 0};
-    struct ttd_symbol_frame second = {better, TTD_NONE, 12};
-    vector_check(ttd_writer_symbol(writer, &(struct ttd_symbol){1, 0x136, &first, 1}));
-    vector_check(ttd_writer_symbol(writer, &(struct ttd_symbol){1, 0x136, &second, 1}));
+    struct ttd_symbol_frame first = {.function = worse, .file = TTD_NONE, .line = 0};
+    struct ttd_symbol_frame second = {.function = better, .file = TTD_NONE, .line = 12};
+    vector_check(ttd_writer_symbol(
+        writer,
+        &(struct ttd_symbol){.module = 1, .offset = 0x136, .frames = &first, .frame_count = 1}));
+    vector_check(ttd_writer_symbol(
+        writer,
+        &(struct ttd_symbol){.module = 1, .offset = 0x136, .frames = &second, .frame_count = 1}));
     vector_close(writer);
 }
 
@@ -263,7 +312,13 @@ static void write_summary(struct ttd_writer *writer, const struct ttd_state *key
     summary.end = ttd_position_invalid();
     vector_check(ttd_writer_state(writer, &summary));
     for (int table = TTD_SUMS_BY_STACK; table <= TTD_SUMS_BY_SIZE; table++) {
-        struct ttd_sum sum = {(enum ttd_sum_table)table, 1, TTD_API_MALLOC, 1, 24, {1, 1}, {1, 1}};
+        struct ttd_sum sum = {.table = (enum ttd_sum_table)table,
+                              .key = 1,
+                              .api = TTD_API_MALLOC,
+                              .blocks = 1,
+                              .bytes = 24,
+                              .first = {1, 1},
+                              .last = {1, 1}};
         sum.key = table == TTD_SUMS_BY_SIZE ? 5 : 1; /* 24 has five binary digits */
         vector_check(ttd_writer_sum(writer, &sum));
     }
@@ -297,8 +352,20 @@ static void write_tied(struct ttd_memory_output *memory, uint64_t more)
                               .events = 1,
                               .actions = {[TTD_ACTION_ALLOC] = 1}};
     vector_check(ttd_writer_state(writer, &state));
-    struct ttd_block block = {0x602010, 24, 0, {1, 1}, 1, 1, 1, TTD_API_MALLOC};
-    struct ttd_live_blocks blocks = {TTD_BLOCKS_KEYFRAME, 1, true, {1, 1}, &block, 1};
+    struct ttd_block block = {.address = 0x602010,
+                              .size = 24,
+                              .event = 0,
+                              .allocated = {1, 1},
+                              .thread = 1,
+                              .heap = 1,
+                              .stack = 1,
+                              .api = TTD_API_MALLOC};
+    struct ttd_live_blocks blocks = {.list = TTD_BLOCKS_KEYFRAME,
+                                     .list_id = 1,
+                                     .last = true,
+                                     .position = {1, 1},
+                                     .blocks = &block,
+                                     .count = 1};
     vector_check(ttd_writer_live_blocks(writer, &blocks));
     write_summary(writer, &state);
     struct ttd_end closing = {.reason = TTD_END_REASON_NOT_RECORDED};

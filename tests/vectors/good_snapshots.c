@@ -28,36 +28,50 @@ static void write_references(struct ttd_writer *writer, uint32_t snapshot)
     struct ttd_region first[] = {
         {TTD_REGION_HEAP, 0x602000, 0x21000, TTD_NONE, TTD_NONE, vector_string(writer, "[heap]")},
         {TTD_REGION_MODULE, 0x555555558040, 0x200, TTD_NONE, 1, vector_string(writer, ".bss")}};
-    vector_check(ttd_writer_regions(writer, &(struct ttd_regions){snapshot, 1, first, 2}));
+    vector_check(ttd_writer_regions(
+        writer,
+        &(struct ttd_regions){.snapshot = snapshot, .first = 1, .regions = first, .count = 2}));
     struct ttd_region more[] = {
         {TTD_REGION_REGISTERS, 0, 17 * sizeof(uint64_t), 1, TTD_NONE, TTD_NONE},
         {TTD_REGION_STACK, 0x7FFFFFFDE000, 0x1000, 1, TTD_NONE, TTD_NONE},
         {TTD_REGION_TLS, 0x7FFFF7D8A740, 0x80, 1, 1, TTD_NONE},
         {TTD_REGION_ANONYMOUS, 0x7FFFF7000000, 0x200000, TTD_NONE, TTD_NONE, TTD_NONE},
         {TTD_REGION_FILE, UINT64_MAX - 0xFFF, 0x1000, TTD_NONE, TTD_NONE, TTD_NONE}};
-    vector_check(ttd_writer_regions(writer, &(struct ttd_regions){snapshot, 3, more, 5}));
+    vector_check(ttd_writer_regions(
+        writer,
+        &(struct ttd_regions){.snapshot = snapshot, .first = 3, .regions = more, .count = 5}));
     struct ttd_reference heap[] = {{1, 0x10, 0x555555557D48}, {1, 0x18, 0x602010}};
-    vector_check(ttd_writer_references(writer, &(struct ttd_references){snapshot, heap, 2}));
+    vector_check(ttd_writer_references(
+        writer, &(struct ttd_references){.snapshot = snapshot, .references = heap, .count = 2}));
     struct ttd_reference roots[] = {{2, 0x1F8, 0x602010},
                                     {3, 3 * sizeof(uint64_t), 0x602010},
                                     {4, 0x48, 0x602011},
                                     {4, 0x51, 0x602010},
                                     {4, 0x58, 0x601FF8}};
-    vector_check(ttd_writer_references(writer, &(struct ttd_references){snapshot, roots, 5}));
+    vector_check(ttd_writer_references(
+        writer, &(struct ttd_references){.snapshot = snapshot, .references = roots, .count = 5}));
 }
 
 static void write_names(struct ttd_writer *writer, uint32_t snapshot)
 {
-    struct ttd_variable server = {1, 0x4100, 0x180, vector_string(writer, "server")};
+    struct ttd_variable server = {
+        .module = 1, .offset = 0x4100, .size = 0x180, .name = vector_string(writer, "server")};
     vector_check(ttd_writer_variable(writer, &server));
-    struct ttd_variable earlier = {1, 0x4040, 8, vector_string(writer, "_ZN6Server4selfE")};
+    struct ttd_variable earlier = {.module = 1,
+                                   .offset = 0x4040,
+                                   .size = 8,
+                                   .name = vector_string(writer, "_ZN6Server4selfE")};
     vector_check(ttd_writer_variable(writer, &earlier));
     uint64_t addresses[] = {0x7FFFFFFDE080, 0x7FFFFFFDE0C0};
-    vector_check(ttd_writer_frames(writer, &(struct ttd_frames){snapshot, 1, 2, addresses, 2}));
+    vector_check(ttd_writer_frames(
+        writer,
+        &(struct ttd_frames){
+            .snapshot = snapshot, .thread = 1, .stack = 2, .addresses = addresses, .count = 2}));
     vector_check(ttd_writer_frames(writer, &(struct ttd_frames){.snapshot = snapshot}));
     struct ttd_class classes[] = {{0x555555557D48, vector_string(writer, "6Server")},
                                   {0x555555557D20, TTD_NONE}};
-    vector_check(ttd_writer_classes(writer, &(struct ttd_classes){snapshot, classes, 2}));
+    vector_check(ttd_writer_classes(
+        writer, &(struct ttd_classes){.snapshot = snapshot, .classes = classes, .count = 2}));
 }
 
 static void write_end(struct ttd_writer *writer, uint32_t number, uint64_t sequence)
@@ -77,9 +91,20 @@ static void write_memory(struct ttd_writer *writer)
 {
     uint8_t page[512] = {1, 2, 3};
     uint64_t first;
-    vector_check(ttd_writer_pages(writer, &(struct ttd_pages){0, sizeof page, 1, page}, &first));
-    struct ttd_memory_run run = {0x602000, 1, TTD_MEMORY_READ | TTD_MEMORY_WRITE, first};
-    struct ttd_memory_map map = {7, true, {0x2A, 0}, sizeof page, &run, 1};
+    vector_check(ttd_writer_pages(
+        writer,
+        &(struct ttd_pages){.first_page = 0, .page_size = sizeof page, .count = 1, .data = page},
+        &first));
+    struct ttd_memory_run run = {.address = 0x602000,
+                                 .page_count = 1,
+                                 .protection = TTD_MEMORY_READ | TTD_MEMORY_WRITE,
+                                 .page = first};
+    struct ttd_memory_map map = {.snapshot = 7,
+                                 .last = true,
+                                 .position = {0x2A, 0},
+                                 .page_size = sizeof page,
+                                 .runs = &run,
+                                 .count = 1};
     vector_check(ttd_writer_memory_map(writer, &map));
     /* With a reason that nobody knows. */
     struct ttd_snapshot snapshot = {.number = 7,

@@ -87,7 +87,8 @@ void vector_write_base(struct ttd_memory_output *memory)
     ttd_id id;
     struct ttd_thread thread = {.action = TTD_THREAD_BEGIN, .os_id = 4711, .name = TTD_NONE};
     vector_check(ttd_writer_thread(writer, &thread, &id));
-    vector_check(ttd_writer_heap(writer, &(struct ttd_heap){0, 0, name}, &id));
+    vector_check(
+        ttd_writer_heap(writer, &(struct ttd_heap){.id = 0, .handle = 0, .name = name}, &id));
     vector_check(ttd_writer_stack(writer, TTD_NONE, TTD_NONE, 0x401000, &id));
     for (uint64_t i = 0; i < 4; i++) {
         struct ttd_event event = {.action = i % 2 ? TTD_ACTION_FREE : TTD_ACTION_ALLOC,

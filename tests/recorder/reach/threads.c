@@ -23,12 +23,18 @@ static void *run_nothing(void *argument)
     return argument;
 }
 
-CASE(joined_nothing)
+/* Runs a thread to its end, and drops its result. */
+static void run_and_join(void *(*run)(void *))
 {
     pthread_t thread;
 
-    pthread_create(&thread, NULL, run_nothing, NULL);
+    pthread_create(&thread, NULL, run, NULL);
     pthread_join(thread, NULL);
+}
+
+CASE(joined_nothing)
+{
+    run_and_join(run_nothing);
 }
 
 static void lose_block(void *argument)
@@ -154,10 +160,7 @@ static void *hold_and_return(void *argument)
 
 CASE(joined_stack)
 {
-    pthread_t thread;
-
-    pthread_create(&thread, NULL, hold_and_return, NULL);
-    pthread_join(thread, NULL);
+    run_and_join(hold_and_return);
 }
 
 static void *hold_much_and_return(void *argument)
@@ -172,10 +175,7 @@ static void *hold_much_and_return(void *argument)
 
 CASE(joined_stack_of_many)
 {
-    pthread_t thread;
-
-    pthread_create(&thread, NULL, hold_much_and_return, NULL);
-    pthread_join(thread, NULL);
+    run_and_join(hold_much_and_return);
 }
 
 static void *keep_local_and_return(void *argument)
@@ -186,10 +186,7 @@ static void *keep_local_and_return(void *argument)
 
 CASE(joined_thread_local)
 {
-    pthread_t thread;
-
-    pthread_create(&thread, NULL, keep_local_and_return, NULL);
-    pthread_join(thread, NULL);
+    run_and_join(keep_local_and_return);
 }
 
 static void *keep_specific_and_return(void *argument)
@@ -200,20 +197,14 @@ static void *keep_specific_and_return(void *argument)
 
 CASE(joined_specific)
 {
-    pthread_t thread;
-
     pthread_key_create(&key, NULL);
-    pthread_create(&thread, NULL, keep_specific_and_return, NULL);
-    pthread_join(thread, NULL);
+    run_and_join(keep_specific_and_return);
 }
 
 CASE(joined_specific_destroyed)
 {
-    pthread_t thread;
-
     pthread_key_create(&key, free);
-    pthread_create(&thread, NULL, keep_specific_and_return, NULL);
-    pthread_join(thread, NULL);
+    run_and_join(keep_specific_and_return);
 }
 
 static void *give(void *argument)
@@ -234,10 +225,7 @@ CASE(joined_result_kept)
 
 CASE(joined_result_lost)
 {
-    pthread_t thread;
-
-    pthread_create(&thread, NULL, give, NULL);
-    pthread_join(thread, NULL);
+    run_and_join(give);
 }
 
 static volatile pid_t ending;
@@ -307,10 +295,7 @@ static void *hold_and_exit(void *argument)
 
 CASE(exit_in_thread_that_holds)
 {
-    pthread_t thread;
-
-    pthread_create(&thread, NULL, hold_and_exit, NULL);
-    pthread_join(thread, NULL);
+    run_and_join(hold_and_exit);
 }
 
 static pthread_t main_thread;
@@ -410,8 +395,5 @@ CASE(list_of_thread_kept)
 
 CASE(list_of_thread_lost)
 {
-    pthread_t thread;
-
-    pthread_create(&thread, NULL, list_and_return, NULL);
-    pthread_join(thread, NULL);
+    run_and_join(list_and_return);
 }
