@@ -461,6 +461,16 @@ class When(SnapshotCase):
         self.assertEqual(self.when(script, "1"), [(32, "3:0", "4:0", 0, None),
                                                   (16, "3:0", "4:0", 0, None)])
 
+    def test_doubtful_snapshots(self):
+        """By a snapshot in which something may be missing, or of different moments, nothing was
+        lost yet."""
+        for number, fields in enumerate(({"flags": 0}, {"flags": 3}, {"missing": 4096})):
+            script = self.three()
+            script.snapshot((IN_BSS, 0, A), **fields)            # at 4:0
+            script.snapshot((IN_BSS, 0, A))                      # at 5:0
+            self.assertEqual(self.when(script, f"doubtful-{number}"),
+                             [(32, "3:0", "5:0", 0, None), (16, "3:0", "5:0", 0, None)])
+
     def test_several(self):
         """A group of blocks that were held by a block each."""
         script = SnapshotScript().basics()

@@ -108,6 +108,14 @@ static void see_blocks(struct search *search, struct heap_reach *reach,
     search->lost_at = reach->snapshot.position;
 }
 
+/* Whether what a snapshot does not tell was not there. */
+static bool is_whole(const struct heap_reach *reach)
+{
+    const struct ttd_snapshot *snapshot = &reach->snapshot;
+    return snapshot->flags & TTD_SNAPSHOT_STOPPED && !(snapshot->flags & TTD_SNAPSHOT_INCOMPLETE) &&
+           !snapshot->missing && !reach->misplaced;
+}
+
 static enum ttd_status see_snapshot(struct search *search, const struct heap_trace *trace,
                                     const struct ttd_snapshot *snapshot, struct ttd_error *error)
 {
@@ -117,7 +125,7 @@ static enum ttd_status see_snapshot(struct search *search, const struct heap_tra
     if (status != TTD_OK)
         return status;
     struct holder *holders = find_holders(&reach, &reach.verdicts);
-    if (holders)
+    if (holders && is_whole(&reach))
         see_blocks(search, &reach, &reach.verdicts, holders);
     free(holders);
     heap_reach_free(&reach);
