@@ -120,19 +120,29 @@ static void *run(void *argument)
     return NULL;
 }
 
-enum take_result snapshot_take(const struct snapshot_order *order, struct ttd_snapshot *snapshot)
+/* Returns false if there can be no other thread. */
+static bool run_in_thread(struct taking *taking)
 {
-    struct taking taking = {
-        .order = order, .snapshot = snapshot, .process = -1, .result = TAKE_FAILED};
     pthread_t thread;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* handlers run in this thread */
-    bool is_started = pthread_create(&thread, NULL, run, &taking) == 0;
+    bool is_started = pthread_create(&thread, NULL, run, taking) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!is_started)
+    if (is_started)
+        pthread_join(thread, NULL);
+    return is_started;
+}
+
+enum take_result snapshot_take(const struct snapshot_order *order, struct ttd_snapshot *snapshot)
+{
+    struct taking taking = {
+        .order = order, .snapshot = snapshot, .process = -1, .result = TAKE_FAILED};
+    /* Of a process that just waits nothing is traced. */
+    if (order->request != NULL && threads_is_alone(order->pid, order->request->tid))
+        run(&taking);
+    else if (!run_in_thread(&taking))
         return TAKE_FAILED;
-    pthread_join(thread, NULL);
     copy_gaps_free(&taking.gaps);
     free(taking.living);
     free(taking.regions);

@@ -38,8 +38,8 @@ enum take_result {
 /*
  * Takes a snapshot, except for its last record: that is `snapshot`, whose number and contents the
  * caller has set, and whose duration, flags and bytes missing are set here. Unless that is
- * done, the trace may have parts of a snapshot that was cut short. The calls are made by another
- * thread, while this one waits.
+ * done, the trace may have parts of a snapshot that was cut short. The calls may be made by
+ * another thread, while this one waits.
  */
 enum take_result snapshot_take(const struct snapshot_order *order, struct ttd_snapshot *snapshot);
 

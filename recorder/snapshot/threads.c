@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -167,6 +168,16 @@ static void settle(const struct threads *threads, struct thread_state *thread, u
     }
 }
 
+bool threads_is_alone(uint32_t pid, uint32_t tid)
+{
+    char path[64];
+    struct stat tasks;
+    snprintf(path, sizeof path, "/proc/%u/task", pid);
+    /* A directory has two links, and one more for each directory in it: here, for each thread. A
+     * first thread that has ended stays there, so the only one is the first. */
+    return tid == pid && stat(path, &tasks) == 0 && tasks.st_nlink == 2 + 1;
+}
+
 void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32_t child,
                   struct interrupted_calls *interrupted)
 {
@@ -176,7 +187,7 @@ void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32
                                 .interrupted = interrupted,
                                 .are_stopped = true};
     uint64_t begin = now_ns();
-    while (seize_new(threads) && now_ns() - begin < STOP_NS)
+    while (!threads_is_alone(pid, except) && seize_new(threads) && now_ns() - begin < STOP_NS)
         for (size_t i = 0; i < threads->count; i++)
             settle(threads, &threads->items[i], begin);
     for (size_t i = 0; i < threads->count; i++)

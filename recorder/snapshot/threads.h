@@ -38,6 +38,9 @@ struct threads {
 /* Number of the register of the stack pointer. */
 enum { THREAD_STACK_POINTER = 7 };
 
+/* Whether a process has no other thread than `tid`, so that none needs to be stopped. */
+bool threads_is_alone(uint32_t pid, uint32_t tid);
+
 /*
  * Stops all threads of a process but the thread `except`, which may be 0. `child` is a process
  * whose exit status must be left to wait for, or 0. Threads that another process traces, or that do

@@ -134,6 +134,20 @@ Test(threads, one_is_left_out, .timeout = 60)
     cr_assert(WEXITSTATUS(child_end(&child)) == 7);
 }
 
+Test(threads, one_alone_needs_no_stop, .timeout = 60)
+{
+    struct child many = child_start(run_threads), one = child_start(child_wait);
+    struct threads threads;
+    cr_assert(!threads_is_alone((uint32_t)many.pid, (uint32_t)many.pid));
+    cr_assert(threads_is_alone((uint32_t)one.pid, (uint32_t)one.pid));
+    cr_assert(!threads_is_alone((uint32_t)one.pid, (uint32_t)many.pid));
+    threads_stop(&threads, (uint32_t)one.pid, (uint32_t)one.pid, (uint32_t)one.pid, &interrupted);
+    cr_assert(threads.are_stopped && threads.count == 0);
+    threads_release(&threads);
+    child_end(&many);
+    cr_assert(WEXITSTATUS(child_end(&one)) == 0);
+}
+
 /* Threads that come and go all the time. */
 static void *do_nothing(void *argument)
 {
