@@ -95,7 +95,8 @@ static void check_referrers(struct ttd_reader *reader)
     for (uint32_t node = 0; node < held.reach.nodes.count; node += step) {
         struct heap_referrers referrers;
         struct heap_referrers_options options = {.at = ttd_position_max(),
-                                                 .address = held.reach.nodes.blocks[node].address,
+                                                 .address =
+                                                     heap_nodes_address(&held.reach.nodes, node),
                                                  .depth = 64,
                                                  .width = 3};
         if (!is_complete(heap_referrers_find(&trace, &options, &referrers, &error)))

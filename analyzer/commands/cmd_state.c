@@ -103,7 +103,8 @@ static int find_pointers(struct session *session, const struct state_options *op
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
     bool is_there = referrers.target != GRAPH_NONE &&
-                    referrers.reach.nodes.blocks[referrers.target].event == live->block.event;
+                    heap_nodes_get(&referrers.reach.nodes, referrers.target, HEAP_NODE_EVENT) ==
+                        live->block.event;
     data->referrers = is_there ? &referrers : NULL;
     int status = print(session, options, data);
     heap_referrers_free(&referrers);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "graph/classes.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "graph/arrays.h"
@@ -104,29 +103,47 @@ static enum ttd_status find_leaders(const struct graph *graph, const uint8_t *ma
     return status;
 }
 
-static bool has_lost(const uint8_t *marks, uint32_t count)
-{
-    return count && memchr(marks, 0, count);
-}
-
-enum ttd_status graph_classify(const struct graph *graph, struct graph_classes *classes)
+enum ttd_status graph_classes_mark(const struct graph *graph, struct graph_classes *classes)
 {
     uint32_t count = graph->node_count;
     *classes = (struct graph_classes){.node_count = count};
     classes->verdicts = array_new(count, sizeof *classes->verdicts);
     enum ttd_status status =
         classes->verdicts ? graph_mark(graph, classes->verdicts) : TTD_ERROR_NO_MEMORY;
-    if (status == TTD_OK && has_lost(classes->verdicts, count)) {
+    for (uint32_t node = 0; status == TTD_OK && node < count; node++)
+        classes->verdicts[node] = verdict_of(classes->verdicts[node]);
+    return status;
+}
+
+/* Makes the verdict of lost nodes 0, which it is of no others then; or back. */
+static void turn_verdicts(struct graph_classes *classes)
+{
+    for (uint32_t node = 0; node < classes->node_count; node++)
+        classes->verdicts[node] ^= GRAPH_INDIRECTLY_LOST;
+}
+
+enum ttd_status graph_classes_lead(const struct graph *graph, struct graph_classes *classes)
+{
+    uint32_t count = graph->node_count;
+    enum ttd_status status = TTD_OK;
+    turn_verdicts(classes);
+    if (count && memchr(classes->verdicts, 0, count)) {
         classes->leaders = array_new(count, sizeof *classes->leaders);
         status = classes->leaders ? find_leaders(graph, classes->verdicts, classes->leaders)
                                   : TTD_ERROR_NO_MEMORY;
     }
-    for (uint32_t node = 0; status == TTD_OK && node < count; node++) {
-        classes->verdicts[node] = verdict_of(classes->verdicts[node]);
-        if (classes->leaders && classes->leaders[node] == node)
+    turn_verdicts(classes);
+    for (uint32_t node = 0; status == TTD_OK && classes->leaders && node < count; node++) {
+        if (classes->leaders[node] == node)
             classes->verdicts[node] = GRAPH_DEFINITELY_LOST;
     }
     return status;
+}
+
+enum ttd_status graph_classify(const struct graph *graph, struct graph_classes *classes)
+{
+    enum ttd_status status = graph_classes_mark(graph, classes);
+    return status == TTD_OK ? graph_classes_lead(graph, classes) : status;
 }
 
 void graph_classes_free(struct graph_classes *classes)

@@ -49,6 +49,16 @@ struct graph_classes {
  * @return TTD_OK, or TTD_ERROR_NO_MEMORY. graph_classes_free() may be called in any case.
  */
 enum ttd_status graph_classify(const struct graph *graph, struct graph_classes *classes);
+
+/**
+ * The same in two steps, the second of which is not needed to know what is held. After the first
+ * all lost nodes count as indirectly lost.
+ *
+ * @param classes  after graph_classes_mark() in any case: graph_classes_free() may be called
+ */
+enum ttd_status graph_classes_mark(const struct graph *graph, struct graph_classes *classes);
+enum ttd_status graph_classes_lead(const struct graph *graph, struct graph_classes *classes);
+
 void graph_classes_free(struct graph_classes *classes);
 
 static inline enum graph_class graph_class_of(const struct graph_classes *classes, uint32_t node)

@@ -73,9 +73,37 @@ enum ttd_status heap_live_init(struct heap_live *live)
     return grow(live, FIRST_CAPACITY);
 }
 
+void heap_live_drop_index(struct heap_live *live)
+{
+    if (live->slots)
+        table_free(live->slots, slot_bytes(live->slot_capacity));
+    live->slots = NULL;
+}
+
+enum ttd_status heap_live_make_index(struct heap_live *live)
+{
+    size_t mask = live->slot_capacity - 1;
+    if (live->slots)
+        return TTD_OK;
+    live->slots = table_resize(NULL, 0, slot_bytes(live->slot_capacity));
+    if (!live->slots)
+        return TTD_ERROR_NO_MEMORY;
+    for (uint32_t record = 0; record < live->block_count; record++) {
+        uint64_t address = live->blocks[record].address;
+        if (!address)
+            continue;
+        uint32_t hash = heap_live_hash(live, address);
+        size_t at = hash & mask;
+        while (live->slots[at].record)
+            at = (at + 1) & mask;
+        live->slots[at] = (struct heap_slot){hash, record + 1};
+    }
+    return TTD_OK;
+}
+
 void heap_live_free(struct heap_live *live)
 {
-    table_free(live->slots, slot_bytes(live->slot_capacity));
+    heap_live_drop_index(live);
     table_free(live->blocks, record_bytes(live->slot_capacity));
     free(live->unused);
     free(live->lives);

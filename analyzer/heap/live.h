@@ -116,6 +116,15 @@ struct heap_live {
 enum ttd_status heap_live_init(struct heap_live *live);
 void heap_live_free(struct heap_live *live);
 
+/**
+ * Frees what addresses are looked up with, a third of the table, until heap_live_make_index(); only
+ * heap_live_each() may be used meanwhile.
+ */
+void heap_live_drop_index(struct heap_live *live);
+
+/** Makes up for heap_live_drop_index(), if it was called. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status heap_live_make_index(struct heap_live *live);
+
 /** The hash of an address, which determines its slot. */
 static inline uint32_t heap_live_hash(const struct heap_live *live, uint64_t address)
 {

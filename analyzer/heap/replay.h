@@ -83,6 +83,12 @@ struct heap_observer {
     enum ttd_status (*effect)(void *context, const struct heap_effect *effect);
     /** Each call just before its own effects, whether it has any or not; NULL if not wanted. */
     enum ttd_status (*call)(void *context, const struct ttd_event *event);
+    /**
+     * Whether a block that was acquired is still live where the replay ends: the table forgets it
+     * at once then, so that it takes no memory, and sums of live blocks do not count it. NULL if
+     * the table shall have all blocks.
+     */
+    bool (*survives)(void *context, const struct heap_block *block);
     /** Kinds of effects that it need not be told of, as HEAP_EFFECT_BITs. */
     unsigned unwanted;
 };

@@ -60,7 +60,11 @@ static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t recor
         status = keep_born(&replay->changes, block->event, record);
     if (!replay->wanted || status != TTD_OK)
         return status;
-    return heap_tell_acquired(replay, stored, has_replaced ? &old : NULL, pending);
+    status = heap_tell_acquired(replay, stored, has_replaced ? &old : NULL, pending);
+    if (status == TTD_OK && replay->observer.survives &&
+        replay->observer.survives(replay->observer.context, stored))
+        (void)heap_live_release(&replay->live, record);
+    return status;
 }
 
 /* Releases the block at the event's base address. */

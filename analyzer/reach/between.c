@@ -12,9 +12,9 @@ static bool is_no_pointer(struct reach_builder *builder, uint64_t word, uint64_t
                           uint32_t target)
 {
     struct heap_nodes *nodes = &builder->reach->nodes;
-    const struct heap_range *range = &nodes->ranges[target];
     return heap_nodes_at(nodes, word) != HEAP_NO_NODE ||
-           (value != range->first && range->last - value < WORD);
+           (value != heap_nodes_address(nodes, target) &&
+            heap_nodes_last(nodes, target) - value < WORD);
 }
 
 enum ttd_status reach_between_add(struct reach_builder *builder,
@@ -37,13 +37,13 @@ bool reach_between_has_blocks(const struct heap_reach *reach, const struct ttd_r
     uint32_t low = 0, high = reach->nodes.count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (reach->nodes.ranges[middle].last < region->begin)
+        if (heap_nodes_last(&reach->nodes, middle) < region->begin)
             low = middle + 1;
         else
             high = middle;
     }
     return low < reach->nodes.count &&
-           reach->nodes.ranges[low].first - region->begin < region->size;
+           heap_nodes_address(&reach->nodes, low) - region->begin < region->size;
 }
 
 void reach_between_settle(struct graph *graph)

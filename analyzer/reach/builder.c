@@ -31,16 +31,17 @@ static enum ttd_status index_classes(struct reach_builder *builder)
 
 /* Whether a block may have the number of the elements of an array, and no element: the pointer to
  * the first one then points behind the block. */
-static bool is_empty_array(const struct heap_block *block)
+static bool is_empty_array(const struct heap_nodes *nodes, uint32_t node)
 {
-    bool is_aligned = block->api >= TTD_API_NEW_ARRAY_ALIGNED;
-    return reach_is_from_new_array(block) && block->size == (is_aligned ? 2 * WORD : WORD);
+    bool is_aligned = heap_nodes_get(nodes, node, HEAP_NODE_API) >= TTD_API_NEW_ARRAY_ALIGNED;
+    return reach_is_from_new_array(nodes, node) &&
+           heap_nodes_size(nodes, node) == (is_aligned ? 2 * WORD : WORD);
 }
 
 static bool has_empty_arrays(const struct heap_nodes *nodes)
 {
     for (uint32_t node = 0; node < nodes->count; node++) {
-        if (is_empty_array(&nodes->blocks[node]))
+        if (is_empty_array(nodes, node))
             return true;
     }
     return false;
@@ -54,7 +55,7 @@ static uint32_t find_target(struct reach_builder *builder, uint64_t value)
     if (node != HEAP_NO_NODE || !builder->has_empty_arrays || !value)
         return node;
     node = heap_nodes_at(nodes, value - 1);
-    return node != HEAP_NO_NODE && is_empty_array(&nodes->blocks[node]) ? node : HEAP_NO_NODE;
+    return node != HEAP_NO_NODE && is_empty_array(nodes, node) ? node : HEAP_NO_NODE;
 }
 
 enum ttd_status reach_builder_init(struct reach_builder *builder, struct heap_reach *reach)
@@ -82,16 +83,16 @@ static uint32_t find_source(struct reach_builder *builder, uint64_t word)
     struct heap_nodes *nodes = &builder->reach->nodes;
     uint32_t near = builder->near;
     uint32_t node;
-    if (near < nodes->count && heap_range_has(&nodes->ranges[near], word))
+    if (near < nodes->count && heap_nodes_has(nodes, near, word))
         node = near;
-    else if (near + 1 < nodes->count && heap_range_has(&nodes->ranges[near + 1], word))
+    else if (near + 1 < nodes->count && heap_nodes_has(nodes, near + 1, word))
         node = near + 1;
     else
         node = heap_nodes_at(nodes, word);
     if (node == HEAP_NO_NODE)
         return node;
     builder->near = node;
-    return nodes->ranges[node].last - word >= WORD - 1 ? node : HEAP_NO_NODE;
+    return heap_nodes_last(nodes, node) - word >= WORD - 1 ? node : HEAP_NO_NODE;
 }
 
 /* Whether a root is held by what ends with the program alone: a register, or a frame of the thread
@@ -119,7 +120,7 @@ static enum ttd_status add_root(struct reach_builder *builder,
     reach->roots[count] = (struct heap_root_word){
         .region = reference->region,
         .offset = reference->offset,
-        .target_offset = reference->value - reach->nodes.ranges[target].first};
+        .target_offset = reference->value - heap_nodes_address(&reach->nodes, target)};
     return graph_add_root(&reach->graph, target, flags, (uint32_t)count);
 }
 
@@ -163,22 +164,23 @@ static enum ttd_status put_off(struct reach_builder *builder, const struct reach
 static enum ttd_status add_edge(struct reach_builder *builder, uint64_t word, uint64_t value,
                                 uint32_t source, uint32_t target)
 {
-    const struct heap_range *ranges = builder->reach->nodes.ranges;
-    uint64_t distance = value - ranges[target].first;
+    const struct heap_nodes *nodes = &builder->reach->nodes;
+    uint64_t distance = value - heap_nodes_address(nodes, target);
     struct reach_late_edge edge = {.source = source,
                                    .target = target,
                                    .target_offset =
                                        distance < UINT32_MAX ? (uint32_t)distance : UINT32_MAX,
-                                   .offset = word - ranges[source].first};
+                                   .offset = word - heap_nodes_address(nodes, source)};
     return source >= builder->source ? append(builder, &edge) : put_off(builder, &edge);
 }
 
 /* Takes a word that points at no block, if it points at a table of virtual functions. */
-static enum ttd_status add_class_word(struct reach_builder *builder, uint32_t source,
-                                      uint64_t offset, uint64_t value)
+static enum ttd_status add_class_word(struct reach_builder *builder, uint32_t source, uint64_t word,
+                                      uint64_t value)
 {
     if (source == HEAP_NO_NODE || value < builder->class_min || value > builder->class_max)
         return TTD_OK;
+    uint64_t offset = word - heap_nodes_address(&builder->reach->nodes, source);
     uint32_t class = map_get(&builder->class_index, value, 0);
     if (class == MAP_NONE || offset > UINT32_MAX)
         return TTD_OK;
@@ -209,9 +211,7 @@ enum ttd_status reach_builder_add(struct reach_builder *builder,
     uint32_t source = has_address ? find_source(builder, word) : HEAP_NO_NODE;
     uint32_t target = find_target(builder, reference->value);
     if (target == HEAP_NO_NODE)
-        return add_class_word(builder, source,
-                              source == HEAP_NO_NODE ? 0 : word - reach->nodes.ranges[source].first,
-                              reference->value);
+        return add_class_word(builder, source, word, reference->value);
     if (source != HEAP_NO_NODE)
         return add_edge(builder, word, reference->value, source, target);
     return region->kind == TTD_REGION_HEAP

@@ -20,9 +20,10 @@ struct reach_class_word {
     uint32_t offset;
 };
 
-static inline bool reach_is_from_new_array(const struct heap_block *block)
+static inline bool reach_is_from_new_array(const struct heap_nodes *nodes, uint32_t node)
 {
-    return block->api >= TTD_API_NEW_ARRAY && block->api <= TTD_API_NEW_ARRAY_ALIGNED_NOTHROW;
+    uint64_t api = heap_nodes_get(nodes, node, HEAP_NODE_API);
+    return api >= TTD_API_NEW_ARRAY && api <= TTD_API_NEW_ARRAY_ALIGNED_NOTHROW;
 }
 
 struct reach_builder {

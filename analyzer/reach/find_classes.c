@@ -10,10 +10,10 @@ static enum ttd_status number_blocks(const struct heap_reach *reach,
     map_init(&classes->numbers);
     for (uint32_t node = 0; reach->node_classes && node < reach->nodes.count && status == TTD_OK;
          node++) {
-        const struct heap_block *block = &reach->nodes.blocks[node];
         if (reach->node_classes[node])
-            status =
-                map_set(&classes->numbers, block->address, block->event, reach->node_classes[node]);
+            status = map_set(&classes->numbers, heap_nodes_address(&reach->nodes, node),
+                             heap_nodes_get(&reach->nodes, node, HEAP_NODE_EVENT),
+                             reach->node_classes[node]);
     }
     return status;
 }

@@ -4,72 +4,96 @@
 #define ANALYZER_REACH_NODES_H
 
 #include "heap/live.h"
+#include "reach/address_index.h"
 
 /** No node. */
 #define HEAP_NO_NODE UINT32_MAX
 
-/** A part of the address space in which blocks begin. */
-struct heap_area {
-    /** The part of an address above HEAP_AREA_BITS. */
-    uint64_t number;
-    /** The first node that begins in it. */
-    uint32_t first;
-    /** Where its table begins in heap_nodes.tables; HEAP_NO_NODE if it has none. */
-    uint32_t table;
-};
-
-#define HEAP_AREA_BITS  17
-#define HEAP_CACHE_SIZE 1024
-
-/** The addresses of a block, both included; a block of no bytes has its own. */
-struct heap_range {
-    uint64_t first;
-    uint64_t last;
-};
-
-static inline bool heap_range_has(const struct heap_range *range, uint64_t address)
-{
-    return address >= range->first && address <= range->last;
-}
-
 /** All zero when empty. */
 struct heap_nodes {
-    /** Copies of the blocks, as they were at the position, by address. */
-    struct heap_block *blocks;
     uint32_t count;
+    /** The blocks as they were at the position, by address; heap_nodes_block() and others read
+     * them. */
+    struct rows rows;
+    struct address_index index;
+};
 
-    /** By node; apart from the rest so that few cache lines are touched. */
-    struct heap_range *ranges;
-
-    /* For heap_nodes_at(). */
-    struct heap_area *areas;
-    size_t area_count;
-    /** For each area with many blocks: by granule of it, the first node that does not begin
-     * before, and one more. */
-    uint32_t *tables;
-    /** Areas that were found last, by the low bits of their numbers: index, or HEAP_NO_NODE. */
-    uint32_t cache[HEAP_CACHE_SIZE];
+/** Fields of heap_nodes.rows. */
+enum heap_node_field {
+    HEAP_NODE_ADDRESS,
+    HEAP_NODE_SIZE,
+    HEAP_NODE_SEQUENCE,
+    HEAP_NODE_STEPS,
+    HEAP_NODE_API,
+    HEAP_NODE_STACK,
+    HEAP_NODE_EVENT,
+    HEAP_NODE_THREAD,
+    HEAP_NODE_HEAP,
+    HEAP_NODE_ACTION,
+    HEAP_NODE_FIELDS
 };
 
 /**
- * Copies the live blocks of a table, and sorts them by address.
+ * Copies the live blocks of a table, and sorts them by address. A block of ordinary traces takes 15
+ * to 30 bytes.
  *
  * @param nodes  release with heap_nodes_free(), also on failure
+ * @param live   its index is dropped: heap_live_make_index() comes before any other use than
+ *               heap_live_each()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-enum ttd_status heap_nodes_copy(struct heap_nodes *nodes, const struct heap_live *live);
+enum ttd_status heap_nodes_copy(struct heap_nodes *nodes, struct heap_live *live);
 void heap_nodes_free(struct heap_nodes *nodes);
 
-/**
- * The node that an address lies in, HEAP_NO_NODE if there is none. The address after the last byte
- * of a block is not in it; a block of no bytes has its own address.
- */
-uint32_t heap_nodes_at(struct heap_nodes *nodes, uint64_t address);
+/** The block of a node, without the members that are the table's own. */
+struct heap_block heap_nodes_block(const struct heap_nodes *nodes, uint32_t node);
 
-/** Bring nearer what heap_nodes_at() reads of an address that is asked for soon: first the entry of
- * its table, then, when that is there, the range of a node. */
-void heap_nodes_prefetch_entry(struct heap_nodes *nodes, uint64_t address);
-void heap_nodes_prefetch_range(struct heap_nodes *nodes, uint64_t address);
+/** Its address, size, event and so on. */
+static inline uint64_t heap_nodes_get(const struct heap_nodes *nodes, uint32_t node,
+                                      enum heap_node_field field)
+{
+    return rows_get(&nodes->rows, node, field);
+}
+
+static inline uint64_t heap_nodes_address(const struct heap_nodes *nodes, uint32_t node)
+{
+    return heap_nodes_get(nodes, node, HEAP_NODE_ADDRESS);
+}
+
+static inline uint64_t heap_nodes_size(const struct heap_nodes *nodes, uint32_t node)
+{
+    return heap_nodes_get(nodes, node, HEAP_NODE_SIZE);
+}
+
+static inline ttd_id heap_nodes_stack(const struct heap_nodes *nodes, uint32_t node)
+{
+    return (ttd_id)heap_nodes_get(nodes, node, HEAP_NODE_STACK);
+}
+
+static inline struct ttd_position heap_nodes_allocated(const struct heap_nodes *nodes,
+                                                       uint32_t node)
+{
+    return (struct ttd_position){heap_nodes_get(nodes, node, HEAP_NODE_SEQUENCE),
+                                 heap_nodes_get(nodes, node, HEAP_NODE_STEPS)};
+}
+
+/** The last address of a block; that of a block of no bytes is its own. */
+static inline uint64_t heap_nodes_last(const struct heap_nodes *nodes, uint32_t node)
+{
+    uint64_t first = heap_nodes_address(nodes, node);
+    uint64_t size = heap_nodes_size(nodes, node);
+    uint64_t behind = size ? size - 1 : 0;
+    return behind > UINT64_MAX - first ? UINT64_MAX : first + behind;
+}
+
+/** Whether an address lies in a block. The one after its last byte does not. */
+static inline bool heap_nodes_has(const struct heap_nodes *nodes, uint32_t node, uint64_t address)
+{
+    return address >= heap_nodes_address(nodes, node) && address <= heap_nodes_last(nodes, node);
+}
+
+/** The node that an address lies in, HEAP_NO_NODE if there is none. */
+uint32_t heap_nodes_at(struct heap_nodes *nodes, uint64_t address);
 
 /** The node of a block: of that address, and acquired by the same event. HEAP_NO_NODE if none. */
 uint32_t heap_nodes_of(struct heap_nodes *nodes, const struct heap_block *block);

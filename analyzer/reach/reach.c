@@ -79,9 +79,10 @@ static void prefetch(struct reach_builder *builder, const struct ttd_references 
 {
     struct heap_nodes *nodes = &builder->reach->nodes;
     if (next + 2 * AHEAD < references->count)
-        heap_nodes_prefetch_entry(nodes, references->references[next + 2 * AHEAD].value);
+        address_index_prefetch_entry(&nodes->index, references->references[next + 2 * AHEAD].value);
     if (next + AHEAD < references->count)
-        heap_nodes_prefetch_range(nodes, references->references[next + AHEAD].value);
+        address_index_prefetch_row(&nodes->index, &nodes->rows,
+                                   references->references[next + AHEAD].value);
 }
 
 static enum ttd_status see_references(struct reach_builder *builder,
@@ -114,7 +115,7 @@ static enum ttd_status read_references(struct reach_builder *builder, struct ttd
 }
 
 enum ttd_status heap_reach_begin(struct heap_reach *reach, const struct ttd_snapshot *snapshot,
-                                 const struct heap_live *live)
+                                 struct heap_live *live)
 {
     reach->snapshot = *snapshot;
     return heap_nodes_copy(&reach->nodes, live);

@@ -47,7 +47,7 @@ struct heap_reach {
      * then zero. Its flag TTD_SNAPSHOT_INCOMPLETE is also set if regions or references of it are
      * not in the trace any more. */
     struct ttd_snapshot snapshot;
-    /** The blocks: node n of the graph is nodes.blocks[n]. */
+    /** The blocks, by node of the graph. */
     struct heap_nodes nodes;
     /** By number - 1. */
     struct ttd_region *regions;
@@ -96,10 +96,11 @@ enum ttd_status heap_reach_build(const struct heap_trace *trace,
  * replay has come to the position of the snapshot, then heap_reach_read() when it needs the reader
  * no longer. The outcome is not set.
  *
+ * @param live   its index is dropped: see heap_nodes_copy()
  * @param reach  all zero; release with heap_reach_free(), also on failure
  */
 enum ttd_status heap_reach_begin(struct heap_reach *reach, const struct ttd_snapshot *snapshot,
-                                 const struct heap_live *live);
+                                 struct heap_live *live);
 enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trace *trace,
                                 const struct heap_reach_options *options, struct ttd_error *error);
 

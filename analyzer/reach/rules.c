@@ -125,7 +125,7 @@ static enum ttd_status find_sites(struct rules *rules)
     enum ttd_status status = TTD_OK;
     for (uint32_t node = 0; node < nodes->count && status == TTD_OK; node++) {
         uint32_t site;
-        status = site_of(rules, nodes->blocks[node].stack, &site);
+        status = site_of(rules, heap_nodes_stack(nodes, node), &site);
         if (status != TTD_OK)
             break;
         rules->sites[site].blocks++;
@@ -162,12 +162,13 @@ static bool has_class_word(const struct rules *rules, uint32_t node, uint32_t of
 static bool owns(const struct rules *rules, uint32_t node, uint32_t offset)
 {
     const struct heap_reach *reach = rules->reach;
-    const struct heap_block *block = &reach->nodes.blocks[node];
-    if ((offset == 8 || offset == 16) && reach_is_from_new_array(block))
+    const struct heap_nodes *nodes = &reach->nodes;
+    if ((offset == 8 || offset == 16) && reach_is_from_new_array(nodes, node))
         return true;
     if (reach->node_classes && reach->node_classes[node] && has_class_word(rules, node, offset))
         return true;
-    const struct site *site = &rules->sites[map_get(&rules->site_index, block->stack, 0)];
+    const struct site *site =
+        &rules->sites[map_get(&rules->site_index, heap_nodes_stack(nodes, node), 0)];
     return site->blocks >= REACH_SITE_BLOCKS && site->offset == offset && offset < UINT32_MAX &&
            (uint64_t)site->offset_blocks * 10 >= (uint64_t)site->blocks * 9;
 }

@@ -3,49 +3,33 @@
 
 #include <stdlib.h>
 
-#include "base/grow.h"
 #include "graph/classes.h"
 #include "reach/between.h"
+#include "reach/stale_words.h"
+#include "reach/survivors.h"
 
-/* A word that may be stale: of a block, or of heap memory outside of live blocks. */
-struct word {
-    uint64_t address;
-    /** Its edge; its root if it is in no block. */
-    uint64_t edge;
-    /** HEAP_NO_NODE if it is in no block. */
-    uint32_t source;
-    /** It was copied by realloc() into its block. */
-    bool is_copied;
-};
+/* Edges between a prefetch and its use. */
+#define AHEAD 16
 
 struct search {
     struct heap_reach *reach;
-    /** By address. */
-    struct word *words;
-    size_t count;
-    size_t capacity;
-    /**
-     * A tree above the words, which are its leaves from `count` on; node n is the parent of 2n and
-     * 2n + 1. Holds when all words below a node were last released at once: the last release of a
-     * word is the latest one from its leaf up to the root.
-     */
-    struct ttd_position *released;
+    struct stale_words words;
+    struct reach_survivors survivors;
 };
-
-static bool may_be_stale(const struct heap_reach *reach, uint32_t source, uint32_t target)
-{
-    const struct heap_block *from = &reach->nodes.blocks[source];
-    const struct heap_block *to = &reach->nodes.blocks[target];
-    return from->api != TTD_API_CALLOC && ttd_position_compare(to->allocated, from->allocated) < 0;
-}
 
 /* Flags whatever may be stale by the times of allocation. */
 static void flag_all(struct heap_reach *reach)
 {
     struct graph *graph = &reach->graph;
+    const struct heap_nodes *nodes = &reach->nodes;
     for (uint32_t node = 0; node < graph->node_count; node++) {
+        if (heap_nodes_get(nodes, node, HEAP_NODE_API) == TTD_API_CALLOC)
+            continue;
+        struct ttd_position allocated = heap_nodes_allocated(nodes, node);
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
-            if (may_be_stale(reach, node, graph->targets[i]))
+            if (i + AHEAD < graph->edge_count)
+                rows_prefetch(&nodes->rows, graph->targets[i + AHEAD]);
+            if (ttd_position_compare(heap_nodes_allocated(nodes, graph->targets[i]), allocated) < 0)
                 graph->flags[i] |= GRAPH_STALE;
         }
     }
@@ -53,26 +37,66 @@ static void flag_all(struct heap_reach *reach)
 
 static bool is_lost(const struct graph_classes *classes, uint32_t node)
 {
-    enum graph_class class = graph_class_of(classes, node);
-    return class == GRAPH_INDIRECTLY_LOST || class == GRAPH_DEFINITELY_LOST;
+    return graph_class_of(classes, node) == GRAPH_INDIRECTLY_LOST;
 }
 
-static enum ttd_status add_word(struct search *search, const struct word *word)
+/* Clears the flags of edges that nothing hangs by. */
+static void clear_needless(struct graph *graph, const struct graph_classes *classes)
 {
-    enum ttd_status status = grow_array((void **)&search->words, &search->capacity,
-                                        search->count + 1, sizeof *search->words);
-    if (status == TTD_OK)
-        search->words[search->count++] = *word;
-    return status;
+    for (uint32_t node = 0; node < graph->node_count; node++) {
+        bool is_held = !is_lost(classes, node);
+        for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
+            if (!(graph->flags[i] & GRAPH_STALE))
+                continue;
+            if (!is_held || graph_holding_of(classes, graph->targets[i]) == GRAPH_HELD)
+                graph->flags[i] &= (uint8_t)~GRAPH_STALE;
+        }
+    }
 }
 
-static enum ttd_status add_edge(struct search *search, uint32_t source, uint64_t edge)
+/* Drops the roots outside of blocks that nothing hangs by. */
+static void drop_needless(struct graph *graph, const struct graph_classes *classes)
 {
-    const struct heap_reach *reach = search->reach;
-    struct word word = {.address = reach->nodes.ranges[source].first + reach->edge_offsets[edge],
-                        .edge = edge,
-                        .source = source};
-    return add_word(search, &word);
+    for (uint64_t i = 0; i < graph->root_count; i++) {
+        if (graph->root_flags[i] & GRAPH_STALE &&
+            graph_holding_of(classes, graph->root_targets[i]) == GRAPH_HELD)
+            graph->root_flags[i] = REACH_ROOT_DROPPED;
+    }
+}
+
+/* realloc() has copied what the block had before. */
+static void acquire(struct search *search, const struct heap_effect *effect)
+{
+    const struct heap_block *block = effect->block;
+    uint64_t copied = effect->previous->size < block->size ? effect->previous->size : block->size;
+    uint32_t node = heap_nodes_of(&search->reach->nodes, block);
+    if (node != HEAP_NO_NODE)
+        stale_words_copy(&search->words, &search->reach->graph, node, block->address, copied);
+}
+
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+{
+    struct search *search = context;
+    const struct heap_block *block = effect->block;
+    if (effect->kind == HEAP_ACQUIRED && effect->previous)
+        acquire(search, effect);
+    else if (effect->kind != HEAP_ACQUIRED && block)
+        stale_words_release(&search->words, block->address, block->size, effect->position);
+    return TTD_OK;
+}
+
+static bool survives(void *context, const struct heap_block *block)
+{
+    const struct search *search = context;
+    return reach_survivors_have(&search->survivors, block);
+}
+
+/* Whether the block that had a word before may have pointed at a node. */
+static bool may_be_relic(const struct search *search, uint32_t word, uint32_t target)
+{
+    struct ttd_position born = heap_nodes_allocated(&search->reach->nodes, target);
+    return !search->words.is_copied[word] &&
+           ttd_position_compare(stale_words_last_release(&search->words, word), born) > 0;
 }
 
 static const struct ttd_region *region_of(const struct heap_reach *reach, uint64_t root)
@@ -80,190 +104,45 @@ static const struct ttd_region *region_of(const struct heap_reach *reach, uint64
     return heap_reach_region(reach, reach->roots[reach->graph.root_ids[root]].region);
 }
 
-/* Takes the roots outside of blocks that something hangs by, and drops the others. */
-static enum ttd_status take_roots(struct search *search, const struct graph_classes *classes)
-{
-    struct heap_reach *reach = search->reach;
-    struct graph *graph = &reach->graph;
-    enum ttd_status status = TTD_OK;
-    for (uint64_t i = 0; i < graph->root_count && status == TTD_OK; i++) {
-        if (!(graph->root_flags[i] & GRAPH_STALE))
-            continue;
-        if (graph_holding_of(classes, graph->root_targets[i]) == GRAPH_HELD) {
-            graph->root_flags[i] = REACH_ROOT_DROPPED;
-            continue;
-        }
-        struct word word = {.address = region_of(reach, i)->begin +
-                                       reach->roots[graph->root_ids[i]].offset,
-                            .edge = i,
-                            .source = HEAP_NO_NODE};
-        status = add_word(search, &word);
-    }
-    return status;
-}
-
-/* Takes the words of blocks that something hangs by, and clears the flags of the others. */
-static enum ttd_status take_words(struct search *search, const struct graph_classes *classes)
-{
-    struct graph *graph = &search->reach->graph;
-    enum ttd_status status = TTD_OK;
-    for (uint32_t node = 0; node < graph->node_count && status == TTD_OK; node++) {
-        for (uint64_t i = graph->first[node]; i < graph->first[node + 1] && status == TTD_OK; i++) {
-            if (!(graph->flags[i] & GRAPH_STALE))
-                continue;
-            if (!is_lost(classes, node) &&
-                graph_holding_of(classes, graph->targets[i]) != GRAPH_HELD)
-                status = add_edge(search, node, i);
-            else
-                graph->flags[i] &= (uint8_t)~GRAPH_STALE;
-        }
-    }
-    return status;
-}
-
-static int compare_words(const void *left, const void *right)
-{
-    const struct word *a = left;
-    const struct word *b = right;
-    return (a->address > b->address) - (a->address < b->address);
-}
-
-/* Sorts the words by address. They are, unless regions or blocks overlap or are in no order:
- * qsort() may take as much memory again. */
-static void sort_words(struct search *search)
-{
-    for (size_t i = 1; i < search->count; i++) {
-        if (search->words[i - 1].address <= search->words[i].address)
-            continue;
-        qsort(search->words, search->count, sizeof *search->words, compare_words);
-        return;
-    }
-}
-
-/* The first word from `low` on that is at an address or behind it; `high` if none before is. */
-static size_t find_between(const struct search *search, size_t low, size_t high, uint64_t address)
-{
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (search->words[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* The first word that is at an address or behind it. */
-static size_t find_word(const struct search *search, uint64_t address)
-{
-    return find_between(search, 0, search->count, address);
-}
-
-/* The first word behind a block, whose first word is `first`. Most blocks have few. */
-static size_t find_end(const struct search *search, size_t first, uint64_t address, uint64_t size)
-{
-    if (size > UINT64_MAX - address)
-        return search->count;
-    size_t low = first, step = 1;
-    while (step < search->count - low && search->words[low + step].address < address + size) {
-        low += step;
-        step *= 2;
-    }
-    size_t high = step < search->count - low ? low + step : search->count;
-    return find_between(search, low, high, address + size);
-}
-
-static void release(const struct search *search, const struct heap_block *block,
-                    struct ttd_position position)
-{
-    size_t first = find_word(search, block->address);
-    size_t low = first + search->count;
-    size_t high = find_end(search, first, block->address, block->size) + search->count;
-    for (; low < high; low /= 2, high /= 2) {
-        if (low & 1)
-            search->released[low++] = position;
-        if (high & 1)
-            search->released[--high] = position;
-    }
-}
-
-/* realloc() has copied what the block had before. */
-static void acquire(const struct search *search, const struct heap_effect *effect)
-{
-    const struct heap_block *block = effect->block;
-    uint64_t copied = effect->previous->size < block->size ? effect->previous->size : block->size;
-    size_t first = find_word(search, block->address);
-    size_t end = find_end(search, first, block->address, copied);
-    for (size_t i = first; i < end; i++) {
-        uint32_t source = search->words[i].source;
-        if (source == HEAP_NO_NODE || search->reach->nodes.blocks[source].event != block->event)
-            break;
-        search->words[i].is_copied = true;
-    }
-}
-
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
-{
-    const struct search *search = context;
-    if (effect->kind == HEAP_ACQUIRED && effect->previous)
-        acquire(search, effect);
-    else if (effect->kind != HEAP_ACQUIRED && effect->block)
-        release(search, effect->block, effect->position);
-    return TTD_OK;
-}
-
-static struct ttd_position last_release(const struct search *search, size_t word)
-{
-    struct ttd_position last = ttd_position_min();
-    for (size_t i = word + search->count; i; i /= 2) {
-        if (ttd_position_compare(search->released[i], last) > 0)
-            last = search->released[i];
-    }
-    return last;
-}
-
-/* Whether the block that had a word before may have pointed at a node. */
-static bool may_be_relic(const struct search *search, size_t word, uint32_t target)
-{
-    const struct heap_block *block = &search->reach->nodes.blocks[target];
-    return !search->words[word].is_copied &&
-           ttd_position_compare(last_release(search, word), block->allocated) > 0;
-}
-
 /* Clears the flags of words of blocks that are not stale, and drops roots that are. */
 static void decide(const struct search *search)
 {
     const struct heap_reach *reach = search->reach;
     struct graph *graph = &search->reach->graph;
-    for (size_t i = 0; i < search->count; i++) {
-        const struct word *word = &search->words[i];
-        if (word->source == HEAP_NO_NODE) {
-            if (may_be_relic(search, i, graph->root_targets[word->edge]) &&
-                reach_between_has_blocks(reach, region_of(reach, word->edge)))
-                graph->root_flags[word->edge] = REACH_ROOT_DROPPED;
-        } else if (!may_be_relic(search, i, graph->targets[word->edge])) {
-            graph->flags[word->edge] &= (uint8_t)~GRAPH_STALE;
+    for (uint32_t i = 0; i < search->words.count; i++) {
+        uint64_t edge = rows_get(&search->words.rows, i, STALE_EDGE);
+        if (rows_get(&search->words.rows, i, STALE_IS_ROOT)) {
+            if (may_be_relic(search, i, graph->root_targets[edge]) &&
+                reach_between_has_blocks(reach, region_of(reach, edge)))
+                graph->root_flags[edge] = REACH_ROOT_DROPPED;
+        } else if (!may_be_relic(search, i, graph->targets[edge])) {
+            graph->flags[edge] &= (uint8_t)~GRAPH_STALE;
         }
     }
 }
 
+/* Only blocks that were released are kept in memory: the others are nodes. */
 static enum ttd_status replay(struct search *search, const struct heap_trace *trace,
                               struct ttd_error *error)
 {
+    struct heap_reach *reach = search->reach;
     struct heap_observer observer = {.context = search,
                                      .effect = see_effect,
+                                     .survives = survives,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_DESTROYED) |
                                                  HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
-    struct heap_route route = {.to = search->reach->snapshot.position, .observer = &observer};
+    struct heap_route route = {.to = reach->snapshot.position, .observer = &observer};
     struct heap_arrival arrival;
-    search->released = calloc(2 * search->count, sizeof *search->released);
-    if (!search->released)
-        return TTD_ERROR_NO_MEMORY;
-    sort_words(search);
-    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
-    heap_arrival_free(&arrival);
+    enum ttd_status status = reach_survivors_init(&search->survivors, &reach->nodes);
+    if (status == TTD_OK) {
+        status = heap_replay_to(&arrival, trace, &route, error);
+        if (status == TTD_OK)
+            heap_live_sweep(&arrival.cursor.replay.live);
+        heap_arrival_free(&arrival);
+    }
     if (status == TTD_OK)
         decide(search);
+    reach_survivors_free(&search->survivors);
     return status;
 }
 
@@ -272,23 +151,23 @@ enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_tr
 {
     struct search search = {.reach = reach};
     flag_all(reach);
-    enum ttd_status status = graph_classify(&reach->graph, &reach->verdicts);
-    if (status == TTD_OK)
-        status = take_words(&search, &reach->verdicts);
-    if (status == TTD_OK)
-        status = take_roots(&search, &reach->verdicts);
+    enum ttd_status status = graph_classes_mark(&reach->graph, &reach->verdicts);
+    if (status == TTD_OK) {
+        clear_needless(&reach->graph, &reach->verdicts);
+        drop_needless(&reach->graph, &reach->verdicts);
+        status = stale_words_take(&search.words, reach);
+    }
     if (!keeps_offsets)
         reach_free_offsets(reach);
-    /* Without such words the classes stay as they are: by other flags nothing hangs. */
-    bool is_changing = status == TTD_OK && search.count;
+    /* Without such words what is held stays as it is: by other flags nothing hangs. */
+    bool is_changing = status == TTD_OK && search.words.count;
     if (is_changing) {
         graph_classes_free(&reach->verdicts);
         status = replay(&search, trace, error);
     }
+    stale_words_free(&search.words);
     reach_between_settle(&reach->graph);
     if (is_changing && status == TTD_OK)
-        status = graph_classify(&reach->graph, &reach->verdicts);
-    free(search.words);
-    free(search.released);
-    return status;
+        status = graph_classes_mark(&reach->graph, &reach->verdicts);
+    return status == TTD_OK ? graph_classes_lead(&reach->graph, &reach->verdicts) : status;
 }

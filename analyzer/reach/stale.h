@@ -20,8 +20,9 @@
  * held by no others. Then classifies the nodes. For that the trace is replayed once more, unless
  * there are none.
  *
- * Memory is bounded by the edges: 24 bytes for each of those, and 32 for when its word was last
- * released. Time is logarithmic in their number for each release.
+ * Memory is bounded by the edges: some 10 bytes for each of those, and 32 for when its word was
+ * last released; and by the blocks that are live at once and do not live until the snapshot: those
+ * that do are nodes. Time is logarithmic in the number of words for each release.
  *
  * @param reach          has offsets of edges
  * @param keeps_offsets  leaves them; else they are freed before the replay

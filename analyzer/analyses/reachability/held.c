@@ -45,7 +45,7 @@ static enum ttd_status make_groups(struct heap_held *held)
 static void sum_up(struct heap_held *held)
 {
     for (uint32_t node = 0; node < held->reach.nodes.count; node++) {
-        uint64_t size = held->reach.nodes.blocks[node].size;
+        uint64_t size = heap_nodes_size(&held->reach.nodes, node);
         held->blocks++;
         held->bytes = heap_add(held->bytes, size);
         /* Every node in the tree retains at least itself; 0 is for those that no root leads to. */
@@ -61,7 +61,7 @@ uint64_t *heap_held_sizes(const struct heap_held *held)
     uint32_t count = held->reach.nodes.count;
     uint64_t *sizes = malloc((size_t)count * sizeof *sizes + 1);
     for (uint32_t node = 0; sizes && node < count; node++)
-        sizes[node] = held->reach.nodes.blocks[node].size;
+        sizes[node] = heap_nodes_size(&held->reach.nodes, node);
     return sizes;
 }
 

@@ -26,15 +26,20 @@ struct search {
     size_t lost_capacity;
 };
 
+static bool is_wanted(const struct search *search, const struct heap_block *block)
+{
+    const struct heap_leaks_range *range = search->allocated;
+    const struct heap_address_range *covering = search->covering;
+    if (range && (ttd_position_compare(block->allocated, range->first) < 0 ||
+                  ttd_position_compare(block->allocated, range->last) > 0))
+        return false;
+    return !covering || heap_block_covers(block, covering->first, covering->last);
+}
+
 static enum ttd_status add(void *context, const struct heap_block *block)
 {
     struct search *search = context;
-    const struct heap_leaks_range *range = search->allocated;
-    if (range && (ttd_position_compare(block->allocated, range->first) < 0 ||
-                  ttd_position_compare(block->allocated, range->last) > 0))
-        return TTD_OK;
-    const struct heap_address_range *covering = search->covering;
-    if (covering && !heap_block_covers(block, covering->first, covering->last))
+    if (!is_wanted(search, block))
         return TTD_OK;
     uint32_t node = search->is_leak ? heap_nodes_of(&search->reach.nodes, block) : HEAP_NO_NODE;
     /* Not in the snapshot: the block is younger, or there is no snapshot. */
@@ -44,18 +49,42 @@ static enum ttd_status add(void *context, const struct heap_block *block)
     return TTD_OK;
 }
 
-/* Blocks that a runtime may keep are decided on when it is known which are live at the end. */
-static enum ttd_status collect(struct search *search, struct heap_arrival *arrival,
-                               struct ttd_error *error)
+static enum ttd_status collect_live(struct search *search, const struct heap_live *live)
 {
     size_t cursor = 0;
     const struct heap_block *block;
     enum ttd_status status = TTD_OK;
+    while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
+        status = heap_kept_may_have(&search->kept, block) ? heap_kept_defer(&search->kept, block)
+                                                          : add(search, block);
+    return status;
+}
+
+/* The same where all nodes are still live, and nothing else is. */
+static enum ttd_status collect_nodes(struct search *search)
+{
+    const struct heap_nodes *nodes = &search->reach.nodes;
+    enum ttd_status status = TTD_OK;
+    for (uint32_t node = 0; node < nodes->count && status == TTD_OK; node++) {
+        struct heap_block block = heap_nodes_block(nodes, node);
+        if (heap_kept_may_have(&search->kept, &block))
+            status = heap_kept_defer(&search->kept, &block);
+        else
+            search->is_leak[node] = is_wanted(search, &block);
+    }
+    return status;
+}
+
+/* Blocks that a runtime may keep are decided on when it is known which are live at the end. */
+static enum ttd_status collect(struct search *search, struct heap_arrival *arrival,
+                               bool are_nodes_live, struct ttd_error *error)
+{
     struct heap_kept *kept = &search->kept;
+    struct heap_live *live = &arrival->cursor.replay.live;
     search->leaks->outcome = heap_arrival_outcome(arrival);
-    while (status == TTD_OK && (block = heap_live_each(&arrival->cursor.replay.live, &cursor)))
-        status =
-            heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block) : add(search, block);
+    enum ttd_status status = are_nodes_live ? collect_nodes(search) : collect_live(search, live);
+    if (status == TTD_OK && kept->count)
+        status = heap_live_make_index(live);
     if (status == TTD_OK)
         status =
             heap_kept_decide(kept, &arrival->cursor, &search->leaks->runtime, add, search, error);
@@ -82,15 +111,22 @@ static enum ttd_status replay(struct search *search, const struct heap_trace *tr
     struct heap_arrival arrival;
     const struct ttd_snapshot *snapshot = &search->leaks->snapshot;
     struct heap_route route = {.to = snapshot->number ? snapshot->position : at};
+    struct heap_replay *replay = &arrival.cursor.replay;
+    bool is_over = false;
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK && snapshot->number) {
-        status = heap_reach_begin(&search->reach, snapshot, &arrival.cursor.replay.live);
+        is_over = arrival.reached_end && !replay->queue.count;
+        status = heap_reach_begin(&search->reach, snapshot, &replay->live);
         search->is_leak = calloc((size_t)search->reach.nodes.count + 1, sizeof *search->is_leak);
-        if (status == TTD_OK)
-            status = search->is_leak ? heap_replay_on(&arrival, at, error) : TTD_ERROR_NO_MEMORY;
+        if (status == TTD_OK && !search->is_leak)
+            status = TTD_ERROR_NO_MEMORY;
+        if (status == TTD_OK && !is_over)
+            status = heap_live_make_index(&replay->live);
+        if (status == TTD_OK && !is_over)
+            status = heap_replay_on(&arrival, at, error);
     }
     if (status == TTD_OK)
-        status = collect(search, &arrival, error);
+        status = collect(search, &arrival, is_over, error);
     heap_arrival_free(&arrival);
     return status;
 }
@@ -112,11 +148,13 @@ static enum heap_leak_kind kind_of(const struct graph_classes *classes, uint32_t
 static void add_total(const struct search *search, const struct graph_classes *classes,
                       uint32_t node)
 {
-    const struct heap_block *blocks = search->reach.nodes.blocks;
+    const struct heap_nodes *nodes = &search->reach.nodes;
     uint32_t leader = classes->leaders ? classes->leaders[node] : GRAPH_NONE;
-    if (leader != GRAPH_NONE && search->is_leak[leader])
-        heap_groups_add_total(&search->leaks->kinds[HEAP_DEFINITELY_LOST], &blocks[leader],
-                              blocks[node].size);
+    if (leader == GRAPH_NONE || !search->is_leak[leader])
+        return;
+    struct heap_block owner = heap_nodes_block(nodes, leader);
+    heap_groups_add_total(&search->leaks->kinds[HEAP_DEFINITELY_LOST], &owner,
+                          heap_nodes_size(nodes, node));
 }
 
 static enum ttd_status add_lost(struct search *search, const struct heap_block *block)
@@ -144,11 +182,11 @@ static enum ttd_status sort_out(struct search *search, const struct graph_classe
     for (uint32_t node = 0; node < count && status == TTD_OK; node++) {
         if (!search->is_leak[node])
             continue;
-        const struct heap_block *block = &search->reach.nodes.blocks[node];
+        struct heap_block block = heap_nodes_block(&search->reach.nodes, node);
         enum heap_leak_kind kind = kind_of(classes, node);
-        status = heap_groups_add(&search->leaks->kinds[kind], block);
+        status = heap_groups_add(&search->leaks->kinds[kind], &block);
         if (status == TTD_OK && is_dated(search, kind))
-            status = add_lost(search, block);
+            status = add_lost(search, &block);
     }
     /* Totals in a pass of their own: they go to the group of the owner, which must be there
      * already. */

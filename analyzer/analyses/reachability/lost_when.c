@@ -103,7 +103,7 @@ static void see_blocks(struct search *search, struct heap_reach *reach,
             continue;
         lost->after = reach->snapshot.position;
         if (holders[node].is_one && !holders[node].are_several)
-            lost->holder = reach->nodes.blocks[holders[node].node].event;
+            lost->holder = heap_nodes_get(&reach->nodes, holders[node].node, HEAP_NODE_EVENT);
     }
     search->lost_at = reach->snapshot.position;
 }

@@ -120,10 +120,11 @@ static enum ttd_status add_item(struct heap_referrers *referrers, const struct h
 static bool is_like(const struct walk *walk, const struct heap_referrer *a,
                     const struct heap_referrer *b)
 {
-    const struct heap_block *blocks = walk->referrers->reach.nodes.blocks;
+    const struct heap_nodes *nodes = &walk->referrers->reach.nodes;
     return b->kind == HEAP_REFERRER_BLOCK && a->offset == b->offset &&
-           a->target_offset == b->target_offset && blocks[a->node].size == blocks[b->node].size &&
-           blocks[a->node].stack == blocks[b->node].stack;
+           a->target_offset == b->target_offset &&
+           heap_nodes_size(nodes, a->node) == heap_nodes_size(nodes, b->node) &&
+           heap_nodes_stack(nodes, a->node) == heap_nodes_stack(nodes, b->node);
 }
 
 /* Follows a list towards a root, from a word on: blocks of one kind each of which points at the

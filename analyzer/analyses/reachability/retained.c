@@ -25,8 +25,8 @@ struct heap_retainer retained_of_node(const struct heap_retained *retained, uint
                                  .retained_bytes = dominators->bytes[node]};
     if (node < held->reach.nodes.count) {
         item.blocks = 1;
-        item.bytes = held->reach.nodes.blocks[node].size;
-        item.stack = held->reach.nodes.blocks[node].stack;
+        item.bytes = heap_nodes_size(&held->reach.nodes, node);
+        item.stack = heap_nodes_stack(&held->reach.nodes, node);
     } else {
         item.index = node - held->reach.nodes.count + 1;
     }

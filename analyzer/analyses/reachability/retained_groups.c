@@ -16,11 +16,12 @@ static enum ttd_status identify(const struct heap_retained *retained,
 {
     const struct heap_reach *reach = &retained->held.reach;
     *item = (struct heap_retainer){.node = GRAPH_NONE};
-    if (options->by == HEAP_RETAINED_BY_LABEL)
-        return options->labels.find(options->labels.context, &reach->nodes.blocks[node],
-                                    &item->index);
+    if (options->by == HEAP_RETAINED_BY_LABEL) {
+        struct heap_block block = heap_nodes_block(&reach->nodes, node);
+        return options->labels.find(options->labels.context, &block, &item->index);
+    }
     if (options->by == HEAP_RETAINED_BY_STACK)
-        item->stack = reach->nodes.blocks[node].stack;
+        item->stack = heap_nodes_stack(&reach->nodes, node);
     else
         item->index = reach->node_classes ? reach->node_classes[node] : 0;
     return TTD_OK;
@@ -59,7 +60,7 @@ static enum ttd_status group_nodes(struct heap_retained *retained,
             break;
         struct heap_retainer *sum = &retained->items[groups[node]];
         sum->blocks++;
-        sum->bytes = heap_add(sum->bytes, retained->held.reach.nodes.blocks[node].size);
+        sum->bytes = heap_add(sum->bytes, heap_nodes_size(&retained->held.reach.nodes, node));
     }
     map_free(&index);
     return status;

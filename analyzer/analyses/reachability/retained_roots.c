@@ -27,7 +27,7 @@ static uint64_t sum_of(const struct marker *marker, size_t count)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < count; i++)
-        bytes = heap_add(bytes, marker->held->reach.nodes.blocks[marker->queue[i]].size);
+        bytes = heap_add(bytes, heap_nodes_size(&marker->held->reach.nodes, marker->queue[i]));
     return bytes;
 }
 

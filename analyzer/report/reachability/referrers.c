@@ -3,9 +3,14 @@
 #include "report/reachability/reports.h"
 #include "report/sections/place.h"
 
-static const struct heap_block *block_of(const struct heap_referrers *referrers, uint32_t node)
+/* Copies the block of a node. Returns the copy, or NULL for GRAPH_NONE. */
+static const struct heap_block *block_of(const struct heap_referrers *referrers, uint32_t node,
+                                         struct heap_block *copy)
 {
-    return node == GRAPH_NONE ? NULL : &referrers->reach.nodes.blocks[node];
+    if (node == GRAPH_NONE)
+        return NULL;
+    *copy = heap_nodes_block(&referrers->reach.nodes, node);
+    return copy;
 }
 
 static struct heap_place place_of(const struct heap_referrers *referrers,
@@ -51,7 +56,7 @@ static void text_item(struct report *report, const struct heap_referrers *referr
         out_text(output, "… through ");
         report_count(output, item->count, "block");
         out_text(output, " like it, each pointed at by the next, up to ");
-        out_hex(output, block_of(referrers, item->node)->address);
+        out_hex(output, heap_nodes_address(&referrers->reach.nodes, item->node));
     } else {
         out_format(output, "byte %llu of ", (unsigned long long)item->offset);
         report_node_text(report, &referrers->reach, item->node);
@@ -83,7 +88,8 @@ void report_pointers_text(struct report *report, const struct heap_referrers *re
 static void text_target(struct report *report, const struct report_referrers *data)
 {
     const struct heap_referrers *referrers = data->referrers;
-    const struct heap_block *block = block_of(referrers, referrers->target);
+    struct heap_block copy;
+    const struct heap_block *block = block_of(referrers, referrers->target, &copy);
     struct text_output *output = report->output;
     out_bold(output);
     out_hex(output, data->address);
@@ -128,10 +134,11 @@ static void json_item(struct report *report, struct json *json,
     static const char *const kinds[] = {"block", "root", "more", "chain"};
     bool is_root = item->kind == HEAP_REFERRER_ROOT;
     bool is_word = item->kind != HEAP_REFERRER_MORE;
+    struct heap_block copy;
     json_begin_object(json, NULL);
     json_text(json, "kind", kinds[item->kind]);
     json_unsigned(json, "depth", item->depth);
-    report_block_json(report, json, "block", block_of(referrers, item->node));
+    report_block_json(report, json, "block", block_of(referrers, item->node, &copy));
     json_name(json, "class", report_node_class(report, &referrers->reach, item->node));
     if (is_root) {
         struct heap_place place = place_of(referrers, item);
@@ -181,13 +188,14 @@ void json_referrers(struct report *report, const struct report_referrers *data)
 {
     const struct heap_referrers *referrers = data->referrers;
     const struct ttd_snapshot *snapshot = &referrers->reach.snapshot;
+    struct heap_block copy;
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
     json_hex(&json, "address", data->address);
     report_certainty_json(report, &json);
     report_snapshot_json(&json, "snapshot", snapshot->number ? snapshot : NULL);
-    report_block_json(report, &json, "block", block_of(referrers, referrers->target));
+    report_block_json(report, &json, "block", block_of(referrers, referrers->target, &copy));
     json_pointers(report, &json, referrers);
     json_end_object(&json);
 }
@@ -201,7 +209,8 @@ void csv_referrers(struct report *report, const struct report_referrers *data)
     csv_header(&csv, "depth,kind,block,size,root,offset,target_offset,stale,pointers");
     for (size_t i = 0; i < referrers->count; i++) {
         const struct heap_referrer *item = &referrers->items[i];
-        const struct heap_block *block = block_of(referrers, item->node);
+        struct heap_block copy;
+        const struct heap_block *block = block_of(referrers, item->node, &copy);
         bool is_word = item->kind != HEAP_REFERRER_MORE;
         csv_unsigned(&csv, item->depth);
         csv_text(&csv, kinds[item->kind]);

@@ -18,10 +18,13 @@ const struct heap_root_group *retained_root(const struct heap_retained *retained
 }
 
 const struct heap_block *retained_block(const struct heap_retained *retained,
-                                        const struct heap_retainer *item)
+                                        const struct heap_retainer *item, struct heap_block *copy)
 {
     const struct heap_nodes *nodes = &retained->held.reach.nodes;
-    return item->node < nodes->count ? &nodes->blocks[item->node] : NULL;
+    if (item->node >= nodes->count)
+        return NULL;
+    *copy = heap_nodes_block(nodes, item->node);
+    return copy;
 }
 
 struct ttd_string retained_class(struct report *report, const struct heap_retained *retained,
@@ -41,7 +44,8 @@ static void json_subject(struct report *report, struct json *json,
     const struct heap_root_group *group = retained_root(retained, item);
     bool is_site = !data->options->depth && data->options->by == HEAP_RETAINED_BY_STACK;
     bool is_class = !data->options->depth && data->options->by == HEAP_RETAINED_BY_CLASS;
-    report_block_json(report, json, "block", retained_block(retained, item));
+    struct heap_block copy;
+    report_block_json(report, json, "block", retained_block(retained, item, &copy));
     if (group)
         report_place_json(report, json, "root", &group->place, false);
     else
@@ -104,7 +108,8 @@ static void csv_subject(struct report *report, struct csv *csv, const struct rep
                         const struct heap_retainer *item)
 {
     const struct heap_root_group *group = retained_root(data->retained, item);
-    const struct heap_block *block = retained_block(data->retained, item);
+    struct heap_block copy;
+    const struct heap_block *block = retained_block(data->retained, item, &copy);
     bool is_list = !data->options->depth;
     csv_hex_if(csv, block, block ? block->address : 0);
     if (group)

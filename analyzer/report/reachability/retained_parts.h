@@ -25,9 +25,9 @@ static inline struct heap_key retained_label(const struct heap_retainer *item)
 const struct heap_root_group *retained_root(const struct heap_retained *retained,
                                             const struct heap_retainer *item);
 
-/** The block that a record is of; NULL if it is of none. */
+/** Copies the block that a record is of. Returns the copy, or NULL if it is of none. */
 const struct heap_block *retained_block(const struct heap_retained *retained,
-                                        const struct heap_retainer *item);
+                                        const struct heap_retainer *item, struct heap_block *copy);
 
 /** The name of the class that a record is of; size 0 if it has none. */
 struct ttd_string retained_class(struct report *report, const struct heap_retained *retained,

@@ -29,10 +29,9 @@ static void text_subject(struct report *report, const struct report_retained *da
                          const struct heap_retainer *item)
 {
     const struct heap_root_group *group = retained_root(data->retained, item);
-    const struct heap_block *block = retained_block(data->retained, item);
     if (group) {
         report_place_text(report, &group->place, false);
-    } else if (block) {
+    } else if (item->node < data->retained->held.reach.nodes.count) {
         out_text(report->output, "block ");
         report_node_text(report, &data->retained->held.reach, item->node);
     } else {

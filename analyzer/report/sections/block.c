@@ -56,7 +56,8 @@ struct ttd_string report_node_class(struct report *report, const struct heap_rea
 
 void report_node_text(struct report *report, const struct heap_reach *reach, uint32_t node)
 {
-    text_block(report, &reach->nodes.blocks[node], report_node_class(report, reach, node));
+    struct heap_block block = heap_nodes_block(&reach->nodes, node);
+    text_block(report, &block, report_node_class(report, reach, node));
 }
 
 void report_block_json(struct report *report, struct json *json, const char *key,

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/rows.h"
+
+#include <stdbool.h>
+
+#include "base/table.h"
+
+/* Behind the last row: a field is read and written with the seven bytes that follow it. */
+#define SLACK sizeof(uint64_t)
+
+static uint64_t mask_of(uint64_t difference)
+{
+    uint64_t mask = 0;
+    while (difference & ~mask)
+        mask = mask << 8 | 0xff;
+    return mask;
+}
+
+enum ttd_status rows_init(struct rows *rows, size_t count, const struct row_range *ranges,
+                          unsigned fields)
+{
+    struct rows made = {.row_size = 0};
+    for (unsigned i = 0; i < fields; i++) {
+        bool is_empty = ranges[i].lowest > ranges[i].highest;
+        uint64_t difference = is_empty ? 0 : ranges[i].highest - ranges[i].lowest;
+        made.fields[i] = (struct row_field){.lowest = is_empty ? 0 : ranges[i].lowest,
+                                            .mask = mask_of(difference),
+                                            .offset = made.row_size};
+        made.row_size += (uint32_t)__builtin_popcountll(made.fields[i].mask) / 8;
+    }
+    if (made.row_size && count > (SIZE_MAX - SLACK) / made.row_size)
+        return TTD_ERROR_NO_MEMORY;
+    made.size = count * made.row_size + SLACK;
+    made.bytes = table_resize(NULL, 0, made.size);
+    if (!made.bytes)
+        return TTD_ERROR_NO_MEMORY;
+    *rows = made;
+    return TTD_OK;
+}
+
+void rows_free(struct rows *rows)
+{
+    if (rows->bytes)
+        table_free(rows->bytes, rows->size);
+    *rows = (struct rows){.row_size = 0};
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "reach/stale_words.h"
+
+#include <stdlib.h>
+
+#include "base/sort.h"
+#include "base/table.h"
+#include "reach/between.h"
+
+/* Takes a word. */
+typedef void word_function(void *context, uint64_t address, uint64_t edge, bool is_root);
+
+static bool is_taken(uint8_t root_flags)
+{
+    return root_flags != REACH_ROOT_DROPPED && root_flags & GRAPH_STALE;
+}
+
+static void go_through(const struct heap_reach *reach, word_function *take, void *context)
+{
+    const struct graph *graph = &reach->graph;
+    for (uint32_t node = 0; node < graph->node_count; node++) {
+        for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
+            if (graph->flags[i] & GRAPH_STALE)
+                take(context, heap_nodes_address(&reach->nodes, node) + reach->edge_offsets[i], i,
+                     false);
+        }
+    }
+    for (uint64_t i = 0; i < graph->root_count; i++) {
+        const struct heap_root_word *word = &reach->roots[graph->root_ids[i]];
+        if (is_taken(graph->root_flags[i]))
+            take(context, heap_reach_region(reach, word->region)->begin + word->offset, i, true);
+    }
+}
+
+struct measure {
+    uint64_t count;
+    struct row_range ranges[STALE_FIELDS];
+};
+
+static void measure_word(void *context, uint64_t address, uint64_t edge, bool is_root)
+{
+    struct measure *measure = context;
+    row_range_widen(&measure->ranges[STALE_ADDRESS], address);
+    row_range_widen(&measure->ranges[STALE_EDGE], edge);
+    row_range_widen(&measure->ranges[STALE_IS_ROOT], is_root);
+    measure->count++;
+}
+
+struct filler {
+    struct rows *rows;
+    uint32_t count;
+    uint64_t last;
+    bool is_sorted;
+};
+
+static void fill_word(void *context, uint64_t address, uint64_t edge, bool is_root)
+{
+    struct filler *filler = context;
+    uint32_t word = filler->count++;
+    rows_set(filler->rows, word, STALE_ADDRESS, address);
+    rows_set(filler->rows, word, STALE_EDGE, edge);
+    rows_set(filler->rows, word, STALE_IS_ROOT, is_root);
+    filler->is_sorted = filler->is_sorted && filler->last <= address;
+    filler->last = address;
+}
+
+/* Sorts the words, which is needed where roots are among them, or regions overlap. */
+static enum ttd_status sort(struct stale_words *words, const struct row_range *ranges)
+{
+    struct rows sorted;
+    struct sort_key *keys = malloc(2 * (size_t)words->count * sizeof *keys);
+    enum ttd_status status =
+        keys ? rows_init(&sorted, words->count, ranges, STALE_FIELDS) : TTD_ERROR_NO_MEMORY;
+    if (status == TTD_OK) {
+        for (uint32_t i = 0; i < words->count; i++)
+            keys[i] = (struct sort_key){rows_get(&words->rows, i, STALE_ADDRESS), i};
+        sort_keys(keys, keys + words->count, words->count);
+        for (uint32_t i = 0; i < words->count; i++) {
+            rows_set(&sorted, i, STALE_ADDRESS, keys[i].value);
+            for (unsigned field = STALE_EDGE; field < STALE_FIELDS; field++)
+                rows_set(&sorted, i, field, rows_get(&words->rows, keys[i].item, field));
+        }
+        rows_free(&words->rows);
+        words->rows = sorted;
+    }
+    free(keys);
+    return status;
+}
+
+enum ttd_status stale_words_take(struct stale_words *words, const struct heap_reach *reach)
+{
+    struct measure measure = {.count = 0,
+                              .ranges = {row_range_none(), row_range_none(), row_range_none()}};
+    struct filler filler = {.rows = &words->rows, .is_sorted = true};
+    *words = (struct stale_words){.count = 0};
+    go_through(reach, measure_word, &measure);
+    if (!measure.count)
+        return TTD_OK;
+    if (measure.count >= UINT32_MAX)
+        return TTD_ERROR_NO_MEMORY;
+    words->count = (uint32_t)measure.count;
+    enum ttd_status status = rows_init(&words->rows, words->count, measure.ranges, STALE_FIELDS);
+    if (status == TTD_OK) {
+        go_through(reach, fill_word, &filler);
+        if (!filler.is_sorted)
+            status = sort(words, measure.ranges);
+    }
+    if (status == TTD_OK)
+        status = address_index_init(&words->index, &words->rows, STALE_ADDRESS, words->count);
+    if (status != TTD_OK)
+        return status;
+    words->released = table_resize(NULL, 0, 2 * (size_t)words->count * sizeof *words->released);
+    words->is_copied = table_resize(NULL, 0, (size_t)words->count * sizeof *words->is_copied);
+    return words->released && words->is_copied ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+void stale_words_free(struct stale_words *words)
+{
+    if (words->released)
+        table_free(words->released, 2 * (size_t)words->count * sizeof *words->released);
+    if (words->is_copied)
+        table_free(words->is_copied, (size_t)words->count * sizeof *words->is_copied);
+    address_index_free(&words->index);
+    rows_free(&words->rows);
+    *words = (struct stale_words){.count = 0};
+}
+
+struct span {
+    uint32_t first;
+    uint32_t end;
+};
+
+/* The words that begin in a range. */
+static struct span find(struct stale_words *words, uint64_t address, uint64_t size)
+{
+    struct span span = {.first = 0, .end = words->count};
+    if (address)
+        span.first = address_index_count(&words->index, &words->rows, address - 1);
+    if (!size)
+        span.end = span.first;
+    else if (size <= UINT64_MAX - address)
+        span.end = address_index_count(&words->index, &words->rows, address + size - 1);
+    return span;
+}
+
+static void set(struct stale_words *words, uint64_t place, struct ttd_position position)
+{
+    /* Blocks of a destroyed heap are told of late. */
+    if (ttd_position_compare(position, words->released[place]) > 0)
+        words->released[place] = position;
+}
+
+void stale_words_release(struct stale_words *words, uint64_t address, uint64_t size,
+                         struct ttd_position position)
+{
+    struct span span = find(words, address, size);
+    uint64_t low = (uint64_t)span.first + words->count;
+    uint64_t high = (uint64_t)span.end + words->count;
+    for (; low < high; low /= 2, high /= 2) {
+        if (low & 1)
+            set(words, low++, position);
+        if (high & 1)
+            set(words, --high, position);
+    }
+}
+
+void stale_words_copy(struct stale_words *words, const struct graph *graph, uint32_t node,
+                      uint64_t address, uint64_t size)
+{
+    struct span span = find(words, address, size);
+    for (uint32_t i = span.first; i < span.end; i++) {
+        uint64_t edge = rows_get(&words->rows, i, STALE_EDGE);
+        if (rows_get(&words->rows, i, STALE_IS_ROOT) || edge < graph->first[node] ||
+            edge >= graph->first[node + 1])
+            break;
+        words->is_copied[i] = true;
+    }
+}
+
+struct ttd_position stale_words_last_release(const struct stale_words *words, uint32_t word)
+{
+    struct ttd_position last = ttd_position_min();
+    for (uint64_t i = (uint64_t)word + words->count; i; i /= 2) {
+        if (ttd_position_compare(words->released[i], last) > 0)
+            last = words->released[i];
+    }
+    return last;
+}
