@@ -188,9 +188,25 @@ static void set_flags(const struct rules *rules)
     }
 }
 
+/* Whether any pointer points behind the start of a block. */
+static bool has_inner(const struct heap_reach *reach)
+{
+    for (uint64_t i = 0; i < reach->graph.edge_count; i++) {
+        if (reach->target_offsets[i])
+            return true;
+    }
+    for (uint64_t i = 0; i < reach->graph.root_count; i++) {
+        if (root_offset(reach, i))
+            return true;
+    }
+    return false;
+}
+
 enum ttd_status reach_rules_apply(const struct reach_builder *builder)
 {
     struct rules rules = {.builder = builder, .reach = builder->reach};
+    if (!has_inner(builder->reach))
+        return TTD_OK;
     map_init(&rules.site_index);
     map_init(&rules.pair_index);
     enum ttd_status status = sort_by_target(&rules);
