@@ -50,6 +50,7 @@ static bool call_by_any(struct threads *threads, struct borrowed_call *call,
         result = borrow_call(threads, &threads->items[i], call);
     }
     history->is_barred |= result == BORROW_RUNS_ON;
+    threads->are_stopped &= result != BORROW_RUNS_ON;
     return result == BORROW_DONE;
 }
 

@@ -39,8 +39,8 @@ struct copy_gaps {
 bool copy_is_due(uint32_t pid, uint64_t least, struct copy_gaps *gaps);
 void copy_gaps_free(struct copy_gaps *gaps);
 
-/* Makes a copy of a process whose threads are all stopped. Returns false if there is none; the
- * threads need not be stopped any more then. */
+/* Makes a copy of a process whose threads are all stopped. Returns false if there is none;
+ * `are_stopped` is false then if a thread could not be put back in time, and goes on. */
 bool copy_make(struct copy *copy, struct threads *threads, const struct borrowed_code *code,
                struct copy_history *history);
 

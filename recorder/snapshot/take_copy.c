@@ -90,15 +90,26 @@ void taking_end_copy(struct taking *taking)
     heap_pages_free(&taking->pages);
 }
 
+/* Makes a copy, and opens its memory. */
+static bool has_copy(struct taking *taking, struct memory *memory)
+{
+    const struct snapshot_order *order = taking->order;
+    if (!taking->is_copy_due || has_heap_in_gap(taking) ||
+        !copy_make(&taking->copy, &taking->threads, order->borrowed, order->copies))
+        return false;
+    if (is_whole(taking) && memory_open_copy(memory, taking->copy.pid))
+        return true;
+    copy_drop(&taking->copy, &taking->threads, order->borrowed, order->copies);
+    return false;
+}
+
 void taking_release(struct taking *taking)
 {
     const struct snapshot_order *order = taking->order;
     struct memory memory;
-    if (!taking->is_copy_due || has_heap_in_gap(taking) ||
-        !copy_make(&taking->copy, &taking->threads, order->borrowed, order->copies))
-        return;
-    if (!is_whole(taking) || !memory_open_copy(&memory, taking->copy.pid)) {
-        copy_drop(&taking->copy, &taking->threads, order->borrowed, order->copies);
+    if (!has_copy(taking, &memory)) {
+        if (!taking->threads.are_stopped) /* one has not come back, and goes on */
+            taking->snapshot->flags &= ~TTD_SNAPSHOT_STOPPED;
         return;
     }
     memory_close(&taking->memory);
