@@ -16,12 +16,13 @@
 #include "common/standard_descriptors.h"
 
 static const struct command *const commands[] = {
-    &command_info,      &command_events,    &command_leaks,    &command_state,
-    &command_history,   &command_peak,      &command_diff,     &command_hot,
-    &command_temporary, &command_lifetimes, &command_timeline, &command_fragmentation,
-    &command_moves,     &command_errors,    &command_verify,   &command_recover,
-    &command_redact,    &command_index,     &command_memory,   &command_snapshots,
-    &command_find,      &command_referrers, &command_retained, &command_roots};
+    &command_info,      &command_events,    &command_leaks,     &command_state,
+    &command_history,   &command_peak,      &command_diff,      &command_hot,
+    &command_temporary, &command_lifetimes, &command_timeline,  &command_fragmentation,
+    &command_moves,     &command_errors,    &command_verify,    &command_recover,
+    &command_redact,    &command_index,     &command_marks,     &command_memory,
+    &command_snapshots, &command_find,      &command_referrers, &command_retained,
+    &command_roots};
 
 static const struct command *find(const char *name)
 {

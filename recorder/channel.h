@@ -44,7 +44,7 @@
 #define CHANNEL_NAME "/memfd:" CHANNEL_FILE
 
 #define CHANNEL_MAGIC   UINT64_C(0x314c4e4843445454) /* "TTDCHNL1" */
-#define CHANNEL_VERSION 5u
+#define CHANNEL_VERSION 6u
 
 /* Names the channel to processes that start: a path that opens the memfd. */
 #define CHANNEL_ENV "TTDRECORD_CHANNEL"
@@ -120,6 +120,7 @@ struct process_slot {
     uint32_t parent; /* slot of the parent when forked; CHANNEL_NONE otherwise */
     uint32_t flags;
     _Atomic uint32_t notes;
+    _Atomic uint32_t paused;  /* by the collector: threads that attach are not to record */
     uint64_t sequence;        /* taken when the slot was claimed */
     uint64_t clock;           /* at that time */
     uint64_t parent_sequence; /* where in the parent's thread it was forked */
@@ -202,7 +203,9 @@ struct own_memory {
     } ranges[OWN_RANGES];
 };
 
-enum loss_counter { LOSS_OVERFLOW, LOSS_REENTRANT, LOSS_COUNTERS };
+/* LOSS_OFF counts calls of the allocator that were not recorded because the thread was suspended,
+ * calls within calls included: more than the events that are missing. */
+enum loss_counter { LOSS_OVERFLOW, LOSS_REENTRANT, LOSS_OFF, LOSS_COUNTERS };
 
 struct thread_slot {
     alignas(64) _Atomic uint32_t state;
@@ -216,6 +219,7 @@ struct thread_slot {
 
     alignas(64) _Atomic uint64_t pending; /* 0, or 1 + the least sequence it may yet publish */
     _Atomic uint32_t in_release;          /* a published release has not returned yet */
+    _Atomic uint32_t paused;              /* by the collector: the thread is not to record */
     _Atomic uint64_t lost[LOSS_COUNTERS];
 };
 

@@ -32,11 +32,20 @@ enum record_flags {
  */
 enum operation {
     OP_REALLOC_END = 0xe0, /* result */
+    /* An event of a client of the live API: enum event_operand. There is no stack; what is counted
+       as added frames are the words of its data. */
+    OP_EVENT = 0xe3,
     /* In a process's log; there is no stack: */
     OP_MODULE_LOAD = 0xe1,   /* sequence, steps, bias, begin, end, build-id bytes, path bytes, both
                                 padded to words */
     OP_MODULE_UNLOAD = 0xe2, /* sequence, steps, begin */
 };
+
+/* The operands of OP_EVENT. The client takes two words. */
+enum event_operand { EVENT_CLIENT = 0, EVENT_FLAGS = 2, EVENT_SIZE = 3, EVENT_OPERANDS = 4 };
+
+/* A flag in EVENT_FLAGS, beside TTD_EVENT_KEYFRAME: the event is of its thread, not global. */
+#define EVENT_OF_THREAD 2u
 
 static inline uint64_t record_head(unsigned operation, unsigned flags, unsigned kept,
                                    unsigned added, unsigned words)

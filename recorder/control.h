@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages between `ttdrecord status PID` or `ttdrecord snapshot PID` and the collector: one
+ * Messages between `ttdrecord status|snapshot|mark|pause|resume PID` and the collector: one
  * request, one answer, each a packet of a local socket. The socket has no name in the file system.
  * The kernel chooses its name, which stands in the channel, and tells each side who the other one
  * is: only the user who records, and root, may ask, and only the collector may answer.
@@ -12,18 +12,26 @@
 
 #define CONTROL_MAGIC UINT64_C(0x314c4f5254445454) /* "TTDTROL1" */
 
-enum control_command { CONTROL_STATUS = 1, CONTROL_SNAPSHOT = 2 };
+enum control_command {
+    CONTROL_STATUS = 1,
+    CONTROL_SNAPSHOT = 2,
+    CONTROL_MARK = 3,
+    CONTROL_PAUSE = 4,
+    CONTROL_RESUME = 5,
+};
 
 /* CONTROL_UNKNOWN: another collector may record the process. */
 enum control_result { CONTROL_DONE, CONTROL_FAILED, CONTROL_UNKNOWN };
+
+enum { CONTROL_TEXT_MAX = 480 };
 
 struct control_request {
     uint64_t magic;
     uint32_t command; /* enum control_command */
     uint32_t pid;     /* of the recorded process */
+    uint32_t size;    /* of the text, which only CONTROL_MARK has */
+    char text[CONTROL_TEXT_MAX];
 };
-
-enum { CONTROL_TEXT_MAX = 480 };
 
 struct control_answer {
     uint64_t magic;

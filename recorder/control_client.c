@@ -23,9 +23,14 @@ enum { ANSWER_SECONDS = 60 };
 
 static uint32_t command_of(const char *name)
 {
-    if (strcmp(name, "snapshot") == 0)
-        return CONTROL_SNAPSHOT;
-    return strcmp(name, "status") == 0 ? CONTROL_STATUS : 0;
+    static const char *const names[] = {
+        [CONTROL_STATUS] = "status", [CONTROL_SNAPSHOT] = "snapshot", [CONTROL_MARK] = "mark",
+        [CONTROL_PAUSE] = "pause",   [CONTROL_RESUME] = "resume",
+    };
+    for (uint32_t i = CONTROL_STATUS; i <= CONTROL_RESUME; i++)
+        if (strcmp(name, names[i]) == 0)
+            return i;
+    return 0;
 }
 
 /* Returns the number that is the whole text, or 0. */
@@ -40,7 +45,8 @@ static uint32_t number_of(const char *text)
 
 bool control_is_command(int argc, char **argv)
 {
-    return argc == 3 && command_of(argv[1]) != 0 && number_of(argv[2]) != 0;
+    uint32_t command = argc >= 3 ? command_of(argv[1]) : 0;
+    return command != 0 && argc == (command == CONTROL_MARK ? 4 : 3) && number_of(argv[2]) != 0;
 }
 
 /* Reads the channel of a collector, if `path` is that, and the collector is `pid`. */
@@ -141,6 +147,15 @@ int control_ask(char **argv)
 {
     struct control_request request = {
         .magic = CONTROL_MAGIC, .command = command_of(argv[1]), .pid = number_of(argv[2])};
+    if (request.command == CONTROL_MARK) {
+        size_t size = strlen(argv[3]);
+        if (size > sizeof request.text) {
+            message("the mark is longer than %zu bytes", sizeof request.text);
+            return EXIT_RECORDER;
+        }
+        request.size = (uint32_t)size;
+        memcpy(request.text, argv[3], size);
+    }
     enum control_result result = CONTROL_UNKNOWN;
     DIR *processes = opendir("/proc");
     const struct dirent *entry;

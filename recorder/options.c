@@ -15,9 +15,10 @@
 static const char help[] =
     "Usage: ttdrecord [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
     "Run PROGRAM and record every heap call that it makes into a trace.\n"
-    "  or:  ttdrecord status PID\n"
-    "  or:  ttdrecord snapshot PID\n"
-    "Say how far the recording of process PID is, or take a snapshot of it.\n"
+    "  or:  ttdrecord status|snapshot|pause|resume PID\n"
+    "  or:  ttdrecord mark PID TEXT\n"
+    "Say how far the recording of process PID is, take a snapshot of it, pause or resume\n"
+    "its recording, or mark the present moment.\n"
     "  or:  ttdrecord symbolize [-q] [-o FILE] [--debug-path=DIRS] TRACE\n"
     "Add names to a trace that was recorded without them.\n"
     "\n"

@@ -60,6 +60,7 @@ extern const struct command command_index;
 extern const struct command command_info;
 extern const struct command command_leaks;
 extern const struct command command_lifetimes;
+extern const struct command command_marks;
 extern const struct command command_memory;
 extern const struct command command_moves;
 extern const struct command command_peak;

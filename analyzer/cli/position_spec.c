@@ -5,12 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyses/trace/marks.h"
 #include "cli/exit.h"
+#include "cli/message.h"
 #include "cli/numbers.h"
 #include "travel/trace.h"
 
 /* Range of events that is scanned instead of bisected further. */
 #define SCAN_MAX 65536
+
+/* What precedes the text of a mark. */
+#define MARK "mark:"
 
 /* Parses a decimal number, without the other forms that strtod() accepts: signs, hexadecimal,
  * infinity. */
@@ -58,7 +63,10 @@ bool position_spec_parse(const char *text, struct position_spec *result)
         spec.kind = POSITION_SPEC_START;
     else if (strcmp(text, "end") == 0)
         spec.kind = POSITION_SPEC_END;
-    else if (*text == '#' && number_parse(text + 1, &spec.event))
+    else if (strncmp(text, MARK, sizeof MARK - 1) == 0 && text[sizeof MARK - 1]) {
+        spec.kind = POSITION_SPEC_MARK;
+        spec.mark = text + sizeof MARK - 1;
+    } else if (*text == '#' && number_parse(text + 1, &spec.event))
         spec.kind = POSITION_SPEC_EVENT;
     else if (*text == '+' && parse_time(text + 1, &spec.time))
         spec.kind = POSITION_SPEC_TIME;
@@ -206,6 +214,42 @@ static enum ttd_status find_percent(struct source *source, double percent,
                       position, error);
 }
 
+struct mark_search {
+    const char *text;
+    bool is_found;
+    struct ttd_position position;
+};
+
+static enum ttd_status see_mark(void *context, const struct ttd_batch *batch)
+{
+    struct mark_search *search = context;
+    for (size_t i = 0; batch->kind == TTD_KIND_USER_EVENTS && i < batch->count; i++) {
+        const struct ttd_user_event *event = &batch->u.user_events[i];
+        struct heap_mark mark = heap_mark_of(event);
+        bool is_earlier =
+            !search->is_found || ttd_position_compare(event->position, search->position) < 0;
+        if (!is_earlier || !heap_mark_is_named(&mark, search->text))
+            continue;
+        search->is_found = true;
+        search->position = event->position;
+    }
+    return TTD_OK;
+}
+
+/* Finds the earliest mark with a text, wherever in the file it is. Returns an exit status. */
+static int find_mark(struct source *source, const char *text, struct ttd_position *position)
+{
+    struct mark_search search = {.text = text};
+    struct heap_batch_hook hook = {.context = &search, .batch = see_mark};
+    int status = source_read(source, TTD_KIND_BIT(TTD_KIND_USER_EVENTS), &hook);
+    if (status == STATUS_OK && !search.is_found) {
+        message("%s: no mark has the text '%s'; 'ttdanalyze marks' lists them", source->path, text);
+        return STATUS_USAGE;
+    }
+    *position = search.position;
+    return status;
+}
+
 int position_spec_resolve(const struct position_spec *spec, enum position_purpose purpose,
                           struct source *source, struct ttd_position *position)
 {
@@ -213,9 +257,12 @@ int position_spec_resolve(const struct position_spec *spec, enum position_purpos
     enum ttd_status status = TTD_OK;
     if (spec->kind == POSITION_SPEC_TIME && !source_has_times(source))
         return source_fail_times(source);
+    if (spec->kind == POSITION_SPEC_MARK)
+        return find_mark(source, spec->mark, position);
     *position = ttd_position_min();
     switch (spec->kind) {
     case POSITION_SPEC_START:
+    case POSITION_SPEC_MARK:
         break;
     case POSITION_SPEC_END:
         status = TTD_END;

@@ -12,7 +12,8 @@ enum position_spec_kind {
     POSITION_SPEC_POSITION,
     POSITION_SPEC_EVENT,
     POSITION_SPEC_PERCENT,
-    POSITION_SPEC_TIME
+    POSITION_SPEC_TIME,
+    POSITION_SPEC_MARK
 };
 
 struct position_spec {
@@ -22,6 +23,8 @@ struct position_spec {
     double percent;
     /** Nanoseconds since the start of the recording. */
     uint64_t time;
+    /** The text of a mark; not owned. */
+    const char *mark;
 };
 
 /** The forms of a position, for help texts. */
@@ -31,9 +34,11 @@ struct position_spec {
     "  '#1234'     event number 1234, counted from 0 (quote it for the shell)\n"                   \
     "  50%         when half of the events have happened\n"                                        \
     "  +1.5s       1.5 seconds after the start; also ns, us, ms, min, h\n"                         \
+    "  mark:TEXT   the first mark with that text, see 'ttdanalyze marks'\n"                        \
     "A position need not exist: the nearest one before it is taken.\n"
 
-/** Parses a text; false, with `result` untouched, if it has none of the forms. */
+/** Parses a text, which must outlive `result`; false, with `result` untouched, if it has none of
+ * the forms. */
 bool position_spec_parse(const char *text, struct position_spec *result);
 
 /** The use of a position. It matters for reallocations, which take effect at two positions. */

@@ -37,6 +37,10 @@ struct report_format {
     void (*fragmentation)(struct report *report, const struct report_fragmentation *data);
     void (*memory)(struct report *report, struct report_memory *data);
     void (*snapshots)(struct report *report, const struct heap_snapshot_list *list);
+    /** Called before all marks, and for each. */
+    void (*marks_begin)(struct report *report);
+    void (*mark)(struct report *report, const struct report_marks *options,
+                 const struct heap_mark *mark);
     void (*find)(struct report *report, const struct report_search *data);
     void (*referrers)(struct report *report, const struct report_referrers *data);
     void (*retained)(struct report *report, const struct report_retained *data);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "snapshots.h"
+#include "process/user_events.h"
 
 static void answer_status(const struct process *process, struct control_answer *answer)
 {
@@ -12,9 +13,10 @@ static void answer_status(const struct process *process, struct control_answer *
     answer->result = CONTROL_DONE;
     snprintf(answer->text, sizeof answer->text,
              "'%s': %" PRIu64 " events (%" PRIu64 " allocations, %" PRIu64 " frees), %" PRIu64
-             " lost, %zu thread%s",
+             " lost, %zu thread%s%s",
              trace->path, trace->events, trace->acquisitions, trace->releases, trace->lost,
-             process->thread_count, process->thread_count == 1 ? "" : "s");
+             process->thread_count, process->thread_count == 1 ? "" : "s",
+             process->is_paused ? ", paused" : "");
 }
 
 static void answer_snapshot(struct collector *collector, struct process *process,
@@ -32,6 +34,35 @@ static void answer_snapshot(struct collector *collector, struct process *process
              process->trace->snapshots);
 }
 
+static void answer_mark(struct collector *collector, struct process *process,
+                        const struct control_request *request, struct control_answer *answer)
+{
+    if (request->size > sizeof request->text ||
+        !user_events_mark(process, &collector->host, request->text, request->size)) {
+        snprintf(answer->text, sizeof answer->text, "the mark could not be written");
+        return;
+    }
+    answer->result = CONTROL_DONE;
+    snprintf(answer->text, sizeof answer->text, "'%s': marked", process->trace->path);
+}
+
+static void answer_pause(struct collector *collector, struct process *process, bool is_paused,
+                         struct control_answer *answer)
+{
+    const char *state = is_paused ? "paused" : "resumed";
+    if (process->is_paused == is_paused) {
+        snprintf(answer->text, sizeof answer->text, "its recording is %s",
+                 is_paused ? "paused already" : "not paused");
+        return;
+    }
+    if (!user_events_pause(process, &collector->host, is_paused)) {
+        snprintf(answer->text, sizeof answer->text, "its recording could not be %s", state);
+        return;
+    }
+    answer->result = CONTROL_DONE;
+    snprintf(answer->text, sizeof answer->text, "'%s': %s", process->trace->path, state);
+}
+
 void requests_answer(void *context, const struct control_request *request,
                      struct control_answer *answer)
 {
@@ -47,6 +78,13 @@ void requests_answer(void *context, const struct control_request *request,
         break;
     case CONTROL_SNAPSHOT:
         answer_snapshot(collector, process, answer);
+        break;
+    case CONTROL_MARK:
+        answer_mark(collector, process, request, answer);
+        break;
+    case CONTROL_PAUSE:
+    case CONTROL_RESUME:
+        answer_pause(collector, process, request->command == CONTROL_PAUSE, answer);
         break;
     default:
         snprintf(answer->text, sizeof answer->text, "the recorder does not know this command");

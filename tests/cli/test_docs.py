@@ -49,6 +49,7 @@ class Json(TestCase):
         script.event("Protect", heap=2, read_only=1)
         script.add("loss", reason=1, count=3, last_good="0:0", first_good="0:1")
         script.add("blocks", position="9:0", blocks="0x5000:10")
+        script.add("user", position="9:0", data="text")
         self.trace = self.write(script.close())
         self.tables = documented()
 
@@ -284,6 +285,11 @@ class Json(TestCase):
 
     def test_redact(self):
         self.agree("redact", self.json_of("redact", self.trace, "-o", self.path("redacted")))
+
+
+    def test_marks(self):
+        mark, = self.run_ok("marks", "-f", "json", self.trace).json_lines
+        self.agree("marks", mark)
 
 
 class Manual(TestCase):

@@ -42,6 +42,13 @@ def analyze(command, trace, *options):
     return json.loads(result.stdout)
 
 
+def marks(trace, *options):
+    """The marks of a trace, one at a time."""
+    result = subprocess.run([ANALYZER, 'marks', '--format', 'json', *options, str(trace)],
+                            capture_output=True, text=True, timeout=PATIENCE, check=True)
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
 class Recording(unittest.TestCase):
     """A test with a directory of its own, in which programs are recorded into trace.bin."""
 

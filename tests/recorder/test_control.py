@@ -9,10 +9,10 @@ import subprocess
 import time
 import unittest
 
-from support import PATIENCE, RECORDER, Recording
+from support import ANALYZER, PATIENCE, RECORDER, Recording, analyze, marks
 
 MAGIC = 0x314c4f5254445454
-STATUS, UNKNOWN_COMMAND = 1, 999
+STATUS, MARK, UNKNOWN_COMMAND = 1, 3, 999
 DONE, FAILED, UNKNOWN_PROCESS = 0, 1, 2
 
 
@@ -27,7 +27,7 @@ for file in os.listdir(f'/proc/{recorder}/fd'):
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 listener.bind('')
 listener.listen(8)
-at = channel.index(struct.pack('<I', 6) + b'\\0', 0, 128) + 4
+at = channel.index(struct.pack('<I', 6) + b'\\0', 16, 128) + 4
 channel[at:at + 6] = listener.getsockname()
 pid = channel.index(struct.pack('<I', int(recorder)), 0, 128)
 channel[pid:pid + 4] = struct.pack('<I', os.getpid())
@@ -37,6 +37,10 @@ while True:
     listener.accept()[0].close()
     print('asked', flush=True)
 """
+
+
+def pack_request(command, pid, size=0, text=b''):
+    return struct.pack('<QIII480s4x', MAGIC, command, pid, size, text)
 
 
 def ask_on_the_command_line(*arguments, **others):
@@ -73,7 +77,7 @@ class Control(Recording):
         for file in files.iterdir():
             if os.readlink(file) == '/memfd:ttdrecord (deleted)':
                 head = file.open('rb').read(128)
-                at = head.index(struct.pack('<I', 6) + b'\0') + 4
+                at = head.index(struct.pack('<I', 6) + b'\0', 16) + 4
                 return head[at:at + 6]
         raise AssertionError('the recorder has no channel')
 
@@ -96,7 +100,7 @@ class Control(Recording):
         return result, answer[16:16 + size].decode()
 
     def request(self, command=STATUS):
-        return struct.pack('<QII', MAGIC, command, self.program)
+        return pack_request(command, self.program)
 
     def finish(self):
         """Lets the program end; its recording must be as if nobody had asked."""
@@ -131,11 +135,12 @@ class Control(Recording):
 
     def test_hostile_packets(self):
         right = self.request()
-        for packet in [b'x', b'\0' * 16, right[:-1], right + b'x', right * 250]:
+        for packet in [b'x', b'\0' * 16, right[:-1], right + b'x', right * 9]:
             with self.subTest(size=len(packet)):
                 self.assertIsNone(self.ask(packet))
         self.assertEqual(self.ask(self.request(UNKNOWN_COMMAND))[0], FAILED)
-        self.assertEqual(self.ask(struct.pack('<QII', MAGIC, STATUS, 1))[0], UNKNOWN_PROCESS)
+        self.assertEqual(self.ask(pack_request(STATUS, 1))[0], UNKNOWN_PROCESS)
+        self.assertEqual(self.ask(pack_request(MARK, self.program, 481, b'x' * 480))[0], FAILED)
         self.assertEqual(self.ask(right)[0], DONE)
         self.finish()
 
@@ -168,6 +173,77 @@ class Control(Recording):
                                  '--', 'status', str(self.program)], capture_output=True,
                                 env=dict(os.environ, PATH=str(self.directory)), timeout=PATIENCE)
         self.assertEqual(result.stdout.decode(), f'{self.program}\n')
+
+
+class Live(Recording):
+    """What can be asked of the recording of a program that goes on."""
+
+    LOOP = 'while read line; do words[line]=$line; echo $line; done'
+
+    def setUp(self):
+        super().setUp()
+        self.recorder = subprocess.Popen(
+            [RECORDER, '-q', '-o', str(self.trace), 'bash', '-c', self.LOOP],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.recorder.stdout.close)
+        self.work(1)
+        children = pathlib.Path(f'/proc/{self.recorder.pid}/task/{self.recorder.pid}/children')
+        self.program = next(int(child) for child in children.read_text().split()
+                            if pathlib.Path(f'/proc/{child}/comm').read_text() == 'bash\n')
+
+    def work(self, number):
+        """Has the program execute its loop once more."""
+        self.recorder.stdin.write(f'{number}\n')
+        self.recorder.stdin.flush()
+        self.assertEqual(self.recorder.stdout.readline(), f'{number}\n')
+
+    def ask(self, command, *arguments):
+        status, output, errors = ask_on_the_command_line(command, self.program, *arguments)
+        return status, output or errors
+
+    def finish(self):
+        self.recorder.stdin.close()
+        self.assertEqual(self.recorder.wait(PATIENCE), 0)
+
+    def events_between(self, first, last):
+        result = subprocess.run([ANALYZER, 'events', '--format', 'csv', '--from', f'mark:{first}',
+                                 '--to', f'mark:{last}', self.trace], capture_output=True,
+                                text=True, timeout=PATIENCE, check=True)
+        return len(result.stdout.splitlines()) - 1
+
+    def test_marks(self):
+        for text in ('begin', 'end', ''):
+            self.assertEqual(self.ask('mark', text), (0, f"'{self.trace}': marked\n"))
+            self.work(len(text) + 2)
+        self.assertEqual(self.ask('mark', 'x' * 480)[0], 0)
+        self.assertEqual(self.ask('mark', 'x' * 481)[0], 125)
+        self.finish()
+        self.assertEqual([(mark['kind'], mark['text'], mark['thread']) for mark in
+                          marks(self.trace)],
+                         [('mark', text, 0) for text in ('begin', 'end', '', 'x' * 480)])
+        self.assertGreater(self.events_between('begin', 'end'), 0)
+        self.assertTrue(analyze('leaks', self.trace)['certain'])
+
+    def test_pause(self):
+        self.assertEqual(self.ask('resume')[0], 125)
+        self.assertEqual(self.ask('pause'), (0, f"'{self.trace}': paused\n"))
+        self.assertEqual(self.ask('pause')[0], 125)
+        self.assertIn(', paused', self.ask('status')[1])
+        self.work(2)
+        self.ask('mark', 'a')
+        self.work(3)
+        self.ask('mark', 'b')
+        self.assertEqual(self.ask('resume'), (0, f"'{self.trace}': resumed\n"))
+        self.work(4)
+        self.ask('mark', 'c')
+        self.work(5)
+        self.ask('mark', 'd')
+        self.finish()
+        self.assertEqual(self.events_between('a', 'b'), 0)
+        self.assertGreater(self.events_between('c', 'd'), 0)
+        kinds = [mark['kind'] for mark in marks(self.trace) if mark['kind'] != 'mark']
+        self.assertEqual(sorted(kinds), ['paused', 'paused', 'resumed', 'resumed'])
+        self.assertFalse(analyze('leaks', self.trace)['certain'])
 
 
 if __name__ == '__main__':

@@ -9,6 +9,7 @@
 #include <ttdtrace/redact.h>
 #include <ttdtrace/verify.h>
 
+#include "analyses/trace/marks.h"
 #include "analyses/trace/snapshot_list.h"
 #include "analyses/trace/trace_stats.h"
 #include "report/sections/sections.h"
@@ -49,6 +50,12 @@ struct report_group {
 struct report_events {
     bool shows_parameters;
     bool shows_stacks;
+    /** Wall times are known. */
+    bool has_times;
+};
+
+/** The parts of a mark that `marks` shows. */
+struct report_marks {
     /** Wall times are known. */
     bool has_times;
 };
@@ -106,6 +113,16 @@ void csv_recording(struct report *report, const struct report_group *data);
 void text_snapshots(struct report *report, const struct heap_snapshot_list *list);
 void json_snapshots(struct report *report, const struct heap_snapshot_list *list);
 void csv_snapshots(struct report *report, const struct heap_snapshot_list *list);
+
+void text_marks_begin(struct report *report);
+void text_mark(struct report *report, const struct report_marks *options,
+               const struct heap_mark *mark);
+void json_marks_begin(struct report *report);
+void json_mark(struct report *report, const struct report_marks *options,
+               const struct heap_mark *mark);
+void csv_marks_begin(struct report *report);
+void csv_mark(struct report *report, const struct report_marks *options,
+              const struct heap_mark *mark);
 
 void text_events_begin(struct report *report, const struct report_events *options);
 void text_event(struct report *report, const struct report_event *data);

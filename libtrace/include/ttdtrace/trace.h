@@ -139,6 +139,43 @@ struct ttd_user_event {
 /** A user event that asks for a keyframe at its position. */
 #define TTD_USER_EVENT_KEYFRAME 1u
 
+/** Clients whose events the format defines, 16 bytes each with the NUL (spec, "User events"): life
+ * of the program's clients, recording of a thread, and text from outside of the program. */
+#define TTD_CLIENT_CLIENTS "ttdtrace.client"
+#define TTD_CLIENT_THREADS "ttdtrace.thread"
+#define TTD_CLIENT_MARKS   "ttdtrace.mark\0\0"
+
+/** Kinds of events of TTD_CLIENT_CLIENTS. */
+enum ttd_client_event { TTD_CLIENT_OPENED = 1, TTD_CLIENT_CLOSED = 2 };
+
+/** Whether a thread records. */
+enum ttd_island_state {
+    TTD_ISLAND_NOT_STARTED = 0,
+    TTD_ISLAND_RECORDING = 1,
+    TTD_ISLAND_PAUSED = 2,
+    TTD_ISLAND_THROTTLED = 3
+};
+
+/** Number of 64-bit fields before the user's data of an event of TTD_CLIENT_CLIENTS and of
+ * TTD_CLIENT_THREADS. */
+#define TTD_CLIENT_EVENT_FIELDS 3
+#define TTD_THREAD_EVENT_FIELDS 7
+
+/** Kinds of events of TTD_CLIENT_THREADS. */
+enum ttd_thread_event {
+    /** An island begins. */
+    TTD_THREAD_STARTED = 1,
+    /** The island ends, because the program wants it. */
+    TTD_THREAD_STOPPED = 2,
+    /** The island has reached its throttle; recording is off until that is reset. */
+    TTD_THREAD_THROTTLED = 3,
+    /** Recording is off for a while; of no thread: of all of them. */
+    TTD_THREAD_PAUSED = 4,
+    TTD_THREAD_RESUMED = 5,
+    /** The throttle begins anew. */
+    TTD_THREAD_RESET = 6
+};
+
 /** Payload codecs (spec, "Payload"). */
 enum ttd_codec { TTD_CODEC_RAW = 0, TTD_CODEC_LZ4 = 1, TTD_CODEC_ZSTD = 2 };
 

@@ -57,6 +57,7 @@ const struct call_shape call_shapes[UINT8_MAX + 1] = {
     [TTD_API_DELETE_ARRAY_ALIGNED] = RELEASE(2, ZERO),
     [TTD_API_DELETE_ARRAY_ALIGNED_NOTHROW] = RELEASE(3, ZERO),
     [TTD_API_DELETE_ARRAY_SIZED_ALIGNED] = RELEASE(3, 1),
+    [OP_EVENT] = {.kind = CALL_EVENT, .operands = EVENT_OPERANDS},
     [OP_REALLOC_END] = {.kind = CALL_END, .operands = 1}, /* result */
 };
 

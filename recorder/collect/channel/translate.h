@@ -14,6 +14,7 @@ enum call_kind {
     CALL_RELEASE,      /* takes effect when it begins */
     CALL_REALLOCATION, /* has a record of its own for its end */
     CALL_END,          /* that record */
+    CALL_EVENT,        /* no call, but an event of the live API */
 };
 
 /* The most operands of a record; then two constants, for operands that a call does not have. */

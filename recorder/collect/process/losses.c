@@ -4,12 +4,12 @@
 void losses_of_thread(struct process *process, struct thread_stream *thread,
                       const struct host *host)
 {
-    static const enum ttd_loss_reason reasons[LOSS_COUNTERS] = {
+    static const enum ttd_loss_reason reasons[LOSS_OFF] = {
         [LOSS_OVERFLOW] = TTD_LOSS_OVERFLOW,
         [LOSS_REENTRANT] = TTD_LOSS_REENTRANT,
     };
     const struct thread_slot *slot = thread->shared;
-    for (int i = 0; i < LOSS_COUNTERS; i++) {
+    for (int i = 0; i < LOSS_OFF; i++) {
         uint64_t lost = atomic_load_explicit(&slot->lost[i], memory_order_acquire);
         if (lost == thread->lost[i])
             continue;
@@ -22,6 +22,30 @@ void losses_of_thread(struct process *process, struct thread_stream *thread,
         thread->lost[i] = lost;
     }
     thread->checked = process->trace->last;
+}
+
+void losses_of_gap(struct process *process, struct thread_stream *thread, bool is_off,
+                   struct ttd_position position, uint64_t skipped)
+{
+    if (is_off && !thread->is_off)
+        thread->off = position;
+    if (skipped != 0 && ttd_position_compare(thread->off, position) <= 0)
+        trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, thread->id, TTD_UNKNOWN, thread->off,
+                   position);
+    if (skipped != 0)
+        thread->off = position;
+    thread->is_off = is_off;
+    thread->lost[LOSS_OFF] += skipped;
+}
+
+void losses_of_last_gap(struct process *process, struct thread_stream *thread,
+                        const struct host *host)
+{
+    uint64_t newest = atomic_load(&host->channel->sequence);
+    uint64_t lost = atomic_load_explicit(&thread->shared->lost[LOSS_OFF], memory_order_acquire);
+    if (thread->outer == NULL && lost != thread->lost[LOSS_OFF] && newest < TTD_SEQUENCE_MAX)
+        losses_of_gap(process, thread, true, (struct ttd_position){newest + 1, 0},
+                      lost - thread->lost[LOSS_OFF]);
 }
 
 void losses_of_process(struct process *process, struct host *host)

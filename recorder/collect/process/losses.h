@@ -12,6 +12,18 @@
 void losses_of_thread(struct process *process, struct thread_stream *thread,
                       const struct host *host);
 
+/*
+ * Notes, at an event of the thread's islands, whether the thread is suspended from there on.
+ * Reports the calls that it did not record since it was: `skipped` is more than these, since it
+ * counts calls within calls.
+ */
+void losses_of_gap(struct process *process, struct thread_stream *thread, bool is_off,
+                   struct ttd_position position, uint64_t skipped);
+
+/* Reports calls that a thread, which has ended, did not record since it was suspended. */
+void losses_of_last_gap(struct process *process, struct thread_stream *thread,
+                        const struct host *host);
+
 /* Reports that the process makes calls which bypass the recorder, since some time after the last
  * look. */
 void losses_of_process(struct process *process, struct host *host);

@@ -5,6 +5,7 @@
 #include "losses.h"
 #include "merge_queue.h"
 #include "process.h"
+#include "user_events.h"
 
 enum { RECORDS_PER_TICK = 4096 };
 
@@ -201,6 +202,14 @@ static inline void begin_record(struct process *process, struct thread_stream *t
     if (kind == CALL_END) { /* of a reallocation that was written without it */
         report_late_end(process, thread, stamped_step(thread, &parsed));
         consume(thread);
+        return;
+    }
+    if (kind == CALL_EVENT) {
+        if (user_events_write(process, thread, stamped_step(thread, &parsed), parsed.operands,
+                              record_added(thread->next.head)))
+            consume(thread);
+        else
+            abandon_stream(process, thread);
         return;
     }
     struct ttd_event *event = &thread->held;

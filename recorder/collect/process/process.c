@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../../channel_pool.h"
+#include "losses.h"
 
 static int open_pidfd(uint32_t pid)
 {
@@ -118,6 +119,7 @@ bool process_add_thread(struct process *process, struct host *host, uint32_t slo
     thread->sequence = shared->sequence;
     thread->operands[OPERAND_ONE] = 1;
     process->threads[process->thread_count++] = host->threads[slot] = thread;
+    atomic_store(&shared->paused, process->is_paused);
     atomic_fetch_xor(&shared->state, SLOT_READY ^ SLOT_KNOWN);
     join_thread(process, host, thread, shared->within);
     return true;
@@ -155,6 +157,7 @@ ttd_id process_thread_id(struct process *process, struct ttd_position position, 
 static void remove_thread(struct process *process, struct host *host, size_t index)
 {
     struct thread_stream *thread = process->threads[index];
+    losses_of_last_gap(process, thread, host);
     if (thread->outer != NULL)
         thread->outer->inner--;
     else if (thread->id != TTD_NONE)

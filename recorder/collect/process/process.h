@@ -34,6 +34,7 @@ struct process {
     bool is_gone;           /* it has ended: set by processes_poll() */
     bool has_exited;        /* `end` is set */
     bool is_dead;           /* it will publish nothing more */
+    bool is_paused;         /* its threads are not to record: see user_events_pause() */
     uint32_t notes;         /* enum process_notes of its slot that the trace states */
     struct ttd_position checked; /* the trace's last position when `notes` was read */
     struct ttd_end end;

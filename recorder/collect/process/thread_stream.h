@@ -33,8 +33,10 @@ struct thread_stream {
     struct ttd_event held;
     uint64_t pressed_since; /* since when much has been waiting behind the call; 0 if not so */
     uint64_t operands[CALL_OPERANDS];
-    uint64_t lost[LOSS_COUNTERS];
-    struct ttd_position checked; /* the trace's last position when `lost` was read */
+    uint64_t lost[LOSS_COUNTERS]; /* as far as the trace tells of it */
+    bool is_off;                  /* the thread is suspended, by its last event of an island */
+    struct ttd_position off;      /* since when */
+    struct ttd_position checked;  /* the trace's last position when `lost` was read */
     /* Ids of the last record's stack and of its callers' stacks, outermost first. */
     uint32_t depth;
     ttd_id path[STACK_DEPTH_MAX];

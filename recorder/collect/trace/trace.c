@@ -189,6 +189,11 @@ void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread,
         trace->lost += count;
 }
 
+bool trace_user_event(struct trace *trace, const struct ttd_user_event *event)
+{
+    return trace->writer != NULL && trace_check(trace, ttd_writer_user_event(trace->writer, event));
+}
+
 static int compare_addresses(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;

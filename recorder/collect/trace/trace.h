@@ -131,6 +131,8 @@ static inline void trace_event(struct trace *trace, const struct ttd_event *even
 /* Writes that calls are missing between two positions, the first not after the second. */
 void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread, uint64_t count,
                 struct ttd_position last_good, struct ttd_position first_good);
+/* Writes a user event. Returns whether it was written. */
+bool trace_user_event(struct trace *trace, const struct ttd_user_event *event);
 /* Writes the list of the blocks that the runtimes keep, complete or not. Sorts `addresses`. */
 void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count, bool is_all);
 /* Writes a variable, whose `name` member is set here; nothing if it has no name. */

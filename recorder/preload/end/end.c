@@ -7,6 +7,7 @@
 
 #include "../threads/levels.h"
 #include "../system/sys.h"
+#include "../threads/island.h"
 
 /* The C library's registration of handlers, which it runs in reverse order. */
 int libc_atexit(void (*function)(void *), void *argument, void *module) __asm__("__cxa_atexit");
@@ -18,6 +19,7 @@ static void end(void)
     bool has_blocks = target_on->on != 0 && target_on->has_records != 0;
     if (!has_blocks || process_is_confined || !process_is_own())
         return;
+    island_awake();
     struct thread *thread = target_enter(0);
     if (thread == NULL)
         return;

@@ -67,6 +67,7 @@ static void reallocation_end(struct thread *thread, bool begun, void *block)
         target_phase(thread, PHASE_RECORD);                                                        \
         unwind_here(&caller_);                                                                     \
         const uint64_t operands_[] = {__VA_ARGS__};                                                \
+        thread->island.remaining++; /* the call counts for the throttle when it ends */            \
         begun = (LIKELY(!thread->is_special) ? thread_record : level_begins)(                      \
             thread, operation, &caller_, operands_, sizeof operands_ / sizeof *operands_);         \
         thread->released = operands_[0];                                                           \

@@ -18,6 +18,7 @@
 #include "../system/sys.h"
 #include "../threads/levels.h"
 #include "../system/memory.h"
+#include "../threads/island.h"
 
 static struct on_page nothing_on;
 struct on_page *target_on = &nothing_on;
@@ -180,7 +181,8 @@ static bool attach(void)
  * where in the parent's trace this process begins. */
 static bool attach_forked(void)
 {
-    const struct thread *parent = target_self;
+    const struct thread *suspended = island_forget();
+    const struct thread *parent = suspended != NULL ? suspended : target_self;
     uint64_t sequence = parent != NULL ? parent->sequence : 0;
     uint64_t steps = parent != NULL ? parent->steps : 0;
     if (parent != NULL)
@@ -209,6 +211,11 @@ struct thread *target_enter_slow(uintptr_t frame, uint64_t base)
     if (!process_records())
         return NULL;
     struct thread *thread = target_self; /* a fork's child has just lost its parent's */
+    if (thread == NULL && island_suspended() != NULL) {
+        thread = island_try_awake();
+        if (thread == NULL)
+            return NULL;
+    }
     if (thread == NULL) {
         thread = thread_attach(frame);
         if (thread == NULL)

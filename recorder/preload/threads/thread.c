@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Recording threads: their slots, memory and records. */
+#include <string.h>
+
 #include "../../channel_pool.h"
 #include "../../channel_record.h"
 #include "../system/sys.h"
+#include "island.h"
 #include "thread.h"
 #include "../system/memory.h"
 
@@ -67,6 +70,48 @@ void thread_capture(struct thread *thread, const struct unwind_regs *caller,
     unwinder_capture(thread->unwinder, caller, stack);
 }
 
+/* Stamps a record, for which there is room, and writes what comes first in it. Returns where the
+ * rest belongs. */
+static inline uint64_t *begin_record(struct thread *thread, unsigned *flags,
+                                     const uint64_t *operands, unsigned count)
+{
+    thread_pending(thread);
+    *flags = thread_stamp(thread) ? RECORD_SEQUENCE : 0;
+    uint64_t *word = thread->write + 1;
+    if (*flags & RECORD_SEQUENCE)
+        *word++ = thread->sequence;
+    uint64_t clock = atomic_load_explicit(&target_channel->clock, memory_order_relaxed);
+    if (clock != thread->clock) {
+        *flags |= RECORD_CLOCK;
+        *word++ = thread->clock = clock;
+    }
+    for (unsigned i = 0; i < count; i++)
+        *word++ = operands[i];
+    return word;
+}
+
+/* Makes the record visible to the collector. */
+static inline void publish(struct thread *thread, uint64_t head)
+{
+    uint64_t *end = thread->write + record_words(head);
+    *thread->write = head;
+    thread->write = end;
+    atomic_store_explicit(&thread->chunk->committed, (uint32_t)((char *)end - (char *)thread->data),
+                          memory_order_release);
+    thread_not_pending(thread);
+}
+
+/* Suspends the thread after a record that has reached its island's throttle, or because the
+ * recorder's user has paused it. An inner level records on. */
+static __attribute__((noinline, cold)) void suspend(struct thread *thread)
+{
+    if (thread->outer != NULL || thread != target_self)
+        return;
+    if (island_state(thread) == TTD_ISLAND_THROTTLED)
+        island_changed(thread, TTD_THREAD_THROTTLED, thread->island.client, NULL, 0);
+    island_update(thread);
+}
+
 bool thread_append(struct thread *thread, unsigned operation, const struct unwind_delta *stack,
                    const uint64_t *operands, unsigned count)
 {
@@ -78,26 +123,38 @@ bool thread_append(struct thread *thread, unsigned operation, const struct unwin
         added += kept;
         kept = 0;
     }
-    thread_pending(thread);
-    unsigned flags = thread_stamp(thread) ? RECORD_SEQUENCE : 0;
-    uint64_t *word = thread->write + 1;
-    if (flags & RECORD_SEQUENCE)
-        *word++ = thread->sequence;
-    uint64_t clock = atomic_load_explicit(&target_channel->clock, memory_order_relaxed);
-    if (clock != thread->clock) {
-        flags |= RECORD_CLOCK;
-        *word++ = thread->clock = clock;
-    }
-    for (unsigned i = 0; i < count; i++)
-        *word++ = operands[i];
+    unsigned flags;
+    uint64_t *word = begin_record(thread, &flags, operands, count);
     const uintptr_t *frames = stack->frames + kept;
     for (uint32_t i = 0; i < added; i++)
         *word++ = frames[i];
-    *thread->write = record_head(operation, flags, kept, added, (unsigned)(word - thread->write));
-    thread->write = word;
-    atomic_store_explicit(&thread->chunk->committed,
-                          (uint32_t)((char *)word - (char *)thread->data), memory_order_release);
-    thread_not_pending(thread);
+    publish(thread, record_head(operation, flags, kept, added, (unsigned)(word - thread->write)));
+    bool is_paused = atomic_load_explicit(&thread->slot->paused, memory_order_relaxed) != 0;
+    if (UNLIKELY(--thread->island.remaining == 0 || is_paused))
+        suspend(thread);
+    return true;
+}
+
+bool thread_append_event(struct thread *thread, const uint64_t client[2], uint32_t flags,
+                         const struct event_data *data)
+{
+    const size_t word_size = sizeof(uint64_t);
+    size_t words = data->field_count + (data->size + word_size - 1) / word_size;
+    const uint64_t operands[EVENT_OPERANDS] = {client[0], client[1], [EVENT_FLAGS] = flags,
+                                               [EVENT_SIZE] =
+                                                   data->field_count * word_size + data->size};
+    if (thread->limit - thread->write < (ptrdiff_t)(3 + EVENT_OPERANDS + words) &&
+        !thread_next_chunk(thread, 3 + EVENT_OPERANDS + words))
+        return lose(thread);
+    unsigned changes;
+    uint64_t *word = begin_record(thread, &changes, operands, EVENT_OPERANDS);
+    for (size_t i = 0; i < data->field_count; i++)
+        word[i] = data->fields[i];
+    if (data->size != 0)
+        memcpy(word + data->field_count, data->data, data->size);
+    word += words;
+    publish(thread,
+            record_head(OP_EVENT, changes, 0, (unsigned)words, (unsigned)(word - thread->write)));
     return true;
 }
 
@@ -132,11 +189,13 @@ static struct thread *thread_memory(uint32_t index)
         thread->unwinder = unwinder;
         *entry = thread;
     }
-    for (int i = 0; i < LEVELS; i++)
+    for (int i = 0; i < LEVELS; i++) {
         thread[i] = (struct thread){.unwinder = thread[i].unwinder,
                                     .is_special = i > 0,
                                     .outer = i > 0 ? &thread[i - 1] : NULL,
                                     .inner = i + 1 < LEVELS ? &thread[i + 1] : NULL};
+        island_open(&thread[i].island, (const uint64_t[2]){0}, 0, UINT64_MAX);
+    }
     return thread;
 }
 
@@ -167,6 +226,9 @@ static void begin_slot(struct thread *thread, uint32_t index, uint32_t tid, uint
     atomic_store_explicit(&slot->first, CHANNEL_NONE, memory_order_relaxed);
     atomic_store_explicit(&slot->pending, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->in_release, 0, memory_order_relaxed);
+    /* If this misses a pause that begins now, the collector sets it when it finds the thread. */
+    const struct process_slot *process = channel_process(&target_view, process_index());
+    atomic_store_explicit(&slot->paused, atomic_load(&process->paused), memory_order_relaxed);
     for (int i = 0; i < LOSS_COUNTERS; i++)
         atomic_store_explicit(&slot->lost[i], 0, memory_order_relaxed);
     atomic_store_explicit(&slot->state, SLOT_READY | process_index() << SLOT_PROCESS,

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../channel_record.h"
 #include "../channel/target.h"
 #include "../unwind/unwind.h"
 
@@ -18,6 +19,18 @@ enum phase {
 };
 
 enum { ACQUISITION_OPERANDS = 5, LEVELS = 8 };
+
+/* An unbroken stretch of recording in one thread: see island.h. */
+struct island {
+    bool is_open;
+    bool is_off;        /* the thread is suspended, and the trace says so */
+    uint32_t pauses;    /* that the program has begun and not ended */
+    uint64_t client[2]; /* the GUID of the client that opened it; 0 for none */
+    uint64_t activity;
+    uint64_t maximum;   /* calls to be recorded, at most */
+    uint64_t remaining; /* of these */
+    uint64_t skipped;   /* LOSS_OFF of the thread's slot, as far as the trace tells of it */
+};
 
 /* The operation of an acquisition and its operands; the last operand is the block. */
 struct acquisition {
@@ -71,6 +84,7 @@ struct thread {
     uint64_t steps;
     uint64_t clock;
     struct stack_bounds stack; /* level 0 only */
+    struct island island;      /* that of level 0 counts */
     struct unwinder *unwinder;
     struct acquisition call; /* an operator new that may be left by an exception */
     struct held held;
@@ -135,6 +149,18 @@ void thread_capture(struct thread *thread, const struct unwind_regs *caller,
  */
 bool thread_append(struct thread *thread, unsigned operation, const struct unwind_delta *stack,
                    const uint64_t *operands, unsigned count);
+
+/* The data of an event: words that the format defines, then the user's. */
+struct event_data {
+    const uint64_t *fields;
+    size_t field_count;
+    const void *data;
+    size_t size;
+};
+
+/* Appends an event of the live API, as thread_append() does a call. It has no stack. */
+bool thread_append_event(struct thread *thread, const uint64_t client[2], uint32_t flags,
+                         const struct event_data *data);
 
 /* Captures the stack and appends the record. */
 static inline bool thread_record(struct thread *thread, unsigned operation,

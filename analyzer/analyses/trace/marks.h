@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/** Marks: the user events of a trace, and what those of the format's own clients say. */
+#ifndef ANALYZER_ANALYSES_TRACE_MARKS_H
+#define ANALYZER_ANALYSES_TRACE_MARKS_H
+
+#include <stdbool.h>
+
+#include <ttdtrace/trace.h>
+
+enum heap_mark_kind {
+    /** An event of a client of the program. */
+    HEAP_MARK_EVENT,
+    /** A text from outside of the program. */
+    HEAP_MARK_OUTSIDE,
+    HEAP_MARK_OPENED,
+    HEAP_MARK_CLOSED,
+    /** A change of recording: see ttd_thread_event. */
+    HEAP_MARK_STARTED,
+    HEAP_MARK_STOPPED,
+    HEAP_MARK_THROTTLED,
+    HEAP_MARK_PAUSED,
+    HEAP_MARK_RESUMED,
+    HEAP_MARK_RESET
+};
+
+struct heap_mark {
+    enum heap_mark_kind kind;
+    const struct ttd_user_event *event;
+    /** The client that it is about; zeros for nobody. */
+    uint8_t client[16];
+    /** Of changes of recording; 0 otherwise. */
+    uint64_t activity;
+    uint64_t maximum;
+    /** The user's data. */
+    struct ttd_string data;
+};
+
+/** The name of a kind, such as "event". Static. */
+const char *heap_mark_kind_name(enum heap_mark_kind kind);
+
+/** Interprets a user event. One of the format's own clients that does not have their form is
+ * HEAP_MARK_EVENT. The mark points into `event`. */
+struct heap_mark heap_mark_of(const struct ttd_user_event *event);
+
+/** Whether the mark has this text: a reader of positions asks for it. */
+bool heap_mark_is_named(const struct heap_mark *mark, const char *text);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze marks */
+#include <ctype.h>
+#include <string.h>
+
+#include "analyses/trace/marks.h"
+#include "cli/exit.h"
+#include "cli/position_spec.h"
+#include "cli/session.h"
+
+static const char help[] =
+    "Usage: ttdanalyze marks [OPTIONS] [TRACE]\n"
+    "\n"
+    "Lists the marks of a trace, in the order of the file: events that the program added by\n"
+    "the live API, where it switched recording of a thread off and on, and the texts of\n"
+    "'ttdrecord mark'. 'mark:TEXT' is the position of the first mark with that text,\n"
+    "wherever a position is accepted.\n"
+    "\n"
+    "      --from POSITION    not before this position\n"
+    "      --to POSITION      before this position\n"
+    "      --thread N         of the thread with this number in the trace; 0 for global ones\n"
+    "      --client GUID      of this client\n"
+    "      --activity N       where recording of this activity begins, ends or pauses\n"
+    "      --limit N          stop after N marks (0 for all, the default)\n" COMMAND_COMMON_HELP
+    "\n"
+    "With --format json each mark is a line of its own.\n"
+    "\n"
+    "A POSITION is one of:\n" POSITION_SPEC_FORMS;
+
+/** A client that is asked for. */
+struct wanted_client {
+    bool is_given;
+    uint8_t guid[16];
+};
+
+struct marks_options {
+    struct position_spec from;
+    struct position_spec to;
+    struct given_number thread;
+    struct wanted_client client;
+    struct given_number activity;
+    uint64_t limit;
+};
+
+static int digit_of(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *found = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
+    return found ? (int)(found - digits) : -1;
+}
+
+/* Parses 32 hexadecimal digits, with or without hyphens. */
+static bool parse_client(const char *argument, void *member)
+{
+    struct wanted_client *client = member;
+    size_t count = 0;
+    for (; *argument; argument++) {
+        int digit = digit_of(*argument);
+        if (*argument == '-')
+            continue;
+        if (digit < 0 || count == 32)
+            return false;
+        client->guid[count / 2] = (uint8_t)(client->guid[count / 2] << 4 | digit);
+        count++;
+    }
+    client->is_given = count == 32;
+    return client->is_given;
+}
+
+static const struct own_option own_options[] = {
+    OWN_OPTION("from", option_position, struct marks_options, from),
+    OWN_OPTION("to", option_position, struct marks_options, to),
+    OWN_OPTION("thread", option_given, struct marks_options, thread),
+    OWN_OPTION("client", parse_client, struct marks_options, client),
+    OWN_OPTION("activity", option_given, struct marks_options, activity),
+    OWN_OPTION("limit", option_number, struct marks_options, limit),
+    OWN_OPTIONS_END};
+
+struct lister {
+    struct session *session;
+    const struct marks_options *options;
+    struct ttd_position from;
+    struct ttd_position to;
+    uint64_t count;
+    struct heap_outcome outcome;
+    struct report_marks shown;
+};
+
+static bool passes(const struct lister *lister, const struct heap_mark *mark)
+{
+    const struct marks_options *options = lister->options;
+    bool is_of_recording = mark->kind >= HEAP_MARK_STARTED;
+    return ttd_position_compare(mark->event->position, lister->from) >= 0 &&
+           ttd_position_compare(mark->event->position, lister->to) < 0 &&
+           (!options->thread.is_given || mark->event->thread == options->thread.value) &&
+           (!options->client.is_given ||
+            !memcmp(mark->client, options->client.guid, sizeof mark->client)) &&
+           (!options->activity.is_given ||
+            (is_of_recording && mark->activity == options->activity.value));
+}
+
+static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+{
+    struct lister *lister = context;
+    struct session *session = lister->session;
+    /* A mark can be among what is lost, but not where recording was off. */
+    if (batch->kind == TTD_KIND_LOSSES && batch->synthetic)
+        heap_losses_add(&lister->outcome.losses, batch);
+    if (batch->kind != TTD_KIND_USER_EVENTS)
+        return TTD_OK;
+    for (size_t i = 0; i < batch->count; i++) {
+        struct heap_mark mark = heap_mark_of(&batch->u.user_events[i]);
+        if (!passes(lister, &mark))
+            continue;
+        session->options.format->mark(&session->report, &lister->shown, &mark);
+        lister->count++;
+        if (session->output.out.error || lister->count == lister->options->limit)
+            return TTD_END;
+    }
+    return TTD_OK;
+}
+
+static int execute(struct session *session, const void *context)
+{
+    const struct marks_options *options = context;
+    struct lister lister = {.session = session, .options = options};
+    struct heap_batch_hook hook = {.context = &lister, .batch = see_batch};
+    int status =
+        position_spec_resolve(&options->from, POSITION_FOR_ORDER, &session->source, &lister.from);
+    if (status == STATUS_OK)
+        status =
+            position_spec_resolve(&options->to, POSITION_FOR_ORDER, &session->source, &lister.to);
+    if (status == STATUS_OK)
+        status = session_output(session, true);
+    if (status != STATUS_OK)
+        return status;
+    /* Marks are many, and each is written when it is read. */
+    session->output.out.room = UINT64_MAX;
+    lister.shown.has_times = source_has_times(&session->source);
+    session->options.format->marks_begin(&session->report);
+    status = source_read(&session->source, TTD_KIND_BIT(TTD_KIND_USER_EVENTS), &hook);
+    lister.outcome.reached_end = true;
+    session_outcome(session, &lister.outcome, ttd_position_max());
+    session->has_reasons = false;
+    return status;
+}
+
+static const struct marks_options defaults = {.from = {.kind = POSITION_SPEC_START},
+                                              .to = {.kind = POSITION_SPEC_END}};
+
+const struct command command_marks = {
+    .name = "marks",
+    .summary = "what the program and its user have marked",
+    .help = help,
+    .own = {own_options, &defaults, sizeof defaults},
+    .execute = execute,
+};

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "user_events.h"
+
+#include <string.h>
+
+#include "losses.h"
+
+/* Fields of an event of TTD_CLIENT_THREADS, by their words. */
+enum { CLIENT_SIZE = 16, ISLAND_STATE = 5, ISLAND_SKIPPED = 6 };
+
+bool user_events_write(struct process *process, struct thread_stream *thread,
+                       struct ttd_position position, const volatile uint64_t *operands,
+                       unsigned words)
+{
+    uint64_t copy[STACK_DEPTH_MAX], client[2];
+    uint64_t flags = operands[EVENT_FLAGS], size = operands[EVENT_SIZE];
+    if ((flags & ~(uint64_t)(TTD_USER_EVENT_KEYFRAME | EVENT_OF_THREAD)) != 0 ||
+        words > STACK_DEPTH_MAX || size > words * sizeof *copy ||
+        size + sizeof *copy <= words * sizeof *copy)
+        return false;
+    for (unsigned i = 0; i < words; i++)
+        copy[i] = operands[EVENT_OPERANDS + i];
+    struct ttd_user_event event = {
+        .position = position,
+        .wall_time = thread->wall_time,
+        .thread = flags & EVENT_OF_THREAD ? thread->id : TTD_NONE,
+        .flags = (uint32_t)flags & TTD_USER_EVENT_KEYFRAME,
+        .data = (const uint8_t *)copy,
+        .size = size,
+    };
+    for (int i = 0; i < 2; i++)
+        client[i] = operands[EVENT_CLIENT + i];
+    memcpy(event.client, client, sizeof event.client);
+    trace_user_event(process->trace, &event);
+    if (memcmp(client, TTD_CLIENT_THREADS, sizeof client) == 0 && thread->outer == NULL &&
+        words >= TTD_THREAD_EVENT_FIELDS)
+        losses_of_gap(process, thread, copy[ISLAND_STATE] != TTD_ISLAND_RECORDING, position,
+                      copy[ISLAND_SKIPPED]);
+    return true;
+}
+
+/* Writes an event of the recorder's user at a position of its own, after all that came before. */
+static bool write_now(struct process *process, struct host *host, const char *client,
+                      const void *data, size_t size)
+{
+    struct ttd_user_event event = {
+        .position = {atomic_fetch_add(&host->channel->sequence, 1) + 1, 0},
+        .wall_time = process_time(process, atomic_load(&host->channel->clock)),
+        .data = data,
+        .size = size,
+    };
+    memcpy(event.client, client, CLIENT_SIZE);
+    return event.position.sequence <= TTD_SEQUENCE_MAX && trace_user_event(process->trace, &event);
+}
+
+bool user_events_mark(struct process *process, struct host *host, const char *text, size_t size)
+{
+    return write_now(process, host, TTD_CLIENT_MARKS, text, size);
+}
+
+/* Each thread looks at its own flag, after each of its records; one that attaches meanwhile copies
+ * the flag of the process. See also process_add_thread(). */
+static void set_paused(struct process *process, struct host *host, bool is_paused)
+{
+    atomic_store(&channel_process(&host->view, process->slot)->paused, is_paused);
+    for (size_t i = 0; i < process->thread_count; i++)
+        atomic_store(&process->threads[i]->shared->paused, is_paused);
+}
+
+bool user_events_pause(struct process *process, struct host *host, bool is_paused)
+{
+    const uint64_t fields[TTD_THREAD_EVENT_FIELDS] = {
+        is_paused ? TTD_THREAD_PAUSED : TTD_THREAD_RESUMED, [ISLAND_STATE] =
+                                                                is_paused ? TTD_ISLAND_PAUSED
+                                                                          : TTD_ISLAND_RECORDING};
+    if (process->is_paused == is_paused ||
+        !write_now(process, host, TTD_CLIENT_THREADS, fields, sizeof fields))
+        return false;
+    process->is_paused = is_paused;
+    set_paused(process, host, is_paused);
+    return true;
+}

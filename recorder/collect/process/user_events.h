@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* User events of a process: its own, from the live API, and those from outside of the program. */
+#ifndef TTD_COLLECT_USER_EVENTS_H
+#define TTD_COLLECT_USER_EVENTS_H
+
+#include "process.h"
+
+/* Writes the event of an OP_EVENT record: its operands, then `words` words of data. False if it is
+ * invalid: the program has overwritten it. */
+bool user_events_write(struct process *process, struct thread_stream *thread,
+                       struct ttd_position position, const volatile uint64_t *operands,
+                       unsigned words);
+
+/* Marks the present moment with a text. False if it cannot be written. */
+bool user_events_mark(struct process *process, struct host *host, const char *text, size_t size);
+
+/* Pauses or resumes recording of all threads of the process. False if it is so already, or if that
+ * cannot be written. */
+bool user_events_pause(struct process *process, struct host *host, bool is_paused);
+
+#endif

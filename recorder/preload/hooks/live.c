@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The live API: what ttdtrace/live.h declares. A client is never freed or used again, so that a
+ * closed one can be told from an open one as long as the program runs.
+ */
+#include <string.h>
+
+#include <ttdtrace/live.h>
+#include <ttdtrace/trace.h>
+
+#include "../system/real.h"
+#include "../threads/island.h"
+#include "../threads/levels_parts.h"
+
+enum { CLIENTS = 1024 };
+
+struct client {
+    struct ttd_live face; /* first: a pointer to it is one to the client */
+    uint64_t guid[2];
+    _Atomic bool is_open;
+};
+
+static struct client clients[CLIENTS];
+static _Atomic uint32_t clients_used;
+
+static struct client *client_of(const struct ttd_live *face)
+{
+    return (struct client *)(uintptr_t)face;
+}
+
+/* Begins a function of the API, in whose frame it is inlined, as a hook does. A suspended thread is
+ * awake until leave(). NULL if the process does not record. */
+static inline __attribute__((always_inline)) struct thread *enter(void)
+{
+    island_awake();
+    struct thread *level = target_enter(0);
+    if (level != NULL)
+        target_phase(level, PHASE_RECORD);
+    return level;
+}
+
+static void leave(struct thread *level)
+{
+    island_update(level);
+    target_leave(level);
+}
+
+/* Appends an event of a client. False, with a loss counted, if there is no room. */
+static bool append(struct thread *level, const uint64_t client[2], uint32_t flags,
+                   const struct event_data *data)
+{
+    if (level->outer == NULL || level_is_ready(level))
+        return thread_append_event(level, client, flags, data);
+    level_count_lost(level);
+    return false;
+}
+
+static void append_client(struct thread *level, enum ttd_client_event kind,
+                          const struct client *client, const void *data, size_t size)
+{
+    const uint64_t fields[] = {kind, client->guid[0], client->guid[1]};
+    uint64_t own[2];
+    memcpy(own, TTD_CLIENT_CLIENTS, sizeof own);
+    append(level, own, 0, &(struct event_data){fields, sizeof fields / sizeof *fields, data, size});
+}
+
+static bool is_valid(const void *data, size_t size)
+{
+    return size <= TTD_LIVE_DATA_MAX && (data != NULL || size == 0);
+}
+
+static bool is_open(const struct ttd_live *face)
+{
+    return atomic_load(&client_of(face)->is_open) && target_on->on != 0 &&
+           atomic_load(&target_channel->stopped) == 0;
+}
+
+static void close_client(struct ttd_live *face, const void *data, size_t size)
+{
+    struct client *client = client_of(face);
+    if (!is_valid(data, size) || !atomic_exchange(&client->is_open, false))
+        return;
+    struct thread *level = enter();
+    if (level == NULL)
+        return;
+    append_client(level, TTD_CLIENT_CLOSED, client, data, size);
+    leave(level);
+}
+
+static bool add_event(struct ttd_live *face, enum ttd_live_scope scope, uint32_t flags,
+                      const void *data, size_t size)
+{
+    bool is_known = (flags & ~TTD_LIVE_KEYFRAME) == 0 && (unsigned)scope <= TTD_LIVE_THREAD;
+    if (!is_known || !is_valid(data, size) || !atomic_load(&client_of(face)->is_open))
+        return false;
+    struct thread *level = enter();
+    if (level == NULL)
+        return false;
+    flags |= scope == TTD_LIVE_THREAD ? EVENT_OF_THREAD : 0;
+    bool is_added = append(level, client_of(face)->guid, flags,
+                           &(struct event_data){.data = data, .size = size});
+    leave(level);
+    return is_added;
+}
+
+static bool start(struct ttd_live *face, uint64_t activity, uint64_t maximum, const void *data,
+                  size_t size)
+{
+    const struct client *client = client_of(face);
+    if (maximum == 0 || !is_valid(data, size) || !atomic_load(&client->is_open))
+        return false;
+    struct thread *level = enter();
+    if (level == NULL)
+        return false;
+    struct island *island = &island_thread(level)->island;
+    if (island->is_open) {
+        island->is_open = false;
+        island_changed(level, TTD_THREAD_STOPPED, client->guid, NULL, 0);
+    }
+    island_open(island, client->guid, activity, maximum);
+    island_changed(level, TTD_THREAD_STARTED, client->guid, data, size);
+    leave(level);
+    return true;
+}
+
+static bool stop(struct ttd_live *face, const void *data, size_t size)
+{
+    const struct client *client = client_of(face);
+    if (!is_valid(data, size) || !atomic_load(&client->is_open))
+        return false;
+    struct thread *level = enter();
+    if (level == NULL)
+        return false;
+    struct island *island = &island_thread(level)->island;
+    bool was_open = island->is_open;
+    island->is_open = false;
+    if (was_open)
+        island_changed(level, TTD_THREAD_STOPPED, client->guid, data, size);
+    leave(level);
+    return was_open;
+}
+
+/* Changes the island of the calling thread, and says so in the trace. */
+static bool change(struct ttd_live *face, bool (*apply)(struct island *),
+                   enum ttd_thread_event kind)
+{
+    const struct client *client = client_of(face);
+    if (!atomic_load(&client->is_open))
+        return false;
+    struct thread *level = enter();
+    if (level == NULL)
+        return false;
+    bool is_changed = apply(&island_thread(level)->island);
+    if (is_changed)
+        island_changed(level, kind, client->guid, NULL, 0);
+    leave(level);
+    return is_changed;
+}
+
+static bool apply_pause(struct island *island)
+{
+    if (!island->is_open || island->remaining == 0 || island->pauses == UINT32_MAX)
+        return false;
+    island->pauses++;
+    return true;
+}
+
+static bool apply_resume(struct island *island)
+{
+    if (island->pauses == 0)
+        return false;
+    island->pauses--;
+    return true;
+}
+
+static bool apply_reset(struct island *island)
+{
+    island->remaining = island->is_open ? island->maximum : island->remaining;
+    return island->is_open;
+}
+
+static bool try_pause(struct ttd_live *face)
+{
+    return change(face, apply_pause, TTD_THREAD_PAUSED);
+}
+
+static bool resume(struct ttd_live *face)
+{
+    return change(face, apply_resume, TTD_THREAD_RESUMED);
+}
+
+static bool reset_throttle(struct ttd_live *face)
+{
+    return change(face, apply_reset, TTD_THREAD_RESET);
+}
+
+/* Returns the calling thread; NULL if the process does not record. */
+static const struct thread *own_thread(const struct ttd_live *face)
+{
+    if (!is_open(face))
+        return NULL;
+    struct thread *thread = island_suspended();
+    if (thread == NULL)
+        thread = target_self;
+    return thread;
+}
+
+static enum ttd_live_state state(const struct ttd_live *face)
+{
+    const struct thread *thread = own_thread(face);
+    if (thread != NULL)
+        return (enum ttd_live_state)island_state(thread);
+    return is_open(face) ? TTD_LIVE_RECORDING : TTD_LIVE_NOT_STARTED;
+}
+
+static bool throttle(const struct ttd_live *face, uint64_t *executed, uint64_t *remaining)
+{
+    static const struct island fresh = {
+        .is_open = true, .maximum = TTD_LIVE_NO_LIMIT, .remaining = TTD_LIVE_NO_LIMIT};
+    const struct thread *thread = own_thread(face);
+    const struct island *island = thread != NULL ? &thread->island : &fresh;
+    bool is_known = is_open(face) && island->is_open;
+    bool is_limited = island->maximum != TTD_LIVE_NO_LIMIT;
+    *executed = is_known ? island->maximum - island->remaining : 0;
+    *remaining = is_known ? (is_limited ? island->remaining : TTD_LIVE_NO_LIMIT) : 0;
+    return is_known;
+}
+
+static const struct ttd_live_functions functions = {
+    .version = TTD_LIVE_VERSION,
+    .size = sizeof functions,
+    .close = close_client,
+    .is_open = is_open,
+    .add_event = add_event,
+    .start = start,
+    .stop = stop,
+    .try_pause = try_pause,
+    .resume = resume,
+    .state = state,
+    .reset_throttle = reset_throttle,
+    .throttle = throttle,
+};
+
+EXPORT struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live_guid *guid,
+                                         const void *data, size_t size);
+
+EXPORT struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live_guid *guid,
+                                         const void *data, size_t size)
+{
+    if (version != TTD_LIVE_VERSION || guid == NULL || !is_valid(data, size) || !real_ready())
+        return NULL;
+    struct thread *level = enter();
+    if (level == NULL)
+        return NULL;
+    uint32_t index = atomic_fetch_add(&clients_used, 1);
+    if (index >= CLIENTS) {
+        atomic_store(&clients_used, CLIENTS);
+        leave(level);
+        return NULL;
+    }
+    struct client *client = &clients[index];
+    client->face.functions = &functions;
+    memcpy(client->guid, guid, sizeof client->guid);
+    atomic_store(&client->is_open, true);
+    append_client(level, TTD_CLIENT_OPENED, client, data, size);
+    leave(level);
+    return &client->face;
+}
