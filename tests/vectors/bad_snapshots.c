@@ -15,7 +15,7 @@ ITEM(snapshot_position, TTD_KIND_SNAPSHOTS, 0, 1, INVALID, INVALID, 0, 0, 1, 0, 
 ITEM(snapshot_empty, TTD_KIND_SNAPSHOTS, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 ITEM(snapshot_contents, TTD_KIND_SNAPSHOTS, 0, 1, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0)
 ITEM(snapshot_reason, TTD_KIND_SNAPSHOTS, 0, 1, 1, 0, 0, 0, 1, TWO_31, 0, 0, 0, 0, 0)
-ITEM(snapshot_flags, TTD_KIND_SNAPSHOTS, 0, 1, 1, 0, 0, 0, 1, 0, 4, 0, 0, 0, 0)
+ITEM(snapshot_flags, TTD_KIND_SNAPSHOTS, 0, 1, 1, 0, 0, 0, 1, 0, 8, 0, 0, 0, 0)
 ITEM(snapshot_thread, TTD_KIND_SNAPSHOTS, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 99, 0, 0)
 
 /* Regions: snapshot, first; kind, begin, size, thread, module, name. */

@@ -97,7 +97,7 @@ Test(snapshots, violations_are_refused)
     changed.reason = UINT32_C(1) << 31;
     expect_refused(changed, "reason of a snapshot");
     changed = snapshot;
-    changed.flags = 4;
+    changed.flags = 8;
     expect_refused(changed, "unknown flags of a snapshot");
 }
 
