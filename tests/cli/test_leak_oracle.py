@@ -95,7 +95,7 @@ class Heap:
 class Graph:
     """Edges (source, target, interior, stale), roots (target, interior, weak)."""
 
-    def __init__(self, heap, words):
+    def __init__(self, heap, words, takes_doubtful=True):
         self.heap = heap
         self.blocks = heap.live
         self.edges, self.roots = [], []
@@ -114,7 +114,7 @@ class Graph:
                 pointers.append((source, word, target, value - target.address, False))
             elif heap.inherits and word not in heap.covered:
                 pointers.append((None, None, target, value - target.address, False))
-            elif self.is_doubtful(source, word, target, value):
+            elif takes_doubtful and self.is_doubtful(source, word, target, value):
                 self.roots.append((target, True, False))
         headers = self.headers(pointers)
         for source, word, target, offset, weak in pointers:

@@ -49,7 +49,9 @@ class TimedHeap(Heap):
             words.update({(IN_BSS, 8 * i): (IN_BSS, 8 * i, block.address)
                           for i, block in enumerate(rooted)})
         self.words_now = list(words.values())
-        graph = Graph(self, self.words_now)
+        held_at_last = Graph(self, self.words_now).mark(True, True, True)
+        # Relics in memory that was released would hold its targets: only the last snapshot tells.
+        graph = Graph(self, self.words_now, takes_doubtful=False)
         held = graph.mark(True, True, True)
         holders = {}
         for source, target, _, _ in graph.edges:
@@ -58,16 +60,16 @@ class TimedHeap(Heap):
         for target, _, _ in graph.roots:
             holders.setdefault(target, set()).update((None, "several"))
         self.script.snapshot(*self.words_now)
-        self.snapshots.append((self.script.clock, set(self.live), held, holders))
+        self.snapshots.append((self.script.clock, set(self.live), held, holders, held_at_last))
 
     def when(self, block):
         """Positions after which and at which it was lost, and of the release of its only holder;
         nothing if the last snapshot does not say that it is lost."""
-        *earlier, (last, blocks, held, _) = self.snapshots
-        if block not in blocks or block in held:
+        *earlier, (last, blocks, _, _, held_at_last) = self.snapshots
+        if block not in blocks or block in held_at_last:
             return None
         before = last
-        for position, blocks, held, holders in reversed(earlier):
+        for position, blocks, held, holders, _ in reversed(earlier):
             if block not in blocks:
                 break
             if block in held:
