@@ -7,6 +7,10 @@
 #include "cli/message.h"
 #include "cli/numbers.h"
 #include "cli/session.h"
+#include "cli/sidecar.h"
+
+/* Words of a snapshot of references that are shown, at most. */
+#define POINTERS_MAX 1024
 
 static const char help[] =
     "Usage: ttdanalyze find (--bytes|--string|--address|--pointer-to) X [OPTIONS] [TRACE]\n"
@@ -17,7 +21,8 @@ static const char help[] =
     "      --bytes HEX     these bytes, such as 'de ad be ef'\n"
     "      --string TEXT   this text\n"
     "      --address A     words that hold the address A\n"
-    "      --pointer-to A  words that hold an address in the block that A lies in\n"
+    "      --pointer-to A  words that hold an address in the block that A lies in; also by\n"
+    "                      the newest snapshot of references, which needs no contents\n"
     "      --at POSITION   at that position; the end if not given\n"
     "      --limit N       show at most N places (50; 0 for all); all are "
     "counted\n" COMMAND_COMMON_HELP "\n"
@@ -122,12 +127,49 @@ static const struct own_option own_options[] = {
     OWN_OPTIONS_END};
 
 static int print(struct session *session, const struct heap_search_options *options,
-                 const struct heap_search *search)
+                 const struct heap_search *search, const struct heap_referrers *referrers)
 {
-    struct report_search data = {.search = search, .options = options};
+    struct report_search data = {.search = search, .options = options, .referrers = referrers};
+    if (referrers)
+        certainty_add_snapshot(&session->report.certainty, &referrers->reach.snapshot,
+                               referrers->reach.misplaced);
+    if (!referrers || search->searched || search->unreadable)
+        certainty_add_search(&session->report.certainty, search->searched, search->unreadable);
     int status = session_begin_report(session, true);
     if (status == STATUS_OK)
         session->options.format->find(&session->report, &data);
+    return status;
+}
+
+/* Whether a snapshot of references tells of the block that was found: it was there then. */
+static bool tells_more(const struct heap_referrers *referrers, const struct heap_block *target)
+{
+    const struct heap_reach *reach = &referrers->reach;
+    return referrers->target != GRAPH_NONE &&
+           reach->nodes.blocks[referrers->target].event == target->event;
+}
+
+/* Adds the words that point at the block by the newest snapshot of references. */
+static int print_with_references(struct session *session, const struct heap_search_options *options,
+                                 const struct heap_search *search)
+{
+    struct heap_referrers_options query = {.at = options->at,
+                                           .address = options->address,
+                                           .depth = 1,
+                                           .width = options->limit < POINTERS_MAX ? options->limit
+                                                                                  : POINTERS_MAX};
+    struct heap_referrers referrers;
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace trace = source_trace(&session->source);
+    if (!search->target)
+        return print(session, options, search, NULL);
+    trace.keyframes = sidecar_use(session, options->at);
+    enum ttd_status result = heap_referrers_find(&trace, &query, &referrers, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    int status =
+        print(session, options, search, tells_more(&referrers, search->target) ? &referrers : NULL);
+    heap_referrers_free(&referrers);
     return status;
 }
 
@@ -152,8 +194,7 @@ static int execute(struct session *session, const void *context)
     if (status != STATUS_OK)
         return status;
     certainty_add_contents(&session->report.certainty, &search.memory.snapshots, question.at);
-    certainty_add_search(&session->report.certainty, search.searched, search.unreadable);
-    status = print(session, &query, &search);
+    status = print_with_references(session, &query, &search);
     heap_search_free(&search);
     return status;
 }

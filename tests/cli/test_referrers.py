@@ -7,6 +7,7 @@ from snapshot_support import (ANONYMOUS, FILE, HEAP, HEAP_BEGIN, HEAP_SIZE, IN_B
                               IN_STACK, MODULE, REGISTERS, STACK, TLS, SnapshotCase,
                               SnapshotScript)
 
+FIRST = 0x20000
 BLOCKS = [0x20000 + 0x100 * i for i in range(40)]
 
 
@@ -201,6 +202,54 @@ class Referrers(SnapshotCase):
         rows = self.run_ok("referrers", "-f", "csv", "--address", hex(BLOCKS[0]), "--limit", "100",
                            path).csv
         self.assertIn("demo .bss: app::server+0x1f", [row["root"] for row in rows])
+
+
+class Find(SnapshotCase):
+    """find --pointer-to answers from references, without any contents of memory."""
+
+    def trace(self):
+        script = SnapshotScript().basics()
+        script.alloc(FIRST, 64)
+        script.alloc(FIRST + 0x1000, 24)
+        script.snapshot((IN_BSS, 0x40, FIRST), (IN_REGISTERS, 40, FIRST + 8),
+                        (FIRST + 0x1008, FIRST))
+        script.alloc(FIRST + 0x2000, 8)     # after the snapshot
+        return self.write(script.close())
+
+    def test_references(self):
+        path = self.trace()
+        found = self.json_of("find", path, "--pointer-to", FIRST + 4)
+        self.assertEqual((found["target"]["address"], found["total_places"]), (hex(FIRST), 0))
+        self.assertEqual((found["pointers"]["snapshot"]["number"], found["reasons"]), (1, []))
+        self.assertEqual([(i["kind"], i["offset"], i["target_offset"],
+                           i["block"] and i["block"]["address"])
+                          for i in found["pointers"]["referrers"]],
+                         [("root", 0x40, 0, None), ("root", 40, 8, None),
+                          ("block", 8, 0, hex(FIRST + 0x1000))])
+        text = self.run_ok("find", "--pointer-to", FIRST, path).text
+        self.assertNotIn("No snapshot of memory", text)
+        self.assertIn("By snapshot 1 at 2:0, 3 pointers point at it", text)
+        self.assertIn("demo .bss+0x40", text)
+
+    def test_csv(self):
+        rows = self.run_ok("find", "-f", "csv", "--pointer-to", FIRST, self.trace()).csv
+        self.assertEqual([(r["address"], r["value"], r["snapshot"], r["block"], r["root"])
+                          for r in rows],
+                         [("0x600000040", hex(FIRST), "1", "", "demo .bss+0x40"),
+                          ("", hex(FIRST + 8), "1", "", "thread 1, rdi"),
+                          (hex(FIRST + 0x1008), hex(FIRST), "1", hex(FIRST + 0x1000), "")])
+
+    def test_unknown(self):
+        """No block, and one that the snapshot does not know."""
+        path = self.trace()
+        for address in (FIRST + 0x2000, 0x9999000):
+            self.assertIsNone(self.json_of("find", path, "--pointer-to", address)["pointers"])
+        self.assertIn("No snapshot of memory",
+                      self.run_ok("find", "--pointer-to", FIRST + 0x2000, path).text)
+
+    def test_limit(self):
+        text = self.run_ok("find", "--pointer-to", FIRST, "--limit", "1", self.trace()).text
+        self.assertIn("… and 2 pointers more", text)
 
 
 if __name__ == "__main__":

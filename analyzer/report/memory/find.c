@@ -2,6 +2,9 @@
 /* The report of `find`. */
 #include "report/memory/reports.h"
 
+#include "report/reachability/reports.h"
+#include "report/sections/place.h"
+
 static const struct ttd_snapshot *snapshot_of(const struct heap_search *search,
                                               const struct heap_match *match)
 {
@@ -65,9 +68,8 @@ static void text_scope(struct report *report, const struct heap_search *search)
     out_char(output, '\n');
 }
 
-void text_find(struct report *report, const struct report_search *data)
+static void text_total(struct report *report, const struct heap_search *search)
 {
-    const struct heap_search *search = data->search;
     struct text_output *output = report->output;
     out_bold(output);
     report_count(output, search->total, "place");
@@ -76,6 +78,15 @@ void text_find(struct report *report, const struct report_search *data)
     out_plain(output);
     out_char(output, '\n');
     text_scope(report, search);
+}
+
+void text_find(struct report *report, const struct report_search *data)
+{
+    const struct heap_search *search = data->search;
+    struct text_output *output = report->output;
+    /* Without snapshots of memory, references alone may answer. */
+    if (search->searched || search->unreadable || !data->referrers)
+        text_total(report, search);
     report_certainty_text(report);
     if (search->target) {
         out_text(output, "pointers to block ");
@@ -98,6 +109,8 @@ void text_find(struct report *report, const struct report_search *data)
         report_count(output, search->total - search->count, "place");
         out_text(output, " more (--limit 0 for all)\n");
     }
+    if (data->referrers)
+        report_pointers_text(report, data->referrers);
 }
 
 void json_find(struct report *report, const struct report_search *data)
@@ -111,6 +124,7 @@ void json_find(struct report *report, const struct report_search *data)
     json_unsigned(&json, "searched_bytes", search->searched);
     json_unsigned(&json, "unreadable_bytes", search->unreadable);
     report_block_json(report, &json, "target", search->target);
+    report_pointers_json(report, &json, "pointers", data->referrers);
     json_unsigned(&json, "total_places", search->total);
     json_begin_array(&json, "places");
     for (size_t i = 0; i < search->count; i++) {
@@ -127,12 +141,45 @@ void json_find(struct report *report, const struct report_search *data)
     json_end_object(&json);
 }
 
+/* Writes the words that point at the block by the snapshot of references. A register has no
+ * address. */
+static void csv_pointers(struct report *report, struct csv *csv,
+                         const struct heap_referrers *referrers)
+{
+    const struct heap_reach *reach = &referrers->reach;
+    uint64_t target = reach->nodes.blocks[referrers->target].address;
+    for (size_t i = 0; i < referrers->count; i++) {
+        const struct heap_referrer *item = &referrers->items[i];
+        if (item->kind != HEAP_REFERRER_BLOCK && item->kind != HEAP_REFERRER_ROOT)
+            continue;
+        const struct heap_block *block =
+            item->kind == HEAP_REFERRER_BLOCK ? &reach->nodes.blocks[item->node] : NULL;
+        const struct ttd_region *region = block ? NULL : heap_reach_region(reach, item->region);
+        bool has_address = block || (region && region->kind != TTD_REGION_REGISTERS);
+        uint64_t begin = block ? block->address : region ? region->begin : 0;
+        csv_hex_if(csv, has_address, begin + item->offset);
+        csv_hex_if(csv, item->target_offset < UINT32_MAX, target + item->target_offset);
+        csv_unsigned(csv, reach->snapshot.number);
+        csv_position(csv, reach->snapshot.position);
+        csv_hex_if(csv, block, block ? block->address : 0);
+        csv_unsigned_if(csv, block, block ? block->size : 0);
+        csv_bool(csv, false);
+        if (block) {
+            csv_empty(csv);
+        } else {
+            struct heap_place place = heap_place_of(&referrers->places, item->region, item->offset);
+            report_place_csv(report, csv, &place, true);
+        }
+        csv_end_row(csv);
+    }
+}
+
 void csv_find(struct report *report, const struct report_search *data)
 {
     const struct heap_search *search = data->search;
     struct csv csv;
     report_csv_begin(report, &csv);
-    csv_header(&csv, "address,value,snapshot,position,block,size,older");
+    csv_header(&csv, "address,value,snapshot,position,block,size,older,root");
     for (size_t i = 0; i < search->count; i++) {
         const struct heap_match *match = &search->matches[i];
         const struct heap_block *block = block_of(search, match);
@@ -143,6 +190,9 @@ void csv_find(struct report *report, const struct report_search *data)
         csv_hex_if(&csv, block, block ? block->address : 0);
         csv_unsigned_if(&csv, block, block ? block->size : 0);
         csv_bool(&csv, is_older(search, match));
+        csv_empty(&csv);
         csv_end_row(&csv);
     }
+    if (data->referrers)
+        csv_pointers(report, &csv, data->referrers);
 }

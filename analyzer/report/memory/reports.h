@@ -8,6 +8,7 @@
 
 #include "analyses/memory/memory.h"
 #include "analyses/memory/search.h"
+#include "analyses/reachability/referrers.h"
 #include "report/sections/sections.h"
 
 /** The memory that `memory` shows. */
@@ -22,6 +23,8 @@ struct report_memory {
 struct report_search {
     const struct heap_search *search;
     const struct heap_search_options *options;
+    /** The words that point at the block by a snapshot of references; NULL if there is none. */
+    const struct heap_referrers *referrers;
 };
 
 void text_memory(struct report *report, struct report_memory *data);
