@@ -146,7 +146,7 @@ static bool tells_more(const struct heap_referrers *referrers, const struct heap
 {
     const struct heap_reach *reach = &referrers->reach;
     return referrers->target != GRAPH_NONE &&
-           reach->nodes.blocks[referrers->target].event == target->event;
+           heap_nodes_get(&reach->nodes, referrers->target, HEAP_NODE_EVENT) == target->event;
 }
 
 /* Adds the words that point at the block by the newest snapshot of references. */

@@ -19,9 +19,9 @@ static const char retained_help[] =
     "                     mapping\n"
     "      --tree         the dominator tree: below each root what only it holds, and so on\n"
     "      --depth N      at most N levels of the tree (16)\n"
-    "      --limit N      at most N of them (50; 0 for all); in a tree at the top (8), and\n"
-    "                     on each level below half as many, but one at "
-    "least\n" COMMAND_COMMON_HELP "\n"
+    "      --limit N      at most N of them (50; 0 for all, but at most 4096 groups or roots);\n"
+    "                     in a tree at the top (8), and on each level below half as many,\n"
+    "                     but one at least\n" COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
 static const char roots_help[] =
@@ -32,7 +32,8 @@ static const char roots_help[] =
     "at the position or before.\n"
     "\n"
     "      --at POSITION  as of that position; the end if not given\n"
-    "      --limit N      at most N of them (20; 0 for all)\n" COMMAND_COMMON_HELP "\n"
+    "      --limit N      at most N of them (20; 0 for all, but at most 4096)\n" COMMAND_COMMON_HELP
+    "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
 struct retained_options {

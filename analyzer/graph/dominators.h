@@ -113,4 +113,26 @@ enum ttd_status graph_retained_together(const struct graph *graph,
                                         const struct graph_together *query,
                                         struct graph_retained *retained);
 
+/** Up to GRAPH_TOGETHER_MAX groups of roots. */
+struct graph_leading {
+    /** By root of the graph: its group. */
+    const uint32_t *groups;
+    /** The groups from `first` on, and how many of them. */
+    uint32_t first;
+    uint32_t count;
+    /** By node of the graph. */
+    const uint64_t *sizes;
+};
+
+/**
+ * Finds what groups of roots point at, and what they lead to, each block once. It takes as much as
+ * graph_retained_together().
+ *
+ * @param direct, reached  `query->count` results each
+ * @return TTD_OK, or TTD_ERROR_NO_MEMORY with the results untouched.
+ */
+enum ttd_status graph_reached_together(const struct graph *graph, const struct graph_leading *query,
+                                       struct graph_retained *direct,
+                                       struct graph_retained *reached);
+
 #endif

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Marks from the roots for all groups at once. Each node has a bit for each group: a root leads to
- * the node without a node of that group on the way. Nearly all nodes get all bits the first time
- * that they are reached. Nodes whose bits have changed wait in a ring, each once.
+ * the node without a node of that group on the way; or, of groups of roots, one of that group does.
+ * Nearly all nodes get all their bits the first time that they are reached. Nodes whose bits have
+ * changed wait in a ring, each once.
  */
 #include "graph/arrays.h"
 #include "graph/dominators.h"
 
 struct marking {
     const struct graph *graph;
+    /** The groups whose nodes no way leads through; NULL for none. */
     const struct graph_together *query;
     /** By node. */
     uint64_t *bits;
@@ -23,13 +25,17 @@ static uint64_t all_bits(const struct graph_together *query)
     return query->count < 64 ? (UINT64_C(1) << query->count) - 1 : UINT64_MAX;
 }
 
-/* The bit of the group that a node is in; 0 if it is in none of them. */
+/* The bit of a group; 0 if it is none of `count` from `first` on. */
+static uint64_t bit_of(uint32_t group, uint32_t first, uint32_t count)
+{
+    bool is_in = group != GRAPH_NONE && group >= first && group - first < count;
+    return is_in ? UINT64_C(1) << (group - first) : 0;
+}
+
+/* The bit of the group that a node is in. */
 static uint64_t own_bit(const struct graph_together *query, uint32_t node)
 {
-    uint32_t group = query->groups[node];
-    bool is_in =
-        group != GRAPH_NONE && group >= query->first && group - query->first < query->count;
-    return is_in ? UINT64_C(1) << (group - query->first) : 0;
+    return query ? bit_of(query->groups[node], query->first, query->count) : 0;
 }
 
 static void mark(struct marking *marking, uint32_t node, uint64_t bits)
@@ -48,11 +54,10 @@ static void mark(struct marking *marking, uint32_t node, uint64_t bits)
     marking->waiting++;
 }
 
-static void mark_all(struct marking *marking)
+/* Marks what the marked nodes lead to. */
+static void spread(struct marking *marking)
 {
     const struct graph *graph = marking->graph;
-    for (uint64_t i = 0; i < graph->root_count; i++)
-        mark(marking, graph->root_targets[i], all_bits(marking->query));
     while (marking->waiting) {
         uint32_t node = marking->ring[marking->next];
         marking->next = marking->next + 1 < graph->node_count ? marking->next + 1 : 0;
@@ -63,41 +68,85 @@ static void mark_all(struct marking *marking)
     }
 }
 
+static void add_node(struct graph_retained *sums, uint64_t bits, uint64_t size)
+{
+    for (; bits; bits &= bits - 1) {
+        struct graph_retained *sum = &sums[__builtin_ctzll(bits)];
+        sum->blocks++;
+        sum->bytes = add_saturated(sum->bytes, size);
+    }
+}
+
+static void clear(struct graph_retained *sums, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        sums[i] = (struct graph_retained){0};
+}
+
 /* Sums up the nodes that roots lead to, but not without a group. */
-static void sum_up(const struct marking *marking, struct graph_retained *retained)
+static void sum_up_missing(const struct marking *marking, struct graph_retained *retained)
 {
     const struct graph_together *query = marking->query;
-    for (uint32_t i = 0; i < query->count; i++)
-        retained[i] = (struct graph_retained){0};
-    for (uint32_t node = 0; node < marking->graph->node_count; node++) {
-        uint64_t missing = all_bits(query) & ~marking->bits[node];
-        if (!graph_retained_blocks(query->dominators, node))
-            continue;
-        for (; missing; missing &= missing - 1) {
-            struct graph_retained *sum = &retained[__builtin_ctzll(missing)];
-            sum->blocks++;
-            sum->bytes = add_saturated(sum->bytes, query->sizes[node]);
-        }
-    }
+    clear(retained, query->count);
+    for (uint32_t node = 0; node < marking->graph->node_count; node++)
+        if (graph_retained_blocks(query->dominators, node))
+            add_node(retained, all_bits(query) & ~marking->bits[node], query->sizes[node]);
+}
+
+static void sum_up(const struct marking *marking, const struct graph_leading *query,
+                   struct graph_retained *sums)
+{
+    clear(sums, query->count);
+    for (uint32_t node = 0; node < marking->graph->node_count; node++)
+        add_node(sums, marking->bits[node], query->sizes[node]);
+}
+
+static bool begin(struct marking *marking, const struct graph *graph)
+{
+    marking->graph = graph;
+    marking->bits = array_new(graph->node_count, sizeof *marking->bits);
+    marking->ring = array_new(graph->node_count, sizeof *marking->ring);
+    marking->waits = array_new(graph->node_count, sizeof *marking->waits);
+    return marking->bits && marking->ring && marking->waits;
+}
+
+static void end(struct marking *marking)
+{
+    array_free(marking->bits, marking->graph->node_count, sizeof *marking->bits);
+    array_free(marking->ring, marking->graph->node_count, sizeof *marking->ring);
+    array_free(marking->waits, marking->graph->node_count, sizeof *marking->waits);
 }
 
 enum ttd_status graph_retained_together(const struct graph *graph,
                                         const struct graph_together *query,
                                         struct graph_retained *retained)
 {
-    uint32_t count = graph->node_count;
-    struct marking marking = {.graph = graph,
-                              .query = query,
-                              .bits = array_new(count, sizeof *marking.bits),
-                              .ring = array_new(count, sizeof *marking.ring),
-                              .waits = array_new(count, sizeof *marking.waits)};
-    bool has_memory = marking.bits && marking.ring && marking.waits;
+    struct marking marking = {.query = query};
+    bool has_memory = begin(&marking, graph);
+    for (uint64_t i = 0; i < graph->root_count && has_memory; i++)
+        mark(&marking, graph->root_targets[i], all_bits(query));
     if (has_memory) {
-        mark_all(&marking);
-        sum_up(&marking, retained);
+        spread(&marking);
+        sum_up_missing(&marking, retained);
     }
-    array_free(marking.bits, count, sizeof *marking.bits);
-    array_free(marking.ring, count, sizeof *marking.ring);
-    array_free(marking.waits, count, sizeof *marking.waits);
+    end(&marking);
+    return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+enum ttd_status graph_reached_together(const struct graph *graph, const struct graph_leading *query,
+                                       struct graph_retained *direct,
+                                       struct graph_retained *reached)
+{
+    struct marking marking = {.query = NULL};
+    bool has_memory = begin(&marking, graph);
+    for (uint64_t i = 0; i < graph->root_count && has_memory; i++)
+        mark(&marking, graph->root_targets[i],
+             bit_of(query->groups[i], query->first, query->count));
+    if (has_memory) {
+        sum_up(&marking, query, direct);
+        spread(&marking);
+        sum_up(&marking, query, reached);
+    }
+    end(&marking);
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }

@@ -48,6 +48,12 @@ CASES = {
                        "! referrers --address 0x20010"],
     ("lost-ring", 700000): ["! leaks", "! retained", "! referrers --address 0x20000"],
     ("lost-chain", 700000): ["! leaks", "! retained", "! referrers --address 0x20000"],
+    ("sheaf", 10000000): ["leaks", "retained --tree", "referrers --address 0x20000",
+                          "find --pointer-to 0x20000", "state --address 0x20000"],
+    ("roots", 600000): ["! roots --limit 0", "! retained --by root --limit 0", "! leaks",
+                       "retained --tree --limit 0", "! referrers --address 0x20000"],
+    ("sites", 100000): ["! retained --by stack --limit 0", "! retained --by function --limit 0"],
+    ("snapshots", 5000): ["! leaks", "! snapshots", "! history --address 0x20000"],
     ("blocks", 12000000): ["5 fragmentation --gap 1", "5 leaks"],
 }
 
@@ -101,6 +107,27 @@ class Hostile(support.TestCase):
                 with self.subTest(shape=shape, command=command):
                     self.check(path, command)
             os.remove(path)
+
+    def test_formats(self):
+        """Every command that a snapshot concerns, in every format."""
+        commands = ["leaks --show all", "leaks --by function --tree top-down", "state --by class",
+                    "state --address 0x20010", "history --address 0x20000 --size 4096",
+                    "diff", "diff --by class", "referrers --address 0x20020 --depth 4096",
+                    "retained --limit 0", "retained --tree --depth 4096 --limit 0",
+                    "retained --by class", "retained --by module", "roots --limit 0",
+                    "memory --address 0x20000 --length 4096", "find --pointer-to 0x20020",
+                    "snapshots", "info"]
+        for shape in ("star", "lost-ring", "sheaf", "roots", "sites"):
+            path = self.trace(shape, 3000)
+            for command in commands:
+                for form in ("text", "json", "csv"):
+                    if form == "csv" and command.startswith("state --address"):
+                        continue
+                    with self.subTest(shape=shape, command=command, form=form):
+                        used = Usage([*command.split(), "-f", form, path])
+                        self.assertIn(used.status, (0, 2) if "class" in command else (0,),
+                                      used.errors)
+                        self.assertLess(used.megabytes, MEGABYTES)
 
     def test_option(self):
         path = self.trace("blocks", 1000000)

@@ -76,12 +76,14 @@ static enum ttd_status find_blocks(struct heap_retained *retained, size_t limit)
 static enum ttd_status find_items(struct heap_retained *retained,
                                   const struct heap_retained_options *options)
 {
+    size_t group_limit =
+        options->limit < HEAP_RETAINED_GROUPS_MAX ? options->limit : HEAP_RETAINED_GROUPS_MAX;
     if (options->depth)
         return retained_tree(retained, options);
     if (options->by == HEAP_RETAINED_BY_ROOT)
-        return retained_roots(retained, options->limit);
+        return retained_roots(retained, group_limit);
     if (options->by != HEAP_RETAINED_BY_BLOCK)
-        return retained_groups(retained, options);
+        return retained_groups(retained, options, group_limit);
     enum ttd_status status = find_blocks(retained, options->limit);
     retained_cut(retained, options->limit);
     return status;

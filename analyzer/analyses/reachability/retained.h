@@ -9,6 +9,9 @@
 /** Limit on the depth of a tree. */
 #define HEAP_RETAINED_DEPTH_MAX 4096
 
+/** Limit on the groups and roots that are told: each needs a share of a pass over the graph. */
+#define HEAP_RETAINED_GROUPS_MAX 4096
+
 enum heap_retained_by {
     HEAP_RETAINED_BY_BLOCK,
     HEAP_RETAINED_BY_STACK,
@@ -30,7 +33,8 @@ struct heap_retained_options {
     /** By label. */
     struct heap_retained_labels labels;
     /** Records that are kept, at least 1; in a tree branches of the top, and on each level below
-     * half as many, but one at least; SIZE_MAX for all. */
+     * half as many, but one at least; SIZE_MAX for all, of groups and
+     * roots at most HEAP_RETAINED_GROUPS_MAX. */
     size_t limit;
     /** A tree of `depth` levels, at most HEAP_RETAINED_DEPTH_MAX; 0 for a list. */
     size_t depth;

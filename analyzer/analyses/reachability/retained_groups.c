@@ -129,18 +129,18 @@ static enum ttd_status sum_up(struct heap_retained *retained, const uint32_t *gr
 }
 
 enum ttd_status retained_groups(struct heap_retained *retained,
-                                const struct heap_retained_options *options)
+                                const struct heap_retained_options *options, size_t limit)
 {
     uint32_t *groups = malloc((size_t)retained->held.reach.nodes.count * sizeof *groups + 1);
     enum ttd_status status = groups ? group_nodes(retained, options, groups) : TTD_ERROR_NO_MEMORY;
     retained->total = retained->count;
     if (status == TTD_OK)
-        status = choose(retained, options->limit, groups);
+        status = choose(retained, limit, groups);
     if (status == TTD_OK)
         status = renumber(retained, groups);
     if (status == TTD_OK)
         status = sum_up(retained, groups);
     free(groups);
-    retained_cut(retained, options->limit);
+    retained_cut(retained, limit);
     return status;
 }

@@ -24,7 +24,7 @@ enum ttd_status retained_tree(struct heap_retained *retained,
 /** Finds the records of groups of blocks. @return TTD_OK, TTD_ERROR_NO_MEMORY, and those of
  * options->labels. */
 enum ttd_status retained_groups(struct heap_retained *retained,
-                                const struct heap_retained_options *options);
+                                const struct heap_retained_options *options, size_t limit);
 
 /** Finds the records of root groups. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status retained_roots(struct heap_retained *retained, size_t limit);

@@ -1,69 +1,57 @@
 /* SPDX-License-Identifier: MIT */
-/* The blocks of each root: those that it points at, leads to, and alone leads to. */
+/* What each root holds: what it points at, what it leads to, and what only it leads to. */
 #include <stdlib.h>
 
 #include "analyses/reachability/retained_parts.h"
-#include "heap/site_table.h"
 
-/** Marking from one group of roots at a time. */
-struct marker {
-    const struct heap_held *held;
-    /** By node: the last group that has reached it, from 1 on. */
-    uint32_t *marks;
-    uint32_t *queue;
-};
-
-/* Appends a node that the group has not reached yet. */
-static size_t reach(struct marker *marker, uint32_t mark, uint32_t node, size_t count)
+/* Numbers the groups of roots as their records are in order. NULL without memory. */
+static uint32_t *number(const struct heap_retained *retained)
 {
-    if (marker->marks[node] == mark)
-        return count;
-    marker->marks[node] = mark;
-    marker->queue[count] = node;
-    return count + 1;
-}
-
-static uint64_t sum_of(const struct marker *marker, size_t count)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < count; i++)
-        bytes = heap_add(bytes, heap_nodes_size(&marker->held->reach.nodes, marker->queue[i]));
-    return bytes;
-}
-
-/* Fills in what a group points at and what it leads to. */
-static void mark(struct marker *marker, struct heap_retainer *item)
-{
-    const struct graph *graph = &marker->held->reach.graph;
-    uint32_t group = item->index - 1;
-    size_t count = 0;
-    for (uint64_t i = 0; i < graph->root_count; i++)
-        if (marker->held->root_groups[i] == group)
-            count = reach(marker, item->index, graph->root_targets[i], count);
-    item->blocks = count;
-    item->bytes = sum_of(marker, count);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t node = marker->queue[i];
-        for (uint64_t edge = graph->first[node]; edge < graph->first[node + 1]; edge++)
-            count = reach(marker, item->index, graph->targets[edge], count);
+    const struct heap_held *held = &retained->held;
+    uint64_t roots = held->reach.graph.root_count;
+    uint32_t *numbers = malloc((size_t)held->group_count * sizeof *numbers + 1);
+    uint32_t *groups = malloc((size_t)roots * sizeof *groups + 1);
+    for (uint32_t i = 0; numbers && i < held->group_count; i++)
+        numbers[i] = GRAPH_NONE;
+    for (size_t i = 0; numbers && i < retained->count; i++)
+        numbers[retained->items[i].index - 1] = (uint32_t)i;
+    for (uint64_t i = 0; numbers && groups && i < roots; i++)
+        groups[i] = numbers[held->root_groups[i]];
+    if (!numbers) {
+        free(groups);
+        groups = NULL;
     }
-    item->reachable_blocks = count;
-    item->reachable_bytes = sum_of(marker, count);
+    free(numbers);
+    return groups;
 }
 
-/* Sums up the blocks that each kept root leads to. Only those: each takes a pass over the graph. */
-static enum ttd_status mark_all(struct heap_retained *retained)
+/* What a root leads to takes a pass over the graph for every few roots: only those that are kept
+ * have it. */
+static enum ttd_status sum_up(struct heap_retained *retained)
 {
-    size_t nodes = retained->held.reach.nodes.count;
-    struct marker marker = {.held = &retained->held,
-                            .marks = calloc(nodes + 1, sizeof *marker.marks),
-                            .queue = calloc(nodes + 1, sizeof *marker.queue)};
-    bool has_memory = marker.marks && marker.queue;
-    for (size_t i = 0; i < retained->count && has_memory; i++)
-        mark(&marker, &retained->items[i]);
-    free(marker.marks);
-    free(marker.queue);
-    return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    uint32_t *groups = number(retained);
+    uint64_t *sizes = heap_held_sizes(&retained->held);
+    enum ttd_status status = groups && sizes ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < retained->count && status == TTD_OK; i += GRAPH_TOGETHER_MAX) {
+        struct graph_retained direct[GRAPH_TOGETHER_MAX], reached[GRAPH_TOGETHER_MAX];
+        size_t left = retained->count - i;
+        struct graph_leading query = {.groups = groups,
+                                      .first = (uint32_t)i,
+                                      .count = left < GRAPH_TOGETHER_MAX ? (uint32_t)left
+                                                                         : GRAPH_TOGETHER_MAX,
+                                      .sizes = sizes};
+        status = graph_reached_together(&retained->held.reach.graph, &query, direct, reached);
+        for (size_t j = 0; j < query.count && status == TTD_OK; j++) {
+            struct heap_retainer *item = &retained->items[i + j];
+            item->blocks = direct[j].blocks;
+            item->bytes = direct[j].bytes;
+            item->reachable_blocks = reached[j].blocks;
+            item->reachable_bytes = reached[j].bytes;
+        }
+    }
+    free(groups);
+    free(sizes);
+    return status;
 }
 
 enum ttd_status retained_roots(struct heap_retained *retained, size_t limit)
@@ -76,5 +64,5 @@ enum ttd_status retained_roots(struct heap_retained *retained, size_t limit)
     }
     retained->total = retained->count;
     retained_cut(retained, limit);
-    return status == TTD_OK ? mark_all(retained) : status;
+    return status == TTD_OK ? sum_up(retained) : status;
 }

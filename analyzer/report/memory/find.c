@@ -147,24 +147,26 @@ static void csv_pointers(struct report *report, struct csv *csv,
                          const struct heap_referrers *referrers)
 {
     const struct heap_reach *reach = &referrers->reach;
-    uint64_t target = reach->nodes.blocks[referrers->target].address;
+    uint64_t target = heap_nodes_address(&reach->nodes, referrers->target);
     for (size_t i = 0; i < referrers->count; i++) {
         const struct heap_referrer *item = &referrers->items[i];
         if (item->kind != HEAP_REFERRER_BLOCK && item->kind != HEAP_REFERRER_ROOT)
             continue;
-        const struct heap_block *block =
-            item->kind == HEAP_REFERRER_BLOCK ? &reach->nodes.blocks[item->node] : NULL;
-        const struct ttd_region *region = block ? NULL : heap_reach_region(reach, item->region);
-        bool has_address = block || (region && region->kind != TTD_REGION_REGISTERS);
-        uint64_t begin = block ? block->address : region ? region->begin : 0;
+        bool is_block = item->kind == HEAP_REFERRER_BLOCK;
+        struct heap_block block = {.address = 0};
+        if (is_block)
+            block = heap_nodes_block(&reach->nodes, item->node);
+        const struct ttd_region *region = is_block ? NULL : heap_reach_region(reach, item->region);
+        bool has_address = is_block || (region && region->kind != TTD_REGION_REGISTERS);
+        uint64_t begin = is_block ? block.address : region ? region->begin : 0;
         csv_hex_if(csv, has_address, begin + item->offset);
         csv_hex_if(csv, item->target_offset < UINT32_MAX, target + item->target_offset);
         csv_unsigned(csv, reach->snapshot.number);
         csv_position(csv, reach->snapshot.position);
-        csv_hex_if(csv, block, block ? block->address : 0);
-        csv_unsigned_if(csv, block, block ? block->size : 0);
+        csv_hex_if(csv, is_block, block.address);
+        csv_unsigned_if(csv, is_block, block.size);
         csv_bool(csv, false);
-        if (block) {
+        if (is_block) {
             csv_empty(csv);
         } else {
             struct heap_place place = heap_place_of(&referrers->places, item->region, item->offset);

@@ -151,10 +151,11 @@ void text_retained(struct report *report, const struct report_retained *data)
     report_certainty_text(report);
     for (size_t i = 0; i < retained->count && !report->output->error; i++)
         text_item(report, data, &retained->items[i]);
+    bool is_limited = data->options->limit != SIZE_MAX;
     if (retained->total > retained->count) {
         out_text(report->output, "\n… and ");
         report_count(report->output, retained->total - retained->count,
                      retained_key_name(report, data));
-        out_text(report->output, " more (--limit 0 for all)\n");
+        out_text(report->output, is_limited ? " more (--limit 0 for all)\n" : " more\n");
     }
 }

@@ -97,3 +97,31 @@ Test(together, groups_along_a_chain, .timeout = 60)
     free(bytes);
     free(groups);
 }
+
+/* Roots of a group, and what they lead to, by marking from each group alone. */
+Test(together, random_groups_of_roots_lead_to_what_is_marked_from_them)
+{
+    struct entropy entropy = entropy_of_seed(4);
+    for (unsigned i = 0; i < GRAPHS; i++) {
+        uint32_t groups[RANDOM_GRAPH_NODES];
+        struct graph_retained direct[2], reached[2];
+        make_random(&entropy);
+        cr_assert_leq(graph.root_count, RANDOM_GRAPH_NODES);
+        for (uint64_t root = 0; root < graph.root_count; root++)
+            groups[root] = entropy_pick(&entropy, 4);
+        struct graph_leading leading = {groups, 2, 2, sizes};
+        cr_assert_eq(graph_reached_together(&graph, &leading, direct, reached), TTD_OK);
+        for (uint32_t group = 2; group < 4; group++) {
+            node_set held = 0;
+            for (uint64_t root = 0; root < graph.root_count; root++)
+                if (groups[root] == group)
+                    held |= (node_set)1 << graph.root_targets[root];
+            cr_assert_eq(direct[group - 2].blocks, (unsigned)__builtin_popcount(held));
+            cr_assert_eq(direct[group - 2].bytes, bytes_of(held));
+            held = random_graph_closure(&graph, held, 0, 0);
+            cr_assert_eq(reached[group - 2].blocks, (unsigned)__builtin_popcount(held));
+            cr_assert_eq(reached[group - 2].bytes, bytes_of(held));
+        }
+        forget();
+    }
+}
