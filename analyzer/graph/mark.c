@@ -59,7 +59,7 @@ static void fill(struct marker *marker, struct soon *soon)
         __builtin_prefetch(&marker->graph->first[node]);
         soon->nodes[(soon->begin + soon->count++) % SOON] = node;
     }
-    if (soon->count > SOON / 2) {
+    if (soon->count > SOON / 2 && marker->graph->targets) {
         uint64_t edge = marker->graph->first[soon->nodes[(soon->begin + SOON / 2) % SOON]];
         __builtin_prefetch(&marker->graph->targets[edge]);
         __builtin_prefetch(&marker->graph->flags[edge]);
