@@ -29,7 +29,9 @@ static inline void *array_grow(void *array, size_t count, size_t *capacity, size
 static inline size_t array_count_up_to(const void *array, size_t count, size_t size, size_t offset,
                                        uint64_t address)
 {
-    const char *addresses = (const char *)array + (count != 0 ? offset : 0);
+    if (count == 0) /* the array may be NULL */
+        return 0;
+    const char *addresses = (const char *)array + offset;
     size_t low = 0, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
