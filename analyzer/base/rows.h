@@ -16,7 +16,7 @@ struct row_field {
     /** The smallest value; rows have the difference to it. */
     uint64_t lowest;
     uint64_t mask;
-    /** Where it is in its row. */
+    /** Offset in its row. */
     uint32_t offset;
 };
 

@@ -14,7 +14,7 @@
 /* Range of events that is scanned instead of bisected further. */
 #define SCAN_MAX 65536
 
-/* What precedes the text of a mark. */
+/* Prefix of a position that names a mark. */
 #define MARK "mark:"
 
 /* Parses a decimal number, without the other forms that strtod() accepts: signs, hexadecimal,

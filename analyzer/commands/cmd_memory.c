@@ -78,7 +78,7 @@ static int print(struct session *session, const struct memory_options *options,
     int status = session_begin_report(session, !options->is_raw);
     if (status != STATUS_OK)
         return status;
-    /* As much as was asked for. */
+    /* The user has chosen the length: no limit on output. */
     session->output.out.room = UINT64_MAX;
     if (options->is_raw) {
         write_raw(session, &data);

@@ -16,12 +16,12 @@ enum graph_class {
     GRAPH_DEFINITELY_LOST,
 };
 
-/** What holds a block that roots lead to, the strongest of all ways of its class: for a reachable
- * one those by starts, for a possibly lost one any. */
+/** The strongest path from a root to a block: over pointers to starts if the block is reachable,
+ * over any pointers if it is possibly lost. */
 enum graph_holding {
-    /** A way on which no flag other than GRAPH_INTERIOR is met. */
+    /** A path without flags other than GRAPH_INTERIOR. */
     GRAPH_HELD,
-    /** A way that begins at a weak root. */
+    /** A path from a weak root. */
     GRAPH_HELD_WEAKLY,
     /** Every way has a pointer that may be stale. */
     GRAPH_HELD_BY_STALE,

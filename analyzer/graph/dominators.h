@@ -10,7 +10,7 @@
 #include "graph/classes.h"
 #include "graph/graph.h"
 
-/** What counts as roots, and how they are grouped. All zero: the roots of the graph. */
+/** The roots of a dominator tree, and their groups. All zero for the roots of the graph. */
 struct graph_dominators_query {
     /** The definitely lost nodes count as roots too, so that every node is in the tree; or NULL. */
     const struct graph_classes *classes;
@@ -66,7 +66,7 @@ uint32_t graph_retained_blocks(const struct graph_dominators *dominators, uint32
 uint32_t graph_dominators_child(const struct graph_dominators *dominators, uint32_t node,
                                 uint32_t *cursor);
 
-/** What a group of nodes retains. */
+/** The retained size of a group of nodes. */
 struct graph_retained {
     uint32_t blocks;
     /** UINT64_MAX if the sum is more than that. */
@@ -90,7 +90,7 @@ enum ttd_status graph_retained_by_group(const struct graph_dominators *dominator
 
 /** Up to GRAPH_TOGETHER_MAX groups of nodes. */
 struct graph_together {
-    /** Of the graph, with its roots. */
+    /** The dominator tree of the graph, made with its roots. */
     const struct graph_dominators *dominators;
     /** By node of the graph: its group, or GRAPH_NONE. */
     const uint32_t *groups;

@@ -16,7 +16,7 @@
 /** The largest number of nodes: numbers beyond it remain for nodes that an algorithm adds. */
 #define GRAPH_NODES_MAX (UINT32_MAX / 2)
 
-/** What is known of a pointer. */
+/** Flags of a pointer. */
 enum graph_flag {
     /** It points into its target, neither to the start nor to where an owner points. */
     GRAPH_INTERIOR = 1,

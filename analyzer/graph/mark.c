@@ -31,7 +31,7 @@ struct marker {
     /* Nodes that are marked, and whose edges are still to be followed. */
     uint32_t *stack;
     uint32_t depth;
-    /* Of the pass: its mark, the marks of all that it reaches, the flags that it does not use. */
+    /* The pass sets `mark`, stops at nodes with a mark of `reached`, and skips `unused_flags`. */
     unsigned mark;
     unsigned reached;
     unsigned unused_flags;

@@ -28,8 +28,8 @@ enum ttd_status graph_paths_find(const struct graph *graph, unsigned unused_flag
                                  struct graph_paths *paths);
 void graph_paths_free(struct graph_paths *paths);
 
-/** Who points at each node: the sources of its edges are those from first[n] up to first[n + 1]
- * in order of address, each as often as it has edges to the node. Likewise roots, in their order.
+/** The reverse edges of each node n: their sources are those from first[n] up to first[n + 1], in
+ * order of address, each as often as it has edges to the node. Likewise roots, in their order.
  */
 struct graph_reverse {
     uint32_t node_count;

@@ -5,7 +5,7 @@
 
 #include "graph/upper.h"
 
-/** What is known of a node; in one place, since every edge asks for all of it. */
+/** A node of the tree. Its members lie together, since every edge reads all of them. */
 struct graph_visit {
     /** When it was entered, counted from the top, which is 0; 0 if it was not. */
     uint32_t number;

@@ -11,7 +11,7 @@ struct address_area {
     uint64_t number;
     /** Its first row. */
     uint32_t first;
-    /** Where its table begins in address_index.tables; UINT32_MAX if it has none. */
+    /** Begin of its table in address_index.tables; UINT32_MAX if it has none. */
     uint32_t table;
 };
 

@@ -35,13 +35,13 @@ struct heap_root_word {
     /** Number of its region, and its offset there. */
     uint32_t region;
     uint64_t offset;
-    /** Where in its target it points. */
+    /** Offset in its target. */
     uint64_t target_offset;
 };
 
 /** All zero when empty. */
 struct heap_reach {
-    /** Of the replay to the snapshot. */
+    /** Certainty of the replay to the snapshot. */
     struct heap_outcome outcome;
     /** Number 0 if there is no such snapshot; then all else is empty, but for the outcome, which is
      * then zero. Its flag TTD_SNAPSHOT_INCOMPLETE is also set if regions or references of it are
@@ -58,7 +58,7 @@ struct heap_reach {
     struct graph graph;
     struct heap_root_word *roots;
     size_t root_capacity;
-    /** What is lost, and what is reachable. */
+    /** The class of each block. */
     struct graph_classes verdicts;
     /** By edge: the offset of the word in its block, and where in its target it points, UINT32_MAX
      * for that and more. For options.keeps_offsets; else they may be NULL. */

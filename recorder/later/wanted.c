@@ -180,7 +180,7 @@ static enum ttd_status add_stack(struct wanted *wanted, const struct ttd_stack *
     return TTD_OK;
 }
 
-/* Of several records for an address the last one counts. */
+/* The last of several records for an address counts. */
 static enum ttd_status add_symbol(struct wanted *wanted, const struct ttd_symbol *symbol)
 {
     struct wanted_address *address =

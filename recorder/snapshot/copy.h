@@ -14,7 +14,7 @@
 #include "borrow.h"
 #include "memory.h"
 
-/* Of a process, kept from one snapshot to the next. Zeroed at first. */
+/* State of a process that lasts from one snapshot to the next. Zeroed at first. */
 struct copy_history {
     uint32_t dead;  /* an ended copy that the process has not waited for, by its own count; or 0 */
     bool is_barred; /* a thread did not come back in time once: no more copies */

@@ -41,7 +41,7 @@ void glibc_threads_find(const struct memory *memory, struct memory_span data,
 struct glibc_arena {
     /* In data of the library: lists of addresses of free memory, and of the ends of blocks. */
     struct memory_span lists;
-    /* Where the memory ends that the arena has of the program break: behind it, memory is the
+    /* End of the memory that the arena has of the program break: behind it, memory is the
        program's own. UINT64_MAX if that is not known. */
     uint64_t end;
 };

@@ -50,7 +50,7 @@ static void add_heap_pages(struct layout_search *search, const struct region *re
         add_heap(search, region, begin, end);
 }
 
-/* Of another allocator it is not known what it keeps beside its blocks, and where: a mapping with
+/* Another allocator may keep anything beside its blocks, anywhere: a mapping with
  * blocks is all heap. */
 void layout_add_heaps(struct layout_search *search)
 {

@@ -138,7 +138,7 @@ enum take_result snapshot_take(const struct snapshot_order *order, struct ttd_sn
 {
     struct taking taking = {
         .order = order, .snapshot = snapshot, .process = -1, .result = TAKE_FAILED};
-    /* Of a process that just waits nothing is traced. */
+    /* A process that just waits need not be traced. */
     if (order->request != NULL && threads_is_alone(order->pid, order->request->tid))
         run(&taking);
     else if (!run_in_thread(&taking))

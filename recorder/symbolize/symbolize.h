@@ -79,7 +79,7 @@ struct symbolize_frame {
 typedef void symbolize_function(void *context, size_t module, uint64_t offset,
                                 const struct symbolize_frame *frames, size_t count);
 
-/** What became of a module. */
+/** Result of the lookup for a module. */
 enum symbolize_result {
     SYMBOLIZE_SKIPPED, /* not finished before the time limit */
     SYMBOLIZE_READ,    /* read to the end */

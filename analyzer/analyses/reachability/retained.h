@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** What would become free if something went away: a block, all blocks of a stack, class or label,
- * or what a root holds. */
+/** Retained sizes: the blocks and bytes that would become free with a block, with all blocks of a
+ * stack, class or label, or with a root. */
 #ifndef ANALYZER_ANALYSES_REACHABILITY_RETAINED_H
 #define ANALYZER_ANALYSES_REACHABILITY_RETAINED_H
 
@@ -9,7 +9,7 @@
 /** Limit on the depth of a tree. */
 #define HEAP_RETAINED_DEPTH_MAX 4096
 
-/** Limit on the groups and roots that are told: each needs a share of a pass over the graph. */
+/** Limit on the groups and roots that are reported: each needs a share of a pass over the graph. */
 #define HEAP_RETAINED_GROUPS_MAX 4096
 
 enum heap_retained_by {

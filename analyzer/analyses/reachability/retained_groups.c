@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What groups of blocks hold. A quick sum of what the blocks of a group hold each by itself tells
- * which groups are shown; only of those the exact sum is found, since it takes a pass over the
+ * Retained sizes of groups of blocks. A quick sum over the blocks of a group, each taken alone,
+ * chooses the groups that are shown. Only these get their exact size, which takes a pass over the
  * graph for every 64 of them.
  */
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "analyses/reachability/retained_parts.h"
 #include "heap/site_table.h"
 
-/* What tells the groups apart: a stack, a class, or a label. */
+/* The key of a node's group: its stack, class or label. */
 static enum ttd_status identify(const struct heap_retained *retained,
                                 const struct heap_retained_options *options, uint32_t node,
                                 struct heap_retainer *item)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each root holds: what it points at, what it leads to, and what only it leads to. */
+/* Sizes of roots: the blocks that a root points at, that it leads to, and that only it leads to. */
 #include <stdlib.h>
 
 #include "analyses/reachability/retained_parts.h"
@@ -25,8 +25,8 @@ static uint32_t *number(const struct heap_retained *retained)
     return groups;
 }
 
-/* What a root leads to takes a pass over the graph for every few roots: only those that are kept
- * have it. */
+/* Marks the blocks that roots lead to. A pass over the graph serves a few roots, and only the roots
+ * that are kept are worth one. */
 static enum ttd_status sum_up(struct heap_retained *retained)
 {
     uint32_t *groups = number(retained);

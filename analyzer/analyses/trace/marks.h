@@ -28,7 +28,7 @@ struct heap_mark {
     const struct ttd_user_event *event;
     /** The client that it is about; zeros for nobody. */
     uint8_t client[16];
-    /** Of changes of recording; 0 otherwise. */
+    /** The activity and the throttle of an island; 0 for marks of other kinds. */
     uint64_t activity;
     uint64_t maximum;
     /** The user's data. */

@@ -40,7 +40,7 @@ struct ttd_live_guid {
     uint8_t bytes[16];
 };
 
-/** What an event belongs to. */
+/** Scope of an event: the process, or the calling thread. */
 enum ttd_live_scope { TTD_LIVE_GLOBAL = 0, TTD_LIVE_THREAD = 1 };
 
 /** Flag of an event: asks for a keyframe there. */
@@ -63,7 +63,7 @@ struct ttd_live {
     const struct ttd_live_functions *functions;
 };
 
-/** What the recorder offers. Programs call the functions below instead. */
+/** Functions of the recorder. Programs call those below instead. */
 struct ttd_live_functions {
     uint32_t version;
     uint32_t size; /* of this struct: a later minor version appends members */

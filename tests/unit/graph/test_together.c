@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What groups of blocks retain, against taking each group away and marking anew. */
+/* Retained sizes of groups, against taking each group away and marking anew. */
 #include <criterion/criterion.h>
 
 #include "graph/dominators.h"
