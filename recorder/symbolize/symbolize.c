@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "helper.h"
-#include "wire_decoder.h"
-#include "worker.h"
+#include "process/helper.h"
+#include "wire/wire_decoder.h"
+#include "process/worker.h"
 
 enum { MODULE_TIME = 60 * 1000, TOTAL_TIME = 120 * 1000, PIPE_SIZE = 1024 * 1024 };
 

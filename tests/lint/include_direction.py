@@ -82,6 +82,15 @@ ALLOWED = {
     )},
     'recorder/preload/hooks': ['recorder/preload', *CHANNEL, 'recorder/sanitizer.h'],
     'recorder/symbolize': ['recorder/symbolize', 'recorder/arrays.h'],
+    **{'recorder/symbolize/' + part: ['recorder/symbolize/' + other for other in ('*', part, *below)]
+                                     + ['recorder/arrays.h'] for part, *below in (
+        ('image',),
+        ('dwarf', 'image'),
+        ('wire',),
+        ('names', 'wire', 'dwarf', 'image'),
+        ('process', 'names', 'wire'),
+        ('cache', 'process'),
+    )},
     'recorder/snapshot': ['recorder/snapshot', *CHANNEL, 'recorder/arrays.h'],
     'recorder/collect/channel': ['recorder/collect/channel', *CHANNEL],
     'recorder/collect/trace': ['recorder/collect/trace', 'recorder/collect/channel',

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../symbolize/cache.h"
+#include "../../symbolize/cache/cache.h"
 #include "../../symbolize/clock.h"
 #include "../../messages.h"
 

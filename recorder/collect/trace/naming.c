@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../symbolize/cache.h"
+#include "../../symbolize/cache/cache.h"
 #include "../../messages.h"
 #include "frame_names.h"
 #include "trace.h"

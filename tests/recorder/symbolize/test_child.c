@@ -13,7 +13,7 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
-#include "helper.h"
+#include "process/helper.h"
 #include "symbolize.h"
 
 TestSuite(child, .timeout = 30);

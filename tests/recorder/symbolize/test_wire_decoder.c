@@ -5,7 +5,7 @@
 
 #include <criterion/criterion.h>
 
-#include "wire_decoder.h"
+#include "wire/wire_decoder.h"
 
 enum { OFFSETS = 3, STREAM_MAX = 2 * SYMBOLIZE_STRING_MAX };
 

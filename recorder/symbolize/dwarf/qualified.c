@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "qualified.h"
+
+#include <dwarf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../grow.h"
+
+/* Limits against crafted debug information, which may nest deeply or refer to itself. */
+enum { TYPE_DEPTH_MAX = 32, PARAMETERS_MAX = 64, NAME_SIZE_MAX = 16384 };
+
+struct qualified_name {
+    const void *die;
+    char *text;
+};
+
+struct name_writer {
+    struct qualified *qualified;
+    FILE *out;
+};
+
+void qualified_free(struct qualified *qualified)
+{
+    for (size_t i = 0; i < qualified->name_count; i++)
+        free(qualified->names[i].text);
+    free(qualified->names);
+    enclosing_free(&qualified->scopes);
+    *qualified = (struct qualified){0};
+}
+
+bool qualified_is_for(int language)
+{
+    switch (language) {
+    case DW_LANG_C_plus_plus:
+    case DW_LANG_C_plus_plus_03:
+    case DW_LANG_C_plus_plus_11:
+    case DW_LANG_C_plus_plus_14:
+    case 0x2b: /* C++17 and C++20, of DWARF 6 */
+    case 0x2c:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void write_parameters(struct name_writer *writer, Dwarf_Die *function, unsigned depth);
+
+/* A class without a name whose member `inner` is a call operator is that of a lambda. */
+static void write_component(struct name_writer *writer, Dwarf_Die *die, Dwarf_Die *inner,
+                            unsigned depth)
+{
+    const char *name = dwarf_diename(die);
+    const char *inner_name = inner != NULL ? dwarf_diename(inner) : NULL;
+    if (name != NULL) {
+        fputs(name, writer->out);
+    } else if (dwarf_tag(die) == DW_TAG_namespace) {
+        fputs("(anonymous namespace)", writer->out);
+    } else if (inner_name != NULL && strncmp(inner_name, "operator()", 10) == 0) {
+        fputs("{lambda", writer->out);
+        write_parameters(writer, inner, depth + 1);
+        fputs("}", writer->out);
+    } else {
+        fputs("{unnamed}", writer->out);
+    }
+}
+
+/* Writes the name of a DIE, preceded by those of its enclosing scopes. `inner` is the DIE written
+ * next, or NULL. */
+static void write_path(struct name_writer *writer, Dwarf_Die die, Dwarf_Die *inner, unsigned depth)
+{
+    die = die_declaration(die);
+    const struct scope_die *scope = enclosing_find(&writer->qualified->scopes, &die);
+    uint32_t parent = scope != NULL ? scope->parent : ENCLOSING_NONE;
+    while (parent != ENCLOSING_NONE &&
+           dwarf_tag(&writer->qualified->scopes.dies[parent].die) == DW_TAG_lexical_block)
+        parent = writer->qualified->scopes.dies[parent].parent;
+    if (parent != ENCLOSING_NONE && depth < TYPE_DEPTH_MAX) {
+        write_path(writer, writer->qualified->scopes.dies[parent].die, &die, depth + 1);
+        fputs("::", writer->out);
+    }
+    write_component(writer, &die, inner, depth);
+}
+
+/* Returns a demangler's name of a basic type, which compilers spell differently. */
+static const char *builtin_name(const char *name)
+{
+    static const char *const names[][2] = {{"long int", "long"},
+                                           {"long unsigned int", "unsigned long"},
+                                           {"long long int", "long long"},
+                                           {"long long unsigned int", "unsigned long long"},
+                                           {"short int", "short"},
+                                           {"short unsigned int", "unsigned short"},
+                                           {"_Bool", "bool"}};
+    for (size_t i = 0; name != NULL && i < sizeof names / sizeof *names; i++) {
+        if (strcmp(name, names[i][0]) == 0)
+            return names[i][1];
+    }
+    return name != NULL ? name : "?";
+}
+
+static void write_type(struct name_writer *writer, Dwarf_Die *owner, unsigned depth)
+{
+    Dwarf_Die type;
+    if (depth == TYPE_DEPTH_MAX || !die_follow(owner, DW_AT_type, &type)) {
+        fputs("void", writer->out);
+        return;
+    }
+    int tag = dwarf_tag(&type);
+    const char *suffix = tag == DW_TAG_pointer_type            ? "*"
+                         : tag == DW_TAG_reference_type        ? "&"
+                         : tag == DW_TAG_rvalue_reference_type ? "&&"
+                         : tag == DW_TAG_const_type            ? " const"
+                         : tag == DW_TAG_volatile_type         ? " volatile"
+                         : tag == DW_TAG_restrict_type         ? " __restrict"
+                         : tag == DW_TAG_array_type            ? " []"
+                         : tag == DW_TAG_typedef               ? ""
+                                                               : NULL;
+    Dwarf_Die target;
+    if (suffix != NULL && die_follow(&type, DW_AT_type, &target) &&
+        dwarf_tag(&target) == DW_TAG_subroutine_type) {
+        write_type(writer, &target, depth + 1);
+        fprintf(writer->out, " (%s)", suffix);
+        write_parameters(writer, &target, depth + 1);
+    } else if (suffix != NULL) {
+        write_type(writer, &type, depth + 1);
+        fputs(suffix, writer->out);
+    } else if (enclosing_is_scope(tag) || tag == DW_TAG_enumeration_type) {
+        write_path(writer, type, NULL, depth + 1);
+    } else {
+        fputs(builtin_name(dwarf_diename(&type)), writer->out);
+    }
+}
+
+/* Writes the types of the parameters in the source: artificial ones, such as this, are left out. */
+static void write_parameters(struct name_writer *writer, Dwarf_Die *function, unsigned depth)
+{
+    Dwarf_Die child;
+    unsigned count = 0;
+    fputc('(', writer->out);
+    int status = dwarf_child(function, &child);
+    for (; status == 0 && count < PARAMETERS_MAX; status = dwarf_siblingof(&child, &child)) {
+        int tag = dwarf_tag(&child);
+        Dwarf_Attribute attribute;
+        bool flag = false;
+        if (tag != DW_TAG_formal_parameter && tag != DW_TAG_unspecified_parameters)
+            continue;
+        if (dwarf_attr_integrate(&child, DW_AT_artificial, &attribute) != NULL &&
+            dwarf_formflag(&attribute, &flag) == 0 && flag)
+            continue;
+        if (ftell(writer->out) > NAME_SIZE_MAX)
+            break;
+        fputs(count++ > 0 ? ", " : "", writer->out);
+        if (tag == DW_TAG_unspecified_parameters)
+            fputs("...", writer->out);
+        else
+            write_type(writer, &child, depth);
+    }
+    fputc(')', writer->out);
+}
+
+/* Whether a method is const, that is, its object parameter points to a const type. */
+static bool is_const(Dwarf_Die *method)
+{
+    Dwarf_Die object;
+    Dwarf_Die type;
+    if (!die_follow(method, DW_AT_object_pointer, &object) ||
+        !die_follow(&object, DW_AT_type, &type))
+        return false;
+    if (dwarf_tag(&type) == DW_TAG_const_type && !die_follow(&type, DW_AT_type, &type))
+        return false;
+    return dwarf_tag(&type) == DW_TAG_pointer_type && die_follow(&type, DW_AT_type, &type) &&
+           dwarf_tag(&type) == DW_TAG_const_type;
+}
+
+static char *write_name(struct qualified *qualified, Dwarf_Die *declaration)
+{
+    char *text = NULL;
+    size_t size = 0;
+    struct name_writer writer = {qualified, open_memstream(&text, &size)};
+    if (writer.out == NULL)
+        abort();
+    write_path(&writer, *declaration, NULL, 0);
+    write_parameters(&writer, declaration, 0);
+    if (is_const(declaration))
+        fputs(" const", writer.out);
+    fclose(writer.out);
+    return text;
+}
+
+/* Returns the index of a DIE's name among the sorted names, or the index at which to insert it. */
+static size_t find_name(const struct qualified *qualified, const void *die)
+{
+    size_t low = 0;
+    size_t high = qualified->name_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((uintptr_t)qualified->names[middle].die < (uintptr_t)die)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const char *qualified_name(struct qualified *qualified, Dwarf_Die *function)
+{
+    Dwarf_Die declaration = die_declaration(*function);
+    if (dwarf_diename(&declaration) == NULL)
+        return NULL;
+    size_t at = find_name(qualified, declaration.addr);
+    if (at < qualified->name_count && qualified->names[at].die == declaration.addr)
+        return qualified->names[at].text;
+    char *text = write_name(qualified, &declaration);
+    qualified->names = grow_by_one(qualified->names, &qualified->name_capacity,
+                                   qualified->name_count, sizeof *qualified->names);
+    struct qualified_name *name = &qualified->names[at];
+    memmove(name + 1, name, (qualified->name_count++ - at) * sizeof *name);
+    *name = (struct qualified_name){declaration.addr, text};
+    return text;
+}

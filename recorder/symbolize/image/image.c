@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include "image.h"
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../arrays.h"
+#include "debug_file.h"
+#include "../grow.h"
+
+static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                       char **path, Elf **elf)
+{
+    (void)module, (void)data, (void)name, (void)base, (void)path, (void)elf;
+    return -1;
+}
+
+/* libdwfl calls it with these eight. NOLINTNEXTLINE(readability-function-size) */
+static int find_no_debug(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                         const char *path, const char *link, GElf_Word crc, char **found)
+{
+    (void)module, (void)data, (void)name, (void)base, (void)path, (void)link, (void)crc;
+    (void)found;
+    return -1;
+}
+
+static const Dwfl_Callbacks callbacks = {
+    .find_elf = find_no_elf,
+    .find_debuginfo = dwfl_standard_find_debuginfo,
+    .section_address = dwfl_offline_section_address,
+    .debuginfo_path = &debug_file_path,
+};
+
+static const Dwfl_Callbacks callbacks_without_debug = {
+    .find_elf = find_no_elf,
+    .find_debuginfo = find_no_debug,
+    .section_address = dwfl_offline_section_address,
+};
+
+int image_open_regular(const char *path)
+{
+    if (path == NULL || path[0] != '/')
+        return -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+    if (fd >= 0 && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static bool is_same_build(Dwfl_Module *opened, const struct symbolize_module *module)
+{
+    const unsigned char *id;
+    GElf_Addr address;
+    int size = dwfl_module_build_id(opened, &id, &address);
+    size_t actual = size > 0 ? (size_t)size : 0;
+    return actual == module->build_id_size &&
+           (actual == 0 || memcmp(id, module->build_id, actual) == 0);
+}
+
+static void add_range(struct image_ranges *ranges, uint64_t begin, uint64_t size, size_t section)
+{
+    if (size == 0 || begin > UINT64_MAX - size)
+        return;
+    ranges->spans =
+        grow_by_one(ranges->spans, &ranges->capacity, ranges->count, sizeof *ranges->spans);
+    ranges->spans[ranges->count++] = (struct span){begin, begin + size, (uint32_t)section};
+}
+
+static uint64_t find_tls(Elf *elf)
+{
+    size_t segments = 0;
+    (void)elf_getphdrnum(elf, &segments);
+    for (size_t i = 0; i < segments; i++) {
+        GElf_Phdr header;
+        if (gelf_getphdr(elf, (int)i, &header) != NULL && header.p_type == PT_TLS)
+            return header.p_vaddr;
+    }
+    return 0;
+}
+
+static void add_section(struct image *image, Elf_Scn *section, uint64_t tls)
+{
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == NULL || !(header.sh_flags & SHF_ALLOC))
+        return;
+    size_t number = elf_ndxscn(section);
+    if (header.sh_flags & SHF_EXECINSTR)
+        add_range(&image->code, header.sh_addr, header.sh_size, number);
+    else if (header.sh_flags & SHF_TLS)
+        add_range(&image->data, (header.sh_addr - tls) | SYMBOLIZE_TLS, header.sh_size, number);
+    else
+        add_range(&image->data, header.sh_addr, header.sh_size, number);
+}
+
+static void add_segment(struct image *image, const GElf_Phdr *header)
+{
+    if (header->p_type == PT_TLS)
+        add_range(&image->data, SYMBOLIZE_TLS, header->p_memsz, 0);
+    if (header->p_type == PT_LOAD)
+        add_range(header->p_flags & PF_X ? &image->code : &image->data, header->p_vaddr,
+                  header->p_memsz, 0);
+}
+
+static void find_ranges(struct image *image, Elf *elf)
+{
+    uint64_t tls = find_tls(elf);
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;)
+        add_section(image, section, tls);
+    size_t segments = 0;
+    if (image->code.count == 0)
+        (void)elf_getphdrnum(elf, &segments);
+    for (size_t i = 0; i < segments; i++) {
+        GElf_Phdr header;
+        if (gelf_getphdr(elf, (int)i, &header) != NULL)
+            add_segment(image, &header);
+    }
+    spans_sort(image->code.spans, image->code.count);
+    spans_sort(image->data.spans, image->data.count);
+}
+
+/* Reports the file at bias 0, so that addresses are those of the file. */
+static bool load(struct image *image, const char *path, int fd)
+{
+    image->module = dwfl_report_elf(image->dwfl, path, path, fd, 0, true);
+    if (image->module == NULL) {
+        close(fd);
+        return false;
+    }
+    GElf_Addr bias;
+    GElf_Ehdr header;
+    Elf *elf = dwfl_module_getelf(image->module, &bias);
+    if (dwfl_report_end(image->dwfl, NULL, NULL) != 0 || elf == NULL || bias != 0 ||
+        gelf_getehdr(elf, &header) == NULL || (header.e_type != ET_EXEC && header.e_type != ET_DYN))
+        return false;
+    find_ranges(image, elf);
+    return true;
+}
+
+/* Opens a file whose build-id is the module's. Takes over `fd`. */
+static enum image_result open_file(struct image *image, const char *path, int fd,
+                                   const struct symbolize_module *module, bool with_debug)
+{
+    if (fd < 0)
+        return IMAGE_ABSENT;
+    image->dwfl = dwfl_begin(with_debug ? &callbacks : &callbacks_without_debug);
+    if (image->dwfl == NULL) {
+        close(fd);
+        return IMAGE_UNREADABLE;
+    }
+    enum image_result result = IMAGE_UNREADABLE;
+    if (load(image, path, fd))
+        result = is_same_build(image->module, module) ? IMAGE_OPEN : IMAGE_ABSENT;
+    if (result != IMAGE_OPEN)
+        image_close(image);
+    return result;
+}
+
+enum image_result image_open(struct image *image, const struct symbolize_module *module,
+                             bool with_debug)
+{
+    *image = (struct image){0};
+    enum image_result result =
+        open_file(image, module->path, image_open_regular(module->path), module, with_debug);
+    if (result == IMAGE_OPEN)
+        return result;
+    char *path = NULL;
+    int fd = debug_file_open(module, &path);
+    if (fd >= 0) {
+        result = open_file(image, path, fd, module, with_debug);
+        free(path);
+    }
+    return result;
+}
+
+void image_close(struct image *image)
+{
+    dwfl_end(image->dwfl);
+    inflate_free(&image->inflated);
+    free(image->code.spans);
+    free(image->data.spans);
+    *image = (struct image){0};
+}
+
+static bool is_unneeded(const char *name)
+{
+    static const char *const names[] = {".debug_loclists", ".debug_loc",      ".debug_macro",
+                                        ".debug_macinfo",  ".debug_pubnames", ".debug_pubtypes",
+                                        ".debug_frame"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static void drop_unneeded(struct image *image)
+{
+    size_t strings;
+    if (image->symbols == NULL || elf_getshdrstrndx(image->symbols, &strings) != 0)
+        return;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(image->symbols, section)) != NULL;) {
+        GElf_Shdr header;
+        const char *name = gelf_getshdr(section, &header) != NULL
+                               ? elf_strptr(image->symbols, strings, header.sh_name)
+                               : NULL;
+        if (name == NULL || !is_unneeded(name))
+            continue;
+        header.sh_type = SHT_NOBITS; /* in memory only: the file is read */
+        (void)gelf_update_shdr(section, &header);
+    }
+}
+
+void image_prepare_debug(struct image *image)
+{
+    drop_unneeded(image);
+    inflate_sections(&image->inflated, image->symbols);
+}
+
+const struct span *image_ranges_at(const struct image_ranges *ranges, uint64_t address)
+{
+    size_t begun = array_count_up_to(ranges->spans, ranges->count, sizeof *ranges->spans,
+                                     offsetof(struct span, begin), address);
+    const struct span *last = begun != 0 ? &ranges->spans[begun - 1] : NULL;
+    return last != NULL && address < last->end ? last : NULL;
+}
+
+uint64_t image_ranges_end(const struct image_ranges *ranges, uint64_t address)
+{
+    const struct span *range = image_ranges_at(ranges, address);
+    return range != NULL ? range->end : 0;
+}
+
+const char *image_section_name(const struct image *image, const struct span *range)
+{
+    GElf_Addr bias;
+    GElf_Shdr header;
+    size_t strings;
+    Elf *elf = dwfl_module_getelf(image->module, &bias);
+    Elf_Scn *section = range->index > 0 ? elf_getscn(elf, range->index) : NULL;
+    if (section == NULL || gelf_getshdr(section, &header) == NULL ||
+        elf_getshdrstrndx(elf, &strings) != 0)
+        return NULL;
+    return elf_strptr(elf, strings, header.sh_name);
+}

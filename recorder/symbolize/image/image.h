@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/** The ELF file of a module, or its debug file, opened only if its build-id is the module's. */
+#ifndef TTD_SYMBOLIZE_IMAGE_H
+#define TTD_SYMBOLIZE_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <elfutils/libdwfl.h>
+
+#include "inflate.h"
+#include "spans.h"
+#include "../symbolize.h"
+
+/** Ranges of addresses: sections, whose number is the index of the span; or segments, with 0, if
+ * there are no sections. Sorted. */
+struct image_ranges {
+    struct span *spans;
+    size_t count;
+    size_t capacity;
+};
+
+struct image {
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+    struct image_ranges code; /* what is executable */
+    struct image_ranges data; /* all else; of threads at offsets with SYMBOLIZE_TLS */
+    /** The file that the symbol table is in, mostly that of the debug information; NULL if there is
+     * none. Set by symbols_load(). */
+    Elf *symbols;
+    struct inflated inflated; /* sections of it */
+};
+
+enum image_result { IMAGE_OPEN, IMAGE_ABSENT, IMAGE_UNREADABLE };
+
+/**
+ * Opens the module's file if its build-id is that of the module, or neither has one; or else a
+ * debug file with that build-id.
+ *
+ * @param with_debug  also look for a separate debug file if one is needed.
+ * @param image       the caller calls image_close() if IMAGE_OPEN is returned.
+ */
+enum image_result image_open(struct image *image, const struct symbolize_module *module,
+                             bool with_debug);
+
+void image_close(struct image *image);
+
+/** Opens a regular file by its absolute path, or returns -1: opening a FIFO may block, opening a
+ * device may have effects. */
+int image_open_regular(const char *path);
+
+/** Decompresses the sections of debug information that names need, and leaves out the others. To be
+ * called before debug information is read. */
+void image_prepare_debug(struct image *image);
+
+/** Returns the range that holds the address, or NULL if none does. */
+const struct span *image_ranges_at(const struct image_ranges *ranges, uint64_t address);
+
+/** Returns the end of the range that holds the address, or 0 if none does. */
+uint64_t image_ranges_end(const struct image_ranges *ranges, uint64_t address);
+
+/** Returns the name of the section of a range, or NULL. Valid until image_close(). */
+const char *image_section_name(const struct image *image, const struct span *range);
+
+#endif

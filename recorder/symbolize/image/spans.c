@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "spans.h"
+
+#include <stdlib.h>
+
+#include "../grow.h"
+
+static int compare_spans(const void *left, const void *right)
+{
+    const struct span *a = left;
+    const struct span *b = right;
+    if (a->begin != b->begin)
+        return a->begin < b->begin ? -1 : 1;
+    if (a->end != b->end)
+        return a->end > b->end ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+void spans_sort(struct span *spans, size_t count)
+{
+    if (count > 0)
+        qsort(spans, count, sizeof *spans, compare_spans);
+}
+
+/*
+ * Sweeps once over spans and addresses. The stack holds the spans that have begun, the last one on
+ * top. A span on top that has ended is dropped for good: addresses ascend.
+ */
+void spans_find(const struct span *spans, size_t count, const uint64_t *addresses,
+                size_t address_count, uint32_t *found)
+{
+    uint32_t *stack = grow_new(count, sizeof *stack);
+    size_t depth = 0;
+    size_t next = 0;
+    for (size_t i = 0; i < address_count; i++) {
+        while (next < count && spans[next].begin <= addresses[i])
+            stack[depth++] = (uint32_t)next++;
+        while (depth > 0 && spans[stack[depth - 1]].end <= addresses[i])
+            depth--;
+        found[i] = depth > 0 ? stack[depth - 1] : SPAN_NONE;
+    }
+    free(stack);
+}
+
+size_t addresses_from(const uint64_t *addresses, size_t count, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (addresses[middle] < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

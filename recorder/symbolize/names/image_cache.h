@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/** Cache of opened images with their symbol tables and units, for later requests. */
+#ifndef TTD_SYMBOLIZE_IMAGE_CACHE_H
+#define TTD_SYMBOLIZE_IMAGE_CACHE_H
+
+#include <sys/stat.h>
+
+#include "../image/image.h"
+#include "../image/symbols.h"
+#include "../dwarf/units.h"
+
+enum { IMAGE_CACHE_MAX = 16 };
+
+/** A module's file, with the tables that the requests for it so far needed. */
+struct binary {
+    struct image image;
+    /** Functions and units; empty before the first binary_load_code(). */
+    struct symbols symbols;
+    struct units units;
+    /** Variables; empty before the first binary_load_data(). */
+    struct symbols variables;
+    bool has_code;
+    bool has_data;
+    /** The request uses debug information. */
+    bool with_debug;
+    /** The file has debug information, and the request uses it. */
+    bool has_units;
+    /** The module's path; NULL if the binary is not cached. */
+    char *path;
+    /** Status of the file when it was opened. */
+    struct stat status;
+    uint8_t *build_id;
+    size_t build_id_size;
+};
+
+/** All zero when empty, except mapped_max. */
+struct image_cache {
+    struct binary *binaries[IMAGE_CACHE_MAX];
+    size_t count;
+    /** Index of the binary that is replaced next when the cache is full. */
+    size_t next;
+    /** Bytes of address space beyond which the owner clears the cache. */
+    uint64_t mapped_max;
+};
+
+/**
+ * Opens the file of a module, or finds it in the cache.
+ *
+ * @param images  NULL to cache nothing. Files without a build-id are not cached: they may have
+ *                changed when they are asked for again.
+ * @param binary  set if IMAGE_OPEN is returned; the caller calls image_cache_release()
+ */
+enum image_result image_cache_open(struct image_cache *images,
+                                   const struct symbolize_module *module, bool with_debug,
+                                   struct binary **binary);
+
+/** Loads what names of functions, or of variables, need, unless it is loaded. */
+void binary_load_code(struct binary *binary);
+void binary_load_data(struct binary *binary);
+
+/** Closes the binary unless it is cached. */
+void image_cache_release(struct binary *binary);
+
+/** Closes all cached binaries. */
+void image_cache_clear(struct image_cache *images);
+
+#endif

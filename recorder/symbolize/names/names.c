@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "names.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../grow.h"
+#include "../dwarf/lines.h"
+#include "../dwarf/qualified.h"
+#include "../dwarf/scopes.h"
+#include "variables.h"
+
+/* The addresses to name, in ascending order, as parallel arrays. */
+struct targets {
+    uint64_t *addresses;
+    uint32_t *indexes; /* of each address among the module's offsets */
+    const struct symbol **symbols;
+    size_t count;
+};
+
+/* The targets that lie in one unit. */
+struct group {
+    const uint32_t *positions; /* indexes in targets */
+    uint64_t *addresses;
+    size_t count;
+};
+
+struct naming {
+    struct wire_encoder *encoder;
+    struct binary *binary;
+    struct targets targets;
+};
+
+static void load_targets(struct naming *naming, const struct symbolize_module *module,
+                         const uint8_t *answered)
+{
+    struct span *sorted = grow_new(module->offset_count, sizeof *sorted);
+    size_t count = 0;
+    for (size_t i = 0; i < module->offset_count; i++) {
+        uint64_t address = module->offsets[i] - 1;
+        if ((answered == NULL || !answered[i]) &&
+            image_ranges_end(&naming->binary->image.code, address) != 0)
+            sorted[count++] = (struct span){address, 0, (uint32_t)i};
+    }
+    spans_sort(sorted, count);
+    struct targets *targets = &naming->targets;
+    targets->count = count;
+    targets->addresses = grow_new(count, sizeof *targets->addresses);
+    targets->indexes = grow_new(count, sizeof *targets->indexes);
+    targets->symbols = grow_new(count, sizeof *targets->symbols);
+    for (size_t i = 0; i < count; i++) {
+        targets->addresses[i] = sorted[i].begin;
+        targets->indexes[i] = sorted[i].index;
+    }
+    free(sorted);
+}
+
+static void free_targets(struct targets *targets)
+{
+    free(targets->addresses);
+    free(targets->indexes);
+    free(targets->symbols);
+}
+
+static void set_function(struct symbolize_frame *frame, const char *name, size_t size)
+{
+    frame->function = size > 0 ? name : NULL;
+    frame->function_size = size;
+}
+
+static void set_location(struct symbolize_frame *frame, struct source_location location)
+{
+    frame->file = location.file;
+    frame->file_size = location.file != NULL ? strlen(location.file) : 0;
+    frame->line = location.line;
+}
+
+static const char *linkage_name(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+    if (name == NULL)
+        name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
+    return name;
+}
+
+/* Whether a language's source names are its symbol names: no mangling. */
+static bool is_plain(int language)
+{
+    switch (language) {
+    case DW_LANG_C:
+    case DW_LANG_C89:
+    case DW_LANG_C99:
+    case DW_LANG_C11:
+    case DW_LANG_Mips_Assembler:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* How the language of a unit names functions. */
+struct unit_language {
+    bool has_plain_names;
+    bool is_qualified;
+    struct qualified names;
+};
+
+static const char *source_name(struct unit_language *language, Dwarf_Die *die)
+{
+    return language->is_qualified ? qualified_name(&language->names, die) : dwarf_diename(die);
+}
+
+/* Prefers the linkage name to the symbol, which may be an alias or a clone (f.part.0). */
+static void name_function(struct symbolize_frame *frame, struct scope *scope,
+                          const struct symbol *symbol, struct unit_language *language)
+{
+    const char *name = scope != NULL ? linkage_name(&scope->die) : NULL;
+    bool own_symbol = scope == NULL || !scope->is_inlined;
+    if (name == NULL && scope != NULL &&
+        (language->has_plain_names || !own_symbol || symbol == NULL))
+        name = source_name(language, &scope->die);
+    if (name != NULL)
+        set_function(frame, name, strlen(name));
+    else if (own_symbol && symbol != NULL)
+        set_function(frame, symbol->name, symbol->name_size);
+}
+
+static void answer_symbol(struct naming *naming, size_t position)
+{
+    const struct symbol *symbol = naming->targets.symbols[position];
+    if (symbol == NULL)
+        return;
+    struct symbolize_frame frame = {.function = symbol->name, .function_size = symbol->name_size};
+    wire_encoder_answer(naming->encoder, naming->targets.indexes[position], &frame, 1);
+}
+
+/* Encodes the frames of one address, innermost first: the location of each frame is that of the
+ * call of the frame before it. */
+static void answer_scope(struct naming *naming, struct lines *lines, struct scopes *scopes,
+                         uint32_t innermost, size_t position, struct unit_language *language)
+{
+    const struct symbol *symbol = naming->targets.symbols[position];
+    struct source_location location = lines_at(lines, naming->targets.addresses[position]);
+    struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX] = {0};
+    size_t count = 0;
+    bool is_inlined = true;
+    for (uint32_t at = innermost; is_inlined && count < SYMBOLIZE_FRAMES_MAX;) {
+        struct scope *scope = at != SCOPE_NONE ? &scopes->scopes[at] : NULL;
+        is_inlined = scope != NULL && scope->is_inlined;
+        name_function(&frames[count], scope, symbol, language);
+        set_location(&frames[count++], location);
+        if (is_inlined) {
+            location = lines_of_call(lines, &scope->die);
+            at = scope->parent;
+        }
+    }
+    if (count > 1 || frames[0].function != NULL || frames[0].file != NULL)
+        wire_encoder_answer(naming->encoder, naming->targets.indexes[position], frames, count);
+}
+
+static void answer_unit(struct naming *naming, uint32_t unit, const struct group *group)
+{
+    Dwarf_Die die = naming->binary->units.dies[unit];
+    Dwarf_Die content = units_content(&naming->binary->units, unit);
+    for (size_t i = 0; i < group->count; i++)
+        group->addresses[i] = naming->targets.addresses[group->positions[i]];
+    uint32_t *innermost = grow_new(group->count, sizeof *innermost);
+    struct scopes scopes;
+    struct lines lines;
+    scopes_find(&scopes, &naming->binary->image, &content, group->addresses, group->count,
+                innermost);
+    lines_load(&lines, &die, &content);
+    int language = dwarf_srclang(&content);
+    struct unit_language unit_language = {.has_plain_names = is_plain(language),
+                                          .is_qualified = qualified_is_for(language)};
+    for (size_t i = 0; i < group->count; i++)
+        answer_scope(naming, &lines, &scopes, innermost[i], group->positions[i], &unit_language);
+    qualified_free(&unit_language.names);
+    lines_free(&lines);
+    scopes_free(&scopes);
+    free(innermost);
+}
+
+/* Returns the targets sorted by unit, SPAN_NONE last, then by position: each unit is read once. */
+static struct span *by_unit(const struct naming *naming)
+{
+    size_t count = naming->targets.count;
+    uint32_t *found = grow_new(count, sizeof *found);
+    struct span *sorted = grow_new(count, sizeof *sorted);
+    spans_find(naming->binary->units.spans, naming->binary->units.span_count,
+               naming->targets.addresses, count, found);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t unit =
+            found[i] != SPAN_NONE ? naming->binary->units.spans[found[i]].index : SPAN_NONE;
+        sorted[i] = (struct span){unit, 0, (uint32_t)i};
+    }
+    spans_sort(sorted, count);
+    free(found);
+    return sorted;
+}
+
+static void answer_units(struct naming *naming)
+{
+    struct span *sorted = by_unit(naming);
+    size_t count = naming->targets.count;
+    uint32_t *positions = grow_new(count, sizeof *positions);
+    uint64_t *addresses = grow_new(count, sizeof *addresses);
+    for (size_t i = 0; i < count; i++)
+        positions[i] = sorted[i].index;
+    for (size_t begin = 0; begin < count;) {
+        size_t end = begin;
+        while (end < count && sorted[end].begin == sorted[begin].begin)
+            end++;
+        struct group group = {positions + begin, addresses, end - begin};
+        if (sorted[begin].begin != SPAN_NONE)
+            answer_unit(naming, (uint32_t)sorted[begin].begin, &group);
+        for (; begin < end; begin++) {
+            if (sorted[begin].begin == SPAN_NONE)
+                answer_symbol(naming, positions[begin]);
+        }
+    }
+    free(sorted);
+    free(positions);
+    free(addresses);
+}
+
+static void answer_code(struct wire_encoder *encoder, struct binary *binary,
+                        const struct symbolize_module *module, const uint8_t *answered)
+{
+    struct naming naming = {.encoder = encoder, .binary = binary};
+    binary_load_code(binary);
+    load_targets(&naming, module, answered);
+    symbols_find(&binary->symbols, &binary->image.code, naming.targets.addresses,
+                 naming.targets.count, naming.targets.symbols);
+    if (binary->has_units) {
+        answer_units(&naming);
+    } else {
+        for (size_t i = 0; i < naming.targets.count; i++)
+            answer_symbol(&naming, i);
+    }
+    free_targets(&naming.targets);
+}
+
+enum wire_result names_look_up(struct wire_encoder *encoder, struct image_cache *images,
+                               const struct symbolize_module *module, const uint8_t *answered,
+                               bool is_reduced)
+{
+    struct binary *binary;
+    enum image_result opened = image_cache_open(images, module, !is_reduced, &binary);
+    if (opened != IMAGE_OPEN)
+        return opened == IMAGE_ABSENT ? WIRE_ABSENT : WIRE_FAILED;
+    if (module->is_data)
+        variables_answer(encoder, binary, module, answered);
+    else
+        answer_code(encoder, binary, module, answered);
+    image_cache_release(binary);
+    return WIRE_READ;
+}

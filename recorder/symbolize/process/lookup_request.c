@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "lookup_request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../grow.h"
+
+enum { NUMBER = sizeof(uint64_t), MODULE_NUMBERS = 4 };
+
+static size_t round_up(size_t size)
+{
+    return (size + NUMBER - 1) / NUMBER * NUMBER;
+}
+
+static size_t path_size(const struct symbolize_module *module)
+{
+    return module->offset_count > 0 && module->path != NULL ? strlen(module->path) : 0;
+}
+
+static size_t text_size(const struct symbolize_module *module)
+{
+    return round_up(path_size(module) + 1 + module->build_id_size);
+}
+
+static void put(uint8_t **at, const void *data, size_t size)
+{
+    if (size > 0)
+        memcpy(*at, data, size);
+    *at += size;
+}
+
+static void put_number(uint8_t **at, uint64_t number)
+{
+    put(at, &number, sizeof number);
+}
+
+static void put_module(uint8_t **at, const struct symbolize_module *module)
+{
+    put_number(at, path_size(module));
+    put_number(at, module->build_id_size);
+    put_number(at, module->offset_count);
+    put_number(at, module->is_data);
+    uint8_t *text = *at;
+    put(&text, module->path, path_size(module));
+    text++;
+    put(&text, module->build_id, module->build_id_size);
+    *at += text_size(module);
+    put(at, module->offsets, module->offset_count * NUMBER);
+}
+
+uint8_t *lookup_request_pack(const struct symbolize_module *modules, size_t count, size_t *size)
+{
+    *size = 2 * NUMBER;
+    for (size_t i = 0; i < count; i++)
+        *size +=
+            MODULE_NUMBERS * NUMBER + text_size(&modules[i]) + modules[i].offset_count * NUMBER;
+    uint8_t *data = calloc(*size, 1);
+    uint8_t *at = data;
+    if (data == NULL)
+        return NULL;
+    put_number(&at, *size - NUMBER);
+    put_number(&at, count);
+    for (size_t i = 0; i < count; i++)
+        put_module(&at, &modules[i]);
+    return data;
+}
+
+static bool receive(int fd, uint8_t *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = read(fd, data, size);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return false;
+        if (n > 0) {
+            data += n;
+            size -= (size_t)n;
+        }
+    }
+    return true;
+}
+
+static uint64_t take_number(const uint8_t **at)
+{
+    uint64_t number;
+    memcpy(&number, *at, sizeof number);
+    *at += sizeof number;
+    return number;
+}
+
+static void take_module(const uint8_t **at, struct symbolize_module *module)
+{
+    size_t length = take_number(at);
+    module->build_id_size = take_number(at);
+    module->offset_count = take_number(at);
+    module->is_data = take_number(at) != 0;
+    module->path = (const char *)*at;
+    module->build_id = *at + length + 1;
+    *at += round_up(length + 1 + module->build_id_size);
+    module->offsets = (const uint64_t *)(const void *)*at;
+    *at += module->offset_count * NUMBER;
+}
+
+bool lookup_request_receive(struct lookup_request *request, int fd)
+{
+    uint64_t size;
+    if (!receive(fd, (uint8_t *)&size, sizeof size))
+        return false;
+    request->data = grow_new(size, 1);
+    if (!receive(fd, request->data, size)) {
+        free(request->data);
+        return false;
+    }
+    const uint8_t *at = request->data;
+    request->count = take_number(&at);
+    request->modules = grow_new(request->count, sizeof *request->modules);
+    for (size_t i = 0; i < request->count; i++)
+        take_module(&at, &request->modules[i]);
+    return true;
+}
+
+void lookup_request_free(struct lookup_request *request)
+{
+    free(request->data);
+    free(request->modules);
+}

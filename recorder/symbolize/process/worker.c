@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../names/names.h"
+#include "../wire/wire_encoder.h"
+#include "lookup_request.h"
+
+enum { PIPE_FD = 3 };
+
+/* The image cache is cleared beyond this size: the recorded program needs memory, too. */
+#define RESIDENT_MAX (UINT64_C(256) << 20)
+
+/* Ignores signals to the whole process group: the parent acts on them, and kills this process if
+ * need be. */
+static void set_signals(void)
+{
+    static const int standard[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP,
+                                   SIGSYS,  SIGABRT, SIGCONT, SIGCHLD, SIGXCPU};
+    for (int number = 1; number < NSIG; number++)
+        (void)signal(number, SIG_IGN);
+    for (size_t i = 0; i < sizeof standard / sizeof *standard; i++)
+        (void)signal(standard[i], SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
+}
+
+static void set_files(int fd)
+{
+    if (fd != PIPE_FD && dup2(fd, PIPE_FD) < 0)
+        _exit(EXIT_FAILURE);
+    int null = open("/dev/null", O_RDWR);
+    for (int i = 0; i < PIPE_FD; i++) {
+        if (null < 0)
+            close(i);
+        else
+            dup2(null, i);
+    }
+    closefrom(PIPE_FD + 1);
+}
+
+/* Limits of one download, unless the user sets others. */
+#define DOWNLOAD_MAX          (UINT64_C(4) << 30)
+#define DOWNLOAD_MAX_TEXT     "4294967296"
+#define DOWNLOAD_SECONDS_TEXT "300"
+
+struct sizes {
+    uint64_t mapped;
+    uint64_t resident;
+};
+
+static struct sizes own_sizes(void)
+{
+    unsigned long mapped = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file != NULL) {
+        if (fscanf(file, "%lu %lu", &mapped, &resident) != 2)
+            mapped = resident = 0;
+        fclose(file);
+    }
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return (struct sizes){mapped * page, resident * page};
+}
+
+/* Lowers a limit, both the soft and the hard one. */
+static void limit(__rlimit_resource_t resource, uint64_t value)
+{
+    struct rlimit old;
+    if (getrlimit(resource, &old) == 0 && old.rlim_max < value)
+        value = old.rlim_max;
+    const struct rlimit limits = {value, value};
+    (void)setrlimit(resource, &limits);
+}
+
+static void allow_many_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* Only debuginfod, where the user enables it, writes files. Limits that the user has set count. */
+static void limit_downloads(void)
+{
+    bool has_servers = getenv("DEBUGINFOD_URLS") != NULL;
+    limit(RLIMIT_FSIZE, has_servers ? DOWNLOAD_MAX : 0);
+    if (has_servers) {
+        (void)setenv("DEBUGINFOD_MAXSIZE", DOWNLOAD_MAX_TEXT, 0);
+        (void)setenv("DEBUGINFOD_MAXTIME", DOWNLOAD_SECONDS_TEXT, 0);
+    }
+}
+
+static void set_limits(const struct worker_job *job)
+{
+    limit(RLIMIT_AS, own_sizes().mapped + job->memory);
+    limit(RLIMIT_CPU, job->seconds);
+    limit(RLIMIT_CORE, 0);
+    allow_many_files();
+    limit_downloads();
+    /* A core pattern that is a program ignores RLIMIT_CORE. */
+    (void)prctl(PR_SET_DUMPABLE, 0);
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+/* Whether the cached images leave too little memory for the next module or for other processes. */
+static bool is_large(const struct image_cache *images)
+{
+    struct sizes sizes = own_sizes();
+    return sizes.resident > RESIDENT_MAX || sizes.mapped > images->mapped_max;
+}
+
+static void tell_modules(struct wire_encoder *encoder, struct image_cache *images,
+                         const struct worker_job *job)
+{
+    for (size_t i = job->first; i < job->count; i++) {
+        bool is_first = i == job->first;
+        if (job->modules[i].offset_count == 0)
+            continue;
+        wire_encoder_module(encoder, (uint32_t)i);
+        wire_encoder_end(encoder, names_look_up(encoder, images, &job->modules[i],
+                                                is_first ? job->answered : NULL,
+                                                is_first && job->is_reduced));
+        if (images != NULL && is_large(images))
+            image_cache_clear(images);
+    }
+    wire_encoder_finished(encoder);
+}
+
+static void answer_questions(struct wire_encoder *encoder, uint64_t memory)
+{
+    struct image_cache images = {.mapped_max = own_sizes().mapped + memory / 2};
+    struct lookup_request request;
+    while (lookup_request_receive(&request, PIPE_FD)) {
+        struct worker_job asked = {.modules = request.modules, .count = request.count};
+        tell_modules(encoder, &images, &asked);
+        lookup_request_free(&request);
+    }
+}
+
+static _Noreturn void run(const struct worker_job *job, pid_t parent)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+        _exit(EXIT_FAILURE);
+    set_signals();
+    set_files(job->fd);
+    set_limits(job);
+    struct wire_encoder encoder = {.fd = PIPE_FD};
+    if (job->modules != NULL)
+        tell_modules(&encoder, NULL, job);
+    else
+        answer_questions(&encoder, job->memory);
+    _exit(EXIT_SUCCESS);
+}
+
+/* ECHILD is no error: if the caller ignores SIGCHLD, the kernel has reaped the child. */
+void worker_wait(pid_t pid)
+{
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+pid_t worker_start(const struct worker_job *job)
+{
+    /* The caller's handlers must not run in the child. */
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0)
+        run(job, parent);
+    int error = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return pid;
+}
