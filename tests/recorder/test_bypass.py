@@ -103,9 +103,9 @@ class Executed(Recording):
 class Sanitizers(Recording):
     def build(self, compiler, *flags):
         path = self.directory / 'sanitized'
+        source = pathlib.Path(os.environ['SOURCES'], 'calls/sanitized.c')
         if shutil.which(compiler) is None or subprocess.run(
-                [compiler, *flags, '-o', path, pathlib.Path(os.environ['SOURCES'], 'sanitized.c')],
-                capture_output=True).returncode != 0:
+                [compiler, *flags, '-o', path, source], capture_output=True).returncode != 0:
             self.skipTest(f'no {compiler} {flags[0]} here')
         return str(path)
 
