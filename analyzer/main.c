@@ -7,12 +7,12 @@
 #include <ttdtrace/version.h>
 
 #include "base/pages.h"
-#include "cli/command.h"
-#include "cli/exit.h"
-#include "cli/message.h"
-#include "cli/output.h"
-#include "cli/session.h"
-#include "cli/suggest.h"
+#include "cli/options/command.h"
+#include "cli/options/suggest.h"
+#include "cli/process/exit.h"
+#include "cli/process/message.h"
+#include "cli/process/output.h"
+#include "cli/session/session.h"
 #include "common/standard_descriptors.h"
 
 static const struct command *const commands[] = {

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "cli/command.h"
-#include "cli/exit.h"
-#include "cli/filter.h"
-#include "cli/limits.h"
-#include "cli/position_spec.h"
+#include "cli/options/command.h"
+#include "cli/options/filter.h"
+#include "cli/process/exit.h"
+#include "cli/process/limits.h"
+#include "cli/traces/position_spec.h"
 #include "target.h"
 #include "well_formed.h"
 

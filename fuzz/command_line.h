@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/command.h"
+#include "cli/options/command.h"
 
 enum { COMMAND_LINE_ARGUMENTS_MAX = 24 };
 

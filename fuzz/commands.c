@@ -13,9 +13,9 @@
 
 #include "base/bytes.h"
 #include "capture.h"
-#include "cli/exit.h"
-#include "cli/limits.h"
-#include "cli/session.h"
+#include "cli/process/exit.h"
+#include "cli/process/limits.h"
+#include "cli/session/session.h"
 #include "command_line.h"
 #include "layout.h"
 #include "target.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "commands/cmd_compare.h"
 
-#include "cli/exit.h"
-#include "cli/session.h"
-#include "cli/sidecar.h"
+#include "cli/process/exit.h"
+#include "cli/session/session.h"
+#include "cli/session/sidecar.h"
 
 /* The whole work: what is left of each trace is its names, and how certain it is. */
 struct compared_heaps {

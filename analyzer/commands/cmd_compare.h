@@ -3,8 +3,8 @@
 #ifndef ANALYZER_COMMANDS_CMD_COMPARE_H
 #define ANALYZER_COMMANDS_CMD_COMPARE_H
 
-#include "cli/command.h"
-#include "cli/position_spec.h"
+#include "cli/options/command.h"
+#include "cli/traces/position_spec.h"
 
 struct compare_options {
     /** Positions in the old and the new heap. */

@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-#include "cli/exit.h"
-#include "cli/message.h"
-#include "cli/position_spec.h"
-#include "cli/session.h"
-#include "cli/sidecar.h"
+#include "cli/process/exit.h"
+#include "cli/process/message.h"
+#include "cli/session/session.h"
+#include "cli/session/sidecar.h"
+#include "cli/traces/position_spec.h"
 
 static const char help[] =
     "Usage: ttdanalyze diff [--from POSITION] [--to POSITION] [OPTIONS] [TRACE]\n"

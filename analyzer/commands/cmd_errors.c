@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze errors */
 #include "analyses/errors/fatal.h"
-#include "cli/exit.h"
-#include "cli/session.h"
+#include "cli/process/exit.h"
+#include "cli/session/session.h"
 #include "view/allocators.h"
 
 static const char help[] =

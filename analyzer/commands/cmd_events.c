@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze events */
-#include "cli/exit.h"
-#include "cli/filter.h"
-#include "cli/message.h"
-#include "cli/session.h"
+#include "cli/options/filter.h"
+#include "cli/process/exit.h"
+#include "cli/process/message.h"
+#include "cli/session/session.h"
 
 #define READ_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
 

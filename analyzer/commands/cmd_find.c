@@ -3,11 +3,11 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "cli/exit.h"
-#include "cli/message.h"
-#include "cli/numbers.h"
-#include "cli/session.h"
-#include "cli/sidecar.h"
+#include "cli/process/exit.h"
+#include "cli/process/message.h"
+#include "cli/process/numbers.h"
+#include "cli/session/session.h"
+#include "cli/session/sidecar.h"
 
 /* Words of a snapshot of references that are shown, at most. */
 #define POINTERS_MAX 1024

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze history */
 #include "analyses/reachability/lost_owners.h"
-#include "cli/exit.h"
-#include "cli/message.h"
-#include "cli/session.h"
-#include "cli/sidecar.h"
+#include "cli/process/exit.h"
+#include "cli/process/message.h"
+#include "cli/session/session.h"
+#include "cli/session/sidecar.h"
 
 /* More blocks than these are not kept. */
 #define OWNERS_MAX 1000000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze hot */
-#include "cli/exit.h"
-#include "cli/session.h"
+#include "cli/process/exit.h"
+#include "cli/session/session.h"
 
 #include <string.h>
 

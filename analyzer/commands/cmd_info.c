@@ -4,10 +4,10 @@
 
 #include "base/arena.h"
 #include "base/grow.h"
-#include "cli/exit.h"
-#include "cli/group.h"
-#include "cli/output.h"
-#include "cli/session.h"
+#include "cli/process/exit.h"
+#include "cli/process/output.h"
+#include "cli/session/session.h"
+#include "cli/traces/group.h"
 
 /* Facts of the recording that are kept; the format allows any number. */
 #define METADATA_MAX 4096

@@ -4,9 +4,9 @@
 
 #include "analyses/errors/errors.h"
 #include "base/grow.h"
-#include "cli/exit.h"
-#include "cli/position_spec.h"
-#include "cli/session.h"
+#include "cli/process/exit.h"
+#include "cli/session/session.h"
+#include "cli/traces/position_spec.h"
 
 /** A set of kinds of leaks is a bit mask. */
 #define KIND_BIT(kind) (1u << (kind))

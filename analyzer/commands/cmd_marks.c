@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "analyses/trace/marks.h"
-#include "cli/exit.h"
-#include "cli/position_spec.h"
-#include "cli/session.h"
+#include "cli/process/exit.h"
+#include "cli/session/session.h"
+#include "cli/traces/position_spec.h"
 
 static const char help[] =
     "Usage: ttdanalyze marks [OPTIONS] [TRACE]\n"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze memory */
 
-#include "cli/exit.h"
-#include "cli/message.h"
-#include "cli/session.h"
+#include "cli/process/exit.h"
+#include "cli/process/message.h"
+#include "cli/session/session.h"
 
 static const char help[] =
     "Usage: ttdanalyze memory --address A [OPTIONS] [TRACE]\n"

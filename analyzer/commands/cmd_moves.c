@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze moves */
-#include "cli/exit.h"
-#include "cli/session.h"
+#include "cli/process/exit.h"
+#include "cli/session/session.h"
 
 /* More of the worst chains than these are not kept. */
 #define CHAINS_MAX 10000

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze peak */
 #include "analyses/state/peak.h"
-#include "cli/exit.h"
-#include "cli/session.h"
-#include "cli/sidecar.h"
+#include "cli/process/exit.h"
+#include "cli/session/session.h"
+#include "cli/session/sidecar.h"
 
 static const char help[] =
     "Usage: ttdanalyze peak [OPTIONS] [TRACE]\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze recover */
-#include "cli/exit.h"
-#include "cli/message.h"
-#include "cli/new_trace.h"
+#include "cli/process/exit.h"
+#include "cli/process/message.h"
+#include "cli/session/new_trace.h"
 
 /* Problems that are reported one by one. */
 #define REPORTED_MAX 10

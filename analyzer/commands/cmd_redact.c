@@ -2,9 +2,9 @@
 /* ttdanalyze redact */
 #include <ttdtrace/redact.h>
 
-#include "cli/exit.h"
-#include "cli/message.h"
-#include "cli/new_trace.h"
+#include "cli/process/exit.h"
+#include "cli/process/message.h"
+#include "cli/session/new_trace.h"
 
 static const char help[] =
     "Usage: ttdanalyze redact [OPTIONS] -o OUT IN\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze referrers */
-#include "cli/exit.h"
-#include "cli/message.h"
-#include "cli/session.h"
+#include "cli/process/exit.h"
+#include "cli/process/message.h"
+#include "cli/session/session.h"
 
 static const char help[] =
     "Usage: ttdanalyze referrers --address A [OPTIONS] [TRACE]\n"

@@ -2,9 +2,9 @@
 /* ttdanalyze retained and roots */
 #include <string.h>
 
-#include "cli/exit.h"
-#include "cli/message.h"
-#include "cli/session.h"
+#include "cli/process/exit.h"
+#include "cli/process/message.h"
+#include "cli/session/session.h"
 
 static const char retained_help[] =
     "Usage: ttdanalyze retained [OPTIONS] [TRACE]\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze snapshots */
-#include "cli/exit.h"
-#include "cli/session.h"
+#include "cli/process/exit.h"
+#include "cli/session/session.h"
 
 static const char help[] =
     "Usage: ttdanalyze snapshots [OPTIONS] [TRACE]\n"

@@ -2,11 +2,11 @@
 /* ttdanalyze state */
 #include <string.h>
 
-#include "cli/exit.h"
-#include "cli/message.h"
-#include "cli/position_spec.h"
-#include "cli/session.h"
-#include "cli/sidecar.h"
+#include "cli/process/exit.h"
+#include "cli/process/message.h"
+#include "cli/session/session.h"
+#include "cli/session/sidecar.h"
+#include "cli/traces/position_spec.h"
 
 /* Owners of one address that matter: the one at the position, and those before and after. */
 #define OWNERS_KEPT 8

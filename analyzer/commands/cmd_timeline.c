@@ -2,8 +2,8 @@
 /* ttdanalyze timeline */
 #include <string.h>
 
-#include "cli/exit.h"
-#include "cli/session.h"
+#include "cli/process/exit.h"
+#include "cli/session/session.h"
 
 #define POINTS_MAX 1000000
 

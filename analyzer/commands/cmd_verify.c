@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/exit.h"
-#include "cli/input.h"
-#include "cli/message.h"
-#include "cli/session.h"
-#include "cli/sidecar.h"
+#include "cli/process/exit.h"
+#include "cli/process/message.h"
+#include "cli/session/session.h"
+#include "cli/session/sidecar.h"
+#include "cli/traces/input.h"
 
 static const char help[] =
     "Usage: ttdanalyze verify [OPTIONS] [TRACE]\n"

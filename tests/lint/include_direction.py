@@ -67,8 +67,14 @@ ALLOWED = {
         ('report', 'view', 'symbols', *ANALYSES),
         ('commands', 'cli', 'report', 'view', 'symbols', *ANALYSES),
     )},
-    'analyzer/cli': ['analyzer/' + part for part in (
-        'cli', 'report', 'view', 'symbols', *ANALYSES)] + ['common'],
+    **{'analyzer/cli/' + part: ['analyzer/' + other for other in (
+        *('cli/' + folder for folder in (part, *below)), 'report', 'view', 'symbols', *ANALYSES,
+    )] + ['common'] for part, *below in (
+        ('process',),
+        ('traces', 'process'),
+        ('options', 'traces', 'process'),
+        ('session', 'options', 'traces', 'process'),
+    )},
     'analyzer': ['analyzer', 'common'],
     **{'recorder/preload/' + part: ['recorder/preload/' + other for other in (part, *below)]
                                    + CHANNEL for part, *below in (
@@ -82,8 +88,9 @@ ALLOWED = {
     )},
     'recorder/preload/hooks': ['recorder/preload', *CHANNEL, 'recorder/sanitizer.h'],
     'recorder/symbolize': ['recorder/symbolize', 'recorder/arrays.h'],
-    **{'recorder/symbolize/' + part: ['recorder/symbolize/' + other for other in ('*', part, *below)]
-                                     + ['recorder/arrays.h'] for part, *below in (
+    **{'recorder/symbolize/' + part: [
+        'recorder/arrays.h', *('recorder/symbolize/' + other for other in ('*', part, *below)),
+    ] for part, *below in (
         ('image',),
         ('dwarf', 'image'),
         ('wire',),

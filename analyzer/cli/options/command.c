@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/options/command.h"
+
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <ttdtrace/version.h>
+
+#include "cli/options/suggest.h"
+#include "cli/process/exit.h"
+#include "cli/process/limits.h"
+#include "cli/process/message.h"
+#include "cli/process/output.h"
+#include "cli/traces/input.h"
+#include "cli/traces/position_spec.h"
+
+#define OWN_MAX    32
+#define SHARED_MAX 16
+
+/* Values of a command's own options, in the order of its table: above those of all letters. */
+#define OPTION_FIRST 256
+
+enum { OPTION_NO_PAGER = 1000, OPTION_NO_INDEX, OPTION_FULL_STACKS, OPTION_MAX_MEMORY };
+
+static const struct option common_long_options[] = {
+    {"format", required_argument, NULL, 'f'},
+    {"output", required_argument, NULL, 'o'},
+    {"no-pager", no_argument, NULL, OPTION_NO_PAGER},
+    {"no-index", no_argument, NULL, OPTION_NO_INDEX},
+    {"full-stacks", no_argument, NULL, OPTION_FULL_STACKS},
+    {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0}};
+
+/* Joins all options of a command, its own first. */
+static void merge(struct option *long_options, const struct command *command)
+{
+    const struct own_option *own = command->own.table;
+    unsigned shares = command->shares;
+    size_t count = 0;
+    for (; own && own[count].name && count < OWN_MAX; count++)
+        long_options[count] = (struct option){
+            own[count].name, own[count].parse == option_flag ? no_argument : required_argument,
+            NULL, OPTION_FIRST + (int)count};
+    for (size_t i = 0; shares & COMMAND_KNOWN_FINDINGS && known_findings_long_options[i].name; i++)
+        long_options[count++] = known_findings_long_options[i];
+    for (size_t i = 0; shares & COMMAND_GROUPS && view_long_options[i].name; i++)
+        long_options[count++] = view_long_options[i];
+    for (size_t i = 0; shares & COMMAND_FILTERS && filter_long_options[i].name; i++)
+        long_options[count++] = filter_long_options[i];
+    memcpy(long_options + count, common_long_options, sizeof common_long_options);
+}
+
+static int take_format(struct common_options *result, const char *name)
+{
+    result->format = report_format_find(name);
+    if (result->format)
+        return -1;
+    bool has_trees = result->command->shares & COMMAND_GROUPS;
+    return message_usage(result->command->name, "unknown format '%s' (text, json%s)", name,
+                         has_trees ? ", csv or folded" : " or csv");
+}
+
+/* Finds the lines of a help text about an option: the line that begins with it, and those indented
+ * more. */
+static const char *find_help(const char *help, const char *name, size_t *size)
+{
+    size_t length = strlen(name);
+    size_t indent = 0;
+    *size = 0;
+    for (const char *line = help; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t spaces = strspn(line, " ");
+        if (*size && spaces <= indent)
+            break;
+        const char *option =
+            line + spaces + (line[spaces] == '-' && line[spaces + 1] != '-' ? 4 : 0);
+        if (strncmp(option, "--", 2) == 0 && strncmp(option + 2, name, length) == 0 &&
+            strcspn(option + 2, " ") == length) {
+            help = line;
+            indent = spaces;
+        } else if (!*size) {
+            continue;
+        }
+        *size = (size_t)(line - help) + strcspn(line, "\n") + 1;
+    }
+    return help;
+}
+
+static int refuse_argument(const struct command *command, const char *name)
+{
+    size_t size;
+    const char *text = find_help(command->help, name, &size);
+    message("%s: invalid argument '%s' of --%s", command->name, optarg ? optarg : "", name);
+    (void)fwrite(text, 1, size, stderr);
+    /* The help of an option names only the word; its forms stand at the end of the whole help. */
+    if (memmem(text, size, " POSITION", strlen(" POSITION")))
+        fputs(POSITION_SPEC_FORMS, stderr);
+    return message_help(command->name);
+}
+
+/* Parses an option that all commands have. Returns -1 to go on, or the exit status. */
+static int take_common(struct common_options *result, int option)
+{
+    switch (option) {
+    case 'f':
+        return take_format(result, optarg);
+    case 'o':
+        result->output = optarg;
+        return -1;
+    case OPTION_NO_PAGER:
+        result->has_pager = false;
+        return -1;
+    case OPTION_NO_INDEX:
+        result->has_index = false;
+        return -1;
+    case OPTION_FULL_STACKS:
+        result->has_full_stacks = true;
+        return -1;
+    case OPTION_MAX_MEMORY:
+        return limits_parse(optarg, &result->max_memory)
+                   ? -1
+                   : refuse_argument(result->command, "max-memory");
+    case 'h':
+        fputs(result->command->help, stdout);
+        return output_end_standard();
+    default:
+        printf("ttdanalyze %s\n", ttd_version());
+        return output_end_standard();
+    }
+}
+
+static const char *name_of(const struct option *long_options, int value)
+{
+    while (long_options->name && long_options->val != value)
+        long_options++;
+    return long_options->name ? long_options->name : "?";
+}
+
+static int take_operands(struct common_options *result, int count, char **arguments)
+{
+    int most = result->command->takes_two_traces ? 2 : 1;
+    const char *name = result->command->name;
+    if (optind == count && access(INPUT_DEFAULT, F_OK) != 0)
+        return message_usage(name, "no trace is named, and there is no "
+                                   "'" INPUT_DEFAULT "' here");
+    if (optind + most < count)
+        return message_usage(name, "%s at a time: '%s' is too much",
+                             most == 1 ? "one trace" : "two traces", arguments[optind + most]);
+    result->trace = optind < count ? arguments[optind] : INPUT_DEFAULT;
+    result->other = optind + 1 < count ? arguments[optind + 1] : NULL;
+    /* Standard input has no file beside which an index could stand. */
+    result->has_index = result->has_index && !input_is_standard(result->trace);
+    limits_set(result->max_memory, (const char *const[2]){result->trace, result->other});
+    return -1;
+}
+
+/* Parses an option of the command's own, or one that it shares with others. */
+static bool take_own(struct common_options *result, int option, void *own)
+{
+    if (option >= OPTION_VIEW && option < OPTION_VIEW_END)
+        return view_options_parse(&result->view, option, optarg);
+    if (option >= OPTION_KNOWN_FINDINGS && option < OPTION_KNOWN_FINDINGS_END)
+        return known_findings_parse_option(&result->known_findings, option, optarg);
+    return own_option_parse(&result->command->own.table[option - OPTION_FIRST], optarg, own);
+}
+
+/* Checks the options that depend on each other. */
+static int check(struct common_options *result)
+{
+    const char *name = result->command->name;
+    const char *problem = known_findings_check(&result->known_findings);
+    if (problem)
+        return message_usage(name, "%s", problem);
+    if (!(result->command->shares & COMMAND_GROUPS))
+        return result->format->needs_tree
+                   ? message_usage(name, "format '%s' works only with commands that group by stack",
+                                   result->format->name)
+                   : -1;
+    if (result->view.by == VIEW_BY_CLASS && !(result->command->shares & COMMAND_CLASSES))
+        return message_usage(name, "--by class works only with leaks, state, diff and retained");
+    problem = view_options_check(&result->view, result->format);
+    return problem ? message_usage(name, "%s", problem) : -1;
+}
+
+static int refuse_unknown(const struct command *command, const char *argument,
+                          const struct option *long_options)
+{
+    char typed[64];
+    /* Without the argument: "--limti=5" is to find --limit. */
+    snprintf(typed, sizeof typed, "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
+    struct suggestion best = {.typed = typed};
+    for (size_t i = 0; long_options[i].name; i++)
+        suggest(&best, long_options[i].name);
+    if (!best.name)
+        return message_usage(command->name, "unknown or ambiguous option '%s'", argument);
+    return message_usage(command->name, "unknown or ambiguous option '%s'; did you mean '--%s'?",
+                         argument, best.name);
+}
+
+/* Reports an option that getopt_long() does not understand. Of several letters in one argument,
+ * optind does not tell which one. */
+static int refuse_option(const struct command *command, int problem, char *const *arguments,
+                         const struct option *long_options)
+{
+    const char *argument = arguments[optind - 1];
+    const char *name = name_of(long_options, optopt);
+    bool is_long = strncmp(argument, "--", 2) == 0 && strcmp(name, "?") != 0;
+    if (!optopt)
+        return refuse_unknown(command, argument, long_options);
+    if (problem == ':')
+        return is_long || optopt > UCHAR_MAX
+                   ? message_usage(command->name, "option '--%s' needs an argument", name)
+                   : message_usage(command->name, "option '-%c' needs an argument", optopt);
+    return is_long ? message_usage(command->name, "option '--%s' takes no argument", name)
+                   : message_usage(command->name, "unknown option '-%c'", optopt);
+}
+
+/* Parses all options. Returns -1 to go on, or the exit status. */
+static int take_options(struct common_options *result, int count, char **arguments, void *own)
+{
+    const struct command *command = result->command;
+    struct option long_options[OWN_MAX + SHARED_MAX +
+                               sizeof common_long_options / sizeof common_long_options[0]];
+    merge(long_options, command);
+    opterr = 0;
+    optind = 1;
+    int option;
+    while ((option = getopt_long(count, arguments, ":f:o:hV", long_options, NULL)) != -1) {
+        int status = -1;
+        if (option == '?' || option == ':')
+            status = refuse_option(command, option, arguments, long_options);
+        else if (option < OPTION_FIRST || option >= OPTION_NO_PAGER)
+            status = take_common(result, option);
+        else if (!take_own(result, option, own))
+            status = refuse_argument(command, name_of(long_options, option));
+        if (status >= 0)
+            return status;
+    }
+    return check(result);
+}
+
+int command_options(struct common_options *result, const struct command *command, int count,
+                    char **arguments, void *own)
+{
+    *result = (struct common_options){.command = command,
+                                      .format = report_format_find("text"),
+                                      .has_pager = true,
+                                      .has_index = true};
+    view_options_init(&result->view);
+    int status = take_options(result, count, arguments, own);
+    return status >= 0 ? status : take_operands(result, count, arguments);
+}

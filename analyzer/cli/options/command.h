@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/** Commands of ttdanalyze, and the options that they share. */
+#ifndef ANALYZER_CLI_COMMAND_H
+#define ANALYZER_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/options/known_findings.h"
+#include "cli/options/own_options.h"
+#include "cli/options/view_options.h"
+#include "report/format.h"
+
+/** Options that several commands share, as bits. */
+enum {
+    /** Options of view_options.h: filters, groups and trees, and all of them. */
+    COMMAND_FILTERS = 1,
+    COMMAND_GROUPS = 2,
+    COMMAND_VIEWS = COMMAND_FILTERS | COMMAND_GROUPS,
+    /** Options of known_findings.h. */
+    COMMAND_KNOWN_FINDINGS = 4,
+    /** Groups by class: the command calls session_classes(). */
+    COMMAND_CLASSES = 8
+};
+
+struct session;
+
+/** Answers with the options and an open trace; returns an exit status. */
+typedef int (*session_function)(struct session *session, const void *options);
+
+/** A command of ttdanalyze, as `main` finds it by its name. */
+struct command {
+    const char *name;
+    const char *summary;
+    const char *help;
+    /** The options that it shares with other commands, as bits. */
+    unsigned shares;
+    /** Its own options. */
+    struct own_options own;
+    /** Whether a second trace may be named. */
+    bool takes_two_traces;
+    /** The reader delivers a chunk only when all of it was checked: of a command that prints each
+     * event. */
+    bool reads_whole_chunks;
+    /** Runs the command; `arguments[0]` is the name. Returns the exit status. NULL for
+     * session_run_defaults(). */
+    int (*run)(const struct command *command, int count, char **arguments);
+    /** For a command that runs by session_run(). */
+    session_function execute;
+};
+
+extern const struct command command_diff;
+extern const struct command command_errors;
+extern const struct command command_events;
+extern const struct command command_find;
+extern const struct command command_fragmentation;
+extern const struct command command_history;
+extern const struct command command_hot;
+extern const struct command command_index;
+extern const struct command command_info;
+extern const struct command command_leaks;
+extern const struct command command_lifetimes;
+extern const struct command command_marks;
+extern const struct command command_memory;
+extern const struct command command_moves;
+extern const struct command command_peak;
+extern const struct command command_recover;
+extern const struct command command_redact;
+extern const struct command command_referrers;
+extern const struct command command_retained;
+extern const struct command command_roots;
+extern const struct command command_snapshots;
+extern const struct command command_state;
+extern const struct command command_temporary;
+extern const struct command command_timeline;
+extern const struct command command_verify;
+
+/** The options that all commands have, and those of COMMAND_* bits. */
+struct common_options {
+    const struct command *command;
+    const struct report_format *format;
+    /** NULL for standard output. */
+    const char *output;
+    bool has_pager;
+    /** Whether the sidecar index may be used, and made. */
+    bool has_index;
+    /** Whether text shows stacks with all frames and whole names. */
+    bool has_full_stacks;
+    /** Memory limit in bytes; 0 for the default of limits.h. */
+    uint64_t max_memory;
+    struct view_options view;
+    struct known_findings_options known_findings;
+    const char *trace;
+    /** The second trace, for a command that compares; else NULL. */
+    const char *other;
+};
+
+/**
+ * Reads options and the names of the traces.
+ *
+ * @param result  set to the common options
+ * @param own     what the command's own options are parsed into
+ * @return -1 to go on, or the exit status, also after --help
+ */
+int command_options(struct common_options *result, const struct command *command, int count,
+                    char **arguments, void *own);
+
+/** The end of every help text. */
+#define COMMAND_COMMON_HELP                                                                        \
+    "\n"                                                                                           \
+    "  -f, --format FORMAT  text (the default), json or csv\n"                                     \
+    "  -o, --output FILE    write there instead of to standard output; the file is\n"              \
+    "                       readable by you only, and replaced only when complete\n"               \
+    "      --no-pager       do not page long output\n"                                             \
+    "      --no-index       neither use nor make the index TRACE.idx\n"                            \
+    "      --full-stacks    text shows frames below main() and long template arguments\n"          \
+    "      --max-memory SIZE  give up rather than use more memory, or work in\n"                   \
+    "                       proportion; with a suffix K, M, G or T\n"                              \
+    "  -h, --help           this text\n"                                                           \
+    "  -V, --version        the version\n"
+
+#endif

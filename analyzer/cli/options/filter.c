@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/options/filter.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "view/glob.h"
+
+#include "symbols/names.h"
+
+void filter_free(struct filter *filter)
+{
+    stack_memo_free(&filter->stack_matches);
+}
+
+static bool add_action(struct filter *filter, const char *name, size_t size)
+{
+    for (int i = TTD_ACTION_ALLOC; i <= TTD_ACTION_DESTROY; i++) {
+        const char *known = ttd_action_name((enum ttd_action)i);
+        if (strlen(known) == size && strncasecmp(known, name, size) == 0) {
+            filter->actions |= UINT32_C(1) << i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool filter_add_actions(const char *text, void *context)
+{
+    struct filter *filter = context;
+    for (;;) {
+        size_t size = strcspn(text, ",");
+        if (!add_action(filter, text, size))
+            return false;
+        if (!text[size])
+            return true;
+        text += size + 1;
+    }
+}
+
+bool filter_set_thread(const char *text, void *context)
+{
+    struct filter *filter = context;
+    filter->has_thread = true;
+    filter->is_os_thread = strncmp(text, "os:", 3) == 0;
+    return number_parse(filter->is_os_thread ? text + 3 : text, &filter->thread);
+}
+
+bool filter_set_heap(const char *text, void *context)
+{
+    struct filter *filter = context;
+    /* A number is taken for a handle, so a heap whose name is a number can only be named by its
+     * handle. */
+    filter->has_heap = true;
+    filter->heap_name = number_parse(text, &filter->heap) ? NULL : text;
+    return *text;
+}
+
+bool filter_add_address(const char *text, void *context)
+{
+    struct filter *filter = context;
+    if (filter->address_count == FILTER_ADDRESSES)
+        return false;
+    return number_parse_range(text, &filter->addresses[filter->address_count++]);
+}
+
+bool filter_set_size(const char *text, void *context)
+{
+    struct filter *filter = context;
+    filter->has_size = true;
+    return number_parse_range(text, &filter->size);
+}
+
+bool filter_set_stack(const char *text, void *context)
+{
+    struct filter *filter = context;
+    filter->has_stack = true;
+    filter->stack_pattern = *text == '#' ? NULL : text;
+    return *text == '#' ? number_parse(text + 1, &filter->stack) : *text;
+}
+
+uint32_t filter_kinds(const struct filter *filter)
+{
+    uint32_t kinds = 0;
+    if (filter->is_os_thread)
+        kinds |= TTD_KIND_BIT(TTD_KIND_THREADS);
+    if (filter->heap_name)
+        kinds |= TTD_KIND_BIT(TTD_KIND_STRINGS);
+    if (filter->stack_pattern)
+        kinds |= TTD_KINDS_DEFINITIONS;
+    return kinds;
+}
+
+static bool passes_thread(const struct filter *filter, const struct definitions *definitions,
+                          const struct ttd_event *event)
+{
+    if (!filter->is_os_thread)
+        return event->thread == filter->thread;
+    const struct definition_thread *thread = definitions_thread(definitions, event->thread);
+    return thread && thread->os_id == filter->thread;
+}
+
+static bool passes_heap(const struct filter *filter, const struct definitions *definitions,
+                        const struct ttd_event *event)
+{
+    const struct definition_heap *heap = definitions_heap(definitions, event->heap);
+    if (!filter->heap_name)
+        return (heap ? heap->handle : 0) == filter->heap;
+    struct ttd_string name = definitions_text(definitions, heap ? heap->name : TTD_NONE);
+    return name.size == strlen(filter->heap_name) &&
+           memcmp(name.data, filter->heap_name, name.size) == 0;
+}
+
+/* An address matches in any role: allocated, released, or the previous one. 0 means no address
+ * where the action has none, and matches only where the call had it. */
+static bool passes_address(const struct filter *filter, const struct ttd_event *event)
+{
+    uint64_t all[] = {event->address, event->base_address, event->previous_address};
+    bool uses_heap = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_FREE ||
+                     event->action == TTD_ACTION_REALLOC;
+    for (size_t i = 0; uses_heap && i < filter->address_count; i++) {
+        for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
+            bool is_given = all[k] || (k == 0) == (event->action != TTD_ACTION_FREE);
+            if (is_given && number_in_range(all[k], filter->addresses[i]))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool passes_size(const struct filter *filter, const struct ttd_event *event)
+{
+    bool has_size = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC ||
+                    (event->action == TTD_ACTION_FREE && event->size);
+    return has_size && number_in_range(event->size, filter->size);
+}
+
+static bool text_matches(const char *pattern, struct ttd_string text)
+{
+    return glob_find((struct ttd_string){pattern, strlen(pattern)}, text);
+}
+
+#define STACK_DIFFERS UINT32_C(1)
+#define STACK_MATCHES UINT32_C(2)
+
+/* A filter, and the trace that it is applied to. */
+struct match {
+    const struct filter *filter;
+    struct definitions *definitions;
+};
+
+/* Bytes of names that cost one step. */
+#define NAME_STEP 64
+
+static enum ttd_status find_match(void *context, const struct ttd_stack *stack, uint32_t above,
+                                  uint32_t *fact)
+{
+    const struct match *match = context;
+    struct definitions *definitions = match->definitions;
+    const char *pattern = match->filter->stack_pattern;
+    const struct definition_module *module = definitions_module(definitions, stack->module);
+    const struct definition_symbol *symbol =
+        definitions_symbol(definitions, stack->module, stack->offset);
+    enum ttd_status status = TTD_OK;
+    bool matches = above == STACK_MATCHES ||
+                   (module && text_matches(pattern, definitions_text(definitions, module->path)));
+    for (uint32_t i = 0; symbol && i < symbol->count && !matches && status == TTD_OK; i++) {
+        struct ttd_string name =
+            definitions_function(definitions, definitions->frames[symbol->first + i].function);
+        matches = text_matches(pattern, name);
+        status = stack_table_spend(&definitions->stacks, 1 + name.size / NAME_STEP);
+    }
+    *fact = matches ? STACK_MATCHES : STACK_DIFFERS;
+    return status;
+}
+
+/* A stack matches if one of its frames does. */
+static bool passes_pattern(struct filter *filter, struct definitions *definitions, ttd_id stack)
+{
+    struct match match = {filter, definitions};
+    struct stack_memo_finder finder = {.context = &match, .find = find_match};
+    uint32_t fact = 0;
+    if (filter->status == TTD_OK)
+        filter->status =
+            stack_memo_find(&filter->stack_matches, &definitions->stacks, stack, &finder, &fact);
+    return fact == STACK_MATCHES;
+}
+
+bool filter_passes(struct filter *filter, struct definitions *definitions,
+                   const struct ttd_event *event)
+{
+    if (filter->actions && !(event->action < 32 && filter->actions >> event->action & 1))
+        return false;
+    if (filter->has_thread && !passes_thread(filter, definitions, event))
+        return false;
+    if (filter->has_heap && !passes_heap(filter, definitions, event))
+        return false;
+    if (filter->address_count && !passes_address(filter, event))
+        return false;
+    if (filter->has_size && !passes_size(filter, event))
+        return false;
+    if (!filter->has_stack)
+        return true;
+    if (!filter->stack_pattern)
+        return event->stack == filter->stack;
+    return passes_pattern(filter, definitions, event->stack);
+}
+
+/* ---- What is named ---- */
+
+const char *filter_option(enum filter_name part)
+{
+    static const char *const names[FILTER_NAMES] = {"--thread", "--heap", "--stack"};
+    return names[part];
+}
+
+uint32_t filter_known_kinds(const struct filter *filter)
+{
+    uint32_t kinds = 0;
+    if (filter->has_thread)
+        kinds |= TTD_KIND_BIT(TTD_KIND_THREADS);
+    if (filter->has_heap)
+        kinds |= TTD_KIND_BIT(TTD_KIND_STRINGS) | TTD_KIND_BIT(TTD_KIND_HEAPS);
+    if (filter->has_stack)
+        kinds |= TTD_KINDS_DEFINITIONS;
+    return kinds;
+}
+
+/* Whether the trace has a thread or heap that the filter lets pass. */
+static bool has_owner(const struct filter *filter, const struct definitions *definitions,
+                      bool is_thread)
+{
+    const struct idtable *table = is_thread ? &definitions->threads : &definitions->heaps;
+    for (size_t run = 0; run < table->run_count; run++) {
+        for (size_t i = 0; i < table->runs[run].count; i++) {
+            ttd_id id = table->runs[run].first + (ttd_id)i;
+            struct ttd_event event = {.thread = id, .heap = id};
+            if (is_thread ? passes_thread(filter, definitions, &event)
+                          : passes_heap(filter, definitions, &event))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool matches_name(const void *context, struct ttd_string name)
+{
+    return text_matches(context, name);
+}
+
+static enum ttd_status knows_stack(const struct filter *filter, struct definitions *definitions,
+                                   bool *is_known)
+{
+    struct ttd_stack stack;
+    struct names_matcher matcher = {filter->stack_pattern, matches_name, .takes_files = false};
+    if (filter->stack_pattern)
+        return names_find(definitions, &matcher, is_known);
+    /* 0 is valid: events without a stack have it. */
+    *is_known = !filter->stack;
+    if (!filter->stack || filter->stack > UINT32_MAX)
+        return TTD_OK;
+    enum ttd_status status = definitions_stack(definitions, (ttd_id)filter->stack, &stack);
+    *is_known = status == TTD_OK;
+    return status == TTD_END ? TTD_OK : status;
+}
+
+enum ttd_status filter_knows(const struct filter *filter, struct definitions *definitions,
+                             enum filter_name part, bool *is_known)
+{
+    *is_known = true;
+    if (part == FILTER_STACK && filter->has_stack)
+        return knows_stack(filter, definitions, is_known);
+    if (part == FILTER_THREAD && filter->has_thread)
+        *is_known = has_owner(filter, definitions, true);
+    if (part == FILTER_HEAP && filter->has_heap)
+        *is_known = has_owner(filter, definitions, false);
+    return TTD_OK;
+}

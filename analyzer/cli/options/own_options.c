@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/options/own_options.h"
+
+#include <string.h>
+
+#include "cli/process/numbers.h"
+#include "cli/traces/position_spec.h"
+
+bool option_flag(const char *argument, void *flag)
+{
+    (void)argument;
+    *(bool *)flag = true;
+    return true;
+}
+
+bool option_position(const char *argument, void *spec)
+{
+    return position_spec_parse(argument, spec);
+}
+
+bool option_number(const char *argument, void *number)
+{
+    return number_parse(argument, number);
+}
+
+bool option_size(const char *argument, void *number)
+{
+    return number_parse_size(argument, number);
+}
+
+bool option_given(const char *argument, void *number)
+{
+    struct given_number *given = number;
+    given->is_given = true;
+    return number_parse(argument, &given->value);
+}
+
+bool option_limit(const char *argument, void *limit)
+{
+    uint64_t number;
+    if (!number_parse(argument, &number))
+        return false;
+    /* "All" as the largest size: no place that compares with a limit needs a case for it. */
+    *(size_t *)limit = number ? (size_t)number : SIZE_MAX;
+    return true;
+}
+
+bool option_name(const char *argument, const char *const *names, size_t count, size_t *index)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(argument, names[i]) == 0) {
+            *index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool own_option_parse(const struct own_option *option, const char *argument, void *own)
+{
+    void *member = (char *)own + option->offset;
+    if (!option->parse(argument, member))
+        return false;
+    if (!option->most)
+        return true;
+    uint64_t number = *(const uint64_t *)member;
+    return number >= option->least && number <= option->most;
+}

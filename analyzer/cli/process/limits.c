@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/process/limits.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/process/numbers.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_SHADOW 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define HAS_SHADOW 1
+#endif
+#endif
+
+/* The limit of this process in bytes, and the limits before it. Global, because a limit is the
+ * process's. */
+static uint64_t allowed = UINT64_MAX;
+static struct rlimit before;
+static bool is_set;
+
+bool limits_parse(const char *text, uint64_t *memory)
+{
+    return number_parse_size(text, memory) && *memory;
+}
+
+static uint64_t size_of(const char *path)
+{
+    struct stat file;
+    return path && stat(path, &file) == 0 && S_ISREG(file.st_mode) ? (uint64_t)file.st_size : 0;
+}
+
+static uint64_t memory_of_machine(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+}
+
+static uint64_t default_memory(const char *const traces[2])
+{
+    uint64_t most = memory_of_machine() / 4 * 3;
+    uint64_t size = size_of(traces[0]) + size_of(traces[1]);
+    uint64_t memory = LIMITS_MEMORY_MINIMUM;
+    if (size > LIMITS_MEMORY_MINIMUM / LIMITS_MEMORY_RATIO)
+        memory = size < UINT64_MAX / LIMITS_MEMORY_RATIO ? size * LIMITS_MEMORY_RATIO : UINT64_MAX;
+    return memory < most ? memory : most;
+}
+
+/* A sanitizer maps terabytes of shadow memory, which a limit would refuse: there only steps are
+ * limited. */
+static void limit_data(void)
+{
+#ifndef HAS_SHADOW
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_DATA, &before) != 0)
+        return;
+    limit = before;
+    if (before.rlim_cur != RLIM_INFINITY && before.rlim_cur < allowed)
+        allowed = before.rlim_cur;
+    limit.rlim_cur = allowed;
+    is_set = setrlimit(RLIMIT_DATA, &limit) == 0;
+#endif
+}
+
+void limits_set(uint64_t memory, const char *const traces[2])
+{
+    allowed = memory ? memory : default_memory(traces);
+    limit_data();
+}
+
+void limits_lift(void)
+{
+    if (is_set)
+        setrlimit(RLIMIT_DATA, &before);
+}
+
+uint64_t limits_steps(void)
+{
+    return allowed / LIMITS_STEP_BYTES;
+}
+
+uint64_t limits_output(void)
+{
+    return allowed / 2;
+}
+
+void limits_format(char text[LIMITS_TEXT])
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+    size_t unit = 0;
+    uint64_t value = allowed;
+    while (value >= 10 * UINT64_C(1024) && unit + 1 < sizeof units / sizeof units[0]) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(text, LIMITS_TEXT, "%llu %s", (unsigned long long)value, units[unit]);
+}

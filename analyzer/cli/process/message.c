@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/process/message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/process/exit.h"
+#include "cli/process/limits.h"
+#include "report/writers/escape.h"
+
+/* Prints an error text in a way that is safe for terminals: it may quote a file name, which can
+ * contain any bytes. */
+static void print(const char *text)
+{
+    struct text_output output;
+    out_init(&output, STDERR_FILENO, false);
+    out_text(&output, "ttdanalyze: ");
+    escape_text(&output, escape_string(text));
+    out_char(&output, '\n');
+    out_flush(&output);
+}
+
+void message(const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    print(text);
+}
+
+/* Prints which limit was reached, and how to raise it. */
+static void print_limit(const char *prefix, const char *path, const char *what)
+{
+    char limit[LIMITS_TEXT];
+    limits_format(limit);
+    message("%s%s: needs more %s%s; --max-memory SIZE allows more", prefix, path, what, limit);
+}
+
+int message_status(const char *path, enum ttd_status status)
+{
+    if (status == TTD_ERROR_NO_MEMORY) {
+        print_limit("", path, "memory than ");
+        return STATUS_INTERNAL;
+    }
+    /* The library's limits are those of the format, which --max-memory does not raise. */
+    if (status == TTD_ERROR_LIMIT) {
+        print_limit("", path, "steps through stacks than go with memory of ");
+        return STATUS_INTERNAL;
+    }
+    message("%s: %s", path, ttd_status_text(status));
+    return exit_for(status);
+}
+
+int message_output(const char *path)
+{
+    print_limit("", path, "room than goes with memory of ");
+    return STATUS_INTERNAL;
+}
+
+void message_error(const char *prefix, const char *path, const struct ttd_error *error)
+{
+    char location[96] = "";
+    if (error->status == TTD_ERROR_NO_MEMORY) {
+        print_limit(prefix, path, "memory than ");
+        return;
+    }
+    size_t used = 0;
+    if (error->offset != TTD_NOWHERE)
+        used = (size_t)snprintf(location, sizeof location, "offset 0x%llx",
+                                (unsigned long long)error->offset);
+    if (error->chunk != TTD_NOWHERE)
+        used += (size_t)snprintf(location + used, sizeof location - used, "%schunk %llu",
+                                 used ? ", " : "", (unsigned long long)error->chunk);
+    const char *reason =
+        error->system_error ? strerror(error->system_error) : ttd_status_text(error->status);
+    const char *what = error->what ? error->what : "";
+    message("%s%s: %s%s%s%s%s", prefix, path, location, used ? ": " : "", reason, *what ? ": " : "",
+            what);
+}
+
+int message_usage(const char *command, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    message("%s%s%s", command ? command : "", command ? ": " : "", text);
+    return message_help(command);
+}
+
+int message_help(const char *command)
+{
+    message("try 'ttdanalyze %s%s--help'", command ? command : "", command ? " " : "");
+    return STATUS_USAGE;
+}
+
+int exit_for(enum ttd_status status)
+{
+    switch (status) {
+    case TTD_OK:
+    case TTD_END:
+        return STATUS_OK;
+    case TTD_ERROR_NOT_A_TRACE:
+    case TTD_ERROR_UNSUPPORTED:
+    case TTD_ERROR_IO:
+        return STATUS_OPEN;
+    case TTD_ERROR_CORRUPT:
+    case TTD_ERROR_TRUNCATED:
+    case TTD_ERROR_LIMIT:
+        return STATUS_DAMAGED;
+    case TTD_ERROR_NO_MEMORY:
+    case TTD_ERROR_ARGUMENT:
+    case TTD_ERROR_MISUSE:
+        break;
+    }
+    return STATUS_INTERNAL;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/process/numbers.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Reads digits; `end` is set to what follows. */
+static bool parse_digits(const char *text, const char **end, uint64_t *number)
+{
+    bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    unsigned char first = (unsigned char)text[is_hex ? 2 : 0];
+    if (is_hex ? !isxdigit(first) : !isdigit(first))
+        return false;
+    char *rest;
+    errno = 0;
+    unsigned long long value = strtoull(text, &rest, is_hex ? 16 : 10);
+    if (errno)
+        return false;
+    *number = value;
+    *end = rest;
+    return true;
+}
+
+bool number_parse(const char *text, uint64_t *number)
+{
+    const char *end;
+    uint64_t value;
+    if (!parse_digits(text, &end, &value) || *end)
+        return false;
+    *number = value;
+    return true;
+}
+
+static bool parse_size(const char *text, const char **end, uint64_t *number)
+{
+    uint64_t value;
+    if (!parse_digits(text, end, &value))
+        return false;
+    static const char suffixes[] = "KMGT";
+    const char *suffix = **end ? strchr(suffixes, toupper((unsigned char)**end)) : NULL;
+    if (suffix) {
+        unsigned shift = 10 * (unsigned)(suffix - suffixes + 1);
+        if (value > UINT64_MAX >> shift)
+            return false;
+        value <<= shift;
+        ++*end;
+    }
+    *number = value;
+    return true;
+}
+
+bool number_parse_size(const char *text, uint64_t *number)
+{
+    const char *end;
+    uint64_t value;
+    if (!parse_size(text, &end, &value) || *end)
+        return false;
+    *number = value;
+    return true;
+}
+
+bool number_parse_range(const char *text, struct number_range *range)
+{
+    const char *end;
+    struct number_range result;
+    if (!parse_size(text, &end, &result.first))
+        return false;
+    result.last = result.first;
+    uint64_t length;
+    if (*end == '-' && !end[1]) {
+        result.last = UINT64_MAX;
+    } else if (*end == '-') {
+        if (!number_parse_size(end + 1, &result.last) || result.last < result.first)
+            return false;
+    } else if (*end == '+') {
+        if (!number_parse_size(end + 1, &length) || !length ||
+            length - 1 > UINT64_MAX - result.first)
+            return false;
+        result.last = result.first + (length - 1);
+    } else if (*end) {
+        return false;
+    }
+    *range = result;
+    return true;
+}

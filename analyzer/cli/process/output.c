@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/process/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/process/exit.h"
+#include "cli/process/limits.h"
+#include "cli/process/message.h"
+
+/* Limit on columns, beyond any terminal's. */
+#define WIDTH_MAX 10000
+
+static bool wants_color(int descriptor)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+    return isatty(descriptor) && !(no_color && *no_color) &&
+           !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+/* Whether the environment's locale is UTF-8. The program's own locale stays that of C, so that
+ * numbers have one form. */
+static bool has_utf8(void)
+{
+    locale_t own = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    if (own == (locale_t)0)
+        return false;
+    bool result = strcmp(nl_langinfo_l(CODESET, own), "UTF-8") == 0;
+    freelocale(own);
+    return result;
+}
+
+/* Returns the columns of the terminal, or the value of COLUMNS; 0 if neither is known. */
+static size_t width_of(int descriptor)
+{
+    const char *columns = getenv("COLUMNS");
+    long width = columns ? strtol(columns, NULL, 10) : 0;
+    struct winsize size;
+    if (width > 0 && width <= WIDTH_MAX)
+        return (size_t)width;
+    return isatty(descriptor) && ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static void prepare(struct output_file *output, int descriptor)
+{
+    out_init(&output->out, descriptor, wants_color(descriptor));
+    output->out.has_utf8 = has_utf8();
+    output->out.width = width_of(descriptor);
+}
+
+/* Runs the pager in the child process, whose standard input is the pipe. */
+static void run_pager(const char *pager)
+{
+    setenv("LESS", "FRSX", 0);
+    setenv("LV", "-c", 0);
+    limits_lift();
+    execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
+    _exit(127);
+}
+
+/* Starts the pager; false if that fails, and then the output goes to the terminal. */
+static bool start_pager(struct output_file *output)
+{
+    const char *pager = getenv("PAGER");
+    int ends[2];
+    if (!pager)
+        pager = "less -R";
+    if (!*pager || strcmp(pager, "cat") == 0 || pipe(ends) != 0)
+        return false;
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[0], STDIN_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        run_pager(pager);
+    }
+    close(ends[0]);
+    if (child < 0) {
+        close(ends[1]);
+        return false;
+    }
+    /* When the user leaves the pager early, writing must fail instead of killing this process,
+     * which has to wait for the pager. */
+    signal(SIGPIPE, SIG_IGN);
+    output->pager = child;
+    output->out.descriptor = ends[1];
+    return true;
+}
+
+static int fail(const char *path)
+{
+    message("%s: %s", path, strerror(errno));
+    return STATUS_INTERNAL;
+}
+
+static int open_temporary(struct output_file *output)
+{
+    size_t size = strlen(output->destination.path) + sizeof ".XXXXXX";
+    output->temporary = malloc(size);
+    if (!output->temporary)
+        return fail(output->path);
+    snprintf(output->temporary, size, "%s.XXXXXX", output->destination.path);
+    int descriptor = mkstemp(output->temporary);
+    if (descriptor < 0) {
+        int status = fail(output->path);
+        free(output->temporary);
+        output->temporary = NULL;
+        return status;
+    }
+    prepare(output, descriptor);
+    return STATUS_OK;
+}
+
+int output_spare(const char *path, const char *source)
+{
+    struct stat existing;
+    struct stat trace;
+    if (!path || strcmp(path, "-") == 0 || stat(path, &existing) != 0 ||
+        stat(source, &trace) != 0 || existing.st_dev != trace.st_dev ||
+        existing.st_ino != trace.st_ino)
+        return STATUS_OK;
+    message("%s: is the trace itself, and will not be overwritten", path);
+    return STATUS_USAGE;
+}
+
+static int open_file(struct output_file *output, const char *source)
+{
+    int status = output_spare(output->path, source);
+    if (status != STATUS_OK)
+        return status;
+    int reason = output_path_resolve(output->path, &output->destination);
+    if (reason != 0) {
+        errno = reason;
+        return fail(output->path);
+    }
+    if (output->destination.path)
+        status = open_temporary(output);
+    else
+        prepare(output, output->destination.descriptor);
+    if (status != STATUS_OK)
+        output_path_free(&output->destination);
+    return status;
+}
+
+int output_open(struct output_file *output, const char *path, const char *source, bool pages)
+{
+    output->path = path && strcmp(path, "-") != 0 ? path : NULL;
+    output->temporary = NULL;
+    output->destination = (struct output_path){.path = NULL};
+    output->pager = 0;
+    if (output->path)
+        return open_file(output, source);
+    prepare(output, STDOUT_FILENO);
+    if (pages && isatty(STDOUT_FILENO))
+        start_pager(output);
+    return STATUS_OK;
+}
+
+static int close_file(struct output_file *output, int status, bool keep)
+{
+    if (output->out.descriptor != STDOUT_FILENO && close(output->out.descriptor) != 0 &&
+        !output->out.error)
+        output->out.error = errno;
+    if (output->temporary) {
+        if (!keep || output->out.error)
+            unlink(output->temporary);
+        else if (rename(output->temporary, output->destination.path) != 0) {
+            output->out.error = errno;
+            unlink(output->temporary);
+        }
+        free(output->temporary);
+        output->temporary = NULL;
+    }
+    output_path_free(&output->destination);
+    if (!output->out.error)
+        return status;
+    /* A reader that closes the pipe early, such as head, is no failure. */
+    if (output->out.error == EPIPE)
+        return output->pager ? status : STATUS_INTERNAL;
+    const char *name = output->path ? output->path : "standard output";
+    if (output->out.is_full)
+        return message_output(name);
+    message("%s: %s", name, strerror(output->out.error));
+    return STATUS_INTERNAL;
+}
+
+int output_close(struct output_file *output, int status, bool keep)
+{
+    out_flush(&output->out);
+    status = close_file(output, status, keep);
+    while (output->pager && waitpid(output->pager, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return status;
+}
+
+int output_end_standard(void)
+{
+    return fflush(stdout) == 0 ? STATUS_OK : fail("standard output");
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/session/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/process/exit.h"
+#include "cli/process/limits.h"
+#include "cli/process/message.h"
+
+static bool tell_time(void *context, struct ttd_position at, char *text)
+{
+    struct source *source = context;
+    uint64_t duration = source->is_closed ? source->end.wall_time : source->clock.newest;
+    return source_has_times(source) &&
+           clock_text(&source->clock, source->reader, duration, at, text);
+}
+
+static void tell_damage(void *context, const struct ttd_error *error)
+{
+    source_damaged(context, error);
+}
+
+int session_open(struct session *session, const struct common_options *options)
+{
+    session->options = *options;
+    session->has_output = false;
+    session->uses_times = false;
+    session->has_reasons = options->format->has_reasons;
+    session->report = (struct report){.output = &session->output.out,
+                                      .shows_all = options->has_full_stacks,
+                                      .path = options->trace};
+    int status = known_findings_open(&session->known_findings, &session->options.known_findings);
+    if (status != STATUS_OK)
+        return status;
+    status = source_open(&session->source, options->trace, options->command->reads_whole_chunks);
+    if (status != STATUS_OK) {
+        known_findings_close(&session->known_findings);
+        return status;
+    }
+    session->report.known_findings = &session->known_findings.summary;
+    definitions_init(&session->definitions);
+    session->definitions.stacks.damage = (struct stack_damage){&session->source, tell_damage};
+    session->steps = limits_steps();
+    session->definitions.stacks.steps = &session->steps;
+    session->report.definitions = &session->definitions;
+    session->has_names = false;
+    session->needs_known_patterns = false;
+    session->tree = (struct view_tree){0};
+    session->classes = (struct heap_block_classes){.count = 0};
+    map_init(&session->judged);
+    view_init(&session->view, &session->options.view, &session->definitions);
+    session->report.view = &session->view;
+    if (options->format->has_times && session->source.is_closed)
+        clock_begin(&session->source.clock, session->source.end.wall_time);
+    session->report.clock = (struct report_clock){&session->source, tell_time};
+    return STATUS_OK;
+}
+
+/* Reports patterns that match no name: a misspelled one would silently exclude everything, or
+ * nothing. */
+static int check_patterns(struct session *session, const char *option,
+                          const struct view_patterns *patterns)
+{
+    int status = STATUS_OK;
+    for (size_t i = 0; i < patterns->count; i++) {
+        bool is_known = false;
+        int found =
+            session_check(session, view_knows(&session->view, &patterns->patterns[i], &is_known));
+        if (found != STATUS_OK)
+            return found;
+        if (is_known)
+            continue;
+        progress_end(&session->source.progress);
+        message("%s%s: no function, file or module has the name of %s '%s'",
+                session->needs_known_patterns ? "" : "warning: ", session->source.path, option,
+                patterns->patterns[i].data);
+        if (session->needs_known_patterns)
+            status = STATUS_USAGE;
+    }
+    return status;
+}
+
+int session_names(struct session *session, bool are_needed)
+{
+    if (!are_needed || session->has_names)
+        return STATUS_OK;
+    session->has_names = true;
+    int status = source_define(&session->source, TTD_KINDS_DEFINITIONS, &session->definitions);
+    if (status == STATUS_OK)
+        status = check_patterns(session, "--include", &session->options.view.include);
+    if (status == STATUS_OK)
+        status = check_patterns(session, "--exclude", &session->options.view.exclude);
+    if (status == STATUS_OK)
+        status = check_patterns(session, "--skip", &session->options.view.skip);
+    return status;
+}
+
+int session_check(struct session *session, enum ttd_status status)
+{
+    struct ttd_error error = {.what = NULL};
+    return status == TTD_OK ? STATUS_OK : source_fail(&session->source, status, &error);
+}
+
+int session_run(const struct command *command, int count, char **arguments, void *own)
+{
+    struct common_options common_options;
+    int status = command_options(&common_options, command, count, arguments, own);
+    if (status >= 0)
+        return status;
+    struct session session;
+    status = session_open(&session, &common_options);
+    if (status != STATUS_OK)
+        return status;
+    status = command->execute(&session, own);
+    return session_close(&session, status, session.has_output);
+}
+
+int session_run_defaults(const struct command *command, int count, char **arguments)
+{
+    void *own = malloc(command->own.size + 1);
+    if (!own)
+        return message_status(command->name, TTD_ERROR_NO_MEMORY);
+    if (command->own.size)
+        memcpy(own, command->own.defaults, command->own.size);
+    int status = session_run(command, count, arguments, own);
+    free(own);
+    return status;
+}
+
+int session_output(struct session *session, bool is_long)
+{
+    progress_end(&session->source.progress);
+    bool pages = is_long && session->options.has_pager;
+    int status =
+        output_open(&session->output, session->options.output, session->options.trace, pages);
+    session->has_output = status == STATUS_OK;
+    session->output.out.room = limits_output();
+    return status;
+}
+
+int session_begin_report(struct session *session, bool needs_names)
+{
+    int status = session_names(session, needs_names);
+    return status == STATUS_OK ? session_output(session, true) : status;
+}
+
+void session_outcome(struct session *session, const struct heap_outcome *outcome,
+                     struct ttd_position at)
+{
+    struct source *source = &session->source;
+    if (outcome->truncated)
+        source_truncated(source, &outcome->error);
+    struct certainty_facts facts = {.trace = ttd_reader_trace(source->reader),
+                                    .is_closed = source->is_closed,
+                                    .is_intact = source_is_intact(source),
+                                    .rests_on_index = source->has_keyframes,
+                                    .is_truncated = source->is_truncated,
+                                    .is_given_up = source->is_given_up,
+                                    .uses_times = session->uses_times,
+                                    .losses = &outcome->losses,
+                                    .counts = &outcome->counts,
+                                    .at = at,
+                                    .reached_end = outcome->reached_end,
+                                    .last = outcome->position,
+                                    .part_of = source->part_of};
+    progress_end(&source->progress);
+    certainty_judge(&session->report.certainty, &facts);
+}
+
+/* Prints the reasons for uncertainty if the report has no room for them. */
+static void warn_of_uncertainty(const struct session *session)
+{
+    for (size_t i = 0; !session->has_reasons && i < session->report.certainty.count; i++)
+        message("warning: %s: uncertain: %s", session->source.path,
+                session->report.certainty.reasons[i]);
+}
+
+int session_close(struct session *session, int status, bool keep)
+{
+    warn_of_uncertainty(session);
+    if (session->report.status != TTD_OK) {
+        status = message_status(session->source.path, session->report.status);
+        keep = false;
+    }
+    if (session->has_output)
+        status = output_close(&session->output, status, keep || status < STATUS_USAGE);
+    frame_list_free(&session->report.frames);
+    view_tree_free(&session->tree);
+    view_free(&session->view);
+    heap_block_classes_free(&session->classes);
+    map_free(&session->judged);
+    known_findings_close(&session->known_findings);
+    definitions_free(&session->definitions);
+    source_close(&session->source);
+    return status;
+}

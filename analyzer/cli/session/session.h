@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/** A session: the options, the trace, its definitions and the output of one run of a command. */
+#ifndef ANALYZER_CLI_SESSION_H
+#define ANALYZER_CLI_SESSION_H
+
+#include "analyses/state/kept.h"
+#include "cli/options/command.h"
+#include "cli/process/output.h"
+#include "cli/traces/position_spec.h"
+#include "cli/traces/source.h"
+#include "travel/replay_to.h"
+#include "view/tree.h"
+
+struct session {
+    struct common_options options;
+    struct source source;
+    struct definitions definitions;
+    struct output_file output;
+    bool has_output;
+    /** The report depends on wall times. */
+    bool uses_times;
+    struct report report;
+    /** The report gives the reasons for uncertainty; otherwise they are printed as warnings. Set by
+     * the format, and may be changed. */
+    bool has_reasons;
+    bool has_names;
+    /** A pattern that matches no name is an error, not a warning, because the exit status depends
+     * on the patterns. May be set before names are read. */
+    bool needs_known_patterns;
+    /** Answers of the judge of session_trace(), by stack. */
+    struct hash_map judged;
+    /** Steps that are left of limits_steps(). */
+    uint64_t steps;
+    /** The view that the options ask for, and its tree if they ask for one. */
+    struct view view;
+    struct view_tree tree;
+    /** The classes of blocks, if the view is by class: see session_classes(). */
+    struct heap_block_classes classes;
+    /** Known findings, for commands with COMMAND_KNOWN_FINDINGS. */
+    struct known_findings known_findings;
+};
+
+/**
+ * Runs a command: parses its options, opens the trace, calls execute() and completes the output. A
+ * status that execute() returns once the output is open is a result, and the output is kept.
+ *
+ * @param own  the command's own options, set to their defaults
+ * @return the exit status
+ */
+int session_run(const struct command *command, int count, char **arguments, void *own);
+
+/** Runs a command like session_run(); its own options start as a copy of its defaults. */
+int session_run_defaults(const struct command *command, int count, char **arguments);
+
+/** Opens the trace that `options` name. Returns an exit status; on failure nothing is open. */
+int session_open(struct session *session, const struct common_options *options);
+
+/** Opens the output. Returns an exit status. */
+int session_output(struct session *session, bool is_long);
+
+/** Reads the names, if the report needs them, and opens the output. Returns an exit status. */
+int session_begin_report(struct session *session, bool needs_names);
+
+/** Reads the definitions, once, if they are needed, and reports patterns of the options that match
+ * no name. Returns an exit status. */
+int session_names(struct session *session, bool are_needed);
+
+/** Sets the trace for a query that tells apart the blocks that the runtimes keep; without an index.
+ * Reads the definitions. Returns an exit status. */
+int session_trace(struct session *session, struct heap_trace *trace);
+
+/**
+ * Finds the classes of blocks as the newest snapshot at a position or before tells, if the options
+ * group by them, and hands them to the view. Without such a snapshot says so.
+ *
+ * @param trace    for the query
+ * @param classes  set to the classes, which the session owns, or to NULL if they are not needed
+ * @return an exit status
+ */
+int session_classes(struct session *session, const struct heap_trace *trace, struct ttd_position at,
+                    const struct heap_block_classes **classes);
+
+/** Report a failure of the analyzer itself, if there is one: of memory, or a tree that is too
+ * large. Return an exit status. */
+int session_check(struct session *session, enum ttd_status status);
+int session_check_tree(struct session *session, enum ttd_status status);
+
+/** Removes records whose stacks the options exclude. Returns an exit status. */
+int session_filter(struct session *session, const struct heap_site_table *sites);
+
+/** Sets `is_wanted` to whether the options let a stack through. Answers are kept by stack. Returns
+ * an exit status. */
+int session_wants(struct session *session, ttd_id stack, bool *is_wanted);
+
+/** Groups records as the options say, or builds the tree that they ask for. Returns an exit status.
+ */
+int session_group(struct session *session, const struct heap_site_table *sites);
+
+/** Filters records by stack and groups them. Returns an exit status. */
+int session_view(struct session *session, const struct heap_site_table *sites);
+
+/** Hands the blocks that the runtimes keep to the report, filtered and grouped by the options. They
+ * must outlive the report. Returns an exit status. */
+int session_runtime(struct session *session, struct heap_runtime *runtime, bool is_shown);
+
+/** Sets `is_new` to whether a finding is to be reported. Returns an exit status. */
+int session_judge(struct session *session, const struct finding *finding, bool *is_new);
+
+/** Finds growth against the baseline, and writes a new baseline if the options ask for one. Called
+ * once all findings were judged. Returns an exit status. */
+int session_end_known_findings(struct session *session);
+
+/** Whether the options ask for a tree, which session_print_tree() writes. */
+bool session_has_tree(const struct session *session);
+
+/** Returns the number of branches of each node of a tree that are shown. */
+size_t session_tree_limit(const struct session *session);
+
+/**
+ * Writes the tree, if the options ask for one.
+ *
+ * @param unit    the unit that is counted, such as "block"
+ * @param weight  the unit that is weighed, such as "bytes"
+ * @return whether there was one
+ */
+bool session_print_tree(struct session *session, const char *unit, const char *weight);
+
+/** A question about the trace: what a query of it gets beside its options. */
+struct question {
+    struct heap_trace trace;
+    /** The position that it is about; ttd_position_max() for the end. */
+    struct ttd_position at;
+    struct ttd_error error;
+};
+
+/** Sets a question about a position, with the index if that helps. Returns an exit status. */
+int session_ask(struct session *session, const struct position_spec *at, struct question *question);
+
+/** Sets one like session_ask(), whose trace tells apart the blocks that the runtimes keep: see
+ * session_trace(). */
+int session_ask_runtime(struct session *session, const struct position_spec *at,
+                        struct question *question);
+
+/** Returns a question about the whole trace, without the index. */
+struct question session_ask_all(struct session *session);
+
+/** Reports a query that failed, and an index that it refuted. Returns an exit status. */
+int session_found(struct session *session, const struct question *question, enum ttd_status result,
+                  const struct heap_outcome *outcome);
+
+/** Completes a question: session_found(), then session_outcome() for its position. Returns an exit
+ * status. */
+int session_answer(struct session *session, const struct question *question, enum ttd_status result,
+                   const struct heap_outcome *outcome);
+
+/** Judges the certainty of the report from the outcome of a query for the position `at`. Also
+ * reports, once, that the trace ends within a chunk. */
+void session_outcome(struct session *session, const struct heap_outcome *outcome,
+                     struct ttd_position at);
+
+/** Completes the output and releases everything. Returns `status`, or the status of a failure on
+ * the way. From STATUS_USAGE on no file is left, unless `keep`. */
+int session_close(struct session *session, int status, bool keep);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Findings of a session that are told apart: blocks that the runtimes keep, and known findings. */
+#include "cli/process/exit.h"
+#include "cli/session/session.h"
+#include "symbols/runtime.h"
+
+/* Frames in which a block of thread-local storage is recognized: those of an allocator's caller in
+ * the dynamic linker. */
+#define JUDGED_FRAMES 4
+
+static bool was_killed(const struct session *session)
+{
+    return session->source.is_closed && session->source.end.reason == TTD_END_REASON_SIGNALED;
+}
+
+/* Whether blocks of the runtimes may be among the leaks. A trace without a list of these blocks may
+ * come from a writer that knows no runtimes; the recorder omits the list only if the program was
+ * killed. */
+static bool counts_runtime(const struct session *session, enum heap_runtime_list list)
+{
+    return list == HEAP_RUNTIME_CUT_SHORT || (list == HEAP_RUNTIME_UNKNOWN && was_killed(session));
+}
+
+static bool keeps_stack(void *context, ttd_id stack)
+{
+    struct session *session = context;
+    struct frame_list *frames = &session->report.frames;
+    uint32_t judged = map_get(&session->judged, stack, 0);
+    if (judged != MAP_NONE)
+        return judged;
+    enum ttd_status status = frame_list_begin(frames, &session->definitions, stack, JUDGED_FRAMES);
+    bool keeps = status == TTD_OK && runtime_is_thread_storage(frames);
+    if (status == TTD_OK)
+        status = map_set(&session->judged, stack, 0, keeps);
+    if (status != TTD_OK)
+        session->report.status = status;
+    return keeps;
+}
+
+int session_trace(struct session *session, struct heap_trace *trace)
+{
+    int status = session_names(session, true);
+    *trace = source_trace(&session->source);
+    if (runtime_has_thread_storage(&session->definitions))
+        trace->hook.judge = (struct heap_stack_judge){session, keeps_stack};
+    return status;
+}
+
+int session_runtime(struct session *session, struct heap_runtime *runtime, bool is_shown)
+{
+    session->report.runtime =
+        (struct report_runtime){.groups = &runtime->groups,
+                                .is_shown = is_shown,
+                                .is_counted = counts_runtime(session, runtime->list),
+                                .was_killed = was_killed(session)};
+    struct heap_site_table sites = heap_groups_site_table(&runtime->groups);
+    return session_has_tree(session) ? session_filter(session, &sites)
+                                     : session_view(session, &sites);
+}
+
+int session_judge(struct session *session, const struct finding *finding, bool *is_new)
+{
+    int status = session_names(session, true);
+    if (status != STATUS_OK)
+        return status;
+    return session_check(session, known_findings_judge(&session->known_findings,
+                                                       &session->definitions, finding, is_new));
+}
+
+int session_end_known_findings(struct session *session)
+{
+    int status = session_check(session, known_findings_find_growth(&session->known_findings));
+    if (status != STATUS_OK)
+        return status;
+    return known_findings_write(&session->known_findings, &session->definitions,
+                                session->source.path);
+}

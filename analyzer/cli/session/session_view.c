@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Filters, groups and trees of a session, by its options. */
+#include "cli/process/exit.h"
+#include "cli/process/message.h"
+#include "cli/session/session.h"
+#include "reach/find_classes.h"
+
+int session_classes(struct session *session, const struct heap_trace *trace, struct ttd_position at,
+                    const struct heap_block_classes **classes)
+{
+    struct ttd_error error = {.what = NULL};
+    *classes = NULL;
+    if (session->options.view.by != VIEW_BY_CLASS)
+        return STATUS_OK;
+    enum ttd_status result = heap_find_classes(trace, at, &session->classes, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    if (!session->classes.snapshot.number) {
+        progress_end(&session->source.progress);
+        return message_usage(session->options.command->name,
+                             "--by class needs a snapshot of references at the position or before: "
+                             "ttdrecord takes one when the program ends, with --snapshot-every, "
+                             "and with 'ttdrecord snapshot PID'");
+    }
+    session->view.classes = *classes = &session->classes;
+    return STATUS_OK;
+}
+
+/* Definitions are needed even without records, to check the patterns. */
+static bool needs_names(const struct session *session, const struct heap_site_table *sites)
+{
+    return *sites->count || view_has_filter(&session->options.view);
+}
+
+int session_filter(struct session *session, const struct heap_site_table *sites)
+{
+    int status = session_names(session, needs_names(session, sites));
+    return status == STATUS_OK ? session_check(session, view_filter(&session->view, sites))
+                               : status;
+}
+
+int session_wants(struct session *session, ttd_id stack, bool *is_wanted)
+{
+    *is_wanted = true;
+    if (!view_has_filter(&session->options.view))
+        return STATUS_OK;
+    int status = session_names(session, true);
+    return status == STATUS_OK
+               ? session_check(session, view_wants(&session->view, stack, is_wanted))
+               : status;
+}
+
+bool session_has_tree(const struct session *session)
+{
+    return session->options.view.shape != VIEW_FLAT;
+}
+
+int session_view(struct session *session, const struct heap_site_table *sites)
+{
+    int status = session_filter(session, sites);
+    return status == STATUS_OK ? session_group(session, sites) : status;
+}
+
+int session_group(struct session *session, const struct heap_site_table *sites)
+{
+    if (!session_has_tree(session))
+        return session_check(session, view_group(&session->view, sites));
+    return session_check_tree(
+        session,
+        view_tree_build(&session->view, sites, session_tree_limit(session), &session->tree));
+}
+
+size_t session_tree_limit(const struct session *session)
+{
+    return session->options.format->needs_tree ? SIZE_MAX : session->options.view.limit;
+}
+
+int session_check_tree(struct session *session, enum ttd_status status)
+{
+    bool is_too_much = status == TTD_ERROR_LIMIT || status == TTD_ERROR_NO_MEMORY;
+    int result = session_check(session, status);
+    if (is_too_much && !session->options.view.depth)
+        message("--depth makes the tree smaller");
+    return result;
+}
+
+bool session_print_tree(struct session *session, const char *unit, const char *weight)
+{
+    if (!session_has_tree(session))
+        return false;
+    struct report_tree data = {
+        .tree = &session->tree, .options = &session->options.view, .unit = unit, .weight = weight};
+    session->options.format->tree(&session->report, &data);
+    return true;
+}

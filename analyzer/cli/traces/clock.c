@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/traces/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+/* A chunk that lasts longer than this fraction of the trace is read again; so there are no more of
+ * them than this. */
+#define COARSE_PART 10
+
+#define SECOND 1000000000u
+
+/* Precision of a time, as a fraction of the duration: more digits say nothing to people. */
+#define FINE_PARTS 10000
+
+/* Limit on the times that passes note. A trace whose times never go back needs at most half. */
+#define NOTES_MAX (2 * FINE_PARTS)
+
+/* Limit on look-ups, each of which reads a chunk. */
+#define LOOKUPS_MAX 64
+
+/* Returns the smallest power of ten that is `least` nanoseconds or more, but at most a second. */
+static uint64_t unit_of(uint64_t least)
+{
+    uint64_t unit = 1;
+    while (unit < least && unit < SECOND)
+        unit *= 10;
+    return unit;
+}
+
+void clock_begin(struct trace_clock *clock, uint64_t duration)
+{
+    clock->unit = unit_of(duration / FINE_PARTS);
+}
+
+void clock_free(struct trace_clock *clock)
+{
+    for (size_t i = 0; i < clock->count; i++)
+        free(clock->chunks[i].events);
+    free(clock->chunks);
+    *clock = (struct trace_clock){0};
+}
+
+static struct clock_event event_of(const struct ttd_event *event)
+{
+    return (struct clock_event){ttd_event_position(event), event->wall_time};
+}
+
+static struct clock_chunk chunk_of(const struct ttd_batch *batch)
+{
+    return (struct clock_chunk){.first = event_of(&batch->u.events[0]),
+                                .last = batch->chunk.last_position,
+                                .first_event = batch->chunk.first_record,
+                                .next_event = batch->chunk.first_record + batch->chunk.record_count,
+                                .noted = batch->chunk.first_record,
+                                .next_time = TTD_UNKNOWN};
+}
+
+static bool begins_chunk(const struct ttd_batch *batch)
+{
+    return batch->kind == TTD_KIND_EVENTS && batch->count &&
+           batch->u.events[0].number == batch->chunk.first_record;
+}
+
+/* Inserts a chunk; NULL without memory. */
+static struct clock_chunk *insert(struct trace_clock *clock, size_t index,
+                                  const struct clock_chunk *chunk)
+{
+    if (grow_array((void **)&clock->chunks, &clock->capacity, clock->count + 1,
+                   sizeof *clock->chunks) != TTD_OK) {
+        clock->has_failed = true;
+        return NULL;
+    }
+    struct clock_chunk *added = &clock->chunks[index];
+    memmove(added + 1, added, (clock->count++ - index) * sizeof *added);
+    *added = *chunk;
+    return added;
+}
+
+/* Whether eight events are within a unit of time. Their distances or-ed are no smaller than any of
+ * them: most of the time, one comparison does. */
+static bool are_within(const struct ttd_event *events, uint64_t begin, uint64_t unit)
+{
+    uint64_t distances = 0;
+    for (size_t i = 0; i < 8; i++)
+        distances |= events[i].wall_time - begin;
+    return distances < unit;
+}
+
+/* Notes the events of a batch with which another time begins, as times are written: a multiple of
+ * the unit. They tell the time of every event of the batch exactly, and in a trace whose times do
+ * not go back there are at most FINE_PARTS. False without memory or after too many. */
+static bool note_batch(struct clock_chunk *chunk, const struct ttd_batch *batch, uint64_t unit,
+                       size_t max)
+{
+    const struct ttd_event *event = batch->u.events;
+    const struct ttd_event *end = event + batch->count;
+    uint64_t time = chunk->count ? chunk->events[chunk->count - 1].time : chunk->first.time;
+    uint64_t begin = time - time % unit;
+    while (event < end) {
+        if (end - event >= 8 && are_within(event, begin, unit)) {
+            event += 8;
+            continue;
+        }
+        if (event->wall_time - begin >= unit) {
+            if (chunk->count >= max ||
+                grow_array((void **)&chunk->events, &chunk->capacity, chunk->count + 1,
+                           sizeof *chunk->events) != TTD_OK)
+                return false;
+            chunk->events[chunk->count++] = event_of(event);
+            begin = event->wall_time - event->wall_time % unit;
+        }
+        event++;
+    }
+    chunk->noted = end[-1].number + 1;
+    return true;
+}
+
+/* Notes the times of a batch that continues the newest chunk. */
+static void note_newest(struct trace_clock *clock, const struct ttd_batch *batch)
+{
+    if (!clock->count || !clock->unit || batch->kind != TTD_KIND_EVENTS || !batch->count)
+        return;
+    struct clock_chunk *chunk = &clock->chunks[clock->count - 1];
+    if (batch->u.events[0].number != chunk->noted ||
+        batch->chunk.first_record != chunk->first_event)
+        return;
+    size_t count = chunk->count;
+    if (!note_batch(chunk, batch, clock->unit, count + NOTES_MAX - clock->note_count))
+        clock->unit = 0;
+    clock->note_count += chunk->count - count;
+}
+
+static void see_chunk(struct trace_clock *clock, const struct ttd_batch *batch)
+{
+    struct clock_chunk chunk = chunk_of(batch);
+    struct clock_chunk *newest = clock->count ? &clock->chunks[clock->count - 1] : NULL;
+    /* Passes after the first see the same chunks again. */
+    if (newest && ttd_position_compare(chunk.first.position, newest->first.position) <= 0)
+        return;
+    if (newest && newest->next_event == chunk.first_event)
+        newest->next_time = chunk.first.time;
+    insert(clock, clock->count, &chunk);
+}
+
+void clock_see(struct trace_clock *clock, const struct ttd_batch *batch)
+{
+    if (batch->kind == TTD_KIND_EVENTS && batch->count &&
+        batch->u.events[batch->count - 1].wall_time > clock->newest)
+        clock->newest = batch->u.events[batch->count - 1].wall_time;
+    if (begins_chunk(batch) && !clock->has_failed)
+        see_chunk(clock, batch);
+    note_newest(clock, batch);
+}
+
+/* Finds the last chunk that begins at or before a position; SIZE_MAX if there is none. */
+static size_t find_chunk(const struct trace_clock *clock, struct ttd_position at)
+{
+    size_t low = 0, high = clock->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ttd_position_compare(clock->chunks[middle].first.position, at) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - 1;
+}
+
+/* Notes the times of a chunk that no pass has seen to its end. */
+static void read_events(struct clock_chunk *chunk, struct ttd_reader *reader, uint64_t unit)
+{
+    struct ttd_error error;
+    struct ttd_batch batch;
+    chunk->count = 0;
+    chunk->noted = chunk->first_event;
+    if (ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS)) != TTD_OK ||
+        ttd_reader_seek(reader, chunk->first.position, &error) != TTD_OK)
+        return;
+    /* To begin with the next chunk costs as much as all the rest of this one. */
+    while (chunk->noted != chunk->next_event && ttd_reader_next(reader, &batch, &error) == TTD_OK) {
+        if (batch.kind != TTD_KIND_EVENTS)
+            continue;
+        if (batch.chunk.first_record != chunk->first_event ||
+            !note_batch(chunk, &batch, unit, SIZE_MAX))
+            return;
+    }
+}
+
+/* Returns the time of the last event at or before a position. */
+static uint64_t exact_time(const struct clock_chunk *chunk, struct ttd_position at)
+{
+    size_t low = 0, high = chunk->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ttd_position_compare(chunk->events[middle].position, at) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? chunk->events[low - 1].time : chunk->first.time;
+}
+
+/* Reads the next batch of events; false if it does not begin a chunk. */
+static bool next_events(struct ttd_reader *reader, struct ttd_batch *batch)
+{
+    struct ttd_error error;
+    while (ttd_reader_next(reader, batch, &error) == TTD_OK) {
+        if (batch->kind == TTD_KIND_EVENTS)
+            return begins_chunk(batch);
+    }
+    return false;
+}
+
+/* Returns the time at which the next chunk begins; after the last chunk, the end of the trace. */
+static uint64_t next_time(struct ttd_reader *reader, const struct clock_chunk *chunk,
+                          uint64_t duration)
+{
+    struct ttd_error error;
+    struct ttd_batch batch;
+    if (ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS)) == TTD_OK &&
+        ttd_reader_seek_event(reader, chunk->next_event, &error) == TTD_OK &&
+        next_events(reader, &batch) && batch.chunk.first_record == chunk->next_event)
+        return batch.u.events[0].wall_time;
+    return duration;
+}
+
+/* Finds the chunk of a position that no pass has seen. */
+static struct clock_chunk *look_up(struct trace_clock *clock, struct ttd_reader *reader,
+                                   struct ttd_position at)
+{
+    struct ttd_error error;
+    struct ttd_batch batch;
+    if (ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS)) != TTD_OK ||
+        ttd_reader_seek(reader, at, &error) != TTD_OK || !next_events(reader, &batch))
+        return NULL;
+    struct clock_chunk chunk = chunk_of(&batch);
+    size_t index = find_chunk(clock, chunk.first.position) + 1;
+    bool is_there = index > 0 && clock->chunks[index - 1].first_event == chunk.first_event;
+    return is_there ? &clock->chunks[index - 1] : insert(clock, index, &chunk);
+}
+
+/* Finds the chunk of a position and the time of its end; NULL if that takes too many look-ups. */
+static struct clock_chunk *chunk_at(struct trace_clock *clock, struct ttd_reader *reader,
+                                    uint64_t duration, struct ttd_position at)
+{
+    size_t index = find_chunk(clock, at);
+    struct clock_chunk *chunk = index != SIZE_MAX ? &clock->chunks[index] : NULL;
+    bool is_noted =
+        chunk && (ttd_position_compare(at, chunk->last) <= 0 || chunk->next_time != TTD_UNKNOWN);
+    bool is_known = is_noted && chunk->next_time != TTD_UNKNOWN;
+    if (!is_known && clock->lookups++ >= LOOKUPS_MAX)
+        return NULL;
+    if (!is_noted)
+        chunk = look_up(clock, reader, at);
+    if (chunk && chunk->next_time == TTD_UNKNOWN)
+        chunk->next_time = next_time(reader, chunk, duration);
+    return chunk;
+}
+
+/* Writes seconds, with as many digits as stand for `least` nanoseconds or more each. */
+static void write_time(char text[CLOCK_TEXT], uint64_t time, uint64_t least)
+{
+    int digits = 9;
+    uint64_t unit = unit_of(least);
+    for (uint64_t rest = unit; rest > 1; rest /= 10)
+        digits--;
+    /* Cut off, not rounded, so that the event did not happen before the time written. */
+    snprintf(text, CLOCK_TEXT, "+%.*fs", digits, (double)(time - time % unit) / 1e9);
+}
+
+bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t duration,
+                struct ttd_position at, char text[CLOCK_TEXT])
+{
+    /* A longer duration is damage, and a double could not tell its nanoseconds apart. */
+    if (clock->has_failed || !duration || duration >= UINT64_C(1) << 53)
+        return false;
+    struct clock_chunk *chunk = chunk_at(clock, reader, duration, at);
+    if (!chunk)
+        return false;
+    uint64_t begin = chunk->first.time;
+    uint64_t lasts = chunk->next_time > begin ? chunk->next_time - begin : 0;
+    uint64_t finest = duration / FINE_PARTS;
+    bool is_coarse = lasts > duration / COARSE_PART;
+    /* Reading events for a finer time pays only where a chunk lasts long; once for each chunk,
+     * whether it helps or not. */
+    if (is_coarse && chunk->noted != chunk->next_event && !chunk->is_read) {
+        chunk->is_read = true;
+        read_events(chunk, reader, unit_of(finest));
+    }
+    if (is_coarse && chunk->noted == chunk->next_event)
+        write_time(text, exact_time(chunk, at), finest);
+    else
+        write_time(text, begin, lasts > finest ? lasts : finest);
+    return true;
+}

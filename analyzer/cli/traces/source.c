@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/traces/source.h"
+
+#include <string.h>
+
+#include "cli/process/exit.h"
+#include "cli/process/message.h"
+#include "cli/traces/input.h"
+#include "travel/cursor.h"
+
+int source_open(struct source *source, const char *path, bool reads_whole_chunks)
+{
+    memset(source, 0, sizeof *source);
+    source->path = path;
+    source->opened = stamp_of(path);
+    struct ttd_input input;
+    struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
+    enum ttd_status status = input_open(path, &input, &error);
+    if (status != TTD_OK)
+        return source_fail(source, status, &error);
+    struct ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = true;
+    options.event_batches = heap_prefetch_batches();
+    options.lazy_stacks = true;
+    options.whole_chunks = reads_whole_chunks;
+    status = ttd_reader_open(&input, &options, NULL, &source->reader, &error);
+    if (status != TTD_OK)
+        return source_fail(source, status, &error);
+    source->size = ttd_reader_size(source->reader);
+    source->is_closed = ttd_reader_end(source->reader, &source->end) == TTD_OK;
+    if (!source_has_times(source))
+        message("warning: %s: the first chunk is lost: wall times are not known", path);
+    progress_begin(&source->progress);
+    return STATUS_OK;
+}
+
+void source_close(struct source *source)
+{
+    progress_end(&source->progress);
+    clock_free(&source->clock);
+    if (source->has_keyframes)
+        heap_keyframes_close(&source->keyframes);
+    ttd_reader_close(source->reader);
+    source->reader = NULL;
+}
+
+int source_fail(struct source *source, enum ttd_status status, const struct ttd_error *error)
+{
+    progress_end(&source->progress);
+    return input_fail(source->path, status, error);
+}
+
+int source_fail_times(const struct source *source)
+{
+    message("%s: wall times are not known", source->path);
+    return exit_for(TTD_ERROR_CORRUPT);
+}
+
+void source_truncated(struct source *source, const struct ttd_error *error)
+{
+    if (!source->is_truncated && !source->is_given_up)
+        message_error("warning: ", source->path, error);
+    source->is_given_up |= error->status == TTD_ERROR_LIMIT;
+    source->is_truncated |= error->status != TTD_ERROR_LIMIT;
+}
+
+void source_damaged(struct source *source, const struct ttd_error *error)
+{
+    for (size_t i = 0; i < source->reported_count; i++) {
+        if (source->reported[i] == error->offset)
+            return;
+    }
+    if (source->reported_more)
+        return;
+    progress_end(&source->progress);
+    if (source->reported_count < SOURCE_REPORTED_MAX) {
+        source->reported[source->reported_count++] = error->offset;
+        message_error("warning: ", source->path, error);
+        return;
+    }
+    source->reported_more = true;
+    message("warning: %s: more damage; 'ttdanalyze verify' lists it all", source->path);
+}
+
+static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+{
+    struct source *source = context;
+    clock_see(&source->clock, batch);
+    progress_update(&source->progress, batch->chunk.offset, source->size);
+    if (batch->kind == TTD_KIND_LOSSES && batch->synthetic)
+        source_damaged(source, &batch->error);
+    return TTD_OK;
+}
+
+struct heap_trace source_trace(struct source *source)
+{
+    return (struct heap_trace){.reader = source->reader,
+                               .hook = {.context = source, .batch = see_batch}};
+}
+
+static int read_on(struct source *source, const struct heap_batch_hook *hook,
+                   bool takes_unsupported)
+{
+    struct ttd_error error = {.what = NULL};
+    enum ttd_status status = TTD_OK;
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(source->reader, &batch, &error);
+        if (status == TTD_OK)
+            status = see_batch(source, &batch);
+        if (status == TTD_OK)
+            status = hook->batch(hook->context, &batch);
+    }
+    progress_end(&source->progress);
+    if (status != TTD_END && heap_is_over(status))
+        source_truncated(source, &error);
+    else if (status != TTD_END && !(takes_unsupported && status == TTD_ERROR_UNSUPPORTED))
+        return source_fail(source, status, &error);
+    return STATUS_OK;
+}
+
+int source_read_on(struct source *source, const struct heap_batch_hook *hook)
+{
+    return read_on(source, hook, false);
+}
+
+int source_read(struct source *source, uint32_t kinds, const struct heap_batch_hook *hook)
+{
+    struct ttd_error error = {.what = NULL};
+    enum ttd_status status =
+        ttd_reader_rewind(source->reader, kinds | TTD_KIND_BIT(TTD_KIND_LOSSES));
+    return status == TTD_OK ? read_on(source, hook, true) : source_fail(source, status, &error);
+}
+
+/* Reads all chunks to check them. */
+static void check_all(struct source *source)
+{
+    struct ttd_error error;
+    enum ttd_status status = ttd_reader_rewind_checked(source->reader, 0);
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(source->reader, &batch, &error);
+        if (status == TTD_OK)
+            see_batch(source, &batch);
+    }
+    progress_end(&source->progress);
+    if (status != TTD_END && heap_is_over(status))
+        source_truncated(source, &error);
+}
+
+bool source_is_intact(struct source *source)
+{
+    if (source->is_judged)
+        return source->is_intact;
+    source->is_judged = true;
+    bool has_damage = source->is_truncated || source->is_given_up || source->reported_count;
+    if (!source->is_closed || has_damage)
+        return false;
+    if (!source->has_keyframes && !ttd_reader_is_intact(source->reader))
+        check_all(source);
+    struct stamp now = stamp_of(source->path);
+    source->is_intact = (source->has_keyframes || ttd_reader_is_intact(source->reader)) &&
+                        (!source->opened.text[0] || stamp_is_same(&source->opened, &now));
+    return source->is_intact;
+}
+
+static enum ttd_status define(void *context, const struct ttd_batch *batch)
+{
+    return definitions_add(context, batch);
+}
+
+int source_define(struct source *source, uint32_t kinds, struct definitions *definitions)
+{
+    struct heap_batch_hook hook = {.context = definitions, .batch = define};
+    return source_read(source, kinds, &hook);
+}

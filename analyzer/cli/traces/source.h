@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/** A source: the trace that a command reads. Tolerant of damage, which it reports on standard
+ * error. */
+#ifndef ANALYZER_CLI_SOURCE_H
+#define ANALYZER_CLI_SOURCE_H
+
+#include <ttdtrace/reader.h>
+
+#include "cli/traces/clock.h"
+#include "cli/traces/progress.h"
+#include "cli/traces/stamp.h"
+#include "symbols/definitions.h"
+#include "travel/trace.h"
+
+/** Limit on damage that is reported one by one. */
+#define SOURCE_REPORTED_MAX 10
+
+struct source {
+    const char *path;
+    struct ttd_reader *reader;
+    /** Size in bytes when it was opened, for progress. */
+    uint64_t size;
+    /** Whether there is an End chunk, and its content. */
+    bool is_closed;
+    struct ttd_end end;
+    /** Offsets of damage that was reported: every pass over the file meets the same. */
+    uint64_t reported[SOURCE_REPORTED_MAX];
+    size_t reported_count;
+    bool reported_more;
+    /** The trace ends within a chunk; or reading stopped before its end. */
+    bool is_truncated;
+    bool is_given_up;
+    /** Number of readable events, if a position was asked for in percent of it because the trace
+     * does not state its total; else 0. */
+    uint64_t part_of;
+    /** The sidecar index, if there is one and it was asked for: see sidecar_use(). */
+    struct heap_keyframes keyframes;
+    bool has_keyframes;
+    /** Making an index failed, and is not tried again. */
+    bool has_no_index;
+    /** There is an index that is not trusted, which was reported. */
+    bool has_refused_index;
+    /** One was used and found to be wrong, which was said. */
+    bool has_refuted_index;
+    /** The stamp of the file when it was opened. */
+    struct stamp opened;
+    /** source_is_intact() was called, and answered `is_intact`. */
+    bool is_judged;
+    bool is_intact;
+    struct progress progress;
+    struct trace_clock clock;
+};
+
+/**
+ * Opens a trace. Returns an exit status; on failure a message was printed.
+ *
+ * @param reads_whole_chunks  as whole_chunks of ttd_reader_options
+ */
+int source_open(struct source *source, const char *path, bool reads_whole_chunks);
+void source_close(struct source *source);
+
+/** The trace for a query, whose hook shows progress and reports damage; without an index. */
+struct heap_trace source_trace(struct source *source);
+
+/** Whether wall times are known: the first chunk, which has their unit, was not lost. */
+static inline bool source_has_times(const struct source *source)
+{
+    return ttd_reader_trace(source->reader)->time_unit != 0;
+}
+
+/** Reports that the command needs wall times; returns the exit status. */
+int source_fail_times(const struct source *source);
+
+/** Whether the trace is intact as 'ttdanalyze verify' defines it, which a certain verdict needs.
+ * Called after all findings: unless everything was read anyway, everything is read now; not where
+ * an index is used, whose answer is not certain.  The answer is kept. */
+bool source_is_intact(struct source *source);
+
+/** Reports that reading failed; returns the exit status. */
+int source_fail(struct source *source, enum ttd_status status, const struct ttd_error *error);
+
+/** Reports damage, once for each offset. */
+void source_damaged(struct source *source, const struct ttd_error *error);
+
+/** Reports, once, that the trace ends within a chunk, or was not read to its end. */
+void source_truncated(struct source *source, const struct ttd_error *error);
+
+/** Reads the whole trace and calls `hook` for each batch of `kinds`, and for losses. Unsupported
+ * content ends the reading without a message, because the pass that needs it prints one. Returns
+ * an exit status; on failure a message was printed. */
+int source_read(struct source *source, uint32_t kinds, const struct heap_batch_hook *hook);
+
+/** Reads like source_read(), but from the reader's position. The hook stops it with TTD_END. */
+int source_read_on(struct source *source, const struct heap_batch_hook *hook);
+
+/** Reads definitions of the kinds. Returns an exit status. */
+int source_define(struct source *source, uint32_t kinds, struct definitions *definitions);
+
+#endif
