@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Looking up an address takes some ten steps, whatever the number of rows: the area, from a small
- * cache or by binary search among areas; the granule in the area's table; then the few rows of the
- * granule. A table takes 2 kB, and only areas with many rows have one, so that tables take at most
- * 32 bytes a row.
+ * cache or by binary search among areas; then the cell in the area, whose bits say how many of its
+ * rows begin before. Only areas with many rows have cells, so that these take at most 32 bytes a
+ * row; in the others, and in those whose rows are not aligned, rows are found by binary search.
  */
 #include "reach/address_index.h"
 
+#include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
 #include "base/pages.h"
 
-#define GRANULE_BITS 8
-#define GRANULES     (1u << (ADDRESS_AREA_BITS - GRANULE_BITS))
-#define DENSE        64
-#define NONE         UINT32_MAX
+#define CELL_GRANULES      32
+#define GRANULE_BITS       3
+#define CELL_BYTES_PER_ROW 32
+#define NONE               UINT32_MAX
 
 static uint64_t address_of(const struct address_index *index, const struct rows *rows, uint32_t row)
 {
@@ -31,8 +33,11 @@ static uint32_t end_of(const struct address_index *index, size_t area)
 static enum ttd_status find_areas(struct address_index *index, const struct rows *rows)
 {
     size_t capacity = 0;
+    bool is_coarse = true;
     for (uint32_t i = 0; i < index->count; i++) {
-        uint64_t number = address_of(index, rows, i) >> ADDRESS_AREA_BITS;
+        uint64_t address = address_of(index, rows, i);
+        uint64_t number = address >> ADDRESS_AREA_BITS;
+        is_coarse = is_coarse && address % (2u << GRANULE_BITS) != 1u << GRANULE_BITS;
         if (index->area_count && index->areas[index->area_count - 1].number == number)
             continue;
         enum ttd_status status = grow_array((void **)&index->areas, &capacity,
@@ -41,42 +46,83 @@ static enum ttd_status find_areas(struct address_index *index, const struct rows
             return status;
         index->areas[index->area_count++] = (struct address_area){number, i, NONE};
     }
+    index->granule_bits = is_coarse ? GRANULE_BITS + 1 : GRANULE_BITS;
     return TTD_OK;
 }
 
-static void fill_table(const struct address_index *index, const struct rows *rows, size_t area,
-                       uint32_t *table)
+static uint32_t cells_per_area(const struct address_index *index)
 {
+    return (1u << (ADDRESS_AREA_BITS - index->granule_bits)) / CELL_GRANULES;
+}
+
+/* Whether an area gets cells: it has so many rows that they are worth it, and each begins where a
+ * granule of its own begins. */
+static bool has_cells(const struct address_index *index, const struct rows *rows, size_t area)
+{
+    uint32_t end = end_of(index, area);
+    uint32_t row = index->areas[area].first;
+    if ((end - row) * (size_t)CELL_BYTES_PER_ROW <
+        cells_per_area(index) * sizeof(struct address_cell))
+        return false;
+    uint64_t mask = (UINT64_C(1) << index->granule_bits) - 1;
+    uint64_t last = address_of(index, rows, row++);
+    for (uint64_t unaligned = last & mask; row < end; row++) {
+        uint64_t address = address_of(index, rows, row);
+        unaligned |= address & mask;
+        if (unaligned || address == last)
+            return false;
+        last = address;
+    }
+    return !(last & mask);
+}
+
+static void fill_cells(struct address_index *index, const struct rows *rows, size_t area)
+{
+    struct address_cell *cells = &index->cells[index->areas[area].cells];
     uint32_t row = index->areas[area].first;
     uint32_t end = end_of(index, area);
-    for (uint32_t granule = 0; granule <= GRANULES; granule++) {
-        uint64_t begin =
-            (index->areas[area].number << ADDRESS_AREA_BITS) + ((uint64_t)granule << GRANULE_BITS);
-        /* The last granule of the address space ends at 0. */
-        while (row < end && (granule == GRANULES || address_of(index, rows, row) < begin))
-            row++;
-        table[granule] = row;
+    for (uint32_t i = 0; i < cells_per_area(index); i++) {
+        cells[i] = (struct address_cell){.before = row};
+        for (; row < end; row++) {
+            uint64_t granule = (address_of(index, rows, row) & ((1u << ADDRESS_AREA_BITS) - 1)) >>
+                               index->granule_bits;
+            if (granule / CELL_GRANULES != i)
+                break;
+            cells[i].starts |= 1u << granule % CELL_GRANULES;
+        }
     }
 }
 
-static enum ttd_status make_tables(struct address_index *index, const struct rows *rows)
+static enum ttd_status make_cells(struct address_index *index, const struct rows *rows)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < index->area_count; i++)
-        count += end_of(index, i) - index->areas[i].first >= DENSE;
-    size_t size = (count * (GRANULES + 1) + 1) * sizeof *index->tables;
-    index->tables = malloc(size);
-    if (!index->tables)
-        return TTD_ERROR_NO_MEMORY;
-    pages_hint(index->tables, size);
-    uint32_t next = 0;
+    uint32_t count = 0;
     for (size_t i = 0; i < index->area_count; i++) {
-        if (end_of(index, i) - index->areas[i].first < DENSE)
+        if (count > NONE - 2 * cells_per_area(index) || !has_cells(index, rows, i))
             continue;
-        index->areas[i].table = next;
-        fill_table(index, rows, i, &index->tables[next]);
-        next += GRANULES + 1;
+        index->areas[i].cells = count;
+        count += cells_per_area(index);
     }
+    size_t size = ((size_t)count + 1) * sizeof *index->cells;
+    index->cells = malloc(size);
+    if (!index->cells)
+        return TTD_ERROR_NO_MEMORY;
+    pages_hint(index->cells, size);
+    for (size_t i = 0; i < index->area_count; i++) {
+        if (index->areas[i].cells != NONE)
+            fill_cells(index, rows, i);
+    }
+    return TTD_OK;
+}
+
+static enum ttd_status make_cache(struct address_index *index)
+{
+    index->cache_size = 1;
+    while (index->cache_size < index->area_count)
+        index->cache_size *= 2;
+    index->cache = malloc(index->cache_size * sizeof *index->cache);
+    if (!index->cache)
+        return TTD_ERROR_NO_MEMORY;
+    memset(index->cache, 0xff, index->cache_size * sizeof *index->cache);
     return TTD_OK;
 }
 
@@ -84,24 +130,26 @@ enum ttd_status address_index_init(struct address_index *index, const struct row
                                    unsigned field, uint32_t count)
 {
     *index = (struct address_index){.field = field, .count = count};
-    memset(index->cache, 0xff, sizeof index->cache);
     if (count)
         index->lowest = address_of(index, rows, 0);
     enum ttd_status status = find_areas(index, rows);
-    return status == TTD_OK ? make_tables(index, rows) : status;
+    if (status == TTD_OK)
+        status = make_cells(index, rows);
+    return status == TTD_OK ? make_cache(index) : status;
 }
 
 void address_index_free(struct address_index *index)
 {
     free(index->areas);
-    free(index->tables);
+    free(index->cells);
+    free(index->cache);
     *index = (struct address_index){.count = 0};
 }
 
 /* The last area whose number is not larger; there is one. */
 static size_t find_area(struct address_index *index, uint64_t number)
 {
-    uint32_t *cached = &index->cache[number % ADDRESS_CACHE_SIZE];
+    uint32_t *cached = &index->cache[number & (index->cache_size - 1)];
     if (*cached != NONE && index->areas[*cached].number == number)
         return *cached;
     size_t low = 0, high = index->area_count;
@@ -116,20 +164,37 @@ static size_t find_area(struct address_index *index, uint64_t number)
     return low;
 }
 
-uint32_t address_index_count(struct address_index *index, const struct rows *rows, uint64_t address)
+/* The cell that an address lies in; NULL if it lies in no area with cells. */
+static const struct address_cell *cell_of(const struct address_index *index,
+                                          const struct address_area *area, uint64_t address)
 {
-    if (!index->count || address < index->lowest)
-        return 0;
-    size_t area = find_area(index, address >> ADDRESS_AREA_BITS);
+    if (area->cells == NONE || area->number != address >> ADDRESS_AREA_BITS)
+        return NULL;
+    uint64_t granule = (address & ((1u << ADDRESS_AREA_BITS) - 1)) >> index->granule_bits;
+    return &index->cells[area->cells + granule / CELL_GRANULES];
+}
+
+/* Counts the bits that are set. Older processors have no instruction for it. */
+static uint32_t count_bits(uint32_t bits)
+{
+    bits -= bits >> 1 & 0x55555555;
+    bits = (bits & 0x33333333) + (bits >> 2 & 0x33333333);
+    return ((bits + (bits >> 4)) & 0x0f0f0f0f) * 0x01010101 >> 24;
+}
+
+static uint32_t count_in_cell(const struct address_index *index, const struct address_cell *cell,
+                              uint64_t address)
+{
+    unsigned granule = (unsigned)(address >> index->granule_bits) % CELL_GRANULES;
+    return cell->before + count_bits(cell->starts & UINT32_MAX >> (CELL_GRANULES - 1 - granule));
+}
+
+static uint32_t search_area(const struct address_index *index, const struct rows *rows, size_t area,
+                            uint64_t address)
+{
     uint32_t low = index->areas[area].first, high = end_of(index, area);
     if (index->areas[area].number != address >> ADDRESS_AREA_BITS)
         return high;
-    if (index->areas[area].table != NONE) {
-        const uint32_t *table = &index->tables[index->areas[area].table];
-        uint64_t granule = address >> GRANULE_BITS & (GRANULES - 1);
-        low = table[granule];
-        high = table[granule + 1];
-    }
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (address_of(index, rows, middle) <= address)
@@ -140,28 +205,33 @@ uint32_t address_index_count(struct address_index *index, const struct rows *row
     return low;
 }
 
-/* The entry of an address in the table of its area; NULL if that has none. */
-static const uint32_t *entry_of(struct address_index *index, uint64_t address)
+uint32_t address_index_count(struct address_index *index, const struct rows *rows, uint64_t address)
 {
     if (!index->count || address < index->lowest)
-        return NULL;
-    const struct address_area *area = &index->areas[find_area(index, address >> ADDRESS_AREA_BITS)];
-    if (area->number != address >> ADDRESS_AREA_BITS || area->table == NONE)
-        return NULL;
-    return &index->tables[area->table] + (address >> GRANULE_BITS & (GRANULES - 1));
+        return 0;
+    size_t area = find_area(index, address >> ADDRESS_AREA_BITS);
+    const struct address_cell *cell = cell_of(index, &index->areas[area], address);
+    return cell ? count_in_cell(index, cell, address) : search_area(index, rows, area, address);
 }
 
-void address_index_prefetch_entry(struct address_index *index, uint64_t address)
+void address_index_count_batch(struct address_index *index, const struct rows *rows,
+                               const uint64_t *addresses, size_t address_count, uint32_t *counts)
 {
-    const uint32_t *entry = entry_of(index, address);
-    if (entry)
-        __builtin_prefetch(entry);
-}
-
-void address_index_prefetch_row(struct address_index *index, const struct rows *rows,
-                                uint64_t address)
-{
-    const uint32_t *entry = entry_of(index, address);
-    if (entry)
-        rows_prefetch(rows, *entry);
+    const struct address_cell *cells[ADDRESS_BATCH];
+    assert(address_count <= ADDRESS_BATCH);
+    for (size_t i = 0; i < address_count; i++) {
+        cells[i] = NULL;
+        if (!index->count || addresses[i] < index->lowest)
+            continue;
+        size_t area = find_area(index, addresses[i] >> ADDRESS_AREA_BITS);
+        cells[i] = cell_of(index, &index->areas[area], addresses[i]);
+        if (cells[i])
+            __builtin_prefetch(cells[i]);
+    }
+    for (size_t i = 0; i < address_count; i++) {
+        counts[i] = cells[i] ? count_in_cell(index, cells[i], addresses[i])
+                             : address_index_count(index, rows, addresses[i]);
+        if (counts[i])
+            rows_prefetch(rows, counts[i] - 1);
+    }
 }

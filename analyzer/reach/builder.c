@@ -47,14 +47,15 @@ static bool has_empty_arrays(const struct heap_nodes *nodes)
     return false;
 }
 
-/* The node that a word points at. */
-static uint32_t find_target(struct reach_builder *builder, uint64_t value)
+/* The node that a word points at, given how many begin before that. */
+static uint32_t find_target(struct reach_builder *builder, uint64_t value, uint32_t preceding)
 {
     struct heap_nodes *nodes = &builder->reach->nodes;
-    uint32_t node = heap_nodes_at(nodes, value);
-    if (node != HEAP_NO_NODE || !builder->has_empty_arrays || !value)
-        return node;
-    node = heap_nodes_at(nodes, value - 1);
+    if (preceding && heap_nodes_has(nodes, preceding - 1, value))
+        return preceding - 1;
+    if (!builder->has_empty_arrays || !value)
+        return HEAP_NO_NODE;
+    uint32_t node = heap_nodes_at(nodes, value - 1);
     return node != HEAP_NO_NODE && is_empty_array(nodes, node) ? node : HEAP_NO_NODE;
 }
 
@@ -124,31 +125,14 @@ static enum ttd_status add_root(struct reach_builder *builder,
     return graph_add_root(&reach->graph, target, flags, (uint32_t)count);
 }
 
-static enum ttd_status grow_offsets(struct reach_builder *builder, size_t count)
-{
-    struct heap_reach *reach = builder->reach;
-    enum ttd_status status =
-        grow_array((void **)&reach->target_offsets, &builder->target_offset_capacity, count,
-                   sizeof *reach->target_offsets);
-    return status == TTD_OK ? grow_array((void **)&reach->edge_offsets, &builder->offset_capacity,
-                                         count, sizeof *reach->edge_offsets)
-                            : status;
-}
-
 /* Appends an edge behind the others. */
 static enum ttd_status append(struct reach_builder *builder, const struct reach_late_edge *edge)
 {
     struct heap_reach *reach = builder->reach;
-    size_t count = (size_t)reach->graph.edge_count;
-    if (count >= builder->offset_capacity) {
-        enum ttd_status status = grow_offsets(builder, count + 1);
-        if (status != TTD_OK)
-            return status;
-    }
-    reach->target_offsets[count] = edge->target_offset;
-    reach->edge_offsets[count] = edge->offset;
+    enum ttd_status status = edge_offsets_add(&reach->offsets, reach->graph.edge_count,
+                                              edge->offset, edge->target_offset);
     builder->source = edge->source;
-    return graph_add_edge(&reach->graph, edge->source, edge->target, 0);
+    return status == TTD_OK ? graph_add_edge(&reach->graph, edge->source, edge->target, 0) : status;
 }
 
 /* Keeps an edge for later, which comes only of regions that are not in the order of addresses. */
@@ -198,7 +182,7 @@ static enum ttd_status add_class_word(struct reach_builder *builder, uint32_t so
 }
 
 enum ttd_status reach_builder_add(struct reach_builder *builder,
-                                  const struct ttd_reference *reference)
+                                  const struct ttd_reference *reference, uint32_t preceding)
 {
     struct heap_reach *reach = builder->reach;
     const struct ttd_region *region = heap_reach_region(reach, reference->region);
@@ -209,7 +193,7 @@ enum ttd_status reach_builder_add(struct reach_builder *builder,
     uint64_t word = region->begin + reference->offset;
     bool has_address = region->kind != TTD_REGION_REGISTERS;
     uint32_t source = has_address ? find_source(builder, word) : HEAP_NO_NODE;
-    uint32_t target = find_target(builder, reference->value);
+    uint32_t target = find_target(builder, reference->value, preceding);
     if (target == HEAP_NO_NODE)
         return add_class_word(builder, source, word, reference->value);
     if (source != HEAP_NO_NODE)
@@ -222,7 +206,9 @@ enum ttd_status reach_builder_add(struct reach_builder *builder,
 enum ttd_status reach_builder_add_root(struct reach_builder *builder,
                                        const struct ttd_reference *reference, unsigned flags)
 {
-    return add_root(builder, reference, flags, find_target(builder, reference->value));
+    struct heap_nodes *nodes = &builder->reach->nodes;
+    uint32_t preceding = address_index_count(&nodes->index, &nodes->rows, reference->value);
+    return add_root(builder, reference, flags, find_target(builder, reference->value, preceding));
 }
 
 static int compare_late(const void *left, const void *right)
@@ -240,11 +226,13 @@ static enum ttd_status append_all_of(struct reach_builder *builder, const struct
 {
     enum ttd_status status = TTD_OK;
     const struct graph *graph = &before->graph;
+    const struct edge_offsets *offsets = &before->offsets;
     for (uint64_t i = graph->first[source]; i < graph->first[source + 1] && status == TTD_OK; i++) {
         struct reach_late_edge edge = {.source = source,
                                        .target = graph->targets[i],
-                                       .target_offset = before->target_offsets[i],
-                                       .offset = before->edge_offsets[i]};
+                                       .target_offset = edge_offset_in_target(offsets, i)};
+        if (!offsets->is_without_sources)
+            edge.offset = edge_offset_in_source(offsets, i);
         status = append(builder, &edge);
     }
     for (; *late < builder->late_count && builder->late[*late].source == source && status == TTD_OK;
@@ -256,15 +244,11 @@ static enum ttd_status append_all_of(struct reach_builder *builder, const struct
 static enum ttd_status merge_late(struct reach_builder *builder)
 {
     struct heap_reach *reach = builder->reach;
-    struct heap_reach before = {.graph = reach->graph,
-                                .target_offsets = reach->target_offsets,
-                                .edge_offsets = reach->edge_offsets};
+    struct heap_reach before = {.graph = reach->graph, .offsets = reach->offsets};
     size_t late = 0;
     qsort(builder->late, builder->late_count, sizeof *builder->late, compare_late);
     graph_finish(&before.graph);
-    reach->target_offsets = NULL;
-    reach->edge_offsets = NULL;
-    builder->target_offset_capacity = builder->offset_capacity = 0;
+    reach->offsets = (struct edge_offsets){.is_without_sources = before.offsets.is_without_sources};
     enum ttd_status status = graph_init(&reach->graph, reach->nodes.count);
     for (uint64_t i = 0; i < before.graph.root_count && status == TTD_OK; i++)
         status = graph_add_root(&reach->graph, before.graph.root_targets[i],
@@ -272,8 +256,7 @@ static enum ttd_status merge_late(struct reach_builder *builder)
     for (uint32_t node = 0; node < reach->nodes.count && status == TTD_OK; node++)
         status = append_all_of(builder, &before, node, &late);
     graph_free(&before.graph);
-    free(before.target_offsets);
-    free(before.edge_offsets);
+    edge_offsets_free(&before.offsets);
     return status;
 }
 
@@ -295,12 +278,4 @@ enum ttd_status reach_builder_finish(struct reach_builder *builder)
     if (status == TTD_OK)
         graph_finish(&builder->reach->graph);
     return status;
-}
-
-void reach_free_offsets(struct heap_reach *reach)
-{
-    free(reach->edge_offsets);
-    free(reach->target_offsets);
-    reach->edge_offsets = NULL;
-    reach->target_offsets = NULL;
 }

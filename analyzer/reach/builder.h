@@ -34,8 +34,6 @@ struct reach_builder {
     uint32_t near;
     /** The source of the edge that was added last. */
     uint32_t source;
-    size_t offset_capacity;
-    size_t target_offset_capacity;
     struct reach_late_edge *late;
     size_t late_count;
     size_t late_capacity;
@@ -63,9 +61,12 @@ struct reach_builder {
 enum ttd_status reach_builder_init(struct reach_builder *builder, struct heap_reach *reach);
 void reach_builder_free(struct reach_builder *builder);
 
-/** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/**
+ * @param preceding  nodes whose address is not above the value
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
 enum ttd_status reach_builder_add(struct reach_builder *builder,
-                                  const struct ttd_reference *reference);
+                                  const struct ttd_reference *reference, uint32_t preceding);
 
 /** Adds a root: a reference that points at a block, and lies in a region but in no block.
  * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
@@ -75,8 +76,5 @@ enum ttd_status reach_builder_add_root(struct reach_builder *builder,
 /** Finishes the graph, all flags of which are 0 but those of roots. @return TTD_OK,
  * TTD_ERROR_NO_MEMORY. */
 enum ttd_status reach_builder_finish(struct reach_builder *builder);
-
-/** Frees the offsets of edges, which only the rules need and those that show them. */
-void reach_free_offsets(struct heap_reach *reach);
 
 #endif

@@ -11,7 +11,6 @@
 #include "reach/stale.h"
 
 /* References between two steps of prefetching. */
-#define AHEAD 8
 
 static enum ttd_status add_regions(struct heap_reach *reach, const struct ttd_regions *regions)
 {
@@ -73,28 +72,25 @@ static enum ttd_status read_places(struct heap_reach *reach, struct ttd_reader *
     return heap_is_over(status) ? TTD_OK : status;
 }
 
-/* Brings nearer what the targets of the next references need: memory is slower than all else. */
-static void prefetch(struct reach_builder *builder, const struct ttd_references *references,
-                     size_t next)
-{
-    struct heap_nodes *nodes = &builder->reach->nodes;
-    if (next + 2 * AHEAD < references->count)
-        address_index_prefetch_entry(&nodes->index, references->references[next + 2 * AHEAD].value);
-    if (next + AHEAD < references->count)
-        address_index_prefetch_row(&nodes->index, &nodes->rows,
-                                   references->references[next + AHEAD].value);
-}
-
 static enum ttd_status see_references(struct reach_builder *builder,
                                       const struct ttd_references *references)
 {
+    struct heap_nodes *nodes = &builder->reach->nodes;
     enum ttd_status status = TTD_OK;
     if (references->snapshot != builder->reach->snapshot.number)
         return TTD_OK;
     builder->seen += references->count;
-    for (size_t i = 0; i < references->count && status == TTD_OK; i++) {
-        prefetch(builder, references, i);
-        status = reach_builder_add(builder, &references->references[i]);
+    for (size_t i = 0; i < references->count && status == TTD_OK; i += ADDRESS_BATCH) {
+        const struct ttd_reference *batch = &references->references[i];
+        size_t left = references->count - i;
+        size_t count = left < ADDRESS_BATCH ? left : ADDRESS_BATCH;
+        uint64_t values[ADDRESS_BATCH];
+        uint32_t preceding[ADDRESS_BATCH];
+        for (size_t j = 0; j < count; j++)
+            values[j] = batch[j].value;
+        address_index_count_batch(&nodes->index, &nodes->rows, values, count, preceding);
+        for (size_t j = 0; j < count && status == TTD_OK; j++)
+            status = reach_builder_add(builder, &batch[j], preceding[j]);
     }
     return status;
 }
@@ -129,6 +125,8 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
     enum ttd_status status = read_places(reach, trace->reader, error);
     if (status != TTD_OK)
         return status;
+    reach->offsets.is_without_sources =
+        !options->keeps_offsets && (options->takes_all_words || options->omits_verdicts);
     status = reach_builder_init(&builder, reach);
     builder.keeps_between = reach_is_inheriting(trace->reader);
     builder.drops_doubtful = options->takes_all_words;
@@ -140,15 +138,15 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
         status = reach_inherited_apply(&builder, trace, error);
     if (status == TTD_OK)
         status = reach_builder_finish(&builder);
-    if (status == TTD_OK)
+    if (status == TTD_OK && !options->omits_verdicts)
         status = reach_rules_apply(&builder);
     reach_builder_free(&builder);
     if (status != TTD_OK)
         return status;
     if (!options->takes_all_words)
-        return reach_stale_apply(reach, trace, options->keeps_offsets, error);
+        return reach_stale_apply(reach, trace, options, error);
     if (!options->keeps_offsets)
-        reach_free_offsets(reach);
+        edge_offsets_free(&reach->offsets);
     return graph_classify(&reach->graph, &reach->verdicts);
 }
 
@@ -214,7 +212,7 @@ void heap_reach_free(struct heap_reach *reach)
     graph_classes_free(&reach->verdicts);
     free(reach->regions);
     free(reach->roots);
-    reach_free_offsets(reach);
+    edge_offsets_free(&reach->offsets);
     free(reach->node_classes);
     free(reach->classes);
     memset(reach, 0, sizeof *reach);

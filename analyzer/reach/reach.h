@@ -13,6 +13,7 @@
 #include <ttdtrace/snapshot.h>
 
 #include "graph/classes.h"
+#include "reach/edge_offsets.h"
 #include "reach/nodes.h"
 #include "reach/snapshots.h"
 #include "travel/replay_to.h"
@@ -22,12 +23,13 @@ struct heap_reach_options {
     struct ttd_position at;
     /** The number of the snapshot to take instead; 0 for none. */
     uint32_t snapshot;
-    /** Keeps where in its block the word of each edge is, and where in its target it points:
-     * heap_reach.edge_offsets and target_offsets. */
+    /** Keeps heap_reach.offsets. */
     bool keeps_offsets;
     /** No word is judged by when its block was allocated: no edge is stale, and nothing replayed
      * once more. */
     bool takes_all_words;
+    /** Leaves out the verdicts, and the flags of edges. */
+    bool omits_verdicts;
 };
 
 /** The word that is a root. */
@@ -60,10 +62,8 @@ struct heap_reach {
     size_t root_capacity;
     /** The class of each block. */
     struct graph_classes verdicts;
-    /** By edge: the offset of the word in its block, and where in its target it points, UINT32_MAX
-     * for that and more. For options.keeps_offsets; else they may be NULL. */
-    uint64_t *edge_offsets;
-    uint32_t *target_offsets;
+    /** For options.keeps_offsets; else they may be empty. */
+    struct edge_offsets offsets;
     /** By node, 1 more than the index in `classes` of what its first word points at; 0 if it points
      * at no table of virtual functions. NULL if the snapshot has no classes. */
     uint32_t *node_classes;

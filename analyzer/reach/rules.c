@@ -62,7 +62,7 @@ static enum ttd_status sort_by_target(struct rules *rules)
         return TTD_ERROR_NO_MEMORY;
     uint64_t *next = rules->first + 1;
     for (uint64_t i = 0; i < graph->edge_count; i++)
-        next[graph->targets[i] + 1] += reach->target_offsets[i] != 0;
+        next[graph->targets[i] + 1] += edge_offset_in_target(&reach->offsets, i) != 0;
     for (uint64_t i = 0; i < graph->root_count; i++)
         next[graph->root_targets[i] + 1] += is_counted(reach, i);
     for (uint32_t node = 0; node < graph->node_count; node++)
@@ -71,8 +71,9 @@ static enum ttd_status sort_by_target(struct rules *rules)
     if (!rules->offsets)
         return TTD_ERROR_NO_MEMORY;
     for (uint64_t i = 0; i < graph->edge_count; i++) {
-        if (reach->target_offsets[i])
-            rules->offsets[next[graph->targets[i]]++] = reach->target_offsets[i];
+        uint32_t offset = edge_offset_in_target(&reach->offsets, i);
+        if (offset)
+            rules->offsets[next[graph->targets[i]]++] = offset;
     }
     for (uint64_t i = 0; i < graph->root_count; i++) {
         if (is_counted(reach, i))
@@ -178,7 +179,8 @@ static void set_flags(const struct rules *rules)
     struct heap_reach *reach = rules->reach;
     struct graph *graph = &reach->graph;
     for (uint64_t i = 0; i < graph->edge_count; i++) {
-        if (reach->target_offsets[i] && !owns(rules, graph->targets[i], reach->target_offsets[i]))
+        uint32_t offset = edge_offset_in_target(&reach->offsets, i);
+        if (offset && !owns(rules, graph->targets[i], offset))
             graph->flags[i] |= GRAPH_INTERIOR;
     }
     for (uint64_t i = 0; i < graph->root_count; i++) {
@@ -192,7 +194,7 @@ static void set_flags(const struct rules *rules)
 static bool has_inner(const struct heap_reach *reach)
 {
     for (uint64_t i = 0; i < reach->graph.edge_count; i++) {
-        if (reach->target_offsets[i])
+        if (edge_offset_in_target(&reach->offsets, i))
             return true;
     }
     for (uint64_t i = 0; i < reach->graph.root_count; i++) {

@@ -54,12 +54,14 @@ static void clear_needless(struct graph *graph, const struct graph_classes *clas
     }
 }
 
-/* Drops the roots outside of blocks that nothing hangs by. */
-static void drop_needless(struct graph *graph, const struct graph_classes *classes)
+/* Drops the roots outside of blocks that nothing hangs by: their targets are held by others, as
+ * strongly as `enough` at least. */
+static void drop_needless(struct graph *graph, const struct graph_classes *classes,
+                          enum graph_holding enough)
 {
     for (uint64_t i = 0; i < graph->root_count; i++) {
         if (graph->root_flags[i] & GRAPH_STALE &&
-            graph_holding_of(classes, graph->root_targets[i]) == GRAPH_HELD)
+            graph_holding_of(classes, graph->root_targets[i]) <= enough)
             graph->root_flags[i] = REACH_ROOT_DROPPED;
     }
 }
@@ -91,10 +93,18 @@ static bool survives(void *context, const struct heap_block *block)
     return reach_survivors_have(&search->survivors, block);
 }
 
-/* Whether the block that had a word before may have pointed at a node. */
-static bool may_be_relic(const struct search *search, uint32_t word, uint32_t target)
+static uint32_t target_of(const struct search *search, uint32_t word)
 {
-    struct ttd_position born = heap_nodes_allocated(&search->reach->nodes, target);
+    const struct graph *graph = &search->reach->graph;
+    uint64_t edge = rows_get(&search->words.rows, word, STALE_EDGE);
+    bool is_root = rows_get(&search->words.rows, word, STALE_IS_ROOT);
+    return is_root ? graph->root_targets[edge] : graph->targets[edge];
+}
+
+/* Whether the block that had a word before may have pointed at its target. */
+static bool may_be_relic(const struct search *search, uint32_t word)
+{
+    struct ttd_position born = heap_nodes_allocated(&search->reach->nodes, target_of(search, word));
     return !search->words.is_copied[word] &&
            ttd_position_compare(stale_words_last_release(&search->words, word), born) > 0;
 }
@@ -105,17 +115,19 @@ static const struct ttd_region *region_of(const struct heap_reach *reach, uint64
 }
 
 /* Clears the flags of words of blocks that are not stale, and drops roots that are. */
-static void decide(const struct search *search)
+static void decide(struct search *search)
 {
+    stale_words_settle(&search->words);
     const struct heap_reach *reach = search->reach;
     struct graph *graph = &search->reach->graph;
     for (uint32_t i = 0; i < search->words.count; i++) {
+        if (i + AHEAD < search->words.count)
+            rows_prefetch(&reach->nodes.rows, target_of(search, i + AHEAD));
         uint64_t edge = rows_get(&search->words.rows, i, STALE_EDGE);
         if (rows_get(&search->words.rows, i, STALE_IS_ROOT)) {
-            if (may_be_relic(search, i, graph->root_targets[edge]) &&
-                reach_between_has_blocks(reach, region_of(reach, edge)))
+            if (may_be_relic(search, i) && reach_between_has_blocks(reach, region_of(reach, edge)))
                 graph->root_flags[edge] = REACH_ROOT_DROPPED;
-        } else if (!may_be_relic(search, i, graph->targets[edge])) {
+        } else if (!may_be_relic(search, i)) {
             graph->flags[edge] &= (uint8_t)~GRAPH_STALE;
         }
     }
@@ -131,12 +143,14 @@ static enum ttd_status replay(struct search *search, const struct heap_trace *tr
                                      .survives = survives,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_DESTROYED) |
                                                  HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
-    struct heap_route route = {.to = reach->snapshot.position, .observer = &observer};
+    struct heap_route route = {
+        .to = reach->snapshot.position, .observer = &observer, .is_unchecked = true};
     struct heap_arrival arrival;
     enum ttd_status status = reach_survivors_init(&search->survivors, &reach->nodes);
     if (status == TTD_OK) {
         status = heap_replay_to(&arrival, trace, &route, error);
-        if (status == TTD_OK)
+        /* Blocks of destroyed heaps are told of now. */
+        if (status == TTD_OK && arrival.cursor.replay.live.life_ended)
             heap_live_sweep(&arrival.cursor.replay.live);
         heap_arrival_free(&arrival);
     }
@@ -146,28 +160,53 @@ static enum ttd_status replay(struct search *search, const struct heap_trace *tr
     return status;
 }
 
+/* Leaves the flags and the roots that something hangs by. */
+static enum ttd_status clear(struct heap_reach *reach, const struct heap_reach_options *options)
+{
+    struct graph *graph = &reach->graph;
+    if (!options->omits_verdicts)
+        flag_all(reach);
+    enum ttd_status status = graph_classes_mark(graph, &reach->verdicts);
+    if (status != TTD_OK)
+        return status;
+    if (!options->omits_verdicts)
+        clear_needless(graph, &reach->verdicts);
+    drop_needless(graph, &reach->verdicts,
+                  options->omits_verdicts ? GRAPH_HELD_WEAKLY : GRAPH_HELD);
+    return TTD_OK;
+}
+
+static bool has_doubtful_roots(const struct graph *graph)
+{
+    for (uint64_t i = 0; i < graph->root_count; i++) {
+        if (graph->root_flags[i] & GRAPH_STALE)
+            return true;
+    }
+    return false;
+}
+
 enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_trace *trace,
-                                  bool keeps_offsets, struct ttd_error *error)
+                                  const struct heap_reach_options *options, struct ttd_error *error)
 {
     struct search search = {.reach = reach};
-    flag_all(reach);
-    enum ttd_status status = graph_classes_mark(&reach->graph, &reach->verdicts);
-    if (status == TTD_OK) {
-        clear_needless(&reach->graph, &reach->verdicts);
-        drop_needless(&reach->graph, &reach->verdicts);
+    if (options->omits_verdicts && !has_doubtful_roots(&reach->graph))
+        return TTD_OK;
+    enum ttd_status status = clear(reach, options);
+    if (status == TTD_OK)
         status = stale_words_take(&search.words, reach);
-    }
-    if (!keeps_offsets)
-        reach_free_offsets(reach);
+    if (!options->keeps_offsets)
+        edge_offsets_free(&reach->offsets);
     /* Without such words what is held stays as it is: by other flags nothing hangs. */
     bool is_changing = status == TTD_OK && search.words.count;
-    if (is_changing) {
+    if (is_changing || options->omits_verdicts)
         graph_classes_free(&reach->verdicts);
+    if (is_changing)
         status = replay(&search, trace, error);
-    }
     stale_words_free(&search.words);
     reach_between_settle(&reach->graph);
-    if (is_changing && status == TTD_OK)
+    if (status != TTD_OK || options->omits_verdicts)
+        return status;
+    if (is_changing)
         status = graph_classes_mark(&reach->graph, &reach->verdicts);
     return status == TTD_OK ? graph_classes_lead(&reach->graph, &reach->verdicts) : status;
 }

@@ -20,15 +20,19 @@
  * held by no others. Then classifies the nodes. For that the trace is replayed once more, unless
  * there are none.
  *
+ * With options.omits_verdicts it only drops doubtful roots that something hangs by, and that are
+ * relics: see between.h.
+ *
  * Memory is bounded by the edges: some 10 bytes for each of those, and 32 for when its word was
  * last released; and by the blocks that are live at once and do not live until the snapshot: those
  * that do are nodes. Time is logarithmic in the number of words for each release.
  *
- * @param reach          has offsets of edges
- * @param keeps_offsets  leaves them; else they are freed before the replay
+ * @param reach    has offsets of edges, unless options.omits_verdicts
+ * @param options  without keeps_offsets they are freed before the replay
  * @return as heap_replay_to().
  */
 enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_trace *trace,
-                                  bool keeps_offsets, struct ttd_error *error);
+                                  const struct heap_reach_options *options,
+                                  struct ttd_error *error);
 
 #endif

@@ -21,8 +21,10 @@ static void go_through(const struct heap_reach *reach, word_function *take, void
     for (uint32_t node = 0; node < graph->node_count; node++) {
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
             if (graph->flags[i] & GRAPH_STALE)
-                take(context, heap_nodes_address(&reach->nodes, node) + reach->edge_offsets[i], i,
-                     false);
+                take(context,
+                     heap_nodes_address(&reach->nodes, node) +
+                         edge_offset_in_source(&reach->offsets, i),
+                     i, false);
         }
     }
     for (uint64_t i = 0; i < graph->root_count; i++) {
@@ -177,12 +179,10 @@ void stale_words_copy(struct stale_words *words, const struct graph *graph, uint
     }
 }
 
-struct ttd_position stale_words_last_release(const struct stale_words *words, uint32_t word)
+void stale_words_settle(struct stale_words *words)
 {
-    struct ttd_position last = ttd_position_min();
-    for (uint64_t i = (uint64_t)word + words->count; i; i /= 2) {
-        if (ttd_position_compare(words->released[i], last) > 0)
-            last = words->released[i];
+    for (uint64_t i = 1; i < words->count; i++) {
+        set(words, 2 * i, words->released[i]);
+        set(words, 2 * i + 1, words->released[i]);
     }
-    return last;
 }

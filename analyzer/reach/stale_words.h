@@ -40,7 +40,14 @@ void stale_words_release(struct stale_words *words, uint64_t address, uint64_t s
 void stale_words_copy(struct stale_words *words, const struct graph *graph, uint32_t node,
                       uint64_t address, uint64_t size);
 
-/** When the memory of a word was last released; 0:0 if never. */
-struct ttd_position stale_words_last_release(const struct stale_words *words, uint32_t word);
+/** Ends the noting: brings what was noted of many words at once to each of them. */
+void stale_words_settle(struct stale_words *words);
+
+/** When the memory of a word was last released; 0:0 if never. After stale_words_settle(). */
+static inline struct ttd_position stale_words_last_release(const struct stale_words *words,
+                                                           uint32_t word)
+{
+    return words->released[(size_t)word + words->count];
+}
 
 #endif

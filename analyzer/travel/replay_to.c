@@ -51,6 +51,8 @@ static enum ttd_status begin(struct heap_arrival *arrival, const struct heap_tra
     arrival->cursor.sums = route->sums;
     if (route->keeps_peak)
         heap_replay_keep_peak(&arrival->cursor.replay);
+    if (status == TTD_OK && route->is_unchecked)
+        status = ttd_reader_rewind(trace->reader, HEAP_CURSOR_KINDS);
     return status;
 }
 

@@ -80,7 +80,7 @@ static enum ttd_status dominate(struct heap_held *held)
 enum ttd_status heap_held_find(const struct heap_trace *trace, struct ttd_position at,
                                struct heap_held *held, struct ttd_error *error)
 {
-    struct heap_reach_options options = {.at = at};
+    struct heap_reach_options options = {.at = at, .omits_verdicts = true};
     *held = (struct heap_held){.blocks = 0};
     enum ttd_status status = heap_reach_find(trace, &options, &held->reach, error);
     if (status != TTD_OK)

@@ -77,8 +77,8 @@ static void add_source(const struct walk *walk, struct level *level, uint32_t so
         if (graph->targets[edge] == node)
             add_word(level, &(struct heap_referrer){.kind = HEAP_REFERRER_BLOCK,
                                                     .node = source,
-                                                    .offset = reach->edge_offsets[edge],
-                                                    .target_offset = reach->target_offsets[edge],
+                                                    .offset = edge_offset_in_source(&reach->offsets, edge),
+                                                    .target_offset = edge_offset_in_target(&reach->offsets, edge),
                                                     .flags = graph->flags[edge],
                                                     .distance = distance_of(walk, source)});
 }

@@ -57,18 +57,24 @@ void retained_cut(struct heap_retained *retained, size_t limit)
 }
 
 /* Ranks all blocks. Cuts the list whenever it has twice as many as are asked for, so that memory
- * depends on the limit and not on the number of blocks, and each cut pays for many additions. */
+ * depends on the limit and not on the number of blocks, and each cut pays for many additions. A
+ * block that comes after the last one of a list that was cut is not added. */
 static enum ttd_status find_blocks(struct heap_retained *retained, size_t limit)
 {
     enum ttd_status status = TTD_OK;
+    bool was_cut = false;
     for (uint32_t node = 0; node < retained->held.reach.nodes.count && status == TTD_OK; node++) {
         struct heap_retainer item = retained_of_node(retained, node);
         if (!item.retained_blocks)
             continue;
         retained->total++;
+        if (was_cut && retained_compare(&item, &retained->items[limit - 1]) > 0)
+            continue;
         status = retained_add(retained, &item);
-        if (retained->count / 2 >= limit)
+        if (retained->count / 2 >= limit) {
             retained_cut(retained, limit);
+            was_cut = true;
+        }
     }
     return status;
 }
