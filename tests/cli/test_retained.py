@@ -88,6 +88,29 @@ class Retained(SnapshotCase):
             found = self.json_of("retained", path, "--limit", "0")
             self.assertEqual({i["block"]["address"]: retained(i) for i in found["retainers"]},
                              expected, seed)
+            for limit in (1, 3):
+                self.assertEqual(self.json_of("retained", path, "--limit", str(limit))["retainers"],
+                                 found["retainers"][:limit], (seed, limit))
+
+    def test_words_outside_of_blocks(self):
+        """One that a released block may have left holds nothing; nor does any other what is held
+        already."""
+        old, freed, young = FIRST, FIRST + STEP, FIRST + 2 * STEP
+        both = {hex(old): (2, 48), hex(young): (1, 16)}
+        for number, (words, expected) in enumerate((
+                ([(freed + 8, old)], {}),
+                ([(freed - 8, old)], {hex(old): (1, 32)}),
+                ([(freed + 8, young)], {hex(young): (1, 16)}),
+                ([(IN_BSS, 0, old), (old, young), (freed + 8, young)], both),
+                ([(IN_STACK, 0, old), (old, young), (freed + 8, young)], both))):
+            script = SnapshotScript().basics()
+            script.alloc(old, 32)
+            script.alloc(freed, 64)
+            script.free(freed)
+            script.alloc(young, 16)
+            path = self.write(script.snapshot(*words).close(), f"outside{number}.ttd")
+            found = self.json_of("retained", path)["retainers"]
+            self.assertEqual({i["block"]["address"]: retained(i) for i in found}, expected, number)
 
     def test_random_roots(self):
         """By variable and stack; here each region is one."""

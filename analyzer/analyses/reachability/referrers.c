@@ -75,12 +75,13 @@ static void add_source(const struct walk *walk, struct level *level, uint32_t so
     const struct graph *graph = &reach->graph;
     for (uint64_t edge = graph->first[source]; edge < graph->first[source + 1]; edge++)
         if (graph->targets[edge] == node)
-            add_word(level, &(struct heap_referrer){.kind = HEAP_REFERRER_BLOCK,
-                                                    .node = source,
-                                                    .offset = edge_offset_in_source(&reach->offsets, edge),
-                                                    .target_offset = edge_offset_in_target(&reach->offsets, edge),
-                                                    .flags = graph->flags[edge],
-                                                    .distance = distance_of(walk, source)});
+            add_word(level, &(struct heap_referrer){
+                                .kind = HEAP_REFERRER_BLOCK,
+                                .node = source,
+                                .offset = edge_offset_in_source(&reach->offsets, edge),
+                                .target_offset = edge_offset_in_target(&reach->offsets, edge),
+                                .flags = graph->flags[edge],
+                                .distance = distance_of(walk, source)});
 }
 
 /* Finds the words that point at a block. */
