@@ -6,7 +6,7 @@ import os
 import resource
 
 import support
-import test_docs
+from json_doc import documented
 from snapshot_support import (ANONYMOUS, FILE, HEAP, HEAP_BEGIN, HEAP_SIZE, IN_BSS, IN_HEAP,
                               IN_OTHER_STACK, IN_REGISTERS, IN_STACK, IN_TLS, INCOMPLETE,
                               SnapshotCase, SnapshotScript)
@@ -49,7 +49,7 @@ class Classes(SnapshotCase):
         self.assertIs(found["certain"], True)
 
     def test_documented(self):
-        tables = test_docs.documented()
+        tables = documented()
         script = self.small()
         script.alloc(G, 7)
         script.snapshot((IN_STACK, 0, A), (A + 8, B))

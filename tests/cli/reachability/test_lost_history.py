@@ -2,9 +2,9 @@
 """ttdanalyze history tells when blocks were lost: by hand, and against the plainest search."""
 
 import support
+from json_doc import documented
+from leak_graph import Graph, Heap, REALLOC
 from snapshot_support import HEAP_BEGIN, IN_BSS, IN_HEAP, SnapshotCase, SnapshotScript
-from test_docs import documented
-from test_leak_oracle import Graph, Heap, REALLOC
 
 A, B, C, D = range(0x20000, 0x24000, 0x1000)
 
