@@ -138,6 +138,9 @@ static int print(struct session *session, const struct diff_options *options,
     int status = session_runtime(session, &diff->runtime, options->shows_runtime);
     if (status == STATUS_OK)
         status = filter_lost(session, lost);
+    struct heap_site_table unknown = heap_groups_site_table(&diff->unknown);
+    if (status == STATUS_OK)
+        status = session_filter(session, &unknown);
     for (int i = 0; i < HEAP_QUADRANTS && status == STATUS_OK; i++) {
         struct heap_site_table sites = heap_groups_site_table(&diff->quadrants[i]);
         if (!session_has_tree(session) || options->quadrant == (enum heap_quadrant)i)

@@ -26,7 +26,7 @@ static const char help[] =
     "      --at POSITION       at that moment instead of at the end, as the newest\n"
     "                          snapshot before it tells\n"
     "      --show KINDS        list blocks of these kinds (definite,possible): definite,\n"
-    "                          indirect, possible, reachable, all\n"
+    "                          indirect, possible, reachable, unknown, all\n"
     "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
     "                          themselves until the end, which is not a leak\n"
     "      --error-exitcode N  exit with status N if there are leaks\n"
@@ -52,11 +52,10 @@ static bool parse_kinds(const char *text, void *member)
     static const struct {
         const char *name;
         unsigned kinds;
-    } names[] = {{"definite", KIND_BIT(HEAP_DEFINITELY_LOST)},
-                 {"possible", KIND_BIT(HEAP_POSSIBLY_LOST)},
-                 {"indirect", KIND_BIT(HEAP_INDIRECTLY_LOST)},
-                 {"reachable", KINDS_HELD},
-                 {"all", KINDS_ALL}};
+    } names[] = {
+        {"definite", KIND_BIT(HEAP_DEFINITELY_LOST)}, {"possible", KIND_BIT(HEAP_POSSIBLY_LOST)},
+        {"indirect", KIND_BIT(HEAP_INDIRECTLY_LOST)}, {"reachable", KINDS_HELD},
+        {"unknown", KIND_BIT(HEAP_UNKNOWN)},          {"all", KINDS_ALL}};
     const size_t count = sizeof names / sizeof names[0];
     *kinds = 0;
     for (;;) {
@@ -74,10 +73,20 @@ static bool parse_kinds(const char *text, void *member)
     }
 }
 
+/* Parses kinds that are leaks. A block that may have been released is none. */
+static bool parse_errors(const char *text, void *member)
+{
+    unsigned *kinds = member;
+    if (strstr(text, "unknown") || !parse_kinds(text, kinds))
+        return false;
+    *kinds &= ~KIND_BIT(HEAP_UNKNOWN);
+    return true;
+}
+
 static const struct own_option own_options[] = {
     OWN_OPTION("at", option_position, struct leaks_options, at),
     OWN_NUMBER("error-exitcode", option_number, struct leaks_options, error_status, 0, 255),
-    OWN_OPTION("errors-for", parse_kinds, struct leaks_options, errors),
+    OWN_OPTION("errors-for", parse_errors, struct leaks_options, errors),
     OWN_OPTION("show", parse_kinds, struct leaks_options, shown),
     OWN_OPTION("show-runtime", option_flag, struct leaks_options, shows_runtime),
     OWN_OPTIONS_END};
@@ -90,7 +99,8 @@ static unsigned suppressed_kind(enum heap_leak_kind kind)
                                      [HEAP_HELD_BY_STALE] = SUPPRESS_REACHABLE,
                                      [HEAP_HELD_WEAKLY] = SUPPRESS_REACHABLE,
                                      [HEAP_REACHABLE] = SUPPRESS_REACHABLE,
-                                     [HEAP_NOT_SEEN] = SUPPRESS_LEAK};
+                                     [HEAP_NOT_SEEN] = SUPPRESS_LEAK,
+                                     [HEAP_UNKNOWN] = SUPPRESS_LEAK};
     return kinds[kind];
 }
 
@@ -117,10 +127,11 @@ static int judge_groups(struct session *session, struct heap_groups *groups)
     return status;
 }
 
-/* Kinds that are findings. Without a snapshot nothing is known, and everything is one. */
+/* Kinds that are findings. Without a snapshot nothing is known of references, and every block that
+ * was not released is one. */
 static unsigned kinds_of(const struct heap_leaks *leaks, unsigned kinds)
 {
-    return leaks->snapshot.number ? kinds : KINDS_ALL;
+    return leaks->snapshot.number ? kinds : kinds | KIND_BIT(HEAP_NOT_SEEN);
 }
 
 /* Filters the blocks of a kind; leaves out known ones if they are findings; and groups them, unless

@@ -55,8 +55,10 @@ static int view_tables(struct session *session, struct heap_state *state)
         if (status != STATUS_OK)
             return status;
     }
+    struct heap_site_table unknown = heap_groups_site_table(&state->unknown);
+    int status = session_filter(session, &unknown);
     struct heap_site_table sites = heap_groups_site_table(&state->tables.by[HEAP_BY_STACK]);
-    return session_view(session, &sites);
+    return status == STATUS_OK ? session_view(session, &sites) : status;
 }
 
 static int print(struct session *session, const struct state_options *options,

@@ -2,6 +2,7 @@
 #include "travel/losses.h"
 
 #include "heap/site_table.h"
+#include "travel/trace.h"
 
 void heap_losses_add(struct heap_losses *losses, const struct ttd_batch *batch)
 {
@@ -21,6 +22,21 @@ void heap_losses_add(struct heap_losses *losses, const struct ttd_batch *batch)
         if ((unsigned)kept->reason > TTD_LOSS_LATE)
             kept->reason = TTD_LOSS_UNKNOWN;
     }
+}
+
+enum ttd_status heap_losses_read(struct ttd_reader *reader,
+                                 enum ttd_status (*add)(void *context,
+                                                        const struct ttd_batch *batch),
+                                 void *context, struct ttd_error *error)
+{
+    enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_LOSSES));
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(reader, &batch, error);
+        if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && !batch.synthetic)
+            status = add(context, &batch);
+    }
+    return heap_is_over(status) ? TTD_OK : status;
 }
 
 uint64_t heap_losses_between(const struct heap_losses *losses, struct ttd_position from,

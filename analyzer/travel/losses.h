@@ -22,6 +22,17 @@ struct heap_losses {
 /** Adds the losses of a batch of that kind. */
 void heap_losses_add(struct heap_losses *losses, const struct ttd_batch *batch);
 
+/**
+ * Reads the recorded losses of a trace, and leaves the reader at the end.
+ *
+ * @param add  sees each batch of losses; anything but TTD_OK ends the reading with that status
+ * @return as ttd_reader_next(), and what `add` returns.
+ */
+enum ttd_status heap_losses_read(struct ttd_reader *reader,
+                                 enum ttd_status (*add)(void *context,
+                                                        const struct ttd_batch *batch),
+                                 void *context, struct ttd_error *error);
+
 /** Returns the number of records that may tell of an event after `from` and at `to` or before it.
  */
 uint64_t heap_losses_between(const struct heap_losses *losses, struct ttd_position from,

@@ -3,11 +3,21 @@
 
 #include <string.h>
 
+static enum ttd_status add_losses(void *context, const struct ttd_batch *batch)
+{
+    struct heap_arrival *arrival = context;
+    heap_losses_add(&arrival->losses, batch);
+    return heap_gaps_add(&arrival->gaps, batch);
+}
+
 static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
     struct heap_arrival *arrival = context;
+    enum ttd_status status = TTD_OK;
     if (batch->kind == TTD_KIND_LOSSES && (batch->synthetic || !arrival->has_losses))
-        heap_losses_add(&arrival->losses, batch);
+        status = add_losses(arrival, batch);
+    if (status != TTD_OK)
+        return status;
     return arrival->hook.batch ? arrival->hook.batch(arrival->hook.context, batch) : TTD_OK;
 }
 
@@ -16,15 +26,9 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 static enum ttd_status read_losses(struct heap_arrival *arrival, struct ttd_reader *reader,
                                    struct ttd_error *error)
 {
-    enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_LOSSES));
-    while (status == TTD_OK) {
-        struct ttd_batch batch;
-        status = ttd_reader_next(reader, &batch, error);
-        if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && !batch.synthetic)
-            heap_losses_add(&arrival->losses, &batch);
-    }
+    enum ttd_status status = heap_losses_read(reader, add_losses, arrival, error);
     arrival->has_losses = true;
-    return heap_is_over(status) ? TTD_OK : status;
+    return status;
 }
 
 /* A keyframe could be at the first position, too: whoever wants all effects gets none. */
@@ -48,7 +52,8 @@ static enum ttd_status begin(struct heap_arrival *arrival, const struct heap_tra
     if (status != TTD_OK)
         return status;
     status = heap_cursor_init(&arrival->cursor, &seen, HEAP_CURSOR_KINDS, route->observer);
-    arrival->cursor.sums = route->sums;
+    /* A summary does not have the blocks that a gap makes unknown. */
+    arrival->cursor.sums = arrival->gaps.count ? NULL : route->sums;
     if (route->keeps_peak)
         heap_replay_keep_peak(&arrival->cursor.replay);
     if (status == TTD_OK && route->is_unchecked)
@@ -87,14 +92,16 @@ enum ttd_status heap_replay_on(struct heap_arrival *arrival, struct ttd_position
 void heap_arrival_free(struct heap_arrival *arrival)
 {
     heap_cursor_free(&arrival->cursor);
+    heap_gaps_free(&arrival->gaps);
 }
 
-struct heap_outcome heap_arrival_outcome(const struct heap_arrival *arrival)
+struct heap_outcome heap_arrival_outcome(struct heap_arrival *arrival)
 {
     const struct heap_cursor *cursor = &arrival->cursor;
     return (struct heap_outcome){.losses = arrival->losses,
                                  .counts = cursor->replay.counts,
                                  .position = cursor->replay.position,
+                                 .unknown_before = heap_gaps_end(&arrival->gaps, cursor->target),
                                  .in_flight = cursor->replay.queue.count,
                                  .reached_end = arrival->reached_end,
                                  .truncated = cursor->truncated,

@@ -4,6 +4,7 @@
 #define ANALYZER_TRAVEL_REPLAY_TO_H
 
 #include "travel/cursor.h"
+#include "travel/gaps.h"
 #include "travel/losses.h"
 
 /** A route: the position that a replay goes to, and its duties on the way. */
@@ -32,6 +33,7 @@ struct heap_arrival {
     /** cursor.replay is the state at the position. */
     struct heap_cursor cursor;
     struct heap_losses losses;
+    struct heap_gaps gaps;
     /** The position is not before the last one of the trace. */
     bool reached_end;
     struct heap_batch_hook hook;
@@ -63,6 +65,8 @@ struct heap_outcome {
     struct heap_counts counts;
     /** The nearest position at or before the one asked for, at which something happened. */
     struct ttd_position position;
+    /** Blocks live there, and allocated before this, are unknown: see heap_gaps_end(). */
+    struct ttd_position unknown_before;
     /** Reallocations in flight there, whose blocks are neither live nor released. */
     uint64_t in_flight;
     bool reached_end;
@@ -73,7 +77,7 @@ struct heap_outcome {
     bool has_refuted_index;
 };
 
-struct heap_outcome heap_arrival_outcome(const struct heap_arrival *arrival);
+struct heap_outcome heap_arrival_outcome(struct heap_arrival *arrival);
 
 /** Sets `outcome`, and releases the arrival. */
 void heap_arrival_end(struct heap_arrival *arrival, struct heap_outcome *outcome);

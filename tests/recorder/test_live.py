@@ -7,7 +7,7 @@ import random
 import subprocess
 import unittest
 
-from support import PATIENCE, RECORDER, Recording, analyze, marks, program
+from support import ANALYZER, PATIENCE, RECORDER, Recording, analyze, marks, program
 
 NO_LIMIT = 2**64 - 1
 NOT_STARTED, RECORDING, PAUSED, THROTTLED = range(4)
@@ -70,24 +70,26 @@ class Model:
     """What a thread of `speaks` prints, and what it leaves in the trace."""
 
     def __init__(self, thread, script):
-        self.printed, self.sizes, self.marks, self.frees = [], [], [], 0
-        island, held = Island(), 0
+        self.printed, self.sizes, self.marks = [], [], []
+        self.held, self.recorded, self.unknown = [], set(), set()
+        island = Island()
         for index, letter in enumerate(script):
             name = f'{thread}.{index}'
             result = True
             if letter in 'eEk':
                 self.marks.append(('event', name))
             elif letter == 'm':
-                held += 1
-                if island.call():
-                    self.sizes.append(100000 + 10000 * thread + index)
-                    self.note_throttle(island)
+                size = 100000 + 10000 * thread + index
+                self.held.append(size)
+                if self.call(island):
+                    self.sizes.append(size)
+                    self.recorded.add(size)
             elif letter == 'f':
-                if held:
-                    held -= 1
-                    if island.call():
-                        self.frees += 1
-                        self.note_throttle(island)
+                if self.held:
+                    size = self.held.pop()
+                    if self.call(island):
+                        self.recorded.discard(size)
+                        self.unknown.discard(size)
             elif letter in 'sS':
                 if island.is_open:
                     self.marks.append(('stop', ''))
@@ -104,9 +106,14 @@ class Model:
             self.printed.append(' '.join(map(str, [name, letter, int(result), island.state,
                                                    *island.throttle()])))
 
-    def note_throttle(self, island):
-        if island.state == THROTTLED:
+    def call(self, island):
+        """A heap call. One that is not recorded may have released any block of before."""
+        is_recorded = island.call()
+        if not is_recorded:
+            self.unknown = set(self.recorded)
+        elif island.state == THROTTLED:
             self.marks.append(('throttled', ''))
+        return is_recorded
 
 
 class Live(Recording):
@@ -116,6 +123,8 @@ class Live(Recording):
         return [''.join(choice.choice(LETTERS) for _ in range(length)) for _ in range(threads)]
 
     def check(self, scripts):
+        self.letters = {f'{i}.{j}': letter for i, script in enumerate(scripts)
+                        for j, letter in enumerate(script)}
         models = [Model(i, script) for i, script in enumerate(scripts)]
         result = self.record(program('speaks'), *scripts)
         self.assertEqual((result.returncode, result.stderr), (0, b''))
@@ -123,6 +132,7 @@ class Live(Recording):
                          [line for model in models for line in model.printed] +
                          ['client 1 open 0 added 0'])
         self.check_trace(models)
+        self.check_blocks(models)
 
     def check_trace(self, models):
         sizes, told = collections.defaultdict(list), collections.defaultdict(list)
@@ -149,6 +159,25 @@ class Live(Recording):
                                                        if kind == 'event' and
                                                        self.letters[name] == 'E']))
 
+    def check_blocks(self, models):
+        """A block that was released in a gap is unknown, and no call is an error."""
+        blocks = {block['size']: block['unknown'] for block in
+                  analyze('state', self.trace, '--blocks')['blocks'] if block['size'] >= 100000}
+        for model in models:
+            # A block that was released in a gap is gone when another gets its address.
+            self.assertEqual(model.recorded & set(model.held) - set(blocks), set())
+            for size in model.recorded & set(blocks):
+                if size in model.unknown:
+                    self.assertTrue(blocks[size])
+                if not blocks[size]:
+                    self.assertIn(size, model.held)
+                elif len(models) == 1:
+                    self.assertIn(size, model.unknown)
+        if len(models) == 1:
+            unknown = analyze('leaks', self.trace, '--include', 'call')['unknown_blocks']
+            self.assertEqual(unknown, len(models[0].unknown & set(blocks)))
+        self.assertEqual(analyze('errors', self.trace)['findings'], [])
+
     def is_global(self, mark, models, thread):
         kind, name = mark
         return kind == 'event' and self.letters[name] == 'E'
@@ -157,9 +186,31 @@ class Live(Recording):
         for seed in range(int(os.environ.get('RUNS', 12))):
             with self.subTest(seed=seed):
                 scripts = ['e' + script for script in self.scripts(seed)]
-                self.letters = {f'{i}.{j}': letter for i, script in enumerate(scripts)
-                                for j, letter in enumerate(script)}
                 self.check(scripts)
+
+    def test_unknown(self):
+        """What a gap may have released, of one thread: exactly the blocks from before it."""
+        for seed in range(8):
+            with self.subTest(seed=seed):
+                self.check(['e' + script for script in self.scripts(seed, threads=1, length=30)])
+
+    def test_unknown_is_no_leak(self):
+        """Blocks from before a gap do not set the status of the program, with or without a
+        snapshot; blocks from after it do."""
+        for options in [], ['--no-snapshot']:
+            for script, blocks, status in ('mpfr', 1, 0), ('mmpfr', 2, 0), ('pfrm', 0, 9):
+                with self.subTest(options=options, script=script):
+                    self.record(program('speaks'), script, options=options)
+                    leaks = analyze('leaks', self.trace)
+                    groups = [group for group in analyze('leaks', self.trace, '--show', 'all',
+                                                         '--include', 'call')['groups']
+                              if group.get('class') == 'unknown']
+                    self.assertEqual(sum(group['blocks'] for group in groups), blocks)
+                    self.assertGreaterEqual(leaks['unknown_blocks'], blocks)
+                    result = subprocess.run(
+                        [ANALYZER, 'leaks', '--error-exitcode', '9', '--errors-for', 'all',
+                         '--include', 'call', self.trace], capture_output=True, timeout=PATIENCE)
+                    self.assertEqual(result.returncode, status)
 
     def test_not_recorded(self):
         """Without a recorder there is no client, and nothing else happens."""

@@ -78,6 +78,8 @@ struct heap_errors {
     uint64_t omitted;
     /** Releases of blocks that may have been allocated before recording began. */
     uint64_t early_releases;
+    /** Releases that are no error if what happened in a gap of recording explains them. */
+    uint64_t gap_releases;
     /** Freed blocks that were forgotten for lack of room. */
     uint64_t forgotten;
     /** Releases of unknown addresses that were not looked for inside blocks: too many of them. */

@@ -40,6 +40,25 @@ void heap_finding_set_block(struct heap_finding *finding, const struct heap_bloc
     finding->allocated = heap_call_of_block(block);
 }
 
+/* Whether a gap lies between a position and a call: what is known of the position need not hold any
+ * more. */
+static bool has_gap(struct error_finder *finder, struct ttd_position since,
+                    const struct ttd_event *event)
+{
+    return heap_is_unknown(since, heap_gaps_end(&finder->gaps, ttd_event_position(event)));
+}
+
+/* Remembers a release of a block of which nothing else is known. */
+static enum ttd_status release_unseen(struct error_finder *finder, const struct ttd_event *event)
+{
+    struct heap_freed_block freed = {.address = event->base_address,
+                                     .allocated = heap_call_none(),
+                                     .released = heap_call_of_event(event)};
+    if (event->result || (event->action == TTD_ACTION_FREE && !ttd_event_returned(event)))
+        heap_freed_add(&finder->freed, &freed);
+    return TTD_OK;
+}
+
 /* A live block is given to the call: does the call fit it? */
 static enum ttd_status check_known(struct error_finder *finder, const struct ttd_event *event,
                                    const struct heap_block *block, bool *is_error)
@@ -54,6 +73,10 @@ static enum ttd_status check_known(struct error_finder *finder, const struct ttd
         kind = HEAP_ERROR_MISMATCHED_SIZE;
     else
         return TTD_OK;
+    if (has_gap(finder, block->allocated, event)) {
+        finder->errors->gap_releases++;
+        return TTD_OK;
+    }
     struct heap_finding finding = heap_finding_of(kind, event);
     heap_finding_set_block(&finding, block);
     *is_error = true;
@@ -101,14 +124,15 @@ static enum ttd_status check_unknown(struct error_finder *finder, const struct t
     if (searched)
         find_enclosing(finder, &finding);
     bool is_interior = finding.kind == HEAP_ERROR_INTERIOR_FREE;
-    if (!is_interior && finder->has_early_blocks && !(event->base_address & finder->misaligned)) {
+    struct ttd_position since = is_interior ? finding.allocated.position : ttd_position_min();
+    bool is_aligned = !(event->base_address & finder->misaligned);
+    if (is_aligned && has_gap(finder, since, event)) {
+        finder->errors->gap_releases++;
+        return release_unseen(finder, event);
+    }
+    if (!is_interior && is_aligned && finder->has_early_blocks) {
         finder->errors->early_releases++;
-        struct heap_freed_block freed = {.address = event->base_address,
-                                         .allocated = heap_call_none(),
-                                         .released = finding.call};
-        if (event->result || (event->action == TTD_ACTION_FREE && !ttd_event_returned(event)))
-            heap_freed_add(&finder->freed, &freed);
-        return TTD_OK;
+        return release_unseen(finder, event);
     }
     finding.is_certain = searched && (is_interior || !finder->freed.forgotten);
     *is_error = true;
@@ -128,6 +152,12 @@ static enum ttd_status check_release(struct error_finder *finder, const struct t
     struct heap_freed_block *freed = heap_freed_find(&finder->freed, event->base_address);
     if (!freed)
         return check_unknown(finder, event, is_error);
+    if (has_gap(finder, freed->released.position, event)) {
+        finder->errors->gap_releases++;
+        freed->released = heap_call_of_event(event);
+        freed->allocated = heap_call_none();
+        return TTD_OK;
+    }
     bool reallocates = event->action == TTD_ACTION_REALLOC;
     struct heap_finding finding =
         heap_finding_of(reallocates ? HEAP_ERROR_REALLOC_OF_FREED : HEAP_ERROR_DOUBLE_FREE, event);

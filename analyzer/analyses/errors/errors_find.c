@@ -4,10 +4,12 @@
 
 #include "analyses/errors/errors_parts.h"
 
-/* A block that lies over a live one cannot be: the trace misses the release of the other. It is
- * no error of the program. */
+/* A block that lies over a live one cannot be: the trace misses the release of the other, which a
+ * gap explains. It is no error of the program. */
 static enum ttd_status overlap(struct error_finder *finder, const struct heap_effect *effect)
 {
+    if (heap_is_unknown(effect->block->allocated, heap_gaps_end(&finder->gaps, effect->position)))
+        return TTD_OK;
     struct heap_finding finding = {.kind = HEAP_ERROR_TRACE_INCONSISTENCY,
                                    .call = heap_call_of_effect(effect),
                                    .address = effect->address,
@@ -84,7 +86,7 @@ bool heap_has_early_blocks(const struct ttd_reader *reader)
 }
 
 static enum ttd_status begin(struct error_finder *finder, struct ttd_reader *reader,
-                             const struct heap_errors_options *options)
+                             const struct heap_errors_options *options, struct ttd_error *error)
 {
     const struct ttd_trace *trace = ttd_reader_trace(reader);
     memset(finder->errors, 0, sizeof *finder->errors);
@@ -94,7 +96,8 @@ static enum ttd_status begin(struct error_finder *finder, struct ttd_reader *rea
     finder->misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
     heap_status_table_init(&finder->statuses);
     heap_last_calls_begin(&finder->last_calls, reader);
-    return heap_freed_init(&finder->freed, options->remembered);
+    enum ttd_status status = heap_freed_init(&finder->freed, options->remembered);
+    return status == TTD_OK ? heap_gaps_read(&finder->gaps, reader, error) : status;
 }
 
 /* Adds the findings that only the end of the trace tells, and judges the certainty of all: losses
@@ -118,13 +121,14 @@ enum ttd_status heap_errors_find(const struct heap_trace *trace,
     struct heap_observer observer = {
         .context = &finder, .effect = see_effect, .call = heap_error_finder_see_call};
     struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
-    enum ttd_status status = begin(&finder, trace->reader, options);
+    enum ttd_status status = begin(&finder, trace->reader, options, error);
     if (status == TTD_OK)
         status = heap_replay_to(&arrival, trace, &route, error);
     heap_arrival_end(&arrival, &errors->outcome);
     if (status == TTD_OK)
         status = finish(&finder, trace->reader);
     heap_freed_free(&finder.freed);
+    heap_gaps_free(&finder.gaps);
     heap_status_table_free(&finder.statuses);
     if (status != TTD_OK)
         heap_errors_free(errors);

@@ -11,6 +11,8 @@ struct error_finder {
     const struct heap_arrival *arrival;
     const struct heap_live *live;
     struct heap_freed freed;
+    /** All gaps of the trace. */
+    struct heap_gaps gaps;
     struct heap_status_table statuses;
     /** The process had blocks before the trace began; addresses that no block can have. */
     bool has_early_blocks;

@@ -36,11 +36,18 @@ static bool is_wanted(const struct search *search, const struct heap_block *bloc
     return !covering || heap_block_covers(block, covering->first, covering->last);
 }
 
+static bool is_unknown(const struct search *search, const struct heap_block *block)
+{
+    return heap_is_unknown(block->allocated, search->leaks->outcome.unknown_before);
+}
+
 static enum ttd_status add(void *context, const struct heap_block *block)
 {
     struct search *search = context;
     if (!is_wanted(search, block))
         return TTD_OK;
+    if (is_unknown(search, block))
+        return heap_groups_add(&search->leaks->kinds[HEAP_UNKNOWN], block);
     uint32_t node = search->is_leak ? heap_nodes_of(&search->reach.nodes, block) : HEAP_NO_NODE;
     /* Not in the snapshot: the block is younger, or there is no snapshot. */
     if (node == HEAP_NO_NODE)
@@ -69,6 +76,8 @@ static enum ttd_status collect_nodes(struct search *search)
         struct heap_block block = heap_nodes_block(nodes, node);
         if (heap_kept_may_have(&search->kept, &block))
             status = heap_kept_defer(&search->kept, &block);
+        else if (is_unknown(search, &block))
+            status = add(search, &block);
         else
             search->is_leak[node] = is_wanted(search, &block);
     }

@@ -24,6 +24,9 @@ enum heap_leak_kind {
     HEAP_REACHABLE,
     /** Allocated after the snapshot, or there is none. */
     HEAP_NOT_SEEN,
+    /** Allocated before the end of a gap, in which it may have been released. A reference to it
+     * proves nothing: its memory may be in use again. */
+    HEAP_UNKNOWN,
     HEAP_LEAK_KINDS
 };
 

@@ -35,7 +35,11 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
 
 static enum ttd_status add_live(void *context, const struct heap_block *block)
 {
-    return add(context, block, false);
+    struct diff_finder *finder = context;
+    enum ttd_status status = TTD_OK;
+    if (heap_is_unknown(block->allocated, finder->diff->outcome.unknown_before))
+        status = heap_groups_add(&finder->diff->unknown, block);
+    return status == TTD_OK ? add(finder, block, false) : status;
 }
 
 static enum ttd_status collect(struct diff_finder *finder, struct heap_kept *kept,
@@ -58,10 +62,10 @@ static enum ttd_status finish(struct diff_finder *finder, struct heap_kept *kept
 {
     struct heap_replay *replay = &arrival->cursor.replay;
     struct heap_diff *diff = finder->diff;
+    diff->outcome = heap_arrival_outcome(arrival);
     enum ttd_status status = collect(finder, kept, &replay->live);
     if (status == TTD_OK)
         status = replay->observer_status;
-    diff->outcome = heap_arrival_outcome(arrival);
     finder->is_over = true;
     if (status == TTD_OK)
         status = heap_kept_decide(kept, &arrival->cursor, &diff->runtime, add_live, finder, error);
@@ -80,6 +84,7 @@ enum ttd_status heap_diff_find(const struct heap_trace *trace,
         diff->quadrants[i].split = options->split;
         diff->quadrants[i].classes = options->classes;
     }
+    heap_groups_init(&diff->unknown);
     struct diff_finder finder = {.diff = diff, .from = options->from};
     struct heap_observer observer = {.context = &finder,
                                      .effect = see_effect,
@@ -107,6 +112,7 @@ void heap_diff_free(struct heap_diff *diff)
     for (size_t i = 0; i < HEAP_QUADRANTS; i++)
         heap_groups_free(&diff->quadrants[i]);
     heap_groups_free(&diff->runtime.groups);
+    heap_groups_free(&diff->unknown);
 }
 
 const char *heap_quadrant_name(enum heap_quadrant quadrant)

@@ -26,6 +26,8 @@ struct heap_diff {
     /** Groups by the stack that allocated. Outside is before the range, or after it for a release:
      * a block that was not live at any position of the range is in no quadrant. */
     struct heap_groups quadrants[HEAP_QUADRANTS];
+    /** The unknown ones among the blocks that were not freed: see heap_gaps_end(). Not sorted. */
+    struct heap_groups unknown;
     /** Live at the end of the range, and in no quadrant. */
     struct heap_runtime runtime;
 };

@@ -30,7 +30,10 @@ static enum ttd_status copy_blocks(struct heap_state *state, const struct heap_l
 static enum ttd_status add(void *context, const struct heap_block *block)
 {
     struct heap_state *state = context;
-    return heap_tables_add(&state->tables, block);
+    enum ttd_status status = TTD_OK;
+    if (heap_is_unknown(block->allocated, state->outcome.unknown_before))
+        status = heap_groups_add(&state->unknown, block);
+    return status == TTD_OK ? heap_tables_add(&state->tables, block) : status;
 }
 
 /* Blocks that a runtime may keep are decided on later, when it is known which are live at the end.
@@ -53,6 +56,7 @@ static enum ttd_status begin(struct heap_state *state, struct heap_kept *kept,
     memset(state, 0, sizeof *state);
     *kept = (struct heap_kept){.count = 0};
     heap_tables_init(&state->tables);
+    heap_groups_init(&state->unknown);
     state->tables.by[HEAP_BY_STACK].split = options->split;
     for (size_t i = 0; i < HEAP_TABLES; i++)
         state->tables.by[i].has_stacks |= options->has_stacks_in_tables;
@@ -171,6 +175,7 @@ void heap_state_free(struct heap_state *state)
 {
     heap_tables_free(&state->tables);
     heap_groups_free(&state->runtime.groups);
+    heap_groups_free(&state->unknown);
     free(state->blocks);
     state->blocks = NULL;
 }

@@ -14,6 +14,8 @@ struct heap_state {
     struct heap_tables tables;
     /** If it was asked for: then it is not in the tables. */
     struct heap_runtime runtime;
+    /** The unknown ones among the blocks of the tables: see heap_gaps_end(). Not sorted. */
+    struct heap_groups unknown;
     /** Copies of all blocks by address, if they were asked for. */
     struct heap_block *blocks;
     size_t block_count;

@@ -166,6 +166,7 @@ void session_outcome(struct session *session, const struct heap_outcome *outcome
                                     .part_of = source->part_of};
     progress_end(&source->progress);
     certainty_judge(&session->report.certainty, &facts);
+    session->report.unknown_before = outcome->unknown_before;
 }
 
 /* Prints the reasons for uncertainty if the report has no room for them. */

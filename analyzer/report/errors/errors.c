@@ -98,6 +98,11 @@ static void text_notes(struct report *report, const struct heap_errors *errors)
         report_count(output, errors->early_releases, "release");
         out_text(output, " of blocks from before the recording, no errors as far as is known\n");
     }
+    if (errors->gap_releases) {
+        report_count(output, errors->gap_releases, "release");
+        out_text(output, " of blocks that are unknown since recording was off, no errors as far as "
+                         "is known\n");
+    }
     if (errors->omitted) {
         report_count(output, errors->omitted, "call");
         out_text(output, " more with other stacks, too many to keep\n");
@@ -192,6 +197,7 @@ void json_errors(struct report *report, const struct report_errors *data)
     json_unsigned(&json, "total_calls", errors->calls);
     json_unsigned(&json, "omitted_calls", errors->omitted);
     json_unsigned(&json, "early_releases", errors->early_releases);
+    json_unsigned(&json, "gap_releases", errors->gap_releases);
     json_unsigned(&json, "forgotten_releases", errors->forgotten);
     json_unsigned(&json, "unexamined_addresses", errors->unexamined);
     report_known_findings_json(report, &json, REPORT_FINDINGS);

@@ -23,7 +23,7 @@ static void text_notes(struct report *report, const struct report_leaks *data)
 /* Writes how many blocks were not released, where nothing tells which of them are lost. */
 static void text_live(struct report *report, const struct report_leaks *data)
 {
-    const struct heap_groups *groups = data->groups;
+    const struct heap_groups *groups = &data->leaks->kinds[HEAP_NOT_SEEN];
     struct text_output *output = report->output;
     if (data->is_at_end)
         out_text(output, groups->blocks ? "Never released: " : "No leaks");
@@ -92,7 +92,7 @@ static void text_groups(struct report *report, const struct report_leaks *data)
         out_text(output, " in ");
         report_count(output, group->blocks, "block");
         out_plain(output);
-        if (data->leaks->snapshot.number)
+        if (data->leaks->snapshot.number || group->kind == HEAP_UNKNOWN)
             out_format(output, " %s", report_leak_kinds[group->kind].text);
         if (group->total_blocks > group->blocks) {
             out_text(output, ", ");
@@ -119,6 +119,8 @@ void text_leaks(struct report *report, const struct report_leaks *data)
         text_classes(report, data);
     else
         text_live(report, data);
+    text_kind(report, &data->leaks->kinds[HEAP_UNKNOWN],
+              "Unknown, perhaps released while recording was off (--show unknown to list): ");
     report_runtime_text(report);
     report_known_findings_text(report, REPORT_BLOCKS);
     text_notes(report, data);
@@ -134,7 +136,7 @@ static void json_groups(struct report *report, struct json *json, const struct r
     for (size_t i = 0; i < data->groups->count && i < data->limit; i++) {
         const struct heap_group *group = &data->groups->items[i];
         json_begin_object(json, NULL);
-        if (has_classes)
+        if (has_classes || group->kind == HEAP_UNKNOWN)
             json_text(json, "class", report_leak_kinds[group->kind].name);
         if (report_leak_kinds[group->kind].held_by)
             json_text(json, "held_by", report_leak_kinds[group->kind].held_by);
@@ -170,6 +172,7 @@ void json_leaks(struct report *report, const struct report_leaks *data)
     report_classes_json(&json, leaks);
     json_unsigned(&json, "total_blocks", heap_leaks_blocks(leaks));
     json_unsigned(&json, "total_bytes", bytes_of(leaks));
+    report_unknown_json(&json, &leaks->kinds[HEAP_UNKNOWN]);
     json_text(&json, "by", view_key_name(report->view->options.by));
     json_unsigned(&json, "total_groups", data->groups->count);
     report_runtime_json(&report->runtime, &json);
@@ -209,8 +212,9 @@ static void csv_groups(struct report *report, struct csv *csv, const char *kind,
     for (size_t i = 0; i < groups->count && i < data->limit; i++) {
         const struct heap_group *group = &groups->items[i];
         bool has_totals = has_classes && group->kind == HEAP_DEFINITELY_LOST;
+        bool has_class = has_classes || (groups == data->groups && group->kind == HEAP_UNKNOWN);
         csv_text(csv, kind);
-        csv_text(csv, has_classes ? report_leak_kinds[group->kind].name : "");
+        csv_text(csv, has_class ? report_leak_kinds[group->kind].name : "");
         csv_unsigned(csv, group->blocks);
         csv_unsigned(csv, group->bytes);
         csv_count(csv, has_totals ? group->total_blocks : TTD_UNKNOWN);

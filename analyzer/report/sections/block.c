@@ -32,6 +32,8 @@ static void text_block(struct report *report, const struct heap_block *block,
     out_format(output, ", allocated by %s() at ", ttd_api_name(block->api));
     report_position_text(report, block->allocated);
     out_format(output, " in thread %u", block->thread);
+    if (heap_is_unknown(block->allocated, report->unknown_before))
+        out_text(output, ", unknown: perhaps released while recording was off");
     report_expand(report, block->stack);
     const struct frame *owner = find_owner(report);
     if (!owner)
@@ -72,5 +74,6 @@ void report_block_json(struct report *report, struct json *json, const char *key
     json_hex(json, "address", block->address);
     json_unsigned(json, "size", block->size);
     report_call_json(report, json, "allocated", &allocated);
+    json_bool(json, "unknown", heap_is_unknown(block->allocated, report->unknown_before));
     json_end_object(json);
 }

@@ -9,7 +9,8 @@ const struct report_leak_kind report_leak_kinds[HEAP_LEAK_KINDS] = {
     [HEAP_HELD_BY_STALE] = {"held only by words that may be older", "still_reachable", "stale"},
     [HEAP_HELD_WEAKLY] = {"held only by an ending stack or a register", "still_reachable", "stack"},
     [HEAP_REACHABLE] = {"still reachable", "still_reachable", NULL},
-    [HEAP_NOT_SEEN] = {"allocated after the snapshot", "not_seen", NULL}};
+    [HEAP_NOT_SEEN] = {"allocated after the snapshot", "not_seen", NULL},
+    [HEAP_UNKNOWN] = {"unknown, perhaps released while recording was off", "unknown", NULL}};
 
 void report_sums_text(struct text_output *output, const struct heap_groups *groups)
 {
@@ -61,5 +62,6 @@ void report_classes_json(struct json *json, const struct heap_leaks *leaks)
     json_sums(json, "held_by_stale", groups, HEAP_HELD_BY_STALE, HEAP_HELD_BY_STALE);
     json_sums(json, "held_by_stack", groups, HEAP_HELD_WEAKLY, HEAP_HELD_WEAKLY);
     json_sums(json, "not_seen", groups, HEAP_NOT_SEEN, HEAP_NOT_SEEN);
+    json_sums(json, "unknown", groups, HEAP_UNKNOWN, HEAP_UNKNOWN);
     json_end_object(json);
 }

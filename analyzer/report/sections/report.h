@@ -74,6 +74,8 @@ struct report {
     /** The first failure to allocate memory, or TTD_OK. */
     enum ttd_status status;
     struct certainty certainty;
+    /** Live blocks that were allocated before this are unknown: see heap_gaps_end(). */
+    struct ttd_position unknown_before;
 };
 
 #endif

@@ -170,6 +170,11 @@ void report_runtime_csv(struct report *report, struct csv *csv, size_t limit);
  * are shown, they follow, and every row begins with its kind. */
 void report_groups_csv(struct report *report, const struct heap_groups *groups, size_t limit);
 
+/** Writes how many live blocks are unknown, as a line and as members; nothing as a line if none is.
+ */
+void report_unknown_text(struct report *report, const struct heap_groups *unknown);
+void report_unknown_json(struct json *json, const struct heap_groups *unknown);
+
 /** Writes when blocks of that number were lost: "lost after 1:2, at 3:0 at the latest". */
 void report_lost_text(struct report *report, const struct heap_lost_range *lost, uint64_t blocks);
 

@@ -65,6 +65,7 @@ void text_diff(struct report *report, const struct report_diff *data)
         if (i == HEAP_AIFO)
             text_lost(report, data->lost);
     }
+    report_unknown_text(report, &data->diff->unknown);
     report_runtime_text(report);
     report_certainty_text(report);
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
@@ -85,6 +86,7 @@ void json_diff(struct report *report, const struct report_diff *data)
     json_begin_object(&json, NULL);
     json_position(&json, "position", data->diff->outcome.position);
     report_certainty_json(report, &json);
+    report_unknown_json(&json, &data->diff->unknown);
     report_runtime_json(&report->runtime, &json);
     report_snapshot_json(&json, "snapshot",
                          data->lost->snapshot.number ? &data->lost->snapshot : NULL);

@@ -2,6 +2,12 @@
 /* The report of `history`: the blocks that ever covered an address. */
 #include "report/state/reports.h"
 
+bool report_owner_is_unknown(const struct report *report, const struct heap_owner *owner)
+{
+    return !heap_call_is_known(&owner->released) &&
+           heap_is_unknown(owner->block.allocated, report->unknown_before);
+}
+
 void report_owner_text(struct report *report, const struct heap_owner *owner)
 {
     struct text_output *output = report->output;
@@ -19,6 +25,8 @@ void report_owner_text(struct report *report, const struct heap_owner *owner)
         out_text(output, "  its release is not in the trace; another block took its place\n");
     else if (heap_call_is_known(&owner->released))
         report_call_text(report, "released", &owner->released);
+    else if (report_owner_is_unknown(report, owner))
+        out_text(output, "  unknown: perhaps released while recording was off\n");
     else
         out_text(output, "  never released\n");
     if (!owner->lost)
@@ -75,6 +83,7 @@ void report_owner_json(struct report *report, struct json *json, const char *key
     json_unsigned(json, "heap_id", owner->block.heap);
     json_position(json, "allocated", owner->block.allocated);
     json_position(json, "released", owner->released.position);
+    json_bool(json, "unknown", report_owner_is_unknown(report, owner));
     json_bool(json, "overlapped", owner->overlapped);
     json_hex_if(json, "previous_address", owner->previous_address, owner->previous_address);
     report_call_json(report, json, "allocated_by", &allocated);
@@ -115,7 +124,7 @@ void csv_history(struct report *report, const struct heap_history *history)
     struct csv csv;
     report_csv_begin(report, &csv);
     csv_header(&csv, "address,size,allocated,thread,stack,released,released_by,released_thread,"
-                     "released_stack,lost_after,lost_before,holder_released");
+                     "released_stack,lost_after,lost_before,holder_released,unknown");
     for (size_t i = 0; i < history->count; i++) {
         const struct heap_owner *owner = &history->owners[i];
         csv_hex(&csv, owner->block.address);
@@ -134,6 +143,7 @@ void csv_history(struct report *report, const struct heap_history *history)
             csv_empty(&csv);
         }
         csv_lost(&csv, owner->lost);
+        csv_bool(&csv, report_owner_is_unknown(report, owner));
         csv_end_row(&csv);
     }
 }

@@ -97,6 +97,9 @@ void text_fragmentation(struct report *report, const struct report_fragmentation
 void json_fragmentation(struct report *report, const struct report_fragmentation *data);
 void csv_fragmentation(struct report *report, const struct report_fragmentation *data);
 
+/** Whether an owner was not released, and may have been in a gap of recording. */
+bool report_owner_is_unknown(const struct report *report, const struct heap_owner *owner);
+
 /** Writes an owner of an address as an object; NULL gives null. */
 void report_owner_json(struct report *report, struct json *json, const char *key,
                        const struct heap_owner *owner);

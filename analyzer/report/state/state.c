@@ -56,7 +56,8 @@ static void json_sizes(struct json *json, const struct heap_groups *groups)
     json_end_array(json);
 }
 
-static void json_blocks(struct json *json, const struct heap_state *state)
+static void json_blocks(const struct report *report, struct json *json,
+                        const struct heap_state *state)
 {
     json_begin_array(json, "blocks");
     for (size_t i = 0; i < state->block_count; i++) {
@@ -69,6 +70,7 @@ static void json_blocks(struct json *json, const struct heap_state *state)
         json_unsigned(json, "heap_id", block->heap);
         json_unsigned(json, "thread", block->thread);
         json_unsigned(json, "stack_id", block->stack);
+        json_bool(json, "unknown", heap_is_unknown(block->allocated, report->unknown_before));
         json_end_object(json);
     }
     json_end_array(json);
@@ -82,7 +84,12 @@ static void json_address(struct report *report, struct json *json, const struct 
     const struct heap_owner *owner = live ? live : before;
     json_begin_object(json, "address");
     json_hex(json, "address", history->options.first);
-    json_text(json, "status", live ? "live" : before ? "freed" : "never allocated");
+    bool is_unknown = live && report_owner_is_unknown(report, live);
+    json_text(json, "status",
+              is_unknown ? "unknown"
+              : live     ? "live"
+              : before   ? "freed"
+                         : "never allocated");
     json_count(json, "offset", owner ? history->options.first - owner->block.address : TTD_UNKNOWN);
     report_owner_json(report, json, "block", owner);
     report_owner_json(report, json, "next", heap_history_after(history, data->at));
@@ -101,6 +108,7 @@ void json_state(struct report *report, const struct report_state *data)
     report_certainty_json(report, &json);
     json_unsigned(&json, "live_blocks", state->tables.by[HEAP_BY_STACK].blocks);
     json_unsigned(&json, "live_bytes", state->tables.by[HEAP_BY_STACK].bytes);
+    report_unknown_json(&json, &state->unknown);
     report_runtime_json(&report->runtime, &json);
     json_unsigned(&json, "reallocs_in_flight", state->outcome.in_flight);
     json_heaps(report, &json, &state->tables.by[HEAP_BY_HEAP]);
@@ -113,7 +121,7 @@ void json_state(struct report *report, const struct report_state *data)
     report_groups_json(report, &json, "groups", &state->tables.by[HEAP_BY_STACK], data->limit);
     report_runtime_groups_json(report, &json, data->limit);
     if (state->blocks)
-        json_blocks(&json, state);
+        json_blocks(report, &json, state);
     if (data->history)
         json_address(report, &json, data);
     json_end_object(&json);

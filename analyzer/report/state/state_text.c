@@ -57,7 +57,8 @@ static void text_blocks(struct report *report, const struct heap_state *state)
         out_tab(report->output, 40);
         out_text(report->output, "allocated at ");
         out_position(report->output, block->allocated);
-        out_format(report->output, " in thread %u, stack #%u\n", block->thread, block->stack);
+        out_format(report->output, " in thread %u, stack #%u%s\n", block->thread, block->stack,
+                   heap_is_unknown(block->allocated, report->unknown_before) ? ", unknown" : "");
     }
 }
 
@@ -114,6 +115,7 @@ static void text_totals(struct report *report, const struct heap_state *state)
     report_site_count(report, state->tables.by[HEAP_BY_STACK].count);
     out_plain(output);
     out_char(output, '\n');
+    report_unknown_text(report, &state->unknown);
     if (report->view->classes) {
         out_text(output, "Classes as ");
         report_snapshot_text(report, &report->view->classes->snapshot);

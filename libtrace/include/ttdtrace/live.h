@@ -146,7 +146,7 @@ static inline bool ttd_live_start(struct ttd_live *client, uint64_t activity, ui
 
 /**
  * Ends the island of the calling thread. Heap calls that it makes from here on are missing in the
- * trace, which says so: findings about blocks that it may have released are uncertain.
+ * trace, which says so: blocks that it may have released are unknown.
  *
  * @return false, without effect, if no island is open
  */
