@@ -4,7 +4,7 @@
  * to be wrong it has no influence on the state. The input chooses changes to the index of a fixed
  * trace.
  */
-#include "target.h"
+#include "../target.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../target.h"
 #include "support/chunk_edit.h"
-#include "target.h"
 
 #define LINES 400
 

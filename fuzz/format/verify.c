@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A trace that verify calls intact can be read to its end, and the verdict's counts are correct. */
-#include "target.h"
+#include "../target.h"
 
 #include <stdlib.h>
 

@@ -17,10 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../target.h"
 #include "channel_script.h"
 #include "collect/collector.h"
 #include "messages.h"
-#include "target.h"
 
 enum { ROUNDS_MAX = 64 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Intact traces can be redacted, and no others; a redacted trace is intact, has the events of the
  * trace that it was made of, and no pages. */
-#include "target.h"
+#include "../target.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading any bytes ends with a documented status; reading them again ends in the same way. */
-#include "target.h"
+#include "../target.h"
 
 #include <stdlib.h>
 

@@ -11,14 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../capture.h"
+#include "../target.h"
 #include "base/bytes.h"
-#include "capture.h"
 #include "cli/process/exit.h"
 #include "cli/process/limits.h"
 #include "cli/session/session.h"
 #include "command_line.h"
 #include "layout.h"
-#include "target.h"
 #include "well_formed.h"
 
 #define PATH_SIZE 256

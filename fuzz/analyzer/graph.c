@@ -3,10 +3,10 @@
  * A snapshot may make any graph: classes, dominators and shortest ways of a small one are what
  * brute force finds.
  */
+#include "../target.h"
 #include "graph/dominators.h"
 #include "graph/paths.h"
 #include "support/random_graph.h"
-#include "target.h"
 
 static node_set reached(const struct graph *graph, unsigned unused_flags)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "target.h"
+#include "../target.h"
 #include "unwind/compile.h"
 #include "dwarf/scratch.h"
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../target.h"
 #include "symbols/canonical.h"
 #include "symbols/demangle.h"
-#include "target.h"
 
 enum { NAME_SIZE_MAX = 9000 };
 

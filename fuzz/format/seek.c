@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Seeking in an intact file finds what a search from the start finds; in any other file it ends
  * with a documented status. The last bytes of an input choose the target. */
-#include "target.h"
+#include "../target.h"
 
 #include <stdlib.h>
 #include <string.h>

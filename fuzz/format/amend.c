@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names can be added to whatever can be recovered: the result is intact, and has the events of the
  * recovered trace and the names. */
-#include "target.h"
+#include "../target.h"
 
 #include <stdlib.h>
 

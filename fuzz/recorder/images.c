@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "capture.h"
+#include "../capture.h"
 #include "wire/wire_decoder.h"
 #include "names/names.h"
-#include "target.h"
+#include "../target.h"
 
 /* Addresses within the code of the seeds, and outside of any code. */
 static const uint64_t offsets[] = {0x4000b1,   0x4000b3, 0x4000b5, 0x4000b6,  0x4000ba,

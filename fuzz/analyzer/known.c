@@ -5,7 +5,7 @@
  * written reads the same. Every name has a canonical form, every stack a fingerprint. The first
  * bytes of an input are the names, the rest is the file.
  */
-#include "target.h"
+#include "../target.h"
 
 #include <stdio.h>
 #include <stdlib.h>

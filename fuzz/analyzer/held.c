@@ -11,7 +11,7 @@
 #include "analyses/reachability/retained.h"
 #include "analyses/memory/search.h"
 #include "heap/site_table.h"
-#include "target.h"
+#include "../target.h"
 
 enum { ADDRESSES_MAX = 16 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Records read back equal the records written. The input chooses the records. */
-#include "target.h"
+#include "../target.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "wire/wire_decoder.h"
-#include "target.h"
+#include "../target.h"
 
 enum { OFFSETS = 4, MODULES = 4 };
 

@@ -14,7 +14,7 @@
 #include "analyses/state/peak.h"
 #include "analyses/state/state.h"
 #include "analyses/activity/timeline.h"
-#include "target.h"
+#include "../target.h"
 
 enum { POINTS = 12, CHAINS = 4, ADDRESSES_MAX = 16 };
 

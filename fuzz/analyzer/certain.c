@@ -4,7 +4,7 @@
  * was read. This holds also for a verdict at a position in the middle, and for a file that is cut
  * short between two passes.
  */
-#include "target.h"
+#include "../target.h"
 
 #include <stdlib.h>
 #include <string.h>

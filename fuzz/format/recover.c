@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A recovered trace is intact and has the events that a tolerant reader finds. */
-#include "target.h"
+#include "../target.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture.h"
+#include "../capture.h"
+#include "../target.h"
 #include "cli/options/command.h"
 #include "cli/options/filter.h"
 #include "cli/process/exit.h"
 #include "cli/process/limits.h"
 #include "cli/traces/position_spec.h"
-#include "target.h"
 #include "well_formed.h"
 
 enum { TEXT_MAX = 256, ARGUMENTS_MAX = 24 };
