@@ -107,6 +107,7 @@ enum process_notes {
     NOTE_EXTENSIONS = 8, /* modules may call mallocx() and its like */
     NOTE_EXECUTES = 16,  /* another program is being executed; it attaches anew, if it can */
     NOTE_SNAPSHOT_LATE = 32, /* it has ended without the snapshot that it waited for */
+    NOTE_HEAPS = 64,         /* it has made custom heaps */
     /* Those that tell of calls which are not recorded. */
     NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_EXTENSIONS,
 };

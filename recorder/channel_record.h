@@ -27,8 +27,8 @@ enum record_flags {
 /*
  * Calls of the C library and of C++ are recorded under their enum ttd_api, arguments as they
  * were passed, then the result (none for releases; posix_memalign: its status, then the address):
- * see
- * call_shapes. Reallocations are recorded without a result when they begin, and then:
+ * see call_shapes. Those about custom heaps have the handle in front. Reallocations are recorded
+ * without a result when they begin, and then:
  */
 enum operation {
     OP_REALLOC_END = 0xe0, /* result */
@@ -46,6 +46,10 @@ enum event_operand { EVENT_CLIENT = 0, EVENT_FLAGS = 2, EVENT_SIZE = 3, EVENT_OP
 
 /* A flag in EVENT_FLAGS, beside TTD_EVENT_KEYFRAME: the event is of its thread, not global. */
 #define EVENT_OF_THREAD 2u
+
+/* Another flag there: no event, but the definition of a custom heap. Its client is the handle, and
+ * the parent's or 0; its data is the name. */
+#define EVENT_OF_HEAP 4u
 
 static inline uint64_t record_head(unsigned operation, unsigned flags, unsigned kept,
                                    unsigned added, unsigned words)

@@ -4,6 +4,7 @@
 #include "../channel_pool.h"
 #include "launched.h"
 #include "../messages.h"
+#include "process/heaps.h"
 #include "process/origin.h"
 #include "process_end.h"
 #include "snapshots.h"
@@ -39,13 +40,50 @@ static void refuse(struct collector *collector, struct process_slot *slot, struc
     atomic_store_explicit(&slot->state, SLOT_REFUSED, memory_order_release);
 }
 
-/* The child of a fork has its parent's blocks. */
-static void inherit(const struct collector *collector, const struct process *process,
+/* Adds new threads. Returns false if one is just attaching: its records are not read yet. */
+static bool find_threads(struct collector *collector)
+{
+    bool complete = true;
+    uint32_t used = channel_used(&collector->host.channel->free_threads, CHANNEL_THREADS);
+    for (uint32_t index = 1; index <= used; index++) {
+        const struct thread_slot *slot = channel_thread(&collector->host.view, index);
+        if (slot == NULL)
+            continue;
+        uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
+        if ((state & SLOT_STATE) != SLOT_CLAIMED && (state & SLOT_STATE) != SLOT_READY)
+            continue;
+        struct process *process = processes_by_slot(&collector->processes, state >> SLOT_PROCESS);
+        if (process == NULL)
+            continue;
+        if ((state & SLOT_STATE) == SLOT_CLAIMED ||
+            !process_add_thread(process, &collector->host, index))
+            complete = false;
+    }
+    return complete;
+}
+
+/* Takes what a process has published by now, if it has no thread that is just attaching. */
+static void catch_up(struct collector *collector, struct process *process)
+{
+    uint64_t bound = atomic_load(&collector->host.channel->sequence);
+    host_barrier(&collector->host);
+    if (!find_threads(collector))
+        return;
+    uint64_t pending = process_pending(process);
+    process_merge(process, &collector->host, pending < bound ? pending : bound);
+}
+
+/* The child of a fork has its parent's blocks and heaps. */
+static void inherit(struct collector *collector, struct process *process,
                     const struct process_slot *claim)
 {
-    const struct process *parent = processes_parent(&collector->processes, claim);
-    if (parent != NULL)
-        heap_pages_join(&process->trace->pages, &parent->trace->pages);
+    struct process *parent = processes_parent(&collector->processes, claim);
+    if (parent == NULL)
+        return;
+    if (atomic_load(&channel_process(&collector->host.view, parent->slot)->notes) & NOTE_HEAPS)
+        catch_up(collector, parent);
+    heaps_inherit(process, parent, claim->parent_sequence);
+    heap_pages_join(&process->trace->pages, &parent->trace->pages);
 }
 
 static void add_process(struct collector *collector, uint32_t index)
@@ -81,28 +119,6 @@ static void add_process(struct collector *collector, uint32_t index)
     origin_describe(trace);
     if (launched)
         origin_image(trace, &claim, collector->command);
-}
-
-/* Adds new threads. Returns false if one is just attaching: its records are not read yet. */
-static bool find_threads(struct collector *collector)
-{
-    bool complete = true;
-    uint32_t used = channel_used(&collector->host.channel->free_threads, CHANNEL_THREADS);
-    for (uint32_t index = 1; index <= used; index++) {
-        const struct thread_slot *slot = channel_thread(&collector->host.view, index);
-        if (slot == NULL)
-            continue;
-        uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
-        if ((state & SLOT_STATE) != SLOT_CLAIMED && (state & SLOT_STATE) != SLOT_READY)
-            continue;
-        struct process *process = processes_by_slot(&collector->processes, state >> SLOT_PROCESS);
-        if (process == NULL)
-            continue;
-        if ((state & SLOT_STATE) == SLOT_CLAIMED ||
-            !process_add_thread(process, &collector->host, index))
-            complete = false;
-    }
-    return complete;
 }
 
 /* Moves a process to a new image. Threads of the old image that were never added may have published

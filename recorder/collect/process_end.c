@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "launched.h"
+#include "process/heaps.h"
 #include "process/origin.h"
 #include "process/runtime.h"
 
@@ -35,6 +36,7 @@ static void leave_image(struct collector *collector, struct process *process)
     uint64_t newest = atomic_load(&collector->host.channel->sequence);
     struct ttd_position position = {newest < TTD_SEQUENCE_MAX ? newest + 1 : newest, 0};
     trace_unload_all(process->trace, position);
+    heaps_end(process, position);
     trace_new_heap(process->trace, position, TTD_NONE);
     trace_metadata(process->trace, "unrecorded", "a program that was executed");
     trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN, process->trace->last,

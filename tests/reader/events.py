@@ -8,7 +8,7 @@ TEMPLATES = dict(enumerate(
     'S XQ BS BXQ B B XS XXS XS S S BS BXS'.split(), 1))
 TEMPLATES.update(enumerate(
     'S S SX SX S S SX SX B B BS BX BX BSX B B BS BX BX BSX'.split(), 16))
-TEMPLATES.update(enumerate('XFS XFBS XFB FCR XP X X X'.split(), 48))
+TEMPLATES.update(enumerate('XFS XFBS XFB FCR XP X X X RC S BS B P'.split(), 48))
 FIELDS = {'S': 'size', 'B': 'base', 'F': 'flags', 'R': 'reserve', 'C': 'commit', 'P': 'read_only'}
 GAP_MAX = 65536
 

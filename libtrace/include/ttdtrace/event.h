@@ -74,8 +74,17 @@ enum ttd_api {
     TTD_API_HEAP_LOCK = 53,
     TTD_API_HEAP_UNLOCK = 54,
     TTD_API_HEAP_DESTROY = 55,
+    /* Heaps that the program tells of, by ttdtrace/live_heap.h. */
+    TTD_API_LIVE_HEAP_CREATE = 56,
+    TTD_API_LIVE_HEAP_ALLOC = 57,
+    TTD_API_LIVE_HEAP_REALLOC = 58,
+    TTD_API_LIVE_HEAP_FREE = 59,
+    TTD_API_LIVE_HEAP_PROTECT = 60,
+    TTD_API_LIVE_HEAP_LOCK = 61,
+    TTD_API_LIVE_HEAP_UNLOCK = 62,
+    TTD_API_LIVE_HEAP_DESTROY = 63,
     /** One more than the largest value known. Unknown values are allowed and kept. */
-    TTD_API_COUNT = 56
+    TTD_API_COUNT = 64
 };
 
 /** Returns the name of an action as the reference spells it, such as "ReAlloc"; "?" if unknown.

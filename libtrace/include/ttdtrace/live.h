@@ -63,6 +63,8 @@ struct ttd_live {
     const struct ttd_live_functions *functions;
 };
 
+struct ttd_live_heap_functions;
+
 /** Functions of the recorder. Programs call those below instead. */
 struct ttd_live_functions {
     uint32_t version;
@@ -77,6 +79,7 @@ struct ttd_live_functions {
     enum ttd_live_state (*state)(const struct ttd_live *);
     bool (*reset_throttle)(struct ttd_live *);
     bool (*throttle)(const struct ttd_live *, uint64_t *, uint64_t *);
+    const struct ttd_live_heap_functions *heaps; /* live_heap.h */
 };
 
 /**
@@ -224,5 +227,7 @@ class live_pause
 
 } /* namespace ttd */
 #endif
+
+#include <ttdtrace/live_heap.h>
 
 #endif

@@ -51,6 +51,14 @@ static const struct api apis[TTD_API_COUNT] = {
     [TTD_API_HEAP_LOCK] = {"HeapLock", "X"},
     [TTD_API_HEAP_UNLOCK] = {"HeapUnlock", "X"},
     [TTD_API_HEAP_DESTROY] = {"HeapDestroy", "X"},
+    [TTD_API_LIVE_HEAP_CREATE] = {"ttd_live_heap_create", "RC"},
+    [TTD_API_LIVE_HEAP_ALLOC] = {"ttd_live_heap_alloc", "S"},
+    [TTD_API_LIVE_HEAP_REALLOC] = {"ttd_live_heap_realloc", "BS"},
+    [TTD_API_LIVE_HEAP_FREE] = {"ttd_live_heap_free", "B"},
+    [TTD_API_LIVE_HEAP_PROTECT] = {"ttd_live_heap_protect", "P"},
+    [TTD_API_LIVE_HEAP_LOCK] = {"ttd_live_heap_lock", NULL},
+    [TTD_API_LIVE_HEAP_UNLOCK] = {"ttd_live_heap_unlock", NULL},
+    [TTD_API_LIVE_HEAP_DESTROY] = {"ttd_live_heap_destroy", NULL},
 };
 
 const char *ttd_api_name(unsigned value)

@@ -22,6 +22,11 @@
         CALL_REALLOCATION, TTD_ACTION_REALLOC, parameters, parameters, 0, ZERO, size, count        \
     }
 
+#define HEAP(kind, action, operands, base, size)                                                   \
+    {                                                                                              \
+        CALL_##kind, TTD_ACTION_##action, operands, 0, base, ZERO, size, ONE                       \
+    }
+
 const struct call_shape call_shapes[UINT8_MAX + 1] = {
     [TTD_API_MALLOC] = ACQUIRE(1, 0),                                             /* size */
     [TTD_API_CALLOC] = {CALL_ACQUISITION, TTD_ACTION_ALLOC, 3, 2, ZERO, 2, 1, 0}, /* count, size */
@@ -57,6 +62,17 @@ const struct call_shape call_shapes[UINT8_MAX + 1] = {
     [TTD_API_DELETE_ARRAY_ALIGNED] = RELEASE(2, ZERO),
     [TTD_API_DELETE_ARRAY_ALIGNED_NOTHROW] = RELEASE(3, ZERO),
     [TTD_API_DELETE_ARRAY_SIZED_ALIGNED] = RELEASE(3, 1),
+    /* Custom heaps: the handle, then: */
+    [TTD_API_LIVE_HEAP_CREATE] = HEAP(ACQUISITION, CREATE, 3, ZERO, ZERO), /* reserve, commit */
+    [TTD_API_LIVE_HEAP_ALLOC] = {CALL_ACQUISITION, TTD_ACTION_ALLOC, 3, 0, ZERO, 2, 1,
+                                 ONE},                                   /* size,
+                                                                      address */
+    [TTD_API_LIVE_HEAP_REALLOC] = HEAP(REALLOCATION, REALLOC, 3, 1, 2),  /* base, size */
+    [TTD_API_LIVE_HEAP_FREE] = HEAP(RELEASE, FREE, 2, 1, ZERO),          /* base */
+    [TTD_API_LIVE_HEAP_PROTECT] = HEAP(RELEASE, PROTECT, 2, ZERO, ZERO), /* is read-only */
+    [TTD_API_LIVE_HEAP_LOCK] = HEAP(RELEASE, LOCK, 1, ZERO, ZERO),
+    [TTD_API_LIVE_HEAP_UNLOCK] = HEAP(RELEASE, UNLOCK, 1, ZERO, ZERO),
+    [TTD_API_LIVE_HEAP_DESTROY] = HEAP(RELEASE, DESTROY, 1, ZERO, ZERO),
     [OP_EVENT] = {.kind = CALL_EVENT, .operands = EVENT_OPERANDS},
     [OP_REALLOC_END] = {.kind = CALL_END, .operands = 1}, /* result */
 };

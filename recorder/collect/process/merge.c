@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Merges the threads of a process: writes fragments in the order of their sequences. */
 #include "../../channel_record.h"
+#include "heaps.h"
 #include "log.h"
 #include "losses.h"
 #include "merge_queue.h"
@@ -112,6 +113,7 @@ static inline void begin_call(struct process *process, struct thread_stream *thr
     event->api = (uint8_t)record_operation(thread->next.head);
     event->thread = thread->id;
     event->heap = process->trace->heap;
+    event->reserve_size = event->commit_size = event->make_read_only = 0;
 }
 
 /* Writes the held call, which has returned, or whose return will never be seen. */
@@ -163,7 +165,7 @@ static bool resolve_held(struct process *process, struct thread_stream *thread, 
 {
     struct ttd_event *event = &thread->held;
     peek(thread, host);
-    if (event->action == TTD_ACTION_FREE) {
+    if (event->action != TTD_ACTION_REALLOC) {
         bool running = !thread->has_next && atomic_load(&thread->shared->in_release) != 0;
         if (running && !process->is_dead && !is_pressed(thread, host))
             return false;
@@ -222,6 +224,8 @@ static inline void begin_record(struct process *process, struct thread_stream *t
         event->time_end = ttd_position_invalid();
     }
     event->stack = update_stack(process, thread, &thread->next, &parsed);
+    if (event->api >= TTD_API_LIVE_HEAP_CREATE && event->api <= TTD_API_LIVE_HEAP_DESTROY)
+        heaps_complete(process, thread, event);
     consume(thread);
     if (kind == CALL_ACQUISITION) {
         event->wall_time = thread->wall_time;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../../channel_pool.h"
+#include "heaps.h"
 #include "losses.h"
 
 static int open_pidfd(uint32_t pid)
@@ -55,6 +56,7 @@ void process_free(struct process *process)
 {
     if (process->pidfd >= 0)
         close(process->pidfd);
+    heaps_free(process);
     free(process->threads);
     free(process->queue);
     free(process->silent);
@@ -239,6 +241,7 @@ void process_exec(struct process *process, struct host *host, uint32_t slot)
     const struct process_slot *claim = channel_process(&host->view, slot);
     struct ttd_position position = {claim->sequence, 0};
     trace_unload_all(process->trace, position);
+    heaps_end(process, position);
     process->is_dead = false;
     process->notes = 0;
     set_slot(process, slot, claim);

@@ -17,6 +17,13 @@ struct merge_entry {
     struct thread_stream *thread;
 };
 
+/* Heaps of the program's own: see heaps.h. */
+struct custom_heaps {
+    struct custom_heap **buckets; /* hash table, by handle */
+    size_t bucket_count, count;
+    struct custom_heap *first, *last; /* in the order in which they were defined */
+};
+
 struct process {
     uint32_t slot;
     uint64_t mark, sequence; /* of the slot: see process_has_image() */
@@ -50,6 +57,7 @@ struct process {
     size_t silent_count;
     struct thread_stream **threads;
     size_t thread_count, thread_capacity;
+    struct custom_heaps heaps;
     struct merge_entry *queue; /* scratch space of the merge, one entry for each thread */
 };
 

@@ -36,8 +36,7 @@ struct process *processes_replaced(const struct processes *processes,
     return NULL;
 }
 
-const struct process *processes_parent(const struct processes *processes,
-                                       const struct process_slot *slot)
+struct process *processes_parent(const struct processes *processes, const struct process_slot *slot)
 {
     if (slot->flags & PROCESS_FORKED)
         return processes_by_slot(processes, slot->parent);

@@ -28,8 +28,8 @@ struct process *processes_replaced(const struct processes *processes,
                                    const struct process_slot *slot);
 
 /* Returns the process that forked or started that of `slot`; NULL if it is not recorded. */
-const struct process *processes_parent(const struct processes *processes,
-                                       const struct process_slot *slot);
+struct process *processes_parent(const struct processes *processes,
+                                 const struct process_slot *slot);
 
 /* Makes room for one more. Returns false if memory ran out. */
 bool processes_reserve(struct processes *processes);

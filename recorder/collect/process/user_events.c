@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "heaps.h"
 #include "losses.h"
 
 /* Fields of an event of TTD_CLIENT_THREADS, by their words. */
@@ -14,7 +15,7 @@ bool user_events_write(struct process *process, struct thread_stream *thread,
 {
     uint64_t copy[STACK_DEPTH_MAX], client[2];
     uint64_t flags = operands[EVENT_FLAGS], size = operands[EVENT_SIZE];
-    if ((flags & ~(uint64_t)(TTD_USER_EVENT_KEYFRAME | EVENT_OF_THREAD)) != 0 ||
+    if ((flags & ~(uint64_t)(TTD_USER_EVENT_KEYFRAME | EVENT_OF_THREAD | EVENT_OF_HEAP)) != 0 ||
         words > STACK_DEPTH_MAX || size > words * sizeof *copy ||
         size + sizeof *copy <= words * sizeof *copy)
         return false;
@@ -30,6 +31,14 @@ bool user_events_write(struct process *process, struct thread_stream *thread,
     };
     for (int i = 0; i < 2; i++)
         client[i] = operands[EVENT_CLIENT + i];
+    if (flags & EVENT_OF_HEAP) {
+        heaps_define(process, &(struct heap_definition){.handle = client[0],
+                                                        .parent = client[1],
+                                                        .sequence = position.sequence,
+                                                        .name = (const char *)copy,
+                                                        .size = size});
+        return true;
+    }
     memcpy(event.client, client, sizeof event.client);
     trace_user_event(process->trace, &event);
     if (memcmp(client, TTD_CLIENT_THREADS, sizeof client) == 0 && thread->outer == NULL &&

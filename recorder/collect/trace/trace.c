@@ -80,6 +80,14 @@ void trace_thread_end(struct trace *trace, struct ttd_position position, ttd_id 
         trace_check(trace, ttd_writer_thread(trace->writer, &thread, NULL));
 }
 
+ttd_id trace_heap(struct trace *trace, const struct ttd_heap *heap)
+{
+    ttd_id id = TTD_NONE;
+    if (trace->writer != NULL)
+        trace_check(trace, ttd_writer_heap(trace->writer, heap, &id));
+    return id;
+}
+
 void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id thread)
 {
     if (trace->heap != TTD_NONE) {
@@ -97,8 +105,7 @@ void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id th
         heap_pages_clear(&trace->pages);
     }
     struct ttd_heap heap = {.name = trace_string(trace, "malloc", 6)};
-    if (trace->writer != NULL)
-        trace_check(trace, ttd_writer_heap(trace->writer, &heap, &trace->heap));
+    trace->heap = trace_heap(trace, &heap);
 }
 
 void trace_module_load(struct trace *trace, struct ttd_position position,

@@ -5,12 +5,10 @@
  */
 #include <string.h>
 
-#include <ttdtrace/live.h>
 #include <ttdtrace/trace.h>
 
 #include "../system/real.h"
-#include "../threads/island.h"
-#include "../threads/levels_parts.h"
+#include "live.h"
 
 enum { CLIENTS = 1024 };
 
@@ -28,40 +26,19 @@ static struct client *client_of(const struct ttd_live *face)
     return (struct client *)(uintptr_t)face;
 }
 
-/* Begins a function of the API, in whose frame it is inlined, as a hook does. A suspended thread is
- * awake until leave(). NULL if the process does not record. */
-static inline __attribute__((always_inline)) struct thread *enter(void)
-{
-    island_awake();
-    struct thread *level = target_enter(0);
-    if (level != NULL)
-        target_phase(level, PHASE_RECORD);
-    return level;
-}
-
-static void leave(struct thread *level)
-{
-    island_update(level);
-    target_leave(level);
-}
-
-/* Appends an event of a client. False, with a loss counted, if there is no room. */
-static bool append(struct thread *level, const uint64_t client[2], uint32_t flags,
-                   const struct event_data *data)
-{
-    if (level->outer == NULL || level_is_ready(level))
-        return thread_append_event(level, client, flags, data);
-    level_count_lost(level);
-    return false;
-}
-
 static void append_client(struct thread *level, enum ttd_client_event kind,
                           const struct client *client, const void *data, size_t size)
 {
     const uint64_t fields[] = {kind, client->guid[0], client->guid[1]};
     uint64_t own[2];
     memcpy(own, TTD_CLIENT_CLIENTS, sizeof own);
-    append(level, own, 0, &(struct event_data){fields, sizeof fields / sizeof *fields, data, size});
+    live_append(level, own, 0,
+                &(struct event_data){fields, sizeof fields / sizeof *fields, data, size});
+}
+
+bool live_client_is_open(const struct ttd_live *face)
+{
+    return atomic_load(&client_of(face)->is_open);
 }
 
 static bool is_valid(const void *data, size_t size)
@@ -71,7 +48,7 @@ static bool is_valid(const void *data, size_t size)
 
 static bool is_open(const struct ttd_live *face)
 {
-    return atomic_load(&client_of(face)->is_open) && target_on->on != 0 &&
+    return live_client_is_open(face) && target_on->on != 0 &&
            atomic_load(&target_channel->stopped) == 0;
 }
 
@@ -80,26 +57,26 @@ static void close_client(struct ttd_live *face, const void *data, size_t size)
     struct client *client = client_of(face);
     if (!is_valid(data, size) || !atomic_exchange(&client->is_open, false))
         return;
-    struct thread *level = enter();
+    struct thread *level = live_enter();
     if (level == NULL)
         return;
     append_client(level, TTD_CLIENT_CLOSED, client, data, size);
-    leave(level);
+    live_leave(level);
 }
 
 static bool add_event(struct ttd_live *face, enum ttd_live_scope scope, uint32_t flags,
                       const void *data, size_t size)
 {
     bool is_known = (flags & ~TTD_LIVE_KEYFRAME) == 0 && (unsigned)scope <= TTD_LIVE_THREAD;
-    if (!is_known || !is_valid(data, size) || !atomic_load(&client_of(face)->is_open))
+    if (!is_known || !is_valid(data, size) || !live_client_is_open(face))
         return false;
-    struct thread *level = enter();
+    struct thread *level = live_enter();
     if (level == NULL)
         return false;
     flags |= scope == TTD_LIVE_THREAD ? EVENT_OF_THREAD : 0;
-    bool is_added = append(level, client_of(face)->guid, flags,
-                           &(struct event_data){.data = data, .size = size});
-    leave(level);
+    bool is_added = live_append(level, client_of(face)->guid, flags,
+                                &(struct event_data){.data = data, .size = size});
+    live_leave(level);
     return is_added;
 }
 
@@ -109,7 +86,7 @@ static bool start(struct ttd_live *face, uint64_t activity, uint64_t maximum, co
     const struct client *client = client_of(face);
     if (maximum == 0 || !is_valid(data, size) || !atomic_load(&client->is_open))
         return false;
-    struct thread *level = enter();
+    struct thread *level = live_enter();
     if (level == NULL)
         return false;
     struct island *island = &island_thread(level)->island;
@@ -119,7 +96,7 @@ static bool start(struct ttd_live *face, uint64_t activity, uint64_t maximum, co
     }
     island_open(island, client->guid, activity, maximum);
     island_changed(level, TTD_THREAD_STARTED, client->guid, data, size);
-    leave(level);
+    live_leave(level);
     return true;
 }
 
@@ -128,7 +105,7 @@ static bool stop(struct ttd_live *face, const void *data, size_t size)
     const struct client *client = client_of(face);
     if (!is_valid(data, size) || !atomic_load(&client->is_open))
         return false;
-    struct thread *level = enter();
+    struct thread *level = live_enter();
     if (level == NULL)
         return false;
     struct island *island = &island_thread(level)->island;
@@ -136,7 +113,7 @@ static bool stop(struct ttd_live *face, const void *data, size_t size)
     island->is_open = false;
     if (was_open)
         island_changed(level, TTD_THREAD_STOPPED, client->guid, data, size);
-    leave(level);
+    live_leave(level);
     return was_open;
 }
 
@@ -147,13 +124,13 @@ static bool change(struct ttd_live *face, bool (*apply)(struct island *),
     const struct client *client = client_of(face);
     if (!atomic_load(&client->is_open))
         return false;
-    struct thread *level = enter();
+    struct thread *level = live_enter();
     if (level == NULL)
         return false;
     bool is_changed = apply(&island_thread(level)->island);
     if (is_changed)
         island_changed(level, kind, client->guid, NULL, 0);
-    leave(level);
+    live_leave(level);
     return is_changed;
 }
 
@@ -239,6 +216,7 @@ static const struct ttd_live_functions functions = {
     .state = state,
     .reset_throttle = reset_throttle,
     .throttle = throttle,
+    .heaps = &live_heap_functions,
 };
 
 EXPORT struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live_guid *guid,
@@ -249,13 +227,13 @@ EXPORT struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live
 {
     if (version != TTD_LIVE_VERSION || guid == NULL || !is_valid(data, size) || !real_ready())
         return NULL;
-    struct thread *level = enter();
+    struct thread *level = live_enter();
     if (level == NULL)
         return NULL;
     uint32_t index = atomic_fetch_add(&clients_used, 1);
     if (index >= CLIENTS) {
         atomic_store(&clients_used, CLIENTS);
-        leave(level);
+        live_leave(level);
         return NULL;
     }
     struct client *client = &clients[index];
@@ -263,6 +241,6 @@ EXPORT struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live
     memcpy(client->guid, guid, sizeof client->guid);
     atomic_store(&client->is_open, true);
     append_client(level, TTD_CLIENT_OPENED, client, data, size);
-    leave(level);
+    live_leave(level);
     return &client->face;
 }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The custom heaps of a process: those that it tells of by ttdtrace/live_heap.h. */
+#ifndef TTD_COLLECT_HEAPS_H
+#define TTD_COLLECT_HEAPS_H
+
+#include "process.h"
+
+struct heap_definition {
+    uint64_t handle;
+    uint64_t parent;   /* its handle; 0 for the heap of malloc */
+    uint64_t sequence; /* of the definition */
+    const char *name;  /* `size` bytes */
+    size_t size;
+};
+
+/* Defines a heap. One that the handle had before has ended, whether the trace tells of it or not.
+ * Nothing if memory ran out. */
+void heaps_define(struct process *process, const struct heap_definition *definition);
+
+/*
+ * Completes the event of a thread's call about a custom heap, the first operand of which is the
+ * handle. A
+ * handle that is not known gets a heap without a name. Before a Destroy, heaps within the heap are
+ * destroyed at the same position.
+ */
+void heaps_complete(struct process *process, const struct thread_stream *thread,
+                    struct ttd_event *event);
+
+/* Gives the child of a fork the heaps that its parent had at a sequence. */
+void heaps_inherit(struct process *child, const struct process *parent, uint64_t sequence);
+
+/* Destroys all heaps, when the process image has ended. */
+void heaps_end(struct process *process, struct ttd_position position);
+
+void heaps_free(struct process *process);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Custom heaps: what ttdtrace/live_heap.h declares. The collector knows which heaps exist; here a
+ * handle is only a number.
+ */
+#include <string.h>
+
+#include <ttdtrace/event.h>
+
+#include "hooks.h"
+#include "live.h"
+
+/* Returns the bytes of a name, cut off before a character that has no room. */
+static size_t name_size(const char *name)
+{
+    size_t size = name != NULL ? strnlen(name, TTD_LIVE_HEAP_NAME_MAX + 1) : 0;
+    if (size <= TTD_LIVE_HEAP_NAME_MAX)
+        return size;
+    size = TTD_LIVE_HEAP_NAME_MAX;
+    while (size > 0 && ((unsigned char)name[size] & 0xc0) == 0x80)
+        size--;
+    return size;
+}
+
+/* Tells the collector of a heap, also while the thread is suspended: calls of others need it. */
+static __attribute__((noinline)) void define(const void *handle, const void *parent,
+                                             const char *name)
+{
+    struct thread *level = live_enter();
+    if (level == NULL)
+        return;
+    process_note(NOTE_HEAPS);
+    live_append(level, (const uint64_t[2]){(uintptr_t)handle, (uintptr_t)parent}, EVENT_OF_HEAP,
+                &(struct event_data){.data = name, .size = name_size(name)});
+    live_leave(level);
+}
+
+/* Appends a call of the program: an acquisition's begin, or another call's end, is a step of its
+ * own. A reallocation has two records. */
+static bool append_call(struct thread *level, unsigned operation, const struct unwind_regs *caller,
+                        const uint64_t *operands, unsigned count)
+{
+    bool acquires = operation == TTD_API_LIVE_HEAP_CREATE || operation == TTD_API_LIVE_HEAP_ALLOC;
+    bool reallocates = operation == TTD_API_LIVE_HEAP_REALLOC;
+    if (level->outer != NULL) {
+        if (!level_is_ready(level)) {
+            level_count_lost(level);
+            return false;
+        }
+        /* Its stack is that of this level's last capture, which ends here. */
+        if (level->outer->held.is_captured)
+            level_record_held(level->outer);
+    }
+    level->steps += acquires;
+    level->island.remaining += reallocates; /* two records count once for the throttle */
+    bool is_recorded = thread_record(level, operation, caller, operands, count - reallocates);
+    if (reallocates && is_recorded)
+        thread_append(level, OP_REALLOC_END, &(const struct unwind_delta){0}, &operands[count - 1],
+                      1);
+    else
+        level->steps += !acquires;
+    return is_recorded;
+}
+
+/* Reports a call, the first operand of which is the handle. It has the stack of the function that
+ * it is inlined in. */
+static inline __attribute__((always_inline)) bool
+report(const struct ttd_live *face, unsigned operation, const uint64_t *operands, unsigned count)
+{
+    if (operands[0] == 0 || !live_client_is_open(face))
+        return false;
+    struct thread *level = target_enter(0);
+    if (level == NULL)
+        return false;
+    struct unwind_regs caller;
+    target_phase(level, PHASE_RECORD);
+    unwind_here(&caller);
+    bool is_recorded = append_call(level, operation, &caller, operands, count);
+    target_leave(level);
+    return is_recorded;
+}
+
+#define REPORT(face, operation, ...)                                                               \
+    report(face, operation, (const uint64_t[]){__VA_ARGS__},                                       \
+           sizeof(const uint64_t[]){__VA_ARGS__} / sizeof(uint64_t))
+
+static bool heap_create(struct ttd_live *face, const void *handle, const void *parent,
+                        const char *name, const uint64_t sizes[2])
+{
+    if (handle != NULL && live_client_is_open(face))
+        define(handle, parent, name);
+    return REPORT(face, TTD_API_LIVE_HEAP_CREATE, (uintptr_t)handle, sizes[0], sizes[1]);
+}
+
+static bool heap_alloc(struct ttd_live *face, const void *handle, const void *block, size_t size)
+{
+    return REPORT(face, TTD_API_LIVE_HEAP_ALLOC, (uintptr_t)handle, size, (uintptr_t)block);
+}
+
+static bool heap_realloc(struct ttd_live *face, const void *handle, const void *old,
+                         const void *block, size_t size)
+{
+    return REPORT(face, TTD_API_LIVE_HEAP_REALLOC, (uintptr_t)handle, (uintptr_t)old, size,
+                  (uintptr_t)block);
+}
+
+static bool heap_free(struct ttd_live *face, const void *handle, const void *block)
+{
+    return block != NULL &&
+           REPORT(face, TTD_API_LIVE_HEAP_FREE, (uintptr_t)handle, (uintptr_t)block);
+}
+
+static bool heap_protect(struct ttd_live *face, const void *handle, bool is_read_only)
+{
+    return REPORT(face, TTD_API_LIVE_HEAP_PROTECT, (uintptr_t)handle, is_read_only);
+}
+
+static bool heap_lock(struct ttd_live *face, const void *handle)
+{
+    return REPORT(face, TTD_API_LIVE_HEAP_LOCK, (uintptr_t)handle);
+}
+
+static bool heap_unlock(struct ttd_live *face, const void *handle)
+{
+    return REPORT(face, TTD_API_LIVE_HEAP_UNLOCK, (uintptr_t)handle);
+}
+
+static bool heap_destroy(struct ttd_live *face, const void *handle)
+{
+    return REPORT(face, TTD_API_LIVE_HEAP_DESTROY, (uintptr_t)handle);
+}
+
+const struct ttd_live_heap_functions live_heap_functions = {
+    .size = sizeof live_heap_functions,
+    .create = heap_create,
+    .alloc = heap_alloc,
+    .realloc = heap_realloc,
+    .free = heap_free,
+    .protect = heap_protect,
+    .lock = heap_lock,
+    .unlock = heap_unlock,
+    .destroy = heap_destroy,
+};

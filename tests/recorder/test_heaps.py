@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""Custom heaps: random programs of calls about them against a model of what each leaves."""
+
+import os
+import random
+import re
+import subprocess
+import sys
+import unittest
+
+from support import Recording, analyze, program
+
+LETTERS = 'cCaaaaaarRffpwludD()'
+STRIDE = 64
+
+
+class Model:
+    """The events of a thread of `pools`."""
+
+    def __init__(self, thread, script):
+        self.base, self.made, self.pauses = (thread + 1) << 40, 0, 0
+        self.stack, self.children, self.names = [], {}, {}
+        self.events, self.is_child = [], False
+        for letter in script:
+            self.take(letter)
+
+    def event(self, action, heap, **values):
+        if self.pauses == 0:
+            self.events.append({'action': action, 'heap': hex(heap), 'result': 1, **values})
+
+    def create(self, parent):
+        heap = self.base + (self.made << 20)
+        self.made += 1
+        self.stack.append({'heap': heap, 'blocks': 0, 'newest': 0})
+        self.children[heap] = []
+        self.names[heap] = f'pool {heap:x}'
+        if parent in self.children:
+            self.children[parent].append(heap)
+        self.event('Create', heap, reserve_size=self.made, commit_size=len(self.stack))
+
+    def destroy(self, heap):
+        if self.pauses != 0:
+            return
+        for child in reversed(self.children.pop(heap, [])):
+            if child in self.children:
+                self.destroy(child)
+        self.event('Destroy', heap)
+
+    def take(self, letter):
+        top = self.stack[-1] if self.stack else None
+        if letter == '(':
+            self.pauses += 1
+        elif letter == ')':
+            self.pauses -= self.pauses > 0
+        elif letter in 'cC':
+            self.create(top['heap'] if top and letter == 'c' else None)
+        elif letter == 'F':
+            self.events, self.is_child = [], True
+        elif top:
+            self.change(letter, top)
+
+    def change(self, letter, top):
+        heap, old = top['heap'], top['newest']
+        if letter in 'aR' and (letter == 'a' or old):
+            top['blocks'] += 1
+            top['newest'] = heap + top['blocks'] * STRIDE
+        if letter == 'a':
+            self.event('Alloc', heap, address=hex(top['newest']), size=1 + top['blocks'] % STRIDE)
+        elif letter in 'rR' and old:
+            self.event('ReAlloc', heap, address=hex(top['newest']), previous_address=hex(old),
+                       base_address=hex(old), size=50)
+        elif letter == 'f':
+            if old:
+                self.event('Free', heap, base_address=hex(old))
+            top['newest'] = 0
+        elif letter in 'pw':
+            self.event('Protect', heap, make_read_only=int(letter == 'p'))
+        elif letter in 'lu':
+            self.event('Lock' if letter == 'l' else 'Unlock', heap)
+        elif letter in 'dD':
+            if letter == 'D':
+                del self.stack[1:]
+            self.destroy(self.stack.pop()['heap'])
+
+
+class Heaps(Recording):
+
+    def events(self, trace):
+        """The events about custom heaps, without what the model does not tell."""
+        fields = ('action', 'heap', 'result', 'address', 'previous_address', 'base_address',
+                  'size', 'make_read_only', 'reserve_size', 'commit_size')
+        return [{name: event[name] for name in fields if name in event}
+                for event in analyze('events', trace) if event['api'].startswith('ttd_live_heap')]
+
+    def check(self, trace, model):
+        mine = [event for event in self.events(trace) if int(event['heap'], 16) >> 40 ==
+                model.base >> 40]
+        self.assertEqual(mine, model.events)
+        self.assertEqual(analyze('verify', trace)['problems'], [])
+
+    def names(self, trace):
+        """The name of each heap, by its handle; and the handles that were defined twice."""
+        text = subprocess.run([sys.executable, '-B', os.environ['READER'], str(trace)],
+                              capture_output=True, text=True, check=True).stdout
+        strings = dict(re.findall(r'^string id=(\w+) text=(\w*)', text, re.M))
+        return {int(handle, 16): bytes.fromhex(strings.get(name, '')).decode() for handle, name in
+                re.findall(r'^heap id=\w+ handle=(\w+).* name=(\w+)', text, re.M)}
+
+    def test_random(self):
+        for seed in range(6):
+            choice = random.Random(seed)
+            scripts = [''.join(choice.choice(LETTERS) for _ in range(400)) for _ in range(8)]
+            with self.subTest(seed=seed):
+                result = self.record(program('pools'), *scripts)
+                self.assertEqual((result.returncode, result.stderr), (0, b''))
+                names = self.names(self.trace)
+                for thread, script in enumerate(scripts):
+                    model = Model(thread, script)
+                    self.check(self.trace, model)
+                    self.assertLessEqual(model.names.items(), names.items())
+
+    def test_fork(self):
+        """The child of a fork knows the heaps that its parent had then."""
+        for seed in range(8):
+            choice = random.Random(seed)
+            before, after = (''.join(choice.choice(LETTERS.rstrip('()')) for _ in range(60))
+                             for _ in range(2))
+            with self.subTest(seed=seed):
+                for old in self.directory.iterdir():
+                    old.unlink()
+                result = self.record(program('pools'), before + 'ccF' + after)
+                self.assertEqual((result.returncode, result.stderr), (0, b''))
+                self.check(self.trace, Model(0, before + 'cc'))
+                child, = self.directory.glob('trace.bin.*')
+                model = Model(0, before + 'ccF' + after)
+                self.check(child, model)
+                used = {int(event['heap'], 16) for event in model.events}
+                self.assertLessEqual({heap: model.names[heap] for heap in used}.items(),
+                                     self.names(child).items())
+
+    def test_threads_share(self):
+        """A handle that was never told of is a heap without a name."""
+        result = self.record(program('pools'), '(c)aaf', '(C)ad')
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual([event['action'] for event in self.events(self.trace)
+                          if event['heap'] == hex(1 << 40)], ['Alloc', 'Alloc', 'Free'])
+
+    def test_not_recorded(self):
+        """Without a recorder no call does anything."""
+        subprocess.run([program('pools'), 'caarRfpwlud', 'cD'], check=True)
+
+
+if __name__ == '__main__':
+    unittest.main()
