@@ -115,6 +115,14 @@ Test(arguments, definitions)
     cr_assert_eq(ttd_writer_stack(writer, 2, TTD_NONE, 0, &id), TTD_ERROR_ARGUMENT);
     cr_assert_eq(ttd_writer_stack(writer, 1, 1, 0, &id), TTD_ERROR_ARGUMENT);
     cr_assert_eq(ttd_writer_heap(writer, &(struct ttd_heap){.name = 2}, &id), TTD_ERROR_ARGUMENT);
+    struct ttd_heap_parent parent = {.heap = 2, .parent = 1};
+    cr_assert_eq(ttd_writer_heap_parent(writer, &parent), TTD_ERROR_ARGUMENT);
+    cr_assert_eq(ttd_writer_heap(writer, &(struct ttd_heap){.name = 1}, &id), TTD_OK);
+    cr_assert_eq(ttd_writer_heap_parent(writer, &(struct ttd_heap_parent){2, 2}),
+                 TTD_ERROR_ARGUMENT);
+    cr_assert_eq(ttd_writer_heap_parent(writer, &parent), TTD_OK);
+    cr_assert_eq(ttd_writer_heap_parent(writer, &parent), TTD_ERROR_ARGUMENT, "told twice");
+    id = 77;
     struct ttd_module module = {.action = TTD_MODULE_UNLOAD, .id = 1};
     cr_assert_eq(ttd_writer_module(writer, &module, &id), TTD_ERROR_ARGUMENT);
     module = (struct ttd_module){.action = TTD_MODULE_LOAD, .build_id_size = TTD_BUILD_ID_MAX + 1};

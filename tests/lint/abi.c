@@ -27,6 +27,7 @@ SIZE(ttd_stack, 24);
 SIZE(ttd_module, 128);
 SIZE(ttd_thread, 40);
 SIZE(ttd_heap, 24);
+SIZE(ttd_heap_parent, 8);
 SIZE(ttd_symbol_frame, 12);
 SIZE(ttd_symbol, 32);
 SIZE(ttd_event, 160);

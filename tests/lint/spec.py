@@ -27,7 +27,7 @@ WITHOUT_BAD_VECTOR = {
 }
 
 # Records whose fields have a table with types and ranges.
-RECORDS = ('Stacks', 'Modules', 'Symbols', 'Threads', 'Heaps', 'User events', 'Losses',
+RECORDS = ('Stacks', 'Modules', 'Symbols', 'Threads', 'Heaps', 'Heap parents', 'User events', 'Losses',
            'Live blocks', 'Memory map', 'Snapshots', 'Regions', 'References', 'Variables', 'Frames',
            'Classes', 'Fatal signals', 'Metadata', 'States', 'Sums', 'Shapes', 'Trace', 'Index',
            'End')

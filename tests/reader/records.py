@@ -94,6 +94,13 @@ def heaps(header, payload):
 
 
 @rows
+def heap_parents(cursor):
+    heap, parent = cursor.id(), cursor.id()
+    require(0 < parent < heap, 'parent of a heap')
+    return f'parent heap={heap:x} parent={parent:x}'
+
+
+@rows
 def user_events(cursor):
     client = cursor.bytes(16)
     position = cursor.valid_position()
@@ -125,13 +132,14 @@ def live_blocks(header, payload):
     columns = cursor.columns(9)
     last = [0, 0, MASK, 0, 0, 0, 0, 0]
     lines = [f'blocks list={kind:x} id={number:x} last={flags:x} at={at(position)}']
-    address = 0
+    before = 0, 0
     for _ in range(header.record_count):
         for i in (0, 2, 3, 4, 7):
             last[i] = (last[i] + unzigzag(columns[i].varint())) & MASK
-        require(rotl4(last[0]) > address, 'order of blocks')
-        address = rotl4(last[0])
         size, thread, heap = columns[1].varint(), columns[5].id(), columns[6].id()
+        require(rotl4(last[0]) and (rotl4(last[0]), heap) > before, 'order of blocks')
+        address = rotl4(last[0])
+        before = address, heap
         require(last[7] <= ID_MAX and last[3] != MASK, 'stack or position')
         lines.append(f'block address={address:x} size={size:x} event={last[2]:x} '
                      f'at={at((last[3], last[4]))} thread={thread:x} heap={heap:x} '
@@ -245,4 +253,4 @@ def end(header, payload):
 
 READERS = {**snapshots.READERS, 1: trace, 2: strings, 3: stacks, 4: modules, 5: symbols, 6: threads, 7: heaps,
            9: user_events, 10: losses, 11: live_blocks, 12: pages, 13: memory_map, 14: metadata,
-           16: end, 17: states, 18: sums}
+           16: end, 17: states, 18: sums, 26: heap_parents}

@@ -112,6 +112,22 @@ static enum ttd_status write_heap(struct model *model, struct ttd_writer *writer
                       &(struct ttd_batch){.kind = TTD_KIND_HEAPS, .count = 1, .u.heaps = &record});
 }
 
+static enum ttd_status write_heap_parent(struct model *model, struct ttd_writer *writer)
+{
+    ttd_id least = model->nested_heap ? model->nested_heap + 1 : 2;
+    if (model->heaps < least)
+        return TTD_OK;
+    struct ttd_heap_parent record = {.heap = model->heaps};
+    record.heap -= (ttd_id)entropy_below(&model->entropy, model->heaps - least + 1);
+    record.parent = 1 + (ttd_id)entropy_below(&model->entropy, record.heap - 1);
+    enum ttd_status status = ttd_writer_heap_parent(writer, &record);
+    if (status == TTD_OK)
+        model->nested_heap = record.heap;
+    return model_note(
+        model, status,
+        &(struct ttd_batch){.kind = TTD_KIND_HEAP_PARENTS, .count = 1, .u.heap_parents = &record});
+}
+
 static enum ttd_status write_symbol(struct model *model, struct ttd_writer *writer)
 {
     struct ttd_symbol_frame frames[FRAMES_MAX];
@@ -291,7 +307,7 @@ static enum ttd_status write_flush(struct model *model, struct ttd_writer *write
 typedef enum ttd_status (*step_function)(struct model *, struct ttd_writer *);
 
 /** Records that only a model of anything has. */
-#define RARE 9
+#define RARE 10
 
 enum ttd_status model_step(struct model *model, struct ttd_writer *writer)
 {
@@ -316,6 +332,7 @@ enum ttd_status model_step(struct model *model, struct ttd_writer *writer)
                                            model_write_frames,
                                            model_write_classes,
                                            model_write_fatal_signal,
+                                           write_heap_parent,
                                            write_state,
                                            write_sum};
     size_t count = sizeof others / sizeof *others - (model->style == MODEL_ANYTHING ? 0 : RARE);

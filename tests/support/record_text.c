@@ -111,6 +111,11 @@ static void heap(struct text *to, const struct ttd_heap *of)
     text_append(to, "heap id=%x handle=%" PRIx64 " name=%x\n", of->id, of->handle, of->name);
 }
 
+static void heap_parent(struct text *to, const struct ttd_heap_parent *of)
+{
+    text_append(to, "parent heap=%x parent=%x\n", of->heap, of->parent);
+}
+
 static void symbol(struct text *to, const struct ttd_symbol *of)
 {
     text_append(to, "symbol module=%x offset=%" PRIx64, of->module, of->offset);
@@ -273,6 +278,9 @@ void text_of_batch(struct text *to, const struct ttd_batch *batch)
         break;
     case TTD_KIND_HEAPS:
         EACH(heap, heaps);
+        break;
+    case TTD_KIND_HEAP_PARENTS:
+        EACH(heap_parent, heap_parents);
         break;
     case TTD_KIND_EVENTS:
         EACH(event, events);

@@ -145,6 +145,9 @@ static void write_heap(const struct line *from)
                             .name = string_id(text_of(from, "name"))};
     ttd_id id;
     check(ttd_writer_heap(writer, &heap, &id));
+    struct ttd_heap_parent parent = {.heap = id, .parent = id_of(from, "parent", TTD_NONE)};
+    if (parent.parent != TTD_NONE)
+        check(ttd_writer_heap_parent(writer, &parent));
 }
 
 static void write_stack(const struct line *from)

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct vector *const vectors_all[] = {
-    vectors_good,          vectors_bad,         vectors_bad_payload,
-    vectors_bad_events,    vectors_bad_records, vectors_bad_kinds,
-    vectors_bad_snapshots, vectors_bad_damage,  NULL};
+const struct vector *const vectors_all[] = {vectors_good,          vectors_bad,
+                                            vectors_bad_payload,   vectors_bad_events,
+                                            vectors_bad_records,   vectors_bad_kinds,
+                                            vectors_bad_snapshots, vectors_bad_heaps,
+                                            vectors_bad_damage,    NULL};
 
 void vector_check(enum ttd_status status)
 {

@@ -43,6 +43,7 @@ extern const struct vector vectors_bad_events[];
 extern const struct vector vectors_bad_records[];
 extern const struct vector vectors_bad_kinds[];
 extern const struct vector vectors_bad_snapshots[];
+extern const struct vector vectors_bad_heaps[];
 extern const struct vector vectors_bad_damage[];
 
 /** The tables, ended by NULL; each ends with a vector without a name. */
@@ -71,6 +72,9 @@ void vector_write_base(struct ttd_memory_output *memory);
 
 /** Two snapshots with parts of all kinds, and a fatal signal. */
 void vector_write_snapshots(struct ttd_memory_output *memory);
+
+/** A pool in a block of malloc's: blocks at one address, and all eight actions. */
+void vector_write_nested_heaps(struct ttd_memory_output *memory);
 
 /** A snapshot that was cut short, and one after it. */
 void vector_write_snapshot_cut(struct ttd_memory_output *memory);

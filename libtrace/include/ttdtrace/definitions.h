@@ -83,6 +83,14 @@ struct ttd_heap {
     ttd_id name;
 };
 
+/** A heap whose blocks lie in blocks of another heap, its parent; heaps of which none is told take
+ * their memory from the system. */
+struct ttd_heap_parent {
+    ttd_id heap;
+    /** Defined before `heap`. */
+    ttd_id parent;
+};
+
 /** A source place; frames of one address are listed innermost first, inlined ones before. */
 struct ttd_symbol_frame {
     /** Mangled name as the module has it; a string or TTD_NONE. */

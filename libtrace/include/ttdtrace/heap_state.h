@@ -28,7 +28,7 @@ enum ttd_block_list {
     TTD_BLOCKS_RUNTIME = 3
 };
 
-/** One block of a list. */
+/** One block of a list, which is sorted by address, and blocks of one address by heap. */
 struct ttd_block {
     uint64_t address;
     uint64_t size;

@@ -51,11 +51,12 @@ enum ttd_kind {
     TTD_KIND_VARIABLES = 22,
     TTD_KIND_FRAMES = 23,
     TTD_KIND_CLASSES = 24,
-    TTD_KIND_FATAL_SIGNALS = 25
+    TTD_KIND_FATAL_SIGNALS = 25,
+    TTD_KIND_HEAP_PARENTS = 26
 };
 
 /** The largest of them. */
-#define TTD_KIND_LAST TTD_KIND_FATAL_SIGNALS
+#define TTD_KIND_LAST TTD_KIND_HEAP_PARENTS
 
 /** Kinds from here on are private: skipped unless critical. */
 #define TTD_KIND_PRIVATE 0x8000
@@ -70,7 +71,8 @@ TTD_EXPORT const char *ttd_kind_name(unsigned kind);
 #define TTD_KINDS_DEFINITIONS                                                                      \
     (TTD_KIND_BIT(TTD_KIND_STRINGS) | TTD_KIND_BIT(TTD_KIND_STACKS) |                              \
      TTD_KIND_BIT(TTD_KIND_MODULES) | TTD_KIND_BIT(TTD_KIND_SYMBOLS) |                             \
-     TTD_KIND_BIT(TTD_KIND_THREADS) | TTD_KIND_BIT(TTD_KIND_HEAPS))
+     TTD_KIND_BIT(TTD_KIND_THREADS) | TTD_KIND_BIT(TTD_KIND_HEAPS) |                               \
+     TTD_KIND_BIT(TTD_KIND_HEAP_PARENTS))
 
 /** A chunk as its header describes it (spec, "Chunks"). */
 struct ttd_chunk {
@@ -113,6 +115,7 @@ struct ttd_batch {
         const struct ttd_symbol *symbols;
         const struct ttd_thread *threads;
         const struct ttd_heap *heaps;
+        const struct ttd_heap_parent *heap_parents;
         const struct ttd_event *events;
         const struct ttd_user_event *user_events;
         const struct ttd_loss *losses;

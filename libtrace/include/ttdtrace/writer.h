@@ -91,6 +91,13 @@ TTD_EXPORT enum ttd_status ttd_writer_thread(struct ttd_writer *writer,
 TTD_EXPORT enum ttd_status ttd_writer_heap(struct ttd_writer *writer, const struct ttd_heap *heap,
                                            ttd_id *id);
 
+/**
+ * Says in blocks of which heap those of a heap lie. To be called before the first event of the
+ * heap, for heaps in the order of their ids, and once for each.
+ */
+TTD_EXPORT enum ttd_status ttd_writer_heap_parent(struct ttd_writer *writer,
+                                                  const struct ttd_heap_parent *parent);
+
 /** Gives the names of an address of a module. */
 TTD_EXPORT enum ttd_status ttd_writer_symbol(struct ttd_writer *writer,
                                              const struct ttd_symbol *symbol);

@@ -101,6 +101,26 @@ void ttd_decode_heap(struct ttd_cursor *in, struct ttd_heap *heap)
     heap->name = ttd_cursor_varint32(in);
 }
 
+void ttd_encode_heap_parent(struct ttd_buffer *out, const struct ttd_heap_parent *parent)
+{
+    ttd_buffer_put_varint(out, parent->heap);
+    ttd_buffer_put_varint(out, parent->parent);
+}
+
+const char *ttd_check_heap_parent(const struct ttd_heap_parent *parent)
+{
+    /* A chain of parents ends, because ids fall along it. */
+    return parent->parent == TTD_NONE || parent->parent >= parent->heap ? "parent of a heap" : NULL;
+}
+
+void ttd_decode_heap_parent(struct ttd_cursor *in, struct ttd_heap_parent *parent)
+{
+    parent->heap = ttd_cursor_varint32(in);
+    parent->parent = ttd_cursor_varint32(in);
+    if (ttd_check_heap_parent(parent))
+        ttd_cursor_fail(in, ttd_check_heap_parent(parent));
+}
+
 void ttd_encode_symbol(struct ttd_buffer *out, const struct ttd_symbol *symbol, uint64_t *offset)
 {
     ttd_buffer_put_varint(out, symbol->module);

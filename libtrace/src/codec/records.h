@@ -16,13 +16,17 @@
 void ttd_encode_string(struct ttd_buffer *out, struct ttd_string string);
 struct ttd_string ttd_decode_string(struct ttd_cursor *in);
 
-/* spec, "Modules", "Threads", "Heaps". */
+/* spec, "Modules", "Threads", "Heaps", "Heap parents". */
 void ttd_encode_module(struct ttd_buffer *out, const struct ttd_module *module);
 void ttd_decode_module(struct ttd_cursor *in, struct ttd_module *module);
 void ttd_encode_thread(struct ttd_buffer *out, const struct ttd_thread *thread);
 void ttd_decode_thread(struct ttd_cursor *in, struct ttd_thread *thread);
 void ttd_encode_heap(struct ttd_buffer *out, const struct ttd_heap *heap);
 void ttd_decode_heap(struct ttd_cursor *in, struct ttd_heap *heap);
+void ttd_encode_heap_parent(struct ttd_buffer *out, const struct ttd_heap_parent *parent);
+void ttd_decode_heap_parent(struct ttd_cursor *in, struct ttd_heap_parent *parent);
+/** Validates the ids. Returns a static description of what is wrong, or NULL. */
+const char *ttd_check_heap_parent(const struct ttd_heap_parent *parent);
 
 /* spec, "Symbols". `offset` is that of the symbol before, 0 at first. */
 void ttd_encode_symbol(struct ttd_buffer *out, const struct ttd_symbol *symbol, uint64_t *offset);

@@ -66,6 +66,9 @@ static void decode_plain(struct ttd_reader *reader, size_t count)
             reader->records.heaps[i].id = id++;
             ttd_decode_heap(in, &reader->records.heaps[i]);
             break;
+        case TTD_KIND_HEAP_PARENTS:
+            ttd_decode_heap_parent(in, &reader->records.heap_parents[i]);
+            break;
         case TTD_KIND_USER_EVENTS:
             ttd_decode_user_event(in, &reader->records.user_events[i]);
             break;

@@ -77,6 +77,26 @@ static const char *check_heaps(struct ttd_id_check *ids, const struct ttd_batch 
     return wrong;
 }
 
+static inline ttd_id larger(ttd_id a, ttd_id b)
+{
+    return a > b ? a : b;
+}
+
+/** Parents have lower ids than heaps, so they are defined if these are. */
+static const char *check_heap_parents(struct ttd_id_check *ids, const struct ttd_batch *batch)
+{
+    const char *wrong = NULL;
+    for (size_t i = 0; i < batch->count; i++) {
+        ttd_id heap = batch->u.heap_parents[i].heap;
+        wrong = first_wrong(wrong, heap > ids->nested_heap, "order of heap parents");
+        wrong = first_wrong(wrong, ttd_id_check_knows(ids, heap, ids->heaps),
+                            "undefined heap of a parent");
+        ids->redefines = ids->redefines || heap <= ids->nested_heap;
+        ids->nested_heap = larger(ids->nested_heap, heap);
+    }
+    return wrong;
+}
+
 /** Checks a stack, for whose depth there is room. Returns the first violation, or NULL. */
 static const char *check_stack(struct ttd_id_check *ids, const struct ttd_stack *stack)
 {
@@ -131,11 +151,6 @@ static const char *check_symbols(const struct ttd_id_check *ids, const struct tt
                 return "undefined name in a symbol";
     }
     return NULL;
-}
-
-static inline ttd_id larger(ttd_id a, ttd_id b)
-{
-    return a > b ? a : b;
 }
 
 /** The largest ids tell of all. */
@@ -229,6 +244,9 @@ bool ttd_id_check_batch(struct ttd_id_check *ids, const struct ttd_allocator *al
         break;
     case TTD_KIND_HEAPS:
         *what = check_heaps(ids, batch);
+        break;
+    case TTD_KIND_HEAP_PARENTS:
+        *what = check_heap_parents(ids, batch);
         break;
     case TTD_KIND_EVENTS:
         *what = check_events(ids, batch);

@@ -175,6 +175,7 @@ struct ttd_reader {
         struct ttd_symbol symbols[TTD_RECORD_BATCH];
         struct ttd_thread threads[TTD_RECORD_BATCH];
         struct ttd_heap heaps[TTD_RECORD_BATCH];
+        struct ttd_heap_parent heap_parents[TTD_RECORD_BATCH];
         struct ttd_user_event user_events[TTD_RECORD_BATCH];
         struct ttd_loss losses[TTD_RECORD_BATCH];
         struct ttd_metadata metadata[TTD_RECORD_BATCH];

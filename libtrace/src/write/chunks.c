@@ -139,10 +139,10 @@ enum ttd_status ttd_writer_flush_records(struct ttd_writer *writer)
 {
     /* Definitions come before the records that refer to them. */
     static const enum ttd_kind order[] = {
-        TTD_KIND_STRINGS, TTD_KIND_MODULES,   TTD_KIND_THREADS,      TTD_KIND_HEAPS,
-        TTD_KIND_STACKS,  TTD_KIND_SYMBOLS,   TTD_KIND_METADATA,     TTD_KIND_USER_EVENTS,
-        TTD_KIND_LOSSES,  TTD_KIND_STATES,    TTD_KIND_SUMS,         TTD_KIND_VARIABLES,
-        TTD_KIND_FRAMES,  TTD_KIND_SNAPSHOTS, TTD_KIND_FATAL_SIGNALS};
+        TTD_KIND_STRINGS,      TTD_KIND_MODULES, TTD_KIND_THREADS,   TTD_KIND_HEAPS,
+        TTD_KIND_HEAP_PARENTS, TTD_KIND_STACKS,  TTD_KIND_SYMBOLS,   TTD_KIND_METADATA,
+        TTD_KIND_USER_EVENTS,  TTD_KIND_LOSSES,  TTD_KIND_STATES,    TTD_KIND_SUMS,
+        TTD_KIND_VARIABLES,    TTD_KIND_FRAMES,  TTD_KIND_SNAPSHOTS, TTD_KIND_FATAL_SIGNALS};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         enum ttd_status status = flush_kind(writer, order[i]);
         if (status != TTD_OK)

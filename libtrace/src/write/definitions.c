@@ -140,6 +140,26 @@ enum ttd_status ttd_writer_heap(struct ttd_writer *writer, const struct ttd_heap
     return end_definition(writer, TTD_KIND_HEAPS, writer->heaps + 1, &writer->heaps, id);
 }
 
+static const char *check_heap_parent(const struct ttd_writer *writer,
+                                     const struct ttd_heap_parent *parent)
+{
+    if (!ttd_writer_knows(writer, parent->heap, writer->heaps))
+        return "heap of a parent";
+    return parent->heap <= writer->nested_heap ? "order of heap parents"
+                                               : ttd_check_heap_parent(parent);
+}
+
+enum ttd_status ttd_writer_heap_parent(struct ttd_writer *writer,
+                                       const struct ttd_heap_parent *parent)
+{
+    enum ttd_status status =
+        ttd_writer_begin_record(writer, TTD_KIND_HEAP_PARENTS, check_heap_parent(writer, parent));
+    if (status != TTD_OK)
+        return status;
+    ttd_encode_heap_parent(&writer->records[TTD_KIND_HEAP_PARENTS].payload, parent);
+    return end_definition(writer, TTD_KIND_HEAP_PARENTS, parent->heap, &writer->nested_heap, NULL);
+}
+
 static const char *check_symbol(const struct ttd_writer *writer, const struct ttd_symbol *symbol)
 {
     if (!ttd_writer_knows(writer, symbol->module, writer->modules))

@@ -86,12 +86,13 @@ static const char *check_blocks(const struct ttd_writer *writer,
     if ((!blocks->blocks && blocks->count != 0) || blocks->count > TTD_RECORDS_MAX)
         return "number of blocks";
     /* Address 0 is no block, so 0 stands before the first. */
-    uint64_t last = 0;
+    static const struct ttd_block none;
+    const struct ttd_block *last = &none;
     for (size_t i = 0; i < blocks->count; i++) {
         const struct ttd_block *block = &blocks->blocks[i];
-        if (block->address <= last)
+        if (!ttd_block_follows(block, last->address, last->heap))
             return "order of blocks";
-        last = block->address;
+        last = block;
         if (!ttd_position_is_valid(block->allocated))
             return "position of a block";
         if (!ttd_writer_knows(writer, block->thread, writer->threads) ||

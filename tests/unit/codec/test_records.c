@@ -156,6 +156,29 @@ Test(records, heap)
     cr_assert_eq(decoded.name, 3);
 }
 
+Test(records, heap_parent)
+{
+    const struct ttd_heap_parent parent = {.heap = UINT32_MAX, .parent = 3};
+    struct ttd_heap_parent decoded = {.heap = 0};
+    ttd_encode_heap_parent(&buffer, &parent);
+    struct ttd_cursor cursor = encoded();
+
+    ttd_decode_heap_parent(&cursor, &decoded);
+
+    expect_all_read(&cursor);
+    cr_assert_eq(decoded.heap, UINT32_MAX);
+    cr_assert_eq(decoded.parent, 3);
+}
+
+Test(records, heap_parent_is_another_heap_of_a_lower_id)
+{
+    cr_assert_null(ttd_check_heap_parent(&(struct ttd_heap_parent){.heap = 2, .parent = 1}));
+    cr_assert_not_null(ttd_check_heap_parent(&(struct ttd_heap_parent){.heap = 2, .parent = 2}));
+    cr_assert_not_null(ttd_check_heap_parent(&(struct ttd_heap_parent){.heap = 2, .parent = 3}));
+    cr_assert_not_null(ttd_check_heap_parent(&(struct ttd_heap_parent){.heap = 2, .parent = 0}));
+    cr_assert_not_null(ttd_check_heap_parent(&(struct ttd_heap_parent){.heap = 0, .parent = 0}));
+}
+
 static void encode_symbol(uint64_t offset, uint64_t *last_offset)
 {
     const struct ttd_symbol_frame frames[] = {{.function = 1, .file = 2, .line = 3},

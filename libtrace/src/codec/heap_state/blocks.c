@@ -62,9 +62,6 @@ static void get_block(struct ttd_cursor *columns, const struct ttd_block *last,
     uint64_t address = ttd_rotate_right(last->address, TTD_ADDRESS_ROTATION) +
                        ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_ADDRESSES]));
     block->address = ttd_rotate_left(address, TTD_ADDRESS_ROTATION);
-    /* Without an order a block could be listed twice. */
-    if (block->address <= last->address)
-        ttd_cursor_fail(&columns[TTD_BLOCK_ADDRESSES], "blocks not in order of address");
     block->size = ttd_cursor_varint(&columns[TTD_BLOCK_SIZES]);
     block->event = last->event + ttd_unzigzag(ttd_cursor_varint(&columns[TTD_BLOCK_EVENTS]));
     block->allocated.sequence =
@@ -75,6 +72,9 @@ static void get_block(struct ttd_cursor *columns, const struct ttd_block *last,
         ttd_cursor_fail(&columns[TTD_BLOCK_SEQUENCES], "invalid position");
     block->thread = ttd_cursor_varint32(&columns[TTD_BLOCK_THREADS]);
     block->heap = ttd_cursor_varint32(&columns[TTD_BLOCK_HEAPS]);
+    /* Without an order a block could be listed twice. */
+    if (!ttd_block_follows(block, last->address, last->heap))
+        ttd_cursor_fail(&columns[TTD_BLOCK_ADDRESSES], "blocks not in order of address");
     block->stack = get_stack(&columns[TTD_BLOCK_STACKS], last->stack);
     block->api = ttd_cursor_get8(&columns[TTD_BLOCK_APIS]);
 }
@@ -112,14 +112,18 @@ const char *ttd_list_take(struct ttd_list_state *state, const struct ttd_live_bl
     if (continues && (blocks->list != state->list ||
                       ttd_position_compare(blocks->position, state->position) != 0))
         return "continuation of a list of blocks";
-    if (continues && blocks->count != 0 && blocks->blocks[0].address <= state->address)
+    const struct ttd_block *first = blocks->count ? &blocks->blocks[0] : NULL;
+    if (continues && first && !ttd_block_follows(first, state->address, state->heap))
         return "order of blocks";
-    uint64_t before = continues ? state->address : 0;
-    *state = (struct ttd_list_state){
-        .list = blocks->list,
-        .list_id = blocks->list_id,
-        .is_open = !blocks->last,
-        .position = blocks->position,
-        .address = blocks->count != 0 ? blocks->blocks[blocks->count - 1].address : before};
+    struct ttd_block last = {.address = continues ? state->address : 0,
+                             .heap = continues ? state->heap : TTD_NONE};
+    if (first)
+        last = blocks->blocks[blocks->count - 1];
+    *state = (struct ttd_list_state){.list = blocks->list,
+                                     .list_id = blocks->list_id,
+                                     .is_open = !blocks->last,
+                                     .position = blocks->position,
+                                     .address = last.address,
+                                     .heap = last.heap};
     return NULL;
 }

@@ -16,9 +16,17 @@ struct ttd_list_state {
     /** The list goes on in the next chunk of live blocks, unless it was cut short. */
     bool is_open;
     struct ttd_position position;
-    /** Last address of the list. */
+    /** Address and heap of the last block of the list; zeros before the first. */
     uint64_t address;
+    ttd_id heap;
 };
+
+/** Whether a block can come after one of that address and heap in a list. */
+static inline bool ttd_block_follows(const struct ttd_block *block, uint64_t address, ttd_id heap)
+{
+    return block->address > address ||
+           (block->address == address && address != 0 && block->heap > heap);
+}
 
 /** Checks that a chunk continues its list, and takes it in; returns what is wrong, or NULL. */
 const char *ttd_list_take(struct ttd_list_state *state, const struct ttd_live_blocks *blocks);

@@ -148,6 +148,36 @@ Test(blocks, live_blocks_must_be_in_order_of_address)
     expect_blocks_refused("blocks not in order of address");
 }
 
+Test(blocks, live_blocks_of_one_address_are_in_order_of_heap)
+{
+    struct ttd_block nested[BLOCKS] = {blocks[0], blocks[0]};
+    struct ttd_live_blocks list = list_of_blocks();
+    struct ttd_block decoded[BLOCKS];
+    list.blocks = nested;
+    nested[1].heap = nested[0].heap + 1;
+    ttd_encode_live_blocks(&buffer, &list, columns);
+    struct ttd_cursor cursor = decode_blocks(&list, decoded, BLOCKS, buffer.size);
+    cr_assert_null(cursor.error, "%s", cursor.error);
+    cr_assert_eq(decoded[1].address, decoded[0].address);
+    cr_assert_eq(decoded[1].heap, decoded[0].heap + 1);
+    list.blocks = nested;
+    nested[0].heap = nested[1].heap + 1;
+    ttd_buffer_clear(&buffer);
+    ttd_encode_live_blocks(&buffer, &list, columns);
+    expect_blocks_refused("blocks not in order of address");
+}
+
+Test(blocks, live_blocks_must_not_be_at_address_0)
+{
+    struct ttd_block nowhere[BLOCKS] = {blocks[0], blocks[1]};
+    struct ttd_live_blocks list = list_of_blocks();
+    list.blocks = nowhere;
+    nowhere[0].address = 0;
+    nowhere[0].heap = 7;
+    ttd_encode_live_blocks(&buffer, &list, columns);
+    expect_blocks_refused("blocks not in order of address");
+}
+
 Test(blocks, live_blocks_must_have_been_allocated)
 {
     struct ttd_block invalid[BLOCKS] = {blocks[0], blocks[1]};
