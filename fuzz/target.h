@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "support/record_text.h"
+#include "support/records/record_text.h"
 
 /** The target: returns 0, and aborts when the property does not hold. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

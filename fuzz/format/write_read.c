@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "support/model.h"
+#include "support/records/model.h"
 
 #define STEPS_MAX 512
 

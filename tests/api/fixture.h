@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "support/chaos.h"
-#include "support/model.h"
+#include "support/records/model.h"
 
 /** Writer options with this codec, level and size of chunks. */
 struct ttd_writer_options fixture_options(enum ttd_codec codec, int level,

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "support/model.h"
+#include "support/records/model.h"
 
 #define STEPS 700
 

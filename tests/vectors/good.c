@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "support/chunk_edit.h"
-#include "support/model.h"
+#include "support/records/model.h"
 
 static void write_empty(struct ttd_memory_output *memory)
 {

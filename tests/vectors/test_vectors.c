@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "support/chunk_edit.h"
-#include "support/record_text.h"
+#include "support/records/record_text.h"
 #include "vectors/vectors.h"
 
 #define PATH_SIZE 4096

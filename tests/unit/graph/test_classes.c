@@ -4,8 +4,8 @@
 
 #include "graph/classes.h"
 #include "support/entropy.h"
+#include "support/heap/random_graph.h"
 #include "support/memory_limit.h"
-#include "support/random_graph.h"
 
 #define GRAPHS 20000
 

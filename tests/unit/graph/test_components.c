@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "graph/components.h"
-#include "support/random_graph.h"
+#include "support/heap/random_graph.h"
 
 static struct graph graph;
 

@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 
 #include "graph/dominators.h"
+#include "support/heap/random_graph.h"
 #include "support/memory_limit.h"
-#include "support/random_graph.h"
 
 #define GRAPHS     20000
 #define GROUPS_MAX 3

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "graph/dominators.h"
-#include "support/random_graph.h"
+#include "support/heap/random_graph.h"
 
 #define GRAPHS 20000
 

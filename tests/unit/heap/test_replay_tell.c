@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "heap/replay.h"
-#include "support/heap_model.h"
+#include "support/heap/heap_model.h"
 
 #define TRACES        6000
 #define MASKED_TRACES 200

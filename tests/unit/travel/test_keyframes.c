@@ -2,7 +2,7 @@
 /* With keyframes and without, in whatever order positions are visited, the state is the model's. */
 #include <criterion/criterion.h>
 
-#include "support/indexed_trace.h"
+#include "support/heap/indexed_trace.h"
 
 #define TRACES 2000
 #define VISITS 60

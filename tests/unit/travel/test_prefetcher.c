@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "travel/prefetcher.h"
-#include "support/model.h"
+#include "support/records/model.h"
 
 #define RECORDS       60000
 #define TRACES        4

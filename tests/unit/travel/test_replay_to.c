@@ -2,7 +2,7 @@
 /* A replay to a position has the same outcome with keyframes and without. */
 #include <criterion/criterion.h>
 
-#include "support/indexed_trace.h"
+#include "support/heap/indexed_trace.h"
 
 #define TRACES 2000
 

@@ -2,7 +2,7 @@
 /* Sums of a summary and the blocks behind it are together those of the model. */
 #include <criterion/criterion.h>
 
-#include "support/indexed_trace.h"
+#include "support/heap/indexed_trace.h"
 
 #define TRACES 2000
 #define VISITS 60

@@ -29,13 +29,18 @@ struct ttd_position position_of(const struct line *from, const char *name);
 /** The identifier of a text, defining it if it is new. Texts with NUL are always new. */
 ttd_id string_id(const char *text);
 
-/* Parts of snapshots. */
-void write_regions(const struct line *from);
-void write_references(const struct line *from);
-void write_classes(const struct line *from);
-void write_variable(const struct line *from);
-void write_frames(const struct line *from);
-void write_snapshot(const struct line *from);
-void write_fatal_signal(const struct line *from);
+/** Replaces %XX in place; returns the length. */
+size_t decode(char *text);
+
+/** A word that a line may begin with; the last one of each table has no name. */
+struct word {
+    const char *word;
+    void (*write)(const struct line *from);
+};
+
+extern const struct word definition_words[];
+extern const struct word event_words[];
+extern const struct word state_words[];
+extern const struct word snapshot_words[];
 
 #endif

@@ -2,7 +2,7 @@
 /* Snapshots and their parts as text. */
 #include <inttypes.h>
 
-#include "support/record_text.h"
+#include "support/records/record_text.h"
 
 static void snapshot(struct text *to, const struct ttd_snapshot *of)
 {

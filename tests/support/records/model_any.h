@@ -3,7 +3,7 @@
 #ifndef SUPPORT_MODEL_ANY_H
 #define SUPPORT_MODEL_ANY_H
 
-#include "support/model.h"
+#include "support/records/model.h"
 
 /** An id of which `count` are defined, or 0. */
 static inline ttd_id model_any(struct model *model, ttd_id count)
@@ -29,6 +29,11 @@ static inline enum ttd_status model_note(struct model *model, enum ttd_status st
     return status;
 }
 
+enum ttd_status model_write_blocks(struct model *model, struct ttd_writer *writer);
+enum ttd_status model_write_pages(struct model *model, struct ttd_writer *writer);
+enum ttd_status model_write_map(struct model *model, struct ttd_writer *writer);
+enum ttd_status model_write_state(struct model *model, struct ttd_writer *writer);
+enum ttd_status model_write_sum(struct model *model, struct ttd_writer *writer);
 enum ttd_status model_write_snapshot(struct model *model, struct ttd_writer *writer);
 enum ttd_status model_write_regions(struct model *model, struct ttd_writer *writer);
 enum ttd_status model_write_references(struct model *model, struct ttd_writer *writer);

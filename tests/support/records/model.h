@@ -7,7 +7,7 @@
 #define SUPPORT_MODEL_H
 
 #include "support/entropy.h"
-#include "support/record_text.h"
+#include "support/records/record_text.h"
 
 #define MODEL_THREADS 6
 #define MODEL_BLOCKS  256

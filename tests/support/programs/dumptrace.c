@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "support/record_text.h"
+#include "support/records/record_text.h"
 
 static void dump(const char *path, bool tolerant)
 {

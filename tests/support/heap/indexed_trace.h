@@ -3,7 +3,7 @@
 #ifndef SUPPORT_INDEXED_TRACE_H
 #define SUPPORT_INDEXED_TRACE_H
 
-#include "support/heap_model.h"
+#include "support/heap/heap_model.h"
 #include "travel/index.h"
 #include "travel/replay_to.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "support/random_graph.h"
+#include "support/heap/random_graph.h"
 
 static unsigned pick_flags(struct entropy *entropy, unsigned rarity, unsigned possible)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The records of a model that are snapshots and their parts. */
-#include "support/model_any.h"
+#include "support/records/model_any.h"
 
 #define RECORDS_MAX 5
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "support/model.h"
+#include "support/records/model.h"
 
 #include <string.h>
 

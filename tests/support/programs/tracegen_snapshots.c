@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/tracegen.h"
+#include "support/programs/tracegen.h"
 
 #define PARTS_MAX 65536
 #define FIELDS    6
@@ -34,7 +34,7 @@ static void *room(size_t size)
 }
 
 /* regions=KIND:BEGIN:SIZE:THREAD:MODULE:NAME,... */
-void write_regions(const struct line *from)
+static void write_regions(const struct line *from)
 {
     struct ttd_region *regions = room(sizeof *regions);
     struct ttd_regions record = {.snapshot = (uint32_t)number_of(from, "snapshot", 1),
@@ -55,7 +55,7 @@ void write_regions(const struct line *from)
 }
 
 /* words=REGION:OFFSET:VALUE,... */
-void write_references(const struct line *from)
+static void write_references(const struct line *from)
 {
     struct ttd_reference *references = room(sizeof *references);
     struct ttd_references record = {.snapshot = (uint32_t)number_of(from, "snapshot", 1),
@@ -70,7 +70,7 @@ void write_references(const struct line *from)
 }
 
 /* classes=ADDRESS:NAME,... */
-void write_classes(const struct line *from)
+static void write_classes(const struct line *from)
 {
     struct ttd_class *classes = room(sizeof *classes);
     struct ttd_classes record = {.snapshot = (uint32_t)number_of(from, "snapshot", 1),
@@ -83,7 +83,7 @@ void write_classes(const struct line *from)
     free(classes);
 }
 
-void write_variable(const struct line *from)
+static void write_variable(const struct line *from)
 {
     struct ttd_variable variable = {.module = id_of(from, "module", 1),
                                     .offset = number_of(from, "offset", 0),
@@ -93,7 +93,7 @@ void write_variable(const struct line *from)
 }
 
 /* addresses=CFA,... */
-void write_frames(const struct line *from)
+static void write_frames(const struct line *from)
 {
     uint64_t *addresses = room(sizeof *addresses);
     struct ttd_frames frames = {.snapshot = (uint32_t)number_of(from, "snapshot", 1),
@@ -108,7 +108,7 @@ void write_frames(const struct line *from)
     free(addresses);
 }
 
-void write_snapshot(const struct line *from)
+static void write_snapshot(const struct line *from)
 {
     struct ttd_snapshot snapshot = {
         .number = (uint32_t)number_of(from, "number", 1),
@@ -124,7 +124,7 @@ void write_snapshot(const struct line *from)
 }
 
 /* registers=NUMBER:VALUE,... */
-void write_fatal_signal(const struct line *from)
+static void write_fatal_signal(const struct line *from)
 {
     struct ttd_register registers[TTD_REGISTERS_MAX];
     struct ttd_fatal_signal signal = {.position = position_of(from, "position"),
@@ -143,3 +143,10 @@ void write_fatal_signal(const struct line *from)
             (struct ttd_register){(uint32_t)number(fields[0]), number(fields[1])};
     check(ttd_writer_fatal_signal(writer, &signal));
 }
+
+const struct word snapshot_words[] = {
+    {"regions", write_regions},    {"references", write_references},
+    {"classes", write_classes},    {"variable", write_variable},
+    {"frames", write_frames},      {"snapshot", write_snapshot},
+    {"fatal", write_fatal_signal}, {NULL, NULL},
+};

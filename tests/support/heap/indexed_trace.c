@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "support/indexed_trace.h"
+#include "support/heap/indexed_trace.h"
 
 #include <criterion/criterion.h>
 
