@@ -13,7 +13,7 @@ from support import ANALYZER, PATIENCE, Recording, analyze
 
 COMPILERS = {'.c': shlex.split(os.environ['COMPILER']),
              '.cpp': shlex.split(os.environ['COMPILER_CXX'])}
-LOCAL = pathlib.Path(__file__).parent / 'programs/blocks/leaks_local.cpp'
+LOCAL = pathlib.Path(__file__).parent.parent / 'programs/blocks/leaks_local.cpp'
 
 PLAIN = '''
 #include <stdlib.h>

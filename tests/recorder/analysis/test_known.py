@@ -12,7 +12,7 @@ import unittest
 from support import PATIENCE, PROGRAMS, Recording, analyze, program
 
 COMPILER = shlex.split(os.environ['COMPILER'])
-LEAKS_C = pathlib.Path(__file__).parent / 'programs/blocks/leaks_c.c'
+LEAKS_C = pathlib.Path(__file__).parent.parent / 'programs/blocks/leaks_c.c'
 
 WORK = '''
 #include <stdlib.h>
