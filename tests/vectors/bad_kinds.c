@@ -7,58 +7,15 @@
 
 #include "support/chunk_edit.h"
 
-/* Modules: action, id, position, path, bias, begin, end, build-id. */
-ITEM(module_action, TTD_KIND_MODULES, 0, 3, 1, 1, 0)
-ITEM(module_id, TTD_KIND_MODULES, 0, 1, 0, 1, 0, 1, 0, 1, 2, 0)
-ITEM(module_position, TTD_KIND_MODULES, 0, 1, 1, INVALID, 0, 1, 0, 1, 2, 0)
-ITEM(module_range, TTD_KIND_MODULES, 0, 1, 1, 1, 0, 1, 0, 2, 1, 0)
-ITEM(module_build_id, TTD_KIND_MODULES, 0, 1, 1, 1, 0, 1, 0, 1, 2, 65, 1, 2, 3, 4)
-
-/* Threads: action, id, position, name. */
-ITEM(thread_position, TTD_KIND_THREADS, 1, 2, 1, INVALID, 0, 0)
-
-/* User events: client, position, wall time, thread, flags, data. */
 #define CLIENT 9, 9, 9, 9, 9, 9, 0x49, 9, 0x89, 9, 9, 9, 9, 9, 9, 9
-ITEM(user_position, TTD_KIND_USER_EVENTS, 0, CLIENT, INVALID, 0, 0, 0, 0, 0)
-ITEM(user_flags, TTD_KIND_USER_EVENTS, 0, CLIENT, 1, 0, 0, 0, 2, 0)
 
-/* Losses: reason, thread, count + 1, last_good, first_good. */
-ITEM(loss_inverted, TTD_KIND_LOSSES, 0, 1, 0, 2, 2, 9, 2, 0)
-ITEM(loss_last, TTD_KIND_LOSSES, 0, 1, 0, 2, INVALID, INVALID, INVALID, INVALID)
-ITEM(loss_first, TTD_KIND_LOSSES, 0, 1, 0, 2, 2, 0, INVALID, 0)
-
-/* States: form, position, blocks, next event, events, failed, unfinished, unknown releases,
- * overlaps, actions; of a summary: sums, end. */
 #define COUNTS(overlaps) 2, 2, 0, 0, 0, overlaps, 0, 2, 0, 0, 0, 0, 0, 0, 0
-ITEM(state_none, TTD_KIND_STATES, 0, 0, 1, 0, 0, COUNTS(0))
-ITEM(state_form, TTD_KIND_STATES, 0, 4, 1, 0, 0, COUNTS(0))
-ITEM(state_position, TTD_KIND_STATES, 0, 1, INVALID, 0, 0, COUNTS(0))
-ITEM(state_counts, TTD_KIND_STATES, 0, 1, 1, 0, 0, COUNTS(3))
-ITEM(state_end, TTD_KIND_STATES, 0, 2, 2, 0, 0, COUNTS(0), 0, 1, 0)
-
-/* Sums: table, key, api, blocks, bytes; by stack: first and last. */
-ITEM(sum_table, TTD_KIND_SUMS, 0, 4, 1, 1, 1, 1)
-ITEM(sum_size, TTD_KIND_SUMS, 0, 3, 65, 1, 1, 1)
-ITEM(sum_empty, TTD_KIND_SUMS, 0, 1, 1, 1, 0, 0)
-ITEM(sum_key, TTD_KIND_SUMS, 0, 1, 0x80, 0x80, 0x80, 0x80, 0x10, 1, 1, 1)
-ITEM(sum_positions, TTD_KIND_SUMS, 0, 0, 1, 1, 1, 1, 2, 0, 1, 9)
-
-/* Symbols: module, offset, number of frames. */
-ITEM(symbol_frames, TTD_KIND_SYMBOLS, 0, 0, 8, 0x81, 8)
 
 /* Live blocks: list, list_id, flags, reserved, position; sizes of the columns; a block. */
 #define BLOCKS(list, id, flags, reserved, sequence, address, first)                                \
     U32(list), U32(id), U32(flags), U32(reserved), sequence, ZERO_64, U32(1), U32(1), U32(1),      \
         U32(first), U32(1), U32(1), U32(1), U32(1), U32(1), address, 24, 1
 #define BLOCKS_END 0, 1, 1, 0, 1
-ITEM(blocks_list, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(4, 1, 1, 0, ZERO_64, 2, 1), 2, BLOCKS_END)
-ITEM(blocks_id, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 0, 1, 0, ZERO_64, 2, 1), 2, BLOCKS_END)
-ITEM(blocks_flags, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 2, 0, ZERO_64, 2, 1), 2, BLOCKS_END)
-ITEM(blocks_reserved, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 1, ZERO_64, 2, 1), 2, BLOCKS_END)
-ITEM(blocks_position, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 0, INVALID_64, 2, 1), 2, BLOCKS_END)
-ITEM(blocks_address, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 0, ZERO_64, 0, 1), 2, BLOCKS_END)
-/* zigzag(-1): from sequence 0 to the invalid one. */
-ITEM(blocks_allocated, TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 0, ZERO_64, 2, 1), 1, BLOCKS_END)
 
 /* Two blocks, at 0x20 and at 0x10. */
 static void blocks_order(struct vector_file *file)
@@ -127,19 +84,6 @@ static void pages_reserved(struct vector_file *file)
  */
 #define MAP(snapshot, flags, sequence, size)                                                       \
     U32(snapshot), U32(flags), sequence, ZERO_64, U32(size), U32(0)
-ITEM(map_snapshot, TTD_KIND_MEMORY_MAP, 0, MAP(0, 1, ZERO_64, 512), 1, 1, 3, 0)
-ITEM(map_flags, TTD_KIND_MEMORY_MAP, 0, MAP(1, 2, ZERO_64, 512), 1, 1, 3, 0)
-ITEM(map_position, TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, INVALID_64, 512), 1, 1, 3, 0)
-ITEM(map_page_size, TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 513), 1, 1, 3, 0)
-ITEM(map_run_empty, TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 512), 1, 0, 3, 0)
-ITEM(map_run_protection, TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 512), 1, 1, 16, 0)
-/* 2^55 pages of 512 bytes are the whole address space; here they begin at the second. */
-ITEM(map_run_beyond, TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 512), 1, 0x80, 0x80, 0x80, 0x80,
-     0x80, 0x80, 0x80, 0x40, 3, 0)
-ITEM(map_page_beyond, TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 512), 1, 1, 3, INVALID)
-
-/* The string of id 1 once more. */
-ITEM(string_again, TTD_KIND_STRINGS, 1, 1, 'x')
 
 /* ---- The first and the last chunk ---- */
 
@@ -149,13 +93,6 @@ static void trace_again(struct vector_file *file)
     memcpy(payload, vector_chunk(file, TRACE) + TTD_HEADER_SIZE, sizeof payload);
     vector_chunk(file, HEAPS)[TTD_HEADER_FLAGS] = TTD_CHUNK_CRITICAL;
     vector_replace(file, TTD_KIND_TRACE, 0, payload, sizeof payload);
-}
-
-static void trace_parent(struct vector_file *file)
-{
-    uint8_t *trace = vector_chunk(file, TRACE);
-    ttd_put64(trace + TTD_HEADER_SIZE + TTD_TRACE_PARENT_POSITION, TTD_SEQUENCE_INVALID);
-    chunk_edit_seal(trace, file->size);
 }
 
 /** An LZ4 block of literals only. Returns its size: two bytes more. */
@@ -190,99 +127,106 @@ static void end_lz4(struct vector_file *file)
     chunk_edit_seal(end, (size_t)(file->data + file->size - end));
 }
 
-static void critical_missing(struct vector_file *file)
-{
-    vector_chunk(file, EVENTS)[TTD_HEADER_FLAGS] = 0;
-    chunk_edit_seal_header(vector_chunk(file, EVENTS));
-}
-
-static void critical_set(struct vector_file *file)
-{
-    vector_chunk(file, STRINGS)[TTD_HEADER_FLAGS] = TTD_CHUNK_CRITICAL;
-    chunk_edit_seal_header(vector_chunk(file, STRINGS));
-}
-
-static void end_item(struct vector_file *file)
-{
-    ttd_put64(vector_chunk(file, END) + TTD_HEADER_FIRST_RECORD, 1);
-    chunk_edit_seal_header(vector_chunk(file, END));
-}
-
 const struct vector vectors_bad_kinds[] = {
-    BAD("module-action", "a module record that is neither load nor unload", "R-36", module_action,
-        HEAPS, "action of a module"),
-    BAD("module-id-zero", "a module of id 0", "R-36", module_id, HEAPS, "id of a module"),
-    BAD("module-position", "a module loaded at the invalid position", "R-66", module_position,
-        HEAPS, "invalid position"),
-    BAD("module-range", "a module that ends before it begins", "R-36", module_range, HEAPS,
-        "range of a module"),
-    BAD("module-build-id", "a build-id of 65 bytes", "R-36", module_build_id, HEAPS,
-        "value out of range"),
-    BAD("thread-position", "a thread that ended at the invalid position", "R-66", thread_position,
-        HEAPS, "invalid position"),
-    BAD("user-position", "a user event at the invalid position", "R-66", user_position, HEAPS,
-        "invalid position"),
-    BAD("user-flags", "a reserved flag of a user event", "R-67", user_flags, HEAPS,
-        "unknown flags of a user event"),
-    BAD("loss-inverted", "a loss that ends before it begins", "R-68", loss_inverted, HEAPS,
-        "range of a loss"),
-    BAD("loss-last-good", "a loss after the invalid position", "R-66", loss_last, HEAPS,
-        "invalid position"),
+    /* Modules: action, id, position, path, bias, begin, end, build-id. */
+    BAD("module-action", "a module record that is neither load nor unload", "R-36", HEAPS,
+        "action of a module", RECORD(TTD_KIND_MODULES, 0, 3, 1, 1, 0)),
+    BAD("module-id-zero", "a module of id 0", "R-36", HEAPS, "id of a module",
+        RECORD(TTD_KIND_MODULES, 0, 1, 0, 1, 0, 1, 0, 1, 2, 0)),
+    BAD("module-position", "a module loaded at the invalid position", "R-66", HEAPS,
+        "invalid position", RECORD(TTD_KIND_MODULES, 0, 1, 1, INVALID, 0, 1, 0, 1, 2, 0)),
+    BAD("module-range", "a module that ends before it begins", "R-36", HEAPS, "range of a module",
+        RECORD(TTD_KIND_MODULES, 0, 1, 1, 1, 0, 1, 0, 2, 1, 0)),
+    BAD("module-build-id", "a build-id of 65 bytes", "R-36", HEAPS, "value out of range",
+        RECORD(TTD_KIND_MODULES, 0, 1, 1, 1, 0, 1, 0, 1, 2, 65, 1, 2, 3, 4)),
+    /* Threads: action, id, position, name. */
+    BAD("thread-position", "a thread that ended at the invalid position", "R-66", HEAPS,
+        "invalid position", RECORD(TTD_KIND_THREADS, 1, 2, 1, INVALID, 0, 0)),
+    /* User events: client, position, wall time, thread, flags, data. */
+    BAD("user-position", "a user event at the invalid position", "R-66", HEAPS, "invalid position",
+        RECORD(TTD_KIND_USER_EVENTS, 0, CLIENT, INVALID, 0, 0, 0, 0, 0)),
+    BAD("user-flags", "a reserved flag of a user event", "R-67", HEAPS,
+        "unknown flags of a user event", RECORD(TTD_KIND_USER_EVENTS, 0, CLIENT, 1, 0, 0, 0, 2, 0)),
+    /* Losses: reason, thread, count + 1, last_good, first_good. */
+    BAD("loss-inverted", "a loss that ends before it begins", "R-68", HEAPS, "range of a loss",
+        RECORD(TTD_KIND_LOSSES, 0, 1, 0, 2, 2, 9, 2, 0)),
+    BAD("loss-last-good", "a loss after the invalid position", "R-66", HEAPS, "invalid position",
+        RECORD(TTD_KIND_LOSSES, 0, 1, 0, 2, INVALID, INVALID, INVALID, INVALID)),
     BAD("loss-first-good", "an invalid position that is not 2^64 - 1 in both numbers", "R-66",
-        loss_first, HEAPS, "invalid position"),
-    BAD("symbol-frames", "a symbol of more frames than it can have", "R-12 R-60", symbol_frames,
-        HEAPS, "value out of range"),
-    BAD("state-form-zero", "a state of form 0", "R-76", state_none, HEAPS, "form of a state"),
-    BAD("state-form", "a state of a fourth form", "R-76", state_form, HEAPS, "value out of range"),
-    BAD("state-position", "a keyframe at the invalid position", "R-66", state_position, HEAPS,
-        "invalid position"),
-    BAD("state-counts", "a keyframe of more overlaps than events", "R-76", state_counts, HEAPS,
-        "counts of a state"),
-    BAD("state-end", "a summary that ends before it begins", "R-76", state_end, HEAPS,
-        "end of a summary"),
-    BAD("sum-table", "a sum of a fifth table", "R-77", sum_table, HEAPS, "value out of range"),
-    BAD("sum-size", "a size of 65 binary digits", "R-77", sum_size, HEAPS, "size of a sum"),
-    BAD("sum-empty", "a sum of no blocks", "R-77", sum_empty, HEAPS, "sum of no blocks"),
-    BAD("sum-key", "a sum of an id beyond 32 bits", "R-77", sum_key, HEAPS, "value out of range"),
-    BAD("sum-positions", "a last block before the first", "R-77", sum_positions, HEAPS,
-        "positions of a sum"),
-    BAD("blocks-list", "a list of blocks of a fourth kind", "R-51", blocks_list, HEAPS,
-        "list of blocks"),
-    BAD("blocks-id-zero", "a list of blocks without a number", "R-51", blocks_id, HEAPS,
-        "number of a list of blocks"),
-    BAD("blocks-flags", "a reserved flag of a list of blocks", "R-51", blocks_flags, HEAPS,
-        "unknown flags of a list of blocks"),
-    BAD("blocks-reserved", "a reserved field of a list of blocks", "R-51", blocks_reserved, HEAPS,
-        "reserved field is not zero"),
-    BAD("blocks-position", "a list of blocks at the invalid position", "R-66", blocks_position,
-        HEAPS, "invalid position"),
-    BAD("blocks-address-zero", "a block at address 0", "R-51", blocks_address, HEAPS,
-        "blocks not in order of address"),
-    BAD("blocks-allocated", "a block that was never allocated", "R-66", blocks_allocated, HEAPS,
-        "invalid position"),
-    BAD("blocks-order", "blocks whose addresses do not rise", "R-51", blocks_order, HEAPS,
-        "blocks not in order of address"),
-    BAD("pages-first-id", "a page of a reserved id", "R-52", pages_first, HEAPS,
-        "id of the first page"),
-    BAD("pages-size", "a page size that is no power of two", "R-52", pages_size, HEAPS,
-        "page size"),
-    BAD("pages-reserved", "the reserved field of a chunk of pages", "R-52", pages_reserved, HEAPS,
-        "reserved field is not zero"),
-    BAD("map-snapshot-zero", "a snapshot without a number", "R-53", map_snapshot, HEAPS,
-        "number of a snapshot"),
-    BAD("map-flags", "a reserved flag of a memory map", "R-53", map_flags, HEAPS,
-        "unknown flags of a memory map"),
-    BAD("map-position", "a memory map at the invalid position", "R-66", map_position, HEAPS,
-        "invalid position"),
-    BAD("map-page-size", "a page size of a memory map that is no power of two", "R-53",
-        map_page_size, HEAPS, "page size"),
-    BAD("map-run-empty", "a run without pages", "R-53", map_run_empty, HEAPS, "run without pages"),
-    BAD("map-run-protection", "a protection that does not exist", "R-53", map_run_protection, HEAPS,
-        "value out of range"),
-    BAD("map-run-beyond", "a run that ends after 2^64", "R-53", map_run_beyond, HEAPS,
-        "value out of range"),
-    BAD("map-page-beyond", "a run whose ids end after 2^64", "R-72", map_page_beyond, HEAPS,
-        "page of a run"),
+        HEAPS, "invalid position", RECORD(TTD_KIND_LOSSES, 0, 1, 0, 2, 2, 0, INVALID, 0)),
+    /* Symbols: module, offset, number of frames. */
+    BAD("symbol-frames", "a symbol of more frames than it can have", "R-12 R-60", HEAPS,
+        "value out of range", RECORD(TTD_KIND_SYMBOLS, 0, 0, 8, 0x81, 8)),
+    /* States: form, position, blocks, next event, events, failed, unfinished, unknown releases,
+     * overlaps, actions; of a summary: sums, end. */
+    BAD("state-form-zero", "a state of form 0", "R-76", HEAPS, "form of a state",
+        RECORD(TTD_KIND_STATES, 0, 0, 1, 0, 0, COUNTS(0))),
+    BAD("state-form", "a state of a fourth form", "R-76", HEAPS, "value out of range",
+        RECORD(TTD_KIND_STATES, 0, 4, 1, 0, 0, COUNTS(0))),
+    BAD("state-position", "a keyframe at the invalid position", "R-66", HEAPS, "invalid position",
+        RECORD(TTD_KIND_STATES, 0, 1, INVALID, 0, 0, COUNTS(0))),
+    BAD("state-counts", "a keyframe of more overlaps than events", "R-76", HEAPS,
+        "counts of a state", RECORD(TTD_KIND_STATES, 0, 1, 1, 0, 0, COUNTS(3))),
+    BAD("state-end", "a summary that ends before it begins", "R-76", HEAPS, "end of a summary",
+        RECORD(TTD_KIND_STATES, 0, 2, 2, 0, 0, COUNTS(0), 0, 1, 0)),
+    /* Sums: table, key, api, blocks, bytes; by stack: first and last. */
+    BAD("sum-table", "a sum of a fifth table", "R-77", HEAPS, "value out of range",
+        RECORD(TTD_KIND_SUMS, 0, 4, 1, 1, 1, 1)),
+    BAD("sum-size", "a size of 65 binary digits", "R-77", HEAPS, "size of a sum",
+        RECORD(TTD_KIND_SUMS, 0, 3, 65, 1, 1, 1)),
+    BAD("sum-empty", "a sum of no blocks", "R-77", HEAPS, "sum of no blocks",
+        RECORD(TTD_KIND_SUMS, 0, 1, 1, 1, 0, 0)),
+    BAD("sum-key", "a sum of an id beyond 32 bits", "R-77", HEAPS, "value out of range",
+        RECORD(TTD_KIND_SUMS, 0, 1, 0x80, 0x80, 0x80, 0x80, 0x10, 1, 1, 1)),
+    BAD("sum-positions", "a last block before the first", "R-77", HEAPS, "positions of a sum",
+        RECORD(TTD_KIND_SUMS, 0, 0, 1, 1, 1, 1, 2, 0, 1, 9)),
+    BAD("blocks-list", "a list of blocks of a fourth kind", "R-51", HEAPS, "list of blocks",
+        RECORD(TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(4, 1, 1, 0, ZERO_64, 2, 1), 2, BLOCKS_END)),
+    BAD("blocks-id-zero", "a list of blocks without a number", "R-51", HEAPS,
+        "number of a list of blocks",
+        RECORD(TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 0, 1, 0, ZERO_64, 2, 1), 2, BLOCKS_END)),
+    BAD("blocks-flags", "a reserved flag of a list of blocks", "R-51", HEAPS,
+        "unknown flags of a list of blocks",
+        RECORD(TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 2, 0, ZERO_64, 2, 1), 2, BLOCKS_END)),
+    BAD("blocks-reserved", "a reserved field of a list of blocks", "R-51", HEAPS,
+        "reserved field is not zero",
+        RECORD(TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 1, ZERO_64, 2, 1), 2, BLOCKS_END)),
+    BAD("blocks-position", "a list of blocks at the invalid position", "R-66", HEAPS,
+        "invalid position",
+        RECORD(TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 0, INVALID_64, 2, 1), 2, BLOCKS_END)),
+    BAD("blocks-address-zero", "a block at address 0", "R-51", HEAPS,
+        "blocks not in order of address",
+        RECORD(TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 0, ZERO_64, 0, 1), 2, BLOCKS_END)),
+    /* zigzag(-1): from sequence 0 to the invalid one. */
+    BAD("blocks-allocated", "a block that was never allocated", "R-66", HEAPS, "invalid position",
+        RECORD(TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 0, ZERO_64, 2, 1), 1, BLOCKS_END)),
+    BAD("blocks-order", "blocks whose addresses do not rise", "R-51", HEAPS,
+        "blocks not in order of address", .damage = blocks_order),
+    BAD("pages-first-id", "a page of a reserved id", "R-52", HEAPS, "id of the first page",
+        .damage = pages_first),
+    BAD("pages-size", "a page size that is no power of two", "R-52", HEAPS, "page size",
+        .damage = pages_size),
+    BAD("pages-reserved", "the reserved field of a chunk of pages", "R-52", HEAPS,
+        "reserved field is not zero", .damage = pages_reserved),
+    BAD("map-snapshot-zero", "a snapshot without a number", "R-53", HEAPS, "number of a snapshot",
+        RECORD(TTD_KIND_MEMORY_MAP, 0, MAP(0, 1, ZERO_64, 512), 1, 1, 3, 0)),
+    BAD("map-flags", "a reserved flag of a memory map", "R-53", HEAPS,
+        "unknown flags of a memory map",
+        RECORD(TTD_KIND_MEMORY_MAP, 0, MAP(1, 2, ZERO_64, 512), 1, 1, 3, 0)),
+    BAD("map-position", "a memory map at the invalid position", "R-66", HEAPS, "invalid position",
+        RECORD(TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, INVALID_64, 512), 1, 1, 3, 0)),
+    BAD("map-page-size", "a page size of a memory map that is no power of two", "R-53", HEAPS,
+        "page size", RECORD(TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 513), 1, 1, 3, 0)),
+    BAD("map-run-empty", "a run without pages", "R-53", HEAPS, "run without pages",
+        RECORD(TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 512), 1, 0, 3, 0)),
+    BAD("map-run-protection", "a protection that does not exist", "R-53", HEAPS,
+        "value out of range", RECORD(TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 512), 1, 1, 16, 0)),
+    /* 2^55 pages of 512 bytes are the whole address space; here they begin at the second. */
+    BAD("map-run-beyond", "a run that ends after 2^64", "R-53", HEAPS, "value out of range",
+        RECORD(TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 512), 1, 0x80, 0x80, 0x80, 0x80, 0x80,
+               0x80, 0x80, 0x40, 3, 0)),
+    BAD("map-page-beyond", "a run whose ids end after 2^64", "R-72", HEAPS, "page of a run",
+        RECORD(TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 512), 1, 1, 3, INVALID)),
     {.name = "bad-blocks-continued",
      .purpose = "a list whose addresses fall from one chunk to the next; only verify looks there",
      .requirements = "R-74",
@@ -294,22 +238,24 @@ const struct vector vectors_bad_kinds[] = {
     {.name = "bad-string-again",
      .purpose = "an id that is defined twice: the first counts; only verify looks for that",
      .requirements = "R-69",
-     .damage = string_again,
+     RECORD(TTD_KIND_STRINGS, 1, 1, 'x'),
      .chunk = VECTOR_NOWHERE,
      .verify_status = TTD_ERROR_CORRUPT,
      .verify_what = "order of strings"},
-    BAD("trace-again", "a second trace chunk", "R-62", trace_again, HEAPS, "second trace chunk"),
+    BAD("trace-again", "a second trace chunk", "R-62", HEAPS, "second trace chunk",
+        .damage = trace_again),
     BAD("trace-parent", "an invalid parent_position that is not 2^64 - 1 in both numbers", "R-66",
-        trace_parent, TRACE, "parent_position"),
-    BAD("trace-lz4", "a compressed trace chunk", "R-63", trace_lz4, TRACE,
-        "codec of a trace or an End chunk"),
-    BAD("end-lz4", "a compressed End chunk", "R-63", end_lz4, END,
-        "codec of a trace or an End chunk"),
-    BAD("end-first-item", "an End chunk whose item is not number 0", "R-63", end_item, END,
-        "number of items"),
-    BAD("critical-missing", "events that are not critical", "R-64", critical_missing, EVENTS,
-        "critical flag of a chunk"),
-    BAD("critical-set", "strings that are critical", "R-64", critical_set, STRINGS,
-        "critical flag of a chunk"),
+        TRACE, "parent_position",
+        PAYLOAD(TRACE, TTD_TRACE_PARENT_POSITION, 8, TTD_SEQUENCE_INVALID)),
+    BAD("trace-lz4", "a compressed trace chunk", "R-63", TRACE, "codec of a trace or an End chunk",
+        .damage = trace_lz4),
+    BAD("end-lz4", "a compressed End chunk", "R-63", END, "codec of a trace or an End chunk",
+        .damage = end_lz4),
+    BAD("end-first-item", "an End chunk whose item is not number 0", "R-63", END, "number of items",
+        HEADER(END, TTD_HEADER_FIRST_RECORD, 8, 1)),
+    BAD("critical-missing", "events that are not critical", "R-64", EVENTS,
+        "critical flag of a chunk", HEADER(EVENTS, TTD_HEADER_FLAGS, 1, 0)),
+    BAD("critical-set", "strings that are critical", "R-64", STRINGS, "critical flag of a chunk",
+        HEADER(STRINGS, TTD_HEADER_FLAGS, 1, TTD_CHUNK_CRITICAL)),
     {.name = NULL},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that are wrong in their records, and damaged ones with what looks like chunks. */
-#include "vectors/edit.h"
+#include "vectors/items.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,38 +11,6 @@ static void id_beyond(struct vector_file *file)
 {
     static const uint8_t payload[] = {0, 0x80, 0x80, 0x80, 0x80, 0x10}; /* name: 2^32 */
     vector_set_payload(file, HEAPS, payload, sizeof payload);
-}
-
-static void set_header32(struct vector_file *file, size_t number, size_t field, uint32_t value)
-{
-    ttd_put32(vector_chunk(file, number) + field, value);
-    chunk_edit_seal_header(vector_chunk(file, number));
-}
-
-static void set_header64(struct vector_file *file, size_t number, size_t field, uint64_t value)
-{
-    ttd_put64(vector_chunk(file, number) + field, value);
-    chunk_edit_seal_header(vector_chunk(file, number));
-}
-
-static void no_items(struct vector_file *file)
-{
-    set_header32(file, STRINGS, TTD_HEADER_RECORD_COUNT, 0);
-}
-
-static void two_traces(struct vector_file *file)
-{
-    set_header32(file, TRACE, TTD_HEADER_RECORD_COUNT, 2);
-}
-
-static void first_id_zero(struct vector_file *file)
-{
-    set_header64(file, STRINGS, TTD_HEADER_FIRST_RECORD, 0);
-}
-
-static void last_id_beyond(struct vector_file *file)
-{
-    set_header64(file, STACKS, TTD_HEADER_FIRST_RECORD, UINT64_C(1) << 32);
 }
 
 /* In place of the heaps: reason 2^31, thread 0, no event, from 1:0 to 1:1. */
@@ -128,12 +96,6 @@ static void decoy_offset(struct vector_file *file)
     chunk_edit_seal_header(decoy);
 }
 
-#define BAD(name_, purpose_, requirements_, damage_, chunk_, what_)                                \
-    {                                                                                              \
-        .name = "bad-" name_, .purpose = purpose_, .requirements = requirements_,                  \
-        .damage = damage_, .status = TTD_ERROR_CORRUPT, .chunk = chunk_, .what = what_             \
-    }
-
 /* Tolerant reading finds all four events of the base file, or with the decoy two of them. */
 #define DECOY(name_, purpose_, requirements_, damage_, events_)                                    \
     {                                                                                              \
@@ -143,15 +105,17 @@ static void decoy_offset(struct vector_file *file)
     }
 
 const struct vector vectors_bad_records[] = {
-    BAD("id-beyond", "an id of 2^32", "R-3", id_beyond, HEAPS, "value out of range"),
-    BAD("no-items", "a chunk without items", "R-21", no_items, STRINGS, "number of items"),
-    BAD("trace-twice", "two items in a trace chunk", "R-21", two_traces, TRACE, "number of items"),
-    BAD("first-id-zero", "a string of id 0", "R-34", first_id_zero, STRINGS,
-        "identifiers of a chunk"),
-    BAD("last-id-beyond", "a stack of id 2^32", "R-34", last_id_beyond, STACKS,
-        "identifiers of a chunk"),
-    BAD("loss-reason", "a reason of a loss beyond its range", "R-50", loss_reason, HEAPS,
-        "value out of range"),
+    BAD("id-beyond", "an id of 2^32", "R-3", HEAPS, "value out of range", .damage = id_beyond),
+    BAD("no-items", "a chunk without items", "R-21", STRINGS, "number of items",
+        HEADER(STRINGS, TTD_HEADER_RECORD_COUNT, 4, 0)),
+    BAD("trace-twice", "two items in a trace chunk", "R-21", TRACE, "number of items",
+        HEADER(TRACE, TTD_HEADER_RECORD_COUNT, 4, 2)),
+    BAD("first-id-zero", "a string of id 0", "R-34", STRINGS, "identifiers of a chunk",
+        HEADER(STRINGS, TTD_HEADER_FIRST_RECORD, 8, 0)),
+    BAD("last-id-beyond", "a stack of id 2^32", "R-34", STACKS, "identifiers of a chunk",
+        HEADER(STACKS, TTD_HEADER_FIRST_RECORD, 8, UINT64_C(1) << 32)),
+    BAD("loss-reason", "a reason of a loss beyond its range", "R-50", HEAPS, "value out of range",
+        .damage = loss_reason),
     DECOY("taken", "in a damaged chunk a good one that is taken for one of the file",
           "R-29 R-30 R-31 R-32 R-33", decoy_taken, 2),
     DECOY("hash", "what looks like a chunk, with a bad header hash", "R-30", decoy_hash, 4),

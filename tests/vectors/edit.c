@@ -11,6 +11,17 @@ uint8_t *vector_chunk(struct vector_file *file, size_t number)
     return file->data + chunk_edit_find(file->data, file->size, number);
 }
 
+void vector_set_field(struct vector_file *file, const struct vector_field *field)
+{
+    uint8_t *chunk = vector_chunk(file, field->chunk);
+    for (unsigned i = 0; i < field->size; i++)
+        chunk[field->at + i] = (uint8_t)(field->value >> 8 * i);
+    if (field->at < TTD_HEADER_SIZE)
+        chunk_edit_seal_header(chunk);
+    else
+        chunk_edit_seal(chunk, (size_t)(file->data + file->size - chunk));
+}
+
 /* The totals of the End chunk, which has moved. */
 static void seal_all(struct vector_file *file, size_t chunks)
 {

@@ -11,6 +11,9 @@ enum { TRACE, STRINGS, THREADS, HEAPS, STACKS, EVENTS, MORE_EVENTS, INDEX, END }
 /** The header of the chunk at a place. */
 uint8_t *vector_chunk(struct vector_file *file, size_t number);
 
+/** Sets a field, and makes the checksums of its chunk right. */
+void vector_set_field(struct vector_file *file, const struct vector_field *field);
+
 /** Puts `size` bytes in before a chunk, and makes what follows right again but for the index. */
 void vector_insert(struct vector_file *file, size_t number, const uint8_t *bytes, size_t size);
 

@@ -102,12 +102,6 @@ void vector_write_nested_heaps(struct ttd_memory_output *memory)
 
 /* ---- Bad files ---- */
 
-/* Heap parents: heap, parent. */
-ITEM(parent_zero, TTD_KIND_HEAP_PARENTS, 0, 1, 0)
-ITEM(parent_itself, TTD_KIND_HEAP_PARENTS, 0, 1, 1)
-ITEM(parent_later, TTD_KIND_HEAP_PARENTS, 0, 1, 2)
-ITEM(parent_undefined, TTD_KIND_HEAP_PARENTS, 0, 99, 1)
-
 /* Two pools. */
 static void write_pools(struct ttd_memory_output *memory)
 {
@@ -149,25 +143,18 @@ static void blocks_heap(struct vector_file *file)
     chunk_edit_seal(file->data + at, file->size - at);
 }
 
-/* Only verify looks for it. */
-#define DOUBTFUL(name_, purpose_, requirements_, write_, damage_, what_)                           \
-    {                                                                                              \
-        .name = "bad-" name_, .purpose = purpose_, .requirements = requirements_, .write = write_, \
-        .damage = damage_, .chunk = VECTOR_NOWHERE, .verify_status = TTD_ERROR_CORRUPT,            \
-        .verify_what = what_                                                                       \
-    }
-
 const struct vector vectors_bad_heaps[] = {
-    BAD("heap-parent-zero", "a record of no parent", "R-89", parent_zero, HEAPS,
-        "parent of a heap"),
-    BAD("heap-parent-itself", "a heap in blocks of itself", "R-89", parent_itself, HEAPS,
-        "parent of a heap"),
-    BAD("heap-parent-later", "a parent that is defined after the heap", "R-89", parent_later, HEAPS,
-        "parent of a heap"),
-    DOUBTFUL("heap-parent-undefined", "a parent of a heap that is not defined", "R-7", NULL,
-             parent_undefined, "undefined heap of a parent"),
-    DOUBTFUL("heap-parent-twice", "two parents of a heap: the first counts", "R-90", write_pools,
-             parent_twice, "order of heap parents"),
+    /* Heap parents: heap, parent. */
+    BAD("heap-parent-zero", "a record of no parent", "R-89", HEAPS, "parent of a heap",
+        RECORD(TTD_KIND_HEAP_PARENTS, 0, 1, 0)),
+    BAD("heap-parent-itself", "a heap in blocks of itself", "R-89", HEAPS, "parent of a heap",
+        RECORD(TTD_KIND_HEAP_PARENTS, 0, 1, 1)),
+    BAD("heap-parent-later", "a parent that is defined after the heap", "R-89", HEAPS,
+        "parent of a heap", RECORD(TTD_KIND_HEAP_PARENTS, 0, 1, 2)),
+    DOUBTFUL("heap-parent-undefined", "a parent of a heap that is not defined", "R-7",
+             "undefined heap of a parent", RECORD(TTD_KIND_HEAP_PARENTS, 0, 99, 1)),
+    DOUBTFUL("heap-parent-twice", "two parents of a heap: the first counts", "R-90",
+             "order of heap parents", .write = write_pools, .damage = parent_twice),
     {.name = "bad-blocks-heap",
      .purpose = "two blocks of one heap at one address",
      .requirements = "R-51",

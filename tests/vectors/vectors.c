@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "vectors/vectors.h"
+#include "vectors/edit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +37,11 @@ struct vector_file vector_make(const struct vector *of)
     vector_resize(&file, memory.size);
     memcpy(file.data, memory.data, memory.size);
     ttd_memory_output_free(&memory);
+    if (of->field.size)
+        vector_set_field(&file, &of->field);
+    if (of->record.bytes)
+        vector_replace(&file, of->record.kind, of->record.first_record, of->record.bytes,
+                       of->record.size);
     if (of->damage)
         of->damage(&file);
     return file;

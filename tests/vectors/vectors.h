@@ -14,6 +14,25 @@ struct vector_file {
     size_t size;
 };
 
+/** A field of a chunk, little-endian, behind the beginning of its header. */
+struct vector_field {
+    /** The chunk's place in the file. */
+    size_t chunk;
+    size_t at;
+    /** Bytes; 0 for no field. */
+    unsigned size;
+    uint64_t value;
+};
+
+/** A record in place of the base file's heaps. */
+struct vector_record {
+    unsigned kind;
+    uint64_t first_record;
+    /** NULL for no record. */
+    const uint8_t *bytes;
+    size_t size;
+};
+
 struct vector {
     /** Without ".trace"; good-, bad- or unsupported-. */
     const char *name;
@@ -21,7 +40,9 @@ struct vector {
     const char *purpose;
     /** Numbered requirements of spec/format.md that it is about, separated by blanks. */
     const char *requirements;
-    /** Makes a bad file of a good one; NULL for a good one. */
+    /** How a bad file is made of a good one: a field, a record, or a function. */
+    struct vector_field field;
+    struct vector_record record;
     void (*damage)(struct vector_file *file);
     /** Writes a good file; NULL for the one that most bad ones are made of. */
     void (*write)(struct ttd_memory_output *memory);
