@@ -30,7 +30,7 @@ static enum ttd_status rebuild(struct hash_map *map, size_t capacity)
         if (slot->inverted)
             *map_find(&grown, slot->a, slot->b) = *slot;
     }
-    map_free(map);
+    table_give_back(map->slots, map->capacity * sizeof *map->slots);
     *map = grown;
     return TTD_OK;
 }

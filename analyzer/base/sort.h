@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** A number, and the index of the record that it belongs to. */
-struct sort_key {
+/** A number, and the index of the record that it belongs to: 12 bytes. */
+struct __attribute__((packed, aligned(4))) sort_key {
     uint64_t value;
     uint32_t item;
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/table.h"
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,122 @@ static void *map_pages(size_t size)
     return pages + before;
 }
 
+/* ---- Pages of tables that were freed ----
+ *
+ * They are kept for other tables: to clear them takes a tenth of the time that the system takes to
+ * map others. */
+
+/* Ranges that are kept, and bytes in them. */
+#define KEPT_RANGES 32
+#define KEPT_BYTES  ((size_t)1 << 30)
+
+struct range {
+    char *begin;
+    size_t size;
+};
+
+static struct {
+    pthread_mutex_t mutex;
+    struct range ranges[KEPT_RANGES];
+    size_t count;
+    size_t bytes;
+} kept = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* Forgets a range that is kept. */
+static struct range remove_range(size_t i)
+{
+    struct range range = kept.ranges[i];
+    kept.bytes -= range.size;
+    kept.ranges[i] = kept.ranges[--kept.count];
+    return range;
+}
+
+/* Joins a range with those beside it, which are no longer kept by themselves. */
+static struct range join(struct range range)
+{
+    for (size_t i = 0; i < kept.count;) {
+        bool is_before = kept.ranges[i].begin + kept.ranges[i].size == range.begin;
+        if (!is_before && range.begin + range.size != kept.ranges[i].begin) {
+            i++;
+            continue;
+        }
+        struct range other = remove_range(i);
+        range = (struct range){is_before ? other.begin : range.begin, range.size + other.size};
+        i = 0;
+    }
+    return range;
+}
+
+/* Keeps the pages of a table, or the first of them, if there is room. */
+static void keep(struct range range)
+{
+    pthread_mutex_lock(&kept.mutex);
+    range = join(range);
+    size_t room = kept.count < KEPT_RANGES ? KEPT_BYTES - kept.bytes : 0;
+    size_t size = range.size < room ? range.size : room;
+    if (size) {
+        kept.ranges[kept.count++] = (struct range){range.begin, size};
+        kept.bytes += size;
+    }
+    pthread_mutex_unlock(&kept.mutex);
+    if (size < range.size)
+        munmap(range.begin + size, range.size - size);
+}
+
+/* Takes pages, with any contents, from the smallest range that is large enough; NULL if there is
+ * none. The first pages are taken: the last ones of a table were often never used. */
+static void *take(size_t size)
+{
+    size_t best = KEPT_RANGES;
+    char *pages = NULL;
+    pthread_mutex_lock(&kept.mutex);
+    for (size_t i = 0; i < kept.count; i++) {
+        if (kept.ranges[i].size >= size &&
+            (best == KEPT_RANGES || kept.ranges[i].size < kept.ranges[best].size))
+            best = i;
+    }
+    if (best < KEPT_RANGES) {
+        struct range range = remove_range(best);
+        pages = range.begin;
+        if (range.size > size) {
+            kept.ranges[kept.count++] = (struct range){range.begin + size, range.size - size};
+            kept.bytes += range.size - size;
+        }
+    }
+    pthread_mutex_unlock(&kept.mutex);
+    return pages;
+}
+
+/* Gives pages back to the system, the smallest ranges first, until `size` bytes are given back or
+ * none is kept. */
+static void give_back(size_t size)
+{
+    pthread_mutex_lock(&kept.mutex);
+    for (size_t given = 0; kept.count && given < size;) {
+        size_t smallest = 0;
+        for (size_t i = 1; i < kept.count; i++)
+            smallest = kept.ranges[i].size < kept.ranges[smallest].size ? i : smallest;
+        struct range range = remove_range(smallest);
+        given += range.size;
+        munmap(range.begin, range.size);
+    }
+    pthread_mutex_unlock(&kept.mutex);
+}
+
+/* Maps pages, `added` bytes of which are additional. As many that are kept are given back, so that
+ * keeping them never takes more memory. */
+static void *map(size_t size, size_t added)
+{
+    give_back(added);
+    void *pages = map_pages(size);
+    if (pages)
+        return pages;
+    give_back(SIZE_MAX);
+    return map_pages(size);
+}
+
+/* ---- Tables ---- */
+
 static void *resize_small(void *old, size_t old_size, size_t size)
 {
     char *table = realloc(old, size);
@@ -42,26 +160,47 @@ static void *resize_small(void *old, size_t old_size, size_t size)
     return table;
 }
 
-static void *make_large(void *old, size_t old_size, size_t size)
+/* Makes a large table with the contents of another, and zeros behind them. NULL if nothing is kept
+ * that is large enough. */
+static void *make_of_kept(const void *old, size_t old_size, size_t size)
 {
-    void *table = map_pages(round_up(size));
-    if (table && old) {
+    char *table = take(size);
+    if (!table)
+        return NULL;
+    if (old)
         memcpy(table, old, old_size);
-        free(old);
-    }
+    memset(table + old_size, 0, size - old_size);
     return table;
 }
 
-/* Grows a mapping. The system moves its pages to a free range instead of copying them. */
+static void *make_large(void *old, size_t old_size, size_t size)
+{
+    void *table = make_of_kept(old, old_size, round_up(size));
+    if (!table && (table = map(round_up(size), size)) && old)
+        memcpy(table, old, old_size);
+    if (table)
+        free(old);
+    return table;
+}
+
+/* Grows a mapping. The system moves its pages to a free range instead of copying them, but for
+ * tables that consist of several mappings. */
 static void *resize_large(void *old, size_t old_size, size_t size)
 {
     if (old_size == size)
         return old;
-    void *address = map_pages(size);
-    if (!address)
-        return NULL;
-    void *table = mremap(old, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, address);
-    return table == MAP_FAILED ? NULL : table;
+    void *table = make_of_kept(old, old_size, size);
+    if (!table) {
+        void *address = map(size, size - old_size);
+        if (!address)
+            return NULL;
+        table = mremap(old, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, address);
+        if (table != MAP_FAILED)
+            return table;
+        table = memcpy(address, old, old_size);
+    }
+    keep((struct range){old, old_size});
+    return table;
 }
 
 void *table_resize(void *old, size_t old_size, size_t size)
@@ -84,6 +223,24 @@ size_t table_next(size_t capacity, size_t size)
 }
 
 void table_free(void *table, size_t size)
+{
+    table_free_used(table, size, size);
+}
+
+void table_free_used(void *table, size_t size, size_t used)
+{
+    if (size < LARGE) {
+        free(table);
+        return;
+    }
+    char *end = (char *)table + round_up(used);
+    if (round_up(used) < round_up(size))
+        munmap(end, round_up(size) - round_up(used));
+    if (used)
+        keep((struct range){table, round_up(used)});
+}
+
+void table_give_back(void *table, size_t size)
 {
     if (size < LARGE)
         free(table);

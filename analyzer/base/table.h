@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** Memory for tables, zero at first. Large tables have pages of their own, and grow without being
- * copied. */
+ * copied, unless pages of others that were freed take them. Any thread may call. */
 #ifndef ANALYZER_BASE_TABLE_H
 #define ANALYZER_BASE_TABLE_H
 
@@ -19,7 +19,16 @@ void *table_resize(void *old, size_t old_size, size_t size);
  * records of `size` bytes as fill a large page. Again a power of two. */
 size_t table_next(size_t capacity, size_t size);
 
-/** @param table  NULL, or what table_resize() returned for `size` */
+/** Frees a table. Its pages are kept for other tables.
+ * @param table  NULL, or what table_resize() returned for `size` */
 void table_free(void *table, size_t size);
+
+/** The same for a table of which no more than the first `used` bytes were touched: pages behind
+ * them are not worth keeping. */
+void table_free_used(void *table, size_t size, size_t used);
+
+/** The same for a table that a larger one replaces: its pages, which are too few for that, go back
+ * to the system. */
+void table_give_back(void *table, size_t size);
 
 #endif

@@ -52,15 +52,21 @@ void graph_free(struct graph *graph)
     *graph = (struct graph){0};
 }
 
-enum ttd_status graph_grow_edges(struct graph *graph)
+enum ttd_status graph_reserve_edges(struct graph *graph, size_t capacity)
 {
-    size_t capacity = next_capacity(graph->edge_capacity);
+    if (capacity <= graph->edge_capacity)
+        return TTD_OK;
     enum ttd_status status = RESIZE(graph, targets, TARGETS, capacity);
     if (status == TTD_OK)
         status = RESIZE(graph, flags, FLAGS, capacity);
     if (status == TTD_OK)
         graph->edge_capacity = capacity;
     return status;
+}
+
+enum ttd_status graph_grow_edges(struct graph *graph)
+{
+    return graph_reserve_edges(graph, next_capacity(graph->edge_capacity));
 }
 
 static enum ttd_status grow_roots(struct graph *graph)

@@ -16,7 +16,7 @@ _Static_assert(sizeof(struct heap_block) == 64, "size of a record");
 
 static size_t records_of(size_t slots)
 {
-    return slots / 2;
+    return slots / 4 * 3;
 }
 
 static size_t record_bytes(size_t slots)
@@ -40,7 +40,7 @@ static void move_slots(struct heap_live *live, struct heap_slot *slots, size_t c
             at = (at + 1) & (capacity - 1);
         slots[at] = live->slots[i];
     }
-    table_free(live->slots, slot_bytes(live->slot_capacity));
+    table_give_back(live->slots, slot_bytes(live->slot_capacity));
     live->slots = slots;
     live->slot_capacity = capacity;
 }
@@ -104,7 +104,8 @@ enum ttd_status heap_live_make_index(struct heap_live *live)
 void heap_live_free(struct heap_live *live)
 {
     heap_live_drop_index(live);
-    table_free(live->blocks, record_bytes(live->slot_capacity));
+    table_free_used(live->blocks, record_bytes(live->slot_capacity),
+                    live->block_count * sizeof *live->blocks);
     free(live->unused);
     free(live->lives);
     map_free(&live->life_of_heap);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The table of live blocks, by address. No allocation per block; 64 bytes of record and some 20 of
+ * The table of live blocks, by address. No allocation per block; 64 bytes of record and some 15 of
  * index for each.
  *
  * A *record* describes the block of an address, live or not. A caller that releases and acquires at
@@ -90,7 +90,7 @@ struct heap_live {
     struct heap_sum bytes;
     struct hash_key key;
 
-    /** The records; there is room for half as many as slots. */
+    /** The records; there is room for three for every four slots. */
     struct heap_block *blocks;
     uint32_t block_count;
     /** Records below block_count that are not in use, last freed first. */

@@ -10,6 +10,9 @@
 
 #define WORD 8
 
+/* References that room is made for beforehand, for each node. */
+#define EDGES_PER_NODE 16
+
 static enum ttd_status index_classes(struct reach_builder *builder)
 {
     struct heap_reach *reach = builder->reach;
@@ -59,12 +62,22 @@ static uint32_t find_target(struct reach_builder *builder, uint64_t value, uint3
     return node != HEAP_NO_NODE && is_empty_array(nodes, node) ? node : HEAP_NO_NODE;
 }
 
+/* Most references are edges. A snapshot that says more than there may be is not believed. */
+static size_t expected_edges(const struct heap_reach *reach)
+{
+    uint64_t references = reach->snapshot.references;
+    return references / EDGES_PER_NODE <= reach->nodes.count ? (size_t)references : 0;
+}
+
 enum ttd_status reach_builder_init(struct reach_builder *builder, struct heap_reach *reach)
 {
     *builder =
         (struct reach_builder){.reach = reach, .has_empty_arrays = has_empty_arrays(&reach->nodes)};
     map_init(&builder->class_index);
+    reach->offsets.expected = expected_edges(reach);
     enum ttd_status status = graph_init(&reach->graph, reach->nodes.count);
+    if (status == TTD_OK)
+        status = graph_reserve_edges(&reach->graph, reach->offsets.expected);
     return status == TTD_OK ? index_classes(builder) : status;
 }
 

@@ -8,40 +8,37 @@
 
 #define CAPACITY_MIN 64
 
-/* Grows an array, unless a failure of the other one left it that large. */
-static enum ttd_status resize(uint32_t **array, size_t *old_size, size_t size)
+static size_t bytes_of(size_t capacity)
 {
-    if (size <= *old_size)
-        return TTD_OK;
-    uint32_t *resized = table_resize(*array, *old_size, size);
-    if (!resized)
-        return TTD_ERROR_NO_MEMORY;
-    *array = resized;
-    *old_size = size;
-    return TTD_OK;
+    return capacity * sizeof(uint32_t);
 }
 
-enum ttd_status edge_offsets_grow(struct edge_offsets *offsets)
+enum ttd_status edge_offsets_grow(const struct edge_offsets *offsets,
+                                  struct edge_offset_array *array, uint64_t edge, uint32_t offset)
 {
-    size_t capacity =
-        offsets->capacity ? table_next(offsets->capacity, sizeof(uint32_t)) : CAPACITY_MIN;
-    if (capacity > SIZE_MAX / sizeof(uint32_t))
+    size_t capacity = array->capacity ? array->capacity : offsets->expected;
+    if (capacity < CAPACITY_MIN)
+        capacity = CAPACITY_MIN;
+    while (capacity <= edge) {
+        if (capacity > SIZE_MAX / 2 / sizeof(uint32_t))
+            return TTD_ERROR_NO_MEMORY;
+        capacity = table_next(capacity, sizeof(uint32_t));
+    }
+    uint32_t *grown = table_resize(array->offsets, bytes_of(array->capacity), bytes_of(capacity));
+    if (!grown)
         return TTD_ERROR_NO_MEMORY;
-    size_t size = capacity * sizeof(uint32_t);
-    enum ttd_status status = resize(&offsets->in_target, &offsets->target_size, size);
-    if (status == TTD_OK && !offsets->is_without_sources)
-        status = resize(&offsets->in_source, &offsets->source_size, size);
-    if (status == TTD_OK)
-        offsets->capacity = capacity;
-    return status;
+    *array = (struct edge_offset_array){grown, capacity};
+    grown[edge] = offset;
+    return TTD_OK;
 }
 
 void edge_offsets_free(struct edge_offsets *offsets)
 {
-    table_free(offsets->in_source, offsets->source_size);
-    table_free(offsets->in_target, offsets->target_size);
+    table_free(offsets->in_source.offsets, bytes_of(offsets->in_source.capacity));
+    table_free(offsets->in_target.offsets, bytes_of(offsets->in_target.capacity));
     free(offsets->far);
-    *offsets = (struct edge_offsets){.is_without_sources = offsets->is_without_sources};
+    *offsets = (struct edge_offsets){.expected = offsets->expected,
+                                     .is_without_sources = offsets->is_without_sources};
 }
 
 enum ttd_status edge_offsets_add_far(struct edge_offsets *offsets, uint64_t edge, uint64_t source)
@@ -50,16 +47,16 @@ enum ttd_status edge_offsets_add_far(struct edge_offsets *offsets, uint64_t edge
                                         offsets->far_count + 1, sizeof *offsets->far);
     if (status != TTD_OK)
         return status;
-    offsets->in_source[edge] = UINT32_MAX;
     offsets->far[offsets->far_count++] = (struct edge_far_offset){edge, source};
-    return TTD_OK;
+    return edge_offsets_set(offsets, &offsets->in_source, edge, UINT32_MAX);
 }
 
 uint64_t edge_offset_in_source(const struct edge_offsets *offsets, uint64_t edge)
 {
+    uint32_t near = edge < offsets->in_source.capacity ? offsets->in_source.offsets[edge] : 0;
+    if (near != UINT32_MAX)
+        return near;
     size_t low = 0, high = offsets->far_count;
-    if (offsets->in_source[edge] != UINT32_MAX)
-        return offsets->in_source[edge];
     while (low + 1 < high) {
         size_t middle = low + (high - low) / 2;
         if (offsets->far[middle].edge <= edge)

@@ -16,32 +16,50 @@ struct edge_far_offset {
     uint64_t offset;
 };
 
+/** Offsets by edge; those from `capacity` on are 0. */
+struct edge_offset_array {
+    uint32_t *offsets;
+    size_t capacity;
+};
+
 /** All zero when empty. */
 struct edge_offsets {
-    /** By edge; UINT32_MAX if it is in `far`. NULL if `is_without_sources`. */
-    uint32_t *in_source;
-    /** By edge; mostly 0, and memory that is 0 takes none. */
-    uint32_t *in_target;
-    size_t capacity;
-    size_t source_size;
-    size_t target_size;
+    /** UINT32_MAX if it is in `far`. */
+    struct edge_offset_array in_source;
+    struct edge_offset_array in_target;
     /** In the order of edges. */
     struct edge_far_offset *far;
     size_t far_count;
     size_t far_capacity;
+    /** Room that an array gets at first. */
+    size_t expected;
     /** Nobody asks for offsets in sources. */
     bool is_without_sources;
 };
 
-/** Private: makes room for more edges. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status edge_offsets_grow(struct edge_offsets *offsets);
 void edge_offsets_free(struct edge_offsets *offsets);
 
-/** Private: the general case of edge_offsets_add(). */
+/** Private: makes room for more offsets, and sets that of an edge; or adds one to `far`. @return
+ * TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status edge_offsets_grow(const struct edge_offsets *offsets,
+                                  struct edge_offset_array *array, uint64_t edge, uint32_t offset);
 enum ttd_status edge_offsets_add_far(struct edge_offsets *offsets, uint64_t edge, uint64_t source);
 
+/** Private. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+static inline enum ttd_status edge_offsets_set(const struct edge_offsets *offsets,
+                                               struct edge_offset_array *array, uint64_t edge,
+                                               uint32_t offset)
+{
+    if (!offset)
+        return TTD_OK;
+    if (edge >= array->capacity)
+        return edge_offsets_grow(offsets, array, edge, offset);
+    array->offsets[edge] = offset;
+    return TTD_OK;
+}
+
 /**
- * Adds the offsets of an edge, the next one.
+ * Adds the offsets of an edge. Edges come in their order.
  *
  * @param target  UINT32_MAX for that and more
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
@@ -49,17 +67,12 @@ enum ttd_status edge_offsets_add_far(struct edge_offsets *offsets, uint64_t edge
 static inline enum ttd_status edge_offsets_add(struct edge_offsets *offsets, uint64_t edge,
                                                uint64_t source, uint32_t target)
 {
-    if (edge >= offsets->capacity) {
-        enum ttd_status status = edge_offsets_grow(offsets);
-        if (status != TTD_OK)
-            return status;
-    }
-    if (target)
-        offsets->in_target[edge] = target;
-    if (offsets->is_without_sources)
-        return TTD_OK;
-    offsets->in_source[edge] = (uint32_t)source;
-    return source < UINT32_MAX ? TTD_OK : edge_offsets_add_far(offsets, edge, source);
+    enum ttd_status status = edge_offsets_set(offsets, &offsets->in_target, edge, target);
+    if (status != TTD_OK || offsets->is_without_sources)
+        return status;
+    return source < UINT32_MAX
+               ? edge_offsets_set(offsets, &offsets->in_source, edge, (uint32_t)source)
+               : edge_offsets_add_far(offsets, edge, source);
 }
 
 /** The offset of the word in its block. */
@@ -68,7 +81,7 @@ uint64_t edge_offset_in_source(const struct edge_offsets *offsets, uint64_t edge
 /** Where in its target an edge points; UINT32_MAX for that and more. */
 static inline uint32_t edge_offset_in_target(const struct edge_offsets *offsets, uint64_t edge)
 {
-    return offsets->in_target[edge];
+    return edge < offsets->in_target.capacity ? offsets->in_target.offsets[edge] : 0;
 }
 
 #endif

@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "reach/nodes.h"
 
-#include <stdlib.h>
-
-#include "base/pages.h"
 #include "base/sort.h"
+#include "base/table.h"
 #include "graph/graph.h"
 
 /* Blocks between a prefetch and its use. */
 #define AHEAD 16
 
 _Static_assert(HEAP_NODE_FIELDS <= ROWS_FIELDS_MAX, "room for the fields");
-
-/* Memory that is used in no order is in large pages. */
-static void *new_array(size_t count, size_t size)
-{
-    void *array = count < SIZE_MAX / size ? malloc(count * size) : NULL;
-    pages_hint(array, count * size);
-    return array;
-}
 
 static void get_fields(const struct heap_block *block, uint64_t *values)
 {
@@ -34,14 +24,14 @@ static void get_fields(const struct heap_block *block, uint64_t *values)
     values[HEAP_NODE_ACTION] = block->action;
 }
 
-/* Lists the live blocks in the order of their addresses, and finds the values of their fields.
- * False without memory. */
-static bool sort(struct heap_nodes *nodes, const struct heap_live *live, struct sort_key *keys,
+/* Lists the live blocks, and finds the values of their fields. */
+static void list(struct heap_nodes *nodes, const struct heap_live *live, struct sort_key *keys,
                  struct row_range *ranges)
 {
-    struct sort_key *spare = new_array((size_t)live->count + 1, sizeof *spare);
     const struct heap_block *block;
     size_t cursor = 0;
+    for (unsigned i = 0; i < HEAP_NODE_FIELDS; i++)
+        ranges[i] = row_range_none();
     while (nodes->count < live->count && (block = heap_live_each(live, &cursor))) {
         uint64_t values[HEAP_NODE_FIELDS];
         keys[nodes->count++] = (struct sort_key){block->address, (uint32_t)(block - live->blocks)};
@@ -49,10 +39,6 @@ static bool sort(struct heap_nodes *nodes, const struct heap_live *live, struct 
         for (unsigned i = 0; i < HEAP_NODE_FIELDS; i++)
             row_range_widen(&ranges[i], values[i]);
     }
-    if (spare)
-        sort_keys(keys, spare, nodes->count);
-    free(spare);
-    return spare;
 }
 
 static void fill(struct heap_nodes *nodes, const struct heap_live *live,
@@ -63,29 +49,40 @@ static void fill(struct heap_nodes *nodes, const struct heap_live *live,
         if (i + AHEAD < nodes->count)
             __builtin_prefetch(&live->blocks[keys[i + AHEAD].item]);
         get_fields(&live->blocks[keys[i].item], values);
-        for (unsigned field = 0; field < HEAP_NODE_FIELDS; field++)
-            rows_set(&nodes->rows, i, field, values[field]);
+        rows_fill(&nodes->rows, i, values, HEAP_NODE_FIELDS);
     }
+}
+
+/* Copies the live blocks in the order of their addresses. `keys` has room for them. */
+static enum ttd_status copy(struct heap_nodes *nodes, const struct heap_live *live,
+                            struct sort_key *keys, size_t size)
+{
+    struct row_range ranges[HEAP_NODE_FIELDS];
+    struct sort_key *spare = table_resize(NULL, 0, size);
+    if (!spare)
+        return TTD_ERROR_NO_MEMORY;
+    list(nodes, live, keys, ranges);
+    sort_keys(keys, spare, nodes->count);
+    /* It would be in memory beside the rows. */
+    table_give_back(spare, size);
+    enum ttd_status status = rows_init(&nodes->rows, nodes->count, ranges, HEAP_NODE_FIELDS);
+    if (status == TTD_OK)
+        fill(nodes, live, keys);
+    return status;
 }
 
 enum ttd_status heap_nodes_copy(struct heap_nodes *nodes, struct heap_live *live)
 {
-    struct row_range ranges[HEAP_NODE_FIELDS];
     *nodes = (struct heap_nodes){.count = 0};
     if (live->count > GRAPH_NODES_MAX)
         return TTD_ERROR_NO_MEMORY;
-    for (unsigned i = 0; i < HEAP_NODE_FIELDS; i++)
-        ranges[i] = row_range_none();
     heap_live_drop_index(live);
-    struct sort_key *keys = new_array((size_t)live->count + 1, sizeof *keys);
+    size_t size = ((size_t)live->count + 1) * sizeof(struct sort_key);
+    struct sort_key *keys = table_resize(NULL, 0, size);
     if (!keys)
         return TTD_ERROR_NO_MEMORY;
-    enum ttd_status status = sort(nodes, live, keys, ranges) ? TTD_OK : TTD_ERROR_NO_MEMORY;
-    if (status == TTD_OK)
-        status = rows_init(&nodes->rows, nodes->count, ranges, HEAP_NODE_FIELDS);
-    if (status == TTD_OK)
-        fill(nodes, live, keys);
-    free(keys);
+    enum ttd_status status = copy(nodes, live, keys, size);
+    table_free(keys, size);
     return status == TTD_OK
                ? address_index_init(&nodes->index, &nodes->rows, HEAP_NODE_ADDRESS, nodes->count)
                : status;

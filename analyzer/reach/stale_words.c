@@ -58,10 +58,9 @@ struct filler {
 static void fill_word(void *context, uint64_t address, uint64_t edge, bool is_root)
 {
     struct filler *filler = context;
-    uint32_t word = filler->count++;
-    rows_set(filler->rows, word, STALE_ADDRESS, address);
-    rows_set(filler->rows, word, STALE_EDGE, edge);
-    rows_set(filler->rows, word, STALE_IS_ROOT, is_root);
+    const uint64_t values[STALE_FIELDS] = {
+        [STALE_ADDRESS] = address, [STALE_EDGE] = edge, [STALE_IS_ROOT] = is_root};
+    rows_fill(filler->rows, filler->count++, values, STALE_FIELDS);
     filler->is_sorted = filler->is_sorted && filler->last <= address;
     filler->last = address;
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/pages.h"
 #include "heap/site_table.h"
 
 /* Finds the group of a root, or adds it. A group is known by its variable, else by its region. */
@@ -60,6 +61,7 @@ uint64_t *heap_held_sizes(const struct heap_held *held)
 {
     uint32_t count = held->reach.nodes.count;
     uint64_t *sizes = malloc((size_t)count * sizeof *sizes + 1);
+    pages_hint(sizes, (size_t)count * sizeof *sizes);
     for (uint32_t node = 0; sizes && node < count; node++)
         sizes[node] = heap_nodes_size(&held->reach.nodes, node);
     return sizes;

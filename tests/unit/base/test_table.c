@@ -8,6 +8,7 @@
 #include "base/grow.h"
 #include "base/pages.h"
 #include "base/table.h"
+#include "support/entropy.h"
 
 /* Sizes around those at which a table becomes pages of its own, and a large page is full. */
 static const size_t sizes[] = {1,
@@ -49,6 +50,53 @@ Test(table, keeps_what_it_had_and_is_zero_behind_when_it_grows)
             table_free(table, sizes[j]);
         }
     }
+}
+
+/* A table of the random test below: its bytes are all `byte`, up to its size. */
+struct filled {
+    uint8_t *table;
+    size_t size;
+    uint8_t byte;
+};
+
+static void grow_filled(struct filled *filled, size_t size)
+{
+    filled->table = table_resize(filled->table, filled->size, size);
+    cr_assert_not_null(filled->table);
+    expect_bytes(filled->table, 0, filled->size, filled->byte);
+    expect_bytes(filled->table, filled->size, size, 0);
+    memset(filled->table, filled->byte, size);
+    filled->size = size;
+}
+
+static void free_filled(struct filled *filled, uint64_t choice)
+{
+    if (choice % 3 == 0)
+        table_give_back(filled->table, filled->size);
+    else if (choice % 3 == 1)
+        table_free_used(filled->table, filled->size, (size_t)(choice / 3 % (filled->size + 1)));
+    else
+        table_free(filled->table, filled->size);
+    *filled = (struct filled){.byte = filled->byte};
+}
+
+/* Tables take over each other's pages, in whole and in part. */
+Test(table, has_its_own_contents_whatever_others_had)
+{
+    struct entropy entropy = entropy_of_seed(1);
+    struct filled tables[8] = {0};
+    for (size_t i = 0; i < 8; i++)
+        tables[i].byte = (uint8_t)(i + 1);
+    for (int i = 0; i < 1000; i++) {
+        struct filled *any = &tables[entropy_next(&entropy) % 8];
+        uint64_t choice = entropy_next(&entropy);
+        if (any->size > 3 * LARGE_PAGE || (any->table && choice % 4 == 0))
+            free_filled(any, choice / 4);
+        else
+            grow_filled(any, any->size + 1 + choice / 4 % (2 * LARGE_PAGE));
+    }
+    for (size_t i = 0; i < 8; i++)
+        expect_bytes(tables[i].table, 0, tables[i].size, tables[i].byte);
 }
 
 Test(table, is_refused_where_its_size_would_wrap)
