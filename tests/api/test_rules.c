@@ -1,32 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A writer refuses records that a reader calls corrupt, so that nobody writes what nobody can read.
  */
-#include "api/fixture.h"
+#include "api/refusals.h"
 
-static struct ttd_memory_output memory;
-static struct ttd_writer *writer;
-
-static void begin(void)
-{
-    struct ttd_trace trace = fixture_trace();
-    writer = fixture_writer(&memory, &trace, NULL);
-}
-
-/* Whatever was refused, the trace is intact. */
-static void end(void)
-{
-    fixture_close(writer);
-    fixture_check_intact(memory.data, memory.size);
-    ttd_memory_output_free(&memory);
-}
-
-TestSuite(rules, .init = begin, .fini = end);
-
-static void check_refused(enum ttd_status status, const char *what)
-{
-    cr_expect_eq(status, TTD_ERROR_ARGUMENT, "%s: %s", what, ttd_status_text(status));
-    cr_expect_str_eq(ttd_writer_error(writer).what, what);
-}
+TestSuite(rules, .init = refusals_begin, .fini = refusals_end);
 
 static enum ttd_status write_loss(struct ttd_position last_good, struct ttd_position first_good)
 {

@@ -1,36 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Snapshots: what a writer refuses, how it splits, and what a reader finds when. */
-#include "api/fixture.h"
+#include "api/refusals.h"
 
 #include <stdlib.h>
 
 /** Records of a chunk at most. */
 #define CHUNK_MAX 65536
 
-static struct ttd_memory_output memory;
-static struct ttd_writer *writer;
-
-static void begin(void)
-{
-    struct ttd_trace trace = fixture_trace();
-    writer = fixture_writer(&memory, &trace, NULL);
-}
-
-/* Whatever was refused, the trace is intact. */
-static void end(void)
-{
-    fixture_close(writer);
-    fixture_check_intact(memory.data, memory.size);
-    ttd_memory_output_free(&memory);
-}
-
-TestSuite(snapshots, .init = begin, .fini = end);
-
-static void check_refused(enum ttd_status status, const char *what)
-{
-    cr_expect_eq(status, TTD_ERROR_ARGUMENT, "%s: %s", what, ttd_status_text(status));
-    cr_expect_str_eq(ttd_writer_error(writer).what, what);
-}
+TestSuite(snapshots, .init = refusals_begin, .fini = refusals_end);
 
 static enum ttd_status write_regions(uint32_t snapshot, uint32_t first, size_t count)
 {

@@ -2,29 +2,10 @@
 /* A growing run of bytes, whose first failure sticks. */
 #include <string.h>
 
-#include <criterion/criterion.h>
-
 #include "base/buffer.h"
-#include "support/chaos.h"
+#include "support/fixtures/buffer.h"
 
-static struct chaos_memory memory;
-static struct ttd_allocator allocator;
-static struct ttd_buffer buffer;
-
-static void begin(void)
-{
-    chaos_memory_init(&memory, CHAOS_NEVER);
-    allocator = chaos_allocator(&memory);
-    ttd_buffer_init(&buffer, &allocator);
-}
-
-static void finish(void)
-{
-    ttd_buffer_free(&buffer);
-    cr_assert_eq(memory.blocks, 0, "nothing is left allocated");
-}
-
-TestSuite(buffer, .init = begin, .fini = finish);
+TestSuite(buffer, .init = buffer_begin, .fini = buffer_finish);
 
 static void fail_from_now_on(void)
 {

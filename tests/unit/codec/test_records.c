@@ -2,27 +2,11 @@
 /* Records that are stored one after the other: round trips, and what is refused. */
 #include <string.h>
 
-#include <criterion/criterion.h>
-
-#include "base/memory.h"
 #include "codec/records.h"
 #include "layout.h"
+#include "support/fixtures/buffer.h"
 
-static struct ttd_allocator allocator;
-static struct ttd_buffer buffer;
-
-static void begin(void)
-{
-    allocator = ttd_allocator_default();
-    ttd_buffer_init(&buffer, &allocator);
-}
-
-static void finish(void)
-{
-    ttd_buffer_free(&buffer);
-}
-
-TestSuite(records, .init = begin, .fini = finish);
+TestSuite(records, .init = buffer_begin, .fini = buffer_finish);
 
 static struct ttd_cursor encoded(void)
 {
@@ -33,12 +17,6 @@ static void expect_all_read(const struct ttd_cursor *cursor)
 {
     cr_assert_null(cursor->error, "%s", cursor->error);
     cr_assert_eq(ttd_cursor_left(cursor), 0);
-}
-
-static void expect_error(const struct ttd_cursor *cursor, const char *error)
-{
-    cr_assert_not_null(cursor->error);
-    cr_assert_str_eq(cursor->error, error);
 }
 
 static void expect_string(struct ttd_string string, const char *expected)

@@ -2,27 +2,11 @@
 /* Payloads of a fixed size: the first and the last chunk's. */
 #include <string.h>
 
-#include <criterion/criterion.h>
-
-#include "base/memory.h"
 #include "codec/chunk/fixed.h"
 #include "layout.h"
+#include "support/fixtures/buffer.h"
 
-static struct ttd_allocator allocator;
-static struct ttd_buffer buffer;
-
-static void begin(void)
-{
-    allocator = ttd_allocator_default();
-    ttd_buffer_init(&buffer, &allocator);
-}
-
-static void finish(void)
-{
-    ttd_buffer_free(&buffer);
-}
-
-TestSuite(fixed, .init = begin, .fini = finish);
+TestSuite(fixed, .init = buffer_begin, .fini = buffer_finish);
 
 static struct ttd_trace valid_trace(void)
 {

@@ -1,27 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Links of index chunks: round trips, and what is refused. */
-#include <criterion/criterion.h>
-
-#include "base/memory.h"
 #include "codec/chunk/index.h"
+#include "support/fixtures/buffer.h"
 
 #define ENTRIES 2
 
-static struct ttd_allocator allocator;
-static struct ttd_buffer buffer;
-
-static void begin(void)
-{
-    allocator = ttd_allocator_default();
-    ttd_buffer_init(&buffer, &allocator);
-}
-
-static void finish(void)
-{
-    ttd_buffer_free(&buffer);
-}
-
-TestSuite(index, .init = begin, .fini = finish);
+TestSuite(index, .init = buffer_begin, .fini = buffer_finish);
 
 static struct ttd_index_links two_links(void)
 {

@@ -2,39 +2,28 @@
 /* Live blocks: round trips, and what is refused. */
 #include <string.h>
 
-#include <criterion/criterion.h>
-
 #include <ttdtrace/event.h>
 
-#include "base/memory.h"
 #include "codec/heap_state/blocks.h"
+#include "support/fixtures/buffer.h"
 
-static struct ttd_allocator allocator;
-static struct ttd_buffer buffer;
 static struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT];
 
 static void begin(void)
 {
-    allocator = ttd_allocator_default();
-    ttd_buffer_init(&buffer, &allocator);
+    buffer_begin();
     for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++)
         ttd_buffer_init(&columns[i], &allocator);
 }
 
 static void finish(void)
 {
-    ttd_buffer_free(&buffer);
     for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++)
         ttd_buffer_free(&columns[i]);
+    buffer_finish();
 }
 
 TestSuite(blocks, .init = begin, .fini = finish);
-
-static void expect_error(const struct ttd_cursor *cursor, const char *error)
-{
-    cr_assert_not_null(cursor->error);
-    cr_assert_str_eq(cursor->error, error);
-}
 
 static const struct ttd_block blocks[] = {{.address = 0x1000,
                                            .size = 24,

@@ -1,32 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory maps: round trips, and what is refused. */
-#include <criterion/criterion.h>
-
-#include "base/memory.h"
 #include "codec/heap_state/memory_map.h"
 #include "layout.h"
+#include "support/fixtures/buffer.h"
 
-static struct ttd_allocator allocator;
-static struct ttd_buffer buffer;
-
-static void begin(void)
-{
-    allocator = ttd_allocator_default();
-    ttd_buffer_init(&buffer, &allocator);
-}
-
-static void finish(void)
-{
-    ttd_buffer_free(&buffer);
-}
-
-TestSuite(memory_map, .init = begin, .fini = finish);
-
-static void expect_error(const struct ttd_cursor *cursor, const char *error)
-{
-    cr_assert_not_null(cursor->error);
-    cr_assert_str_eq(cursor->error, error);
-}
+TestSuite(memory_map, .init = buffer_begin, .fini = buffer_finish);
 
 static const struct ttd_memory_run runs[] = {
     {.address = 0x1000, .page_count = 2, .protection = 3, .page = TTD_PAGE_FIRST},

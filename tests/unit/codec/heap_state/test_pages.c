@@ -1,32 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Pages: round trips, and what is refused. */
-#include <criterion/criterion.h>
-
-#include "base/memory.h"
 #include "codec/heap_state/pages.h"
 #include "layout.h"
+#include "support/fixtures/buffer.h"
 
-static struct ttd_allocator allocator;
-static struct ttd_buffer buffer;
-
-static void begin(void)
-{
-    allocator = ttd_allocator_default();
-    ttd_buffer_init(&buffer, &allocator);
-}
-
-static void finish(void)
-{
-    ttd_buffer_free(&buffer);
-}
-
-TestSuite(pages, .init = begin, .fini = finish);
-
-static void expect_error(const struct ttd_cursor *cursor, const char *error)
-{
-    cr_assert_not_null(cursor->error);
-    cr_assert_str_eq(cursor->error, error);
-}
+TestSuite(pages, .init = buffer_begin, .fini = buffer_finish);
 
 static struct ttd_cursor decode_pages(struct ttd_pages *pages, uint64_t first_page, uint32_t count)
 {

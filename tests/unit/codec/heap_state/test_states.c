@@ -1,28 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Records of derived files, states and sums: round trips, and the violations that are refused. */
-#include <criterion/criterion.h>
-
 #include "codec/heap_state/states.h"
-#include "support/chaos.h"
+#include "support/fixtures/buffer.h"
 
-static struct chaos_memory memory;
-static struct ttd_allocator allocator;
-static struct ttd_buffer buffer;
-
-static void begin(void)
-{
-    chaos_memory_init(&memory, CHAOS_NEVER);
-    allocator = chaos_allocator(&memory);
-    ttd_buffer_init(&buffer, &allocator);
-}
-
-static void finish(void)
-{
-    ttd_buffer_free(&buffer);
-    cr_assert_eq(memory.blocks, 0, "nothing is left allocated");
-}
-
-TestSuite(states, .init = begin, .fini = finish);
+TestSuite(states, .init = buffer_begin, .fini = buffer_finish);
 
 static void expect_position(struct ttd_position position, struct ttd_position expected)
 {

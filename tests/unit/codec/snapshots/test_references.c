@@ -1,37 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* Chunks of references: round trips, their size, and the violations that are refused. */
-#include <criterion/criterion.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "codec/snapshots/references.h"
-#include "support/chaos.h"
 #include "support/entropy.h"
+#include "support/fixtures/buffer.h"
 
 #define HEADER_SIZE TTD_REFERENCES_COLUMNS
 #define COUNT_MAX   4096
 
-static struct chaos_memory memory;
-static struct ttd_allocator allocator;
-static struct ttd_buffer buffer;
 static struct ttd_buffer columns[TTD_REFERENCE_COLUMN_COUNT];
 
 static void begin(void)
 {
-    chaos_memory_init(&memory, CHAOS_NEVER);
-    allocator = chaos_allocator(&memory);
-    ttd_buffer_init(&buffer, &allocator);
+    buffer_begin();
     for (size_t i = 0; i < TTD_REFERENCE_COLUMN_COUNT; i++)
         ttd_buffer_init(&columns[i], &allocator);
 }
 
 static void finish(void)
 {
-    ttd_buffer_free(&buffer);
     for (size_t i = 0; i < TTD_REFERENCE_COLUMN_COUNT; i++)
         ttd_buffer_free(&columns[i]);
-    cr_assert_eq(memory.blocks, 0, "nothing is left allocated");
+    buffer_finish();
 }
 
 TestSuite(references, .init = begin, .fini = finish);

@@ -1,31 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Snapshots and all their parts but references: round trips, and the violations that are refused.
  */
-#include <criterion/criterion.h>
-
 #include <string.h>
 
 #include "codec/snapshots/snapshots.h"
-#include "support/chaos.h"
+#include "support/fixtures/buffer.h"
 
-static struct chaos_memory memory;
-static struct ttd_allocator allocator;
-static struct ttd_buffer buffer;
-
-static void begin(void)
-{
-    chaos_memory_init(&memory, CHAOS_NEVER);
-    allocator = chaos_allocator(&memory);
-    ttd_buffer_init(&buffer, &allocator);
-}
-
-static void finish(void)
-{
-    ttd_buffer_free(&buffer);
-    cr_assert_eq(memory.blocks, 0, "nothing is left allocated");
-}
-
-TestSuite(snapshots, .init = begin, .fini = finish);
+TestSuite(snapshots, .init = buffer_begin, .fini = buffer_finish);
 
 /** Decodes what is in the buffer, up to `size`, and checks that nothing is left over. */
 #define DECODE(size, ...)                                                                          \

@@ -2,41 +2,16 @@
 /* The check of stacks that decodes none: it accepts what decodes, and refuses each violation. */
 #include <string.h>
 
-#include <criterion/criterion.h>
-
-#include "codec/stacks/stacks.h"
-#include "support/chaos.h"
 #include "support/entropy.h"
+#include "support/fixtures/stacks.h"
 
 #define FIRST_ID   100
 #define COUNT_MAX  5000
 #define MODULE_MAX 9
 
-static struct chaos_memory memory;
-static struct ttd_allocator allocator;
-static struct ttd_stacks_encoder encoder;
-static struct ttd_stacks_decoder decoder;
-static struct ttd_buffer payload;
 static uint16_t depths[FIRST_ID + COUNT_MAX];
 
-static void begin(void)
-{
-    chaos_memory_init(&memory, CHAOS_NEVER);
-    allocator = chaos_allocator(&memory);
-    ttd_stacks_encoder_init(&encoder, &allocator);
-    ttd_stacks_decoder_init(&decoder, &allocator);
-    ttd_buffer_init(&payload, &allocator);
-}
-
-static void finish(void)
-{
-    ttd_stacks_encoder_free(&encoder);
-    ttd_stacks_decoder_free(&decoder);
-    ttd_buffer_free(&payload);
-    cr_assert_eq(memory.blocks, 0, "nothing is left allocated");
-}
-
-TestSuite(stacks_check, .init = begin, .fini = finish);
+TestSuite(stacks_check, .init = stacks_begin, .fini = stacks_finish);
 
 /* The stacks before the chunk are one frame deep; those of the chunk have no depths yet. */
 static void set_depths_before(void)

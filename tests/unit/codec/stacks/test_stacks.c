@@ -2,38 +2,12 @@
 /* Stacks: round trips, and what is refused. */
 #include <string.h>
 
-#include <criterion/criterion.h>
-
-#include "codec/stacks/stacks.h"
-#include "support/chaos.h"
 #include "support/entropy.h"
+#include "support/fixtures/stacks.h"
 
 #define FIRST_ID 5
 
-static struct chaos_memory memory;
-static struct ttd_allocator allocator;
-static struct ttd_stacks_encoder encoder;
-static struct ttd_stacks_decoder decoder;
-static struct ttd_buffer payload;
-
-static void begin(void)
-{
-    chaos_memory_init(&memory, CHAOS_NEVER);
-    allocator = chaos_allocator(&memory);
-    ttd_stacks_encoder_init(&encoder, &allocator);
-    ttd_stacks_decoder_init(&decoder, &allocator);
-    ttd_buffer_init(&payload, &allocator);
-}
-
-static void finish(void)
-{
-    ttd_stacks_encoder_free(&encoder);
-    ttd_stacks_decoder_free(&decoder);
-    ttd_buffer_free(&payload);
-    cr_assert_eq(memory.blocks, 0, "nothing is left allocated");
-}
-
-TestSuite(stacks, .init = begin, .fini = finish);
+TestSuite(stacks, .init = stacks_begin, .fini = stacks_finish);
 
 static void encode(const struct ttd_stack *stacks, size_t count)
 {
