@@ -17,6 +17,7 @@ import tempfile
 import time
 
 from answers import CLASSES, ENVIRONMENT, equal_environments, parse_log, read_classes, text_of
+from differences import judge
 
 PATIENCE = int(os.environ.get('PATIENCE', 300))
 PERL = 'my %h; $h{$_} = [1..3] for 1..5000; my $s = join ",", sort keys %h; $s =~ s/(\\d+)/<$1>/g;'
@@ -26,6 +27,8 @@ SQL = ('create table t(a, b text); with recursive n(i) as (select 1 union all se
        "where i < 5000) insert into t select i, 'text ' || i from n; create index x on t(b); "
        'select count(*) from t;')
 PYTHON = 'import json, re, decimal; json.loads(json.dumps([{"a": i} for i in range(5000)]))'
+RUBY = 'h = {}; 5000.times { |i| h["k#{i}"] = [i, i.to_s * 3] }; puts h.keys.sort.join.size'
+VIM = ['-u', 'NONE', '-i', 'NONE', '-es', '+%s/int/long/g', '+sort', '+normal ggdG', '+qa!']
 NGINX = '''daemon off; master_process off; pid {0}/nginx.pid; error_log {0}/error.log;
 events {{ worker_connections 64; }}
 http {{ access_log off; client_body_temp_path {0}/a; proxy_temp_path {0}/b; fastcgi_temp_path {0}/c;
@@ -33,28 +36,11 @@ uwsgi_temp_path {0}/d; scgi_temp_path {0}/e; server {{ listen unix:{0}/socket; r
 '''
 
 
-HEADERS = ('pointers at the offset at which those to nine of ten blocks of a call site are own the '
-           'block, which memcheck calls possibly lost')
-# Why answers differ.
-REASONS = {
-    'nginx': 'its list of epoll events lies in memory that was released before, and has old pointers '
-             'there: by chance to the address of its connections. memcheck never gives out the same '
-             'memory soon, and knows that these bytes were not written',
-    'lua': HEADERS,
-    'sqlite3-error': 'it has the size of a block before the data, which memcheck sees (its heuristic '
-                     'length64); a snapshot of references has no contents',
-    'redis-server': HEADERS + '; what it does in its timer differs from run to run',
-    'python3': HEADERS,
-    'clang': 'the stack for signals has room for all registers of the processor, of which valgrind '
-             'has fewer',
-}
-
-
 class Program:
-    """A command, and what ends it if it does not end by itself."""
+    """A command, what ends it if it does not end by itself, and what runs ttdrecord if anything."""
 
-    def __init__(self, name, *command, end=None, environment=None, prepare=None):
-        self.name, self.command, self.end = name, command, end
+    def __init__(self, name, *command, end=None, environment=None, prepare=None, runner=()):
+        self.name, self.command, self.end, self.runner = name, command, end, runner
         self.environment, self.prepare = environment or {}, prepare
 
 
@@ -104,7 +90,10 @@ def programs(directory):
         Program('sqlite3', 'sqlite3', ':memory:', SQL),
         Program('sqlite3-error', 'sqlite3', '-bail', ':memory:', SQL + 'select * from nothing;'),
         Program('lua', 'lua5.4', '-e', LUA),
-        Program('perl', 'perl', '-e', PERL),
+        Program('lua-closed', 'lua5.4', '-e', LUA.replace('os.exit(0)', '')),
+        Program('ruby', 'ruby', '-e', RUBY, runner=['setarch', '--addr-compat-layout']),
+        Program('vim', 'vim', *VIM, str(large)),
+        Program('perl', 'perl', '-e', PERL, environment={'PERL_HASH_SEED': '0'}),
         Program('bc', 'bc', '-l', '-q', str(directory / 'in.bc'), prepare=prepare_bc),
         Program('jq', 'jq', 'map(.a * 2) | add', str(directory / 'in.json')),
         Program('tmux', *tmux, 'new-session', '-d', 'sleep 1', ';', 'list-sessions', ';',
@@ -180,8 +169,8 @@ def by_us(program, directory, added, tools):
     traces = directory / 'traces'
     shutil.rmtree(traces, ignore_errors=True)
     traces.mkdir()
-    run([tools['TTDRECORD'], '-q', '-o', str(traces / 'trace.bin'), '--'], program, directory,
-        added)
+    run([*program.runner, tools['TTDRECORD'], '-q', '-o', str(traces / 'trace.bin'), '--'], program,
+        directory, added)
     answers = []
     for trace in sorted(traces.iterdir(), key=lambda path: (len(path.name), path.name)):
         try:
@@ -215,12 +204,12 @@ def compare(program, tools, added):
         ours = by_us(chosen, directory, added['us'], tools)
         theirs = by_memcheck(chosen, directory, added['memcheck'])
     for number, ((pairs, lost), (wanted, wanted_lost)) in enumerate(zip(ours, theirs)):
-        same = 'equal' if pairs == wanted else f'differs: {REASONS.get(program, "?")}'
+        same = judge(program, pairs, wanted)
         print(f'{program:14} {number}  us        {text_of(pairs)}\n'
               f'{"":14}    memcheck  {text_of(wanted)}  {same}')
         if lost and lost[0] not in wanted_lost:
             print(f'{"":17} first is {lost[0]}, memcheck has {wanted_lost[:9]}')
-    return bool(ours) and all(pairs == wanted or program in REASONS
+    return bool(ours) and all(not judge(program, pairs, wanted).endswith('?')
                               for (pairs, _), (wanted, _) in zip(ours, theirs))
 
 
