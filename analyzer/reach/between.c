@@ -46,15 +46,16 @@ bool reach_between_has_blocks(const struct heap_reach *reach, const struct ttd_r
            heap_nodes_address(&reach->nodes, low) - region->begin < region->size;
 }
 
-void reach_between_settle(struct graph *graph)
+void reach_between_settle(struct graph *graph, bool tells_doubtful)
 {
+    uint8_t doubtful = tells_doubtful ? GRAPH_INTERIOR | GRAPH_STALE : GRAPH_INTERIOR;
     uint64_t kept = 0;
     for (uint64_t i = 0; i < graph->root_count; i++) {
         uint8_t flags = graph->root_flags[i];
         if (flags == REACH_ROOT_DROPPED)
             continue;
         graph->root_targets[kept] = graph->root_targets[i];
-        graph->root_flags[kept] = flags & GRAPH_STALE ? GRAPH_INTERIOR : flags;
+        graph->root_flags[kept] = flags & GRAPH_STALE ? doubtful : flags;
         graph->root_ids[kept++] = graph->root_ids[i];
     }
     graph->root_count = kept;

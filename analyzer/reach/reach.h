@@ -30,6 +30,8 @@ struct heap_reach_options {
     bool takes_all_words;
     /** Leaves out the verdicts, and the flags of edges. */
     bool omits_verdicts;
+    /** Doubtful roots keep the flag GRAPH_STALE: what only they hold is GRAPH_HELD_BY_STALE. */
+    bool tells_doubtful;
 };
 
 /** The word that is a root. */

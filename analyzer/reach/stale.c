@@ -203,7 +203,7 @@ enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_tr
     if (is_changing)
         status = replay(&search, trace, error);
     stale_words_free(&search.words);
-    reach_between_settle(&reach->graph);
+    reach_between_settle(&reach->graph, options->tells_doubtful);
     if (status != TTD_OK || options->omits_verdicts)
         return status;
     if (is_changing)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goes from snapshot to snapshot, the newest first. The first one in which a block is held, or not
- * yet there, is where it was not lost; the one after it is where it was. What happened between is
- * known only of the blocks that held it: a last replay looks for their releases.
+ * yet there, is where it was not lost; the one after it is where it was. A snapshot in which only a
+ * doubtful word holds it, one that may be older than the block or an allocator's, tells neither.
+ * What happened between is known only of the blocks that held it: a last replay looks for their
+ * releases.
  */
 #include "analyses/reachability/lost_when.h"
 
@@ -16,8 +18,6 @@ struct search {
     size_t count;
     /** By block: the snapshots looked at so far bound when it was lost. */
     bool *is_known;
-    /** Position of the snapshot looked at last, in which all other blocks were lost. */
-    struct ttd_position lost_at;
 };
 
 static int compare_snapshots(const void *left, const void *right)
@@ -47,6 +47,7 @@ static size_t choose(const struct heap_snapshots *snapshots, const struct ttd_sn
     return chosen_count;
 }
 
+/* Whether any word holds a node. */
 static bool is_held(const struct graph_classes *classes, uint32_t node)
 {
     enum graph_class class = graph_class_of(classes, node);
@@ -73,8 +74,10 @@ static struct holder *find_holders(const struct heap_reach *reach,
 {
     const struct graph *graph = &reach->graph;
     struct holder *holders = calloc((size_t)graph->node_count + 1, sizeof *holders);
-    for (uint64_t i = 0; holders && i < graph->root_count; i++)
-        add_holder(&holders[graph->root_targets[i]], GRAPH_NONE);
+    for (uint64_t i = 0; holders && i < graph->root_count; i++) {
+        if (!(graph->root_flags[i] & GRAPH_STALE))
+            add_holder(&holders[graph->root_targets[i]], GRAPH_NONE);
+    }
     for (uint32_t node = 0; holders && node < graph->node_count; node++) {
         if (!is_held(classes, node))
             continue;
@@ -95,17 +98,18 @@ static void see_blocks(struct search *search, struct heap_reach *reach,
         if (search->is_known[i])
             continue;
         uint32_t node = heap_nodes_of(&reach->nodes, &lost->block);
-        if (node != HEAP_NO_NODE && !is_held(classes, node))
+        if (node != HEAP_NO_NODE && !is_held(classes, node)) {
+            lost->before = reach->snapshot.position;
             continue;
-        search->is_known[i] = true;
-        lost->before = search->lost_at;
-        if (node == HEAP_NO_NODE)
+        }
+        search->is_known[i] =
+            node == HEAP_NO_NODE || graph_holding_of(classes, node) != GRAPH_HELD_BY_STALE;
+        if (node == HEAP_NO_NODE || !search->is_known[i])
             continue;
         lost->after = reach->snapshot.position;
         if (holders[node].is_one && !holders[node].are_several)
             lost->holder = heap_nodes_get(&reach->nodes, holders[node].node, HEAP_NODE_EVENT);
     }
-    search->lost_at = reach->snapshot.position;
 }
 
 /* Whether what a snapshot does not tell was not there. */
@@ -120,7 +124,7 @@ static enum ttd_status see_snapshot(struct search *search, const struct heap_tra
                                     const struct ttd_snapshot *snapshot, struct ttd_error *error)
 {
     struct heap_reach reach;
-    struct heap_reach_options options = {.takes_all_words = true};
+    struct heap_reach_options options = {.tells_doubtful = true};
     enum ttd_status status = heap_reach_build(trace, &options, snapshot, &reach, error);
     if (status != TTD_OK)
         return status;
@@ -203,9 +207,8 @@ static enum ttd_status find_releases(const struct search *search, const struct h
     return status;
 }
 
-static void begin(struct search *search, const struct ttd_snapshot *last)
+static void begin(const struct search *search, const struct ttd_snapshot *last)
 {
-    search->lost_at = last->position;
     for (size_t i = 0; i < search->count; i++) {
         struct heap_lost_block *lost = &search->blocks[i];
         lost->after = lost->block.allocated;
@@ -228,10 +231,6 @@ enum ttd_status heap_lost_when_find(const struct heap_trace *trace,
     begin(&search, last);
     for (size_t i = 0; i < chosen_count && status == TTD_OK; i++)
         status = see_snapshot(&search, trace, &chosen[i], error);
-    for (size_t i = 0; i < count && status == TTD_OK; i++) {
-        if (!search.is_known[i])
-            blocks[i].before = search.lost_at;
-    }
     if (status == TTD_OK && chosen_count)
         status = find_releases(&search, trace, last->position, error);
     free(chosen);

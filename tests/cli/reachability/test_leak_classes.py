@@ -471,6 +471,28 @@ class When(SnapshotCase):
             self.assertEqual(self.when(script, f"doubtful-{number}"),
                              [(32, "3:0", "5:0", 0, None), (16, "3:0", "5:0", 0, None)])
 
+    def test_doubtful_words(self):
+        """A snapshot in which only a word that may be none of the program's holds a block does not
+        tell: it may have been lost before, or after."""
+        for number, words in enumerate(([(B - 8, B)], [(B - 8, A), (A, B)])):
+            script = self.three()
+            script.snapshot((IN_BSS, 0, A), *words)              # at 4:0
+            script.snapshot((IN_BSS, 0, A))                      # at 5:0
+            self.assertEqual(self.when(script, f"word-{number}")[0],
+                             (32, "3:0", "5:0", 0, None) if number == 0 else
+                             (32, "4:0", "5:0", 0, None))
+
+    def test_words_perhaps_older(self):
+        script = SnapshotScript().basics()
+        script.alloc(A, 64)
+        script.alloc(B, 32, stack=3)
+        script.snapshot((IN_BSS, 0, A), (A, B))                  # at 2:0
+        script.free(A)
+        script.alloc(A, 64)                                      # has what it had before
+        script.snapshot((IN_BSS, 0, A), (A, B))                  # at 4:0
+        script.snapshot((IN_BSS, 0, A))                          # at 5:0
+        self.assertEqual(self.when(script)[0][:3], (32, "2:0", "5:0"))
+
     def test_several(self):
         """A group of blocks that were held by a block each."""
         script = SnapshotScript().basics()

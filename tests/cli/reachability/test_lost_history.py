@@ -21,7 +21,8 @@ class TimedHeap(Heap):
         self.allocated, self.freed = {}, {}
         self.leaving = None
         self.words_now = []
-        self.snapshots = []     # (position, blocks, held blocks, holders by block)
+        # (position, blocks, those held, holders by block, those held for certain)
+        self.snapshots = []
 
     def acquire(self, block):
         super().acquire(block)
@@ -49,10 +50,11 @@ class TimedHeap(Heap):
             words.update({(IN_BSS, 8 * i): (IN_BSS, 8 * i, block.address)
                           for i, block in enumerate(rooted)})
         self.words_now = list(words.values())
-        held_at_last = Graph(self, self.words_now).mark(True, True, True)
-        # Relics in memory that was released would hold its targets: only the last snapshot tells.
+        with_doubtful = Graph(self, self.words_now)
+        held = with_doubtful.mark(True, True, True)
+        by_starts = with_doubtful.mark(False, True, True)
         graph = Graph(self, self.words_now, takes_doubtful=False)
-        held = graph.mark(True, True, True)
+        certain = graph.mark(False, True, False) | (graph.mark(True, True, False) - by_starts)
         holders = {}
         for source, target, _, _ in graph.edges:
             if source in held and source is not target:
@@ -60,24 +62,25 @@ class TimedHeap(Heap):
         for target, _, _ in graph.roots:
             holders.setdefault(target, set()).update((None, "several"))
         self.script.snapshot(*self.words_now)
-        self.snapshots.append((self.script.clock, set(self.live), held, holders, held_at_last))
+        self.snapshots.append((self.script.clock, set(self.live), held, holders, certain))
 
     def when(self, block):
         """Positions after which and at which it was lost, and of the release of its only holder;
         nothing if the last snapshot does not say that it is lost."""
-        *earlier, (last, blocks, _, _, held_at_last) = self.snapshots
-        if block not in blocks or block in held_at_last:
+        *earlier, (last, blocks, held, _, _) = self.snapshots
+        if block not in blocks or block in held:
             return None
         before = last
-        for position, blocks, held, holders, _ in reversed(earlier):
+        for position, blocks, held, holders, certain in reversed(earlier):
             if block not in blocks:
                 break
-            if block in held:
+            if block in certain:
                 only = holders[block] if len(holders[block]) == 1 else {None}
                 freed = self.freed.get(only.pop())
                 return (spell(position), spell(before),
                         spell(freed) if freed and freed <= before else None)
-            before = position
+            if block not in held:
+                before = position
         return spell(self.allocated[block]), spell(before), None
 
 
