@@ -44,7 +44,7 @@
 #define CHANNEL_NAME "/memfd:" CHANNEL_FILE
 
 #define CHANNEL_MAGIC   UINT64_C(0x314c4e4843445454) /* "TTDCHNL1" */
-#define CHANNEL_VERSION 6u
+#define CHANNEL_VERSION 7u
 
 /* Names the channel to processes that start: a path that opens the memfd. */
 #define CHANNEL_ENV "TTDRECORD_CHANNEL"
@@ -191,6 +191,15 @@ struct snapshot_request {
     uint64_t frame_cfas[SNAPSHOT_FRAMES];
 };
 
+/* The path of a process's trace: see channel_trace_name(). The collector writes it when a thread
+ * asks. */
+enum { TRACE_NAME_SIZE = 256 };
+
+struct trace_name {
+    _Atomic uint32_t size; /* 0 if there is no room */
+    char text[TRACE_NAME_SIZE];
+};
+
 /* Memory that the recorder has mapped for itself, in the recorded process: no pointer within it is
  * the program's. A list; entries of size 0 are unused. */
 enum { OWN_RANGES = 255 };
@@ -221,6 +230,8 @@ struct thread_slot {
     alignas(64) _Atomic uint64_t pending; /* 0, or 1 + the least sequence it may yet publish */
     _Atomic uint32_t in_release;          /* a published release has not returned yet */
     _Atomic uint32_t paused;              /* by the collector: the thread is not to record */
+    _Atomic uint32_t answered; /* by the collector, a futex: the serial of the dump that the thread
+                                  waits for, times 2, and 1 more if it was taken */
     _Atomic uint64_t lost[LOSS_COUNTERS];
 };
 

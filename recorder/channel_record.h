@@ -51,6 +51,16 @@ enum event_operand { EVENT_CLIENT = 0, EVENT_FLAGS = 2, EVENT_SIZE = 3, EVENT_OP
  * the parent's or 0; its data is the name. */
 #define EVENT_OF_HEAP 4u
 
+/* Likewise: no event, but a dump that the thread asks for. Its client is [begin, end), or an
+ * address of a module; its data are enum dump_field. */
+#define EVENT_OF_DUMP 8u
+
+enum dump_kind { DUMP_HEAPS, DUMP_RANGE, DUMP_MODULE, DUMP_MODULE_WRITABLE, DUMP_NAME };
+
+/* The serial is that of the answer in the slot of the thread, which waits for it; 0 if it does not.
+ */
+enum dump_field { DUMP_KIND, DUMP_SERIAL, DUMP_FIELDS };
+
 static inline uint64_t record_head(unsigned operation, unsigned flags, unsigned kept,
                                    unsigned added, unsigned words)
 {

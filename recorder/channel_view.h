@@ -37,8 +37,10 @@ _Static_assert(CHANNEL_NEAR_THREADS_AT + CHANNEL_NEAR_THREADS * sizeof(struct th
                "all that is near has room in a window");
 #define CHANNEL_REQUEST_WITHIN (2 * sizeof(struct process_slot))
 
-_Static_assert(CHANNEL_REQUEST_WITHIN + sizeof(struct snapshot_request) <= CHANNEL_PROCESS_SIZE,
-               "a process, its copy and its request");
+#define CHANNEL_NAME_WITHIN (CHANNEL_REQUEST_WITHIN + sizeof(struct snapshot_request))
+
+_Static_assert(CHANNEL_NAME_WITHIN + sizeof(struct trace_name) <= CHANNEL_PROCESS_SIZE,
+               "a process, its copy, its request and its name");
 _Static_assert(CHANNEL_REQUEST_WITHIN < CHANNEL_PAGE, "looking for a request touches no more");
 _Static_assert(CHANNEL_WINDOW % CHANNEL_PROCESS_SIZE == 0, "processes tile the windows");
 _Static_assert(sizeof(struct own_memory) == CHANNEL_PAGE, "parts of the list are pages");
@@ -92,6 +94,13 @@ static inline struct snapshot_request *channel_request(struct channel_view *view
 {
     uint64_t entry = channel_process_at(index - 1);
     return (struct snapshot_request *)channel_at(view, entry + CHANNEL_REQUEST_WITHIN);
+}
+
+/* Returns the name of the trace of a process, likewise. */
+static inline struct trace_name *channel_trace_name(struct channel_view *view, uint32_t index)
+{
+    uint64_t entry = channel_process_at(index - 1);
+    return (struct trace_name *)channel_at(view, entry + CHANNEL_NAME_WITHIN);
 }
 
 static inline struct thread_slot *channel_thread(struct channel_view *view, uint32_t index)

@@ -2,6 +2,7 @@
 #include "collector.h"
 
 #include "../channel_pool.h"
+#include "dumps.h"
 #include "launched.h"
 #include "../messages.h"
 #include "process/heaps.h"
@@ -241,6 +242,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         uint64_t now = host_tick(&collector->host);
         uint32_t attention = atomic_load(&collector->host.channel->attention);
         size_t taken = collector_collect(collector);
+        dumps_step(collector);
         snapshots_answer(collector);
         snapshots_step(collector, now);
         upkeep(collector, now);

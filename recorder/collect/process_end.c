@@ -61,6 +61,8 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
     }
     bool executed = notes & NOTE_EXECUTES;
     process_drain(process, &collector->host);
+    dump_queue_refuse(&process->dumps);
+    collector->snapshots_missing.failed += process->dumps.refused;
     if (executed)
         leave_image(collector, process);
     runtime_collect(process->trace, &collector->host, slot, process->pid,

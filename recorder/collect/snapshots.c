@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "dumps.h"
 #include "process/ahead.h"
 #include "waiting_thread.h"
 
@@ -122,13 +123,11 @@ static const struct snapshot_calls calls = {
     .follow = follow,
 };
 
-/* Makes sure that a trace whose snapshot shall have contents of memory has a place for them.
- * Returns false if memory ran out. */
-static bool has_store(struct trace *trace, uint32_t contents)
+bool snapshots_have_store(struct trace *trace)
 {
-    if ((contents & TTD_SNAPSHOT_MEMORY) && trace->store == NULL)
+    if (trace->store == NULL)
         trace->store = page_store_new(trace->writer);
-    return !(contents & TTD_SNAPSHOT_MEMORY) || trace->store != NULL;
+    return trace->store != NULL;
 }
 
 /* Collects most of what is published, so that less is left to do while the program is held. */
@@ -192,7 +191,7 @@ static enum take_result take(struct taking *taking, const struct snapshot_reques
     if (trace->writer == NULL || trace->snapshots == UINT32_MAX)
         return TAKE_FAILED;
     snapshot->contents &= TTD_SNAPSHOT_REFERENCES | TTD_SNAPSHOT_MEMORY;
-    if (!has_store(trace, snapshot->contents))
+    if ((snapshot->contents & TTD_SNAPSHOT_MEMORY) && !snapshots_have_store(trace))
         return TAKE_FAILED;
     bool has_references = snapshot->contents != 0;
     snapshot->contents |= has_references ? TTD_SNAPSHOT_REFERENCES : TTD_SNAPSHOT_BLOCKS;
@@ -211,9 +210,8 @@ static enum take_result take(struct taking *taking, const struct snapshot_reques
     return TAKE_DONE;
 }
 
-/* Counts a snapshot that is missing, unless that is because its process or its trace has ended. */
-static void note_missing(struct collector *collector, const struct process *process,
-                         enum take_result result)
+void snapshots_note_missing(struct collector *collector, const struct process *process,
+                            enum take_result result)
 {
     if (result == TAKE_DONE || result == TAKE_WITHDRAWN || process->trace->writer == NULL)
         return;
@@ -225,7 +223,7 @@ static void note_missing(struct collector *collector, const struct process *proc
 }
 
 enum take_result snapshots_take(struct collector *collector, struct process *process,
-                                enum ttd_snapshot_reason reason, uint32_t contents)
+                                const struct ttd_snapshot *wanted)
 {
     const struct snapshot_request *request = channel_request(&collector->host.view, process->slot);
     struct taking taking = {
@@ -233,7 +231,7 @@ enum take_result snapshots_take(struct collector *collector, struct process *pro
         .process = process,
         .own_memory = request != NULL ? request->own_memory : 0,
         .borrowed = request != NULL ? request->borrowed : (struct borrowed_code){0},
-        .snapshot = {.contents = contents, .reason = reason},
+        .snapshot = *wanted,
     };
     return take(&taking, NULL);
 }
@@ -257,7 +255,7 @@ static uint32_t take_asked(struct collector *collector, struct process *process,
     if (result == TAKE_DENIED && !request.has_permitted)
         return SNAPSHOT_DENIED;
     if (taking.snapshot.contents != 0)
-        note_missing(collector, process, result);
+        snapshots_note_missing(collector, process, result);
     bool is_written =
         request.signal != 0 &&
         waiting_thread_signal(process, &collector->host,
@@ -275,6 +273,8 @@ void snapshots_answer(struct collector *collector)
         if (request == NULL ||
             atomic_load_explicit(&request->state, memory_order_acquire) != SNAPSHOT_ASKED)
             continue;
+        collector_collect(collector);
+        dumps_take(collector, process); /* which were asked for before */
         answer(request, process->requests++ < REQUESTS_MAX ? take_asked(collector, process, request)
                                                            : SNAPSHOT_REFUSED);
         atomic_fetch_add(&collector->host.channel->answers, 1);
@@ -292,9 +292,9 @@ void snapshots_step(struct collector *collector, uint64_t now)
         /* One that has asked is at its end: what it holds from then on is not its own doing. */
         if (now < process->next_snapshot || process->has_exited || process->requests != 0)
             continue;
-        note_missing(collector, process,
-                     snapshots_take(collector, process, TTD_SNAPSHOT_INTERVAL,
-                                    collector->snapshots.contents));
+        struct ttd_snapshot wanted = {.reason = TTD_SNAPSHOT_INTERVAL,
+                                      .contents = collector->snapshots.contents};
+        snapshots_note_missing(collector, process, snapshots_take(collector, process, &wanted));
         process->next_snapshot = host_now(&collector->host) + collector->snapshots.every;
     }
 }

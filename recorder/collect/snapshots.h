@@ -13,10 +13,17 @@ void snapshots_answer(struct collector *collector);
 void snapshots_step(struct collector *collector, uint64_t now);
 
 /*
- * Takes a snapshot of a process at once. `contents` is a sum of enum ttd_snapshot_contents. Returns
- * whether there is one, or why not.
+ * Takes a snapshot of a process at once. `wanted` has its contents, its reason and its thread.
+ * Returns whether there is one, or why not.
  */
 enum take_result snapshots_take(struct collector *collector, struct process *process,
-                                enum ttd_snapshot_reason reason, uint32_t contents);
+                                const struct ttd_snapshot *wanted);
+
+/* Makes sure that a trace has a place for contents of memory. Returns false if memory ran out. */
+bool snapshots_have_store(struct trace *trace);
+
+/* Counts a snapshot that is missing, unless that is because its process or its trace has ended. */
+void snapshots_note_missing(struct collector *collector, const struct process *process,
+                            enum take_result result);
 
 #endif

@@ -12,15 +12,14 @@ struct copying {
     uint64_t missing;
     bool is_late;
     uint32_t untouched; /* id of the pages that were never touched */
+    uint32_t protection;
 };
-
-enum { PROTECTION = TTD_MEMORY_READ | TTD_MEMORY_WRITE };
 
 static void add_absent(struct copying *copying, uint64_t end, uint32_t page)
 {
     if (end > copying->done)
         page_store_add_absent(copying->job->store, copying->done,
-                              (end - copying->done) / MEMORY_PAGE, page, PROTECTION);
+                              (end - copying->done) / MEMORY_PAGE, page, copying->protection);
     copying->done = end;
 }
 
@@ -34,7 +33,7 @@ static void store_piece(struct copying *copying, const struct memory_piece *piec
             add_absent(copying, address + MEMORY_PAGE, TTD_PAGE_UNREADABLE);
         else
             page_store_add(copying->job->store, address, copying->batch->bytes + piece->at + at,
-                           PROTECTION);
+                           copying->protection);
         copying->done = address + MEMORY_PAGE;
     }
 }
@@ -60,6 +59,14 @@ static void copy_span(struct copying *copying, struct memory_span span)
     }
 }
 
+/* Adds what is left of a part. */
+static void end_part(struct copying *copying, uint64_t end)
+{
+    if (copying->is_late && copying->done < end)
+        copying->missing += end - copying->done;
+    add_absent(copying, end, copying->is_late ? TTD_PAGE_NOT_CAPTURED : copying->untouched);
+}
+
 /* Copies a part of a region: whole pages. */
 static void copy_part(struct copying *copying, uint64_t begin, uint64_t end)
 {
@@ -73,9 +80,7 @@ static void copy_part(struct copying *copying, uint64_t begin, uint64_t end)
             copy_span(copying, spans[i]);
         flush(copying);
     }
-    if (copying->is_late && copying->done < end)
-        copying->missing += end - copying->done;
-    add_absent(copying, end, copying->is_late ? TTD_PAGE_NOT_CAPTURED : copying->untouched);
+    end_part(copying, end);
 }
 
 /* Copies the heap pages of other memory that have held blocks: blocks with mappings of their own.
@@ -94,13 +99,28 @@ static void copy_heap_pages(struct copying *copying, const struct region *region
     }
 }
 
-uint64_t contents_copy(const struct contents_job *job, const struct regions *regions)
+static struct copying begin(const struct contents_job *job, uint32_t untouched)
 {
     struct copying copying = {.job = job,
                               .batch = calloc(1, sizeof *copying.batch),
-                              .untouched = job->is_stopped ? TTD_PAGE_ZERO : TTD_PAGE_NOT_CAPTURED};
+                              .untouched = untouched,
+                              .protection = TTD_MEMORY_READ | TTD_MEMORY_WRITE};
     if (copying.batch == NULL)
         copying.is_late = true; /* nothing is captured: all of it counts as missing */
+    return copying;
+}
+
+/* Returns how many bytes are missing. */
+static uint64_t end(struct copying *copying)
+{
+    uint64_t missing = copying->missing + (copying->batch != NULL ? copying->batch->missing : 0);
+    free(copying->batch);
+    return missing;
+}
+
+uint64_t contents_copy(const struct contents_job *job, const struct regions *regions)
+{
+    struct copying copying = begin(job, job->is_stopped ? TTD_PAGE_ZERO : TTD_PAGE_NOT_CAPTURED);
     for (size_t i = 0; i < regions->count; i++) {
         const struct region *region = &regions->items[i];
         uint64_t begin = region->begin / MEMORY_PAGE * MEMORY_PAGE;
@@ -111,8 +131,21 @@ uint64_t contents_copy(const struct contents_job *job, const struct regions *reg
                  heap_pages_touch(job->pages, region->begin, region->end))
             copy_heap_pages(&copying, region);
     }
-    if (copying.batch != NULL)
-        copying.missing += copying.batch->missing;
-    free(copying.batch);
-    return copying.missing;
+    return end(&copying);
+}
+
+uint64_t contents_dump(const struct contents_job *job, const struct contents_part *parts,
+                       size_t count)
+{
+    struct copying copying = begin(job, TTD_PAGE_UNREADABLE);
+    for (size_t i = 0; i < count; i++) {
+        const struct contents_part *part = &parts[i];
+        copying.done = part->begin;
+        copying.protection = part->protection;
+        copy_span(&copying, (struct memory_span){part->begin, part->end});
+        if (!copying.is_late)
+            flush(&copying);
+        end_part(&copying, part->end);
+    }
+    return end(&copying);
 }

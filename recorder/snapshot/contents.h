@@ -25,4 +25,14 @@ struct contents_job {
  */
 uint64_t contents_copy(const struct contents_job *job, const struct regions *regions);
 
+/* A part of memory: whole pages, with their protection, a sum of TTD_MEMORY_... */
+struct contents_part {
+    uint64_t begin, end;
+    uint32_t protection;
+};
+
+/* Adds to the store all of the parts, by address, whether it was ever touched or not; likewise. */
+uint64_t contents_dump(const struct contents_job *job, const struct contents_part *parts,
+                       size_t count);
+
 #endif

@@ -64,6 +64,7 @@ struct ttd_live {
 };
 
 struct ttd_live_heap_functions;
+struct ttd_live_dump_functions;
 
 /** Functions of the recorder. Programs call those below instead. */
 struct ttd_live_functions {
@@ -80,6 +81,7 @@ struct ttd_live_functions {
     bool (*reset_throttle)(struct ttd_live *);
     bool (*throttle)(const struct ttd_live *, uint64_t *, uint64_t *);
     const struct ttd_live_heap_functions *heaps; /* live_heap.h */
+    const struct ttd_live_dump_functions *dumps; /* live_dump.h */
 };
 
 /**
@@ -228,6 +230,7 @@ class live_pause
 } /* namespace ttd */
 #endif
 
+#include <ttdtrace/live_dump.h>
 #include <ttdtrace/live_heap.h>
 
 #endif

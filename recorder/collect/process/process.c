@@ -57,6 +57,7 @@ void process_free(struct process *process)
     if (process->pidfd >= 0)
         close(process->pidfd);
     heaps_free(process);
+    dump_queue_free(&process->dumps);
     free(process->threads);
     free(process->queue);
     free(process->silent);
@@ -242,6 +243,7 @@ void process_exec(struct process *process, struct host *host, uint32_t slot)
     struct ttd_position position = {claim->sequence, 0};
     trace_unload_all(process->trace, position);
     heaps_end(process, position);
+    dump_queue_refuse(&process->dumps);
     process->is_dead = false;
     process->notes = 0;
     set_slot(process, slot, claim);

@@ -8,6 +8,7 @@
 
 #include "../../snapshot/copy.h"
 #include "../channel/host.h"
+#include "dump_queue.h"
 #include "thread_stream.h"
 #include "../trace/trace.h"
 
@@ -58,6 +59,7 @@ struct process {
     struct thread_stream **threads;
     size_t thread_count, thread_capacity;
     struct custom_heaps heaps;
+    struct dump_queue dumps;
     struct merge_entry *queue; /* scratch space of the merge, one entry for each thread */
 };
 

@@ -15,7 +15,8 @@ bool user_events_write(struct process *process, struct thread_stream *thread,
 {
     uint64_t copy[STACK_DEPTH_MAX], client[2];
     uint64_t flags = operands[EVENT_FLAGS], size = operands[EVENT_SIZE];
-    if ((flags & ~(uint64_t)(TTD_USER_EVENT_KEYFRAME | EVENT_OF_THREAD | EVENT_OF_HEAP)) != 0 ||
+    if ((flags & ~(uint64_t)(TTD_USER_EVENT_KEYFRAME | EVENT_OF_THREAD | EVENT_OF_HEAP |
+                             EVENT_OF_DUMP)) != 0 ||
         words > STACK_DEPTH_MAX || size > words * sizeof *copy ||
         size + sizeof *copy <= words * sizeof *copy)
         return false;
@@ -39,6 +40,8 @@ bool user_events_write(struct process *process, struct thread_stream *thread,
                                                         .size = size});
         return true;
     }
+    if (flags & EVENT_OF_DUMP)
+        return dump_queue_add(&process->dumps, thread, client, copy, size);
     memcpy(event.client, client, sizeof event.client);
     trace_user_event(process->trace, &event);
     if (memcmp(client, TTD_CLIENT_THREADS, sizeof client) == 0 && thread->outer == NULL &&

@@ -217,6 +217,7 @@ static const struct ttd_live_functions functions = {
     .reset_throttle = reset_throttle,
     .throttle = throttle,
     .heaps = &live_heap_functions,
+    .dumps = &live_dump_functions,
 };
 
 EXPORT struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live_guid *guid,

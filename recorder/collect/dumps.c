@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "dumps.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../snapshot/contents.h"
+#include "../snapshot/maps.h"
+#include "../snapshot/threads.h"
+#include "snapshots.h"
+
+enum { PAGE = 4096 };
+
+/* The parts of a process's memory that a dump adds, by address. */
+struct parts {
+    struct contents_part *items;
+    size_t count;
+};
+
+static uint32_t protection_of(const struct mapping *mapping)
+{
+    return TTD_MEMORY_READ | (mapping->is_writable ? TTD_MEMORY_WRITE : 0) |
+           (mapping->is_executable ? TTD_MEMORY_EXECUTE : 0) |
+           (mapping->is_shared ? TTD_MEMORY_SHARED : 0);
+}
+
+/* Finds what is mapped of [begin, end). Returns false if memory ran out, or it is not permitted. */
+static bool find_parts(struct parts *parts, uint32_t pid, uint32_t tid, const struct dump *dump)
+{
+    struct maps maps;
+    if (!maps_read(&maps, pid, tid))
+        return false;
+    parts->items = calloc(maps.count + 1, sizeof *parts->items);
+    for (size_t i = 0; parts->items != NULL && i < maps.count; i++) {
+        const struct mapping *mapping = &maps.items[i];
+        uint64_t begin = dump->begin / PAGE * PAGE;
+        begin = begin > mapping->begin ? begin : mapping->begin;
+        uint64_t end =
+            dump->end < mapping->end ? (dump->end + PAGE - 1) / PAGE * PAGE : mapping->end;
+        if (begin < end && (mapping->is_writable || dump->kind != DUMP_MODULE_WRITABLE))
+            parts->items[parts->count++] =
+                (struct contents_part){begin, end, protection_of(mapping)};
+    }
+    maps_free(&maps);
+    return parts->items != NULL;
+}
+
+static void tick(void *context)
+{
+    host_tick(&((struct collector *)context)->host);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Writes the parts as a snapshot, at a position behind all that was published before. */
+static enum take_result write_parts(struct collector *collector, struct process *process,
+                                    const struct dump *dump, struct memory *memory,
+                                    const struct parts *parts)
+{
+    struct trace *trace = process->trace;
+    uint64_t sequence = atomic_fetch_add(&collector->host.channel->sequence, 1) + 1;
+    if (trace->snapshots == UINT32_MAX || sequence > TTD_SEQUENCE_MAX ||
+        !snapshots_have_store(trace))
+        return TAKE_FAILED;
+    bool is_alone = dump->waiter != NULL && threads_is_alone(process->pid, dump->tid);
+    struct ttd_snapshot snapshot = {
+        .number = ++trace->snapshots,
+        .position = {sequence, 0},
+        .wall_time = process_time(process, host_tick(&collector->host)),
+        .contents = TTD_SNAPSHOT_MEMORY,
+        .reason = TTD_SNAPSHOT_PROGRAM,
+        .flags = is_alone ? TTD_SNAPSHOT_STOPPED : 0,
+        .thread = dump->thread,
+    };
+    struct contents_job job = {
+        .memory = memory, .store = trace->store, .tick = tick, .context = collector};
+    collector_collect(collector);
+    if (trace->writer == NULL)
+        return TAKE_FAILED;
+    memory->deadline = now_ns() + SNAPSHOT_TIME_LIMIT;
+    page_store_begin(trace->store, snapshot.number, snapshot.position);
+    snapshot.missing = contents_dump(&job, parts->items, parts->count);
+    snapshot.flags |= snapshot.missing != 0 ? TTD_SNAPSHOT_INCOMPLETE : 0;
+    bool is_written = page_store_end(trace->store) == TTD_OK && trace_snapshot(trace, &snapshot);
+    return is_written ? TAKE_DONE : TAKE_FAILED;
+}
+
+/* A range of which nothing is mapped leaves nothing in the trace. */
+static enum take_result take_range(struct collector *collector, struct process *process,
+                                   const struct dump *dump)
+{
+    struct memory memory;
+    struct parts parts = {.count = 0};
+    if (dump->begin >= dump->end || process->trace->writer == NULL)
+        return TAKE_WITHDRAWN;
+    /* A thread that does not wait may have ended. */
+    uint32_t tid = dump->tid;
+    if (!memory_open(&memory, process->pid, tid) &&
+        !memory_open(&memory, process->pid, tid = process->pid))
+        return errno == EPERM || errno == EACCES ? TAKE_DENIED : TAKE_FAILED;
+    enum take_result result = TAKE_FAILED;
+    if (find_parts(&parts, process->pid, tid, dump))
+        result = parts.count == 0 ? TAKE_WITHDRAWN
+                                  : write_parts(collector, process, dump, &memory, &parts);
+    free(parts.items);
+    memory_close(&memory);
+    return result;
+}
+
+static enum take_result take_module(struct collector *collector, struct process *process,
+                                    const struct dump *dump)
+{
+    const struct modules *modules = &process->trace->modules;
+    struct dump range = *dump;
+    range.end = range.begin;
+    for (size_t i = 0; i < modules->count; i++) {
+        const struct module *module = &modules->items[i];
+        if (!module->is_loaded || dump->begin < module->begin || dump->begin >= module->end)
+            continue;
+        range.begin = module->begin;
+        range.end = module->end;
+    }
+    return take_range(collector, process, &range);
+}
+
+/* Tells the absolute path of the trace. */
+static enum take_result tell_name(struct collector *collector, const struct process *process)
+{
+    struct trace_name *name = channel_trace_name(&collector->host.view, process->slot);
+    const char *path =
+        process->trace->created != NULL ? process->trace->created : process->trace->path;
+    char *absolute = realpath(path, NULL);
+    size_t size = absolute != NULL ? strlen(absolute) : 0;
+    bool has_room = name != NULL && size != 0 && size < sizeof name->text;
+    if (has_room) {
+        memcpy(name->text, absolute, size);
+        atomic_store(&name->size, (uint32_t)size);
+    }
+    free(absolute);
+    return has_room ? TAKE_DONE : TAKE_WITHDRAWN;
+}
+
+static enum take_result take(struct collector *collector, struct process *process,
+                             const struct dump *dump)
+{
+    struct ttd_snapshot wanted = {.reason = TTD_SNAPSHOT_PROGRAM,
+                                  .contents = TTD_SNAPSHOT_REFERENCES | TTD_SNAPSHOT_MEMORY,
+                                  .thread = dump->thread};
+    switch ((enum dump_kind)dump->kind) {
+    case DUMP_HEAPS:
+        return snapshots_take(collector, process, &wanted);
+    case DUMP_RANGE:
+        return take_range(collector, process, dump);
+    case DUMP_MODULE:
+    case DUMP_MODULE_WRITABLE:
+        return take_module(collector, process, dump);
+    case DUMP_NAME:
+        break;
+    }
+    return tell_name(collector, process);
+}
+
+void dumps_take(struct collector *collector, struct process *process)
+{
+    struct dump dump;
+    while (!process->has_exited && dump_queue_take(&process->dumps, &dump)) {
+        enum take_result result = take(collector, process, &dump);
+        snapshots_note_missing(collector, process, result);
+        dump_answer(&dump, result == TAKE_DONE);
+    }
+    collector->snapshots_missing.failed += process->dumps.refused;
+    process->dumps.refused = 0;
+}
+
+void dumps_step(struct collector *collector)
+{
+    for (size_t i = 0; i < collector->processes.count; i++)
+        dumps_take(collector, collector->processes.items[i]);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The dumps that threads of a process have asked for by ttdtrace/live_dump.h, in their order. */
+#ifndef TTD_COLLECT_DUMP_QUEUE_H
+#define TTD_COLLECT_DUMP_QUEUE_H
+
+#include "thread_stream.h"
+
+/* More are refused, so that a program which asks all the time does not take the memory. */
+enum { DUMPS_MAX = 1024 };
+
+struct dump {
+    uint32_t kind; /* enum dump_kind */
+    uint32_t serial;
+    uint64_t begin, end;
+    uint32_t tid;
+    ttd_id thread;              /* in the trace */
+    struct thread_slot *waiter; /* NULL if the thread does not wait */
+};
+
+struct dump_queue {
+    struct dump *items;
+    size_t count, capacity;
+    unsigned refused;
+};
+
+/* Adds what an EVENT_OF_DUMP asks for, or refuses it. Returns false if the record is invalid. */
+bool dump_queue_add(struct dump_queue *queue, struct thread_stream *thread,
+                    const uint64_t client[2], const uint64_t *fields, size_t size);
+
+/* Answers the thread that waits for a dump, if it does. */
+void dump_answer(const struct dump *dump, bool is_taken);
+
+/* Takes the oldest one. Returns false if there is none. */
+bool dump_queue_take(struct dump_queue *queue, struct dump *dump);
+
+/* Refuses all: the memory that they are of is gone. */
+void dump_queue_refuse(struct dump_queue *queue);
+
+void dump_queue_free(struct dump_queue *queue);
+
+#endif
