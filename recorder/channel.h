@@ -103,13 +103,13 @@ enum process_flags {
 enum process_notes {
     NOTE_FOREIGN_MALLOC = 1, /* the program brings its own malloc: its calls are not seen */
     NOTE_TOLD_ALL = 2,       /* of a copy: the runtimes have released all that they keep */
-    NOTE_NAMESPACE = 4,  /* modules have been loaded with a C library, and a heap, of their own */
-    NOTE_EXTENSIONS = 8, /* modules may call mallocx() and its like */
-    NOTE_EXECUTES = 16,  /* another program is being executed; it attaches anew, if it can */
+    NOTE_NAMESPACE = 4, /* modules have been loaded with a C library, and a heap, of their own */
+    NOTE_ARENAS = 8,    /* it may have released all blocks of an arena at once */
+    NOTE_EXECUTES = 16, /* another program is being executed; it attaches anew, if it can */
     NOTE_SNAPSHOT_LATE = 32, /* it has ended without the snapshot that it waited for */
     NOTE_HEAPS = 64,         /* it has made custom heaps */
     /* Those that tell of calls which are not recorded. */
-    NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_EXTENSIONS,
+    NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS,
 };
 
 enum { COMMAND_SIZE = 1024, DIRECTORY_SIZE = 512 };

@@ -9,6 +9,7 @@ TEMPLATES = dict(enumerate(
 TEMPLATES.update(enumerate(
     'S S SX SX S S SX SX B B BS BX BX BSX B B BS BX BX BSX'.split(), 16))
 TEMPLATES.update(enumerate('XFS XFBS XFB FCR XP X X X RC S BS B P'.split(), 48))
+TEMPLATES.update(enumerate('SX BSX BSXX BX BSX SX XQX BSX BXQX BS BS BX X X'.split(), 64))
 FIELDS = {'S': 'size', 'B': 'base', 'F': 'flags', 'R': 'reserve', 'C': 'commit', 'P': 'read_only'}
 GAP_MAX = 65536
 

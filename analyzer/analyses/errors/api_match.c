@@ -2,7 +2,8 @@
 #include "analyses/errors/api_match.h"
 
 /* Functions that may be paired. Aligned and unaligned operators are families of their own, since
- * their allocators may differ; free() takes what any of the C functions has allocated. */
+ * their allocators may differ; free() takes what any of the C functions has allocated, those that
+ * only one allocator has included. */
 enum family {
     FAMILY_UNKNOWN,
     FAMILY_C,
@@ -43,7 +44,8 @@ static enum family family_of(uint8_t api)
     default:
         break;
     }
-    if (api >= TTD_API_MALLOC && api <= TTD_API_FREE_ALIGNED_SIZED)
+    if ((api >= TTD_API_MALLOC && api <= TTD_API_FREE_ALIGNED_SIZED) ||
+        (api >= TTD_API_MALLOCX && api <= TTD_API_MI_REALPATH))
         return FAMILY_C;
     if (api >= TTD_API_HEAP_ALLOC && api <= TTD_API_HEAP_FREE)
         return FAMILY_WINDOWS;

@@ -235,9 +235,11 @@ static enum ttd_status check_action(struct error_finder *finder, const struct tt
     }
 }
 
-/* Nothing to give for no bytes is no failure. */
+/* Nothing to give for no bytes is no failure, nor is a block that cannot grow where it is. */
 static bool is_failure(const struct ttd_event *event)
 {
+    if (event->api == TTD_API_XALLOCX || event->api == TTD_API_MI_EXPAND)
+        return false;
     bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
     return ttd_event_returned(event) && !event->result && !(allocates && !event->size);
 }

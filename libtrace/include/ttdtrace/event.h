@@ -83,8 +83,23 @@ enum ttd_api {
     TTD_API_LIVE_HEAP_LOCK = 61,
     TTD_API_LIVE_HEAP_UNLOCK = 62,
     TTD_API_LIVE_HEAP_DESTROY = 63,
+    /* Those of other allocators that have other parameters than any function above. */
+    TTD_API_MALLOCX = 64,
+    TTD_API_RALLOCX = 65,
+    TTD_API_XALLOCX = 66,
+    TTD_API_DALLOCX = 67,
+    TTD_API_SDALLOCX = 68,
+    TTD_API_MI_MALLOC_ALIGNED = 69,
+    TTD_API_MI_CALLOC_ALIGNED = 70,
+    TTD_API_MI_REALLOC_ALIGNED = 71,
+    TTD_API_MI_RECALLOC_ALIGNED = 72,
+    TTD_API_MI_EXPAND = 73,
+    TTD_API_MI_FREE_SIZE = 74,
+    TTD_API_MI_FREE_ALIGNED = 75,
+    TTD_API_MI_STRDUP = 76,
+    TTD_API_MI_REALPATH = 77,
     /** One more than the largest value known. Unknown values are allowed and kept. */
-    TTD_API_COUNT = 64
+    TTD_API_COUNT = 78
 };
 
 /** Returns the name of an action as the reference spells it, such as "ReAlloc"; "?" if unknown.

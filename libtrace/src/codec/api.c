@@ -59,6 +59,20 @@ static const struct api apis[TTD_API_COUNT] = {
     [TTD_API_LIVE_HEAP_LOCK] = {"ttd_live_heap_lock", NULL},
     [TTD_API_LIVE_HEAP_UNLOCK] = {"ttd_live_heap_unlock", NULL},
     [TTD_API_LIVE_HEAP_DESTROY] = {"ttd_live_heap_destroy", NULL},
+    [TTD_API_MALLOCX] = {"mallocx", "SX"},
+    [TTD_API_RALLOCX] = {"rallocx", "BSX"},
+    [TTD_API_XALLOCX] = {"xallocx", "BSXX"},
+    [TTD_API_DALLOCX] = {"dallocx", "BX"},
+    [TTD_API_SDALLOCX] = {"sdallocx", "BSX"},
+    [TTD_API_MI_MALLOC_ALIGNED] = {"mi_malloc_aligned", "SX"},
+    [TTD_API_MI_CALLOC_ALIGNED] = {"mi_calloc_aligned", "XQX"},
+    [TTD_API_MI_REALLOC_ALIGNED] = {"mi_realloc_aligned", "BSX"},
+    [TTD_API_MI_RECALLOC_ALIGNED] = {"mi_recalloc_aligned", "BXQX"},
+    [TTD_API_MI_EXPAND] = {"mi_expand", "BS"},
+    [TTD_API_MI_FREE_SIZE] = {"mi_free_size", "BS"},
+    [TTD_API_MI_FREE_ALIGNED] = {"mi_free_aligned", "BX"},
+    [TTD_API_MI_STRDUP] = {"mi_strdup", "X"},
+    [TTD_API_MI_REALPATH] = {"mi_realpath", "X"},
 };
 
 const char *ttd_api_name(unsigned value)

@@ -73,6 +73,22 @@ const struct call_shape call_shapes[UINT8_MAX + 1] = {
     [TTD_API_LIVE_HEAP_LOCK] = HEAP(RELEASE, LOCK, 1, ZERO, ZERO),
     [TTD_API_LIVE_HEAP_UNLOCK] = HEAP(RELEASE, UNLOCK, 1, ZERO, ZERO),
     [TTD_API_LIVE_HEAP_DESTROY] = HEAP(RELEASE, DESTROY, 1, ZERO, ZERO),
+    [TTD_API_MALLOCX] = ACQUIRE(2, 0),           /* size, flags */
+    [TTD_API_RALLOCX] = REALLOCATE(3, 1, ONE),   /* base, size, flags */
+    [TTD_API_XALLOCX] = REALLOCATE(4, 1, ONE),   /* base, size, extra, flags */
+    [TTD_API_DALLOCX] = RELEASE(2, ZERO),        /* base, flags */
+    [TTD_API_SDALLOCX] = RELEASE(3, 1),          /* base, size, flags */
+    [TTD_API_MI_MALLOC_ALIGNED] = ACQUIRE(2, 0), /* size, alignment */
+    /* count, size, alignment */
+    [TTD_API_MI_CALLOC_ALIGNED] = {CALL_ACQUISITION, TTD_ACTION_ALLOC, 4, 3, ZERO, 3, 1, 0},
+    [TTD_API_MI_REALLOC_ALIGNED] = REALLOCATE(3, 1, ONE), /* base, size, alignment */
+    [TTD_API_MI_RECALLOC_ALIGNED] = REALLOCATE(4, 2, 1),  /* base, count, size, alignment */
+    [TTD_API_MI_EXPAND] = REALLOCATE(2, 1, ONE),          /* base, size */
+    [TTD_API_MI_FREE_SIZE] = RELEASE(2, 1),               /* base, size */
+    [TTD_API_MI_FREE_ALIGNED] = RELEASE(2, ZERO),         /* base, alignment */
+    /* text; bytes of the copy, address */
+    [TTD_API_MI_STRDUP] = {CALL_ACQUISITION, TTD_ACTION_ALLOC, 3, 1, ZERO, 2, 1, ONE},
+    [TTD_API_MI_REALPATH] = {CALL_ACQUISITION, TTD_ACTION_ALLOC, 3, 1, ZERO, 2, 1, ONE},
     [OP_EVENT] = {.kind = CALL_EVENT, .operands = EVENT_OPERANDS},
     [OP_REALLOC_END] = {.kind = CALL_END, .operands = 1}, /* result */
 };

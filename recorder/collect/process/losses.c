@@ -56,7 +56,7 @@ void losses_of_process(struct process *process, struct host *host)
     } reasons[] = {
         {NOTE_FOREIGN_MALLOC, "calls of the malloc that is linked into the program"},
         {NOTE_NAMESPACE, "calls of modules loaded with dlmopen(), which have a heap of their own"},
-        {NOTE_EXTENSIONS, "calls of mallocx() and its like"},
+        {NOTE_ARENAS, "calls that release all blocks of an allocator's arena or heap at once"},
     };
     uint32_t notes = atomic_load(&channel_process(&host->view, process->slot)->notes);
     uint32_t fresh = notes & ~process->notes & NOTES_UNRECORDED;

@@ -48,32 +48,6 @@ static void *realloc_arena(void *block, size_t size)
     return moved;
 }
 
-/* Appends the second record of a reallocation, which has its result. */
-static void reallocation_end(struct thread *thread, bool begun, void *block)
-{
-    uint64_t result = (uintptr_t)block;
-    target_phase(thread, PHASE_RECORD);
-    thread->released = 0;
-    if (UNLIKELY(thread->held.block != 0))
-        level_ends(thread, result);
-    if (begun)
-        thread_append(thread, OP_REALLOC_END, &(const struct unwind_delta){0}, &result, 1);
-    target_leave(thread);
-}
-
-#define REALLOCATION_BEGIN(thread, begun, operation, ...)                                          \
-    do {                                                                                           \
-        struct unwind_regs caller_;                                                                \
-        target_phase(thread, PHASE_RECORD);                                                        \
-        unwind_here(&caller_);                                                                     \
-        const uint64_t operands_[] = {__VA_ARGS__};                                                \
-        thread->island.remaining++; /* the call counts for the throttle when it ends */            \
-        begun = (LIKELY(!thread->is_special) ? thread_record : level_begins)(                      \
-            thread, operation, &caller_, operands_, sizeof operands_ / sizeof *operands_);         \
-        thread->released = operands_[0];                                                           \
-        target_phase(thread, PHASE_CALL);                                                          \
-    } while (0)
-
 /* Within another call, realloc(NULL) is an acquisition: the outer call may return its block. */
 EXPORT void *realloc(void *base, size_t size)
 {

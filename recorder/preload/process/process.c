@@ -291,6 +291,6 @@ __attribute__((constructor)) static void start(void)
     wipe_in_forks_of_guest();
     end_register();
     fatal_watch();
-    redirect_note_extensions((uintptr_t)real.malloc);
+    entries_redirect();
     target_leave(thread);
 }

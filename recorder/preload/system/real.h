@@ -87,9 +87,13 @@ struct redirection {
 
 void redirect(struct redirection *redirections, size_t count);
 
-/* Notes whether modules call extensions of the allocator that defines `function`: mallocx() and its
- * like. */
-void redirect_note_extensions(uintptr_t function);
+/* Binds what is bound to the functions already to the hooks, but not the modules that define them
+ * (hooks/rebind.c). */
+void rebind(const struct redirection *redirections, size_t count);
+
+/* Puts the hooks of functions that only one allocator has in their place (hooks/entries.c). Called
+ * once, when the program starts. */
+void entries_redirect(void);
 
 /* Finds a function in the module that defines `function`; NULL if there is none. */
 void *real_find_beside(uintptr_t function, const char *name);

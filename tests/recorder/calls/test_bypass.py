@@ -58,18 +58,6 @@ class Unrecorded(Recording):
     def test_malloc_of_its_own(self):
         self.check('linked into the program', program('own_malloc'))
 
-    def test_what_only_one_allocator_has(self):
-        source = self.directory / 'jemalloc.c'
-        source.write_text('void *malloc(unsigned long); void *mallocx(unsigned long, int);\n'
-                          'void sdallocx(void *, unsigned long, int);\n'
-                          'int main(void) { sdallocx(mallocx(100, 0), 100, 0);\n'
-                          '  return malloc(200) == 0; }\n')
-        native = self.directory / 'jemalloc'
-        if subprocess.run([*os.environ['COMPILER'].split(), '-fno-builtin', '-o', native, source,
-                           '-l:libjemalloc.so.2'], capture_output=True).returncode != 0:
-            self.skipTest('no jemalloc here')
-        self.check('mallocx', str(native))
-
 
 class Executed(Recording):
     """A program that is executed by a recorded one, and does not record itself."""

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the functions that only one allocator has, and puts the hooks in their place. */
+#include "entries.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "symbols.h"
+
+extern struct redirection first_entry __asm__("__start_entries")
+    __attribute__((visibility("hidden")));
+extern struct redirection last_entry __asm__("__stop_entries")
+    __attribute__((visibility("hidden")));
+
+/* Whether the module is an allocator: looking for everything would touch many pages. */
+static bool is_allocator(const struct symbols *symbols)
+{
+    static const char *const names[] = {"mallocx", "tc_malloc", "mi_malloc"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (symbols_find(symbols, names[i], 0) != NULL)
+            return true;
+    return false;
+}
+
+/* Finds the entries that a module defines and none before it has. Returns whether there are any. */
+static bool find_in(uintptr_t address)
+{
+    struct dl_find_object object;
+    struct symbols symbols;
+    bool is_found = false;
+    if (_dl_find_object((void *)address, &object) != 0 || !symbols_of(&object, &symbols) ||
+        !is_allocator(&symbols))
+        return false;
+    for (struct redirection *entry = &first_entry; entry < &last_entry; entry++) {
+        const ElfW(Sym) *symbol =
+            entry->real_function == 0 ? symbols_find(&symbols, entry->name, 0) : NULL;
+        if (symbol == NULL || symbol->st_shndx == SHN_UNDEF)
+            continue;
+        entry->real_function = symbols.bias + symbol->st_value;
+        is_found = true;
+    }
+    return is_found;
+}
+
+/* Looks into libraries that are called like allocators. */
+static int find_in_allocator(struct dl_phdr_info *info, size_t size, void *is_found)
+{
+    const char *name = strrchr(info->dlpi_name, '/');
+    (void)size;
+    if (name == NULL || strstr(name, "malloc") == NULL)
+        return 0;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            *(bool *)is_found |= find_in(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    return 0;
+}
+
+void entries_redirect(void)
+{
+    bool is_found = find_in((uintptr_t)real.malloc);
+    dl_iterate_phdr(find_in_allocator, &is_found);
+    if (!is_found)
+        return;
+    size_t count = (size_t)(&last_entry - &first_entry);
+    rebind(&first_entry, count); /* before they have symbols, which are changed then */
+    redirect(&first_entry, count);
+}

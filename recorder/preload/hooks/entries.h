@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hooks of functions that only one allocator has, such as mallocx(). This library does not export
+ * them: programs look for their names to find out which allocator they have. Where the program's
+ * allocator defines one when it starts, its symbol is made to be the hook (redirect.c), and what is
+ * bound to it already is bound to the hook (rebind.c).
+ */
+#ifndef TTD_PRELOAD_HOOKS_ENTRIES_H
+#define TTD_PRELOAD_HOOKS_ENTRIES_H
+
+#include "hooks.h"
+
+/* Begins the hook of a function, of which `real` is the function itself. */
+#define ENTRY(result, function, parameters)                                                        \
+    static result hook_##function parameters;                                                      \
+    static struct redirection entry_##function                                                     \
+        __attribute__((used, aligned(32), section("entries"))) = {                                 \
+            .name = #function, .hook = (uintptr_t)hook_##function};                                \
+    static result hook_##function parameters
+
+/* Calls the real function. */
+#define ENTRY_CALL(result, function, parameters, arguments)                                        \
+    (((result(*) parameters)entry_##function.real_function)arguments)
+
+/* A function that returns a block; its operands in the record follow. */
+#define ENTRY_ACQUIRES(function, operation, parameters, arguments, ...)                            \
+    ENTRY(void *, function, parameters)                                                            \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        struct thread *thread = target_enter(0);                                                   \
+        void *block = ENTRY_CALL(void *, function, parameters, arguments);                         \
+        if (LIKELY(thread != NULL))                                                                \
+            ACQUISITION_END(thread, operation, __VA_ARGS__, (uintptr_t)block);                     \
+        return block;                                                                              \
+    }
+
+/* A function that does what posix_memalign() does. */
+#define ENTRY_POSIX_MEMALIGN(function)                                                             \
+    ENTRY(int, function, (void **result, size_t alignment, size_t size))                           \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        struct thread *thread = target_enter(0);                                                   \
+        int status =                                                                               \
+            ENTRY_CALL(int, function, (void **, size_t, size_t), (result, alignment, size));       \
+        if (LIKELY(thread != NULL))                                                                \
+            ACQUISITION_END(thread, TTD_API_POSIX_MEMALIGN, (uintptr_t)result, alignment, size,    \
+                            (uint64_t)status, status == 0 ? (uintptr_t)*result : 0);               \
+        return status;                                                                             \
+    }
+
+/* A function that releases `base`, its first operand. */
+#define ENTRY_RELEASES(function, operation, parameters, arguments, ...)                            \
+    ENTRY(void, function, parameters)                                                              \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        struct thread *thread = base != NULL ? target_enter((uintptr_t)base) : NULL;               \
+        if (LIKELY(thread != NULL))                                                                \
+            RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
+        ENTRY_CALL(void, function, parameters, arguments);                                         \
+        if (LIKELY(thread != NULL))                                                                \
+            release_end(thread);                                                                   \
+    }
+
+/* A function that reallocates `base`, its first operand. It calls `real`, mostly itself, whose
+ * result `result` is the block as `block` says; NULL if the block stays as it was. */
+#define ENTRY_RESIZES(type, function, real, operation, parameters, arguments, block, ...)          \
+    ENTRY(type, function, parameters)                                                              \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        bool begun = false;                                                                        \
+        struct thread *thread = target_enter((uintptr_t)base);                                     \
+        if (LIKELY(thread != NULL))                                                                \
+            REALLOCATION_BEGIN(thread, begun, operation, __VA_ARGS__);                             \
+        type result = ENTRY_CALL(type, real, parameters, arguments);                               \
+        if (LIKELY(thread != NULL))                                                                \
+            reallocation_end(thread, begun, block);                                                \
+        return result;                                                                             \
+    }
+
+#define ENTRY_REALLOCATES(function, operation, parameters, arguments, ...)                         \
+    ENTRY_RESIZES(void *, function, function, operation, parameters, arguments, result, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Binds modules to the hooks that are bound to the functions behind them already. An executable
+ * that was linked with `-z now` is so before it starts.
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../channel/target.h"
+#include "../system/real.h"
+#include "../system/sys.h"
+#include "symbols.h"
+
+struct rebinding {
+    const struct redirection *redirections;
+    size_t count;
+};
+
+enum { PAGE = 4096 };
+
+/* Returns the redirection for a place that refers to the symbol; NULL if it stays as it is. */
+static const struct redirection *find(const struct rebinding *rebinding, const char *name,
+                                      uintptr_t bound)
+{
+    for (size_t i = 0; i < rebinding->count; i++) {
+        const struct redirection *one = &rebinding->redirections[i];
+        if (one->real_function == bound && strcmp(one->name, name) == 0)
+            return one;
+    }
+    return NULL;
+}
+
+/* Whether the loader has made the memory read-only once it had bound the module. */
+static bool is_read_only(const struct dl_phdr_info *info, uintptr_t address)
+{
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_GNU_RELRO && address >= begin &&
+            address - begin < segment->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+static void rebind_place(const struct dl_phdr_info *info, uintptr_t *place, uintptr_t hook)
+{
+    long page = (long)((uintptr_t)place & -(uintptr_t)PAGE);
+    bool was_read_only = is_read_only(info, (uintptr_t)place);
+    if (was_read_only && sys_call3(SYS_mprotect, page, PAGE, PROT_READ | PROT_WRITE) != 0)
+        return;
+    __atomic_store_n(place, hook, __ATOMIC_RELEASE);
+    if (was_read_only)
+        sys_call3(SYS_mprotect, page, PAGE, PROT_READ);
+}
+
+/* Goes through one table of relocations of a module. */
+static void rebind_table(const struct dl_phdr_info *info, const struct symbols *symbols,
+                         const ElfW(Rela) * table, size_t size, const struct rebinding *rebinding)
+{
+    for (size_t i = 0; i < size / sizeof *table; i++) {
+        uintptr_t *place = (uintptr_t *)(info->dlpi_addr + table[i].r_offset);
+        unsigned type = (unsigned)ELF64_R_TYPE(table[i].r_info);
+        bool is_address = type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
+                          (type == R_X86_64_64 && table[i].r_addend == 0);
+        if (!is_address)
+            continue;
+        const ElfW(Sym) *symbol = &symbols->table[ELF64_R_SYM(table[i].r_info)];
+        const struct redirection *one = find(rebinding, symbols->strings + symbol->st_name, *place);
+        if (one != NULL)
+            rebind_place(info, place, one->hook);
+    }
+}
+
+/* Whether the module defines one of the functions: what it calls of its own stays. */
+static bool defines_any(const struct link_map *map, const struct rebinding *rebinding)
+{
+    for (size_t i = 0; i < rebinding->count; i++) {
+        struct dl_find_object object;
+        uintptr_t function = rebinding->redirections[i].real_function;
+        if (function != 0 && _dl_find_object((void *)function, &object) == 0 &&
+            object.dlfo_link_map == map)
+            return true;
+    }
+    return false;
+}
+
+static void rebind_module(const struct dl_phdr_info *info, const struct dl_find_object *object,
+                          const struct rebinding *rebinding)
+{
+    const struct link_map *map = object->dlfo_link_map;
+    struct symbols symbols;
+    const ElfW(Rela) *calls = NULL, *data = NULL;
+    size_t calls_size = 0, data_size = 0;
+    if (!symbols_of(object, &symbols) || defines_any(map, rebinding))
+        return;
+    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_JMPREL)
+            calls = (const ElfW(Rela) *)symbols_address(map, entry);
+        else if (entry->d_tag == DT_PLTRELSZ)
+            calls_size = entry->d_un.d_val;
+        else if (entry->d_tag == DT_RELA)
+            data = (const ElfW(Rela) *)symbols_address(map, entry);
+        else if (entry->d_tag == DT_RELASZ)
+            data_size = entry->d_un.d_val;
+    }
+    rebind_table(info, &symbols, calls, calls != NULL ? calls_size : 0, rebinding);
+    rebind_table(info, &symbols, data, data != NULL ? data_size : 0, rebinding);
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *rebinding)
+{
+    struct dl_find_object object;
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC &&
+            _dl_find_object((void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr), &object) == 0)
+            rebind_module(info, &object, rebinding);
+    return 0;
+}
+
+void rebind(const struct redirection *redirections, size_t count)
+{
+    dl_iterate_phdr(visit, &(struct rebinding){redirections, count});
+}

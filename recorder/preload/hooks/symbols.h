@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of a loaded module by which the loader finds its symbols. */
+#ifndef TTD_PRELOAD_HOOKS_SYMBOLS_H
+#define TTD_PRELOAD_HOOKS_SYMBOLS_H
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct symbols {
+    uintptr_t bias;
+    ElfW(Sym) * table;
+    const char *strings;
+    const uint32_t *hash; /* DT_GNU_HASH */
+    int protection;       /* of the pages of the table */
+};
+
+/* Returns the address of an entry of the dynamic section. The loader has made it absolute in most
+ * modules, but not in all. */
+static inline uintptr_t symbols_address(const struct link_map *map, const ElfW(Dyn) * entry)
+{
+    return entry->d_un.d_ptr < map->l_addr ? entry->d_un.d_ptr + map->l_addr : entry->d_un.d_ptr;
+}
+
+/* Finds the tables of a module. False if it lacks one of them. */
+bool symbols_of(const struct dl_find_object *object, struct symbols *symbols);
+
+/* Finds the symbol `name` that is defined at `address`, or anywhere if that is 0; NULL if there is
+ * none. */
+ElfW(Sym) * symbols_find(const struct symbols *symbols, const char *name, uintptr_t address);
+
+#endif
