@@ -94,8 +94,9 @@ static struct custom_heap *add(struct process *process, const struct heap_defini
         memcpy(heap->text, definition->name, size);
     bool is_same = last != NULL && strcmp(last->text, heap->text) == 0;
     heap->name = is_same ? last->name : trace_text(process->trace, heap->text);
-    heap->id =
-        trace_heap(process->trace, &(struct ttd_heap){.handle = heap->handle, .name = heap->name});
+    ttd_id parent = heap->parent != NULL ? heap->parent->id : process->trace->heap;
+    heap->id = trace_heap(process->trace,
+                          &(struct ttd_heap){.handle = heap->handle, .name = heap->name}, parent);
     link_heap(process, heap);
     return heap;
 }

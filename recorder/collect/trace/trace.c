@@ -80,12 +80,15 @@ void trace_thread_end(struct trace *trace, struct ttd_position position, ttd_id 
         trace_check(trace, ttd_writer_thread(trace->writer, &thread, NULL));
 }
 
-ttd_id trace_heap(struct trace *trace, const struct ttd_heap *heap)
+ttd_id trace_heap(struct trace *trace, const struct ttd_heap *heap, ttd_id parent)
 {
-    ttd_id id = TTD_NONE;
-    if (trace->writer != NULL)
-        trace_check(trace, ttd_writer_heap(trace->writer, heap, &id));
-    return id;
+    struct ttd_heap_parent within = {.parent = parent};
+    if (trace->writer == NULL ||
+        !trace_check(trace, ttd_writer_heap(trace->writer, heap, &within.heap)))
+        return TTD_NONE;
+    if (parent != TTD_NONE)
+        trace_check(trace, ttd_writer_heap_parent(trace->writer, &within));
+    return within.heap;
 }
 
 void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id thread)
@@ -105,7 +108,7 @@ void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id th
         heap_pages_clear(&trace->pages);
     }
     struct ttd_heap heap = {.name = trace_string(trace, "malloc", 6)};
-    trace->heap = trace_heap(trace, &heap);
+    trace->heap = trace_heap(trace, &heap, TTD_NONE);
 }
 
 void trace_module_load(struct trace *trace, struct ttd_position position,

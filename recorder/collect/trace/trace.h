@@ -79,8 +79,9 @@ void trace_thread_end(struct trace *trace, struct ttd_position position, ttd_id 
 /* Defines the heap of a new process image; destroys the one before, if any, at `position`. */
 void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id thread);
 
-/* Defines another heap, without its id, and returns that; TTD_NONE if it cannot be written. */
-ttd_id trace_heap(struct trace *trace, const struct ttd_heap *heap);
+/* Defines another heap, without its id, within `parent` if that is not TTD_NONE. Returns its id;
+ * TTD_NONE if it cannot be written. */
+ttd_id trace_heap(struct trace *trace, const struct ttd_heap *heap, ttd_id parent);
 
 /* `module->path` is copied. */
 void trace_module_load(struct trace *trace, struct ttd_position position,

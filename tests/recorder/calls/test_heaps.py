@@ -19,7 +19,7 @@ class Model:
 
     def __init__(self, thread, script):
         self.base, self.made, self.pauses = (thread + 1) << 40, 0, 0
-        self.stack, self.children, self.names = [], {}, {}
+        self.stack, self.children, self.heaps = [], {}, {}
         self.events, self.is_child = [], False
         for letter in script:
             self.take(letter)
@@ -33,7 +33,7 @@ class Model:
         self.made += 1
         self.stack.append({'heap': heap, 'blocks': 0, 'newest': 0})
         self.children[heap] = []
-        self.names[heap] = f'pool {heap:x}'
+        self.heaps[heap] = f'pool {heap:x}', parent if parent in self.children else 0
         if parent in self.children:
             self.children[parent].append(heap)
         self.event('Create', heap, reserve_size=self.made, commit_size=len(self.stack))
@@ -98,13 +98,17 @@ class Heaps(Recording):
         self.assertEqual(mine, model.events)
         self.assertEqual(analyze('verify', trace)['problems'], [])
 
-    def names(self, trace):
-        """The name of each heap, by its handle; and the handles that were defined twice."""
+    def heaps(self, trace):
+        """The name of each heap and its parent's handle, by its handle."""
         text = subprocess.run([sys.executable, '-B', os.environ['READER'], str(trace)],
                               capture_output=True, text=True, check=True).stdout
         strings = dict(re.findall(r'^string id=(\w+) text=(\w*)', text, re.M))
-        return {int(handle, 16): bytes.fromhex(strings.get(name, '')).decode() for handle, name in
-                re.findall(r'^heap id=\w+ handle=(\w+).* name=(\w+)', text, re.M)}
+        heaps = re.findall(r'^heap id=(\w+) handle=(\w+) name=(\w+)', text, re.M)
+        handles = {number: int(handle, 16) for number, handle, _ in heaps}
+        parents = {heap: handles[parent] for heap, parent in
+                   re.findall(r'^parent heap=(\w+) parent=(\w+)', text, re.M)}
+        return {handles[number]: (bytes.fromhex(strings.get(name, '')).decode(),
+                                  parents.get(number)) for number, _, name in heaps}
 
     def test_random(self):
         for seed in range(6):
@@ -113,11 +117,11 @@ class Heaps(Recording):
             with self.subTest(seed=seed):
                 result = self.record(program('pools'), *scripts)
                 self.assertEqual((result.returncode, result.stderr), (0, b''))
-                names = self.names(self.trace)
+                heaps = self.heaps(self.trace)
                 for thread, script in enumerate(scripts):
                     model = Model(thread, script)
                     self.check(self.trace, model)
-                    self.assertLessEqual(model.names.items(), names.items())
+                    self.assertLessEqual(model.heaps.items(), heaps.items())
 
     def test_fork(self):
         """The child of a fork knows the heaps that its parent had then."""
@@ -135,8 +139,8 @@ class Heaps(Recording):
                 model = Model(0, before + 'ccF' + after)
                 self.check(child, model)
                 used = {int(event['heap'], 16) for event in model.events}
-                self.assertLessEqual({heap: model.names[heap] for heap in used}.items(),
-                                     self.names(child).items())
+                self.assertLessEqual({heap: model.heaps[heap] for heap in used}.items(),
+                                     self.heaps(child).items())
 
     def test_threads_share(self):
         """A handle that was never told of is a heap without a name."""
