@@ -22,7 +22,7 @@ static const struct command *const commands[] = {
     &command_moves,     &command_errors,    &command_verify,    &command_recover,
     &command_redact,    &command_index,     &command_marks,     &command_memory,
     &command_snapshots, &command_find,      &command_referrers, &command_retained,
-    &command_roots};
+    &command_roots,     &command_report};
 
 static const struct command *find(const char *name)
 {

@@ -122,6 +122,7 @@ COMMANDS = {
     'lifetimes': ['--include main', '--exclude *a*'],
     'timeline': ['--over position', '--points 7', '--plot allocations', '--plot allocated',
                  '--include main', '--over position --points 33 --plot allocations'],
+    'report': ['-o report.html --title T', '-o report.html --from 25% --to 75%'],
     'fragmentation': ['--at 50%', '--gap 4K', '--limit 3 --gap 64', '--at #100'],
     'moves': [*VIEWS, '--chains 2'],
     'errors': [*KNOWN, '--limit 1', '--remember 2', '--include main', '--limit 0 --full-stacks'],

@@ -31,6 +31,7 @@ static const char help[] =
 struct collector {
     /** The hook of the source, which sees each batch first. */
     struct heap_batch_hook hook;
+    /** NULL if the session has them already. */
     struct definitions *definitions;
     struct ttd_metadata *metadata;
     size_t metadata_count;
@@ -68,7 +69,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
     struct collector *collector = context;
     enum ttd_status status = collector->hook.batch(collector->hook.context, batch);
-    if (status == TTD_OK)
+    if (status == TTD_OK && collector->definitions)
         status = definitions_add(collector->definitions, batch);
     for (size_t i = 0; batch->kind == TTD_KIND_METADATA && i < batch->count; i++) {
         if (status == TTD_OK)
@@ -107,10 +108,12 @@ static int report_stats(struct session *session, const struct collector *collect
     return status == STATUS_OK ? reading : status;
 }
 
-static int execute(struct session *session)
+static int execute(struct session *session, const void *options)
 {
+    (void)options;
     struct heap_trace trace = source_trace(&session->source);
-    struct collector collector = {.hook = trace.hook, .definitions = &session->definitions};
+    struct collector collector = {.hook = trace.hook,
+                                  .definitions = session->has_names ? NULL : &session->definitions};
     struct heap_trace_stats_options query = {.kinds = INFO_KINDS};
     struct heap_trace_stats stats;
     struct ttd_error error = {.what = NULL};
@@ -168,7 +171,7 @@ static int run(const struct command *command, int count, char **arguments)
     status = session_open(&session, &options);
     if (status != STATUS_OK)
         return status;
-    status = execute(&session);
+    status = execute(&session, NULL);
     return session_close(&session, status, session.has_output);
 }
 
@@ -179,4 +182,5 @@ const struct command command_info = {
     .own = {.table = own_options},
     .reads_whole_chunks = true,
     .run = run,
+    .execute = execute,
 };

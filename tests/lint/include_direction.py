@@ -64,6 +64,7 @@ ALLOWED = {
         ('report/memory', 'report/reachability', *SECTIONS, 'analyses/memory',
          'analyses/reachability', *BELOW_CONTENTS),
         ('report/trace', *SECTIONS, 'analyses/trace', *BELOW_CONTENTS),
+        ('report/page', *SECTIONS, 'analyses/activity', *BELOW_CONTENTS),
         ('report', 'view', 'symbols', *ANALYSES),
         ('commands', 'cli', 'report', 'view', 'symbols', *ANALYSES),
     )},
@@ -74,6 +75,7 @@ ALLOWED = {
         ('traces', 'process'),
         ('options', 'traces', 'process'),
         ('session', 'options', 'traces', 'process'),
+        ('page', 'session', 'options', 'traces', 'process'),
     )},
     'analyzer': ['analyzer', 'common'],
     **{'recorder/preload/' + part: ['recorder/preload/' + other for other in (part, *below)]

@@ -29,7 +29,9 @@ enum heap_rank_order {
     HEAP_RANK_BY_CALLS,
     HEAP_RANK_BY_BYTES,
     HEAP_RANK_BY_LIFETIME,
-    HEAP_RANK_BY_TEMPORARY
+    HEAP_RANK_BY_TEMPORARY,
+    /** By key. */
+    HEAP_RANK_BY_STACK
 };
 
 /** Classes of lifetimes: see heap_class_of(). */

@@ -19,6 +19,8 @@ static double value_of(const struct heap_site *site, enum heap_rank_order order)
         return site->byte_seconds;
     case HEAP_RANK_BY_TEMPORARY:
         return (double)site->temporary;
+    case HEAP_RANK_BY_STACK:
+        return 0;
     case HEAP_RANK_BY_BYTES:
         break;
     }
@@ -49,6 +51,11 @@ static int compare_lifetime(const void *a, const void *b)
 static int compare_temporary(const void *a, const void *b)
 {
     return compare(a, b, HEAP_RANK_BY_TEMPORARY);
+}
+
+static int compare_stacks(const void *a, const void *b)
+{
+    return compare(a, b, HEAP_RANK_BY_STACK);
 }
 
 static void add_sum(struct heap_sum *sum, struct heap_sum value)
@@ -116,7 +123,8 @@ struct heap_site_table heap_usage_site_table(struct heap_usage *usage)
     } orders[] = {[HEAP_RANK_BY_CALLS] = {compare_calls, amount_of_calls},
                   [HEAP_RANK_BY_BYTES] = {compare_bytes, amount_of_bytes},
                   [HEAP_RANK_BY_LIFETIME] = {compare_lifetime, amount_of_lifetime},
-                  [HEAP_RANK_BY_TEMPORARY] = {compare_temporary, amount_of_temporary}};
+                  [HEAP_RANK_BY_TEMPORARY] = {compare_temporary, amount_of_temporary},
+                  [HEAP_RANK_BY_STACK] = {compare_stacks, amount_of_bytes}};
     return (struct heap_site_table){.owner = usage,
                                     .records = usage->sites,
                                     .count = &usage->count,

@@ -45,7 +45,7 @@ struct command {
     /** Runs the command; `arguments[0]` is the name. Returns the exit status. NULL for
      * session_run_defaults(). */
     int (*run)(const struct command *command, int count, char **arguments);
-    /** For a command that runs by session_run(). */
+    /** For a command that runs by session_run(), or that makes a part of a page. */
     session_function execute;
 };
 
@@ -67,6 +67,7 @@ extern const struct command command_peak;
 extern const struct command command_recover;
 extern const struct command command_redact;
 extern const struct command command_referrers;
+extern const struct command command_report;
 extern const struct command command_retained;
 extern const struct command command_roots;
 extern const struct command command_snapshots;

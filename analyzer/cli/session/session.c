@@ -131,6 +131,9 @@ int session_run_defaults(const struct command *command, int count, char **argume
 int session_output(struct session *session, bool is_long)
 {
     progress_end(&session->source.progress);
+    /* A part of a page. */
+    if (session->has_output)
+        return STATUS_OK;
     bool pages = is_long && session->options.has_pager;
     int status =
         output_open(&session->output, session->options.output, session->options.trace, pages);

@@ -55,7 +55,7 @@ int session_run_defaults(const struct command *command, int count, char **argume
 /** Opens the trace that `options` name. Returns an exit status; on failure nothing is open. */
 int session_open(struct session *session, const struct common_options *options);
 
-/** Opens the output. Returns an exit status. */
+/** Opens the output, unless it is open: see page_begin(). Returns an exit status. */
 int session_output(struct session *session, bool is_long);
 
 /** Reads the names, if the report needs them, and opens the output. Returns an exit status. */

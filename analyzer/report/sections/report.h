@@ -55,6 +55,13 @@ struct report_clock {
     bool (*time)(void *context, struct ttd_position at, char *text);
 };
 
+/** Numbers for stacks, which are written once, elsewhere. */
+struct report_stacks {
+    void *context;
+    /** Sets `number` to that of a stack, or returns the status that makes the report fail. */
+    enum ttd_status (*find)(void *context, ttd_id stack, uint64_t *number);
+};
+
 struct report {
     struct text_output *output;
     /** Name of the trace's file. */
@@ -63,6 +70,8 @@ struct report {
     struct definitions *definitions;
     /** Frames of the stack written last, reused from stack to stack. */
     struct frame_list frames;
+    /** JSON has the numbers of stacks instead of their frames; zeros for frames. */
+    struct report_stacks stacks;
     /** The grouping of records. */
     const struct view *view;
     /** NULL for commands that report every finding. */

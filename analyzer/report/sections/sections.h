@@ -34,7 +34,7 @@ void report_frame_text(struct report *report, const struct frame *frame);
  * counted, and written only if report->shows_all. */
 void report_stack_text(struct report *report, ttd_id stack);
 
-/** Writes the frames of a stack as an array of objects. */
+/** Writes the frames of a stack as an array of objects, or its number: see report->stacks. */
 void report_stack_json(struct report *report, struct json *json, const char *key, ttd_id stack);
 
 /** Writes the frames of a stack as one field, such as "malloc;f;main". */

@@ -83,8 +83,22 @@ void report_stack_text(struct report *report, ttd_id stack)
         out_text(report->output, "    (no stack was recorded)\n");
 }
 
+static void stack_number_json(struct report *report, struct json *json, const char *key,
+                              ttd_id stack)
+{
+    uint64_t number = 0;
+    enum ttd_status status = report->stacks.find(report->stacks.context, stack, &number);
+    if (status != TTD_OK)
+        report->status = status;
+    json_unsigned(json, key, number);
+}
+
 void report_stack_json(struct report *report, struct json *json, const char *key, ttd_id stack)
 {
+    if (report->stacks.find) {
+        stack_number_json(report, json, key, stack);
+        return;
+    }
     report_expand(report, stack);
     json_begin_array(json, key);
     for (size_t i = 0; i < report->frames.count; i++) {

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/activity/tick_series.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+/* Late changes that are kept until they are settled. */
+#define LATE_MAX ((size_t)1 << 20)
+
+void heap_series_init(struct heap_tick_series *series)
+{
+    *series = (struct heap_tick_series){.count = 0};
+    map_init(&series->by_key);
+}
+
+void heap_series_free(struct heap_tick_series *series)
+{
+    free(series->records);
+    map_free(&series->by_key);
+    free(series->changes);
+    free(series->ends);
+    free(series->touched);
+    free(series->late);
+    *series = (struct heap_tick_series){.count = 0};
+}
+
+static enum ttd_status record_of(struct heap_tick_series *series, ttd_id key, uint32_t *record)
+{
+    *record = map_get(&series->by_key, key, 0);
+    if (*record != MAP_NONE)
+        return TTD_OK;
+    *record = (uint32_t)series->count;
+    enum ttd_status status = grow_array((void **)&series->records, &series->capacity,
+                                        series->count + 1, sizeof *series->records);
+    if (status == TTD_OK)
+        status = map_set(&series->by_key, key, 0, *record);
+    if (status == TTD_OK)
+        series->records[series->count++] = (struct heap_tick_record){.key = key};
+    return status;
+}
+
+static enum ttd_status touch(struct heap_tick_series *series, uint32_t index)
+{
+    if (series->records[index].is_touched)
+        return TTD_OK;
+    enum ttd_status status = grow_array((void **)&series->touched, &series->touched_capacity,
+                                        series->touched_count + 1, sizeof *series->touched);
+    if (status != TTD_OK)
+        return status;
+    series->records[index].is_touched = true;
+    series->touched[series->touched_count++] = index;
+    return TTD_OK;
+}
+
+static enum ttd_status change(struct heap_tick_series *series, ttd_id key, uint64_t bytes,
+                              uint64_t blocks)
+{
+    uint32_t index;
+    enum ttd_status status = record_of(series, key, &index);
+    if (status == TTD_OK)
+        status = touch(series, index);
+    if (status != TTD_OK)
+        return status;
+    series->records[index].bytes += bytes;
+    series->records[index].blocks += blocks;
+    return TTD_OK;
+}
+
+enum ttd_status heap_series_add(struct heap_tick_series *series, ttd_id key, uint64_t size)
+{
+    return change(series, key, size, 1);
+}
+
+enum ttd_status heap_series_take(struct heap_tick_series *series, ttd_id key, uint64_t size)
+{
+    return change(series, key, -size, -UINT64_C(1));
+}
+
+enum ttd_status heap_series_take_late(struct heap_tick_series *series, uint32_t tick, ttd_id key,
+                                      uint64_t size)
+{
+    uint32_t index;
+    enum ttd_status status = record_of(series, key, &index);
+    if (status == TTD_OK && series->late_count >= LATE_MAX)
+        status = heap_series_settle(series, NULL);
+    if (status == TTD_OK)
+        status = grow_array((void **)&series->late, &series->late_capacity, series->late_count + 1,
+                            sizeof *series->late);
+    if (status != TTD_OK)
+        return status;
+    series->late[series->late_count++] =
+        (struct heap_late_change){tick, {index, -(int64_t)size, -1}};
+    struct heap_tick_record *record = &series->records[index];
+    /* No change of the open tick. */
+    record->bytes -= size;
+    record->told_bytes -= size;
+    record->blocks--;
+    record->told_blocks--;
+    return TTD_OK;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static enum ttd_status add_change(struct heap_tick_series *series,
+                                  const struct heap_tick_change *added)
+{
+    if (!added->bytes && !added->blocks)
+        return TTD_OK;
+    enum ttd_status status = grow_array((void **)&series->changes, &series->change_capacity,
+                                        series->change_count + 1, sizeof *series->changes);
+    if (status == TTD_OK)
+        series->changes[series->change_count++] = *added;
+    return status;
+}
+
+static enum ttd_status add_tick(struct heap_tick_series *series)
+{
+    enum ttd_status status = grow_array((void **)&series->ends, &series->tick_capacity,
+                                        series->tick_count + 1, sizeof *series->ends);
+    if (status == TTD_OK)
+        series->ends[series->tick_count++] = series->change_count;
+    return status;
+}
+
+enum ttd_status heap_series_end_tick(struct heap_tick_series *series)
+{
+    enum ttd_status status = TTD_OK;
+    if (series->touched_count)
+        qsort(series->touched, series->touched_count, sizeof *series->touched, compare_numbers);
+    for (size_t i = 0; i < series->touched_count && status == TTD_OK; i++) {
+        struct heap_tick_record *record = &series->records[series->touched[i]];
+        struct heap_tick_change added = {series->touched[i],
+                                         (int64_t)(record->bytes - record->told_bytes),
+                                         (int64_t)(record->blocks - record->told_blocks)};
+        record->told_bytes = record->bytes;
+        record->told_blocks = record->blocks;
+        record->is_touched = false;
+        status = add_change(series, &added);
+    }
+    series->touched_count = 0;
+    return status == TTD_OK ? add_tick(series) : status;
+}
+
+/* ---- Settling ---- */
+
+/** The sums of the changes of one tick, while ticks are merged. */
+struct merging {
+    struct heap_tick_series *series;
+    /** By record: the sum of its changes, and whether it is in `order`. */
+    struct heap_tick_change *sums;
+    bool *is_listed;
+    uint32_t *order;
+    size_t count;
+};
+
+static void collect(struct merging *merging, const struct heap_tick_change *from)
+{
+    struct heap_tick_change *sum = &merging->sums[from->record];
+    if (!merging->is_listed[from->record]) {
+        merging->is_listed[from->record] = true;
+        merging->order[merging->count++] = from->record;
+        *sum = (struct heap_tick_change){.record = from->record};
+    }
+    sum->bytes = (int64_t)((uint64_t)sum->bytes + (uint64_t)from->bytes);
+    sum->blocks += from->blocks;
+}
+
+static enum ttd_status end_merged(struct merging *merging)
+{
+    enum ttd_status status = TTD_OK;
+    if (merging->count)
+        qsort(merging->order, merging->count, sizeof *merging->order, compare_numbers);
+    for (size_t i = 0; i < merging->count && status == TTD_OK; i++) {
+        merging->is_listed[merging->order[i]] = false;
+        status = add_change(merging->series, &merging->sums[merging->order[i]]);
+    }
+    merging->count = 0;
+    return status == TTD_OK ? add_tick(merging->series) : status;
+}
+
+static int compare_late(const void *a, const void *b)
+{
+    const struct heap_late_change *x = a, *y = b;
+    return (x->tick > y->tick) - (x->tick < y->tick);
+}
+
+/* Goes through the ticks as they were, whose changes and late ones become those of new ticks. */
+static enum ttd_status merge_ticks(struct merging *merging, const struct heap_tick_series *old,
+                                   const uint32_t *places)
+{
+    enum ttd_status status = TTD_OK;
+    size_t next = 0, next_late = 0;
+    for (size_t tick = 0; tick < old->tick_count && status == TTD_OK; tick++) {
+        for (; next < old->ends[tick]; next++)
+            collect(merging, &old->changes[next]);
+        for (; next_late < old->late_count && old->late[next_late].tick == tick; next_late++)
+            collect(merging, &old->late[next_late].change);
+        bool is_last = tick + 1 == old->tick_count;
+        if (is_last || !places || places[tick + 1] != places[tick])
+            status = end_merged(merging);
+    }
+    return status;
+}
+
+enum ttd_status heap_series_settle(struct heap_tick_series *series, const uint32_t *places)
+{
+    if (!series->count || (!series->late_count && !places)) {
+        series->tick_count =
+            places && series->tick_count ? places[series->tick_count - 1] + 1 : series->tick_count;
+        return TTD_OK;
+    }
+    struct heap_tick_series old = *series;
+    struct merging merging = {.series = series,
+                              .sums = malloc(series->count * sizeof *merging.sums),
+                              .is_listed = calloc(series->count, sizeof *merging.is_listed),
+                              .order = malloc(series->count * sizeof *merging.order)};
+    bool has_memory = merging.sums && merging.is_listed && merging.order;
+    enum ttd_status status = has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    if (status == TTD_OK) {
+        if (old.late_count)
+            qsort(old.late, old.late_count, sizeof *old.late, compare_late);
+        series->changes = NULL;
+        series->ends = NULL;
+        series->change_count = series->change_capacity = 0;
+        series->tick_count = series->tick_capacity = 0;
+        status = merge_ticks(&merging, &old, places);
+        series->late_count = 0;
+        free(old.changes);
+        free(old.ends);
+    }
+    free(merging.sums);
+    free(merging.is_listed);
+    free(merging.order);
+    return status;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/** Series: live bytes and blocks by stack, thread or heap in the course of a trace, as sparse
+ * differences from tick to tick. */
+#ifndef ANALYZER_ANALYSES_ACTIVITY_TICK_SERIES_H
+#define ANALYZER_ANALYSES_ACTIVITY_TICK_SERIES_H
+
+#include "base/map.h"
+#include "heap/live.h"
+
+/** A record of a series. Sums are modulo 2^64, as are differences. */
+struct heap_tick_record {
+    ttd_id key;
+    uint64_t bytes;
+    uint64_t blocks;
+    /** The sums at the end of the last tick. */
+    uint64_t told_bytes;
+    uint64_t told_blocks;
+    bool is_touched;
+};
+
+/** A change of a record within a tick. */
+struct heap_tick_change {
+    uint32_t record;
+    int64_t bytes;
+    int64_t blocks;
+};
+
+/** A block that ended in an earlier tick than the open one. */
+struct heap_late_change {
+    uint32_t tick;
+    struct heap_tick_change change;
+};
+
+/** All zero but for the key of the map when empty. */
+struct heap_tick_series {
+    struct heap_tick_record *records;
+    size_t count;
+    size_t capacity;
+    struct hash_map by_key;
+    /** The changes of all ticks, in each tick by record; ends[i] is the index behind those of
+     * tick i. */
+    struct heap_tick_change *changes;
+    size_t change_count;
+    size_t change_capacity;
+    size_t *ends;
+    size_t tick_count;
+    size_t tick_capacity;
+    /** Records that have changed in the open tick. */
+    uint32_t *touched;
+    size_t touched_count;
+    size_t touched_capacity;
+    struct heap_late_change *late;
+    size_t late_count;
+    size_t late_capacity;
+};
+
+void heap_series_init(struct heap_tick_series *series);
+void heap_series_free(struct heap_tick_series *series);
+
+/* All return TTD_OK or TTD_ERROR_NO_MEMORY. */
+
+/** Adds a block to a key, or takes it away, in the open tick. */
+enum ttd_status heap_series_add(struct heap_tick_series *series, ttd_id key, uint64_t size);
+enum ttd_status heap_series_take(struct heap_tick_series *series, ttd_id key, uint64_t size);
+
+/** Takes away a block in a tick that has ended. It counts once the series is settled. */
+enum ttd_status heap_series_take_late(struct heap_tick_series *series, uint32_t tick, ttd_id key,
+                                      uint64_t size);
+
+/** Ends the open tick. */
+enum ttd_status heap_series_end_tick(struct heap_tick_series *series);
+
+/**
+ * Settles what came late, and merges ticks that have ended.
+ *
+ * @param places  by tick the number of the one it becomes part of, in increasing order; NULL if
+ *                each stays what it is
+ */
+enum ttd_status heap_series_settle(struct heap_tick_series *series, const uint32_t *places);
+
+#endif

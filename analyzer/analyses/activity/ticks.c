@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/activity/ticks.h"
+
+#include <stdlib.h>
+
+struct ticks_finder {
+    struct heap_ticks *ticks;
+    const struct heap_ticks_options *options;
+    struct heap_totals totals;
+    /** The tick that has not ended yet, and whether the range has begun. */
+    struct heap_tick open;
+    bool is_in_range;
+    uint64_t first_event;
+};
+
+static enum ttd_status see_call(void *context, const struct ttd_event *event)
+{
+    struct ticks_finder *finder = context;
+    if (event->wall_time > finder->open.wall_time)
+        finder->open.wall_time = event->wall_time;
+    return TTD_OK;
+}
+
+/* The state at a position includes all that happens at it: only then does it count. */
+static void settle(struct ticks_finder *finder)
+{
+    finder->open.live = finder->totals.all;
+    if (heap_sum_is_less(finder->open.peak, finder->open.live.bytes))
+        finder->open.peak = finder->open.live.bytes;
+}
+
+static enum ttd_status settle_series(struct heap_ticks *ticks, const uint32_t *places)
+{
+    enum ttd_status status = TTD_OK;
+    for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++)
+        status = heap_series_settle(&ticks->series[key], places);
+    return status;
+}
+
+/* Adds what happened in a tick to the one that follows it and takes its place. */
+static void join(struct heap_tick *tick, const struct heap_tick *before)
+{
+    if (heap_sum_is_less(tick->peak, before->peak))
+        tick->peak = before->peak;
+    tick->allocations += before->allocations;
+    heap_sum_add(&tick->allocated, before->allocated.low);
+    tick->allocated.high += before->allocated.high;
+    tick->releases += before->releases;
+}
+
+/* Makes stretches twice as long, and so about half as many. */
+static enum ttd_status widen(struct ticks_finder *finder)
+{
+    struct heap_ticks *ticks = finder->ticks;
+    uint32_t *places = malloc(ticks->count * sizeof *places);
+    size_t count = 0;
+    if (!places)
+        return TTD_ERROR_NO_MEMORY;
+    ticks->width *= 2;
+    finder->open.stretch /= 2;
+    for (size_t i = 0; i < ticks->count; i++) {
+        struct heap_tick tick = ticks->ticks[i];
+        tick.stretch /= 2;
+        /* The first one is before all stretches. */
+        bool joins = count > 1 && ticks->ticks[count - 1].stretch == tick.stretch;
+        if (joins)
+            join(&tick, &ticks->ticks[--count]);
+        places[i] = (uint32_t)count;
+        ticks->ticks[count++] = tick;
+    }
+    ticks->count = count;
+    enum ttd_status status = settle_series(ticks, places);
+    free(places);
+    return status;
+}
+
+static enum ttd_status end_tick(struct ticks_finder *finder)
+{
+    struct heap_ticks *ticks = finder->ticks;
+    settle(finder);
+    ticks->ticks[ticks->count++] = finder->open;
+    enum ttd_status status = TTD_OK;
+    for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++)
+        status = heap_series_end_tick(&ticks->series[key]);
+    finder->open = (struct heap_tick){.position = finder->open.position,
+                                      .event = finder->open.event,
+                                      .wall_time = finder->open.wall_time,
+                                      .live = finder->open.live,
+                                      .peak = finder->open.live.bytes,
+                                      .stretch = finder->open.stretch};
+    const struct heap_tick_series *by_stack = &ticks->series[HEAP_TICK_BY_STACK];
+    while (status == TTD_OK && ticks->count > 3 &&
+           (ticks->count >= finder->options->max ||
+            by_stack->change_count > finder->options->changes_max + 4 * by_stack->count))
+        status = widen(finder);
+    return status;
+}
+
+/* Ends ticks before the next position, at which event `event` has an effect. */
+static enum ttd_status move_on(struct ticks_finder *finder, struct ttd_position position,
+                               uint64_t event)
+{
+    settle(finder);
+    enum ttd_status status = TTD_OK;
+    uint64_t largest = event > finder->open.event ? event : finder->open.event;
+    if (!finder->is_in_range && ttd_position_compare(position, finder->options->from) >= 0) {
+        status = end_tick(finder);
+        finder->is_in_range = true;
+        finder->first_event = largest;
+        finder->open.stretch = 0;
+    }
+    uint64_t width = finder->ticks->width;
+    if (status == TTD_OK && finder->is_in_range &&
+        (largest - finder->first_event) / width != finder->open.stretch) {
+        status = end_tick(finder);
+        finder->open.stretch = (largest - finder->first_event) / finder->ticks->width;
+    }
+    finder->open.position = position;
+    finder->open.event = largest;
+    return status;
+}
+
+/* The keys of a block in the series. */
+static void keys_of(const struct heap_block *block, ttd_id keys[HEAP_TICK_KEYS])
+{
+    keys[HEAP_TICK_BY_STACK] = block->stack;
+    keys[HEAP_TICK_BY_THREAD] = block->thread;
+    keys[HEAP_TICK_BY_HEAP] = block->heap;
+    keys[HEAP_TICK_BY_SIZE] = heap_class_of(block->size);
+}
+
+/* The first tick that ends at a position or after; count if that is the open one. */
+static size_t tick_at(const struct heap_ticks *ticks, struct ttd_position position)
+{
+    size_t low = 0, high = ticks->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ttd_position_compare(ticks->ticks[middle].position, position) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Takes a block out of the series. Those of a destroyed heap are told late. */
+static enum ttd_status take(struct ticks_finder *finder, const struct heap_effect *effect)
+{
+    struct heap_ticks *ticks = finder->ticks;
+    bool is_late = effect->kind == HEAP_DISCARDED;
+    size_t tick = is_late ? tick_at(ticks, effect->position) : ticks->count;
+    ttd_id keys[HEAP_TICK_KEYS];
+    keys_of(effect->block, keys);
+    enum ttd_status status = TTD_OK;
+    for (int i = 0; i < HEAP_TICK_KEYS && status == TTD_OK; i++)
+        status = tick < ticks->count
+                     ? heap_series_take_late(&ticks->series[i], (uint32_t)tick, keys[i],
+                                             effect->block->size)
+                     : heap_series_take(&ticks->series[i], keys[i], effect->block->size);
+    return status;
+}
+
+static enum ttd_status acquire(struct ticks_finder *finder, const struct heap_block *block)
+{
+    ttd_id keys[HEAP_TICK_KEYS];
+    keys_of(block, keys);
+    finder->open.allocations++;
+    heap_sum_add(&finder->open.allocated, block->size);
+    enum ttd_status status = TTD_OK;
+    for (int i = 0; i < HEAP_TICK_KEYS && status == TTD_OK; i++)
+        status = heap_series_add(&finder->ticks->series[i], keys[i], block->size);
+    return status;
+}
+
+static enum ttd_status count_effect(struct ticks_finder *finder, const struct heap_effect *effect)
+{
+    uint64_t before = finder->totals.all.blocks;
+    enum ttd_status status = heap_totals_add(&finder->totals, effect);
+    if (effect->kind != HEAP_ACQUIRED)
+        finder->open.releases += before - finder->totals.all.blocks;
+    if (status != TTD_OK || effect->kind == HEAP_DESTROYED)
+        return status;
+    return effect->kind == HEAP_ACQUIRED ? acquire(finder, effect->block) : take(finder, effect);
+}
+
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+{
+    struct ticks_finder *finder = context;
+    const struct heap_ticks_options *options = finder->options;
+    enum ttd_status status = TTD_OK;
+    if (effect->kind == HEAP_UNKNOWN_RELEASE)
+        return TTD_OK;
+    if (effect->kind != HEAP_DISCARDED &&
+        ttd_position_compare(effect->position, finder->open.position) != 0)
+        status = move_on(finder, effect->position, effect->event);
+    bool is_wanted = true;
+    if (status == TTD_OK && options->filter && effect->kind != HEAP_DESTROYED)
+        status = options->filter(options->filter_context, effect->block->stack, &is_wanted);
+    return status == TTD_OK && is_wanted ? count_effect(finder, effect) : status;
+}
+
+static enum ttd_status add_to_peak(struct ticks_finder *finder, const struct heap_block *block)
+{
+    const struct heap_ticks_options *options = finder->options;
+    bool is_wanted = true;
+    enum ttd_status status = TTD_OK;
+    if (options->filter)
+        status = options->filter(options->filter_context, block->stack, &is_wanted);
+    return status == TTD_OK && is_wanted ? heap_groups_add(&finder->ticks->at_peak, block) : status;
+}
+
+/* The blocks that were live at the peak. */
+static enum ttd_status find_peak(struct ticks_finder *finder, struct heap_replay *replay)
+{
+    size_t cursor = 0;
+    const struct heap_block *block;
+    enum ttd_status status = heap_replay_end_peak(replay);
+    finder->ticks->peak = replay->peak;
+    while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor))) {
+        if (ttd_position_compare(block->allocated, replay->peak.position) <= 0)
+            status = add_to_peak(finder, block);
+    }
+    for (size_t i = 0; i < replay->ended_since_peak.count && status == TTD_OK; i++)
+        status = add_to_peak(finder, &replay->ended_since_peak.blocks[i]);
+    return status;
+}
+
+static enum ttd_status finish(struct ticks_finder *finder, struct heap_replay *replay)
+{
+    heap_live_sweep(&replay->live);
+    enum ttd_status status = replay->observer_status;
+    /* Nothing may have happened in the range. */
+    if (status == TTD_OK)
+        status = end_tick(finder);
+    if (status == TTD_OK)
+        status = settle_series(finder->ticks, NULL);
+    return status == TTD_OK ? find_peak(finder, replay) : status;
+}
+
+static enum ttd_status begin(struct ticks_finder *finder, struct ttd_reader *reader)
+{
+    struct heap_ticks *ticks = finder->ticks;
+    struct ttd_end end;
+    uint64_t length = ttd_reader_end(reader, &end) == TTD_OK ? end.events : 0;
+    *ticks = (struct heap_ticks){.width = length / (finder->options->max - 2) + 1};
+    heap_totals_init(&finder->totals);
+    heap_groups_init(&ticks->at_peak);
+    for (int key = 0; key < HEAP_TICK_KEYS; key++)
+        heap_series_init(&ticks->series[key]);
+    ticks->ticks = calloc(finder->options->max + 1, sizeof *ticks->ticks);
+    return ticks->ticks ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+enum ttd_status heap_ticks_find(const struct heap_trace *trace,
+                                const struct heap_ticks_options *options, struct heap_ticks *ticks,
+                                struct ttd_error *error)
+{
+    struct ticks_finder finder = {.ticks = ticks, .options = options};
+    struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
+    struct heap_route route = {.to = options->last, .observer = &observer, .keeps_peak = true};
+    struct heap_arrival arrival = {.has_losses = false};
+    enum ttd_status status = begin(&finder, trace->reader);
+    if (status == TTD_OK)
+        status = heap_replay_to(&arrival, trace, &route, error);
+    if (status == TTD_OK)
+        status = finish(&finder, &arrival.cursor.replay);
+    heap_arrival_end(&arrival, &ticks->outcome);
+    heap_totals_free(&finder.totals);
+    if (status != TTD_OK)
+        heap_ticks_free(ticks);
+    return status;
+}
+
+void heap_ticks_free(struct heap_ticks *ticks)
+{
+    free(ticks->ticks);
+    ticks->ticks = NULL;
+    heap_groups_free(&ticks->at_peak);
+    for (int key = 0; key < HEAP_TICK_KEYS; key++)
+        heap_series_free(&ticks->series[key]);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/page/page.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/process/exit.h"
+#include "cli/process/limits.h"
+#include "cli/process/message.h"
+#include "cli/page/page_compress.h"
+#include "report/page/model.h"
+
+/* A text of a script element that is longer is empty in some browsers. */
+#define TEXT_MAX ((size_t)480 << 20)
+
+bool page_is_built(void)
+{
+    return page_frame_text.begin_size;
+}
+
+int page_begin(struct session *session)
+{
+    int descriptor = memfd_create("page", MFD_CLOEXEC);
+    if (descriptor < 0) {
+        message("a file in memory: %s", strerror(errno));
+        return STATUS_INTERNAL;
+    }
+    session->output = (struct output_file){.path = NULL};
+    out_init(&session->output.out, descriptor, false);
+    session->output.out.room = limits_output();
+    session->has_output = true;
+    return STATUS_OK;
+}
+
+void page_drop(struct session *session)
+{
+    if (session->has_output)
+        close(session->output.out.descriptor);
+    session->has_output = false;
+}
+
+static void write_base64(struct text_output *output, const unsigned char *data, size_t size)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < size; i += 3) {
+        size_t left = size - i;
+        unsigned word = (unsigned)data[i] << 16 | (left > 1 ? data[i + 1] : 0u) << 8 |
+                        (left > 2 ? data[i + 2] : 0u);
+        char text[4] = {digits[word >> 18], digits[word >> 12 & 63],
+                        left > 1 ? digits[word >> 6 & 63] : '=',
+                        left > 2 ? digits[word & 63] : '='};
+        out_write(output, text, sizeof text);
+    }
+}
+
+static int fail(const struct session *session, int error)
+{
+    message("%s: %s", session->options.output ? session->options.output : "standard output",
+            strerror(error));
+    return STATUS_INTERNAL;
+}
+
+static int write_packed(struct session *session, const unsigned char *packed, size_t size)
+{
+    if (size / 3 * 4 > TEXT_MAX) {
+        message("the page would be too large for browsers: --from and --to, --include and "
+                "--exclude make it smaller");
+        return STATUS_INTERNAL;
+    }
+    int status = session_output(session, false);
+    if (status != STATUS_OK)
+        return status;
+    struct text_output *output = &session->output.out;
+    out_write(output, (const char *)page_frame_text.begin, page_frame_text.begin_size);
+    write_base64(output, packed, size);
+    out_write(output, (const char *)page_frame_text.end, page_frame_text.end_size);
+    return STATUS_OK;
+}
+
+int page_write(struct session *session)
+{
+    int descriptor = session->output.out.descriptor;
+    struct stat file;
+    bool is_written = out_flush(&session->output.out);
+    if (session->output.out.is_full) {
+        page_drop(session);
+        return message_output(session->options.output);
+    }
+    if (!is_written || fstat(descriptor, &file) != 0) {
+        int error = is_written ? errno : session->output.out.error;
+        page_drop(session);
+        return fail(session, error);
+    }
+    size_t size = (size_t)file.st_size;
+    unsigned char *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    int error = errno;
+    page_drop(session);
+    if (data == MAP_FAILED)
+        return fail(session, error);
+    unsigned char *packed;
+    size_t packed_size = page_compress(data, size, &packed);
+    munmap(data, size);
+    if (!packed_size)
+        return message_status(session->source.path, TTD_ERROR_NO_MEMORY);
+    int status = write_packed(session, packed, packed_size);
+    free(packed);
+    return status;
+}
+
+/* Sets an option of the command by its name. */
+static void set_option(const struct command *command, void *own, const char *name,
+                       const char *value)
+{
+    for (const struct own_option *option = command->own.table; option->name; option++) {
+        if (strcmp(option->name, name) == 0)
+            (void)own_option_parse(option, value, own);
+    }
+}
+
+int page_run_part(struct session *session, const struct command *command,
+                  const char *const *arguments)
+{
+    void *own = malloc(command->own.size + 1);
+    if (!own)
+        return message_status(command->name, TTD_ERROR_NO_MEMORY);
+    if (command->own.size)
+        memcpy(own, command->own.defaults, command->own.size);
+    for (size_t i = 0; arguments[i]; i += 2)
+        set_option(command, own, arguments[i], arguments[i + 1]);
+    session->uses_times = false;
+    session->report.runtime = (struct report_runtime){.groups = NULL};
+    session->report.certainty.count = 0;
+    uint64_t room = session->output.out.room;
+    page_begin_part(&session->output.out, command->name);
+    int status = command->execute(session, own);
+    session->output.out.room = room < session->output.out.room ? room : session->output.out.room;
+    session->has_reasons = true;
+    free(own);
+    return status;
+}

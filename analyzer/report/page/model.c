@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/page/model.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+void page_begin_part(struct text_output *output, const char *name)
+{
+    out_char(output, '#');
+    out_text(output, name);
+    out_char(output, '\n');
+}
+
+static void patterns_json(struct json *json, const char *key, const struct view_patterns *patterns)
+{
+    json_begin_array(json, key);
+    for (size_t i = 0; i < patterns->count; i++)
+        json_string(json, NULL, patterns->patterns[i]);
+    json_end_array(json);
+}
+
+void page_write_facts(struct report *report, const struct page_facts *facts)
+{
+    struct json json;
+    page_begin_part(report->output, "facts");
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    json_text(&json, "title", facts->title);
+    json_text(&json, "path", report->path);
+    json_position(&json, "from", facts->from);
+    if (facts->reaches_end)
+        json_null(&json, "to");
+    else
+        json_position(&json, "to", facts->last);
+    json_bool(&json, "has_times", facts->has_times);
+    json_bool(&json, "has_snapshot", facts->has_snapshot);
+    patterns_json(&json, "include", &facts->filters->include);
+    patterns_json(&json, "exclude", &facts->filters->exclude);
+    json_end_object(&json);
+}
+
+/* ---- Call sites ---- */
+
+enum ttd_status page_sites_add(struct page_sites *sites, ttd_id stack, uint32_t *number)
+{
+    *number = map_get(&sites->index, stack, 0);
+    if (*number != MAP_NONE)
+        return TTD_OK;
+    *number = (uint32_t)sites->count;
+    enum ttd_status status = grow_array((void **)&sites->stacks, &sites->capacity, sites->count + 1,
+                                        sizeof *sites->stacks);
+    if (status == TTD_OK)
+        status = map_set(&sites->index, stack, 0, *number);
+    if (status == TTD_OK)
+        sites->stacks[sites->count++] = stack;
+    return status;
+}
+
+/* Writes the amounts that call sites have in the whole trace: those of heap_site. */
+static void usage_json(struct json *json, const struct heap_usage *usage)
+{
+    static const char *const names[] = {"allocations",     "bytes",          "temporary",
+                                        "temporary_bytes", "never_released", "destroyed"};
+    json_begin_object(json, "usage");
+    for (size_t column = 0; column < sizeof names / sizeof names[0]; column++) {
+        json_begin_array(json, names[column]);
+        for (size_t i = 0; i < usage->count; i++) {
+            const struct heap_site *site = &usage->sites[i];
+            const uint64_t values[] = {site->allocations,    heap_sum_value(site->bytes),
+                                       site->temporary,      heap_sum_value(site->temporary_bytes),
+                                       site->never_released, site->destroyed};
+            json_unsigned(json, NULL, values[column]);
+        }
+        json_end_array(json);
+    }
+    json_end_object(json);
+}
+
+static enum ttd_status peak_json(struct json *json, const struct heap_groups *groups,
+                                 struct page_sites *sites)
+{
+    enum ttd_status status = TTD_OK;
+    json_begin_object(json, "at_peak");
+    json_begin_array(json, "site");
+    for (size_t i = 0, last = 0; i < groups->count && status == TTD_OK; i++) {
+        uint32_t number;
+        status = page_sites_add(sites, groups->items[i].key.stack, &number);
+        json_difference(json, NULL, last, number);
+        last = number;
+    }
+    json_end_array(json);
+    json_begin_array(json, "bytes");
+    for (size_t i = 0; i < groups->count; i++)
+        json_unsigned(json, NULL, groups->items[i].bytes);
+    json_end_array(json);
+    json_begin_array(json, "blocks");
+    for (size_t i = 0; i < groups->count; i++)
+        json_unsigned(json, NULL, groups->items[i].blocks);
+    json_end_array(json);
+    json_end_object(json);
+    return status;
+}
+
+/* Writes the call sites; stacks as differences, since they come in increasing order at first. */
+static enum ttd_status sites_json(struct json *json, const struct page_sites *sites,
+                                  struct page_calls *calls)
+{
+    struct page_site *found = malloc((sites->count + 1) * sizeof *found);
+    enum ttd_status status = found ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < sites->count && status == TTD_OK; i++)
+        status = page_calls_add(calls, sites->stacks[i], &found[i]);
+    if (status == TTD_OK) {
+        json_begin_object(json, "sites");
+        json_begin_array(json, "stack");
+        for (size_t i = 0; i < sites->count; i++)
+            json_difference(json, NULL, i ? sites->stacks[i - 1] : 0, sites->stacks[i]);
+        json_end_array(json);
+        json_begin_array(json, "node");
+        for (size_t i = 0; i < sites->count; i++)
+            json_difference(json, NULL, i ? found[i - 1].node : 0, found[i].node);
+        json_end_array(json);
+        json_begin_array(json, "up");
+        for (size_t i = 0; i < sites->count; i++)
+            json_unsigned(json, NULL, found[i].up);
+        json_end_array(json);
+        json_end_object(json);
+    }
+    free(found);
+    return status;
+}
+
+static void names_json(struct report *report, struct json *json, const struct heap_ticks *ticks)
+{
+    const struct definitions *definitions = report->definitions;
+    const struct heap_tick_series *threads = &ticks->series[HEAP_TICK_BY_THREAD];
+    const struct heap_tick_series *heaps = &ticks->series[HEAP_TICK_BY_HEAP];
+    json_begin_array(json, "threads");
+    for (size_t i = 0; i < threads->count; i++) {
+        ttd_id id = threads->records[i].key;
+        const struct definition_thread *thread = definitions_thread(definitions, id);
+        json_name(json, NULL, definitions_text(definitions, thread ? thread->name : TTD_NONE));
+    }
+    json_end_array(json);
+    json_begin_array(json, "heaps");
+    for (size_t i = 0; i < heaps->count; i++) {
+        ttd_id id = heaps->records[i].key;
+        const struct definition_heap *heap = definitions_heap(definitions, id);
+        json_name(json, NULL, definitions_text(definitions, heap ? heap->name : TTD_NONE));
+    }
+    json_end_array(json);
+}
+
+enum ttd_status page_write_heap(struct report *report, const struct page_heap *heap)
+{
+    struct json json;
+    struct page_sites sites = {.count = 0};
+    enum ttd_status status = TTD_OK;
+    map_init(&sites.index);
+    page_begin_part(report->output, "heap");
+    json_init(&json, report->output, false);
+    json_begin_object(&json, NULL);
+    report_certainty_json(report, &json);
+    /* The first call sites are those of the usage, in its order. */
+    for (size_t i = 0; i < heap->usage->count && status == TTD_OK; i++) {
+        uint32_t number;
+        status = page_sites_add(&sites, heap->usage->sites[i].key.stack, &number);
+    }
+    usage_json(&json, heap->usage);
+    page_ticks_json(&json, heap->ticks);
+    if (status == TTD_OK)
+        status = page_series_json(&json, heap->ticks, &sites);
+    if (status == TTD_OK)
+        status = peak_json(&json, &heap->ticks->at_peak, &sites);
+    if (status == TTD_OK)
+        status = sites_json(&json, &sites, heap->calls);
+    names_json(report, &json, heap->ticks);
+    json_end_object(&json);
+    out_char(report->output, '\n');
+    free(sites.stacks);
+    map_free(&sites.index);
+    return status;
+}

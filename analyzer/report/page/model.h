@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * The model of a page: the text that it is made of before compression. It has parts, each with a
+ * name in a line of its own that begins with '#', and a JSON text behind it. Parts named like a
+ * command are what that command prints with `--format json`.
+ */
+#ifndef ANALYZER_REPORT_PAGE_MODEL_H
+#define ANALYZER_REPORT_PAGE_MODEL_H
+
+#include "analyses/activity/ticks.h"
+#include "analyses/activity/usage.h"
+#include "report/page/calls.h"
+#include "report/sections/sections.h"
+
+/** The facts about a page that its parts do not have. */
+struct page_facts {
+    /** NULL for that of the trace. */
+    const char *title;
+    /** The options of the command, for the commands that the page names. */
+    const struct view_options *filters;
+    struct ttd_position from;
+    struct ttd_position last;
+    bool reaches_end;
+    bool has_times;
+    /** A snapshot at the end of the range or before tells what points at which block. */
+    bool has_snapshot;
+};
+
+/** Begins a part. */
+void page_begin_part(struct text_output *output, const char *name);
+
+/** Writes the part `facts`. */
+void page_write_facts(struct report *report, const struct page_facts *facts);
+
+struct page_heap {
+    const struct heap_ticks *ticks;
+    const struct heap_usage *usage;
+    /** What call sites are added to; it is written after everything that does so. */
+    struct page_calls *calls;
+};
+
+/**
+ * Writes the part `heap`: ticks, series and call sites.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
+ */
+enum ttd_status page_write_heap(struct report *report, const struct page_heap *heap);
+
+/** Internals of the model. */
+
+/** Numbers of stacks in the arrays of call sites. */
+struct page_sites {
+    ttd_id *stacks;
+    size_t count;
+    size_t capacity;
+    struct hash_map index;
+};
+
+/** Sets `number` to that of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status page_sites_add(struct page_sites *sites, ttd_id stack, uint32_t *number);
+
+/** Writes the members `ticks` and `series`; the records of the series by stack are call sites. */
+void page_ticks_json(struct json *json, const struct heap_ticks *ticks);
+enum ttd_status page_series_json(struct json *json, const struct heap_ticks *ticks,
+                                 struct page_sites *sites);
+
+#endif

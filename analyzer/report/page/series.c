@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* Ticks and series of a page: arrays of numbers, one for each property. */
+#include "report/page/model.h"
+
+/** Properties of ticks that are numbers, and their names. */
+enum column { EVENT, TIME, BYTES, BLOCKS, PEAK, ALLOCATIONS, ALLOCATED, RELEASES, COLUMNS };
+
+static const char *const columns[COLUMNS] = {
+    [EVENT] = "event",         [TIME] = "time",        [BYTES] = "bytes",
+    [BLOCKS] = "blocks",       [PEAK] = "peak",        [ALLOCATIONS] = "allocations",
+    [ALLOCATED] = "allocated", [RELEASES] = "releases"};
+
+static uint64_t value_of(const struct heap_tick *tick, enum column column)
+{
+    const uint64_t values[COLUMNS] = {[EVENT] = tick->event,
+                                      [TIME] = tick->wall_time,
+                                      [BYTES] = heap_sum_value(tick->live.bytes),
+                                      [BLOCKS] = tick->live.blocks,
+                                      [PEAK] = heap_sum_value(tick->peak),
+                                      [ALLOCATIONS] = tick->allocations,
+                                      [ALLOCATED] = heap_sum_value(tick->allocated),
+                                      [RELEASES] = tick->releases};
+    return values[column];
+}
+
+/* Writes a number; of those that go on from tick to tick, the difference to the one before; and how
+ * far the peak is above the end of the tick. */
+static void column_json(struct json *json, const struct heap_ticks *ticks, size_t i,
+                        enum column column)
+{
+    const struct heap_tick *tick = &ticks->ticks[i];
+    uint64_t value = value_of(tick, column);
+    if (column == PEAK)
+        json_difference(json, NULL, value_of(tick, BYTES), value);
+    else if (column < PEAK)
+        json_difference(json, NULL, i ? value_of(tick - 1, column) : 0, value);
+    else
+        json_unsigned(json, NULL, value);
+}
+
+void page_ticks_json(struct json *json, const struct heap_ticks *ticks)
+{
+    json_begin_object(json, "ticks");
+    json_unsigned(json, "width", ticks->width);
+    json_begin_array(json, "position");
+    for (size_t i = 0; i < ticks->count; i++)
+        json_position(json, NULL, ticks->ticks[i].position);
+    json_end_array(json);
+    for (int column = 0; column < COLUMNS; column++) {
+        json_begin_array(json, columns[column]);
+        for (size_t i = 0; i < ticks->count; i++)
+            column_json(json, ticks, i, (enum column)column);
+        json_end_array(json);
+    }
+    json_end_object(json);
+    json_begin_object(json, "peak");
+    json_position(json, "position", ticks->peak.position);
+    json_unsigned(json, "bytes", heap_sum_value(ticks->peak.bytes));
+    json_unsigned(json, "blocks", ticks->peak.blocks);
+    json_end_object(json);
+}
+
+static void signed_json(struct json *json, int64_t value)
+{
+    uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    json_difference(json, NULL, value < 0 ? size : 0, value < 0 ? 0 : size);
+}
+
+/* Writes the changes: how many each tick has; their records, as differences from one to the next;
+ * and their bytes and blocks. */
+static void changes_json(struct json *json, const struct heap_tick_series *series)
+{
+    json_begin_array(json, "counts");
+    for (size_t i = 0; i < series->tick_count; i++)
+        json_unsigned(json, NULL, series->ends[i] - (i ? series->ends[i - 1] : 0));
+    json_end_array(json);
+    json_begin_array(json, "record");
+    for (size_t i = 0; i < series->change_count; i++)
+        json_difference(json, NULL, i ? series->changes[i - 1].record : 0,
+                        series->changes[i].record);
+    json_end_array(json);
+    json_begin_array(json, "bytes");
+    for (size_t i = 0; i < series->change_count; i++)
+        signed_json(json, series->changes[i].bytes);
+    json_end_array(json);
+    json_begin_array(json, "blocks");
+    for (size_t i = 0; i < series->change_count; i++)
+        signed_json(json, series->changes[i].blocks);
+    json_end_array(json);
+}
+
+enum ttd_status page_series_json(struct json *json, const struct heap_ticks *ticks,
+                                 struct page_sites *sites)
+{
+    static const char *const names[HEAP_TICK_KEYS] = {"stack", "thread", "heap", "size"};
+    enum ttd_status status = TTD_OK;
+    json_begin_object(json, "series");
+    for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++) {
+        const struct heap_tick_series *series = &ticks->series[key];
+        json_begin_object(json, names[key]);
+        json_begin_array(json, "keys");
+        for (size_t i = 0, last = 0; i < series->count && status == TTD_OK; i++) {
+            uint32_t number = series->records[i].key;
+            if (key == HEAP_TICK_BY_STACK)
+                status = page_sites_add(sites, series->records[i].key, &number);
+            json_difference(json, NULL, last, number);
+            last = number;
+        }
+        json_end_array(json);
+        changes_json(json, series);
+        json_end_object(json);
+    }
+    json_end_object(json);
+    return status;
+}

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""The data of a page, read without a browser."""
+
+import base64
+import itertools
+import json
+import re
+import zlib
+
+DATA = re.compile(r'<script type="text/plain" id="data">([A-Za-z0-9+/=]*)</script>')
+
+
+def sums(differences):
+    return list(itertools.accumulate(map(int, differences)))
+
+
+def parts_of(path):
+    """The parts of a page by name: JSON, and a list of it for marks."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    raw = zlib.decompress(base64.b64decode(DATA.search(text)[1]), -15).decode()
+    parts = {}
+    for name, body in re.findall(r"^#(\w+)\n(.*?)(?=^#|\Z)", raw, re.MULTILINE | re.DOTALL):
+        parts[name] = ([json.loads(line) for line in body.splitlines()] if name == "marks"
+                       else json.loads(body))
+    return parts
+
+
+class Heap:
+    """The part `heap`: ticks, and live blocks and bytes by stack, thread, heap or size."""
+
+    def __init__(self, part):
+        ticks = part["ticks"]
+        self.part = part
+        self.position = ticks["position"]
+        self.bytes, self.blocks, self.event = (sums(ticks[name])
+                                               for name in ("bytes", "blocks", "event"))
+        self.peak = [end + int(above) for end, above in zip(self.bytes, ticks["peak"])]
+        self.allocations, self.allocated, self.releases = (
+            list(map(int, ticks[name])) for name in ("allocations", "allocated", "releases"))
+        self.stacks = sums(part["sites"]["stack"])
+
+    def states(self, name):
+        """At each tick {key: (blocks, bytes)} of what is live."""
+        series = self.part["series"][name]
+        keys = sums(series["keys"])
+        if name == "stack":
+            keys = [self.stacks[site] for site in keys]
+        changes = iter(zip(sums(series["record"]), map(int, series["blocks"]),
+                           map(int, series["bytes"])))
+        live, result = {}, []
+        for count in series["counts"] or [0] * len(self.position):
+            for record, blocks, size in itertools.islice(changes, count):
+                old = live.get(keys[record], (0, 0))
+                live[keys[record]] = (old[0] + blocks, old[1] + size)
+            result.append({key: value for key, value in live.items() if value != (0, 0)})
+        return result
+
+
+class Calls:
+    """The part `calls`: what stacks are, by their numbers."""
+
+    def __init__(self, part):
+        self.part = part
+
+    def stack(self, number):
+        """The frames of a stack as other commands write them, without addresses."""
+        strings, frames, nodes = (self.part[name] for name in ("strings", "frames", "nodes"))
+        found = []
+        node = number - 1
+        while node >= 0:
+            frame = nodes["frame"][node]
+            found.append({
+                "function": strings[frames["function"][frame]] or None,
+                "file": strings[frames["file"][frame]] or None,
+                "line": frames["line"][frame] or None,
+                "module": strings[frames["module"][frame]] or None,
+                "inlined": bool(frames["flags"][frame] & 1)})
+            up = nodes["up"][node]
+            node = node - up if up else -1
+        return found
+
+    def expand(self, value):
+        """JSON with stacks as their frames."""
+        if isinstance(value, list):
+            return [self.expand(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        return {key: self.stack(item) if key == "stack" and isinstance(item, int)
+                else self.expand(item) for key, item in value.items()}
+
+
+def without_addresses(value):
+    """JSON of a command without what a page leaves out of frames."""
+    if isinstance(value, list):
+        return [without_addresses(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    is_frame = "inlined" in value
+    return {key: without_addresses(item) for key, item in value.items()
+            if not (is_frame and key in ("offset", "address"))}

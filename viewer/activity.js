@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// Moves, lifetimes and sizes, retained sizes.
+import { doubts, element } from './dom.js';
+import { bytes, count, duration, percent } from './format.js';
+import { blocksAndBytes, cutNote, numberColumn, panel, stackColumn } from './findings.js';
+import { Table } from './table.js';
+
+function growthText(row) {
+  if (row.growth === 'linear') return `linear, ${bytes(Number(row.growth_bytes))} a time`;
+  return row.growth === 'geometric' ? `by a factor of ${row.growth_factor}` : row.growth;
+}
+
+const growthColumn = {
+  title: 'Growth', is_number: false, value: growthText, show: growthText,
+};
+
+export function movesView(moves, pieces) {
+  const detail = (row) => pieces.stack(row.stack);
+  const key = (row) => row.stack_id;
+  const table = new Table('moves', [
+    { ...numberColumn('Copied', 'bytes_copied', bytes), key },
+    numberColumn('Calls', 'reallocs'), numberColumn('Moved', 'moved'),
+    numberColumn('In place', 'in_place'), numberColumn('Largest', 'largest_size', bytes),
+    growthColumn, stackColumn(pieces)], { detail });
+  const chains = new Table('chains', [
+    { ...numberColumn('Copied', 'bytes_copied', bytes), key: (row) => row.first_position },
+    numberColumn('Calls', 'reallocs'), numberColumn('Moved', 'moved'),
+    numberColumn('From', 'start_size', bytes), numberColumn('To', 'final_size', bytes),
+    { title: 'Allocated', is_number: false, value: (row) => row.first_position,
+      show: (row) => pieces.position(row.first_position) },
+    { title: 'Last', is_number: false, value: (row) => row.last_position,
+      show: (row) => pieces.position(row.last_position) }]);
+  const inferred = new Table('replaced', [
+    { ...numberColumn('At most', 'bytes_copied_at_most', bytes), key },
+    numberColumn('Times', 'replaced'), numberColumn('Largest', 'largest_size', bytes),
+    growthColumn, stackColumn(pieces)], { detail });
+  table.setRows(moves.groups);
+  chains.setRows(moves.chains || []);
+  inferred.setRows(moves.inferred?.groups || []);
+  return element('div', {},
+    panel('Reallocations', doubts(moves), element('p', {}, `${count(Number(moves.reallocs))} ` +
+      `calls: ${count(Number(moves.moved))} moved, ${count(Number(moves.in_place))} in place, ` +
+      `${count(Number(moves.from_null))} of a null pointer, ${count(Number(moves.failed))} ` +
+      `failed; ${count(Number(moves.bytes_copied))} bytes copied.`),
+    cutNote(moves.groups.length, moves.total_groups, 'call sites'), table.tools, table.node),
+    panel('Blocks that were moved most', chains.tools, chains.node),
+    moves.inferred ? panel('Replaced by larger blocks, inferred', element('p', {},
+      'Containers that allocate a larger block, copy and release the old one: ' +
+      `${count(Number(moves.inferred.replaced))} times.`),
+    cutNote(moves.inferred.groups.length, moves.inferred.total_groups, 'call sites'),
+    inferred.tools, inferred.node) : null);
+}
+
+/** A histogram as a table with bars. */
+function histogram(name, title, rows) {
+  const most = rows.reduce((sum, row) => Math.max(sum, row.blocks), 0);
+  const total = rows.reduce((sum, row) => sum + row.blocks, 0);
+  const table = new Table(name, [
+    { title, value: (row) => row.from, show: (row) => row.label, key: (row) => row.from },
+    { title: 'Blocks', value: (row) => row.blocks, show: (row) => count(row.blocks) },
+    { title: 'Share', value: (row) => row.blocks, show: (row) => percent(row.blocks, total) },
+    { title: 'Bytes', value: (row) => row.bytes, show: (row) => bytes(row.bytes) },
+    { title: '', is_number: false, class: 'bars', value: () => '',
+      show: (row) => {
+        const bar = element('i', { class: 'bar-of' });
+        bar.style.width = `${most ? 100 * row.blocks / most : 0}%`;
+        return bar;
+      } }]);
+  table.is_down = false;
+  table.setRows(rows);
+  return table;
+}
+
+function lifetimeRows(list, format) {
+  return list.map((row) => ({
+    from: Number(row.shortest), blocks: Number(row.blocks), bytes: Number(row.bytes),
+    label: row.shortest === row.longest ? format(Number(row.shortest))
+      : `${format(Number(row.shortest))} – ${format(Number(row.longest))}`,
+  }));
+}
+
+export class LifetimesView {
+  constructor(lifetimes, heap, state) {
+    Object.assign(this, { heap, state });
+    this.sizes = element('div');
+    const by_time = histogram('lifetimes-by-time', 'Lived for',
+      lifetimeRows(lifetimes.by_time, duration));
+    const by_calls = histogram('lifetimes-by-calls', 'Calls in between',
+      lifetimeRows(lifetimes.by_calls, count));
+    this.node = element('div', { class: 'columns' },
+      panel('How long blocks lived', doubts(lifetimes), element('p', {},
+        `${count(Number(lifetimes.total_blocks))} blocks in the whole trace; ` +
+        `${count(Number(lifetimes.never_released))} were never released, ` +
+        `${count(Number(lifetimes.destroyed))} ended with their heap.`),
+      by_time.tools, by_time.node),
+      panel('By the number of heap calls', by_calls.tools, by_calls.node), this.sizes);
+  }
+
+  draw() {
+    const series = this.heap.series.size;
+    const live = series.at(this.state.get('at'));
+    const rows = Array.from(series.keys, (key, i) => ({
+      from: key ? 2 ** (key - 1) : 0, blocks: live.blocks[i], bytes: live.bytes[i],
+      label: key > 1 ? `${bytes(2 ** (key - 1))} – ${bytes(2 ** key - 1)}` : bytes(key),
+    })).filter((row) => row.blocks);
+    const table = histogram('sizes', 'Size', rows);
+    this.sizes.replaceChildren(panel('Sizes of what is live at the cursor', table.tools,
+      table.node));
+  }
+}
+
+export function retainedView(retained, roots, pieces) {
+  const name = (row) => row.root?.label || (row.block
+    ? `${row.class ? `${row.class} ` : ''}${row.block.address}, ${count(row.block.size)} bytes`
+    : row.class || '');
+  const columns = (title) => [
+    { ...numberColumn('Retained', 'retained_bytes', bytes), key: name },
+    numberColumn('Blocks', 'retained_blocks'), numberColumn('Itself', 'bytes', bytes),
+    { title, is_number: false, class: 'name', value: name }];
+  const held = new Table('roots', [...columns('Variable, stack or mapping'),
+    numberColumn('Reaches', 'reachable_bytes', bytes)]);
+  const blocks = new Table('retained', [...columns('Block'),
+    { title: 'Allocated', is_number: false, value: (row) => row.block?.allocated?.position || '',
+      show: (row) => pieces.position(row.block?.allocated?.position) }],
+  { detail: (row) => (row.block?.allocated ? pieces.stack(row.block.allocated.stack)
+    : element('p', {}, 'Its allocation is not known.')) });
+  held.setRows(roots.retainers);
+  blocks.setRows(retained.retainers);
+  return element('div', {},
+    panel('What holds memory', doubts(roots), element('p', {},
+      `Of ${blocksAndBytes(roots.total_blocks, roots.total_bytes)} in snapshot ` +
+      `${roots.snapshot?.number}: what would become free without each root.`),
+    cutNote(roots.retainers.length, roots.total_retainers, 'roots'), held.tools, held.node),
+    panel('Blocks that hold most', doubts(retained), cutNote(retained.retainers.length,
+      retained.total_retainers, 'blocks'), blocks.tools, blocks.node));
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The commands that print what the page shows.
+import { button, copyText, element } from './dom.js';
+
+/** Quotes a word for a shell. */
+export function quote(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+export class Commands {
+  constructor(facts) {
+    this.facts = facts;
+  }
+
+  /** The command line of ttdanalyze with these words, the page's filters and the trace. */
+  line(...words) {
+    const { include, exclude, path } = this.facts;
+    const filters = [...include.flatMap((name) => ['--include', name]),
+      ...exclude.flatMap((name) => ['--exclude', name])];
+    return ['ttdanalyze', ...words, ...filters, path].map((word) => quote(String(word))).join(' ');
+  }
+}
+
+/** A line with a command, which can be copied. */
+export class CommandLine {
+  constructor() {
+    this.code = element('code', { tabindex: 0 });
+    this.node = element('p', { class: 'command' }, element('span', {}, 'The same in text: '),
+      this.code, ' ', button('Copy', (event) => copyText(this.code.textContent,
+        event.currentTarget), { 'aria-label': 'Copy the command' }));
+  }
+
+  set(text) {
+    if (this.code.textContent !== text) this.code.textContent = text;
+  }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Elements. Names from a trace reach the document only as text here.
+
+/** Makes an element: `properties` are attributes, but for `class`, `on` (listeners by type) and
+ * `data`; children are nodes or texts. */
+export function element(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    const is_word = name.startsWith('aria-');
+    if (value === undefined || value === null || (value === false && !is_word)) continue;
+    if (name === 'on') {
+      for (const [type, listener] of Object.entries(value)) made.addEventListener(type, listener);
+    } else if (name === 'class') {
+      made.className = value;
+    } else {
+      made.setAttribute(name, value === true && !is_word ? '' : String(value));
+    }
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+/** A button with a text. */
+export function button(text, action, properties = {}) {
+  return element('button', { type: 'button', ...properties, on: { click: action } }, text);
+}
+
+/** A choice of one of several values. */
+export function choice(label, options, value, change) {
+  const select = element('select', {
+    'aria-label': label, on: { change: () => change(select.value) },
+  }, ...options.map(([key, text]) => element('option', { value: key }, text)));
+  select.value = value;
+  return element('label', { class: 'choice' }, element('span', {}, label), select);
+}
+
+/** A line that says what is uncertain; null if nothing is. */
+export function doubts(part) {
+  if (!part || part.certain !== false) return null;
+  return element('ul', { class: 'doubt', 'aria-label': 'Uncertain' },
+    ...(part.reasons || []).map((reason) => element('li', {}, `Uncertain: ${reason}`)));
+}
+
+/** Copies a text, and says so at the button. */
+export async function copyText(text, at) {
+  const before = at.textContent;
+  let has_copied = true;
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = element('textarea', { class: 'away' });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    has_copied = document.execCommand('copy');
+    area.remove();
+  }
+  at.textContent = has_copied ? 'Copied' : 'Not copied';
+  setTimeout(() => { at.textContent = before; }, 1200);
+}
+
+/** Saves data as a file. */
+export function saveFile(name, blob) {
+  const link = element('a', { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}

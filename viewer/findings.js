@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// Leaks and errors.
+import { doubts, element } from './dom.js';
+import { bytes, count } from './format.js';
+import { Table } from './table.js';
+
+const CLASSES = {
+  definitely_lost: ['definitely lost', 'nothing points at them'],
+  indirectly_lost: ['indirectly lost', 'only lost blocks point at them'],
+  possibly_lost: ['possibly lost', 'only pointers into their middle are left'],
+  still_reachable: ['still reachable', 'a pointer leads to them'],
+  held_by_stale: ['held by stale words', 'only words that may be leftovers point at them'],
+  held_by_stack: ['held by a stack', 'only a stack that ends or a register points at them'],
+  not_seen: ['not seen', 'newer than the snapshot, or not recorded in it'],
+};
+
+export function panel(title, ...children) {
+  return element('section', { class: 'panel', 'aria-label': title }, element('h2', {}, title),
+    ...children);
+}
+
+/** Sums as "3 blocks, 96 bytes". */
+export function blocksAndBytes(blocks, size) {
+  return `${count(blocks)} ${Number(blocks) === 1 ? 'block' : 'blocks'}, ${count(size)} bytes`;
+}
+
+/** A column of numbers that are a member of the row. */
+export function numberColumn(title, name, format = count) {
+  return {
+    title, value: (row) => Number(row[name] ?? 0),
+    show: (row) => (row[name] === null || row[name] === undefined ? '' : format(Number(row[name]))),
+    title_of: (row) => (format === bytes ? `${count(Number(row[name] ?? 0))} bytes` : null),
+  };
+}
+
+/** The column that names a stack by its last own call; the whole stack unfolds. */
+export function stackColumn(pieces) {
+  const name = (row) => {
+    const frames = pieces.calls.stack(row.stack);
+    const functions = frames.map((frame) => pieces.calls.functions[pieces.calls.functionOf[frame]]);
+    const own = functions.findIndex((made) => made.own);
+    const at = Math.max(own, 0);
+    return frames.length ? [functions[at].short, pieces.calls.line(frames[at])] : ['(no stack)', ''];
+  };
+  return {
+    title: 'Call site', is_number: false, class: 'name', value: (row) => name(row).join(' ').trim(),
+    show: (row) => element('span', {}, name(row)[0], element('small', {}, ` ${name(row)[1]}`)),
+  };
+}
+
+/** A note where a list has fewer groups than there are. */
+export function cutNote(shown, total, what) {
+  return total > shown
+    ? element('p', { class: 'dim' }, `The first ${count(shown)} of ${count(total)} ${what}. ` +
+      'Sums count all.') : null;
+}
+
+function leakClasses(leaks) {
+  if (!leaks.classes) return null;
+  return element('dl', { class: 'figures' }, ...Object.entries(leaks.classes).map(([name, sums]) =>
+    element('div', { class: Number(sums.blocks) ? '' : 'dim', title: CLASSES[name]?.[1] },
+      element('dt', {}, CLASSES[name]?.[0] || name),
+      element('dd', {}, bytes(Number(sums.bytes)), element('small', {},
+        ` ${blocksAndBytes(sums.blocks, sums.bytes)}`)))));
+}
+
+function lostWhen(row, pieces) {
+  if (!row.lost_after) return '';
+  return element('p', {}, 'Lost after ', pieces.position(row.lost_after), ', at ',
+    pieces.position(row.lost_before), ' at the latest.');
+}
+
+export function leaksView(leaks, pieces) {
+  const table = new Table('leaks', [
+    { ...numberColumn('Bytes', 'bytes', bytes), key: (row) => `${row.class} ${row.stack_id}` },
+    numberColumn('Blocks', 'blocks'),
+    { title: 'Class', is_number: false, value: (row) => row.class || 'never released',
+      show: (row) => CLASSES[row.class]?.[0] || row.class || 'never released' },
+    stackColumn(pieces),
+    { title: 'First', is_number: false, value: (row) => row.first_position || '',
+      show: (row) => pieces.position(row.first_position) },
+    { title: 'Last', is_number: false, value: (row) => row.last_position || '',
+      show: (row) => pieces.position(row.last_position) },
+  ], { detail: (row) => element('div', {}, lostWhen(row, pieces), pieces.stack(row.stack)) });
+  table.setRows(leaks.groups);
+  const title = leaks.snapshot
+    ? `What nothing points at any more, as snapshot ${leaks.snapshot.number} tells`
+    : 'What was never released (there is no snapshot that tells what is lost)';
+  return panel(title, doubts(leaks), leakClasses(leaks),
+    element('p', {}, `${blocksAndBytes(leaks.total_blocks, leaks.total_bytes)} ` +
+      `${leaks.snapshot ? 'live then' : 'never released'}; the C and C++ runtimes keep ` +
+      `${blocksAndBytes(leaks.runtime_blocks, leaks.runtime_bytes)}` +
+      `${leaks.runtime_counted ? ', as far as they are known' : ' more'}.`),
+    cutNote(leaks.groups.length, leaks.total_groups, 'groups'), table.tools, table.node);
+}
+
+/** Facts about a block beside those of its calls. */
+function blockText(finding) {
+  const { block } = finding;
+  if (!block) return finding.address ? `address ${finding.address}` : '';
+  const size = block.size === null ? '' : ` of ${count(Number(block.size))} bytes`;
+  return Number(block.offset)
+    ? `address ${finding.address}, ${count(Number(block.offset))} bytes inside the block ` +
+      `${block.address}${size}` : `block ${block.address}${size}`;
+}
+
+function errorNode(finding, pieces) {
+  return element('article', { class: 'finding' },
+    element('h3', {}, finding.kind.replaceAll('-', ' '),
+      Number(finding.count) > 1 ? `, ${count(Number(finding.count))} times` : '',
+      finding.certain ? '' : element('span', { class: 'badge' }, 'uncertain')),
+    element('p', {}, blockText(finding)),
+    element('div', { class: 'calls' }, pieces.call('Called', finding),
+      pieces.call('Allocated', finding.allocated), pieces.call('Released', finding.released),
+      pieces.call('Conflicts with a call', finding.conflict)));
+}
+
+function signalNode(signal, pieces) {
+  if (!signal) return null;
+  const place = (title, at) => at && element('div', {},
+    element('h4', {}, title, ` ${at.address}: ${at.where}`),
+    element('div', { class: 'calls' }, pieces.call('Allocated', at.allocated),
+      pieces.call('Released', at.released)));
+  return element('article', { class: 'finding' },
+    element('h3', {}, 'The program died of ', signal.name || `signal ${signal.signal ?? ''}`),
+    element('p', {}, 'At ', pieces.position(signal.position), ` in thread ${signal.thread ?? ''}`),
+    element('div', { class: 'calls' }, element('section', { class: 'call' },
+      element('h4', {}, 'The stack'), pieces.stack(signal.stack))),
+    place('Fault address', signal.fault),
+    ...(signal.registers || []).map((at) => place(`Register ${at.name ?? at.number}`, at)));
+}
+
+export function errorsView(errors, pieces) {
+  const none = !errors.findings.length && !errors.fatal_signal;
+  return panel('Calls that the program should not have made', doubts(errors),
+    none ? element('p', { class: 'good' }, 'None.') : null,
+    signalNode(errors.fatal_signal, pieces),
+    cutNote(errors.findings.length, Number(errors.total_findings), 'findings'),
+    ...errors.findings.map((finding) => errorNode(finding, pieces)),
+    Number(errors.forgotten_releases) ? element('p', { class: 'dim' },
+      `A second release of ${count(Number(errors.forgotten_releases))} blocks that were released ` +
+      'long before would not have been known (--remember).') : null);
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Numbers, sizes, times and names for people.
+
+const grouped = new Intl.NumberFormat('en-US');
+
+/** Numbers from 2^53 on are rounded, which a '~' says. */
+export function count(value) {
+  const whole = Math.round(value);
+  return (Math.abs(whole) > Number.MAX_SAFE_INTEGER ? '~' : '') + grouped.format(whole);
+}
+
+function scaled(value, steps) {
+  let i = 0;
+  let size = Math.abs(value);
+  while (i + 1 < steps.length && size >= 999.5) {
+    size /= 1000;
+    i++;
+  }
+  const digits = i === 0 || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
+  return `${value < 0 ? '−' : ''}${size.toFixed(digits)} ${steps[i]}`;
+}
+
+export function bytes(value) {
+  return scaled(value, ['B', 'kB', 'MB', 'GB', 'TB', 'PB', 'EB']);
+}
+
+export function short(value) {
+  return scaled(value, ['', 'k', 'M', 'G', 'T', 'P', 'E']).trim();
+}
+
+export function signed(value, format) {
+  return (value > 0 ? '+' : '') + format(value);
+}
+
+/** A duration in nanoseconds. */
+export function duration(value) {
+  if (value >= 60e9) {
+    const minutes = Math.floor(value / 60e9);
+    return `${grouped.format(minutes)} min ${((value - minutes * 60e9) / 1e9).toFixed(1)} s`;
+  }
+  return scaled(value, ['ns', 'µs', 'ms', 's']);
+}
+
+/** A moment, in nanoseconds since the start, with digits enough to tell `step` apart. */
+export function moment(value, step = 1e6) {
+  const digits = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(Math.max(step, 1)))));
+  return `+${(value / 1e9).toFixed(digits)} s`;
+}
+
+export function percent(part, whole) {
+  if (!whole) return '';
+  const value = 100 * part / whole;
+  return `${Math.abs(value) < 10 ? value.toFixed(1) : value.toFixed(0)} %`;
+}
+
+/** The last part of a path. */
+export function baseName(path) {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+const LONG_ARGUMENTS = 24;
+const STRING = 'std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >';
+
+function argumentsEnd(name, at) {
+  let depth = 0;
+  for (let i = at; i < name.length; i++) {
+    const c = name[i];
+    if (c === '<' || c === '(') depth++;
+    else if ((c === '>' || c === ')') && name[i - 1] !== '-' && --depth === 0) return i + 1;
+  }
+  return 0;
+}
+
+/** A function's name without long template arguments. */
+export function shortName(name) {
+  let text = '';
+  for (let i = 0; i < name.length;) {
+    if (name.startsWith('operator', i)) {
+      const sign = /^operator[<>=-]*/.exec(name.slice(i))[0];
+      text += sign;
+      i += sign.length;
+    } else if (name.startsWith(STRING, i)) {
+      text += 'std::string';
+      i += STRING.length;
+    } else {
+      const end = name[i] === '<' ? argumentsEnd(name, i) : 0;
+      text += end - i > LONG_ARGUMENTS ? '<…>' : name[i];
+      i = end - i > LONG_ARGUMENTS ? end : i + 1;
+    }
+  }
+  return text;
+}
+
+/** Compares two positions, such as "FAB:17B1". */
+export function comparePositions(a, b) {
+  const [x, y] = [a, b].map((text) => text.split(':'));
+  for (let i = 0; i < 2; i++) {
+    if (x[i].length !== y[i].length) return x[i].length - y[i].length;
+    if (x[i] !== y[i]) return x[i] < y[i] ? -1 : 1;
+  }
+  return 0;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// The heap at each tick, by call site, thread, heap and size.
+import { numbers, sums } from './data.js';
+import { comparePositions } from './format.js';
+
+/** Live bytes and blocks by record of a series; moves from tick to tick. */
+class SeriesCursor {
+  constructor(series) {
+    this.series = series;
+    this.bytes = new Float64Array(series.size);
+    this.blocks = new Float64Array(series.size);
+    this.tick = -1;
+  }
+
+  apply(tick, sign) {
+    const { first, record, bytes, blocks } = this.series;
+    for (let i = first[tick]; i < first[tick + 1]; i++) {
+      this.bytes[record[i]] += sign * bytes[i];
+      this.blocks[record[i]] += sign * blocks[i];
+    }
+  }
+
+  move(tick) {
+    while (this.tick < tick) this.apply(++this.tick, 1);
+    while (this.tick > tick) this.apply(this.tick--, -1);
+    return this;
+  }
+}
+
+export class Series {
+  constructor(part, size) {
+    this.keys = sums(part.keys);
+    this.first = Uint32Array.from([0, ...sums(part.counts)]);
+    this.record = sums(part.record);
+    this.bytes = numbers(part.bytes);
+    this.blocks = numbers(part.blocks);
+    this.size = size ?? this.keys.length;
+    this.cursors = [new SeriesCursor(this), new SeriesCursor(this)];
+  }
+
+  /** The state at a tick. Two can be held at once: `slot` 0 and 1. */
+  at(tick, slot = 0) {
+    return this.cursors[slot].move(tick);
+  }
+}
+
+export class Heap {
+  constructor(part, calls) {
+    this.part = part;
+    this.calls = calls;
+    this.readTicks(part.ticks);
+    this.readSites(part);
+    const ticks = this.count;
+    this.series = {};
+    for (const [name, series] of Object.entries(part.series)) {
+      this.series[name] = new Series(series);
+      if (series.counts.length < ticks) this.series[name].first = new Uint32Array(ticks + 1);
+    }
+    this.bySite = this.series.stack;
+    // Records of the series by stack become call sites.
+    const { keys } = this.bySite;
+    this.bySite.record = this.bySite.record.map((record) => keys[record]);
+    this.bySite.size = this.sites.length;
+    this.bySite.cursors = [new SeriesCursor(this.bySite), new SeriesCursor(this.bySite)];
+  }
+
+  readTicks(part) {
+    this.position = part.position;
+    this.count = part.position.length;
+    for (const name of ['event', 'time', 'bytes', 'blocks']) this[name] = sums(part[name]);
+    this.peak = numbers(part.peak).map((above, i) => this.bytes[i] + above);
+    for (const name of ['allocations', 'allocated', 'releases']) this[name] = numbers(part[name]);
+    this.last = this.count - 1;
+  }
+
+  readSites(part) {
+    this.stacks = sums(part.sites.stack);
+    this.sites = sums(part.sites.node).map((number) => number - 1);
+    const { parent } = this.calls;
+    this.own = this.sites.map((node, i) => {
+      for (let up = part.sites.up[i]; up > 0 && node >= 0; up--) node = parent[node];
+      return node;
+    });
+    this.usage = {};
+    for (const [name, values] of Object.entries(part.usage)) {
+      this.usage[name] = new Float64Array(this.sites.length);
+      this.usage[name].set(numbers(values));
+    }
+    this.atPeak = {
+      bytes: new Float64Array(this.sites.length), blocks: new Float64Array(this.sites.length),
+    };
+    sums(part.at_peak.site).forEach((site, i) => {
+      this.atPeak.bytes[site] = Number(part.at_peak.bytes[i]);
+      this.atPeak.blocks[site] = Number(part.at_peak.blocks[i]);
+    });
+  }
+
+  /** The tick at a position, or the last one before. */
+  tickAt(position) {
+    let low = 0;
+    let high = this.count;
+    while (low + 1 < high) {
+      const middle = (low + high) >> 1;
+      if (comparePositions(this.position[middle], position) <= 0) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The tick in which most was live. */
+  peakTick() {
+    let best = 0;
+    for (let i = 1; i < this.count; i++) if (this.peak[i] > this.peak[best]) best = i;
+    return best;
+  }
+
+  /** What happened after tick `from`, up to tick `to`. */
+  activity(from, to) {
+    const result = { allocations: 0, allocated: 0, releases: 0, peak: this.bytes[from] };
+    for (let i = from + 1; i <= to; i++) {
+      result.allocations += this.allocations[i];
+      result.allocated += this.allocated[i];
+      result.releases += this.releases[i];
+      result.peak = Math.max(result.peak, this.peak[i]);
+    }
+    return result;
+  }
+}

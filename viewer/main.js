@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+// The page: its parts, the keyboard, and what follows when the cursor moves.
+import { LifetimesView, movesView, retainedView } from './activity.js';
+import { aboutView, metadataOf, notesOf } from './about.js';
+import { Calls } from './calls.js';
+import { CommandLine, Commands } from './commands.js';
+import { readParts } from './data.js';
+import { button, choice, doubts, element } from './dom.js';
+import { errorsView, leaksView } from './findings.js';
+import { FlameView } from './flame_view.js';
+import { bytes, count, duration, moment, signed } from './format.js';
+import { Heap } from './heap.js';
+import { MEASURES, measureOf } from './measures.js';
+import { SitesView } from './sites_view.js';
+import { Pieces } from './stacks.js';
+import { State } from './state.js';
+import { Timeline } from './timeline.js';
+
+const SHORTCUTS = [['← →', 'one tick'], ['Shift ← →', 'the range'], ['Page Up, Page Down', 'ten ticks'],
+  ['Home, End', 'beginning and end'], ['p', 'the peak'], ['[ ]', 'range begins, ends here'],
+  ['z', 'zoom into the range'], ['Esc', 'whole trace'], ['1 … 7', 'views'], ['?', 'this help']];
+
+class Page {
+  constructor(parts) {
+    this.parts = parts;
+    this.calls = new Calls(parts.calls);
+    this.heap = new Heap(parts.heap, this.calls);
+    this.state = new State(this.heap);
+    this.commands = new Commands(parts.facts);
+    this.pieces = new Pieces(this.calls, this.heap, this.state);
+    this.notes = { list: notesOf(parts), has_times: parts.facts.has_times };
+    this.timeline = new Timeline(this.heap, this.state, this.notes);
+    this.flame = new FlameView(this.heap, this.state);
+    this.sites = new SitesView(this.heap, this.state, this.pieces);
+    this.command = new CommandLine();
+    this.makeViews();
+    this.build();
+    this.listen();
+    this.draw();
+  }
+
+  makeViews() {
+    const { parts, pieces } = this;
+    const end = parts.facts.to;
+    const at = end ? ['--at', end] : [];
+    const made = (node) => ({ node });
+    this.lifetimes = () => new LifetimesView(parts.lifetimes, this.heap, this.state);
+    this.views = [
+      ['heap', 'Heap', () => this.makeHeap(), null],
+      ['leaks', 'Leaks', () => made(leaksView(parts.leaks, pieces)), ['leaks', ...at]],
+      ['errors', 'Errors', () => made(errorsView(parts.errors, pieces)), ['errors']],
+      ['moves', 'Moves', () => made(movesView(parts.moves, pieces)), ['moves']],
+      ['lifetimes', 'Lifetimes and sizes', this.lifetimes, ['lifetimes']],
+      ...(parts.retained ? [['retained', 'Held memory',
+        () => made(retainedView(parts.retained, parts.roots, pieces)), ['roots', ...at]]] : []),
+      ['about', 'Trace', () => made(aboutView(parts, pieces, this.notes)), ['info']],
+    ].map(([key, title, make, words]) => ({ key, title, make, words }));
+  }
+
+  makeHeap() {
+    return {
+      node: element('div', { class: 'halves' }, this.flame.node, this.sites.node),
+      draw: () => {
+        this.flame.draw();
+        this.sites.draw();
+      },
+    };
+  }
+
+  build() {
+    const { state, parts } = this;
+    const command = metadataOf(parts.info, 'command');
+    const title = parts.facts.title || `Heap of ${command || parts.facts.path}`;
+    document.title = title;
+    this.figures = element('dl', { class: 'figures', 'aria-live': 'off' });
+    this.tabs = element('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views' });
+    this.place = element('div', { class: 'view', role: 'tabpanel' });
+    this.controls = element('div', { class: 'bar', id: 'measures' });
+    this.help = this.makeHelp();
+    const link = button('Copy link', () => {
+      state.write();
+      navigator.clipboard?.writeText(location.href);
+    }, { title: 'The address of this page has what is shown' });
+    document.getElementById('page').replaceChildren(
+      element('header', {}, element('h1', {}, title), element('p', { class: 'dim' },
+        [parts.info.trace?.start_time, duration(Number(parts.info.last_wall_time_ns)),
+          `${count(Number(parts.info.events))} events`].filter((text) => text).join(' · ')),
+      element('span', { class: 'tools' }, link, button('Keys', () => this.help.showModal(),
+        { 'aria-label': 'Help on keys' }))),
+      doubts(parts.heap) || '', this.makeTimelineBar(), this.timeline.node, this.figures,
+      element('div', { class: 'tab-row' }, this.tabs, this.controls), this.place, this.command.node, this.help);
+  }
+
+  makeHelp() {
+    const help = element('dialog', { 'aria-label': 'Keys' }, element('h2', {}, 'Keys'),
+      element('dl', { class: 'facts' }, ...SHORTCUTS.flatMap(([key, text]) =>
+        [element('dt', {}, key), element('dd', {}, text)])),
+      element('p', {}, 'Drag on the timeline to move the cursor; with Shift to choose a range. ' +
+        'The wheel zooms.'), button('Close', () => help.close()));
+    return help;
+  }
+
+  makeTimelineBar() {
+    const { state } = this;
+    const set = (name) => (value) => state.set({ [name]: value });
+    return element('div', { class: 'bar' },
+      choice('Show', [['bytes', 'live bytes'], ['bytes-sites', 'live bytes by function'],
+        ['blocks', 'live blocks'], ['blocks-sites', 'live blocks by function']],
+      state.get('plot'), set('plot')),
+      choice('Over', [['time', 'time'], ['events', 'events']], state.get('axis'),
+        (value) => state.set({ axis: value, zoom: '' })),
+      button('Peak', () => state.set({ at: this.heap.peakTick() })),
+      button('Whole trace', () => state.set({ from: 0, to: this.heap.last, zoom: '' })),
+      this.timeline.tools);
+  }
+
+  showFigures() {
+    const { heap, state } = this;
+    const [at, from, to] = ['at', 'from', 'to'].map((name) => state.get(name));
+    const activity = heap.activity(from, to);
+    const figure = (name, value, more) => element('div', {}, element('dt', {}, name),
+      element('dd', {}, value, element('small', {}, ` ${more}`)));
+    this.figures.replaceChildren(
+      figure('Cursor', moment(heap.time[at]), `position ${heap.position[at]}`),
+      figure('Live', bytes(heap.bytes[at]), `${count(heap.bytes[at])} bytes`),
+      figure('Blocks', count(heap.blocks[at]), 'live'),
+      figure('Peak', bytes(heap.peak[heap.peakTick()]), `position ${this.parts.heap.peak.position}`),
+      figure('Range', duration(Math.max(0, heap.time[to] - heap.time[from])),
+        `${heap.position[from]} to ${heap.position[to]}`),
+      figure('In the range', signed(heap.bytes[to] - heap.bytes[from], bytes),
+        `${count(activity.allocations)} allocations of ${bytes(activity.allocated)}, ` +
+        `${count(activity.releases)} releases`));
+  }
+
+  showTabs() {
+    const current = this.view().key;
+    this.tabs.replaceChildren(...this.views.map((view, i) => element('button', {
+      type: 'button', role: 'tab', 'aria-selected': view.key === current, title: `Key ${i + 1}`,
+      on: { click: () => this.state.set({ view: view.key }) },
+    }, view.title, this.badge(view.key))));
+  }
+
+  badge(key) {
+    const { errors, leaks } = this.parts;
+    const number = key === 'errors' ? Number(errors.total_findings) + (errors.fatal_signal ? 1 : 0)
+      : key === 'leaks' ? Number(leaks.total_groups) : 0;
+    return number ? element('span', { class: 'badge' }, count(number)) : null;
+  }
+
+  showControls() {
+    const { state } = this;
+    this.controls.hidden = this.view().key !== 'heap';
+    const key = `${state.get('measure')} ${state.get('unit')}`;
+    if (this.controls.key === key) return;
+    this.controls.key = key;
+    this.controls.replaceChildren(
+      choice('Measure', Object.entries(MEASURES).map(([name, { title }]) => [name, title]),
+        state.get('measure'), (value) => state.set({ measure: value })),
+      choice('Weigh by', [['bytes', 'bytes'], ['blocks', 'number']], state.get('unit'),
+        (value) => state.set({ unit: value })));
+  }
+
+  view() {
+    return this.views.find((view) => view.key === this.state.get('view')) || this.views[0];
+  }
+
+  draw() {
+    const view = this.view();
+    view.made ||= view.make();
+    this.showTabs();
+    this.showControls();
+    this.showFigures();
+    if (this.place.firstChild !== view.made.node) this.place.replaceChildren(view.made.node);
+    this.place.setAttribute('aria-label', view.title);
+    this.timeline.draw();
+    view.made.draw?.();
+    this.command.set(this.commands.line(...(view.words ||
+      measureOf(this.state).words(this.heap, this.state))));
+  }
+
+  listen() {
+    this.state.listen(() => this.draw());
+    new ResizeObserver(() => this.state.tell()).observe(this.place);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.state.tell());
+    addEventListener('keydown', (event) => this.key(event));
+    const { canvas } = this.timeline;
+    canvas.addEventListener('pointerdown', (event) => this.drag(event));
+    canvas.addEventListener('wheel', (event) => this.zoom(event), { passive: false });
+    canvas.addEventListener('pointermove', (event) => {
+      const near = this.timeline.places?.find(({ at }) => Math.abs(at - event.offsetX) < 6);
+      canvas.title = near && event.offsetY < 30 ? near.text : '';
+    });
+  }
+
+  drag(event) {
+    const { canvas } = this.timeline;
+    const start = this.timeline.tickAt(event.offsetX);
+    const move = (moved) => {
+      const tick = this.timeline.tickAt(moved.offsetX);
+      this.state.set(event.shiftKey
+        ? { from: Math.min(start, tick), to: Math.max(start, tick), at: tick } : { at: tick });
+    };
+    canvas.setPointerCapture(event.pointerId);
+    canvas.addEventListener('pointermove', move);
+    canvas.addEventListener('pointerup', () => canvas.removeEventListener('pointermove', move),
+      { once: true });
+    canvas.focus();
+    move(event);
+    event.preventDefault();
+  }
+
+  zoom(event) {
+    event.preventDefault();
+    const scale = this.timeline.scale(this.timeline.canvas.clientWidth);
+    const middle = scale.value(event.offsetX);
+    const factor = event.deltaY < 0 ? 0.8 : 1.25;
+    const values = this.heap[this.timeline.axis];
+    const from = Math.max(values[0], middle - (middle - scale.from) * factor);
+    const to = Math.min(values[this.heap.last], middle + (scale.to - middle) * factor);
+    const is_whole = from <= values[0] && to >= values[this.heap.last];
+    this.state.set({ zoom: is_whole || to - from < 2 ? '' : `${Math.floor(from)}-${Math.ceil(to)}` });
+  }
+
+  key(event) {
+    if (event.target.closest('input, select, textarea, dialog') || event.ctrlKey || event.altKey ||
+        event.metaKey) return;
+    const { state, heap } = this;
+    const at = state.get('at');
+    const range = (tick) => (tick < state.get('from') ? { from: tick } : { to: tick });
+    const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 };
+    const values = heap[this.timeline.axis];
+    const acts = {
+      Home: () => state.set({ at: 0 }), End: () => state.set({ at: heap.last }),
+      p: () => state.set({ at: heap.peakTick() }), '?': () => this.help.showModal(),
+      '[': () => state.set({ from: Math.min(at, state.get('to')) }),
+      ']': () => state.set({ to: Math.max(at, state.get('from')) }),
+      z: () => state.set({ zoom: `${values[state.get('from')]}-${values[state.get('to')]}` }),
+      Escape: () => state.set({ from: 0, to: heap.last, zoom: '' }),
+    };
+    const view = this.views[Number(event.key) - 1];
+    if (steps[event.key]) {
+      const tick = Math.max(0, Math.min(heap.last, at + steps[event.key]));
+      state.set({ at: tick, ...(event.shiftKey ? range(tick) : {}) });
+    } else if (acts[event.key]) acts[event.key]();
+    else if (view) state.set({ view: view.key });
+    else return;
+    event.preventDefault();
+  }
+}
+
+async function start() {
+  const place = document.getElementById('page');
+  try {
+    const parts = await readParts(document.getElementById('data').textContent);
+    window.heapPage = new Page(parts);
+    document.body.dataset.state = 'ready';
+  } catch (error) {
+    place.replaceChildren(element('p', { class: 'wait', role: 'alert' },
+      `The report cannot be shown: ${error}`));
+    document.body.dataset.state = 'failed';
+    throw error;
+  }
+}
+
+start();

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// The table of call sites: by function, file, module, thread, heap, line or stack.
+import { choice, element } from './dom.js';
+import { baseName, bytes, count, percent, signed } from './format.js';
+import { measureOf, valuesOf } from './measures.js';
+import { Table } from './table.js';
+
+const KEYS = [['function', 'function'], ['line', 'line'], ['file', 'file'], ['module', 'module'],
+  ['stack', 'stack'], ['thread', 'thread'], ['heap', 'heap']];
+
+export class SitesView {
+  constructor(heap, state, pieces) {
+    Object.assign(this, { heap, state, pieces, groups: {} });
+    this.filter = element('input', {
+      type: 'search', placeholder: 'Filter', 'aria-label': 'Filter the table',
+      on: { input: () => state.set({ filter: this.filter.value }) },
+    });
+    this.filter.value = state.get('filter');
+    this.bar = element('div', { class: 'bar' });
+    this.note = element('p', { class: 'said' });
+    this.place = element('div', { class: 'table-scroll' });
+    this.node = element('section', { class: 'panel sites-panel', 'aria-label': 'Call sites' },
+      this.bar, this.place, this.note);
+  }
+
+  get by() {
+    const by = this.state.get('by');
+    return KEYS.some(([key]) => key === by) ? by : 'function';
+  }
+
+  /** The groups of all call sites by the last call of the program: a name for each, and the group
+   * of each site. */
+  groupsBy(by) {
+    if (this.groups[by]) return this.groups[by];
+    const { calls, own, stacks } = this.heap;
+    const index = new Map();
+    const list = [];
+    const of = own.map((node, site) => {
+      const frame = node < 0 ? -1 : calls.frame[node];
+      const group = this.describe(by, frame, site);
+      const key = by === 'stack' ? stacks[site] : group.key;
+      if (!index.has(key)) {
+        index.set(key, list.length);
+        list.push({ ...group, site });
+      }
+      return index.get(key);
+    });
+    this.groups[by] = { list, of };
+    return this.groups[by];
+  }
+
+  describe(by, frame, site) {
+    const { calls } = this.heap;
+    if (frame < 0) return { key: '', name: '(no stack)', whole: '', own: false };
+    const made = calls.functions[calls.functionOf[frame]];
+    const module = made.module ? baseName(made.module) : '';
+    const line = calls.line(frame);
+    const file = calls.file(frame);
+    if (by === 'file') {
+      return { key: file || made.module, name: file ? baseName(file) : `${module}, no file`,
+        whole: file || made.module, own: made.own };
+    }
+    if (by === 'module') {
+      return { key: made.module, name: module || '(no module)', whole: made.module, own: made.own };
+    }
+    const key = by === 'line' ? `${frame}` : `${calls.functionOf[frame]}`;
+    return {
+      key, name: by === 'stack' ? `${made.short} (stack ${this.heap.stacks[site]})` : made.short,
+      place: by === 'function' ? module : [line, module].filter((text) => text).join(' in '),
+      whole: `${made.name}\n${made.module}`, own: made.own,
+    };
+  }
+
+  /** The rows of a series with few records: threads or heaps, live at cursor and range. */
+  seriesRows(by) {
+    const { heap, state } = this;
+    const series = heap.series[by];
+    const names = heap.part[`${by}s`];
+    const before = series.at(state.get('from'), 1);
+    const grown = series.at(state.get('to'), 0).bytes.map((value, i) => value - before.bytes[i]);
+    const live = series.at(state.get('at'), 0);
+    return Array.from(series.keys, (key, i) => ({
+      name: names[i] ? `${names[i]} (${by} ${key})` : `${by} ${key}`, own: true, whole: '',
+      bytes: live.bytes[i], blocks: live.blocks[i], grown: grown[i],
+    }));
+  }
+
+  groupRows(by) {
+    const { heap, state } = this;
+    const { list, of } = this.groupsBy(by);
+    const rows = list.map((group) => ({ ...group, bytes: 0, blocks: 0, grown: 0 }));
+    const before = heap.bySite.at(state.get('from'), 1).bytes;
+    const after = heap.bySite.at(state.get('to'), 0).bytes;
+    for (let site = 0; site < of.length; site++) {
+      rows[of[site]].grown += after[site] - before[site];
+    }
+    for (const unit of ['bytes', 'blocks']) {
+      const values = valuesOf(heap, state, unit);
+      for (let site = 0; site < of.length; site++) rows[of[site]][unit] += values[site];
+    }
+    return rows;
+  }
+
+  makeTable() {
+    const is_series = this.by === 'thread' || this.by === 'heap';
+    const counted = ['allocated', 'temporary'].includes(this.state.get('measure')) && !is_series
+      ? 'Allocations' : 'Blocks';
+    const columns = [
+      { title: 'Bytes', value: (row) => row.bytes, show: (row) => bytes(row.bytes),
+        title_of: (row) => `${count(row.bytes)} bytes`, key: (row) => row.key ?? row.name },
+      { title: 'Share', value: (row) => row.bytes, show: (row) => percent(row.bytes, this.total) },
+      { title: counted, value: (row) => row.blocks, show: (row) => count(row.blocks) },
+      { title: 'Growth', hint: 'From the beginning of the range to its end',
+        value: (row) => row.grown, show: (row) => (row.grown ? signed(row.grown, bytes) : ''),
+        title_of: (row) => `${count(row.grown)} bytes` },
+      { title: KEYS.find(([key]) => key === this.by)[1].replace(/^./, (c) => c.toUpperCase()),
+        value: (row) => row.whole.split('\n')[0] || row.name, is_number: false, class: 'name',
+        title_of: (row) => row.whole,
+        show: (row) => element('span', { class: row.own ? 'own' : 'foreign' }, row.name,
+          row.place ? element('small', {}, ` ${row.place}`) : '') },
+    ];
+    this.table = new Table('call-sites', columns, {
+      detail: this.by === 'stack' ? (row) => this.pieces.stack(this.heap.sites[row.site] + 1) : null,
+      open: this.by === 'function' || this.by === 'line'
+        ? (row) => this.state.set({ search: row.whole.split('\n')[0] }) : null,
+    });
+    this.made = `${this.by} ${counted}`;
+    this.place.replaceChildren(this.table.node);
+    this.bar.replaceChildren(
+      choice('By', KEYS, this.by, (value) => this.state.set({ by: value })),
+      this.filter, this.table.tools);
+  }
+
+  draw() {
+    const { by } = this;
+    const is_series = by === 'thread' || by === 'heap';
+    const counted = ['allocated', 'temporary'].includes(this.state.get('measure')) && !is_series
+      ? 'Allocations' : 'Blocks';
+    if (this.made !== `${by} ${counted}`) this.makeTable();
+    const wanted = this.state.get('filter').toLowerCase();
+    const all = is_series ? this.seriesRows(by) : this.groupRows(by);
+    this.total = all.reduce((sum, row) => sum + row.bytes, 0);
+    this.table.setRows(all.filter((row) => (row.bytes || row.blocks || row.grown) &&
+      `${row.name} ${row.whole} ${row.place || ''}`.toLowerCase().includes(wanted)));
+    const title = is_series ? 'Live at the cursor' : measureOf(this.state).title;
+    this.note.textContent = `${title}: ${count(this.total)} bytes by ${by}` +
+      (is_series ? '' : ': that of the last call of the program itself');
+  }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Stacks, positions and other pieces of findings.
+import { button, element } from './dom.js';
+import { baseName } from './format.js';
+
+/** Frames below this many are shown on demand. */
+const FRAMES_SHOWN = 12;
+
+export class Pieces {
+  constructor(calls, heap, state) {
+    Object.assign(this, { calls, heap, state });
+  }
+
+  frame(number) {
+    const { calls } = this;
+    const made = calls.functions[calls.functionOf[number]];
+    const kind = made.own ? 'own' : 'foreign';
+    const line = calls.line(number);
+    const module = baseName(made.module);
+    return element('li', { class: kind, title: `${made.name}\n${calls.line(number, true)}\n` +
+        `${made.module}` },
+    element('b', {}, made.short), line ? ` ${line}` : '',
+    element('span', {}, module ? ` in ${module}` : '', calls.isInlined(number) ? ' (inlined)' : ''));
+  }
+
+  /** A stack by its number: its frames, innermost first. Those behind main() are folded. */
+  stack(number) {
+    const frames = this.calls.stack(number);
+    if (!frames.length) return element('p', { class: 'dim' }, '(no stack was recorded)');
+    const main = frames.findLastIndex((frame) =>
+      this.calls.functions[this.calls.functionOf[frame]].name === 'main');
+    const shown = Math.min(FRAMES_SHOWN, main < 0 ? frames.length : main + 1);
+    const list = element('ol', { class: 'stack' },
+      ...frames.slice(0, shown).map((frame) => this.frame(frame)));
+    if (shown < frames.length) {
+      const more = button(`${frames.length - shown} more frames`, () => {
+        more.replaceWith(...frames.slice(shown).map((frame) => this.frame(frame)));
+      }, { class: 'more' });
+      list.append(more);
+    }
+    return list;
+  }
+
+  /** A position: going there moves the cursor. */
+  position(position) {
+    if (!position) return '';
+    return button(position, () => this.state.set({ at: this.heap.tickAt(position) }),
+      { class: 'link', title: 'Move the cursor there' });
+  }
+
+  /** A call with its stack; null if it is not known. */
+  call(title, call) {
+    if (!call) return null;
+    return element('section', { class: 'call' },
+      element('h4', {}, title, ' by ', element('code', {}, `${call.api || call.action}()`), ' at ',
+        this.position(call.position), ` in thread ${call.thread}`,
+        call.returned === false ? ', which never returned' : ''),
+      this.stack(call.stack));
+  }
+}

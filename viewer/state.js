@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// The state of the page: what is shown, and of when. It is the fragment of the address.
+
+/** What the fragment has, with what it is if nothing is said. Numbers are ticks. */
+export const DEFAULTS = {
+  at: null, from: null, to: null, axis: 'time', plot: 'bytes', zoom: '', view: 'heap',
+  measure: 'live', unit: 'bytes', tree: 'flame', direction: 'inward', scale: 'fill',
+  color: 'module', root: '', search: '', by: 'function', sort: '', filter: '',
+};
+
+/** Ticks are written as their positions. */
+const TICKS = ['at', 'from', 'to'];
+
+export class State {
+  constructor(heap) {
+    this.heap = heap;
+    this.listeners = [];
+    this.values = { ...DEFAULTS };
+    this.read();
+    addEventListener('hashchange', () => {
+      if (location.hash !== this.written) this.read();
+      this.tell();
+    });
+  }
+
+  read() {
+    const given = new URLSearchParams(location.hash.slice(1));
+    this.values = { ...DEFAULTS, at: this.heap.peakTick(), from: 0, to: this.heap.last };
+    for (const [name, value] of given) {
+      if (!(name in DEFAULTS)) continue;
+      if (!TICKS.includes(name)) this.values[name] = value;
+      else if (/^[0-9A-F]+:[0-9A-F]+$/.test(value)) this.values[name] = this.heap.tickAt(value);
+    }
+    if (this.values.from > this.values.to) this.values.from = 0;
+  }
+
+  get(name) {
+    return this.values[name];
+  }
+
+  /** Sets some values, tells who listens and writes the fragment. */
+  set(changes) {
+    const { last } = this.heap;
+    for (const [name, value] of Object.entries(changes)) {
+      this.values[name] = TICKS.includes(name)
+        ? Math.max(0, Math.min(last, Math.round(value))) : value;
+    }
+    this.tell();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.write(), 150);
+  }
+
+  /** The fragment that shows the same. */
+  fragment() {
+    const pairs = new URLSearchParams();
+    for (const [name, value] of Object.entries(this.values)) {
+      const is_tick = TICKS.includes(name);
+      const usual = name === 'from' ? 0 : name === 'to' ? this.heap.last : DEFAULTS[name];
+      if (value !== usual) pairs.set(name, is_tick ? this.heap.position[value] : value);
+    }
+    return `#${pairs.toString().replaceAll('%3A', ':')}`;
+  }
+
+  write() {
+    this.written = this.fragment();
+    history.replaceState(null, '', this.written);
+  }
+
+  listen(listener) {
+    this.listeners.push(listener);
+  }
+
+  /** Draws once for all that changed since the last picture. */
+  tell() {
+    if (this.is_told) return;
+    this.is_told = true;
+    requestAnimationFrame(() => {
+      this.is_told = false;
+      this.listeners.forEach((listener) => listener());
+    });
+  }
+}
