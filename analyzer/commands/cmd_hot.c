@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze hot */
-#include "cli/process/exit.h"
-#include "cli/session/session.h"
+#include "commands/cmd_usage.h"
 
 #include <string.h>
 
@@ -35,24 +34,11 @@ static const struct own_option own_options[] = {
 static int execute(struct session *session, const void *context)
 {
     const struct hot_options *options = context;
-    struct heap_usage usage;
-    struct question question = session_ask_all(session);
-    struct heap_usage_options query = {.order = options->order,
-                                       .split = view_split(&session->options.view)};
-    enum ttd_status result = heap_usage_find(&question.trace, &query, &usage, &question.error);
     session->uses_times = true;
-    int status = session_answer(session, &question, result, &usage.outcome);
-    if (status != STATUS_OK)
-        return status;
-    struct heap_site_table sites = heap_usage_site_table(&usage);
-    status = session_view(session, &sites);
-    if (status == STATUS_OK)
-        status = session_output(session, true);
-    struct report_usage data = {.usage = &usage, .limit = session->options.view.limit};
-    if (status == STATUS_OK && !session_print_tree(session, "call", orders[options->order]))
-        session->options.format->hot(&session->report, &data);
-    heap_usage_free(&usage);
-    return status;
+    return rank_usage(session, &(struct usage_question){.query = {.order = options->order},
+                                                        .unit = "call",
+                                                        .weight = orders[options->order],
+                                                        .print = session->options.format->hot});
 }
 
 static const struct hot_options defaults = {.order = HEAP_RANK_BY_BYTES};

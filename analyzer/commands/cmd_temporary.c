@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze temporary */
-#include "cli/process/exit.h"
-#include "cli/session/session.h"
+#include "commands/cmd_usage.h"
 
 static const char help[] =
     "Usage: ttdanalyze temporary [OPTIONS] [TRACE]\n"
@@ -18,24 +17,11 @@ static const struct own_option own_options[] = {OWN_CHOICE("steps", option_numbe
 static int execute(struct session *session, const void *context)
 {
     const uint64_t *steps = context;
-    struct heap_usage usage;
-    struct question question = session_ask_all(session);
-    struct heap_usage_options options = {.steps = *steps,
-                                         .order = HEAP_RANK_BY_TEMPORARY,
-                                         .split = view_split(&session->options.view)};
-    enum ttd_status result = heap_usage_find(&question.trace, &options, &usage, &question.error);
-    int status = session_answer(session, &question, result, &usage.outcome);
-    if (status != STATUS_OK)
-        return status;
-    struct heap_site_table sites = heap_usage_site_table(&usage);
-    status = session_view(session, &sites);
-    if (status == STATUS_OK)
-        status = session_output(session, true);
-    struct report_usage data = {.usage = &usage, .limit = session->options.view.limit};
-    if (status == STATUS_OK && !session_print_tree(session, "temporary block", "temporary blocks"))
-        session->options.format->temporary(&session->report, &data);
-    heap_usage_free(&usage);
-    return status;
+    return rank_usage(session, &(struct usage_question){
+                                   .query = {.steps = *steps, .order = HEAP_RANK_BY_TEMPORARY},
+                                   .unit = "temporary block",
+                                   .weight = "temporary blocks",
+                                   .print = session->options.format->temporary});
 }
 
 /* Calls between the two of a temporary block. */

@@ -4,6 +4,13 @@
 #include "report/trace/reports.h"
 #include "report/writers/escape.h"
 
+/* Writes a number in the column of a table that begins at a position of the line. */
+static void put_column(struct text_output *output, size_t position, uint64_t value)
+{
+    out_tab(output, position);
+    out_grouped(output, value);
+}
+
 /* Writes the bold name of a line, and aligns its value. */
 static void label(struct report *report, const char *name)
 {
@@ -117,8 +124,7 @@ static void text_counts(struct report *report, const struct report_info *data)
             continue;
         out_text(output, "  ");
         out_text(output, ttd_action_name((enum ttd_action)i));
-        out_tab(output, 16);
-        out_grouped(output, stats->actions[i]);
+        put_column(output, 16, stats->actions[i]);
         out_char(output, '\n');
     }
     if (stats->failed || stats->unfinished) {
@@ -190,14 +196,10 @@ static void text_threads(struct report *report, const struct heap_trace_stats *s
             out_unsigned(output, definition->os_id);
         else
             out_char(output, '?');
-        out_tab(output, 20);
-        out_grouped(output, thread->events);
-        out_tab(output, 32);
-        out_grouped(output, thread->allocs);
-        out_tab(output, 43);
-        out_grouped(output, thread->frees);
-        out_tab(output, 54);
-        out_grouped(output, thread->reallocs);
+        put_column(output, 20, thread->events);
+        put_column(output, 32, thread->allocs);
+        put_column(output, 43, thread->frees);
+        put_column(output, 54, thread->reallocs);
         out_tab(output, 65);
         if (definition)
             escape_text(output, definitions_text(report->definitions, definition->name));
@@ -220,14 +222,10 @@ static void text_chunks(struct report *report, const struct heap_trace_stats *st
         out_text(output, kind == HEAP_TRACE_STATS_KINDS ? "all"
                          : kind                         ? ttd_kind_name(kind)
                                                         : "other");
-        out_tab(output, 15);
-        out_grouped(output, chunks->chunks);
-        out_tab(output, 25);
-        out_grouped(output, chunks->records);
-        out_tab(output, 39);
-        out_grouped(output, chunks->stored_bytes);
-        out_tab(output, 53);
-        out_grouped(output, chunks->raw_bytes);
+        put_column(output, 15, chunks->chunks);
+        put_column(output, 25, chunks->records);
+        put_column(output, 39, chunks->stored_bytes);
+        put_column(output, 53, chunks->raw_bytes);
         out_tab(output, 67);
         if (chunks->stored_bytes)
             out_format(output, "%.2f", (double)chunks->raw_bytes / (double)chunks->stored_bytes);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranking call sites for ttdanalyze hot and temporary. */
+#include "commands/cmd_usage.h"
+
+#include "cli/process/exit.h"
+
+int rank_usage(struct session *session, const struct usage_question *asked)
+{
+    struct heap_usage usage;
+    struct question question = session_ask_all(session);
+    struct heap_usage_options query = asked->query;
+    query.split = view_split(&session->options.view);
+    enum ttd_status result = heap_usage_find(&question.trace, &query, &usage, &question.error);
+    int status = session_answer(session, &question, result, &usage.outcome);
+    if (status != STATUS_OK)
+        return status;
+    struct heap_site_table sites = heap_usage_site_table(&usage);
+    status = session_view(session, &sites);
+    if (status == STATUS_OK)
+        status = session_output(session, true);
+    struct report_usage data = {.usage = &usage, .limit = session->options.view.limit};
+    if (status == STATUS_OK && !session_print_tree(session, asked->unit, asked->weight))
+        asked->print(&session->report, &data);
+    heap_usage_free(&usage);
+    return status;
+}
