@@ -155,20 +155,21 @@ TTD_EXPORT enum ttd_status ttd_writer_sum(struct ttd_writer *writer, const struc
  * references to them, then ttd_writer_snapshot(); then those of the next one, whose number is
  * larger. A memory map is such a part, too. All are copied before the call returns. All return
  * TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE.
+ *
+ * There may be any number of regions, references and classes; none is allowed and writes nothing.
+ * Each call writes chunks of its own, of at most 65536 of them: many at a time are best.
  */
 
 /**
  * Writes regions of a snapshot: `regions->first` is 1 more than the number of regions that were
- * written of it. There may be any number of regions; none is allowed and writes nothing. Each call
- * writes chunks of its own, of at most 65536 regions: many at a time are best.
+ * written of it.
  */
 TTD_EXPORT enum ttd_status ttd_writer_regions(struct ttd_writer *writer,
                                               const struct ttd_regions *regions);
 
 /**
  * Writes references of a snapshot, behind those that were written of it in the order of region and
- * offset. There may be any number of references; none is allowed and writes nothing. Each call
- * writes chunks of its own, of at most 65536 references: many at a time are best.
+ * offset.
  */
 TTD_EXPORT enum ttd_status ttd_writer_references(struct ttd_writer *writer,
                                                  const struct ttd_references *references);
@@ -181,10 +182,7 @@ TTD_EXPORT enum ttd_status ttd_writer_variable(struct ttd_writer *writer,
 TTD_EXPORT enum ttd_status ttd_writer_frames(struct ttd_writer *writer,
                                              const struct ttd_frames *frames);
 
-/**
- * Writes classes of a snapshot. There may be any number of classes; none is allowed and writes
- * nothing. Each call writes chunks of its own, of at most 65536 classes: many at a time are best.
- */
+/** Writes classes of a snapshot. */
 TTD_EXPORT enum ttd_status ttd_writer_classes(struct ttd_writer *writer,
                                               const struct ttd_classes *classes);
 
