@@ -85,6 +85,22 @@ static void check_written(const struct chaos_output *output)
         cr_assert(status == TTD_ERROR_NOT_A_TRACE || status == TTD_ERROR_TRUNCATED);
 }
 
+/* The fault `i`: each call fails alone, and then it and all after it. */
+static struct faults memory_fault(uint64_t i)
+{
+    struct faults f = no_faults;
+    f.memory = i / 2;
+    f.forever = i % 2;
+    return f;
+}
+
+static void check_failed(const struct outcome *result, enum ttd_status expected, uint64_t i)
+{
+    cr_assert_eq(result->status, expected, "call %d: %s", (int)i / 2,
+                 ttd_status_text(result->status));
+    cr_assert_eq(result->error.status, expected);
+}
+
 Test(failures, writer_memory)
 {
     struct chaos_output output;
@@ -92,13 +108,9 @@ Test(failures, writer_memory)
     free(output.data);
     cr_assert_gt(calls, 20);
     for (uint64_t i = 0; i < 2 * calls; i++) {
-        struct faults f = no_faults;
-        f.memory = i / 2;
-        f.forever = i % 2;
+        struct faults f = memory_fault(i);
         struct outcome result = run_writer(&f, &output);
-        cr_assert_eq(result.status, TTD_ERROR_NO_MEMORY, "allocation %d: %s", (int)i / 2,
-                     ttd_status_text(result.status));
-        cr_assert_eq(result.error.status, TTD_ERROR_NO_MEMORY);
+        check_failed(&result, TTD_ERROR_NO_MEMORY, i);
         check_written(&output);
         free(output.data);
     }
@@ -115,9 +127,7 @@ Test(failures, writer_output)
         f.output = i / 2;
         f.forever = i % 2;
         struct outcome result = run_writer(&f, &output);
-        cr_assert_eq(result.status, TTD_ERROR_IO, "write %d: %s", (int)i / 2,
-                     ttd_status_text(result.status));
-        cr_assert_eq(result.error.status, TTD_ERROR_IO);
+        check_failed(&result, TTD_ERROR_IO, i);
         cr_assert_eq(result.error.system_error, ENOSPC);
         check_written(&output);
         free(output.data);
@@ -145,18 +155,39 @@ static uint64_t read_all(struct ttd_reader *reader, struct outcome *result)
     return sum;
 }
 
+/* A trace and memory that fail when told to. */
+struct source {
+    struct chaos_memory memory;
+    struct chaos_input input;
+};
+
+static void begin_source(struct source *source, const struct faults *f,
+                         const struct ttd_memory_output *trace)
+{
+    chaos_memory_init(&source->memory, f->memory);
+    source->memory.counter.forever = f->forever;
+    source->input = (struct chaos_input){.data = trace->data,
+                                         .size = trace->size,
+                                         .at_once = f->at_once,
+                                         .counter = {.fail_at = f->input, .forever = f->forever}};
+}
+
+/* Checks that nothing is left of it, and counts its calls. */
+static void end_source(const struct source *source, struct outcome *result)
+{
+    check_memory(&source->memory);
+    cr_assert_eq(source->input.closed, 1);
+    result->memory_calls = source->memory.counter.calls;
+    result->io_calls = source->input.counter.calls;
+}
+
 static struct outcome run_reader(const struct faults *f, const struct ttd_memory_output *trace,
                                  bool tolerant, bool seek)
 {
-    struct chaos_memory memory;
-    chaos_memory_init(&memory, f->memory);
-    memory.counter.forever = f->forever;
-    struct chaos_input input = {.data = trace->data,
-                                .size = trace->size,
-                                .at_once = f->at_once,
-                                .counter = {.fail_at = f->input, .forever = f->forever}};
-    struct ttd_allocator allocator = chaos_allocator(&memory);
-    struct ttd_input table = chaos_input_table(&input);
+    struct source source;
+    begin_source(&source, f, trace);
+    struct ttd_allocator allocator = chaos_allocator(&source.memory);
+    struct ttd_input table = chaos_input_table(&source.input);
     struct ttd_reader_options options = ttd_reader_options_default();
     options.tolerant = tolerant;
     struct ttd_reader *reader = NULL;
@@ -167,10 +198,7 @@ static struct outcome run_reader(const struct faults *f, const struct ttd_memory
     if (reader)
         result.sum = read_all(reader, &result);
     ttd_reader_close(reader);
-    check_memory(&memory);
-    cr_assert_eq(input.closed, 1);
-    result.memory_calls = memory.counter.calls;
-    result.io_calls = input.counter.calls;
+    end_source(&source, &result);
     return result;
 }
 
@@ -224,24 +252,16 @@ static enum ttd_status walk_input(enum walk walk, const struct ttd_input *from,
 static struct outcome run_walk(const struct faults *f, const struct ttd_memory_output *trace,
                                enum walk walk)
 {
-    struct chaos_memory memory;
-    chaos_memory_init(&memory, f->memory);
-    memory.counter.forever = f->forever;
-    struct chaos_input input = {.data = trace->data,
-                                .size = trace->size,
-                                .at_once = f->at_once,
-                                .counter = {.fail_at = f->input, .forever = f->forever}};
+    struct source source;
+    begin_source(&source, f, trace);
     struct chaos_output output = {.counter = {.fail_at = f->output, .forever = f->forever}};
-    struct ttd_allocator allocator = chaos_allocator(&memory);
-    struct ttd_input from = chaos_input_table(&input);
+    struct ttd_allocator allocator = chaos_allocator(&source.memory);
+    struct ttd_input from = chaos_input_table(&source.input);
     struct ttd_output to = chaos_output_table(&output);
     struct outcome result = {.status = TTD_OK};
     result.status = walk_input(walk, &from, &to, &allocator, &result);
-    check_memory(&memory);
-    cr_assert_eq(input.closed, 1);
+    end_source(&source, &result);
     cr_assert_eq(output.closed, walk != WALK_VERIFY);
-    result.memory_calls = memory.counter.calls;
-    result.io_calls = input.counter.calls;
     for (size_t i = 0; i < output.size; i++)
         result.sum = result.sum * 31 + output.data[i];
     free(output.data);
@@ -300,22 +320,16 @@ static void check_subject(subject run, bool damaged)
     cr_assert(whole.status == TTD_OK || whole.status == TTD_END);
     cr_assert_gt(whole.memory_calls, 0);
     for (uint64_t i = 0; i < 2 * whole.memory_calls; i++) {
-        struct faults f = no_faults;
-        f.memory = i / 2;
-        f.forever = i % 2;
+        struct faults f = memory_fault(i);
         struct outcome result = run(&f, &trace);
-        cr_assert_eq(result.status, TTD_ERROR_NO_MEMORY, "allocation %d: %s", (int)i / 2,
-                     ttd_status_text(result.status));
-        cr_assert_eq(result.error.status, TTD_ERROR_NO_MEMORY);
+        check_failed(&result, TTD_ERROR_NO_MEMORY, i);
     }
     for (uint64_t i = 0; i < 2 * whole.io_calls; i++) {
         struct faults f = no_faults;
         f.input = i / 2;
         f.forever = i % 2;
         struct outcome result = run(&f, &trace);
-        cr_assert_eq(result.status, TTD_ERROR_IO, "input %d: %s", (int)i / 2,
-                     ttd_status_text(result.status));
-        cr_assert_eq(result.error.status, TTD_ERROR_IO);
+        check_failed(&result, TTD_ERROR_IO, i);
         cr_assert_eq(result.error.system_error, EIO);
     }
     check_short_reads(run, &trace);
