@@ -54,6 +54,9 @@ static void print_summary(const struct collector *collector, const struct option
     message("%" PRIu64 " events (%" PRIu64 " allocations, %" PRIu64 " frees), %" PRIu64 " lost%s",
             collector->events, collector->acquisitions, collector->releases, collector->lost,
             collector->lost != 0 ? "; findings will say so" : "");
+    if (collector->gaps != 0)
+        message("recording was off %" PRIu64 " time%s: calls made meanwhile are not among these",
+                collector->gaps, collector->gaps == 1 ? "" : "s");
     if (collector->children != 0)
         message("%u child process%s recorded, in '%s.PID.NAME'; see 'ttdanalyze info --group %s'",
                 collector->children, collector->children == 1 ? "" : "es", options->output,

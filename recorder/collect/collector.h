@@ -60,6 +60,7 @@ struct collector {
     } snapshots_doubtful;
     unsigned images_left; /* programs executed by recorded ones that were not recorded */
     uint64_t events, acquisitions, releases, lost;
+    uint64_t gaps; /* of recording, as the program or its user wanted it */
     unsigned children;
     uint32_t notes; /* enum process_notes of the launched process */
 };

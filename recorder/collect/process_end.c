@@ -73,6 +73,7 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
     collector->acquisitions += process->trace->acquisitions;
     collector->releases += process->trace->releases;
     collector->lost += process->trace->lost;
+    collector->gaps += process->gaps;
     while (!trace_closers_have_room(&collector->closers))
         host_tick(&collector->host);
     trace_closers_add(&collector->closers, process->trace, &own);

@@ -107,7 +107,7 @@ ALLOWED = {
                                'recorder/messages.h', 'common'],
     'recorder/collect/process': ['recorder/collect/process', 'recorder/collect/trace',
                                  'recorder/collect/channel', 'recorder/snapshot',
-                                 'recorder/arrays.h', *CHANNEL],
+                                 'recorder/arrays.h', 'recorder/control.h', *CHANNEL],
     'recorder/collect': ['recorder/collect', 'recorder/snapshot', 'recorder/symbolize', *CHANNEL,
                          'recorder/control.h', 'recorder/messages.h', 'common'],
     'recorder/later': ['recorder/later', 'recorder/symbolize', 'recorder/collect/trace',

@@ -9,7 +9,6 @@
 #include "user_events.h"
 
 enum { RECORDS_PER_TICK = 4096 };
-
 #define PRESSED_NS UINT64_C(100000000)
 
 /* A validated record. */
@@ -281,6 +280,7 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
         struct merge_entry *first = &queue.entries[0];
         if (log_is_due(process, host))
             log_apply(process, host, first->sequence);
+        user_events_reach(process, first->sequence);
         if (!merge_record(process, first->thread, host))
             break;
         if (++merged % RECORDS_PER_TICK == 0)
@@ -294,5 +294,7 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
         merge_queue_sift(&queue, 0);
     }
     log_apply(process, host, bound);
+    if (queue.count == 0 || queue.entries[0].sequence > bound)
+        user_events_reach(process, bound);
     return merged;
 }

@@ -58,6 +58,7 @@ void process_free(struct process *process)
         close(process->pidfd);
     heaps_free(process);
     dump_queue_free(&process->dumps);
+    free(process->outside);
     free(process->threads);
     free(process->queue);
     free(process->silent);

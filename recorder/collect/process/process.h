@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "../../control.h"
 #include "../../snapshot/copy.h"
 #include "../channel/host.h"
 #include "dump_queue.h"
@@ -24,6 +25,18 @@ struct custom_heaps {
     size_t bucket_count, count;
     struct custom_heap *first, *last; /* in the order in which they were defined */
 };
+
+/* An event from outside of the program: see user_events.h. Threads may yet publish records that
+ * come before it. */
+struct outside_event {
+    uint64_t sequence;
+    uint64_t wall_time;
+    const char *client; /* static, of 16 bytes */
+    size_t size;
+    uint8_t data[CONTROL_TEXT_MAX];
+};
+
+enum { OUTSIDE_MAX = 256 };
 
 struct process {
     uint32_t slot;
@@ -60,6 +73,9 @@ struct process {
     size_t thread_count, thread_capacity;
     struct custom_heaps heaps;
     struct dump_queue dumps;
+    struct outside_event *outside; /* by sequence */
+    size_t outside_count, outside_capacity;
+    uint64_t gaps;             /* of recording, of its threads, in which calls are missing */
     struct merge_entry *queue; /* scratch space of the merge, one entry for each thread */
 };
 

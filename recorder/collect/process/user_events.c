@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "../../arrays.h"
 #include "heaps.h"
 #include "losses.h"
 
@@ -51,23 +52,53 @@ bool user_events_write(struct process *process, struct thread_stream *thread,
     return true;
 }
 
-/* Writes an event of the recorder's user at a position of its own, after all that came before. */
-static bool write_now(struct process *process, struct host *host, const char *client,
-                      const void *data, size_t size)
+/* Keeps an event of the recorder's user, at a position of its own, until what came before is
+ * written. */
+static bool write_later(struct process *process, struct host *host, const char *client,
+                        const void *data, size_t size)
 {
-    struct ttd_user_event event = {
-        .position = {atomic_fetch_add(&host->channel->sequence, 1) + 1, 0},
+    void *events = process->outside_count < OUTSIDE_MAX && size <= sizeof process->outside->data
+                       ? array_grow(process->outside, process->outside_count,
+                                    &process->outside_capacity, sizeof *process->outside)
+                       : NULL;
+    if (events == NULL)
+        return false;
+    process->outside = events;
+    struct outside_event *event = &process->outside[process->outside_count];
+    *event = (struct outside_event){
+        .sequence = atomic_fetch_add(&host->channel->sequence, 1) + 1,
         .wall_time = process_time(process, atomic_load(&host->channel->clock)),
-        .data = data,
+        .client = client,
         .size = size,
     };
-    memcpy(event.client, client, CLIENT_SIZE);
-    return event.position.sequence <= TTD_SEQUENCE_MAX && trace_user_event(process->trace, &event);
+    memcpy(event->data, data, size);
+    process->outside_count += event->sequence <= TTD_SEQUENCE_MAX;
+    return event->sequence <= TTD_SEQUENCE_MAX;
+}
+
+void user_events_write_outside(struct process *process, uint64_t bound)
+{
+    size_t written = 0;
+    while (written < process->outside_count && process->outside[written].sequence <= bound) {
+        const struct outside_event *outside = &process->outside[written++];
+        struct ttd_user_event event = {
+            .position = {outside->sequence, 0},
+            .wall_time = outside->wall_time,
+            .data = outside->data,
+            .size = outside->size,
+        };
+        memcpy(event.client, outside->client, CLIENT_SIZE);
+        trace_user_event(process->trace, &event);
+    }
+    process->outside_count -= written;
+    if (written != 0)
+        memmove(process->outside, process->outside + written,
+                process->outside_count * sizeof *process->outside);
 }
 
 bool user_events_mark(struct process *process, struct host *host, const char *text, size_t size)
 {
-    return write_now(process, host, TTD_CLIENT_MARKS, text, size);
+    return write_later(process, host, TTD_CLIENT_MARKS, text, size);
 }
 
 /* Each thread looks at its own flag, after each of its records; one that attaches meanwhile copies
@@ -86,7 +117,7 @@ bool user_events_pause(struct process *process, struct host *host, bool is_pause
                                                                 is_paused ? TTD_ISLAND_PAUSED
                                                                           : TTD_ISLAND_RECORDING};
     if (process->is_paused == is_paused ||
-        !write_now(process, host, TTD_CLIENT_THREADS, fields, sizeof fields))
+        !write_later(process, host, TTD_CLIENT_THREADS, fields, sizeof fields))
         return false;
     process->is_paused = is_paused;
     set_paused(process, host, is_paused);

@@ -11,6 +11,16 @@ bool user_events_write(struct process *process, struct thread_stream *thread,
                        struct ttd_position position, const volatile uint64_t *operands,
                        unsigned words);
 
+/* Writes the events from outside of the program with sequences up to `bound`. */
+void user_events_write_outside(struct process *process, uint64_t bound);
+
+/* The same, where there are mostly none. */
+static inline void user_events_reach(struct process *process, uint64_t bound)
+{
+    if (__builtin_expect(process->outside_count != 0, 0))
+        user_events_write_outside(process, bound);
+}
+
 /* Marks the present moment with a text. False if it cannot be written. */
 bool user_events_mark(struct process *process, struct host *host, const char *text, size_t size);
 

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from support import ANALYZER, PATIENCE, RECORDER, Recording, analyze, marks
+from support import ANALYZER, PATIENCE, RECORDER, Recording, analyze, marks, program
 
 MAGIC = 0x314c4f5254445454
 STATUS, MARK, UNKNOWN_COMMAND = 1, 3, 999
@@ -244,6 +244,33 @@ class Live(Recording):
         kinds = [mark['kind'] for mark in marks(self.trace) if mark['kind'] != 'mark']
         self.assertEqual(sorted(kinds), ['paused', 'paused', 'resumed', 'resumed'])
         self.assertFalse(analyze('leaks', self.trace)['certain'])
+
+
+class Order(Recording):
+
+    def test_marks_stand_where_they_belong(self):
+        """Marks from outside come into the file after all that happened before, and no sooner."""
+        texts = [str(i) for i in range(40)]
+        recorder = subprocess.Popen([RECORDER, '-o', str(self.trace), program('talker')],
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE)
+        recorder.stdout.readline()
+        children = pathlib.Path(f'/proc/{recorder.pid}/task/{recorder.pid}/children')
+        pid = next(int(child) for child in children.read_text().split()
+                   if pathlib.Path(f'/proc/{child}/comm').read_text() == 'talker\n')
+        for text in texts:
+            self.assertEqual(ask_on_the_command_line('mark', pid, text)[0], 0)
+        for command in 'pause', 'resume':
+            self.assertEqual(ask_on_the_command_line(command, pid)[0], 0)
+            time.sleep(0.05)
+        _, messages = recorder.communicate(timeout=PATIENCE)
+        self.assertEqual(recorder.returncode, 0)
+        self.assertRegex(messages.decode(), r'recording was off \d times?: calls made')
+        told = list(marks(self.trace))
+        self.assertEqual([mark['text'] for mark in told if mark['kind'] == 'mark'], texts)
+        positions = [tuple(int(part, 16) for part in mark['position'].split(':'))
+                     for mark in told]
+        self.assertEqual(positions, sorted(positions))
 
 
 if __name__ == '__main__':
