@@ -20,7 +20,6 @@
 #include "../target.h"
 #include "channel_script.h"
 #include "collect/collector.h"
-#include "messages.h"
 
 enum { ROUNDS_MAX = 64 };
 
@@ -35,51 +34,7 @@ static volatile sig_atomic_t is_over;
 static unsigned rounds;
 static uint64_t events_closed;
 
-/* ---- Replacements for messages.c and collect/trace/closers.c ---- */
-
-void message(const char *format, ...)
-{
-    (void)format;
-}
-
-void messages_share(void)
-{
-}
-
-bool message_is_first(enum message_kind kind, int reason)
-{
-    (void)kind;
-    (void)reason;
-    return false;
-}
-
-void message_error(const char *path, const struct ttd_error *error)
-{
-    (void)path;
-    (void)error;
-}
-
-void trace_closers_init(struct trace_closers *closers)
-{
-    *closers = (struct trace_closers){.names = NULL};
-}
-
-void trace_closers_free(struct trace_closers *closers)
-{
-    (void)closers;
-}
-
-void trace_closers_prepare(struct trace_closers *closers, struct trace *trace)
-{
-    (void)closers;
-    (void)trace;
-}
-
-bool trace_closers_have_room(struct trace_closers *closers)
-{
-    (void)closers;
-    return true;
-}
+/* ---- Replacements for collect/trace/closers.c; quiet.c has the others ---- */
 
 /* Closes the trace at once, without names: a script may name any file as a module. */
 void trace_closers_add(struct trace_closers *closers, struct trace *trace,
@@ -94,12 +49,6 @@ void trace_closers_add(struct trace_closers *closers, struct trace *trace,
         events_closed += trace->events;
     }
     trace_free(trace);
-}
-
-void trace_closers_wait(struct trace_closers *closers, const volatile sig_atomic_t *interrupts)
-{
-    (void)closers;
-    (void)interrupts;
 }
 
 /* The collector calls this between two rounds. */
