@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan.h"
 
+#include <emmintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REFERENCES = 65536 /* of a chunk */ };
+enum {
+    REFERENCES = 65536, /* of a chunk */
+    WORD = 8,
+    LINE = 64, /* bytes that are looked at together */
+};
 
 struct scan {
     struct scan_job job;
@@ -56,13 +61,6 @@ static inline void add(struct scan *scan, uint32_t region, uint64_t offset, uint
         flush(scan);
 }
 
-/* The least value that is looked at: 0 points at nothing, even if a program says that it has a
- * block there. */
-static uint64_t not_null(uint64_t low)
-{
-    return low != 0 ? low : 1;
-}
-
 void scan_registers(struct scan *scan, const struct scan_registers *registers)
 {
     for (uint32_t i = 0; i < registers->count; i++)
@@ -71,46 +69,107 @@ void scan_registers(struct scan *scan, const struct scan_registers *registers)
             add(scan, registers->region, i * UINT64_C(8), registers->values[i]);
 }
 
+/* Finds the words of a line whose values lie in the HEAP_ADDRESS_BITS from `low` on: a bit for
+ * each. Zeros, small numbers, text and random bytes, which most words are, do not. */
+static inline unsigned find_candidates(const unsigned char *line, uint64_t low)
+{
+    __m128i lows = _mm_set1_epi64x((int64_t)low), ones = _mm_set1_epi64x(-1);
+    __m128i pairs[LINE / 16];
+    for (unsigned i = 0; i < LINE / 16; i++) {
+        __m128i pair = _mm_loadu_si128((const __m128i *)(const void *)(line + i * 16));
+        pair = _mm_srli_epi64(_mm_sub_epi64(pair, lows), HEAP_ADDRESS_BITS);
+        pairs[i] = _mm_add_epi64(pair, ones); /* negative where no bit is left */
+    }
+    __m128i any = _mm_or_si128(_mm_or_si128(pairs[0], pairs[1]), _mm_or_si128(pairs[2], pairs[3]));
+    if (_mm_movemask_pd(_mm_castsi128_pd(any)) == 0)
+        return 0;
+    unsigned found = 0;
+    for (unsigned i = 0; i < LINE / 16; i++)
+        found |= (unsigned)_mm_movemask_pd(_mm_castsi128_pd(pairs[i])) << 2 * i;
+    return found;
+}
+
+/* The words of a piece, which are found one after the other. */
+struct words {
+    const unsigned char *bytes;
+    uint32_t size;
+    uint64_t low;  /* the least value that is looked for */
+    uint32_t line; /* where the next line begins */
+    unsigned left; /* words of the line before that are not told yet: a bit for each */
+};
+
+/* The least value that is looked at: 0 points at nothing, even if a program says that it has a
+ * block there. */
+static uint64_t not_null(uint64_t low)
+{
+    return low != 0 ? low : 1;
+}
+
+static struct words words_of(const struct scan *scan, const struct memory_piece *piece,
+                             uint64_t low)
+{
+    return (struct words){scan->batch.bytes + piece->at, piece->size, not_null(low), 0, 0};
+}
+
+/* The words of the last line of a piece, which may be shorter. */
+static unsigned find_last(const struct words *words)
+{
+    unsigned char line[LINE] = {0};
+    memcpy(line, words->bytes + words->line, (words->size - words->line) / WORD * WORD);
+    return find_candidates(line, words->low);
+}
+
+/* Finds the next word whose value may be one that is looked for. Returns false if there is none. */
+static inline bool next_word(struct words *words, uint32_t *at, uint64_t *value)
+{
+    while (words->left == 0) {
+        if (words->line + WORD > words->size)
+            return false;
+        words->left = words->size - words->line >= LINE
+                          ? find_candidates(words->bytes + words->line, words->low)
+                          : find_last(words);
+        words->line += LINE;
+    }
+    *at = words->line - LINE + (uint32_t)__builtin_ctz(words->left) * WORD;
+    words->left &= words->left - 1;
+    memcpy(value, words->bytes + *at, sizeof *value);
+    return true;
+}
+
 /* Looks at the words of a piece of the heap, or of a mapping that may be a block. */
 static void search_heap(struct scan *scan, const struct memory_piece *piece)
 {
     const struct heap_pages *pages = scan->job.pages;
     const struct heap_pages *tables = &scan->job.tables->pages;
-    const unsigned char *bytes = scan->batch.bytes + piece->at;
     uint32_t region = scan->regions[piece->tag].number;
     uint64_t offset = piece->address - scan->regions[piece->tag].region->begin;
-    uint64_t high = pages->high > tables->high ? pages->high : tables->high;
-    uint64_t low =
-        not_null(tables->high != 0 && tables->low < pages->low ? tables->low : pages->low);
-    uint64_t size = high > low ? high - low : 0;
-    for (uint32_t i = 0; i + 8 <= piece->size; i += 8) {
-        uint64_t value;
-        memcpy(&value, bytes + i, sizeof value);
-        if (value - low < size &&
-            (heap_pages_has(pages, value) ||
-             (heap_pages_has(tables, value) && classes_has(&scan->job.tables->classes, value))))
-            add(scan, region, offset + i, value);
+    uint64_t low = tables->high != 0 && tables->low < pages->low ? tables->low : pages->low;
+    struct words words = words_of(scan, piece, low);
+    uint32_t at;
+    uint64_t value;
+    while (next_word(&words, &at, &value)) {
+        if (heap_pages_has(pages, value) ||
+            (heap_pages_has(tables, value) && classes_has(&scan->job.tables->classes, value)))
+            add(scan, region, offset + at, value);
     }
 }
 
-/* Looks at the words of a piece. A word below the lowest block or above the highest one, as nearly
- * all are, costs one comparison. */
+/* Looks at the words of a piece that is no heap. */
 static void search_roots(struct scan *scan, const struct memory_piece *piece)
 {
     const struct heap_pages *pages = scan->job.pages;
-    const unsigned char *bytes = scan->batch.bytes + piece->at;
     const struct region *region = scan->regions[piece->tag].region;
     uint32_t number = scan->regions[piece->tag].number;
     uint64_t offset = piece->address - region->begin;
-    uint64_t low = not_null(pages->low), size = pages->high > low ? pages->high - low : 0;
-    for (uint32_t i = 0; i + 8 <= piece->size; i += 8) {
-        uint64_t value;
-        memcpy(&value, bytes + i, sizeof value);
-        if (value - low >= size || !heap_pages_has(pages, value))
+    struct words words = words_of(scan, piece, pages->low);
+    uint32_t at;
+    uint64_t value;
+    while (next_word(&words, &at, &value)) {
+        if (!heap_pages_has(pages, value))
             continue;
-        add(scan, number, offset + i, value);
+        add(scan, number, offset + at, value);
         if (region->module != TTD_NONE)
-            scan->job.calls->variable(scan->job.calls->context, region, offset + i);
+            scan->job.calls->variable(scan->job.calls->context, region, offset + at);
     }
 }
 

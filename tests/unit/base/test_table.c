@@ -23,8 +23,10 @@ static const size_t sizes[] = {1,
 
 static void expect_bytes(const uint8_t *table, size_t from, size_t to, uint8_t expected)
 {
+    size_t others = 0;
     for (size_t i = from; i < to; i++)
-        cr_assert_eq(table[i], expected);
+        others += table[i] != expected;
+    cr_assert_eq(others, 0);
 }
 
 Test(table, is_zero_at_first)
@@ -87,7 +89,7 @@ Test(table, has_its_own_contents_whatever_others_had)
     struct filled tables[8] = {0};
     for (size_t i = 0; i < 8; i++)
         tables[i].byte = (uint8_t)(i + 1);
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 150; i++) {
         struct filled *any = &tables[entropy_next(&entropy) % 8];
         uint64_t choice = entropy_next(&entropy);
         if (any->size > 3 * LARGE_PAGE || (any->table && choice % 4 == 0))

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* The words of this process's own memory that are found to point to blocks: those that a plain loop
+ * finds. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "snapshot/scan.h"
+#include "support/entropy.h"
+
+enum { WORDS = 1 << 18, REGION = 7, BYTES = WORDS * 8 };
+
+/* Blocks lie in some heap pages from here on. */
+#define LOWEST UINT64_C(0x555500000000)
+
+static uint64_t *words;
+static struct heap_pages pages;
+static struct ttd_reference *found;
+static size_t found_count;
+
+static bool keep(void *context, const struct ttd_references *references)
+{
+    (void)context;
+    for (size_t i = 0; i < references->count; i++)
+        found[found_count++] = references->references[i];
+    return true;
+}
+
+static void ignore_variable(void *context, const struct region *region, uint64_t offset)
+{
+    (void)context, (void)region, (void)offset;
+}
+
+static void tick(void *context)
+{
+    (void)context;
+}
+
+static void begin(void)
+{
+    words = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    found = calloc(WORDS, sizeof *found);
+    cr_assert(words != MAP_FAILED && found != NULL);
+    for (uint64_t i = 0; i < 100; i++)
+        heap_pages_add(&pages, LOWEST + i * i * HEAP_PAGE_SIZE, 64);
+    heap_pages_add(&pages, UINT64_C(0x7fff00000000), 64);
+}
+
+static void finish(void)
+{
+    heap_pages_free(&pages);
+    munmap(words, BYTES);
+    free(found);
+}
+
+TestSuite(scan, .init = begin, .fini = finish);
+
+static void search(const struct region *region)
+{
+    struct memory memory;
+    struct tables tables = {.range_count = 0};
+    struct snapshot_calls calls = {.references = keep, .variable = ignore_variable};
+    struct scan_job job = {.memory = &memory,
+                           .pages = &pages,
+                           .tables = &tables,
+                           .snapshot = 1,
+                           .references_max = UINT64_MAX,
+                           .calls = &calls,
+                           .tick = tick};
+    cr_assert(memory_open(&memory, (uint32_t)getpid(), (uint32_t)getpid()));
+    struct scan *scan = scan_open(&job);
+    found_count = 0;
+    scan_region(scan, region, REGION);
+    cr_assert(scan_close(scan).is_complete);
+    memory_close(&memory);
+}
+
+/* Searches a part of the words, as heap and as roots. */
+static void expect_same(size_t first, size_t end)
+{
+    unsigned kinds[] = {TTD_REGION_HEAP, TTD_REGION_STACK};
+    for (size_t kind = 0; kind < 2; kind++) {
+        size_t count = 0;
+        search(&(struct region){
+            .begin = (uintptr_t)&words[first], .end = (uintptr_t)&words[end], .kind = kinds[kind]});
+        for (size_t i = first; i < end; i++) {
+            if (!heap_pages_has(&pages, words[i]))
+                continue;
+            cr_assert_lt(count, found_count);
+            cr_assert_eq(found[count].region, REGION);
+            cr_assert_eq(found[count].offset, (i - first) * 8);
+            cr_assert_eq(found[count++].value, words[i]);
+        }
+        cr_assert_eq(found_count, count);
+    }
+}
+
+/* One word in each line, in every place of it. */
+Test(scan, finds_a_word_wherever_it_is)
+{
+    for (size_t i = 0; i < WORDS; i += 8)
+        words[i + i / 8 % 8] = LOWEST + i / 8 % 10;
+    expect_same(0, WORDS);
+}
+
+/* Regions that neither begin nor end with a line. */
+Test(scan, finds_the_first_and_the_last_word)
+{
+    for (size_t i = 0; i < WORDS; i++)
+        words[i] = LOWEST + 8;
+    for (size_t i = 1; i < 20; i++)
+        expect_same(i, 512 + 2 * i);
+}
+
+Test(scan, finds_what_lies_in_the_pages_and_nothing_else)
+{
+    const uint64_t values[] = {0,
+                               1,
+                               UINT64_MAX,
+                               LOWEST - 1,
+                               LOWEST + 1,
+                               pages.high,
+                               pages.high - 1,
+                               pages.high + 1,
+                               LOWEST * 2,
+                               UINT64_C(1) << 63,
+                               LOWEST | UINT64_C(1) << 47};
+    struct entropy entropy = entropy_of_seed(1);
+    for (size_t i = 0; i < WORDS; i++) {
+        uint64_t choice = entropy_next(&entropy);
+        words[i] = choice % 3 == 0   ? LOWEST + choice / 3 % (20000 * HEAP_PAGE_SIZE)
+                   : choice % 3 == 1 ? values[choice / 3 % (sizeof values / sizeof *values)]
+                                     : choice;
+    }
+    expect_same(0, WORDS);
+}
