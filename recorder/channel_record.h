@@ -48,7 +48,7 @@ enum event_operand { EVENT_CLIENT = 0, EVENT_FLAGS = 2, EVENT_SIZE = 3, EVENT_OP
 #define EVENT_OF_THREAD 2u
 
 /* Another flag there: no event, but the definition of a custom heap. Its client is the handle, and
- * the parent's or 0; its data is the name. */
+ * the parent's, 0 for malloc's or UINT64_MAX for none; its data is the name. */
 #define EVENT_OF_HEAP 4u
 
 /* Likewise: no event, but a dump that the thread asks for. Its client is [begin, end), or an

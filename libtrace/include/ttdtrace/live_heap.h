@@ -5,7 +5,8 @@
  *
  * A heap is known by its *handle*: an address that no other heap of the process has as long as the
  * heap exists, such as that of the pool's own structure. A heap lies within its *parent*, another
- * heap or that of malloc: a block at an address of a block of the parent is part of that one.
+ * heap or that of malloc: its blocks are parts of what the parent has given out, and not counted a
+ * second time.
  *
  * A call is recorded with its thread, its stack and its position, like one of malloc. It belongs
  * behind what creates or allocates, and before what frees, destroys or protects: then no other
@@ -31,6 +32,9 @@ extern "C" {
 /** Bytes of a heap's name, at most: longer ones are cut off. */
 #define TTD_LIVE_HEAP_NAME_MAX 256u
 
+/** Parent of a heap that takes its memory from the system, and not from malloc. */
+#define TTD_LIVE_HEAP_SYSTEM ((const void *)UINTPTR_MAX)
+
 /** Functions of the recorder. Programs call those below instead. */
 struct ttd_live_heap_functions {
     uint32_t size; /* of this struct: a later minor version appends members */
@@ -48,7 +52,7 @@ struct ttd_live_heap_functions {
  * Tells of a new heap.
  *
  * @param handle   the heap; one that the same handle had before has ended with this call
- * @param parent   handle of the heap around it, NULL for that of malloc
+ * @param parent   handle of the heap around it, NULL for that of malloc, or TTD_LIVE_HEAP_SYSTEM
  * @param name     copied, as UTF-8; NULL for none
  * @param reserve  bytes of address space that the heap has reserved, 0 if unknown
  * @param commit   bytes of memory that it has taken at once, 0 if unknown

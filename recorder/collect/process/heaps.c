@@ -14,7 +14,8 @@ struct custom_heap {
     uint64_t sequence; /* when it was defined */
     ttd_id id, name;
     struct custom_heap *chained;
-    struct custom_heap *parent; /* NULL for the heap of malloc, or if the parent has gone */
+    struct custom_heap *parent; /* NULL for that of malloc, or none, or if the parent has gone */
+    bool is_outer;              /* it has none */
     struct custom_heap *child, *sibling, *sibling_before;
     struct custom_heap *before, *after;
     char text[]; /* its name */
@@ -89,14 +90,16 @@ static struct custom_heap *add(struct process *process, const struct heap_defini
         return NULL;
     heap->handle = definition->handle;
     heap->sequence = definition->sequence;
+    heap->is_outer = definition->parent == HEAP_OUTER;
     heap->parent = find(process, definition->parent);
     if (size != 0)
         memcpy(heap->text, definition->name, size);
     bool is_same = last != NULL && strcmp(last->text, heap->text) == 0;
     heap->name = is_same ? last->name : trace_text(process->trace, heap->text);
     ttd_id parent = heap->parent != NULL ? heap->parent->id : process->trace->heap;
-    heap->id = trace_heap(process->trace,
-                          &(struct ttd_heap){.handle = heap->handle, .name = heap->name}, parent);
+    heap->id =
+        trace_heap(process->trace, &(struct ttd_heap){.handle = heap->handle, .name = heap->name},
+                   heap->is_outer ? TTD_NONE : parent);
     link_heap(process, heap);
     return heap;
 }
@@ -172,16 +175,22 @@ void heaps_complete(struct process *process, const struct thread_stream *thread,
     }
 }
 
+static uint64_t parent_of(const struct custom_heap *heap)
+{
+    if (heap->is_outer)
+        return HEAP_OUTER;
+    return heap->parent != NULL ? heap->parent->handle : 0;
+}
+
 void heaps_inherit(struct process *child, const struct process *parent, uint64_t sequence)
 {
     for (const struct custom_heap *heap = parent->heaps.first; heap != NULL; heap = heap->after)
         if (heap->sequence <= sequence)
-            add(child,
-                &(struct heap_definition){.handle = heap->handle,
-                                          .parent = heap->parent != NULL ? heap->parent->handle : 0,
-                                          .sequence = heap->sequence,
-                                          .name = heap->text,
-                                          .size = strlen(heap->text)});
+            add(child, &(struct heap_definition){.handle = heap->handle,
+                                                 .parent = parent_of(heap),
+                                                 .sequence = heap->sequence,
+                                                 .name = heap->text,
+                                                 .size = strlen(heap->text)});
 }
 
 void heaps_end(struct process *process, struct ttd_position position)

@@ -5,9 +5,12 @@
 
 #include "process.h"
 
+/* Stands for the handle of a parent where there is none. */
+#define HEAP_OUTER UINT64_MAX
+
 struct heap_definition {
     uint64_t handle;
-    uint64_t parent;   /* its handle; 0 for the heap of malloc */
+    uint64_t parent;   /* its handle; 0 for the heap of malloc; HEAP_OUTER */
     uint64_t sequence; /* of the definition */
     const char *name;  /* `size` bytes */
     size_t size;

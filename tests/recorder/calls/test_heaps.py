@@ -10,7 +10,7 @@ import unittest
 
 from support import Recording, analyze, program
 
-LETTERS = 'cCaaaaaarRffpwludD()'
+LETTERS = 'cCsaaaaaarRffpwludD()'
 STRIDE = 64
 
 
@@ -33,7 +33,7 @@ class Model:
         self.made += 1
         self.stack.append({'heap': heap, 'blocks': 0, 'newest': 0})
         self.children[heap] = []
-        self.heaps[heap] = f'pool {heap:x}', parent if parent in self.children else 0
+        self.heaps[heap] = f'pool {heap:x}', parent
         if parent in self.children:
             self.children[parent].append(heap)
         self.event('Create', heap, reserve_size=self.made, commit_size=len(self.stack))
@@ -52,8 +52,8 @@ class Model:
             self.pauses += 1
         elif letter == ')':
             self.pauses -= self.pauses > 0
-        elif letter in 'cC':
-            self.create(top['heap'] if top and letter == 'c' else None)
+        elif letter in 'cCs':
+            self.create(None if letter == 's' else top['heap'] if top and letter == 'c' else 0)
         elif letter == 'F':
             self.events, self.is_child = [], True
         elif top:

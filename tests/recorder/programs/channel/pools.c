@@ -3,7 +3,7 @@
  * Tells its recorder of heaps that it does not have: runs one script in each of its threads. A
  * letter of a script is a call, mostly about the thread's newest heap:
  *
- *     c C     creates a heap within it, or within that of malloc
+ *     c C s   creates a heap within it, or within that of malloc, or of its own
  *     a r R f allocates a block; makes the newest one larger, where it is or elsewhere; frees it
  *     p w l u protects, makes writable, locks, unlocks
  *     d D     destroys it; destroys the oldest one, and so what is within it
@@ -42,14 +42,13 @@ struct state {
 static const char *scripts[THREADS];
 static struct state states[THREADS];
 
-static void create(struct state *state, const struct heap *parent)
+static void create(struct state *state, const void *parent)
 {
     char name[32];
     struct heap *heap = &state->heaps[state->depth++];
     *heap = (struct heap){.handle = state->base + ((uintptr_t)state->made++ << 20)};
     snprintf(name, sizeof name, "pool %zx", (size_t)heap->handle);
-    ttd_live_heap_create_sized(client, (void *)heap->handle,
-                               parent != NULL ? (void *)parent->handle : NULL, name, state->made,
+    ttd_live_heap_create_sized(client, (void *)heap->handle, parent, name, state->made,
                                state->depth);
 }
 
@@ -107,8 +106,10 @@ static void *run(void *argument)
             ttd_live_resume(client);
         else if (*letter == 'F' && fork() != 0)
             return wait(NULL) < 0 ? argument : NULL;
-        else if (*letter == 'c' || *letter == 'C')
-            create(state, *letter == 'c' ? newest : NULL);
+        else if (*letter == 'c' && newest != NULL)
+            create(state, (void *)newest->handle);
+        else if (*letter == 'c' || *letter == 'C' || *letter == 's')
+            create(state, *letter == 's' ? TTD_LIVE_HEAP_SYSTEM : NULL);
         else if (newest != NULL && *letter != 'F')
             call(state, newest, *letter);
     }
