@@ -60,7 +60,7 @@ function histogram(name, title, rows) {
     { title: 'Blocks', value: (row) => row.blocks, show: (row) => count(row.blocks) },
     { title: 'Share', value: (row) => row.blocks, show: (row) => percent(row.blocks, total) },
     { title: 'Bytes', value: (row) => row.bytes, show: (row) => bytes(row.bytes) },
-    { title: '', is_number: false, class: 'bars', value: () => '',
+    { title: 'Graph', is_number: false, class: 'bars', value: (row) => row.blocks,
       show: (row) => {
         const bar = element('i', { class: 'bar-of' });
         bar.style.width = `${most ? 100 * row.blocks / most : 0}%`;

@@ -48,7 +48,8 @@ function change(heap, state, unit, sign) {
 }
 
 export function measureOf(state) {
-  return MEASURES[state.get('measure')] || MEASURES.live;
+  const name = state.get('measure');
+  return Object.hasOwn(MEASURES, name) ? MEASURES[name] : MEASURES.live;
 }
 
 export function valuesOf(heap, state, unit = state.get('unit')) {

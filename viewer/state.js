@@ -27,7 +27,7 @@ export class State {
     const given = new URLSearchParams(location.hash.slice(1));
     this.values = { ...DEFAULTS, at: this.heap.peakTick(), from: 0, to: this.heap.last };
     for (const [name, value] of given) {
-      if (!(name in DEFAULTS)) continue;
+      if (!Object.hasOwn(DEFAULTS, name)) continue;
       if (!TICKS.includes(name)) this.values[name] = value;
       else if (/^[0-9A-F]+:[0-9A-F]+$/.test(value)) this.values[name] = this.heap.tickAt(value);
     }

@@ -37,14 +37,14 @@ class Failure(Exception):
 class Browser:
     """One page of a browser. Everything it logs and every request it makes is kept."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, name, is_dark=False):
+        self.name, self.is_dark = name, is_dark
         self.folder = tempfile.mkdtemp()
         self.loop = asyncio.new_event_loop()
         self.logs, self.requests = [], []
         self.number = 0
         self.process = None
-        self.session_url = None
+        self.session_url = self.socket = None
         try:
             url = self.start_chromium() if name == "chromium" else self.start_firefox()
             self.socket = self.run(self.connect(url))
@@ -84,6 +84,8 @@ class Browser:
         options = ["--headless=new", "--hide-scrollbars", "--disable-gpu",
                    "--disable-dev-shm-usage", "--window-size=1400,900",
                    f"--user-data-dir={self.folder}/profile"]
+        if self.is_dark:
+            options.append("--blink-settings=preferredColorScheme=0")
         if os.geteuid() == 0:
             options.append("--no-sandbox")
         wanted = {"capabilities": {"alwaysMatch": {
@@ -99,11 +101,15 @@ class Browser:
     def start_firefox(self):
         profile = os.path.join(self.folder, "profile")
         os.mkdir(profile)
+        with open(os.path.join(profile, "user.js"), "w", encoding="ascii") as file:
+            print(f'user_pref("ui.systemUsesDarkTheme", {int(self.is_dark)});', file=file)
         return self.launch(["firefox-esr", "--headless", "--no-remote", "--profile", profile,
                             "--remote-debugging-port", "0", "--width", "1400", "--height", "900"],
                            r"WebDriver BiDi listening on (ws://\S+)") + "/session"
 
     def close(self):
+        if self.socket:
+            self.run(self.socket.close())
         if self.session_url:
             try:
                 urllib.request.urlopen(urllib.request.Request(self.session_url, method="DELETE"),

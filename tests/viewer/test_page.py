@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: MIT
+"""The page of `ttdanalyze report` in a browser: BROWSER is chromium or firefox, a '-dark' behind it
+makes only pictures. Pictures of all views go to the folder SHOTS."""
+
+import os
+import random
+import re
+import sys
+import time
+import unittest
+import xml.etree.ElementTree
+
+import browser
+import oracle
+import support
+from snapshot_support import SnapshotScript
+from support import Script, TestCase
+
+NAME, _, MODE = os.environ["BROWSER"].partition("-")
+SHOTS = os.environ["SHOTS"]
+READY_SECONDS = 30
+PLACES = 20
+
+EVIL = ('<script>window.hacked=1</script>', '"><img src=http://127.0.0.1:9/x onerror=hacked=1>',
+        '</script><b>', '\\e[31mred\\e[0m', '=HYPERLINK(1)', '&lt;&amp;', '\u202egnp.exe',
+        'std::map<std::vector<std::pair<int, long>>, std::allocator<char const*>>::find',
+        '名前', 'x' * 3000)
+
+opened = None
+
+
+def setUpModule():
+    global opened
+    opened = browser.Browser(NAME, is_dark=MODE == "dark")
+
+
+def tearDownModule():
+    opened.close()
+
+
+def whole(text):
+    """The number in a text such as "1,234 bytes"."""
+    return int(re.search(r"[\d,]+", text)[0].replace(",", ""))
+
+
+class PageCase(TestCase):
+    def show(self, trace, fragment="", *arguments):
+        """Opens the page of a trace, and waits until it is drawn."""
+        page = self.path("page.html")
+        self.run_ok("report", "-o", page, *arguments, trace)
+        self.url = "file://" + page
+        opened.open("about:blank")
+        opened.open(self.url + fragment)
+        deadline = time.monotonic() + READY_SECONDS
+        while not opened.evaluate("document.body.dataset.state || ''"):
+            self.assertLess(time.monotonic(), deadline, "the page is not ready")
+            time.sleep(0.02)
+        self.settle()
+        self.assertEqual(opened.evaluate("document.body.dataset.state"), "ready",
+                         opened.evaluate("document.body.innerText"))
+
+    def settle(self):
+        """Waits for two pictures, so that everything that was asked for is drawn."""
+        opened.evaluate("new Promise((done) => requestAnimationFrame(() => "
+                        "requestAnimationFrame(() => setTimeout(() => done(1), 0))))")
+
+    def go(self, fragment):
+        opened.evaluate(f"void (location.hash = {fragment!r}), 1")
+        self.settle()
+
+    def check_silence(self):
+        """Nothing was logged, and nothing but the page was requested."""
+        self.assertEqual([entry.get("text") for entry in opened.logs], [])
+        urls = {entry["request"]["url"].split("#")[0] for entry in opened.requests}
+        self.assertLessEqual(urls, {self.url, "about:blank"})
+        opened.logs.clear()
+
+    def texts(self, selector):
+        return opened.evaluate(f"[...document.querySelectorAll({selector!r})]"
+                               ".map((node) => node.textContent)")
+
+    def rows(self, scope):
+        """The rows of a table: for each cell its text and its title."""
+        return opened.evaluate(
+            f"[...document.querySelectorAll('{scope} tbody tr')]"
+            ".map((row) => [...row.cells].map((cell) => [cell.textContent, cell.title]))")
+
+    def positions(self):
+        """Positions of ticks, from the first to the last."""
+        all_of_them = opened.evaluate("heapPage.heap.position")
+        step = max(1, len(all_of_them) // PLACES)
+        return [*all_of_them[:-1:step], all_of_them[-1]]
+
+
+def churn(count, seed):
+    chance = random.Random(seed)
+    script = Script(events_per_chunk=500).basics()
+    live = []
+    for i in range(count):
+        if live and chance.random() < 0.45:
+            address, heap = live.pop(chance.randrange(len(live)))
+            script.free(address, heap=heap, wall=i * 1000)
+        elif chance.random() < 0.005:
+            script.event("Destroy", heap=2, result=1, wall=i * 1000)
+            live = [block for block in live if block[1] != 2]
+        else:
+            live.append((0x10000 * (i + 1), chance.choice([1, 1, 2])))
+            script.alloc(live[-1][0], chance.randrange(1, 9000), stack=chance.randrange(0, 5),
+                         heap=live[-1][1], thread=chance.choice([1, 2]), wall=i * 1000)
+    return script.close(wall=count * 1000)
+
+
+def evil():
+    script = Script().basics()
+    for i, name in enumerate(EVIL):
+        shown = name.replace(" ", "_").replace(",", ";").replace("@", "(")
+        script.add("stack", parent=1, module=1, offset=0x1000 + i)
+        script.add("symbol", module=1, offset=0x1000 + i, frames=f"{shown}@{shown[:60]}@{i + 1}")
+        script.alloc(0x1000 * (i + 1), (1 << 63) if i < 3 else 100 + i, stack=5 + i)
+    script.realloc(0x1000, 0x900000, 50, stack=5)
+    script.free(0x5000, stack=6)
+    script.free(0x5000, stack=7)
+    return script.close()
+
+
+def leaking():
+    script = SnapshotScript().basics()
+    script.alloc(0x20000, 100)
+    script.alloc(0x21000, 50, stack=3)
+    script.alloc(0x22000, 30)
+    script.snapshot((0x20008, 0x22000))
+    script.free(0x9999)
+    return script.close()
+
+
+@unittest.skipIf(MODE, "pictures only")
+class Numbers(PageCase):
+    def check_state(self, trace, position):
+        found = self.json_of("state", trace, "--at", position, "--by", "function", "--limit", "0")
+        rows = self.rows(".sites-panel")
+        page = sorted((whole(cells[0][1]), whole(cells[2][0])) for cells in rows
+                      if whole(cells[2][0]))
+        groups = sorted((group["bytes"], group["blocks"]) for group in found["groups"])
+        self.assertEqual(page, groups, position)
+        figures = self.texts("main > .figures dd small")
+        self.assertEqual(whole(figures[1]), found["live_bytes"])
+        said = self.texts(".flame-panel .said")[0]
+        self.assertEqual(whole(said.split("(")[1]), found["live_bytes"], said)
+        command = self.texts(".command code")[0]
+        self.assertEqual(command, f"ttdanalyze state --at {position} {trace}")
+
+    def test_the_heap_at_each_place(self):
+        for name, script in (("churn", churn(3000, 1)), ("short", churn(40, 2)),
+                             ("random", oracle.random_script(random.Random(5), 200)),
+                             ("another", oracle.random_script(random.Random(6), 90)),
+                             ("leaking", leaking())):
+            trace = self.write(script, name)
+            self.show(trace)
+            for position in self.positions():
+                self.go(f"#at={position}")
+                with self.subTest(trace=name, position=position):
+                    self.check_state(trace, position)
+            self.check_silence()
+
+    def test_other_measures(self):
+        trace = self.write(churn(2000, 3))
+        self.show(trace)
+        at = self.positions()[5:16:10]
+        for measure, command, size, number in (
+                ("allocated", ["hot"], "bytes", "allocations"),
+                ("peak", ["peak"], "bytes", "blocks")):
+            self.go(f"#measure={measure}")
+            found = self.json_of(*command, trace, "--by", "function", "--limit", "0")
+            rows = sorted((whole(cells[0][1]), whole(cells[2][0])) for cells in
+                          self.rows(".sites-panel") if whole(cells[2][0]))
+            self.assertEqual(rows, sorted((group[size], group[number])
+                                          for group in found["groups"]), measure)
+            self.assertEqual(self.texts(".command code"),
+                             [f"ttdanalyze {command[0]} {trace}"])
+        self.go(f"#measure=grown&from={at[0]}&to={at[1]}")
+        ends = [{(group["function"], group["module"], group["offset"]): group["bytes"] for group in
+                 self.json_of("state", trace, "--at", place, "--by", "function", "--limit", "0")
+                 ["groups"]} for place in at]
+        wanted = sorted(ends[1].get(name, 0) - ends[0].get(name, 0)
+                        for name in {*ends[0], *ends[1]})
+        rows = sorted(int(cells[3][1].replace(",", "").split()[0].replace("−", "-"))
+                      for cells in self.rows(".sites-panel"))
+        self.assertEqual([row for row in rows if row], [growth for growth in wanted if growth])
+
+    def test_threads_and_heaps(self):
+        trace = self.write(churn(500, 4))
+        self.show(trace)
+        position = self.positions()[10]
+        found = self.json_of("state", trace, "--at", position)
+        for by in ("thread", "heap"):
+            self.go(f"#at={position}&by={by}")
+            rows = sorted((whole(cells[0][1]), whole(cells[2][0]))
+                          for cells in self.rows(".sites-panel"))
+            self.assertEqual(rows, sorted((item["bytes"], item["blocks"])
+                                          for item in found[by + "s"]))
+
+    def test_lists(self):
+        trace = self.write(leaking())
+        self.show(trace, "#view=leaks")
+        found = self.json_of("leaks", trace)
+        self.assertEqual(sorted(whole(cells[0][1]) for cells in self.rows(".view")),
+                         sorted(group["bytes"] for group in found["groups"]))
+        self.assertGreater(len(found["groups"]), 0)
+        trace = self.write(oracle.random_script(random.Random(7), 120), "errors")
+        self.show(trace, "#view=errors")
+        found = self.json_of("errors", trace, "--limit", "0")
+        self.assertEqual(len(self.texts("article.finding")), found["total_findings"])
+        self.assertGreater(found["total_findings"], 3)
+        self.go("#view=moves")
+        found = self.json_of("moves", trace, "--limit", "0")
+        self.assertEqual(sorted(whole(cells[1][0]) for cells in
+                                self.rows(".view > div > .panel:first-child")),
+                         sorted(group["reallocs"] for group in found["groups"]))
+        self.go("#view=lifetimes")
+        found = self.json_of("lifetimes", trace)
+        self.assertEqual([whole(cells[1][0]) for cells in self.rows(".columns > .panel:first-child")],
+                         [row["blocks"] for row in found["by_time"]])
+        self.check_silence()
+
+
+@unittest.skipIf(MODE, "pictures only")
+class Use(PageCase):
+    def press(self, key, **more):
+        words = ", ".join(f"{name}: {str(value).lower()}" for name, value in more.items())
+        opened.evaluate("(document.activeElement || document.body).dispatchEvent("
+                        f"new KeyboardEvent('keydown', {{key: {key!r}, bubbles: true, {words}}}))")
+        self.settle()
+
+    def at(self):
+        return opened.evaluate("heapPage.state.get('at')")
+
+    def test_keys_and_the_fragment(self):
+        trace = self.write(churn(200, 8))
+        self.show(trace)
+        self.press("Home")
+        self.assertEqual(self.at(), 0)
+        self.press("ArrowRight")
+        self.press("PageDown")
+        self.assertEqual(self.at(), 11)
+        self.press("ArrowRight", shiftKey=True)
+        self.press("3")
+        time.sleep(0.3)
+        fragment = opened.evaluate("location.hash")
+        position = opened.evaluate("heapPage.heap.position[12]")
+        self.assertEqual(fragment, f"#at={position}&to={position}&view=errors")
+        self.show(trace, fragment)
+        self.assertEqual((self.at(), opened.evaluate("heapPage.state.get('to')")), (12, 12))
+        self.assertEqual(self.texts("[role=tab][aria-selected=true]"), ["Errors"])
+        self.check_silence()
+
+    def test_a_nonsense_fragment_is_harmless(self):
+        trace = self.write(churn(50, 9))
+        self.show(trace, "#at=zz&from=FFFF:0&view=nothing&by=x&measure=constructor&zoom=5-1"
+                         "&root=77777&tree=<b>&direction=__proto__&plot=9&sort=-1")
+        self.assertGreater(len(self.rows(".sites-panel")), 0)
+        self.check_silence()
+
+    def test_everything_has_a_name(self):
+        self.show(self.write(churn(50, 10)))
+        for number in range(1, 8):
+            self.press(str(number))
+            nameless = opened.evaluate(
+                "[...document.querySelectorAll('button, select, input, canvas, [role]')]"
+                ".filter((node) => !(node.getAttribute('aria-label') || node.textContent.trim() ||"
+                " node.labels?.length)).map((node) => node.outerHTML)")
+            self.assertEqual(nameless, [])
+
+    def test_saving(self):
+        self.show(self.write(evil()))
+        opened.evaluate("void (URL.createObjectURL = (blob) => { window.saved = blob; "
+                        "return '#'; }), 1")
+        for label in ("Save timeline as SVG", "Save flame-graph as SVG"):
+            opened.evaluate(f"void document.querySelector('[aria-label=\"{label}\"]').click(), 1")
+            text = opened.evaluate("saved.text()")
+            root = xml.etree.ElementTree.fromstring(text)
+            self.assertTrue(root.tag.endswith("svg"))
+            self.assertFalse([node for node in root.iter() if node.tag.endswith("script")])
+        csv = opened.evaluate("heapPage.sites.table.csv()")
+        self.assertEqual(len(csv), 1 + len(self.rows(".sites-panel")))
+
+
+@unittest.skipIf(MODE, "pictures only")
+class Hostile(PageCase):
+    def test_names_only_display(self):
+        self.show(self.write(evil()), "", "--title", EVIL[1])
+        for view in ("heap", "leaks", "errors", "moves", "lifetimes", "about"):
+            self.go(f"#view={view}&by=stack")
+            opened.evaluate("void document.querySelectorAll('tr[tabindex]')"
+                            ".forEach((row) => row.click()), 1")
+            self.settle()
+            self.assertEqual(opened.evaluate("typeof window.hacked"), "undefined")
+            self.assertEqual(opened.evaluate(
+                "[document.scripts.length, document.querySelectorAll('img, b script').length]"),
+                [2, 0])
+        self.assertEqual(opened.evaluate("document.title"), EVIL[1])
+        self.go("#view=heap&by=function")
+        self.assertIn(EVIL[0], " ".join(self.texts(".sites-panel td.name")))
+        self.check_silence()
+
+    def test_traces_that_have_next_to_nothing(self):
+        one = Script().basics()
+        one.alloc(0x1000, 7)
+        errors = Script().basics()
+        errors.free(0x9000)
+        for name, script in (("empty", Script().basics()), ("one", one), ("errors", errors)):
+            self.show(self.write(script.close(), name))
+            for view in ("heap", "leaks", "errors", "moves", "lifetimes", "about"):
+                self.go(f"#view={view}")
+            self.check_silence()
+
+    def test_an_open_trace_says_what_is_uncertain(self):
+        script = Script().basics()
+        script.alloc(0x1000, 8)
+        self.show(self.write(script.abandon()))
+        for view in ("heap", "leaks", "errors", "moves", "lifetimes", "about"):
+            self.go(f"#view={view}")
+            self.assertIn("not closed cleanly", " ".join(self.texts(".doubt")), view)
+
+
+class Pictures(PageCase):
+    def test_all_views(self):
+        trace = self.write(evil() if MODE == "hostile" else churn(3000, 11), "picture")
+        os.makedirs(SHOTS, exist_ok=True)
+        for width, height in ((1400, 900), (3840, 2160)):
+            opened.size(width, height)
+            self.show(trace)
+            for view in ("heap", "leaks", "errors", "moves", "lifetimes", "about"):
+                self.go(f"#view={view}&plot=bytes-sites")
+                path = os.path.join(SHOTS, f"{NAME}{MODE and '-' + MODE}-{width}-{view}.png")
+                opened.screenshot(path)
+                self.assertGreater(os.path.getsize(path), 10000)
+        opened.size(1400, 900)
+
+
+if __name__ == "__main__":
+    lacking = browser.missing(NAME)
+    if lacking:
+        print(f"not installed: {lacking}")
+        sys.exit(77)
+    support.main()
