@@ -8,7 +8,7 @@
 #include "../system/real.h"
 #include "../system/sys.h"
 #include "../channel/target.h"
-#include "../system/memory.h"
+#include "../threads/signal_stack.h"
 
 /* Those whose default action is a core, unless somebody wants the program to end, or limits it. */
 static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
@@ -45,8 +45,6 @@ static struct sigaction action = {
     /* A failure of the handler itself is final. */
     .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND,
 };
-/* The stack of the handler in the first thread, where that has used up its own. */
-static stack_t stack = {.ss_size = 64 * 1024};
 const struct sigaction *const fatal_action = &action;
 
 bool fatal_is_watched(int number)
@@ -84,33 +82,13 @@ static void set(int number, const struct sigaction *now, struct sigaction *befor
         function(number, now, before);
 }
 
-bool fatal_has_stack(void)
-{
-    return stack.ss_sp != NULL;
-}
-
-bool fatal_is_own_stack(const stack_t *of)
-{
-    return (of->ss_flags & SS_DISABLE) == 0 && stack.ss_sp != NULL && of->ss_sp == stack.ss_sp;
-}
-
-static void set_stack(void)
-{
-    stack_t before = {0};
-    if (sys_call3(SYS_sigaltstack, 0, (long)&before, 0) != 0 || (before.ss_flags & SS_DISABLE) == 0)
-        return;
-    stack.ss_sp = unwind_pages(stack.ss_size);
-    if (stack.ss_sp != NULL)
-        sys_call3(SYS_sigaltstack, (long)&stack, 0, 0);
-}
-
 void fatal_watch(void)
 {
     if (process_is_confined || dl_iterate_phdr(is_go, NULL) == 1)
         return;
     sigfillset(&action.sa_mask);
     is_watching = true;
-    set_stack();
+    signal_stacks_begin();
     for (int i = 0; i < SIGNALS; i++) {
         struct sigaction before = {.sa_handler = SIG_IGN};
         set(signals[i], &action, &before);

@@ -22,12 +22,6 @@ bool fatal_is_watched(int number);
 /* Whether an action is the handler. */
 bool fatal_is_own(const struct sigaction *action);
 
-/* Whether the first thread has got a signal stack of the recorder. */
-bool fatal_has_stack(void);
-
-/* Whether a signal stack is the recorder's, which the program does not see. */
-bool fatal_is_own_stack(const stack_t *stack);
-
 /* The next sigaction(), which knows nothing of the handler; NULL if there is none. */
 typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
 sigaction_function *fatal_real_sigaction(void);

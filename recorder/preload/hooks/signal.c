@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "../end/fatal.h"
+#include "../threads/signal_stack.h"
 #include "hooks.h"
 
 REAL(sigaction_function, sigaction, NULL)
@@ -21,7 +22,6 @@ sigaction_function *fatal_real_sigaction(void)
  * or not at all.
  */
 static _Atomic uint64_t without_stack;
-static _Atomic bool has_stack;
 
 static uint64_t bit_of(int number)
 {
@@ -34,8 +34,7 @@ static int set(int number, const struct sigaction *action, struct sigaction *bef
     struct sigaction changed = *action;
     if (changed.sa_handler == SIG_DFL && fatal_is_watched(number))
         return find_sigaction()(number, fatal_action, before);
-    bool is_changed =
-        (changed.sa_flags & SA_ONSTACK) != 0 && fatal_has_stack() && !atomic_load(&has_stack);
+    bool is_changed = (changed.sa_flags & SA_ONSTACK) != 0 && signal_stacks_are_given();
     if (is_changed)
         changed.sa_flags &= ~SA_ONSTACK;
     int result = find_sigaction()(number, &changed, before);
@@ -63,7 +62,7 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
 /* Lets the handlers run on signal stacks that shall do so: there are some now. */
 static void use_stacks(void)
 {
-    atomic_store(&has_stack, true);
+    signal_stacks_end();
     uint64_t numbers = atomic_exchange(&without_stack, 0);
     for (int number = 1; number <= 64; number++) {
         struct sigaction action;
@@ -79,10 +78,10 @@ REAL(sigaltstack_function, sigaltstack, NULL)
 
 EXPORT int sigaltstack(const stack_t *stack, stack_t *before)
 {
-    if (stack != NULL && (stack->ss_flags & SS_DISABLE) == 0 && !atomic_load(&has_stack))
+    if (stack != NULL && (stack->ss_flags & SS_DISABLE) == 0 && signal_stacks_are_given())
         use_stacks();
     int result = find_sigaltstack()(stack, before);
-    if (result == 0 && before != NULL && fatal_is_own_stack(before))
+    if (result == 0 && before != NULL && signal_stack_is_own(before))
         *before = (stack_t){.ss_flags = SS_DISABLE};
     return result;
 }

@@ -6,6 +6,7 @@
 #include "../../channel_record.h"
 #include "../system/sys.h"
 #include "island.h"
+#include "signal_stack.h"
 #include "thread.h"
 #include "../system/memory.h"
 
@@ -191,6 +192,7 @@ static struct thread *thread_memory(uint32_t index)
     }
     for (int i = 0; i < LEVELS; i++) {
         thread[i] = (struct thread){.unwinder = thread[i].unwinder,
+                                    .signal_stack = thread[i].signal_stack,
                                     .is_special = i > 0,
                                     .outer = i > 0 ? &thread[i - 1] : NULL,
                                     .inner = i + 1 < LEVELS ? &thread[i + 1] : NULL};
@@ -254,6 +256,7 @@ struct thread *thread_attach(uintptr_t stack_pointer)
     unwinder_init(thread->unwinder, bounds.low, bounds.high, bounds.grows);
     thread->stack = bounds;
     begin_slot(thread, index, tid, CHANNEL_NONE);
+    signal_stack_give(&thread->signal_stack);
     target_self = thread;
     return thread;
 }

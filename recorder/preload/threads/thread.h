@@ -86,6 +86,7 @@ struct thread {
     struct stack_bounds stack; /* level 0 only */
     struct island island;      /* that of level 0 counts */
     struct unwinder *unwinder;
+    void *signal_stack;      /* level 0 only: see signal_stack.h */
     struct acquisition call; /* an operator new that may be left by an exception */
     struct held held;
     struct thread *outer; /* NULL for level 0 */

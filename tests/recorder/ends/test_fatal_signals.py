@@ -17,7 +17,8 @@ from support import PATIENCE, Recording, program
 READER = os.environ['READER']
 RIP = 16
 NOWHERE = 0x10
-SEGV_MAPERR, SI_TKILL, SI_USER, FPE_INTDIV, ILL_ILLOPN, SI_KERNEL, BUS_ADRERR = 1, -6, 0, 1, 2, 128, 2
+SEGV_MAPERR, SEGV_ACCERR, SI_TKILL, SI_USER, SI_KERNEL = 1, 2, -6, 0, 128
+FPE_INTDIV, ILL_ILLOPN, BUS_ADRERR = 1, 2, 2
 
 
 def note(core, kind):
@@ -67,6 +68,8 @@ class Signals(Deaths):
                 ('file', signal.SIGBUS, BUS_ADRERR, None),
                 ('thread', signal.SIGSEGV, SEGV_MAPERR, NOWHERE),
                 ('overflow', signal.SIGSEGV, SEGV_MAPERR, None),
+                ('thread overflow', signal.SIGSEGV, SEGV_ACCERR, None),
+                ('later thread overflow', signal.SIGSEGV, SEGV_ACCERR, None),
                 ('raise', signal.SIGSEGV, SI_TKILL, 0),
                 ('kill', signal.SIGBUS, SI_USER, 0),
                 ('reset', signal.SIGSEGV, SEGV_MAPERR, NOWHERE),
@@ -100,6 +103,13 @@ class Signals(Deaths):
         self.assertEqual(own, [])
         child, = self.directory.glob('trace.bin.*.dies')
         self.assertEqual(len(self.signals(child)), 1)
+
+    def test_overflow_in_child_of_thread(self):
+        native, own = self.die('child of thread')
+        self.assertEqual((native.returncode, own), (3, []))
+        child, = self.directory.glob('trace.bin.*.dies')
+        found, = self.signals(child)
+        self.assertEqual(int(found['code']), SEGV_ACCERR)
 
     def test_that_cannot_be_told(self):
         """No handler runs where the signal is blocked, or in a child that shares the memory."""
@@ -147,7 +157,7 @@ class Handlers(Deaths):
         self.assertEqual((native.returncode, found), (3, []))
 
     def test_what_the_program_sees(self):
-        for way in ('ask', 'stack'):
+        for way in ('ask', 'stack', 'thread stack'):
             native, _ = self.die(way)
             self.assertEqual(native.returncode, 3)
             self.assertIn(b'default' if way == 'ask' else b'on the signal stack', native.stdout)

@@ -11,7 +11,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NOWHERE = 0x10, STATUS = 3, STACK_SIZE = 64 * 1024, NEAR = 1 << 20, DEPTH = 1 << 30 };
+enum {
+    NOWHERE = 0x10,
+    STATUS = 3,
+    STACK_SIZE = 64 * 1024,
+    NEAR = 1 << 20,
+    DEPTH = 1 << 30,
+    ENDED = 20
+};
 
 static struct sigaction before;
 static char signal_stack[STACK_SIZE];
@@ -22,16 +29,61 @@ __attribute__((noinline)) static void fail(void)
     *(volatile int *)NOWHERE = 1;
 }
 
+/* Only threads that have called the heap are known. */
+static void allocate(void)
+{
+    char *volatile block = malloc(10);
+    free(block);
+}
+
 static void *fail_in_thread(void *unused)
 {
     fail();
     return unused;
 }
 
+static void *end(void *block)
+{
+    free(block);
+    return NULL;
+}
+
 __attribute__((noinline)) static int overflow(int depth)
 {
     volatile char room[256] = {(char)depth};
     return depth < DEPTH ? overflow(depth + 1) + room[0] : 0;
+}
+
+static void *overflow_in_thread(void *unused)
+{
+    allocate();
+    overflow(0);
+    return unused;
+}
+
+/* The child of a thread, in which others run. */
+static void *overflow_in_child(void *unused)
+{
+    pthread_t thread;
+    int status;
+    allocate();
+    if (fork() == 0) {
+        pthread_create(&thread, NULL, overflow_in_thread, NULL);
+        pthread_join(thread, NULL);
+    }
+    wait(&status);
+    exit(WTERMSIG(status) == SIGSEGV ? STATUS : EXIT_FAILURE);
+    return unused;
+}
+
+static void *overflow_beside_ended(void *unused)
+{
+    pthread_t thread;
+    for (int i = 0; i < ENDED; i++) {
+        pthread_create(&thread, NULL, end, malloc(10));
+        pthread_join(thread, NULL);
+    }
+    return overflow_in_thread(unused);
 }
 
 static void write_beyond_file(void)
@@ -96,6 +148,20 @@ static void handle_on_stack(void)
     printf("flags: %d\n", (action.sa_flags & SA_ONSTACK) != 0);
 }
 
+static void *handle_on_stack_in_thread(void *unused)
+{
+    allocate();
+    handle_on_stack();
+    return unused;
+}
+
+static void run(void *(*function)(void *))
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, function, NULL);
+    pthread_join(thread, NULL);
+}
+
 /* Prints the signals' actions as the program sees them. */
 static void ask(void)
 {
@@ -112,7 +178,6 @@ static void ask(void)
 
 static void die(const char *way)
 {
-    pthread_t thread;
     volatile int zero = 0;
     char *volatile block = malloc(10);
     if (strcmp(way, "write") == 0)
@@ -133,10 +198,14 @@ static void die(const char *way)
         __asm__ volatile("int3");
     if (strcmp(way, "file") == 0)
         write_beyond_file();
-    if (strcmp(way, "thread") == 0) {
-        pthread_create(&thread, NULL, fail_in_thread, NULL);
-        pthread_join(thread, NULL);
-    }
+    if (strcmp(way, "thread") == 0)
+        run(fail_in_thread);
+    if (strcmp(way, "thread overflow") == 0)
+        run(overflow_in_thread);
+    if (strcmp(way, "later thread overflow") == 0)
+        run(overflow_beside_ended);
+    if (strcmp(way, "child of thread") == 0)
+        run(overflow_in_child);
     if (strcmp(way, "raise") == 0)
         raise(SIGSEGV);
     if (strcmp(way, "kill") == 0)
@@ -177,6 +246,8 @@ int main(int argc, char **argv)
         ask();
     else if (strcmp(argv[1], "stack") == 0)
         handle_on_stack();
+    else if (strcmp(argv[1], "thread stack") == 0)
+        run(handle_on_stack_in_thread);
     else
         die(argv[1]);
     return STATUS;
