@@ -5,6 +5,7 @@
 
 #include "base/grow.h"
 #include "base/table.h"
+#include "heap/live_parts.h"
 
 #define FIRST_CAPACITY 1024
 
@@ -109,6 +110,7 @@ void heap_live_free(struct heap_live *live)
     free(live->unused);
     free(live->lives);
     map_free(&live->life_of_heap);
+    heap_parents_free(&live->parents);
     *live = (struct heap_live){0};
 }
 
@@ -141,6 +143,11 @@ uint32_t heap_live_record_slow(struct heap_live *live, uint64_t address, uint32_
     return slot->record ? slot->record - 1 : heap_live_add_record(live, slot, address, hash);
 }
 
+static bool is_nested(const struct heap_live *live, ttd_id heap)
+{
+    return heap_parents_get(&live->parents, heap) != TTD_NONE;
+}
+
 static enum ttd_status new_life(struct heap_live *live, ttd_id heap, uint32_t *life)
 {
     if (live->life_unused != HEAP_NO_LIFE) {
@@ -153,12 +160,11 @@ static enum ttd_status new_life(struct heap_live *live, ttd_id heap, uint32_t *l
             return status;
         *life = live->life_count++;
     }
-    live->lives[*life] = (struct heap_generation){.heap = heap};
+    live->lives[*life] = (struct heap_generation){.heap = heap, .is_nested = is_nested(live, heap)};
     return map_set(&live->life_of_heap, heap, 0, *life);
 }
 
-/* Makes the life that a new block of the heap belongs to the last one. */
-static enum ttd_status find_life(struct heap_live *live, ttd_id heap)
+enum ttd_status heap_live_use(struct heap_live *live, ttd_id heap)
 {
     uint32_t life = map_get(&live->life_of_heap, heap, 0);
     if (life == MAP_NONE || live->lives[life].ended || live->lives[life].heap != heap) {
@@ -168,26 +174,6 @@ static enum ttd_status find_life(struct heap_live *live, ttd_id heap)
     }
     live->last_heap = heap;
     live->last_life = life;
-    return TTD_OK;
-}
-
-static void discard(struct heap_live *live, struct heap_block *block)
-{
-    block->is_held = false;
-    if (live->discard)
-        live->discard(live->discard_context, block, live->lives[block->life].end);
-}
-
-enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t record, ttd_id heap,
-                                    bool *has_replaced)
-{
-    enum ttd_status status = live->last_heap == heap ? TTD_OK : find_life(live, heap);
-    if (status != TTD_OK)
-        return status;
-    struct heap_block *block = &live->blocks[record];
-    *has_replaced = heap_live_release(live, record);
-    if (block->is_held)
-        discard(live, block);
     return TTD_OK;
 }
 
@@ -213,18 +199,20 @@ static void empty_slot(struct heap_live *live, size_t hole)
 static void forget(struct heap_live *live, uint32_t record)
 {
     struct heap_block *block = &live->blocks[record];
-    struct heap_slot *slot = probe(live, block->address, heap_live_hash(live, block->address));
-    empty_slot(live, (size_t)(slot - live->slots));
+    size_t mask = live->slot_capacity - 1;
+    size_t at = heap_live_hash(live, block->address) & mask;
+    while (live->slots[at].record != record + 1)
+        at = (at + 1) & mask;
+    empty_slot(live, at);
     block->address = 0;
     live->unused[live->unused_count++] = record;
 }
 
-struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address)
+struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address, ttd_id heap)
 {
     const struct heap_slot *slot = probe(live, address, heap_live_hash(live, address));
-    if (!slot->record || !heap_live_has(live, &live->blocks[slot->record - 1]))
-        return NULL;
-    return &live->blocks[slot->record - 1];
+    uint32_t own = slot->record ? heap_live_own(live, slot->record - 1, heap) : HEAP_NO_RECORD;
+    return own == HEAP_NO_RECORD ? NULL : &live->blocks[own];
 }
 
 uint64_t heap_live_destroy(struct heap_live *live, ttd_id heap, struct ttd_position end)
@@ -240,7 +228,10 @@ uint64_t heap_live_destroy(struct heap_live *live, ttd_id heap, struct ttd_posit
     live->life_ended++;
     live->last_heap = HEAP_NO_HEAP;
     live->count -= blocks;
-    heap_sum_subtract(&live->bytes, live->lives[life].bytes);
+    if (!live->lives[life].is_nested) {
+        live->outer_count -= blocks;
+        heap_sum_subtract(&live->bytes, live->lives[life].bytes);
+    }
     return blocks;
 }
 
@@ -264,7 +255,7 @@ void heap_live_sweep(struct heap_live *live)
         if (!block->address || heap_live_has(live, block))
             continue;
         if (block->is_held)
-            discard(live, block);
+            heap_live_discard(live, block);
         forget(live, i - 1);
     }
     recycle_lives(live);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The table of live blocks, by address. No allocation per block; 64 bytes of record and some 15 of
- * index for each.
+ * The table of live blocks, by address and heap (spec, "Blocks and heaps"). No allocation per
+ * block; 64 bytes of record and some 15 of index for each.
  *
- * A *record* describes the block of an address, live or not. A caller that releases and acquires at
+ * A *record* describes a block of an address, live or not. A caller that releases and acquires at
  * one address again and again keeps the number of the record, and looks it up only once. Records
  * that are not live are swept up now and then, not at once: allocators use most addresses again,
  * and then the record exists already.
+ *
+ * An address has one record as long as blocks of one heap live there one after the other. Only
+ * where blocks of several heaps are live at once are there more, which are *shared*: from any of
+ * them the others are found.
  *
  * A heap is destroyed in constant time: its blocks become stale and are swept up later, so that a
  * trace of many small destructions costs no more than its length.
@@ -23,6 +27,7 @@
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "heap/parents.h"
 #include "heap/sum.h"
 
 /** A block: live, or the last one at its address. */
@@ -47,6 +52,8 @@ struct heap_block {
     uint8_t api;
     /** The table's own: acquired, and not released since. It may be stale. */
     bool is_held;
+    /** The table's own: its address has, or had, other records as well. */
+    bool is_shared;
 };
 
 /** A slot of the index: 32 bits of the address's hash, the low ones of which say where it belongs,
@@ -61,6 +68,12 @@ struct heap_slot {
 /** No ttd_id. */
 #define HEAP_NO_HEAP UINT64_MAX
 
+/** No record. */
+#define HEAP_NO_RECORD UINT32_MAX
+
+/** The most blocks that are live at one address. */
+#define HEAP_SHARED_MAX 16
+
 /** Limit below which records that are not live, and destroyed heaps, are not swept up, however few
  * blocks are live. */
 #define HEAP_LITTER_MAX 4096
@@ -70,6 +83,8 @@ struct heap_generation {
     /** In use: the heap. Unused: the next unused life. */
     uint32_t heap;
     bool ended;
+    /** The heap has a parent. */
+    bool is_nested;
     uint64_t blocks;
     struct heap_sum bytes;
     /** When it ended. */
@@ -85,8 +100,9 @@ struct heap_live {
     size_t slot_capacity;
     /** Records in use: live, stale or neither. */
     size_t filled;
-    /** Live blocks, and their bytes. */
+    /** Live blocks; and those of heaps without a parent, with their bytes. */
     uint64_t count;
+    uint64_t outer_count;
     struct heap_sum bytes;
     struct hash_key key;
 
@@ -110,6 +126,9 @@ struct heap_live {
 
     heap_discard_function discard;
     void *discard_context;
+
+    /** The parents of heaps, each known before the first block of its heap. */
+    struct heap_parents parents;
 };
 
 /** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
@@ -150,6 +169,7 @@ static inline uint32_t heap_live_add_record(struct heap_live *live, struct heap_
     uint32_t record = live->unused_count ? live->unused[--live->unused_count] : live->block_count++;
     live->blocks[record].address = address;
     live->blocks[record].is_held = false;
+    live->blocks[record].is_shared = false;
     *slot = (struct heap_slot){hash, record + 1};
     live->filled++;
     return record;
@@ -183,7 +203,7 @@ static inline uint32_t heap_live_record_at(struct heap_live *live, uint64_t addr
 }
 
 /**
- * Returns the record of an address, which is not 0. Adds one if there is none.
+ * Returns a record of an address, which is not 0. Adds one if there is none.
  *
  * @param hash    heap_live_hash() of it
  * @param record  index in live->blocks, the same until heap_live_sweep(); set on TTD_OK
@@ -206,6 +226,9 @@ static inline void heap_live_add(struct heap_live *live, struct heap_generation 
     generation->blocks++;
     heap_sum_add(&generation->bytes, size);
     live->count++;
+    if (generation->is_nested)
+        return;
+    live->outer_count++;
     heap_sum_add(&live->bytes, size);
 }
 
@@ -215,15 +238,18 @@ static inline void heap_live_subtract(struct heap_live *live, struct heap_genera
     generation->blocks--;
     heap_sum_take(&generation->bytes, size);
     live->count--;
+    if (generation->is_nested)
+        return;
+    live->outer_count--;
     heap_sum_take(&live->bytes, size);
 }
 
-/** Whether a record can become a live block of `heap` at once: it holds none, and the heap is the
- * one used last. */
+/** Whether a record can become a live block of `heap` at once: it holds none, is the only one of
+ * its address, and the heap is the one used last. */
 static inline bool heap_live_is_free(const struct heap_live *live, const struct heap_block *stored,
                                      ttd_id heap)
 {
-    return !stored->is_held && heap == live->last_heap;
+    return !stored->is_held && !stored->is_shared && heap == live->last_heap;
 }
 
 /** Makes a free record live; heap_live_add() is the caller's. Of the block all but the members that
@@ -246,35 +272,45 @@ static inline void heap_live_put(const struct heap_live *live, struct heap_block
 }
 
 /**
- * Makes a record free, and `heap` the one used last.
+ * Makes a record free for a block of `heap`, and that heap the one used last.
  *
- * @param has_replaced  set to whether a live block at the address was ended by that, on TTD_OK
+ * @param record    one of the block's address; set to the one that is free, on TTD_OK
+ * @param replaced  set to the live block that was ended by that; its address is 0 if there was none
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t record, ttd_id heap,
-                                    bool *has_replaced);
+enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t *record, ttd_id heap,
+                                    struct heap_block *replaced);
 
 /**
- * Makes a record live.
+ * Makes a block live.
  *
- * @param block         copied, as by heap_live_put()
- * @param has_replaced  set to whether a live block at the address was ended by that, on TTD_OK
+ * @param record    one of its address; set to the one that holds it, on TTD_OK
+ * @param block     copied, as by heap_live_put()
+ * @param replaced  as for heap_live_make_free()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-static inline enum ttd_status heap_live_acquire(struct heap_live *live, uint32_t record,
-                                                const struct heap_block *block, bool *has_replaced)
+static inline enum ttd_status heap_live_acquire(struct heap_live *live, uint32_t *record,
+                                                const struct heap_block *block,
+                                                struct heap_block *replaced)
 {
-    struct heap_block *stored = &live->blocks[record];
-    *has_replaced = false;
-    if (!heap_live_is_free(live, stored, block->heap)) {
-        enum ttd_status status = heap_live_make_free(live, record, block->heap, has_replaced);
+    replaced->address = 0;
+    if (!heap_live_is_free(live, &live->blocks[*record], block->heap)) {
+        enum ttd_status status = heap_live_make_free(live, record, block->heap, replaced);
         if (status != TTD_OK)
             return status;
     }
-    heap_live_put(live, stored, block);
+    heap_live_put(live, &live->blocks[*record], block);
     heap_live_add(live, &live->lives[live->last_life], block->size);
     return TTD_OK;
 }
+
+/**
+ * Makes a block of a list live. Only of that very heap may none be live at its address.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_CORRUPT (one is live, or too many of other heaps).
+ */
+enum ttd_status heap_live_restore(struct heap_live *live, uint32_t record,
+                                  const struct heap_block *block);
 
 /** Ends the block of a record, which still holds it afterwards. Returns false if it is not live. */
 static inline bool heap_live_release(struct heap_live *live, uint32_t record)
@@ -293,8 +329,22 @@ static inline bool heap_live_has(const struct heap_live *live, const struct heap
     return block->is_held && !live->lives[block->life].ended;
 }
 
-/** The block at `address`, or NULL; valid until the next change. */
-struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address);
+/** The general case of heap_live_own(). */
+uint32_t heap_live_own_slow(const struct heap_live *live, uint32_t record, ttd_id heap);
+
+/** Returns the record of the live block that an event of `heap` means; HEAP_NO_RECORD if there is
+ * none. `record` is any of the address. */
+static inline uint32_t heap_live_own(const struct heap_live *live, uint32_t record, ttd_id heap)
+{
+    const struct heap_block *block = &live->blocks[record];
+    return block->heap == heap && heap_live_has(live, block)
+               ? record
+               : heap_live_own_slow(live, record, heap);
+}
+
+/** The block at `address` that an event of `heap` means, of heap TTD_NONE the newest; or NULL.
+ * Valid until the next change. */
+struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address, ttd_id heap);
 
 /** Removes all blocks of a heap, which is destroyed at `end`; returns how many there were. */
 uint64_t heap_live_destroy(struct heap_live *live, ttd_id heap, struct ttd_position end);

@@ -34,9 +34,12 @@ void heap_replay_free(struct heap_replay *replay)
 enum ttd_status heap_replay_reset(struct heap_replay *replay)
 {
     struct heap_observer observer = replay->observer;
+    struct heap_parents parents = replay->live.parents;
     bool keeps_peak = replay->keeps_peak;
+    replay->live.parents = (struct heap_parents){.by_heap = {0}};
     heap_replay_free(replay);
     enum ttd_status status = heap_replay_init(replay, &observer);
+    replay->live.parents = parents;
     if (status == TTD_OK && keeps_peak)
         heap_replay_keep_peak(replay);
     return status;

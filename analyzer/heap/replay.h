@@ -104,7 +104,8 @@ struct heap_counts {
     uint64_t overlaps;
 };
 
-/** The first position with the largest number of live bytes; 0:0 if there never were any. */
+/** The first position with the largest number of live bytes in heaps without a parent; 0:0 if there
+ * never were any. */
 struct heap_peak {
     struct ttd_position position;
     struct heap_sum bytes;
@@ -163,7 +164,7 @@ void heap_replay_free(struct heap_replay *replay);
 void heap_replay_keep_changes(struct heap_replay *replay);
 void heap_replay_drop_changes(struct heap_replay *replay);
 
-/** Back to the beginning. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Back to the beginning, but for the parents of heaps. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_replay_reset(struct heap_replay *replay);
 
 /**

@@ -38,21 +38,18 @@ static inline enum ttd_status keep_born(struct heap_changes *changes, uint64_t e
     return status;
 }
 
-/* Makes a block live. `pending`: the call in flight that acquires it; NULL for a call that has just
- * been read. */
+/* Makes a block live. `record`: one of its address. `pending`: the call in flight that acquires it;
+ * NULL for a call that has just been read. */
 static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t record,
                                       const struct heap_block *block,
                                       const struct heap_pending *pending)
 {
-    bool has_replaced;
-    struct heap_block *stored = &replay->live.blocks[record];
-    struct heap_block old = {.address = 0};
-    if (stored->is_held)
-        old = *stored;
+    struct heap_block old;
     move_to(replay, block->allocated);
-    enum ttd_status status = heap_live_acquire(&replay->live, record, block, &has_replaced);
+    enum ttd_status status = heap_live_acquire(&replay->live, &record, block, &old);
     if (status != TTD_OK)
         return status;
+    bool has_replaced = old.address;
     replay->counts.overlaps += has_replaced;
     if (has_replaced)
         status = keep_ended(replay, &old, record);
@@ -60,6 +57,7 @@ static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t recor
         status = keep_born(&replay->changes, block->event, record);
     if (!replay->wanted || status != TTD_OK)
         return status;
+    struct heap_block *stored = &replay->live.blocks[record];
     status = heap_tell_acquired(replay, stored, has_replaced ? &old : NULL, pending);
     if (status == TTD_OK && replay->observer.survives &&
         replay->observer.survives(replay->observer.context, stored))
@@ -67,14 +65,29 @@ static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t recor
     return status;
 }
 
-/* Releases the block at the event's base address. */
+/* A record of each of the addresses that a call was given and returned. */
+static inline uint32_t base_entry(const struct heap_replay *replay, const struct ttd_event *event)
+{
+    return heap_ordinal_map_get(&replay->records, event->base_ordinal);
+}
+
+static inline uint32_t address_entry(const struct heap_replay *replay,
+                                     const struct ttd_event *event)
+{
+    return heap_ordinal_map_get(&replay->records, event->address_ordinal);
+}
+
+/* Releases the block at the event's base address. `released`: set to its record; HEAP_NO_RECORD if
+ * it is not known. */
 static inline enum ttd_status release(struct heap_replay *replay, const struct ttd_event *event,
-                                      uint32_t record, bool continues, bool *known)
+                                      bool continues, uint32_t *released)
 {
     move_to(replay, event->time_start);
-    *known = heap_live_release(&replay->live, record);
-    replay->counts.unknown_releases += !*known;
-    struct heap_block *block = *known ? &replay->live.blocks[record] : NULL;
+    uint32_t record = heap_live_own(&replay->live, base_entry(replay, event), event->heap);
+    bool is_known = record != HEAP_NO_RECORD && heap_live_release(&replay->live, record);
+    replay->counts.unknown_releases += !is_known;
+    *released = record;
+    struct heap_block *block = is_known ? &replay->live.blocks[record] : NULL;
     enum ttd_status status = block ? keep_ended(replay, block, record) : TTD_OK;
     enum heap_effect_kind kind = block ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE;
     if (!heap_is_wanted(replay, kind) || status != TTD_OK)
@@ -89,18 +102,6 @@ struct range {
     struct ttd_position until;
 };
 
-/* The records of the addresses that a call was given and returned. */
-static inline uint32_t base_entry(const struct heap_replay *replay, const struct ttd_event *event)
-{
-    return heap_ordinal_map_get(&replay->records, event->base_ordinal);
-}
-
-static inline uint32_t address_entry(const struct heap_replay *replay,
-                                     const struct ttd_event *event)
-{
-    return heap_ordinal_map_get(&replay->records, event->address_ordinal);
-}
-
 static inline enum ttd_status apply_alloc(struct heap_replay *replay, const struct ttd_event *event)
 {
     if (!event->result || !event->address)
@@ -113,8 +114,8 @@ static inline enum ttd_status apply_free(struct heap_replay *replay, const struc
 {
     if (!event->base_address || (!event->result && ttd_event_returned(event)))
         return TTD_OK;
-    bool known;
-    return release(replay, event, base_entry(replay, event), false, &known);
+    uint32_t released;
+    return release(replay, event, false, &released);
 }
 
 /* Whether the acquisition of a ReAlloc comes before anything else can happen. */
@@ -134,18 +135,18 @@ static enum ttd_status apply_realloc(struct heap_replay *replay, const struct tt
     struct heap_pending pending;
     pending.previous_address = event->base_address;
     pending.has_previous = false;
+    uint32_t released = HEAP_NO_RECORD;
     if (event->base_address) {
-        enum ttd_status status = release(replay, event, base_entry(replay, event), event->address,
-                                         &pending.has_previous);
+        enum ttd_status status = release(replay, event, event->address, &released);
         if (status != TTD_OK)
             return status;
-        pending.has_previous = pending.has_previous && heap_is_wanted(replay, HEAP_ACQUIRED);
+        pending.has_previous = released != HEAP_NO_RECORD && heap_is_wanted(replay, HEAP_ACQUIRED);
     }
     if (!event->address)
         return TTD_OK;
     pending.block = heap_block_of_event(event);
     if (pending.has_previous) {
-        pending.previous = replay->live.blocks[base_entry(replay, event)];
+        pending.previous = replay->live.blocks[released];
         pending.block.user = pending.previous.user;
     }
     if (is_alone(replay, event, in))

@@ -20,7 +20,7 @@ void heap_replay_drop_changes(struct heap_replay *replay)
 
 static struct heap_peak peak_of(const struct heap_replay *replay)
 {
-    return (struct heap_peak){replay->position, replay->live.bytes, replay->live.count};
+    return (struct heap_peak){replay->position, replay->live.bytes, replay->live.outer_count};
 }
 
 void heap_set_peak(struct heap_replay *replay)

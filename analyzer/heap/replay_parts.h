@@ -87,8 +87,8 @@ static inline bool heap_is_watched(const struct heap_replay *replay)
 
 /**
  * Applies events as long as they take the fast path: calls that succeeded, of the heap that was
- * used last, each of which does what it should. Returns the first that does not, or `end`. The
- * replay must not be watched.
+ * used last and has no parent, each of which does what it should. Returns the first that does not,
+ * or `end`. The replay must not be watched.
  */
 const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct ttd_event *event,
                                         const struct ttd_event *end);

@@ -12,19 +12,27 @@ struct run {
     uint64_t bytes;
     uint64_t peak;
     uint64_t count;
+    /** Live blocks of heaps that have a parent: a run has none of them. */
+    uint64_t nested;
     struct ttd_position position;
 };
 
 static inline struct run begin(struct heap_replay *replay)
 {
-    return (struct run){replay, replay->live.bytes.low, replay->peak.bytes.low, replay->live.count,
-                        replay->position};
+    const struct heap_live *live = &replay->live;
+    return (struct run){.replay = replay,
+                        .bytes = live->bytes.low,
+                        .peak = replay->peak.bytes.low,
+                        .count = live->count,
+                        .nested = live->count - live->outer_count,
+                        .position = replay->position};
 }
 
 static inline void end_run(const struct run *state, struct heap_generation *generation)
 {
     struct heap_live *live = &state->replay->live;
     generation->blocks += state->count - live->count;
+    live->outer_count += state->count - live->count;
     heap_sum_add(&generation->bytes, state->bytes);
     heap_sum_take(&generation->bytes, live->bytes.low);
     live->bytes.low = state->bytes;
@@ -36,7 +44,8 @@ static inline void end_run(const struct run *state, struct heap_generation *gene
 static inline void move_to(struct run *state, struct ttd_position position)
 {
     if (state->peak < state->bytes && ttd_position_compare(state->position, position) != 0) {
-        state->replay->peak = (struct heap_peak){state->position, {0, state->bytes}, state->count};
+        state->replay->peak =
+            (struct heap_peak){state->position, {0, state->bytes}, state->count - state->nested};
         state->peak = state->bytes;
     }
     state->position = position;
@@ -67,7 +76,8 @@ static inline bool release(struct run *state, const struct ttd_event *event,
     if (!event->base_address)
         return false;
     struct heap_block *block = &blocks[records[event->base_ordinal]];
-    if (!block->is_held || block->life != state->replay->live.last_life)
+    const struct heap_live *live = &state->replay->live;
+    if (!block->is_held || block->life != live->last_life || event->heap != live->last_heap)
         return false;
     move_to(state, event->time_start);
     block->is_held = false;
@@ -81,7 +91,7 @@ const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct
 {
     struct heap_live *live = &replay->live;
     if (replay->queue.count || live->last_heap == HEAP_NO_HEAP || live->bytes.high ||
-        replay->peak.bytes.high)
+        replay->peak.bytes.high || live->lives[live->last_life].is_nested)
         return event;
     struct heap_block *blocks = live->blocks;
     const uint32_t *records = replay->records.records;

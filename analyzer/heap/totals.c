@@ -5,9 +5,9 @@
 
 #include "base/grow.h"
 
-void heap_totals_init(struct heap_totals *totals)
+void heap_totals_init(struct heap_totals *totals, const struct heap_parents *parents)
 {
-    *totals = (struct heap_totals){.last = MAP_NONE};
+    *totals = (struct heap_totals){.last = MAP_NONE, .parents = parents};
     map_init(&totals->by_heap);
 }
 
@@ -17,7 +17,8 @@ void heap_totals_free(struct heap_totals *totals)
     map_free(&totals->by_heap);
 }
 
-static enum ttd_status total_of(struct heap_totals *totals, ttd_id heap, struct heap_total **total)
+static enum ttd_status total_of(struct heap_totals *totals, ttd_id heap,
+                                struct heap_totaled **total)
 {
     if (totals->last == MAP_NONE || totals->last_heap != heap) {
         uint32_t index = map_get(&totals->by_heap, heap, 0);
@@ -29,13 +30,20 @@ static enum ttd_status total_of(struct heap_totals *totals, ttd_id heap, struct 
                 status = map_set(&totals->by_heap, heap, 0, index);
             if (status != TTD_OK)
                 return status;
-            totals->heaps[totals->count++] = (struct heap_total){.blocks = 0};
+            totals->heaps[totals->count++] = (struct heap_totaled){
+                .is_nested = heap_parents_get(totals->parents, heap) != TTD_NONE};
         }
         totals->last_heap = heap;
         totals->last = index;
     }
     *total = &totals->heaps[totals->last];
     return TTD_OK;
+}
+
+static void add(struct heap_total *to, uint64_t size)
+{
+    heap_sum_add(&to->bytes, size);
+    to->blocks++;
 }
 
 static void subtract(struct heap_total *from, const struct heap_total *what)
@@ -49,22 +57,23 @@ enum ttd_status heap_totals_add(struct heap_totals *totals, const struct heap_ef
     if (effect->kind == HEAP_DISCARDED || effect->kind == HEAP_UNKNOWN_RELEASE)
         return TTD_OK;
     bool destroys = effect->kind == HEAP_DESTROYED;
-    struct heap_total *total;
-    enum ttd_status status =
-        total_of(totals, destroys ? effect->heap : effect->block->heap, &total);
+    struct heap_totaled *heap;
+    enum ttd_status status = total_of(totals, destroys ? effect->heap : effect->block->heap, &heap);
     if (status != TTD_OK)
         return status;
     if (effect->kind == HEAP_ACQUIRED) {
-        heap_sum_add(&total->bytes, effect->block->size);
-        heap_sum_add(&totals->all.bytes, effect->block->size);
-        total->blocks++;
-        totals->all.blocks++;
+        add(&heap->total, effect->block->size);
+        add(&totals->all, effect->block->size);
+        if (!heap->is_nested)
+            add(&totals->outer, effect->block->size);
         return TTD_OK;
     }
-    struct heap_total gone = *total;
+    struct heap_total gone = heap->total;
     if (!destroys)
         gone = (struct heap_total){{0, effect->block->size}, 1};
-    subtract(total, &gone);
+    subtract(&heap->total, &gone);
     subtract(&totals->all, &gone);
+    if (!heap->is_nested)
+        subtract(&totals->outer, &gone);
     return TTD_OK;
 }

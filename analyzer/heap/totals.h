@@ -12,17 +12,28 @@ struct heap_total {
     uint64_t blocks;
 };
 
+/** A heap of totals. */
+struct heap_totaled {
+    struct heap_total total;
+    /** The heap has a parent. */
+    bool is_nested;
+};
+
 struct heap_totals {
+    /** Of all heaps, and of those without a parent: blocks of others lie in blocks of these. */
     struct heap_total all;
-    struct heap_total *heaps;
+    struct heap_total outer;
+    struct heap_totaled *heaps;
     size_t count;
     size_t capacity;
     struct hash_map by_heap;
     ttd_id last_heap;
     uint32_t last;
+    /** Known before the first effects of their heaps; must outlive the totals. */
+    const struct heap_parents *parents;
 };
 
-void heap_totals_init(struct heap_totals *totals);
+void heap_totals_init(struct heap_totals *totals, const struct heap_parents *parents);
 void heap_totals_free(struct heap_totals *totals);
 
 /** Takes an effect into account. @return TTD_OK, TTD_ERROR_NO_MEMORY. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "reach/nodes.h"
 
-#include "base/sort.h"
 #include "base/table.h"
+#include "heap/sort_blocks.h"
 #include "graph/graph.h"
 
 /* Blocks between a prefetch and its use. */
@@ -34,7 +34,7 @@ static void list(struct heap_nodes *nodes, const struct heap_live *live, struct 
         ranges[i] = row_range_none();
     while (nodes->count < live->count && (block = heap_live_each(live, &cursor))) {
         uint64_t values[HEAP_NODE_FIELDS];
-        keys[nodes->count++] = (struct sort_key){block->address, (uint32_t)(block - live->blocks)};
+        keys[nodes->count++] = heap_block_key(live->blocks, block);
         get_fields(block, values);
         for (unsigned i = 0; i < HEAP_NODE_FIELDS; i++)
             row_range_widen(&ranges[i], values[i]);
@@ -62,7 +62,7 @@ static enum ttd_status copy(struct heap_nodes *nodes, const struct heap_live *li
     if (!spare)
         return TTD_ERROR_NO_MEMORY;
     list(nodes, live, keys, ranges);
-    sort_keys(keys, spare, nodes->count);
+    heap_sort_blocks(live->blocks, keys, spare, nodes->count);
     /* It would be in memory beside the rows. */
     table_give_back(spare, size);
     enum ttd_status status = rows_init(&nodes->rows, nodes->count, ranges, HEAP_NODE_FIELDS);

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/sort.h"
+#include "heap/sort_blocks.h"
 
 /* Blocks of a chunk. */
 #define PART 65536
@@ -70,15 +70,14 @@ static enum ttd_status write_sorted(struct heap_block_lister *lister, struct ttd
     struct sort_key *spare = malloc((chosen->count + 1) * sizeof *spare);
     if (!spare)
         return TTD_ERROR_NO_MEMORY;
-    sort_keys(chosen->keys, spare, chosen->count);
+    heap_sort_blocks(chosen->blocks, chosen->keys, spare, chosen->count);
     free(spare);
     return write_parts(lister, position, chosen);
 }
 
 static void choose(struct selection *chosen, const struct heap_block *block)
 {
-    chosen->keys[chosen->count++] =
-        (struct sort_key){block->address, (uint32_t)(block - chosen->blocks)};
+    chosen->keys[chosen->count++] = heap_block_key(chosen->blocks, block);
 }
 
 enum ttd_status heap_list_state(struct heap_block_lister *lister, const struct ttd_state *state)

@@ -74,6 +74,8 @@ static enum ttd_status refill(struct heap_cursor *cursor, const struct heap_keyf
             status = TTD_ERROR_CORRUPT;
         if (status == TTD_OK)
             status = call_hook(cursor, &batch);
+        if (status == TTD_OK)
+            status = heap_parents_add(&cursor->replay.live.parents, &batch);
         if (status != TTD_OK)
             return status;
         if (batch.kind == TTD_KIND_EVENTS)
@@ -96,12 +98,29 @@ static const struct heap_keyframe *find_keyframe(const struct heap_cursor *curso
     return keyframe && keyframe->counts.events > replayed + keyframe->blocks ? keyframe : NULL;
 }
 
+/* Reads the parents of heaps that are passed over. */
+static enum ttd_status read_parents(struct heap_cursor *cursor, struct ttd_error *error)
+{
+    enum ttd_status status = TTD_OK;
+    if (!cursor->has_parents)
+        status = ttd_reader_rewind(cursor->reader, TTD_KIND_BIT(TTD_KIND_HEAP_PARENTS));
+    while (status == TTD_OK && !cursor->has_parents) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(cursor->reader, &batch, error);
+        cursor->has_parents = heap_is_over(status);
+        if (status == TTD_OK)
+            status = heap_parents_add(&cursor->replay.live.parents, &batch);
+    }
+    return cursor->has_parents ? TTD_OK : status;
+}
+
 static enum ttd_status jump(struct heap_cursor *cursor, const struct heap_keyframe *keyframe,
                             struct ttd_error *error)
 {
     forget_state(cursor);
-    enum ttd_status status =
-        heap_keyframes_restore(cursor->keyframes, keyframe, &cursor->replay, cursor->sums);
+    enum ttd_status status = read_parents(cursor, error);
+    if (status == TTD_OK)
+        status = heap_keyframes_restore(cursor->keyframes, keyframe, &cursor->replay, cursor->sums);
     cursor->start = keyframe;
     if (status == TTD_OK)
         status = ttd_reader_rewind(cursor->reader, cursor->kinds);

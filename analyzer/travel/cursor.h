@@ -7,7 +7,9 @@
 #include "travel/trace.h"
 
 /** The cursor needs these kinds of the reader. */
-#define HEAP_CURSOR_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
+#define HEAP_CURSOR_KINDS                                                                          \
+    (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES) |                               \
+     TTD_KIND_BIT(TTD_KIND_HEAP_PARENTS))
 
 struct heap_cursor {
     struct ttd_reader *reader;
@@ -16,6 +18,8 @@ struct heap_cursor {
     /** NULL for none, or when they proved to be wrong. */
     const struct heap_keyframes *keyframes;
     struct heap_replay replay;
+    /** The replay has the parents of all heaps; else it learns them on its way. */
+    bool has_parents;
     /** May be set before the first move: where sums of live blocks may go that replay.live then
      * does not have. NULL: it shall have all. */
     struct heap_tables *sums;

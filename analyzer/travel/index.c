@@ -227,6 +227,8 @@ static enum ttd_status replay_all(struct index_maker *maker, const struct heap_t
             *error = batch.error;
             status = TTD_ERROR_CORRUPT;
         }
+        if (status == TTD_OK)
+            status = heap_parents_add(&maker->replay.live.parents, &batch);
         if (status == TTD_OK && batch.kind == TTD_KIND_EVENTS)
             status = add_batch(maker, &batch);
     }

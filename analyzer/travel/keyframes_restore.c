@@ -11,7 +11,6 @@ static enum ttd_status restore_block(struct heap_live *live, const struct heap_k
                                      const struct ttd_block *block)
 {
     uint32_t record;
-    bool has_replaced = false;
     if (block->event >= keyframe->next ||
         ttd_position_compare(block->allocated, keyframe->position) > 0)
         return TTD_ERROR_CORRUPT;
@@ -26,9 +25,7 @@ static enum ttd_status restore_block(struct heap_live *live, const struct heap_k
                                   .api = block->api};
     enum ttd_status status =
         heap_live_record(live, block->address, heap_live_hash(live, block->address), &record);
-    if (status == TTD_OK)
-        status = heap_live_acquire(live, record, &restored, &has_replaced);
-    return status == TTD_OK && has_replaced ? TTD_ERROR_CORRUPT : status;
+    return status == TTD_OK ? heap_live_restore(live, record, &restored) : status;
 }
 
 static enum ttd_status restore_blocks(struct heap_live *live, const struct heap_keyframe *keyframe,

@@ -109,6 +109,8 @@ static enum ttd_status read_all(struct range_replay *state, const struct heap_tr
             status = trace->hook.batch(trace->hook.context, &batch);
         if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && batch.synthetic)
             status = TTD_ERROR_CORRUPT;
+        if (status == TTD_OK)
+            status = heap_parents_add(&state->replay.live.parents, &batch);
         if (status == TTD_OK && batch.kind == TTD_KIND_EVENTS)
             status = see_events(state, &batch);
     }

@@ -11,7 +11,6 @@
 #include "travel/states.h"
 
 /** No record of a block. */
-#define HEAP_NO_RECORD UINT32_MAX
 
 /** A live block as a summary needs it, so that it does without the table of live blocks. */
 struct heap_summed {

@@ -122,6 +122,12 @@ Test(arguments, definitions)
                  TTD_ERROR_ARGUMENT);
     cr_assert_eq(ttd_writer_heap_parent(writer, &parent), TTD_OK);
     cr_assert_eq(ttd_writer_heap_parent(writer, &parent), TTD_ERROR_ARGUMENT, "told twice");
+    cr_assert_eq(ttd_writer_heap(writer, &(struct ttd_heap){.name = 1}, &id), TTD_OK);
+    struct ttd_event event = {
+        .action = TTD_ACTION_LOCK, .time_end = {0, 1}, .heap = id, .result = 1};
+    cr_assert_eq(ttd_writer_event(writer, &event), TTD_OK);
+    cr_assert_eq(ttd_writer_heap_parent(writer, &(struct ttd_heap_parent){id, 1}),
+                 TTD_ERROR_ARGUMENT, "told after an event");
     id = 77;
     struct ttd_module module = {.action = TTD_MODULE_UNLOAD, .id = 1};
     cr_assert_eq(ttd_writer_module(writer, &module, &id), TTD_ERROR_ARGUMENT);

@@ -93,16 +93,17 @@ def owners(rows):
     """All blocks in order of acquisition."""
     live, found = {}, []
     for at, _, row, what in effects(rows):
+        heap = row["heap_id"]
         if what == "destroy":
-            for address in [a for a, o in live.items() if o.row["heap_id"] == row["heap_id"]]:
-                live.pop(address).end(at, row)
+            for key in [key for key in live if key[0] == heap]:
+                live.pop(key).end(at, row)
             continue
-        address = int(row["address" if what == "acquire" else "base_address"], 16)
-        if address in live:
-            live.pop(address).end(at, row)
+        key = heap, int(row["address" if what == "acquire" else "base_address"], 16)
+        if key in live:
+            live.pop(key).end(at, row)
         if what == "acquire":
-            live[address] = Owner(row, at)
-            found.append(live[address])
+            live[key] = Owner(row, at)
+            found.append(live[key])
     return found
 
 

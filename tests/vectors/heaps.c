@@ -124,6 +124,27 @@ static void parent_twice(struct vector_file *file)
     chunk_edit_seal(file->data + at, file->size - at);
 }
 
+/* An event of malloc before the parent of a pool. */
+static void write_parent_and_event(struct ttd_memory_output *memory)
+{
+    struct ttd_writer *writer = begin(memory);
+    vector_event(writer, call(TTD_ACTION_LOCK, MALLOC, 1));
+    vector_check(ttd_writer_flush(writer));
+    struct ttd_heap_parent parent = {.heap = POOL, .parent = MALLOC};
+    vector_check(ttd_writer_heap_parent(writer, &parent));
+    vector_check(ttd_writer_flush(writer));
+    vector_close(writer);
+}
+
+/* Makes the event one of the pool. */
+static void parent_late(struct vector_file *file)
+{
+    size_t at = chunk_edit_find_kind(file->data, file->size, TTD_KIND_EVENTS);
+    /* The class: action, api, form, number of parameters, heap. */
+    file->data[at + TTD_HEADER_SIZE + TTD_EVENTS_COLUMNS + 4] = POOL;
+    chunk_edit_seal(file->data + at, file->size - at);
+}
+
 static void write_blocks(struct ttd_memory_output *memory)
 {
     struct ttd_writer *writer = begin(memory);
@@ -155,6 +176,8 @@ const struct vector vectors_bad_heaps[] = {
              "undefined heap of a parent", RECORD(TTD_KIND_HEAP_PARENTS, 0, 99, 1)),
     DOUBTFUL("heap-parent-twice", "two parents of a heap: the first counts", "R-90",
              "order of heap parents", .write = write_pools, .damage = parent_twice),
+    DOUBTFUL("heap-parent-late", "a parent that is told of behind an event of the heap", "R-90",
+             "order of heap parents", .write = write_parent_and_event, .damage = parent_late),
     {.name = "bad-blocks-heap",
      .purpose = "two blocks of one heap at one address",
      .requirements = "R-51",

@@ -24,7 +24,7 @@ static enum ttd_status see_call(void *context, const struct ttd_event *event)
 /* The state at a position includes all that happens at it: only then does it count. */
 static void settle(struct ticks_finder *finder)
 {
-    finder->open.live = finder->totals.all;
+    finder->open.live = finder->totals.outer;
     if (heap_sum_is_less(finder->open.peak, finder->open.live.bytes))
         finder->open.peak = finder->open.live.bytes;
 }
@@ -243,7 +243,6 @@ static enum ttd_status begin(struct ticks_finder *finder, struct ttd_reader *rea
     struct ttd_end end;
     uint64_t length = ttd_reader_end(reader, &end) == TTD_OK ? end.events : 0;
     *ticks = (struct heap_ticks){.width = length / (finder->options->max - 2) + 1};
-    heap_totals_init(&finder->totals);
     heap_groups_init(&ticks->at_peak);
     for (int key = 0; key < HEAP_TICK_KEYS; key++)
         heap_series_init(&ticks->series[key]);
@@ -259,13 +258,14 @@ enum ttd_status heap_ticks_find(const struct heap_trace *trace,
     struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
     struct heap_route route = {.to = options->last, .observer = &observer, .keeps_peak = true};
     struct heap_arrival arrival = {.has_losses = false};
+    heap_totals_init(&finder.totals, &arrival.cursor.replay.live.parents);
     enum ttd_status status = begin(&finder, trace->reader);
     if (status == TTD_OK)
         status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)
         status = finish(&finder, &arrival.cursor.replay);
-    heap_arrival_end(&arrival, &ticks->outcome);
     heap_totals_free(&finder.totals);
+    heap_arrival_end(&arrival, &ticks->outcome);
     if (status != TTD_OK)
         heap_ticks_free(ticks);
     return status;

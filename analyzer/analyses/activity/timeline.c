@@ -53,7 +53,7 @@ static void settle(struct timeline_finder *finder)
     if (!timeline->count)
         return;
     struct heap_point *point = &timeline->points[timeline->count - 1];
-    point->live = finder->totals.all;
+    point->live = finder->totals.outer;
     if (heap_sum_is_less(point->peak, point->live.bytes))
         point->peak = point->live.bytes;
 }
@@ -69,8 +69,8 @@ static struct heap_point *reach(struct timeline_finder *finder, uint64_t value)
     size_t index = (size_t)((value - timeline->first) / timeline->width);
     while (timeline->count <= index) {
         struct heap_point *point = &timeline->points[timeline->count++];
-        *point = (struct heap_point){.peak = finder->totals.all.bytes,
-                                     .live = finder->totals.all,
+        *point = (struct heap_point){.peak = finder->totals.outer.bytes,
+                                     .live = finder->totals.outer,
                                      .position = finder->position,
                                      .begin = finder->wall_time};
     }
@@ -177,15 +177,15 @@ enum ttd_status heap_timeline_find(const struct heap_trace *trace,
     if (!timeline->points)
         return TTD_ERROR_NO_MEMORY;
     struct timeline_finder finder = {.timeline = timeline, .options = options};
-    heap_totals_init(&finder.totals);
     struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
     struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
     struct heap_arrival arrival;
+    heap_totals_init(&finder.totals, &arrival.cursor.replay.live.parents);
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
-    heap_arrival_end(&arrival, &timeline->outcome);
     settle(&finder);
     finish(&finder);
     heap_totals_free(&finder.totals);
+    heap_arrival_end(&arrival, &timeline->outcome);
     if (status != TTD_OK)
         heap_timeline_free(timeline);
     return status;

@@ -18,6 +18,7 @@ enum heap_error_kind {
     /** Released by a function that does not fit the one that allocated; or with a wrong size. */
     HEAP_ERROR_MISMATCHED_FREE,
     HEAP_ERROR_MISMATCHED_SIZE,
+    /** Released in a heap that has no block there, while another heap has one. */
     HEAP_ERROR_WRONG_HEAP,
     HEAP_ERROR_USE_OF_DESTROYED_HEAP,
     HEAP_ERROR_USE_OF_READ_ONLY_HEAP,

@@ -52,6 +52,7 @@ static bool has_gap(struct error_finder *finder, struct ttd_position since,
 static enum ttd_status release_unseen(struct error_finder *finder, const struct ttd_event *event)
 {
     struct heap_freed_block freed = {.address = event->base_address,
+                                     .heap = event->heap,
                                      .allocated = heap_call_none(),
                                      .released = heap_call_of_event(event)};
     if (event->result || (event->action == TTD_ACTION_FREE && !ttd_event_returned(event)))
@@ -65,9 +66,7 @@ static enum ttd_status check_known(struct error_finder *finder, const struct ttd
 {
     enum heap_error_kind kind;
     bool tells_size = event->action == TTD_ACTION_FREE && heap_release_is_sized(event->api);
-    if (block->heap != event->heap)
-        kind = HEAP_ERROR_WRONG_HEAP;
-    else if (!heap_api_matches(block->api, event->api))
+    if (!heap_api_matches(block->api, event->api))
         kind = HEAP_ERROR_MISMATCHED_FREE;
     else if (tells_size && event->size != block->size)
         kind = HEAP_ERROR_MISMATCHED_SIZE;
@@ -96,6 +95,17 @@ static bool may_search(struct error_finder *finder, uint64_t count)
     return true;
 }
 
+/* Whether a block of another heap than the call's begins at the address. */
+static bool is_of_other_heap(struct error_finder *finder, struct heap_finding *finding)
+{
+    const struct heap_block *block = heap_live_find(finder->live, finding->address, TTD_NONE);
+    if (!block)
+        return false;
+    finding->kind = HEAP_ERROR_WRONG_HEAP;
+    heap_finding_set_block(finding, block);
+    return true;
+}
+
 /* Finds the live or released block that an address lies in, at which no block begins. */
 static void find_enclosing(struct error_finder *finder, struct heap_finding *finding)
 {
@@ -115,13 +125,15 @@ static void find_enclosing(struct error_finder *finder, struct heap_finding *fin
     }
 }
 
-/* No block begins at the address, and none was released there lately. */
+/* No block of the call's heap begins at the address, and none was released there lately. */
 static enum ttd_status check_unknown(struct error_finder *finder, const struct ttd_event *event,
                                      bool *is_error)
 {
     struct heap_finding finding = heap_finding_of(HEAP_ERROR_INVALID_FREE, event);
-    bool searched = may_search(finder, finder->live->block_count + finder->freed.capacity);
-    if (searched)
+    bool is_known = is_of_other_heap(finder, &finding);
+    bool searched =
+        is_known || may_search(finder, finder->live->block_count + finder->freed.capacity);
+    if (searched && !is_known)
         find_enclosing(finder, &finding);
     bool is_interior = finding.kind == HEAP_ERROR_INTERIOR_FREE;
     struct ttd_position since = is_interior ? finding.allocated.position : ttd_position_min();
@@ -146,10 +158,11 @@ static enum ttd_status check_release(struct error_finder *finder, const struct t
 {
     if (!event->base_address)
         return TTD_OK;
-    const struct heap_block *block = heap_live_find(finder->live, event->base_address);
+    const struct heap_block *block = heap_live_find(finder->live, event->base_address, event->heap);
     if (block)
         return check_known(finder, event, block, is_error);
-    struct heap_freed_block *freed = heap_freed_find(&finder->freed, event->base_address);
+    struct heap_freed_block *freed =
+        heap_freed_find(&finder->freed, event->base_address, event->heap);
     if (!freed)
         return check_unknown(finder, event, is_error);
     if (has_gap(finder, freed->released.position, event)) {
@@ -248,7 +261,7 @@ static bool is_failure(const struct ttd_event *event)
 static void add_last_call(struct error_finder *finder, const struct ttd_event *event)
 {
     struct heap_finding finding = heap_finding_of(HEAP_ERROR_DIED_IN_CALL, event);
-    const struct heap_block *block = heap_live_find(finder->live, event->base_address);
+    const struct heap_block *block = heap_live_find(finder->live, event->base_address, event->heap);
     if (block)
         heap_finding_set_block(&finding, block);
     bool searches = finding.address && may_search(finder, finder->live->block_count);

@@ -26,10 +26,11 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     struct error_finder *finder = context;
     /* The address has an owner again, so releasing it is no double free. */
     if (effect->kind == HEAP_ACQUIRED)
-        heap_freed_remove(&finder->freed, effect->address);
+        heap_freed_remove(&finder->freed, effect->address, effect->heap);
     if (effect->kind == HEAP_RELEASED) {
         struct heap_freed_block freed = {.address = effect->address,
                                          .size = effect->block->size,
+                                         .heap = effect->block->heap,
                                          .allocated = heap_call_of_block(effect->block),
                                          .released = heap_call_of_effect(effect)};
         heap_freed_add(&finder->freed, &freed);
@@ -66,7 +67,8 @@ static void judge(struct heap_errors *errors)
     for (size_t i = 0; i < errors->count; i++) {
         struct heap_finding *finding = &errors->findings[i];
         struct ttd_position from = ttd_position_min();
-        if (heap_call_is_known(&finding->allocated))
+        /* A block of another heap says nothing of the time when the own one may have been there. */
+        if (heap_call_is_known(&finding->allocated) && finding->kind != HEAP_ERROR_WRONG_HEAP)
             from = finding->allocated.position;
         if (heap_call_is_known(&finding->released))
             from = finding->released.position;

@@ -35,29 +35,36 @@ static uint32_t *head_of(const struct heap_freed *freed, uint64_t address)
     return &freed->heads[hash_value(freed->key, address) & freed->mask];
 }
 
-struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_t address)
+struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_t address,
+                                         ttd_id heap)
 {
     for (uint32_t i = *head_of(freed, address); i != NONE; i = freed->records[i].next) {
-        if (freed->records[i].address == address)
-            return &freed->records[i];
+        struct heap_freed_block *record = &freed->records[i];
+        bool may_be_same = record->heap == heap || record->heap == TTD_NONE || heap == TTD_NONE;
+        if (record->address == address && may_be_same)
+            return record;
     }
     return NULL;
 }
 
-void heap_freed_remove(struct heap_freed *freed, uint64_t address)
+/* The entry stays in the ring, and address 0 marks it as empty: taking it out would move the
+ * others.
+ */
+static void empty(struct heap_freed *freed, struct heap_freed_block *record)
 {
-    uint32_t *link = head_of(freed, address);
-    while (*link != NONE) {
-        struct heap_freed_block *record = &freed->records[*link];
-        if (record->address == address) {
-            /* The entry stays in the ring, and address 0 marks it as empty: taking it out would
-             * move the others. */
-            *link = record->next;
-            record->address = 0;
-            return;
-        }
-        link = &record->next;
-    }
+    uint32_t index = (uint32_t)(record - freed->records);
+    uint32_t *link = head_of(freed, record->address);
+    while (*link != index)
+        link = &freed->records[*link].next;
+    *link = record->next;
+    record->address = 0;
+}
+
+void heap_freed_remove(struct heap_freed *freed, uint64_t address, ttd_id heap)
+{
+    struct heap_freed_block *record = heap_freed_find(freed, address, heap);
+    if (record)
+        empty(freed, record);
 }
 
 /* The ring overwrites the oldest record, so that a release long ago is forgotten rather than memory
@@ -69,7 +76,7 @@ void heap_freed_add(struct heap_freed *freed, const struct heap_freed_block *blo
     freed->position = index + 1 == freed->capacity ? 0 : index + 1;
     if (record->address) {
         freed->forgotten++;
-        heap_freed_remove(freed, record->address);
+        empty(freed, record);
     }
     uint32_t *head = head_of(freed, block->address);
     *record = *block;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The blocks released last, by address. It has a fixed number of entries: the oldest give way. An
- * address that is allocated again is no longer in it.
+ * The blocks released last, by address and heap. It has a fixed number of entries: the oldest give
+ * way. An address that is allocated again by the same heap is no longer in it.
  */
 #ifndef ANALYZER_ANALYSES_ERRORS_FREED_H
 #define ANALYZER_ANALYSES_ERRORS_FREED_H
@@ -16,6 +16,7 @@ struct heap_freed_block {
     /** 0: unused. */
     uint64_t address;
     uint64_t size;
+    ttd_id heap;
     /** Unknown if the block was allocated before recording began. */
     struct heap_call allocated;
     struct heap_call released;
@@ -42,8 +43,10 @@ void heap_freed_free(struct heap_freed *freed);
 /** Adds a block that is not in the table; `block` has all but `next`. */
 void heap_freed_add(struct heap_freed *freed, const struct heap_freed_block *block);
 
-/** The entry of an address, or NULL; valid until the next change. */
-struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_t address);
+/** The entry of an address and heap, or NULL; valid until the next change. Heap TTD_NONE may be
+ * any. */
+struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_t address,
+                                         ttd_id heap);
 
 /**
  * The entry of the block released last of those that had `address` inside, or NULL. Looks at every
@@ -52,7 +55,7 @@ struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_
 const struct heap_freed_block *heap_freed_containing(const struct heap_freed *freed,
                                                      uint64_t address);
 
-/** Removes the entry of an address, if there is one. */
-void heap_freed_remove(struct heap_freed *freed, uint64_t address);
+/** Removes the entry that heap_freed_find() returns, if there is one. */
+void heap_freed_remove(struct heap_freed *freed, uint64_t address, ttd_id heap);
 
 #endif

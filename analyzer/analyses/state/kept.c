@@ -62,7 +62,7 @@ enum ttd_status heap_kept_defer(struct heap_kept *kept, const struct heap_block 
  * have had the address before. */
 static bool is_there(const struct heap_live *live, const struct heap_block *block)
 {
-    const struct heap_block *last = heap_live_find(live, block->address);
+    const struct heap_block *last = heap_live_find(live, block->address, block->heap);
     return last && last->event == block->event;
 }
 

@@ -5,14 +5,8 @@
 #include <string.h>
 
 #include "heap/locate.h"
+#include "heap/sort_blocks.h"
 #include "travel/confirm.h"
-
-static int compare_blocks(const void *a, const void *b)
-{
-    const struct heap_block *x = a;
-    const struct heap_block *y = b;
-    return (x->address > y->address) - (x->address < y->address);
-}
 
 static enum ttd_status copy_blocks(struct heap_state *state, const struct heap_live *live)
 {
@@ -23,7 +17,7 @@ static enum ttd_status copy_blocks(struct heap_state *state, const struct heap_l
     const struct heap_block *block;
     while ((block = heap_live_each(live, &cursor)))
         state->blocks[state->block_count++] = *block;
-    qsort(state->blocks, state->block_count, sizeof *state->blocks, compare_blocks);
+    qsort(state->blocks, state->block_count, sizeof *state->blocks, heap_compare_blocks);
     return TTD_OK;
 }
 
@@ -90,9 +84,9 @@ static size_t copy_around(const struct heap_state *state, const struct heap_live
     const struct heap_neighbours *beside = &state->neighbours;
     size_t count = copy_block(copies, heap_live_containing(live, address));
     if (beside->before.address)
-        count += copy_block(&copies[count], heap_live_find(live, beside->before.address));
+        count += copy_block(&copies[count], heap_live_find(live, beside->before.address, TTD_NONE));
     if (beside->after.address)
-        count += copy_block(&copies[count], heap_live_find(live, beside->after.address));
+        count += copy_block(&copies[count], heap_live_find(live, beside->after.address, TTD_NONE));
     return count;
 }
 

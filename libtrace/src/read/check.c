@@ -93,14 +93,20 @@ static void begin_chunk(struct ttd_check *check)
     check->lost_events = check->verdict.lost_events;
 }
 
-/** Whether stacks and heaps of all events that the chunk can have are defined. */
-static bool has_known_tables(const struct ttd_id_check *ids, const struct ttd_event_state *events)
+/** Takes in the heaps of the chunk's events. Returns whether stacks and heaps of all events that it
+ * can have are defined. */
+static bool has_known_tables(struct ttd_id_check *ids, const struct ttd_event_state *events)
 {
+    ttd_id heap = TTD_NONE;
+    for (size_t i = 0; i < events->class_count; i++)
+        if (events->classes[i].heap > heap)
+            heap = events->classes[i].heap;
+    if (heap > ids->settled_heap)
+        ids->settled_heap = heap;
+    if (heap > ids->heaps)
+        return false;
     for (size_t i = 1; i <= events->shape_count; i++)
         if (events->shapes[i].stack > ids->stacks)
-            return false;
-    for (size_t i = 0; i < events->class_count; i++)
-        if (events->classes[i].heap > ids->heaps)
             return false;
     return true;
 }

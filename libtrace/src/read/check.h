@@ -23,8 +23,8 @@ struct ttd_id_check {
     ttd_id modules;
     ttd_id threads;
     ttd_id heaps;
-    /** The last heap of which a parent was told. */
-    ttd_id nested_heap;
+    /** The largest heap of an event, or of which a parent was told. */
+    ttd_id settled_heap;
     uint64_t pages;
     struct ttd_list_state list;
     struct ttd_snapshot_order snapshots;

@@ -88,11 +88,11 @@ static const char *check_heap_parents(struct ttd_id_check *ids, const struct ttd
     const char *wrong = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         ttd_id heap = batch->u.heap_parents[i].heap;
-        wrong = first_wrong(wrong, heap > ids->nested_heap, "order of heap parents");
+        wrong = first_wrong(wrong, heap > ids->settled_heap, "order of heap parents");
         wrong = first_wrong(wrong, ttd_id_check_knows(ids, heap, ids->heaps),
                             "undefined heap of a parent");
-        ids->redefines = ids->redefines || heap <= ids->nested_heap;
-        ids->nested_heap = larger(ids->nested_heap, heap);
+        ids->redefines = ids->redefines || heap <= ids->settled_heap;
+        ids->settled_heap = larger(ids->settled_heap, heap);
     }
     return wrong;
 }
@@ -154,7 +154,7 @@ static const char *check_symbols(const struct ttd_id_check *ids, const struct tt
 }
 
 /** The largest ids tell of all. */
-static const char *check_events(const struct ttd_id_check *ids, const struct ttd_batch *batch)
+static const char *check_events(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
     ttd_id thread = 0;
     ttd_id heap = 0;
@@ -165,6 +165,7 @@ static const char *check_events(const struct ttd_id_check *ids, const struct ttd
         heap = larger(heap, event->heap);
         stack = larger(stack, event->stack);
     }
+    ids->settled_heap = larger(ids->settled_heap, heap);
     if (!ttd_id_check_knows(ids, thread, ids->threads))
         return "undefined thread of an event";
     if (!ttd_id_check_knows(ids, heap, ids->heaps))

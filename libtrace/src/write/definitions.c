@@ -145,8 +145,8 @@ static const char *check_heap_parent(const struct ttd_writer *writer,
 {
     if (!ttd_writer_knows(writer, parent->heap, writer->heaps))
         return "heap of a parent";
-    return parent->heap <= writer->nested_heap ? "order of heap parents"
-                                               : ttd_check_heap_parent(parent);
+    return parent->heap <= writer->settled_heap ? "order of heap parents"
+                                                : ttd_check_heap_parent(parent);
 }
 
 enum ttd_status ttd_writer_heap_parent(struct ttd_writer *writer,
@@ -157,7 +157,7 @@ enum ttd_status ttd_writer_heap_parent(struct ttd_writer *writer,
     if (status != TTD_OK)
         return status;
     ttd_encode_heap_parent(&writer->records[TTD_KIND_HEAP_PARENTS].payload, parent);
-    return end_definition(writer, TTD_KIND_HEAP_PARENTS, parent->heap, &writer->nested_heap, NULL);
+    return end_definition(writer, TTD_KIND_HEAP_PARENTS, parent->heap, &writer->settled_heap, NULL);
 }
 
 static const char *check_symbol(const struct ttd_writer *writer, const struct ttd_symbol *symbol)

@@ -9,6 +9,8 @@ static enum ttd_status add(struct ttd_writer *writer, const struct ttd_event *ev
         return ttd_writer_refuse(writer, wrong);
     if (!ttd_events_encoder_add(&writer->events, event))
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
+    if (event->heap > writer->settled_heap)
+        writer->settled_heap = event->heap;
     return TTD_OK;
 }
 

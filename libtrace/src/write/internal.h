@@ -51,8 +51,8 @@ struct ttd_writer {
     ttd_id modules;
     ttd_id threads;
     ttd_id heaps;
-    /** The last heap of which a parent was told. */
-    ttd_id nested_heap;
+    /** The largest heap of an event, or of which a parent was told. */
+    ttd_id settled_heap;
     struct ttd_list_state list;
     struct ttd_snapshot_order snapshots;
     uint64_t event_count;

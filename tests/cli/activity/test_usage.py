@@ -142,16 +142,16 @@ class Oracle(TestCase):
                 now = max(now, row["wall_time_ns"])
                 calls[row["thread"]] = calls.get(row["thread"], 0) + 1
             elif what == "destroy":
-                live = {a: b for a, b in live.items() if b[0]["heap_id"] != row["heap_id"]}
+                live = {k: b for k, b in live.items() if k[0] != row["heap_id"]}
             else:
-                address = row["address" if what == "acquire" else "base_address"]
-                if address in live:
-                    end(live.pop(address), row, what == "release" and row["action"] == "Free")
+                key = row["heap_id"], row["address" if what == "acquire" else "base_address"]
+                if key in live:
+                    end(live.pop(key), row, what == "release" and row["action"] == "Free")
                 if what == "acquire":
                     site = sites.setdefault(row["stack"], [0, 0, 0.0])
                     site[0] += 1
                     site[1] += row["size"]
-                    live[address] = (row, calls[row["thread"]], now, row["size"])
+                    live[key] = (row, calls[row["thread"]], now, row["size"])
         for start, _, began, size in live.values():
             sites[start["stack"]][2] += size * (now - began) / 1e9
         return sites, temporary, lives, len(live)

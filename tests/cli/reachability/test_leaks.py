@@ -347,11 +347,11 @@ class Model(TestCase):
             if when > moment:
                 continue
             if what == "acquire" or (action == "Alloc" and result):
-                live[event["address"]] = event
+                live[event["heap"], event["address"]] = event
             elif action == "Destroy" and (result or not returned):
-                live = {a: e for a, e in live.items() if e["heap"] != event["heap"]}
+                live = {key: e for key, e in live.items() if e["heap"] != event["heap"]}
             elif (action == "Free" and (result or not returned)) or (action == "ReAlloc" and result):
-                live.pop(event["base"], None)
+                live.pop((event["heap"], event["base"]), None)
         return live
 
     def write_events(self, events, name):

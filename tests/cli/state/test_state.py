@@ -160,7 +160,7 @@ class Oracle(TestCase):
         self.assertEqual([(b["address"], b["size"], b["allocated"], b["number"])
                           for b in found["blocks"]],
                          [(hex(b.address), b.size, oracle.spell(b.allocated), b.row["number"])
-                          for b in sorted(live, key=lambda b: b.address)])
+                          for b in sorted(live, key=lambda b: (b.address, b.row["heap_id"]))])
         self.assertEqual((found["live_blocks"], found["live_bytes"]),
                          (len(live), sum(b.size for b in live)))
         for name, id_name, key in (("heaps", "heap_id", lambda b: b.row["heap_id"]),

@@ -11,6 +11,19 @@ struct ttd_position heap_model_at(unsigned tick)
     return (struct ttd_position){tick / 4, tick % 4};
 }
 
+void heap_model_learn(struct heap_parents *parents)
+{
+    static const struct ttd_heap_parent records[] = {{.heap = 2, .parent = 1},
+                                                     {.heap = 3, .parent = 2}};
+    struct ttd_batch batch = {.kind = TTD_KIND_HEAP_PARENTS, .count = 2, .u.heap_parents = records};
+    cr_assert_eq(heap_parents_add(parents, &batch), TTD_OK);
+}
+
+ttd_id heap_model_parent(ttd_id heap)
+{
+    return heap == 2 || heap == 3 ? heap - 1 : TTD_NONE;
+}
+
 /* The model: a list of effects, applied in order to a list of blocks. */
 
 enum change { RELEASE, ACQUIRE, DESTROY };
@@ -28,15 +41,26 @@ static void remove_block(struct heap_model *state, size_t index)
     state->live[index] = state->live[--state->count];
 }
 
-static bool release(struct heap_model *state, uint64_t address)
+/* Ends the block of the heap at the address; else, of an unknown heap the newest there, and of any
+ * other the newest of an unknown heap. */
+static bool release(struct heap_model *state, uint64_t address, ttd_id heap)
 {
+    size_t best = state->count;
+    bool is_best_exact = false;
     for (size_t i = 0; i < state->count; i++) {
-        if (state->live[i]->address == address) {
-            remove_block(state, i);
-            return true;
-        }
+        const struct ttd_event *block = state->live[i];
+        bool is_exact = block->heap == heap;
+        if (block->address != address || (!is_exact && heap != TTD_NONE && block->heap != TTD_NONE))
+            continue;
+        if (best == state->count || is_exact ||
+            (!is_best_exact && block->number > state->live[best]->number))
+            best = i;
+        is_best_exact = is_best_exact || is_exact;
     }
-    return false;
+    if (best == state->count)
+        return false;
+    remove_block(state, best);
+    return true;
 }
 
 static struct effect effect_at(struct ttd_position position, enum change change,
@@ -78,11 +102,11 @@ static void apply(struct heap_model *state, const struct effect *effect)
                 remove_block(state, i - 1);
         break;
     case RELEASE:
-        if (!release(state, event->base_address))
+        if (!release(state, event->base_address, event->heap))
             state->counts.unknown_releases++;
         break;
     case ACQUIRE:
-        if (release(state, event->address))
+        if (release(state, event->address, event->heap))
             state->counts.overlaps++;
         state->live[state->count++] = event;
         break;
@@ -165,8 +189,16 @@ struct heap_sum heap_model_bytes(const struct heap_model *state)
 {
     __extension__ unsigned __int128 bytes = 0;
     for (size_t i = 0; i < state->count; i++)
-        bytes += state->live[i]->size;
+        bytes += heap_model_parent(state->live[i]->heap) ? 0 : state->live[i]->size;
     return (struct heap_sum){(uint64_t)(bytes >> 64), (uint64_t)bytes};
+}
+
+size_t heap_model_outer_count(const struct heap_model *state)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < state->count; i++)
+        count += heap_model_parent(state->live[i]->heap) == TTD_NONE;
+    return count;
 }
 
 const struct heap_model *heap_model_peak(const struct heap_model *states, unsigned count)
@@ -183,6 +215,7 @@ void heap_model_expect(const struct heap_model *expected, const struct heap_repl
     struct heap_sum bytes = heap_model_bytes(expected);
     heap_model_expect_progress(expected, replay);
     cr_assert_eq(replay->live.count, expected->count);
+    cr_assert_eq(replay->live.outer_count, heap_model_outer_count(expected));
     cr_assert_eq(replay->live.bytes.high, bytes.high);
     cr_assert_eq(replay->live.bytes.low, bytes.low);
     size_t cursor = 0;
@@ -191,5 +224,6 @@ void heap_model_expect(const struct heap_model *expected, const struct heap_repl
         seen++;
     cr_assert_eq(seen, expected->count);
     for (size_t i = 0; i < expected->count; i++)
-        expect_block(expected->live[i], heap_live_find(&replay->live, expected->live[i]->address));
+        expect_block(expected->live[i], heap_live_find(&replay->live, expected->live[i]->address,
+                                                       expected->live[i]->heap));
 }

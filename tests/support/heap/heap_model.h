@@ -7,7 +7,7 @@
 #include "support/entropy.h"
 
 #define HEAP_MODEL_EVENTS_MAX 40
-/** Ids are 1 to these; stacks may be 0 as well. */
+/** Ids are 1 to these; heaps and stacks may be 0 as well. */
 #define HEAP_MODEL_HEAPS   3
 #define HEAP_MODEL_THREADS 3
 #define HEAP_MODEL_STACKS  4
@@ -36,6 +36,10 @@ struct ttd_event heap_model_call(unsigned tick, enum ttd_action action, uint64_t
 struct ttd_batch heap_model_calls(const struct ttd_event *events, size_t count,
                                   const uint64_t *addresses, size_t address_count);
 
+/** Heap 2 lies in heap 1, and heap 3 in heap 2. */
+void heap_model_learn(struct heap_parents *parents);
+ttd_id heap_model_parent(ttd_id heap);
+
 /** The state of the heap at a position. */
 struct heap_model {
     /** The events that acquired what is live. */
@@ -55,7 +59,8 @@ void heap_model_run(struct heap_model states[HEAP_MODEL_TICKS], const struct ttd
 /** The first of the states with the largest number of bytes. */
 const struct heap_model *heap_model_peak(const struct heap_model *states, unsigned count);
 
-/** Bytes of the blocks that are live. */
+/** The blocks that are live in heaps without a parent, and their bytes. */
+size_t heap_model_outer_count(const struct heap_model *state);
 struct heap_sum heap_model_bytes(const struct heap_model *state);
 
 /** Fails the test unless the replay has the model's counts and position. */

@@ -46,7 +46,7 @@ static struct ttd_event random_event(struct entropy *entropy, unsigned clock)
                          : ttd_position_invalid();
     event.result = ttd_event_returned(&event) && entropy_pick(entropy, 8);
     event.thread = 1 + entropy_pick(entropy, HEAP_MODEL_THREADS);
-    event.heap = 1 + entropy_pick(entropy, HEAP_MODEL_HEAPS);
+    event.heap = entropy_pick(entropy, HEAP_MODEL_HEAPS + 1);
     event.stack = entropy_pick(entropy, HEAP_MODEL_STACKS + 1);
     bool allocates = event.action == TTD_ACTION_ALLOC || event.action == TTD_ACTION_REALLOC;
     bool is_given = event.action == TTD_ACTION_FREE || event.action == TTD_ACTION_REALLOC;

@@ -38,6 +38,9 @@ static void define(struct ttd_writer *writer)
     for (unsigned i = 0; i < HEAP_MODEL_HEAPS; i++) {
         struct ttd_heap heap = {.handle = i};
         cr_assert_eq(ttd_writer_heap(writer, &heap, &id), TTD_OK);
+        struct ttd_heap_parent parent = {.heap = id, .parent = heap_model_parent(id)};
+        if (parent.parent != TTD_NONE)
+            cr_assert_eq(ttd_writer_heap_parent(writer, &parent), TTD_OK);
     }
     for (unsigned i = 0; i < HEAP_MODEL_STACKS; i++)
         cr_assert_eq(ttd_writer_stack(writer, 0, 0, i, &id), TTD_OK);

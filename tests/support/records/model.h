@@ -33,8 +33,6 @@ struct model {
     ttd_id modules;
     ttd_id threads;
     ttd_id heaps;
-    /** The last heap of which a parent was told. */
-    ttd_id nested_heap;
     uint64_t pages;
     /** Number of the last list of blocks, memory map or snapshot; whether it is of a snapshot that
      * has no end yet, and of that its regions and last reference. */

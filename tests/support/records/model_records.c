@@ -99,6 +99,16 @@ static enum ttd_status write_thread(struct model *model, struct ttd_writer *writ
         &(struct ttd_batch){.kind = TTD_KIND_THREADS, .count = 1, .u.threads = &record});
 }
 
+static enum ttd_status write_heap_parent(struct model *model, struct ttd_writer *writer,
+                                         ttd_id heap)
+{
+    struct ttd_heap_parent record = {.heap = heap};
+    record.parent = 1 + (ttd_id)entropy_below(&model->entropy, heap - 1);
+    return model_note(
+        model, ttd_writer_heap_parent(writer, &record),
+        &(struct ttd_batch){.kind = TTD_KIND_HEAP_PARENTS, .count = 1, .u.heap_parents = &record});
+}
+
 static enum ttd_status write_heap(struct model *model, struct ttd_writer *writer)
 {
     struct ttd_heap record = {.handle = entropy_value(&model->entropy)};
@@ -106,24 +116,12 @@ static enum ttd_status write_heap(struct model *model, struct ttd_writer *writer
     enum ttd_status status = ttd_writer_heap(writer, &record, &record.id);
     if (status == TTD_OK)
         take(record.id, &model->heaps);
-    return model_note(model, status,
-                      &(struct ttd_batch){.kind = TTD_KIND_HEAPS, .count = 1, .u.heaps = &record});
-}
-
-static enum ttd_status write_heap_parent(struct model *model, struct ttd_writer *writer)
-{
-    ttd_id least = model->nested_heap ? model->nested_heap + 1 : 2;
-    if (model->heaps < least)
-        return TTD_OK;
-    struct ttd_heap_parent record = {.heap = model->heaps};
-    record.heap -= (ttd_id)entropy_below(&model->entropy, model->heaps - least + 1);
-    record.parent = 1 + (ttd_id)entropy_below(&model->entropy, record.heap - 1);
-    enum ttd_status status = ttd_writer_heap_parent(writer, &record);
-    if (status == TTD_OK)
-        model->nested_heap = record.heap;
-    return model_note(
-        model, status,
-        &(struct ttd_batch){.kind = TTD_KIND_HEAP_PARENTS, .count = 1, .u.heap_parents = &record});
+    status = model_note(
+        model, status, &(struct ttd_batch){.kind = TTD_KIND_HEAPS, .count = 1, .u.heaps = &record});
+    bool has_parent = model->style == MODEL_ANYTHING && record.id > 1;
+    if (status == TTD_OK && has_parent && entropy_below(&model->entropy, 2))
+        status = write_heap_parent(model, writer, record.id);
+    return status;
 }
 
 static enum ttd_status write_symbol(struct model *model, struct ttd_writer *writer)
@@ -194,7 +192,7 @@ static enum ttd_status write_flush(struct model *model, struct ttd_writer *write
 typedef enum ttd_status (*step_function)(struct model *, struct ttd_writer *);
 
 /** Records that only a model of anything has. */
-#define RARE 10
+#define RARE 9
 
 enum ttd_status model_step(struct model *model, struct ttd_writer *writer)
 {
@@ -219,7 +217,6 @@ enum ttd_status model_step(struct model *model, struct ttd_writer *writer)
                                            model_write_frames,
                                            model_write_classes,
                                            model_write_fatal_signal,
-                                           write_heap_parent,
                                            model_write_state,
                                            model_write_sum};
     size_t count = sizeof others / sizeof *others - (model->style == MODEL_ANYTHING ? 0 : RARE);

@@ -15,15 +15,24 @@ static uint32_t entry_of(struct heap_live *live, uint64_t address)
 /* Acquires a block as the replay does; returns whether a live one was replaced. */
 static bool acquire(struct heap_live *live, uint64_t address, ttd_id heap, uint64_t size)
 {
-    bool has_replaced;
-    struct heap_block block = {.address = address, .size = size, .heap = heap};
-    cr_assert_eq(heap_live_acquire(live, entry_of(live, address), &block, &has_replaced), TTD_OK);
-    return has_replaced;
+    static uint64_t events;
+    struct heap_block replaced;
+    struct heap_block block = {.address = address, .size = size, .event = ++events, .heap = heap};
+    uint32_t record = entry_of(live, address);
+    cr_assert_eq(heap_live_acquire(live, &record, &block, &replaced), TTD_OK);
+    cr_assert_eq(live->blocks[record].address, address);
+    return replaced.address;
+}
+
+static bool release_of(struct heap_live *live, uint64_t address, ttd_id heap)
+{
+    uint32_t record = heap_live_own(live, entry_of(live, address), heap);
+    return record != HEAP_NO_RECORD && heap_live_release(live, record);
 }
 
 static bool release(struct heap_live *live, uint64_t address)
 {
-    return heap_live_release(live, entry_of(live, address));
+    return release_of(live, address, TTD_NONE);
 }
 
 static void sweep_if_littered(struct heap_live *live)
@@ -50,7 +59,7 @@ Test(live, has_nothing_at_first)
 {
     size_t cursor = 0;
     cr_assert_eq(live.count, 0);
-    cr_assert_null(heap_live_find(&live, 0x10));
+    cr_assert_null(heap_live_find(&live, 0x10, TTD_NONE));
     cr_assert_null(heap_live_each(&live, &cursor));
 }
 
@@ -58,12 +67,12 @@ Test(live, finds_a_block_by_its_address_alone)
 {
     acquire(&live, 0x10, 1, 24);
 
-    const struct heap_block *block = heap_live_find(&live, 0x10);
+    const struct heap_block *block = heap_live_find(&live, 0x10, TTD_NONE);
 
     cr_assert_not_null(block);
     cr_assert_eq(block->address, 0x10);
     cr_assert_eq(block->size, 24);
-    cr_assert_null(heap_live_find(&live, 0x11));
+    cr_assert_null(heap_live_find(&live, 0x11, TTD_NONE));
 }
 
 Test(live, forgets_a_block_that_is_released)
@@ -72,7 +81,7 @@ Test(live, forgets_a_block_that_is_released)
 
     cr_assert(release(&live, 0x10));
 
-    cr_assert_null(heap_live_find(&live, 0x10));
+    cr_assert_null(heap_live_find(&live, 0x10, TTD_NONE));
     cr_assert_eq(live.count, 0);
     cr_assert_eq(live.bytes.low, 0);
 }
@@ -96,7 +105,7 @@ Test(live, tells_of_a_live_block_that_is_replaced)
 
 Test(live, copies_all_of_a_block_but_what_is_the_tables_own)
 {
-    bool has_replaced;
+    struct heap_block replaced;
     acquire(&live, 0x8, 7, 1);
     acquire(&live, 0x20, 3, 1);
     struct heap_block block = {.address = 0x10,
@@ -111,9 +120,10 @@ Test(live, copies_all_of_a_block_but_what_is_the_tables_own)
                                .action = TTD_ACTION_REALLOC,
                                .api = 9};
 
-    heap_live_acquire(&live, entry_of(&live, 0x10), &block, &has_replaced);
+    uint32_t record = entry_of(&live, 0x10);
+    heap_live_acquire(&live, &record, &block, &replaced);
 
-    const struct heap_block *copy = heap_live_find(&live, 0x10);
+    const struct heap_block *copy = heap_live_find(&live, 0x10, TTD_NONE);
     cr_assert_eq(copy->size, 1);
     cr_assert_eq(copy->event, 2);
     cr_assert_eq(copy->allocated.sequence, 3);
@@ -124,7 +134,7 @@ Test(live, copies_all_of_a_block_but_what_is_the_tables_own)
     cr_assert_eq(copy->user, 8);
     cr_assert_eq(copy->action, TTD_ACTION_REALLOC);
     cr_assert_eq(copy->api, 9);
-    cr_assert_eq(copy->life, heap_live_find(&live, 0x8)->life);
+    cr_assert_eq(copy->life, heap_live_find(&live, 0x8, TTD_NONE)->life);
     cr_assert(copy->is_held);
 }
 
@@ -138,8 +148,8 @@ Test(live, destroys_the_blocks_of_one_heap)
 
     cr_assert_eq(destroyed, 2);
     cr_assert_eq(live.bytes.low, 16);
-    cr_assert_null(heap_live_find(&live, 0x10));
-    cr_assert_not_null(heap_live_find(&live, 0x20));
+    cr_assert_null(heap_live_find(&live, 0x10, TTD_NONE));
+    cr_assert_not_null(heap_live_find(&live, 0x20, TTD_NONE));
 }
 
 Test(live, uses_the_address_of_a_destroyed_block_again)
@@ -192,64 +202,139 @@ Test(live, steps_through_live_blocks_only)
 
 /* ---- Against an array ---- */
 
-#define ADDRESSES 200000
+#define ADDRESSES 100000
 #define HEAPS     3
 
-struct expected_block {
-    ttd_id heap; /* 0 for no block */
-    uint64_t size;
-};
-
-static struct expected_block expected[ADDRESSES];
+/* Sizes of live blocks by address and heap from 1; 0 where none is. */
+static uint64_t expected[ADDRESSES][HEAPS + 1];
 
 static uint64_t destroy_expected(ttd_id heap)
 {
     uint64_t destroyed = 0;
     for (size_t i = 0; i < ADDRESSES; i++) {
-        destroyed += expected[i].heap == heap;
-        expected[i].heap = expected[i].heap == heap ? 0 : expected[i].heap;
+        destroyed += expected[i][heap] != 0;
+        expected[i][heap] = 0;
     }
     return destroyed;
 }
 
-static void acquire_both(size_t index, ttd_id heap, uint64_t size)
+static uint64_t address_of(size_t index)
 {
-    struct expected_block *before = &expected[index];
-    cr_assert_eq(acquire(&live, 0x7f0000000000 + index * 16, heap, size), before->heap != 0);
-    *before = (struct expected_block){.heap = heap, .size = size};
+    return 0x7f0000000000 + index * 16;
 }
 
-static void release_both(size_t index)
+static void acquire_both(size_t index, ttd_id heap, uint64_t size)
 {
-    struct expected_block *before = &expected[index];
-    uint32_t entry = entry_of(&live, 0x7f0000000000 + index * 16);
-    cr_assert_eq(heap_live_release(&live, entry), before->heap != 0);
-    if (before->heap)
-        cr_assert_eq(live.blocks[entry].size, before->size);
-    before->heap = 0;
+    cr_assert_eq(acquire(&live, address_of(index), heap, size), expected[index][heap] != 0);
+    expected[index][heap] = size;
+}
+
+static void release_both(size_t index, ttd_id heap)
+{
+    const struct heap_block *block = heap_live_find(&live, address_of(index), heap);
+    cr_assert_eq(block != NULL, expected[index][heap] != 0);
+    if (block)
+        cr_assert_eq(block->size, expected[index][heap]);
+    cr_assert_eq(release_of(&live, address_of(index), heap), block != NULL);
+    expected[index][heap] = 0;
 }
 
 Test(live, agrees_with_an_array)
 {
     struct entropy entropy = entropy_of_seed(7);
-    for (unsigned i = 0; i < 4 * ADDRESSES; i++) {
+    for (unsigned i = 0; i < 12 * ADDRESSES; i++) {
         size_t index = entropy_pick(&entropy, ADDRESSES);
         ttd_id heap = 1 + entropy_pick(&entropy, HEAPS);
         uint64_t count = live.count;
-        uint64_t change = expected[index].heap != 0;
+        uint64_t change = expected[index][heap] != 0;
         if (entropy_pick(&entropy, 100000) == 0) {
             change = destroy_expected(heap);
             cr_assert_eq(heap_live_destroy(&live, heap, ttd_position_min()), change);
             cr_assert_eq(live.count, count - change);
         } else if (entropy_pick(&entropy, 5) < 3) {
-            acquire_both(index, heap, i);
+            acquire_both(index, heap, i + 1);
             cr_assert_eq(live.count, count + 1 - change);
         } else {
-            release_both(index);
+            release_both(index, heap);
             cr_assert_eq(live.count, count - change);
         }
         sweep_if_littered(&live);
     }
+}
+
+/* ---- Heaps in each other ---- */
+
+Test(live, keeps_blocks_of_several_heaps_at_one_address)
+{
+    cr_assert_not(acquire(&live, 0x10, 1, 100));
+    cr_assert_not(acquire(&live, 0x10, 2, 10));
+    cr_assert_not(acquire(&live, 0x10, 3, 1));
+    cr_assert_eq(live.count, 3);
+
+    cr_assert(release_of(&live, 0x10, 2));
+    cr_assert_not(release_of(&live, 0x10, 2));
+
+    cr_assert_null(heap_live_find(&live, 0x10, 2));
+    cr_assert_eq(heap_live_find(&live, 0x10, 1)->size, 100);
+    cr_assert_eq(heap_live_find(&live, 0x10, 3)->size, 1);
+}
+
+Test(live, ends_the_block_of_the_same_heap_only)
+{
+    acquire(&live, 0x10, 1, 100);
+    acquire(&live, 0x10, 2, 10);
+    cr_assert(acquire(&live, 0x10, 1, 50));
+    cr_assert_eq(live.count, 2);
+    cr_assert_eq(heap_live_find(&live, 0x10, 1)->size, 50);
+    cr_assert_eq(heap_live_find(&live, 0x10, 2)->size, 10);
+}
+
+Test(live, takes_an_unknown_heap_for_the_newest)
+{
+    acquire(&live, 0x10, 1, 100);
+    acquire(&live, 0x10, 2, 10);
+    cr_assert_eq(heap_live_find(&live, 0x10, TTD_NONE)->heap, 2);
+    cr_assert(release(&live, 0x10));
+    cr_assert_eq(heap_live_find(&live, 0x10, TTD_NONE)->heap, 1);
+}
+
+Test(live, takes_a_block_of_an_unknown_heap_for_the_own_one)
+{
+    acquire(&live, 0x10, TTD_NONE, 100);
+    cr_assert_eq(heap_live_find(&live, 0x10, 7)->size, 100);
+    cr_assert(acquire(&live, 0x10, 7, 10));
+    cr_assert_eq(live.count, 1);
+    cr_assert_null(heap_live_find(&live, 0x10, 8));
+}
+
+Test(live, counts_bytes_of_outer_heaps_once)
+{
+    struct ttd_heap_parent record = {.heap = 2, .parent = 1};
+    struct ttd_batch batch = {.kind = TTD_KIND_HEAP_PARENTS, .count = 1, .u.heap_parents = &record};
+    cr_assert_eq(heap_parents_add(&live.parents, &batch), TTD_OK);
+    acquire(&live, 0x10, 1, 100);
+    acquire(&live, 0x10, 2, 10);
+    acquire(&live, 0x20, 2, 20);
+    cr_assert_eq(live.count, 3);
+    cr_assert_eq(live.outer_count, 1);
+    cr_assert_eq(live.bytes.low, 100);
+
+    release_of(&live, 0x20, 2);
+    cr_assert_eq(heap_live_destroy(&live, 2, ttd_position_min()), 1);
+
+    cr_assert_eq(live.count, 1);
+    cr_assert_eq(live.outer_count, 1);
+    cr_assert_eq(live.bytes.low, 100);
+}
+
+Test(live, ends_the_oldest_of_too_many_blocks_of_one_address)
+{
+    for (ttd_id heap = 1; heap <= HEAP_SHARED_MAX; heap++)
+        cr_assert_not(acquire(&live, 0x10, heap, heap));
+    cr_assert(acquire(&live, 0x10, HEAP_SHARED_MAX + 1, 1));
+    cr_assert_eq(live.count, HEAP_SHARED_MAX);
+    cr_assert_null(heap_live_find(&live, 0x10, 1));
+    cr_assert_not_null(heap_live_find(&live, 0x10, 2));
 }
 
 /* ---- Costs ---- */
@@ -298,4 +383,12 @@ Test(live, neither_grows_nor_is_swept_often_after_a_peak, .timeout = 20)
 
     cr_assert_lt(sweeps, 40);
     cr_assert_eq(live.slot_capacity, capacity);
+}
+
+/* A hostile trace has as many heaps as events. */
+Test(live, bears_one_address_in_many_heaps, .timeout = 20)
+{
+    for (ttd_id heap = 1; heap <= 1000000; heap++)
+        acquire(&live, 0x10, heap, 1);
+    cr_assert_eq(live.count, HEAP_SHARED_MAX);
 }

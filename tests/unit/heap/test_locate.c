@@ -21,10 +21,10 @@ TestSuite(locate, .init = begin, .fini = finish);
 static void acquire(uint64_t address, uint64_t size)
 {
     uint32_t entry;
-    bool has_replaced;
+    struct heap_block replaced;
     struct heap_block block = {.address = address, .size = size, .heap = 1};
     cr_assert_eq(heap_live_record(&live, address, heap_live_hash(&live, address), &entry), TTD_OK);
-    cr_assert_eq(heap_live_acquire(&live, entry, &block, &has_replaced), TTD_OK);
+    cr_assert_eq(heap_live_acquire(&live, &entry, &block, &replaced), TTD_OK);
 }
 
 /* The address of the block that it lies in, or 0. */

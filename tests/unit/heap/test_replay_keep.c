@@ -39,6 +39,7 @@ static void replay_with_peak(struct heap_replay *replay, const struct ttd_batch 
 {
     size_t applied;
     cr_assert_eq(heap_replay_init(replay, NULL), TTD_OK);
+    heap_model_learn(&replay->live.parents);
     heap_replay_keep_peak(replay);
     cr_assert_eq(heap_replay_apply(replay, batch, ttd_position_max(), &applied), TTD_OK);
     cr_assert_eq(heap_replay_settle(replay, ttd_position_max()), TTD_OK);

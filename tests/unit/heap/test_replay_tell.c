@@ -24,10 +24,10 @@ struct watcher {
     size_t gone;
 };
 
-static void remove_live(struct watcher *watcher, uint64_t address)
+static void remove_live(struct watcher *watcher, const struct heap_block *block)
 {
     for (size_t i = 0; i < watcher->count; i++) {
-        if (watcher->live[i].address == address) {
+        if (watcher->live[i].address == block->address && watcher->live[i].event == block->event) {
             watcher->live[i] = watcher->live[--watcher->count];
             watcher->gone++;
             return;
@@ -62,7 +62,7 @@ static enum ttd_status watch(void *context, const struct heap_effect *effect)
         break;
     case HEAP_RELEASED:
     case HEAP_OVERLAPPED:
-        remove_live(watcher, effect->block->address);
+        remove_live(watcher, effect->block);
         break;
     case HEAP_DESTROYED:
         remove_heap(watcher, effect->heap);
@@ -97,7 +97,8 @@ static void expect_live(const struct watcher *watcher, const struct heap_live *l
 {
     cr_assert_eq(watcher->count, live->count);
     for (size_t i = 0; i < watcher->count; i++) {
-        const struct heap_block *block = heap_live_find(live, watcher->live[i].address);
+        const struct heap_block *block =
+            heap_live_find(live, watcher->live[i].address, watcher->live[i].heap);
         cr_assert_not_null(block);
         cr_assert_eq(block->event, watcher->live[i].event);
     }

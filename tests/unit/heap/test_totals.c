@@ -5,15 +5,17 @@
 #include "heap/totals.h"
 
 static struct heap_totals totals;
+static struct heap_parents parents;
 
 static void begin(void)
 {
-    heap_totals_init(&totals);
+    heap_totals_init(&totals, &parents);
 }
 
 static void finish(void)
 {
     heap_totals_free(&totals);
+    heap_parents_free(&parents);
 }
 
 TestSuite(totals, .init = begin, .fini = finish);
@@ -45,9 +47,27 @@ Test(totals, are_of_each_heap_and_of_all)
     add_block(HEAP_ACQUIRED, 1, 16);
 
     cr_assert_eq(totals.count, 2);
-    expect_total(&totals.heaps[0], 2, 24);
-    expect_total(&totals.heaps[1], 1, 100);
+    expect_total(&totals.heaps[0].total, 2, 24);
+    expect_total(&totals.heaps[1].total, 1, 100);
     expect_total(&totals.all, 3, 124);
+}
+
+Test(totals, count_blocks_in_other_blocks_apart)
+{
+    struct ttd_heap_parent record = {.heap = 2, .parent = 1};
+    struct ttd_batch batch = {.kind = TTD_KIND_HEAP_PARENTS, .count = 1, .u.heap_parents = &record};
+    cr_assert_eq(heap_parents_add(&parents, &batch), TTD_OK);
+    add_block(HEAP_ACQUIRED, 1, 100);
+    add_block(HEAP_ACQUIRED, 2, 10);
+    add_block(HEAP_ACQUIRED, 2, 20);
+    expect_total(&totals.outer, 1, 100);
+    expect_total(&totals.all, 3, 130);
+
+    add_block(HEAP_RELEASED, 2, 10);
+    add_destruction(2);
+
+    expect_total(&totals.outer, 1, 100);
+    expect_total(&totals.all, 1, 100);
 }
 
 Test(totals, are_less_by_what_is_released)
@@ -57,7 +77,7 @@ Test(totals, are_less_by_what_is_released)
 
     add_block(HEAP_RELEASED, 1, 8);
 
-    expect_total(&totals.heaps[0], 1, 16);
+    expect_total(&totals.heaps[0].total, 1, 16);
     expect_total(&totals.all, 1, 16);
 }
 
@@ -76,7 +96,7 @@ Test(totals, are_less_by_a_heap_that_is_destroyed)
 
     add_destruction(1);
 
-    expect_total(&totals.heaps[0], 0, 0);
+    expect_total(&totals.heaps[0].total, 0, 0);
     expect_total(&totals.all, 1, 100);
 }
 

@@ -24,10 +24,10 @@ TestSuite(nodes, .init = begin, .fini = finish);
 static void acquire(uint64_t address, uint64_t size, uint64_t event)
 {
     uint32_t record;
-    bool has_replaced;
+    struct heap_block replaced;
     struct heap_block block = {.address = address, .size = size, .heap = 1, .event = event};
     cr_assert_eq(heap_live_record(&live, address, heap_live_hash(&live, address), &record), TTD_OK);
-    cr_assert_eq(heap_live_acquire(&live, record, &block, &has_replaced), TTD_OK);
+    cr_assert_eq(heap_live_acquire(&live, &record, &block, &replaced), TTD_OK);
 }
 
 static void take(void)
@@ -102,11 +102,11 @@ Test(nodes, keep_all_that_is_known_of_a_block)
                                          .api = TTD_API_REALLOC}};
     for (size_t i = 0; i < 2; i++) {
         uint32_t record;
-        bool has_replaced;
+        struct heap_block replaced;
         uint64_t address = blocks[i].address;
         cr_assert_eq(heap_live_record(&live, address, heap_live_hash(&live, address), &record),
                      TTD_OK);
-        cr_assert_eq(heap_live_acquire(&live, record, &blocks[i], &has_replaced), TTD_OK);
+        cr_assert_eq(heap_live_acquire(&live, &record, &blocks[i], &replaced), TTD_OK);
     }
     take();
     for (uint32_t i = 0; i < 2; i++) {
@@ -131,11 +131,11 @@ Test(nodes, leave_live_blocks_that_are_found_again)
     cr_assert(heap_live_release(&live, 0));
     take();
     cr_assert_eq(heap_live_make_index(&live), TTD_OK);
-    cr_assert_null(heap_live_find(&live, 48));
+    cr_assert_null(heap_live_find(&live, 48, TTD_NONE));
     for (uint64_t i = 2; i <= 5000; i++)
-        cr_assert_eq(heap_live_find(&live, i * 48)->event, i);
+        cr_assert_eq(heap_live_find(&live, i * 48, TTD_NONE)->event, i);
     acquire(48, 40, 5001);
-    cr_assert_eq(heap_live_find(&live, 48)->event, 5001);
+    cr_assert_eq(heap_live_find(&live, 48, TTD_NONE)->event, 5001);
 }
 
 Test(nodes, know_their_blocks_by_address_and_event)

@@ -30,10 +30,10 @@ static void make(uint64_t distance)
     for (uint64_t i = 1; i <= BLOCKS; i++) {
         struct heap_block block = {.address = i * 48, .size = 8, .heap = 1, .event = i * distance};
         uint32_t record;
-        bool has_replaced;
+        struct heap_block replaced;
         uint32_t hash = heap_live_hash(&live, block.address);
         cr_assert_eq(heap_live_record(&live, block.address, hash, &record), TTD_OK);
-        cr_assert_eq(heap_live_acquire(&live, record, &block, &has_replaced), TTD_OK);
+        cr_assert_eq(heap_live_acquire(&live, &record, &block, &replaced), TTD_OK);
     }
     cr_assert_eq(heap_nodes_copy(&nodes, &live), TTD_OK);
     cr_assert_eq(reach_survivors_init(&survivors, &nodes), TTD_OK);

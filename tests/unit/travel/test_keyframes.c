@@ -68,6 +68,7 @@ static void check_keyframes(struct indexed_trace *indexed)
 {
     struct heap_replay replay;
     cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
+    heap_model_learn(&replay.live.parents);
     for (size_t i = 0; i < indexed->keyframes.count; i++) {
         const struct heap_keyframe *keyframe = &indexed->keyframes.items[i];
         if (keyframe->is_summary)

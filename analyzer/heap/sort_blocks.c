@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/sort_blocks.h"
+
+int heap_compare_blocks(const void *a, const void *b)
+{
+    const struct heap_block *x = a;
+    const struct heap_block *y = b;
+    if (x->address != y->address)
+        return x->address > y->address ? 1 : -1;
+    return (x->heap > y->heap) - (x->heap < y->heap);
+}
+
+void heap_sort_blocks(const struct heap_block *blocks, struct sort_key *keys,
+                      struct sort_key *spare, size_t count)
+{
+    sort_keys(keys, spare, count);
+    /* Insertion: an address has few blocks, most often one. */
+    for (size_t i = 1; i < count; i++) {
+        struct sort_key key = keys[i];
+        size_t at = i;
+        for (; at > 0 && keys[at - 1].value == key.value &&
+               blocks[keys[at - 1].item].heap > blocks[key.item].heap;
+             at--)
+            keys[at] = keys[at - 1];
+        keys[at] = key;
+    }
+}
