@@ -150,10 +150,9 @@ def fields(layout, spec, title, names, which=0, end=None):
 
 def layouts(root, spec):
     layout = Layout(constants(root / 'libtrace/src/layout.h',
-                              root / 'libtrace/include/ttdtrace/reader.h',
                               *(root / f'libtrace/include/ttdtrace/{name}.h'
-                                for name in ('definitions', 'event', 'heap_state', 'snapshot',
-                                             'trace'))))
+                                for name in ('batch', 'definitions', 'event', 'heap_state',
+                                             'snapshot', 'trace'))))
 
     def of(prefix, names):
         return [prefix + name for name in names.split()]

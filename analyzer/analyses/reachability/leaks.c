@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyses/reachability/leaks_when.h"
 #include "base/grow.h"
 #include "graph/classes.h"
 #include "heap/locate.h"
@@ -218,35 +219,6 @@ static enum ttd_status classify(struct search *search, const struct heap_trace *
     return status == TTD_OK ? sort_out(search, &search->reach.verdicts) : status;
 }
 
-/* Sums up by group when the definitely lost blocks were lost. */
-static enum ttd_status group_when(struct heap_leaks *leaks)
-{
-    struct heap_groups *groups = &leaks->kinds[HEAP_DEFINITELY_LOST];
-    leaks->lost_ranges = malloc(groups->count * sizeof *leaks->lost_ranges);
-    if (!leaks->lost_ranges)
-        return TTD_ERROR_NO_MEMORY;
-    for (size_t i = 0; i < groups->count; i++) {
-        leaks->lost_ranges[i] = (struct heap_lost_range){.after = ttd_position_max(),
-                                                         .first_release = ttd_position_max()};
-        groups->items[i].lost = &leaks->lost_ranges[i];
-    }
-    for (size_t i = 0; i < leaks->lost_count; i++) {
-        struct heap_lost_range range = heap_lost_range_of(&leaks->lost[i]);
-        heap_lost_range_merge(heap_groups_find(groups, &leaks->lost[i].block)->lost, &range);
-    }
-    return TTD_OK;
-}
-
-static enum ttd_status list_when(struct heap_leaks *leaks)
-{
-    leaks->lost_ranges = malloc(leaks->lost_count * sizeof *leaks->lost_ranges);
-    if (!leaks->lost_ranges)
-        return TTD_ERROR_NO_MEMORY;
-    for (size_t i = 0; i < leaks->lost_count; i++)
-        leaks->lost_ranges[i] = heap_lost_range_of(&leaks->lost[i]);
-    return TTD_OK;
-}
-
 /* Finds when lost blocks were lost. */
 static enum ttd_status find_when(struct search *search, const struct heap_trace *trace,
                                  struct ttd_error *error)
@@ -255,11 +227,7 @@ static enum ttd_status find_when(struct search *search, const struct heap_trace 
     if (!leaks->lost_count)
         return TTD_OK;
     heap_reach_free(&search->reach);
-    enum ttd_status status = heap_lost_when_find(trace, &search->snapshots, &leaks->snapshot,
-                                                 leaks->lost, leaks->lost_count, error);
-    if (status != TTD_OK)
-        return status;
-    return search->covering ? list_when(leaks) : group_when(leaks);
+    return heap_leaks_date(leaks, trace, &search->snapshots, search->covering != NULL, error);
 }
 
 static enum ttd_status sort(struct heap_leaks *leaks)

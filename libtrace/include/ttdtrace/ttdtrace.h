@@ -5,6 +5,7 @@
 
 #include <ttdtrace/allocator.h>
 #include <ttdtrace/amend.h>
+#include <ttdtrace/batch.h>
 #include <ttdtrace/io.h>
 #include <ttdtrace/model.h>
 #include <ttdtrace/names.h>
