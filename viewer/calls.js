@@ -33,6 +33,10 @@ export class Calls {
       made.own ||= Boolean(flags[i] & OWN);
       return index.get(key);
     });
+    this.noStack = this.functions.length;
+    this.functions.push({
+      name: '(no stack)', short: '(no stack)', module: '', own: false, allocates: false,
+    });
   }
 
   makeFunction(frame) {
@@ -121,7 +125,7 @@ export function inwardTree(calls, sites) {
     const parent = calls.parent[i];
     made[i] = tree.child(parent < 0 ? 0 : made[parent], calls.functionAt(i));
   }
-  tree.leaf = Int32Array.from(sites, (node) => (node < 0 ? 0 : made[node]));
+  tree.leaf = Int32Array.from(sites, (node) => (node < 0 ? tree.child(0, calls.noStack) : made[node]));
   return tree;
 }
 
@@ -129,7 +133,7 @@ export function inwardTree(calls, sites) {
 export function outwardTree(calls, sites) {
   const tree = new CallTree(calls);
   tree.leaf = Int32Array.from(sites, (node) => {
-    let at = 0;
+    let at = node < 0 ? tree.child(0, calls.noStack) : 0;
     for (let level = 0; node >= 0 && level < OUTWARD_LEVELS; level++) {
       at = tree.child(at, calls.functionAt(node));
       node = calls.parent[node];

@@ -25,13 +25,32 @@ export function button(text, action, properties = {}) {
   return element('button', { type: 'button', ...properties, on: { click: action } }, text);
 }
 
-/** A choice of one of several values. */
-export function choice(label, options, value, change) {
+/** A choice of one of several values of the state. `more` are values that change with it. */
+export function choice(state, name, label, options, more = {}) {
   const select = element('select', {
-    'aria-label': label, on: { change: () => change(select.value) },
+    'aria-label': label, on: { change: () => state.set({ [name]: select.value, ...more }) },
   }, ...options.map(([key, text]) => element('option', { value: key }, text)));
-  select.value = value;
+  const follow = () => {
+    const value = String(state.get(name));
+    select.value = options.some(([key]) => key === value) ? value : options[0][0];
+  };
+  follow();
+  state.listen(follow);
   return element('label', { class: 'choice' }, element('span', {}, label), select);
+}
+
+/** A field for a text of the state. */
+export function textField(state, name, label) {
+  const input = element('input', {
+    type: 'search', placeholder: label, 'aria-label': label,
+    on: { input: () => state.set({ [name]: input.value }) },
+  });
+  const follow = () => {
+    if (input.value !== state.get(name)) input.value = state.get(name);
+  };
+  follow();
+  state.listen(follow);
+  return input;
 }
 
 /** A line that says what is uncertain; null if nothing is. */

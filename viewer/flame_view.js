@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The flame graph as a view: what it shows, the pointer, the keyboard.
 import { OUTWARD_LEVELS, inwardTree, outwardTree } from './calls.js';
-import { button, choice, element } from './dom.js';
+import { button, choice, element, textField } from './dom.js';
 import { bytes, count, percent } from './format.js';
 import { boxAt, boxLines, drawBoxes, flameHeight, layOut } from './flame.js';
 import { graphButtons } from './export.js';
@@ -40,22 +40,14 @@ export class FlameView {
 
   makeBar() {
     const { state } = this;
-    const set = (name) => (value) => state.set({ [name]: value });
-    this.search = element('input', {
-      type: 'search', placeholder: 'Search functions', 'aria-label': 'Search functions',
-      on: { input: () => state.set({ search: this.search.value }) },
-    });
-    this.search.value = state.get('search');
     this.out = button('Zoom out', () => state.set({ root: '' }));
     this.bar.replaceChildren(
-      choice('Order', [['inward', 'from main() inwards'], ['outward', 'from allocations outwards']],
-        state.get('direction'), (value) => state.set({ direction: value, root: '' })),
-      choice('Shape', [['flame', 'flame'], ['icicle', 'icicle']], state.get('tree'), set('tree')),
-      choice('Scale', [['fill', 'fill the width'], ['peak', 'to the peak']], state.get('scale'),
-        set('scale')),
-      choice('Colour', [['module', 'by module'], ['function', 'by function']], state.get('color'),
-        set('color')),
-      this.search, this.out, this.tools);
+      choice(state, 'direction', 'Order', [['inward', 'from main() inwards'],
+        ['outward', 'from allocations outwards']], { root: '' }),
+      choice(state, 'tree', 'Shape', [['flame', 'flame'], ['icicle', 'icicle']]),
+      choice(state, 'scale', 'Scale', [['fill', 'fill the width'], ['peak', 'to the peak']]),
+      choice(state, 'color', 'Colour', [['module', 'by module'], ['function', 'by function']]),
+      textField(state, 'search', 'Search functions'), this.out, this.tools);
   }
 
   tree() {
@@ -88,7 +80,7 @@ export class FlameView {
     const whole = this.whole(sums, root);
     const colors = palette();
     this.boxes = layOut(tree, sums.total, root, whole, this.canvas.clientWidth || 600);
-    const height = Math.max(flameHeight(this.boxes), this.scroll.clientHeight - 2);
+    const height = flameHeight(this.boxes);
     this.canvas.style.height = `${height}px`;
     this.picture = {
       tree, sums, whole, root, colors, height, selected: this.selected,
@@ -127,7 +119,7 @@ export class FlameView {
 
   describe() {
     const { sums, whole, search, root, tree } = this.picture;
-    const box = this.boxes.find((other) => other.node === this.selected);
+    const box = this.boxes.find((other) => other.node >= 0 && other.node === this.selected);
     let said = `${measureOf(this.state).title}: ${this.format(sums.total[root])}`;
     if (root) said += `, in ${tree.function(root).short}`;
     if (this.state.get('direction') === 'outward') said += `, at most ${OUTWARD_LEVELS} levels`;

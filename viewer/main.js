@@ -75,7 +75,10 @@ class Page {
     this.figures = element('dl', { class: 'figures', 'aria-live': 'off' });
     this.tabs = element('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views' });
     this.place = element('div', { class: 'view', role: 'tabpanel' });
-    this.controls = element('div', { class: 'bar', id: 'measures' });
+    this.controls = element('div', { class: 'bar' },
+      choice(state, 'measure', 'Measure',
+        Object.entries(MEASURES).map(([name, { title: text }]) => [name, text])),
+      choice(state, 'unit', 'Weigh by', [['bytes', 'bytes'], ['blocks', 'number']]));
     this.help = this.makeHelp();
     const link = button('Copy link', () => {
       state.write();
@@ -102,13 +105,11 @@ class Page {
 
   makeTimelineBar() {
     const { state } = this;
-    const set = (name) => (value) => state.set({ [name]: value });
     return element('div', { class: 'bar' },
-      choice('Show', [['bytes', 'live bytes'], ['bytes-sites', 'live bytes by function'],
-        ['blocks', 'live blocks'], ['blocks-sites', 'live blocks by function']],
-      state.get('plot'), set('plot')),
-      choice('Over', [['time', 'time'], ['events', 'events']], state.get('axis'),
-        (value) => state.set({ axis: value, zoom: '' })),
+      choice(state, 'plot', 'Show', [['bytes', 'live bytes'],
+        ['bytes-sites', 'live bytes by function'], ['blocks', 'live blocks'],
+        ['blocks-sites', 'live blocks by function']]),
+      choice(state, 'axis', 'Over', [['time', 'time'], ['events', 'events']], { zoom: '' }),
       button('Peak', () => state.set({ at: this.heap.peakTick() })),
       button('Whole trace', () => state.set({ from: 0, to: this.heap.last, zoom: '' })),
       this.timeline.tools);
@@ -121,7 +122,7 @@ class Page {
     const figure = (name, value, more) => element('div', {}, element('dt', {}, name),
       element('dd', {}, value, element('small', {}, ` ${more}`)));
     this.figures.replaceChildren(
-      figure('Cursor', moment(heap.time[at]), `position ${heap.position[at]}`),
+      figure('Cursor', moment(heap.time[at], heap.time[heap.last] / 1000), `position ${heap.position[at]}`),
       figure('Live', bytes(heap.bytes[at]), `${count(heap.bytes[at])} bytes`),
       figure('Blocks', count(heap.blocks[at]), 'live'),
       figure('Peak', bytes(heap.peak[heap.peakTick()]), `position ${this.parts.heap.peak.position}`),
@@ -147,19 +148,6 @@ class Page {
     return number ? element('span', { class: 'badge' }, count(number)) : null;
   }
 
-  showControls() {
-    const { state } = this;
-    this.controls.hidden = this.view().key !== 'heap';
-    const key = `${state.get('measure')} ${state.get('unit')}`;
-    if (this.controls.key === key) return;
-    this.controls.key = key;
-    this.controls.replaceChildren(
-      choice('Measure', Object.entries(MEASURES).map(([name, { title }]) => [name, title]),
-        state.get('measure'), (value) => state.set({ measure: value })),
-      choice('Weigh by', [['bytes', 'bytes'], ['blocks', 'number']], state.get('unit'),
-        (value) => state.set({ unit: value })));
-  }
-
   view() {
     return this.views.find((view) => view.key === this.state.get('view')) || this.views[0];
   }
@@ -168,7 +156,7 @@ class Page {
     const view = this.view();
     view.made ||= view.make();
     this.showTabs();
-    this.showControls();
+    this.controls.hidden = view.key !== 'heap';
     this.showFigures();
     if (this.place.firstChild !== view.made.node) this.place.replaceChildren(view.made.node);
     this.place.setAttribute('aria-label', view.title);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The table of call sites: by function, file, module, thread, heap, line or stack.
-import { choice, element } from './dom.js';
+import { choice, element, textField } from './dom.js';
 import { baseName, bytes, count, percent, signed } from './format.js';
 import { measureOf, valuesOf } from './measures.js';
 import { Table } from './table.js';
@@ -11,12 +11,9 @@ const KEYS = [['function', 'function'], ['line', 'line'], ['file', 'file'], ['mo
 export class SitesView {
   constructor(heap, state, pieces) {
     Object.assign(this, { heap, state, pieces, groups: {} });
-    this.filter = element('input', {
-      type: 'search', placeholder: 'Filter', 'aria-label': 'Filter the table',
-      on: { input: () => state.set({ filter: this.filter.value }) },
-    });
-    this.filter.value = state.get('filter');
-    this.bar = element('div', { class: 'bar' });
+    this.tools = element('span');
+    this.bar = element('div', { class: 'bar' }, choice(state, 'by', 'By', KEYS),
+      textField(state, 'filter', 'Filter the table'), this.tools);
     this.note = element('p', { class: 'said' });
     this.place = element('div', { class: 'table-scroll' });
     this.node = element('section', { class: 'panel sites-panel', 'aria-label': 'Call sites' },
@@ -126,9 +123,8 @@ export class SitesView {
     });
     this.made = `${this.by} ${counted}`;
     this.place.replaceChildren(this.table.node);
-    this.bar.replaceChildren(
-      choice('By', KEYS, this.by, (value) => this.state.set({ by: value })),
-      this.filter, this.table.tools);
+    this.tools.replaceWith(this.table.tools);
+    this.tools = this.table.tools;
   }
 
   draw() {

@@ -145,6 +145,7 @@ class Numbers(PageCase):
         figures = self.texts("main > .figures dd small")
         self.assertEqual(whole(figures[1]), found["live_bytes"])
         said = self.texts(".flame-panel .said")[0]
+        self.assertIn("Live at the cursor", said)
         self.assertEqual(whole(said.split("(")[1]), found["live_bytes"], said)
         command = self.texts(".command code")[0]
         self.assertEqual(command, f"ttdanalyze state --at {position} {trace}")
