@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "../snapshot/contents.h"
-#include "../snapshot/maps.h"
-#include "../snapshot/threads.h"
+#include "../snapshot/pages/contents.h"
+#include "../snapshot/layout/maps.h"
+#include "../snapshot/stop/threads.h"
 #include "snapshots.h"
 
 enum { PAGE = 4096 };

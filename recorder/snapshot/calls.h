@@ -3,7 +3,7 @@
 #ifndef TTD_SNAPSHOT_CALLS_H
 #define TTD_SNAPSHOT_CALLS_H
 
-#include "layout.h"
+#include "layout/layout.h"
 
 /* Those that return a bool return false to give up. */
 struct snapshot_calls {

@@ -8,9 +8,9 @@
 
 #include "../channel.h"
 #include "calls.h"
-#include "copy.h"
-#include "interrupted.h"
-#include "page_store.h"
+#include "stop/copy.h"
+#include "stop/interrupted.h"
+#include "pages/page_store.h"
 
 struct snapshot_order {
     uint32_t pid;

@@ -2,7 +2,7 @@
 /* The part of taking a snapshot that numbers the regions, searches them and copies their pages. */
 #include <stdlib.h>
 
-#include "contents.h"
+#include "pages/contents.h"
 #include "taking.h"
 
 enum { REFERENCES_MAX = 100000000 };

@@ -3,10 +3,10 @@
 #ifndef TTD_SNAPSHOT_TAKING_H
 #define TTD_SNAPSHOT_TAKING_H
 
-#include "copy.h"
-#include "scan.h"
+#include "stop/copy.h"
+#include "search/scan.h"
 #include "take.h"
-#include "threads.h"
+#include "stop/threads.h"
 
 struct taking {
     const struct snapshot_order *order;

@@ -101,6 +101,15 @@ ALLOWED = {
         ('cache', 'process'),
     )},
     'recorder/snapshot': ['recorder/snapshot', *CHANNEL, 'recorder/arrays.h'],
+    **{'recorder/snapshot/' + part: [
+        *CHANNEL, 'recorder/arrays.h',
+        *('recorder/snapshot/' + other for other in ('*', part, *below)),
+    ] for part, *below in (
+        ('layout',),
+        ('stop',),
+        ('pages', 'layout'),
+        ('search', 'layout'),
+    )},
     'recorder/collect/channel': ['recorder/collect/channel', *CHANNEL],
     'recorder/collect/trace': ['recorder/collect/trace', 'recorder/collect/channel',
                                'recorder/snapshot', 'recorder/symbolize', 'recorder/arrays.h',

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "../../control.h"
-#include "../../snapshot/copy.h"
+#include "../../snapshot/stop/copy.h"
 #include "../channel/host.h"
 #include "dump_queue.h"
 #include "thread_stream.h"

@@ -9,7 +9,7 @@
 #include <ttdtrace/ttdtrace.h>
 
 #include "../../snapshot/heap_pages.h"
-#include "../../snapshot/page_store.h"
+#include "../../snapshot/pages/page_store.h"
 #include "modules.h"
 #include "stacks.h"
 #include "variables.h"

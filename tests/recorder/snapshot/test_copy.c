@@ -20,7 +20,7 @@
 
 #include "child.h"
 #include "preload/system/borrowed.h"
-#include "snapshot/copy.h"
+#include "snapshot/stop/copy.h"
 
 enum { RUNNERS = 3, ROUNDS = 20, LIVES = 60 };
 

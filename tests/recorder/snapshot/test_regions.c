@@ -2,7 +2,7 @@
 /* Regions, and better ones laid over them. */
 #include <criterion/criterion.h>
 
-#include "snapshot/regions.h"
+#include "snapshot/layout/regions.h"
 
 #define PAGE UINT64_C(4096)
 

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "snapshot/scan.h"
+#include "snapshot/search/scan.h"
 #include "support/entropy.h"
 
 enum { WORDS = 1 << 18, REGION = 7, BYTES = WORDS * 8 };

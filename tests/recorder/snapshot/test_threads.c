@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "snapshot/threads.h"
+#include "snapshot/stop/threads.h"
 
 enum { RUNNERS = 8, COUNTERS = 0, RESULT = 60, TIDS = 32, SIGNALS = 61, MARK = 0x5ca1ab1e };
 

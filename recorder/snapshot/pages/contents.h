@@ -3,10 +3,10 @@
 #ifndef TTD_SNAPSHOT_CONTENTS_H
 #define TTD_SNAPSHOT_CONTENTS_H
 
-#include "heap_pages.h"
-#include "memory.h"
+#include "../heap_pages.h"
+#include "../memory.h"
 #include "page_store.h"
-#include "regions.h"
+#include "../layout/regions.h"
 
 struct contents_job {
     struct memory *memory;

@@ -6,9 +6,9 @@
 #ifndef TTD_SNAPSHOT_LAYOUT_H
 #define TTD_SNAPSHOT_LAYOUT_H
 
-#include "heap_pages.h"
+#include "../heap_pages.h"
 #include "maps.h"
-#include "memory.h"
+#include "../memory.h"
 #include "regions.h"
 
 struct snapshot_module {

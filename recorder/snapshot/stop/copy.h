@@ -12,7 +12,7 @@
 #define TTD_SNAPSHOT_COPY_H
 
 #include "borrow.h"
-#include "memory.h"
+#include "../memory.h"
 
 /* State of a process that lasts from one snapshot to the next. Zeroed at first. */
 struct copy_history {

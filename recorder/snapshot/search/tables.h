@@ -4,8 +4,8 @@
 #define TTD_SNAPSHOT_TABLES_H
 
 #include "classes.h"
-#include "heap_pages.h"
-#include "layout.h"
+#include "../heap_pages.h"
+#include "../layout/layout.h"
 
 struct tables {
     struct classes classes;

@@ -3,7 +3,7 @@
 #ifndef TTD_SNAPSHOT_BORROW_H
 #define TTD_SNAPSHOT_BORROW_H
 
-#include "../channel_borrowed.h"
+#include "../../channel_borrowed.h"
 #include "threads.h"
 
 struct borrowed_call {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "../arrays.h"
+#include "../../arrays.h"
 
 void regions_free(struct regions *regions)
 {

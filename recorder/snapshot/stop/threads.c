@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "../arrays.h"
+#include "../../arrays.h"
 
 #define STOP_NS        UINT64_C(1000000000)
 #define STOP_UNABLE_NS UINT64_C(50000000) /* for one that waits and cannot be interrupted */

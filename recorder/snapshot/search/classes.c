@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "../arrays.h"
+#include "../../arrays.h"
 
 enum { WORD = sizeof(uint64_t), FIRST_VALUES = 1024 };
 

@@ -8,7 +8,7 @@
 #ifndef TTD_SNAPSHOT_GLIBC_H
 #define TTD_SNAPSHOT_GLIBC_H
 
-#include "memory.h"
+#include "../memory.h"
 
 struct glibc_thread {
     uint64_t pointer; /* of the thread; its own structure begins here */

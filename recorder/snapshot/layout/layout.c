@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "../channel.h"
+#include "../../channel.h"
 #include "layout_parts.h"
 
 static bool begins_with(const char *text, const char *begin)

@@ -10,7 +10,7 @@
 
 #include <elf.h>
 
-#include "memory.h"
+#include "../memory.h"
 #include "regions.h"
 
 enum { TLS_BLOCKS_MAX = 256 };

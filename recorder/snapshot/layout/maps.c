@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../arrays.h"
+#include "../../arrays.h"
 
 /* A million mappings or so; the rest is left out. */
 enum { TEXT_FIRST = 64 * 1024, TEXT_MAX = 128 << 20 };

@@ -3,10 +3,10 @@
 #ifndef TTD_SNAPSHOT_SCAN_H
 #define TTD_SNAPSHOT_SCAN_H
 
-#include "heap_pages.h"
-#include "memory.h"
-#include "regions.h"
-#include "calls.h"
+#include "../heap_pages.h"
+#include "../memory.h"
+#include "../layout/regions.h"
+#include "../calls.h"
 #include "tables.h"
 
 /* The words that are searched for, until the deadline of the memory, and the trace that they go to.
