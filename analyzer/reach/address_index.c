@@ -17,6 +17,7 @@
 #define CELL_GRANULES      32
 #define GRANULE_BITS       3
 #define CELL_BYTES_PER_ROW 32
+#define CACHE_MIN          1024
 #define NONE               UINT32_MAX
 
 static uint64_t address_of(const struct address_index *index, const struct rows *rows, uint32_t row)
@@ -116,7 +117,7 @@ static enum ttd_status make_cells(struct address_index *index, const struct rows
 
 static enum ttd_status make_cache(struct address_index *index)
 {
-    index->cache_size = 1;
+    index->cache_size = CACHE_MIN;
     while (index->cache_size < index->area_count)
         index->cache_size *= 2;
     index->cache = malloc(index->cache_size * sizeof *index->cache);
@@ -149,9 +150,9 @@ void address_index_free(struct address_index *index)
 /* The last area whose number is not larger; there is one. */
 static size_t find_area(struct address_index *index, uint64_t number)
 {
-    uint32_t *cached = &index->cache[number & (index->cache_size - 1)];
-    if (*cached != NONE && index->areas[*cached].number == number)
-        return *cached;
+    struct address_cached *cached = &index->cache[number & (index->cache_size - 1)];
+    if (cached->number == number && cached->area != NONE)
+        return cached->area;
     size_t low = 0, high = index->area_count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
@@ -160,7 +161,7 @@ static size_t find_area(struct address_index *index, uint64_t number)
         else
             high = middle;
     }
-    *cached = (uint32_t)low;
+    *cached = (struct address_cached){number, (uint32_t)low};
     return low;
 }
 

@@ -23,6 +23,13 @@ struct address_cell {
     uint32_t before;
 };
 
+/** The last area whose number is not larger than this one. */
+struct address_cached {
+    uint64_t number;
+    /** UINT32_MAX if it was not looked up. */
+    uint32_t area;
+};
+
 #define ADDRESS_AREA_BITS 17
 
 /** See address_index_init(). All zero when empty. */
@@ -37,9 +44,8 @@ struct address_index {
     size_t area_count;
     /** The cells of each area with many rows, no two of which begin in one granule. */
     struct address_cell *cells;
-    /** Areas that were found last, by the low bits of their numbers: index, or UINT32_MAX. Their
-     * count is a power of two. */
-    uint32_t *cache;
+    /** Numbers that were looked up last, by their low bits. Their count is a power of two. */
+    struct address_cached *cache;
     size_t cache_size;
 };
 

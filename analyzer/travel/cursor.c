@@ -10,7 +10,10 @@ enum ttd_status heap_cursor_init(struct heap_cursor *cursor, const struct heap_t
                                    .hook = trace->hook};
     heap_prefetcher_init(&cursor->ahead, trace->reader);
     enum ttd_status status = heap_replay_init(&cursor->replay, observer);
-    return status == TTD_OK ? ttd_reader_rewind_checked(trace->reader, kinds) : status;
+    if (status != TTD_OK)
+        return status;
+    return trace->is_checked ? ttd_reader_rewind(trace->reader, kinds)
+                             : ttd_reader_rewind_checked(trace->reader, kinds);
 }
 
 void heap_cursor_free(struct heap_cursor *cursor)

@@ -45,7 +45,8 @@ static enum ttd_status begin(struct heap_arrival *arrival, const struct heap_tra
     arrival->hook = trace->hook;
     struct heap_trace seen = {.reader = trace->reader,
                               .keyframes = takes_keyframes(route) ? trace->keyframes : NULL,
-                              .hook = {.context = arrival, .batch = see_batch}};
+                              .hook = {.context = arrival, .batch = see_batch},
+                              .is_checked = trace->is_checked};
     enum ttd_status status = TTD_OK;
     if (seen.keyframes || ttd_position_compare(route->to, ttd_position_max()) < 0)
         status = read_losses(arrival, trace->reader, error);
@@ -56,8 +57,6 @@ static enum ttd_status begin(struct heap_arrival *arrival, const struct heap_tra
     arrival->cursor.sums = arrival->gaps.count ? NULL : route->sums;
     if (route->keeps_peak)
         heap_replay_keep_peak(&arrival->cursor.replay);
-    if (status == TTD_OK && route->is_unchecked)
-        status = ttd_reader_rewind(trace->reader, HEAP_CURSOR_KINDS);
     return status;
 }
 

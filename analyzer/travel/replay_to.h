@@ -24,8 +24,6 @@ struct heap_route {
     struct heap_tables *sums;
     /** The replay keeps the peak, and starts at the beginning: see heap_replay_keep_peak(). */
     bool keeps_peak;
-    /** The trace was checked on another way: this one reads only what it needs. */
-    bool is_unchecked;
 };
 
 /** The state in which a replay has arrived. */

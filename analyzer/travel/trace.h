@@ -30,6 +30,8 @@ struct heap_trace {
     /** Sees every batch that a query reads, for progress and messages; zeros for none. Its judge
      * tells blocks of the runtimes by the names of their stacks. */
     struct heap_batch_hook hook;
+    /** Replays read only what they need: the trace was checked by another one. */
+    bool is_checked;
 };
 
 /** Whether a status ends the readable part of a trace, which may be shorter than the trace. */
