@@ -17,8 +17,20 @@ bool heap_fatal_has_address(const struct ttd_fatal_signal *signal)
     return signal->address || (is_of_memory && signal->code > 0 && signal->code < FROM_KERNEL);
 }
 
+static void keep_earlier(struct heap_fatal *fatal)
+{
+    struct ttd_fatal_signal *earlier = fatal->earlier;
+    if (fatal->earlier_count == HEAP_FATAL_EARLIER)
+        memmove(earlier, earlier + 1, --fatal->earlier_count * sizeof *earlier);
+    earlier[fatal->earlier_count] = fatal->signal;
+    earlier[fatal->earlier_count].registers = NULL;
+    earlier[fatal->earlier_count++].count = 0;
+}
+
 static void take_signal(struct heap_fatal *fatal, const struct ttd_fatal_signal *signal)
 {
+    if (fatal->count++)
+        keep_earlier(fatal);
     fatal->signal = *signal;
     for (size_t i = 0; i < signal->count; i++)
         fatal->registers[i] = signal->registers[i];
@@ -34,9 +46,8 @@ static enum ttd_status find_signal(struct heap_fatal *fatal, struct ttd_reader *
         status = ttd_reader_next(reader, &batch, error);
         if (status != TTD_OK || batch.kind != TTD_KIND_FATAL_SIGNALS || !batch.count)
             continue;
-        fatal->count += batch.count;
-        /* A program may survive a fatal signal by its own handler; the last one ended it. */
-        take_signal(fatal, &batch.u.fatal_signals[batch.count - 1]);
+        for (size_t i = 0; i < batch.count; i++)
+            take_signal(fatal, &batch.u.fatal_signals[i]);
     }
     return heap_is_over(status) ? TTD_OK : status;
 }

@@ -25,6 +25,9 @@ enum heap_fatal_where {
     HEAP_FATAL_NEAR
 };
 
+/** Fatal signals before the last one that are kept. */
+#define HEAP_FATAL_EARLIER 15
+
 /** The target of the fault address or of a register: a block, or none. */
 struct heap_fatal_place {
     uint64_t address;
@@ -45,8 +48,11 @@ struct heap_fatal_place {
 struct heap_fatal {
     /** All zero without a signal: nothing was replayed. */
     struct heap_outcome outcome;
-    /** Records of fatal signals in the trace; the others are about the last one. */
+    /** Records of fatal signals in the trace. All but `earlier` is about the last. */
     uint64_t count;
+    /** Those before the last one, without registers; of more than there is room for the newest. */
+    struct ttd_fatal_signal earlier[HEAP_FATAL_EARLIER];
+    size_t earlier_count;
     struct ttd_fatal_signal signal;
     struct ttd_register registers[TTD_REGISTERS_MAX];
     /** Its snapshot; number 0 if none was taken, or it was cut short. */

@@ -218,25 +218,34 @@ static void csv_call(struct report *report, struct csv *csv, const struct heap_c
         csv_empty(csv);
 }
 
-static void csv_fatal(struct report *report, struct csv *csv, const struct heap_fatal *fatal)
+static void csv_signal(struct report *report, struct csv *csv,
+                       const struct ttd_fatal_signal *signal, bool is_certain,
+                       const struct heap_fatal_place *place)
 {
-    const struct heap_fatal_place *place = fatal->has_address ? &fatal->places[0] : NULL;
-    struct heap_call died = {.position = fatal->signal.position, .stack = fatal->signal.stack};
+    struct heap_call died = {.position = signal->position, .stack = signal->stack};
     struct heap_call none = heap_call_none();
     csv_text(csv, "fatal-signal");
-    csv_bool(csv, fatal->is_certain);
+    csv_bool(csv, is_certain);
     csv_unsigned(csv, 1);
-    csv_hex_if(csv, place, fatal->signal.address);
+    csv_hex_if(csv, heap_fatal_has_address(signal), signal->address);
     csv_empty(csv);
     csv_empty(csv);
     csv_empty(csv);
-    csv_unsigned(csv, fatal->signal.thread);
+    csv_unsigned(csv, signal->thread);
     csv_call(report, csv, &died);
     csv_call(report, csv, place ? &place->allocated : &none);
     csv_call(report, csv, place ? &place->released : &none);
     csv_call(report, csv, &none);
-    csv_unsigned(csv, fatal->signal.signal);
+    csv_unsigned(csv, signal->signal);
     csv_end_row(csv);
+}
+
+static void csv_fatal(struct report *report, struct csv *csv, const struct heap_fatal *fatal)
+{
+    for (size_t i = 0; i < fatal->earlier_count; i++)
+        csv_signal(report, csv, &fatal->earlier[i], fatal->is_certain, NULL);
+    csv_signal(report, csv, &fatal->signal, fatal->is_certain,
+               fatal->has_address ? &fatal->places[0] : NULL);
 }
 
 void csv_errors(struct report *report, const struct report_errors *data)

@@ -60,6 +60,21 @@ static void text_snapshot(struct report *report, const struct heap_fatal *fatal)
     out_char(output, '\n');
 }
 
+/* Tells of the signals before the one that the process died of, the newest first. */
+static void text_earlier(struct report *report, const struct heap_fatal *fatal)
+{
+    struct text_output *output = report->output;
+    for (size_t i = fatal->earlier_count; i-- > 0;) {
+        out_text(output, "  before that: ");
+        report_signal_text(report, &fatal->earlier[i]);
+        out_char(output, '\n');
+        report_stack_text(report, fatal->earlier[i].stack);
+    }
+    if (fatal->count - 1 > fatal->earlier_count)
+        out_format(output, "  before that: %llu more signals\n",
+                   (unsigned long long)(fatal->count - 1 - fatal->earlier_count));
+}
+
 void report_fatal_text(struct report *report, const struct heap_fatal *fatal)
 {
     struct text_output *output = report->output;
@@ -75,6 +90,7 @@ void report_fatal_text(struct report *report, const struct heap_fatal *fatal)
     for (size_t i = 0; i < fatal->place_count; i++)
         text_place(report, &fatal->places[i]);
     text_snapshot(report, fatal);
+    text_earlier(report, fatal);
     out_char(output, '\n');
 }
 
@@ -105,6 +121,15 @@ static void json_place(struct report *report, struct json *json, const char *key
     json_end_object(json);
 }
 
+static void json_signal(struct report *report, struct json *json,
+                        const struct ttd_fatal_signal *signal)
+{
+    report_signal_json(json, signal);
+    json_unsigned(json, "stack_id", signal->stack);
+    report_stack_json(report, json, "stack", signal->stack);
+    json_unsigned(json, "snapshot_number", signal->snapshot);
+}
+
 void report_fatal_json(struct report *report, struct json *json, const struct heap_fatal *fatal)
 {
     if (!fatal) {
@@ -112,10 +137,7 @@ void report_fatal_json(struct report *report, struct json *json, const struct he
         return;
     }
     json_begin_object(json, "fatal_signal");
-    report_signal_json(json, &fatal->signal);
-    json_unsigned(json, "stack_id", fatal->signal.stack);
-    report_stack_json(report, json, "stack", fatal->signal.stack);
-    json_unsigned(json, "snapshot_number", fatal->signal.snapshot);
+    json_signal(report, json, &fatal->signal);
     report_snapshot_json(json, "snapshot", fatal->snapshot.number ? &fatal->snapshot : NULL);
     if (fatal->has_address)
         json_place(report, json, "fault", &fatal->places[0]);
@@ -124,6 +146,13 @@ void report_fatal_json(struct report *report, struct json *json, const struct he
     json_begin_array(json, "registers");
     for (size_t i = fatal->has_address; i < fatal->place_count; i++)
         json_place(report, json, NULL, &fatal->places[i]);
+    json_end_array(json);
+    json_begin_array(json, "earlier");
+    for (size_t i = 0; i < fatal->earlier_count; i++) {
+        json_begin_object(json, NULL);
+        json_signal(report, json, &fatal->earlier[i]);
+        json_end_object(json);
+    }
     json_end_array(json);
     json_end_object(json);
 }

@@ -27,6 +27,8 @@ struct stack_bounds {
     bool grows; /* downwards, beyond low: the first thread's */
 };
 
+enum asking { ASKING_NOT, ASKING_NOW, ASKING_OVER };
+
 /* Reads 0 in the child of a fork, by MADV_WIPEONFORK, and stays 1 in that of a vfork. */
 struct on_page {
     uint32_t on;
@@ -34,8 +36,8 @@ struct on_page {
     uint32_t refused;
     /* Room for a record has been taken. */
     _Atomic uint32_t has_records;
-    /* A snapshot has been asked for. */
-    _Atomic uint32_t has_asked;
+    /* Whether a snapshot has been asked for at the end: one of enum asking. */
+    _Atomic uint32_t asking;
     /* The `sequence` of the process's slot, whose `mark` leads here. */
     uint64_t mark;
 };

@@ -27,7 +27,6 @@ static void die(int number, siginfo_t *info)
     static const struct sys_sigaction standard;
     long process = sys_call3(SYS_getpid, 0, 0, 0);
     long thread = sys_call3(SYS_gettid, 0, 0, 0);
-    /* It is the default already, unless another handler has called this one. */
     sys_call6(SYS_rt_sigaction, number, (long)&standard, 0, sizeof standard.mask, 0, 0);
     if (sys_call6(SYS_rt_tgsigqueueinfo, process, thread, number, (long)info, 0, 0) != 0)
         sys_call3(SYS_tgkill, process, thread, number);
@@ -42,8 +41,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 static struct sigaction action = {
     .sa_sigaction = on_signal,
-    /* A failure of the handler itself is final. */
-    .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND,
+    /* A failure of the handler itself is final: all signals are blocked then. The action stays, for
+     * another thread that fails meanwhile. */
+    .sa_flags = SA_SIGINFO | SA_ONSTACK,
 };
 const struct sigaction *const fatal_action = &action;
 

@@ -147,16 +147,32 @@ void snapshot_ask(struct thread *thread, uint64_t mask)
 {
     struct snapshot_request *request = channel_request(&target_view, process_index());
     uint32_t contents = target_channel->exit_contents;
-    if (contents == 0 || is_guest() || atomic_exchange(&target_on->has_asked, 1) != 0)
-        return;
+    uint32_t state = ASKING_NOT;
     struct unwinder *unwinder = thread_unwinder(thread);
-    if (unwinder == NULL)
+    if (contents == 0 || is_guest() || unwinder == NULL ||
+        !atomic_compare_exchange_strong(&target_on->asking, &state, ASKING_NOW))
         return;
     request->reason = TTD_SNAPSHOT_EXIT;
     request->contents = contents;
     request->signal = 0;
     describe_thread(unwinder, request);
     ask(request, mask);
+    atomic_store(&target_on->asking, ASKING_OVER);
+}
+
+/* Begins to ask. If another thread does, waits until it has been answered, so that the process does
+ * not die meanwhile, and returns false. */
+static bool begin_to_ask(void)
+{
+    struct timespec once = {.tv_nsec = WAIT_ONCE_NS};
+    uint64_t begin = sys_clock();
+    uint32_t state = atomic_load(&target_on->asking);
+    while (state != ASKING_NOW)
+        if (atomic_compare_exchange_weak(&target_on->asking, &state, ASKING_NOW))
+            return true;
+    while (atomic_load(&target_on->asking) == ASKING_NOW && sys_clock() - begin < WAIT_NS)
+        sys_call6(SYS_futex, (long)&target_on->asking, FUTEX_WAIT, ASKING_NOW, (long)&once, 0, 0);
+    return false;
 }
 
 /* Sets the registers that were interrupted, by their DWARF numbers. */
@@ -175,13 +191,9 @@ void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *c
     struct snapshot_request *request = channel_request(&target_view, process_index());
     uint64_t mask;
     memcpy(&mask, &context->uc_sigmask, sizeof mask);
-    /* Not while another thread asks. */
-    if (is_guest() || (atomic_exchange(&target_on->has_asked, 1) != 0 &&
-                       atomic_load(&request->state) == SNAPSHOT_ASKED))
-        return;
     /* The thread's own may be in use. */
-    struct unwinder *unwinder = unwind_pages_used(unwinder_size());
-    if (unwinder == NULL)
+    struct unwinder *unwinder = is_guest() ? NULL : unwind_pages_used(unwinder_size());
+    if (unwinder == NULL || !begin_to_ask())
         return;
     unwinder_init(unwinder, 0, 0, false);
     struct step_regs regs;
@@ -201,4 +213,5 @@ void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *c
     request->frame_count =
         unwinder_list(unwinder, &regs, SNAPSHOT_FRAMES, request->frame_pcs, request->frame_cfas);
     ask(request, mask);
+    atomic_store(&target_on->asking, ASKING_OVER);
 }

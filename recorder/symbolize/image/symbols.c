@@ -92,6 +92,16 @@ static void drop_labels(struct symbols *symbols)
     symbols->count = kept;
 }
 
+/* Size of a name without its version, and without the number by which a compiler tells variables of
+ * functions apart, as in `kept.0`. */
+static size_t name_size_of(const char *name, bool is_of_variable)
+{
+    size_t size = strcspn(name, "@"), end = size;
+    while (is_of_variable && end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9')
+        end--;
+    return end > 1 && end < size && name[end - 1] == '.' ? end - 1 : size;
+}
+
 typedef bool symbol_filter(const GElf_Sym *symbol);
 
 static void load(struct symbols *symbols, struct image *image, symbol_filter *is_wanted,
@@ -113,7 +123,7 @@ static void load(struct symbols *symbols, struct image *image, symbol_filter *is
             continue;
         if (GELF_ST_TYPE(entry.st_info) == STT_TLS)
             address = entry.st_value | SYMBOLIZE_TLS;
-        size_t name_size = strcspn(name, "@");
+        size_t name_size = name_size_of(name, is_wanted == is_variable);
         uint64_t end = image_ranges_end(ranges, address);
         if (name_size == 0 || end == 0)
             continue;

@@ -202,10 +202,33 @@ class Fatal(TestCase):
         self.assertEqual((found["certain"], fault["where"], fault["certain"]),
                          (False, "released", False))
 
-    def test_the_last_of_several(self):
+    def test_several(self):
+        """The last one is told in whole, then those before it."""
         script = self.script()
-        script.add("fatal", signal=SIGABRT, code=str(BY_RAISE), position="8:0")
-        self.assertEqual(self.fatal(script)["name"], "SIGSEGV")
+        script.add("fatal", signal=SIGABRT, code=str(BY_RAISE), position="8:0", stack=ALLOCATED,
+                   registers="0:16")
+        path = self.die(script)
+        fatal = self.json_of("errors", path)["fatal_signal"]
+        earlier, = fatal["earlier"]
+        self.assertEqual((fatal["name"], earlier["name"], earlier["position"], earlier["stack_id"]),
+                         ("SIGSEGV", "SIGABRT", "8:0", ALLOCATED))
+        self.assertEqual(list(earlier), list(fatal)[:11])
+        text = self.run_ok("errors", path).text
+        self.assertLess(text.index("fatal-signal: SIGSEGV"), text.index("  before that: SIGABRT (sent "
+                        "by raise or tgkill) at 8:0 (+0s) in thread 1\n    #0  "))
+        rows = self.run_ok("errors", "-f", "csv", path).csv
+        self.assertEqual([(row["kind"], row["position"]) for row in rows],
+                         [("fatal-signal", "8:0"), ("fatal-signal", "9:0")])
+
+    def test_many(self):
+        script = self.script()
+        for number in range(20):
+            script.add("fatal", signal=SIGABRT, code=str(BY_RAISE), position=f"8:{number:x}")
+        path = self.die(script)
+        self.assertEqual([signal["position"] for signal in
+                          self.json_of("errors", path)["fatal_signal"]["earlier"]],
+                         [f"8:{number:X}" for number in range(5, 20)])
+        self.assertIn("  before that: 5 more signals\n", self.run_ok("errors", path).text)
 
 
 if __name__ == "__main__":

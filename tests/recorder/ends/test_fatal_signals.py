@@ -98,6 +98,13 @@ class Signals(Deaths):
         _, (found,) = self.die('write', '--no-snapshot')
         self.assertEqual(found['snapshot'], '0')
 
+    def test_two_at_once(self):
+        """The process does not die of one while the other is being told."""
+        for _ in range(20):
+            _, found = self.die('two threads')
+            self.assertTrue(found)
+            self.assertEqual([item['snapshot'] for item in found][:1], ['1'])
+
     def test_child(self):
         _, own = self.die('child')
         self.assertEqual(own, [])

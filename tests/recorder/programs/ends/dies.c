@@ -48,6 +48,24 @@ static void *end(void *block)
     return NULL;
 }
 
+/* Two threads that fail at once. */
+static void *fail_together(void *barrier)
+{
+    pthread_barrier_wait(barrier);
+    fail();
+    return NULL;
+}
+
+static void fail_in_two_threads(void)
+{
+    pthread_t threads[2];
+    pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, NULL, 2);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, fail_together, &barrier);
+    pthread_join(threads[0], NULL);
+}
+
 __attribute__((noinline)) static int overflow(int depth)
 {
     volatile char room[256] = {(char)depth};
@@ -200,6 +218,8 @@ static void die(const char *way)
         write_beyond_file();
     if (strcmp(way, "thread") == 0)
         run(fail_in_thread);
+    if (strcmp(way, "two threads") == 0)
+        fail_in_two_threads();
     if (strcmp(way, "thread overflow") == 0)
         run(overflow_in_thread);
     if (strcmp(way, "later thread overflow") == 0)
