@@ -76,6 +76,11 @@ def travel(name, analyzer, trace, rounds):
                     for _ in range(rounds)]
             result[f'{command[0]}_{how}_events_per_second'] = rate(events, runs)
             result[f'{command[0]}_{how}_resident'] = largest(runs)
+    page = pathlib.Path(f'{trace}.html')
+    runs = [measure([analyzer, 'report', '-o', page, trace]) for _ in range(rounds)]
+    result |= {'report_events_per_second': rate(events, runs), 'report_resident': largest(runs),
+               'report_bytes': page.stat().st_size}
+    page.unlink()
     return result
 
 
@@ -93,6 +98,9 @@ def report(result):
         resident = max(result[f'{command}_{how}_resident'] for how in hows)
         print(f"  {command:7} {rates['plain']:6.1f} M events/s{with_index}, "
               f'{resident / 1e6:.0f} MB resident')
+    print(f"  report  {result['report_events_per_second'] / 1e6:6.1f} M events/s, "
+          f"a page of {result['report_bytes'] / 1e3:.0f} kB, "
+          f"{result['report_resident'] / 1e6:.0f} MB resident")
 
 
 def traces(build, directory, options):

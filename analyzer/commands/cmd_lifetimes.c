@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze lifetimes */
+#include "commands/cmd_lifetimes.h"
+
 #include "cli/process/exit.h"
 #include "cli/session/session.h"
 
@@ -23,6 +25,17 @@ static int filter(struct session *session, struct heap_usage *usage)
     return status;
 }
 
+int lifetimes_print(struct session *session, struct heap_usage *usage)
+{
+    int status = filter(session, usage);
+    if (status == STATUS_OK)
+        status = session_output(session, true);
+    struct report_usage data = {.usage = usage, .limit = 0};
+    if (status == STATUS_OK)
+        session->options.format->lifetimes(&session->report, &data);
+    return status;
+}
+
 static int execute(struct session *session, const void *options)
 {
     (void)options;
@@ -34,12 +47,7 @@ static int execute(struct session *session, const void *options)
     int status = session_answer(session, &question, result, &usage.outcome);
     if (status != STATUS_OK)
         return status;
-    status = filter(session, &usage);
-    if (status == STATUS_OK)
-        status = session_output(session, true);
-    struct report_usage data = {.usage = &usage, .limit = 0};
-    if (status == STATUS_OK)
-        session->options.format->lifetimes(&session->report, &data);
+    status = lifetimes_print(session, &usage);
     heap_usage_free(&usage);
     return status;
 }

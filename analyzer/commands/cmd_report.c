@@ -6,6 +6,7 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/page/page.h"
+#include "commands/cmd_lifetimes.h"
 #include "report/page/model.h"
 
 /* Ticks at most, and changes of call sites: what a browser draws at once. */
@@ -54,15 +55,49 @@ static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
     return view_wants(&session->view, stack, is_wanted);
 }
 
-/* Writes what is live in the course of time. */
+/* Writes what is live in the course of time, and the lifetimes. */
 static int write_heap(struct session *session, const struct heap_ticks *ticks,
                       struct heap_usage *usage, struct page_calls *calls)
 {
     struct heap_site_table sites = heap_usage_site_table(usage);
     struct page_heap heap = {.ticks = ticks, .usage = usage, .calls = calls};
     int status = session_filter(session, &sites);
-    return status == STATUS_OK ? session_check(session, page_write_heap(&session->report, &heap))
-                               : status;
+    if (status == STATUS_OK)
+        status = session_check(session, page_write_heap(&session->report, &heap));
+    if (status != STATUS_OK)
+        return status;
+    session_outcome(session, &usage->outcome, ttd_position_max());
+    page_begin_part(&session->output.out, command_lifetimes.name);
+    return lifetimes_print(session, usage);
+}
+
+/* Finds both in one pass, or in two if one of them ends before the trace does. */
+static enum ttd_status find_both(const struct heap_trace *trace,
+                                 const struct heap_ticks_options *options, struct heap_ticks *ticks,
+                                 struct heap_usage *usage, struct ttd_error *error)
+{
+    struct heap_usage_options usage_options = {.order = HEAP_RANK_BY_STACK, .has_lifetimes = true};
+    struct heap_pass pass = {.count = 2};
+    struct heap_route route = {.to = ttd_position_max(), .keeps_peak = true};
+    enum ttd_status status = heap_ticks_watch(ticks, options, trace->reader, &pass.watchers[0]);
+    enum ttd_status watched = heap_usage_watch(usage, &usage_options, &pass.watchers[1]);
+    status = status == TTD_OK ? watched : status;
+    bool reaches_end = ttd_position_compare(options->last, route.to) == 0;
+    if (!reaches_end) {
+        pass.count = 1;
+        route.to = options->last;
+    }
+    if (status == TTD_OK)
+        status = heap_pass_run(&pass, trace, &route, &ticks->outcome, error);
+    usage->outcome = ticks->outcome;
+    if (status == TTD_OK && !reaches_end) {
+        pass.watchers[0] = pass.watchers[1];
+        route = (struct heap_route){.to = ttd_position_max()};
+        status = heap_pass_run(&pass, trace, &route, &usage->outcome, error);
+    }
+    heap_ticks_end(ticks);
+    heap_usage_end(usage);
+    return status;
 }
 
 static int find_heap(struct session *session, const struct page_facts *facts,
@@ -76,19 +111,17 @@ static int find_heap(struct session *session, const struct page_facts *facts,
                                        .changes_max = CHANGES_MAX,
                                        .filter = has_filter ? wants : NULL,
                                        .filter_context = session};
-    struct heap_usage_options usage_query = {.order = HEAP_RANK_BY_STACK};
     struct heap_ticks ticks;
     struct heap_usage usage;
-    enum ttd_status result = heap_ticks_find(&question.trace, &query, &ticks, &question.error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &question.error);
+    enum ttd_status result = find_both(&question.trace, &query, &ticks, &usage, &question.error);
     session->uses_times = true;
-    session_outcome(session, &ticks.outcome, facts->last);
-    result = heap_usage_find(&question.trace, &usage_query, &usage, &question.error);
-    int status = result == TTD_OK ? write_heap(session, &ticks, &usage, calls)
-                                  : source_fail(&session->source, result, &question.error);
-    if (result == TTD_OK)
-        heap_usage_free(&usage);
+    int status =
+        result == TTD_OK ? STATUS_OK : source_fail(&session->source, result, &question.error);
+    if (status == STATUS_OK) {
+        session_outcome(session, &ticks.outcome, facts->last);
+        status = write_heap(session, &ticks, &usage, calls);
+    }
+    heap_usage_free(&usage);
     heap_ticks_free(&ticks);
     return status;
 }
@@ -107,11 +140,10 @@ static int run_parts(struct session *session, const struct page_facts *facts)
         const struct command *command;
         const char *const *arguments;
         bool needs_snapshot;
-    } parts[] = {{&command_info, none, false},      {&command_leaks, at, false},
-                 {&command_errors, limited, false}, {&command_moves, none, false},
-                 {&command_lifetimes, none, false}, {&command_snapshots, none, false},
-                 {&command_marks, none, false},     {&command_retained, limited_at, true},
-                 {&command_roots, limited_at, true}};
+    } parts[] = {{&command_info, none, false},          {&command_leaks, at, false},
+                 {&command_errors, limited, false},     {&command_moves, none, false},
+                 {&command_snapshots, none, false},     {&command_marks, none, false},
+                 {&command_retained, limited_at, true}, {&command_roots, limited_at, true}};
     int status = STATUS_OK;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && status == STATUS_OK; i++) {
         if (facts->has_snapshot || !parts[i].needs_snapshot)

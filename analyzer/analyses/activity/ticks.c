@@ -5,7 +5,7 @@
 
 struct ticks_finder {
     struct heap_ticks *ticks;
-    const struct heap_ticks_options *options;
+    struct heap_ticks_options options;
     struct heap_totals totals;
     /** The tick that has not ended yet, and whether the range has begun. */
     struct heap_tick open;
@@ -90,8 +90,8 @@ static enum ttd_status end_tick(struct ticks_finder *finder)
                                       .stretch = finder->open.stretch};
     const struct heap_tick_series *by_stack = &ticks->series[HEAP_TICK_BY_STACK];
     while (status == TTD_OK && ticks->count > 3 &&
-           (ticks->count >= finder->options->max ||
-            by_stack->change_count > finder->options->changes_max + 4 * by_stack->count))
+           (ticks->count >= finder->options.max ||
+            by_stack->change_count > finder->options.changes_max + 4 * by_stack->count))
         status = widen(finder);
     return status;
 }
@@ -103,7 +103,7 @@ static enum ttd_status move_on(struct ticks_finder *finder, struct ttd_position 
     settle(finder);
     enum ttd_status status = TTD_OK;
     uint64_t largest = event > finder->open.event ? event : finder->open.event;
-    if (!finder->is_in_range && ttd_position_compare(position, finder->options->from) >= 0) {
+    if (!finder->is_in_range && ttd_position_compare(position, finder->options.from) >= 0) {
         status = end_tick(finder);
         finder->is_in_range = true;
         finder->first_event = largest;
@@ -186,7 +186,7 @@ static enum ttd_status count_effect(struct ticks_finder *finder, const struct he
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
     struct ticks_finder *finder = context;
-    const struct heap_ticks_options *options = finder->options;
+    const struct heap_ticks_options *options = &finder->options;
     enum ttd_status status = TTD_OK;
     if (effect->kind == HEAP_UNKNOWN_RELEASE)
         return TTD_OK;
@@ -201,7 +201,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
 
 static enum ttd_status add_to_peak(struct ticks_finder *finder, const struct heap_block *block)
 {
-    const struct heap_ticks_options *options = finder->options;
+    const struct heap_ticks_options *options = &finder->options;
     bool is_wanted = true;
     enum ttd_status status = TTD_OK;
     if (options->filter)
@@ -225,47 +225,61 @@ static enum ttd_status find_peak(struct ticks_finder *finder, struct heap_replay
     return status;
 }
 
-static enum ttd_status finish(struct ticks_finder *finder, struct heap_replay *replay)
+static enum ttd_status finish(void *context, struct heap_replay *replay)
 {
-    heap_live_sweep(&replay->live);
-    enum ttd_status status = replay->observer_status;
+    struct ticks_finder *finder = context;
     /* Nothing may have happened in the range. */
-    if (status == TTD_OK)
-        status = end_tick(finder);
+    enum ttd_status status = end_tick(finder);
     if (status == TTD_OK)
         status = settle_series(finder->ticks, NULL);
     return status == TTD_OK ? find_peak(finder, replay) : status;
 }
 
-static enum ttd_status begin(struct ticks_finder *finder, struct ttd_reader *reader)
+static void begin(void *context, const struct heap_replay *replay)
 {
-    struct heap_ticks *ticks = finder->ticks;
+    struct ticks_finder *finder = context;
+    heap_totals_init(&finder->totals, &replay->live.parents);
+}
+
+enum ttd_status heap_ticks_watch(struct heap_ticks *ticks, const struct heap_ticks_options *options,
+                                 struct ttd_reader *reader, struct heap_watcher *watcher)
+{
     struct ttd_end end;
     uint64_t length = ttd_reader_end(reader, &end) == TTD_OK ? end.events : 0;
-    *ticks = (struct heap_ticks){.width = length / (finder->options->max - 2) + 1};
+    *ticks = (struct heap_ticks){.width = length / (options->max - 2) + 1,
+                                 .ticks = calloc(options->max + 1, sizeof *ticks->ticks),
+                                 .finder = calloc(1, sizeof *ticks->finder)};
     heap_groups_init(&ticks->at_peak);
     for (int key = 0; key < HEAP_TICK_KEYS; key++)
         heap_series_init(&ticks->series[key]);
-    ticks->ticks = calloc(finder->options->max + 1, sizeof *ticks->ticks);
-    return ticks->ticks ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    if (!ticks->ticks || !ticks->finder)
+        return TTD_ERROR_NO_MEMORY;
+    *ticks->finder = (struct ticks_finder){.ticks = ticks, .options = *options};
+    *watcher = (struct heap_watcher){
+        .observer = {.context = ticks->finder, .effect = see_effect, .call = see_call},
+        .begin = begin,
+        .finish = finish};
+    return TTD_OK;
+}
+
+void heap_ticks_end(struct heap_ticks *ticks)
+{
+    if (ticks->finder)
+        heap_totals_free(&ticks->finder->totals);
+    free(ticks->finder);
+    ticks->finder = NULL;
 }
 
 enum ttd_status heap_ticks_find(const struct heap_trace *trace,
                                 const struct heap_ticks_options *options, struct heap_ticks *ticks,
                                 struct ttd_error *error)
 {
-    struct ticks_finder finder = {.ticks = ticks, .options = options};
-    struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
-    struct heap_route route = {.to = options->last, .observer = &observer, .keeps_peak = true};
-    struct heap_arrival arrival = {.has_losses = false};
-    heap_totals_init(&finder.totals, &arrival.cursor.replay.live.parents);
-    enum ttd_status status = begin(&finder, trace->reader);
+    struct heap_pass pass = {.count = 1};
+    struct heap_route route = {.to = options->last, .keeps_peak = true};
+    enum ttd_status status = heap_ticks_watch(ticks, options, trace->reader, &pass.watchers[0]);
     if (status == TTD_OK)
-        status = heap_replay_to(&arrival, trace, &route, error);
-    if (status == TTD_OK)
-        status = finish(&finder, &arrival.cursor.replay);
-    heap_totals_free(&finder.totals);
-    heap_arrival_end(&arrival, &ticks->outcome);
+        status = heap_pass_run(&pass, trace, &route, &ticks->outcome, error);
+    heap_ticks_end(ticks);
     if (status != TTD_OK)
         heap_ticks_free(ticks);
     return status;
@@ -273,6 +287,7 @@ enum ttd_status heap_ticks_find(const struct heap_trace *trace,
 
 void heap_ticks_free(struct heap_ticks *ticks)
 {
+    heap_ticks_end(ticks);
     free(ticks->ticks);
     ticks->ticks = NULL;
     heap_groups_free(&ticks->at_peak);

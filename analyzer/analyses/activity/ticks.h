@@ -7,6 +7,7 @@
 #include "analyses/activity/tick_series.h"
 #include "analyses/activity/timeline.h"
 #include "heap/groups.h"
+#include "travel/pass.h"
 
 /** The properties that have a series each; sizes by heap_class_of(). */
 enum heap_tick_key {
@@ -48,6 +49,8 @@ struct heap_ticks_options {
     void *filter_context;
 };
 
+struct ticks_finder;
+
 struct heap_ticks {
     struct heap_outcome outcome;
     /** The first tick is the state before the range: it has no stretch. */
@@ -60,6 +63,8 @@ struct heap_ticks {
      * blocks; and what was live there, of blocks that count. */
     struct heap_peak peak;
     struct heap_groups at_peak;
+    /** Until heap_ticks_end(). */
+    struct ticks_finder *finder;
 };
 
 /**
@@ -72,5 +77,20 @@ enum ttd_status heap_ticks_find(const struct heap_trace *trace,
                                 const struct heap_ticks_options *options, struct heap_ticks *ticks,
                                 struct ttd_error *error);
 void heap_ticks_free(struct heap_ticks *ticks);
+
+/**
+ * Makes the ticks a part of a pass from the start of the trace to the end of the range, which keeps
+ * the peak.
+ *
+ * @param options  copied
+ * @param ticks    release with heap_ticks_free(), also on failure; stays where it is
+ * @param watcher  set on TTD_OK
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status heap_ticks_watch(struct heap_ticks *ticks, const struct heap_ticks_options *options,
+                                 struct ttd_reader *reader, struct heap_watcher *watcher);
+
+/** Completes them when the pass has ended; the outcome is the caller's. */
+void heap_ticks_end(struct heap_ticks *ticks);
 
 #endif

@@ -227,16 +227,15 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     return status == TTD_OK ? forget(finder, effect->block->user) : status;
 }
 
-/* Blocks that are never released live up to the end of the trace. The sweep tells of those whose
- * heap was destroyed, which are not among them. */
-static enum ttd_status finish(struct usage_finder *finder, struct heap_live *live)
+/* Blocks that are never released live up to the end of the trace. */
+static enum ttd_status finish(void *context, struct heap_replay *replay)
 {
+    struct usage_finder *finder = context;
     size_t cursor = 0;
     const struct heap_block *block;
     struct heap_site *site;
     enum ttd_status status = TTD_OK;
-    heap_live_sweep(live);
-    while (status == TTD_OK && (block = heap_live_each(live, &cursor))) {
+    while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor))) {
         status = site_of(finder->usage, block, &site);
         if (status != TTD_OK)
             break;
@@ -247,38 +246,55 @@ static enum ttd_status finish(struct usage_finder *finder, struct heap_live *liv
     return status;
 }
 
-static void begin(struct heap_usage *usage, const struct heap_usage_options *options)
+enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usage_options *options,
+                                 struct heap_watcher *watcher)
 {
     memset(usage, 0, sizeof *usage);
     usage->options = *options;
     map_init(&usage->by_key);
     heap_groups_init(&usage->by_time);
     heap_groups_init(&usage->by_calls);
+    usage->finder = calloc(1, sizeof *usage->finder);
+    if (!usage->finder)
+        return TTD_ERROR_NO_MEMORY;
+    usage->finder->usage = usage;
+    map_init(&usage->finder->by_thread);
+    *watcher = (struct heap_watcher){
+        .observer = {.context = usage->finder, .effect = see_effect, .call = see_call},
+        .finish = finish};
+    return TTD_OK;
+}
+
+static void free_finder(struct usage_finder *finder)
+{
+    if (!finder)
+        return;
+    free(finder->thread_calls);
+    map_free(&finder->by_thread);
+    free(finder->births);
+    free(finder->unused);
+    free(finder);
+}
+
+void heap_usage_end(struct heap_usage *usage)
+{
+    if (usage->count)
+        qsort(usage->sites, usage->count, sizeof *usage->sites,
+              heap_usage_site_table(usage).compare);
+    free_finder(usage->finder);
+    usage->finder = NULL;
 }
 
 enum ttd_status heap_usage_find(const struct heap_trace *trace,
                                 const struct heap_usage_options *options, struct heap_usage *usage,
                                 struct ttd_error *error)
 {
-    begin(usage, options);
-    struct usage_finder finder = {.usage = usage};
-    map_init(&finder.by_thread);
-    struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
-    struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
-    struct heap_arrival arrival;
-    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    struct heap_pass pass = {.count = 1};
+    struct heap_route route = {.to = ttd_position_max()};
+    enum ttd_status status = heap_usage_watch(usage, options, &pass.watchers[0]);
     if (status == TTD_OK)
-        status = finish(&finder, &arrival.cursor.replay.live);
-    if (status == TTD_OK)
-        status = arrival.cursor.replay.observer_status;
-    heap_arrival_end(&arrival, &usage->outcome);
-    if (usage->count)
-        qsort(usage->sites, usage->count, sizeof *usage->sites,
-              heap_usage_site_table(usage).compare);
-    free(finder.thread_calls);
-    map_free(&finder.by_thread);
-    free(finder.births);
-    free(finder.unused);
+        status = heap_pass_run(&pass, trace, &route, &usage->outcome, error);
+    heap_usage_end(usage);
     if (status != TTD_OK)
         heap_usage_free(usage);
     return status;
@@ -290,5 +306,7 @@ void heap_usage_free(struct heap_usage *usage)
     map_free(&usage->by_key);
     heap_groups_free(&usage->by_time);
     heap_groups_free(&usage->by_calls);
+    free_finder(usage->finder);
+    usage->finder = NULL;
     usage->sites = NULL;
 }

@@ -5,7 +5,7 @@
 
 #include "heap/groups.h"
 #include "heap/totals.h"
-#include "travel/replay_to.h"
+#include "travel/pass.h"
 
 /** Allocations with one stack. */
 struct heap_site {
@@ -52,6 +52,8 @@ struct heap_usage_options {
     bool has_lifetimes;
 };
 
+struct usage_finder;
+
 struct heap_usage {
     struct heap_outcome outcome;
     struct heap_site total;
@@ -65,6 +67,8 @@ struct heap_usage {
      * that released. */
     struct heap_groups by_time;
     struct heap_groups by_calls;
+    /** Until heap_usage_end(). */
+    struct usage_finder *finder;
 };
 
 /**
@@ -78,6 +82,19 @@ enum ttd_status heap_usage_find(const struct heap_trace *trace,
                                 const struct heap_usage_options *options, struct heap_usage *usage,
                                 struct ttd_error *error);
 void heap_usage_free(struct heap_usage *usage);
+
+/**
+ * Makes the usage a part of a pass to the end of the trace. It uses `user` of blocks.
+ *
+ * @param usage    release with heap_usage_free(), also on failure; stays where it is
+ * @param watcher  set on TTD_OK
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usage_options *options,
+                                 struct heap_watcher *watcher);
+
+/** Completes it when the pass has ended; the outcome is the caller's. */
+void heap_usage_end(struct heap_usage *usage);
 
 /**
  * The sites as a table. Their weight is what they are ordered by, for HEAP_RANK_BY_LIFETIME bytes
