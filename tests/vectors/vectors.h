@@ -91,6 +91,13 @@ void vector_write_example(struct ttd_memory_output *memory);
  * events, index, end, all raw. */
 void vector_write_base(struct ttd_memory_output *memory);
 
+/** Every kind of chunk, and every action with each of its properties. */
+void vector_write_kinds(struct ttd_memory_output *memory, enum ttd_codec codec);
+
+/** A derived file of good-base: what was live after the first event. `more` is added to the size
+ * of the source: then it is tied to no file that there is. */
+void vector_write_tied(struct ttd_memory_output *memory, uint64_t more);
+
 /** Two snapshots with parts of all kinds, and a fatal signal. */
 void vector_write_snapshots(struct ttd_memory_output *memory);
 

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""ttdanalyze leaks of a trace with snapshots: which words hold a block, and how firmly."""
+
+import itertools
+
+import support
+from snapshot_support import (HEAP, IN_BSS, IN_OTHER_STACK, IN_REGISTERS, IN_STACK, IN_TLS,
+                              SnapshotCase, SnapshotScript)
+
+A, B, C, D, E, F, G = range(0x20000, 0x27000, 0x1000)
+CALLOC, NEW, NEW_ARRAY = 2, 16, 20
+
+
+class Holders(SnapshotCase):
+    """What holds a block that is still reachable."""
+
+    def test_stack_and_registers(self):
+        script = SnapshotScript().basics()
+        for address, size in ((A, 1), (B, 2), (C, 4), (D, 8), (E, 16), (F, 32)):
+            script.alloc(address, size)
+        script.snapshot((IN_STACK, 0, A), (IN_REGISTERS, 40, B), (IN_OTHER_STACK, 0, C),
+                        (IN_TLS, 0, D), (IN_STACK, 8, E), (IN_BSS, 0, E), (IN_STACK, 16, F + 4))
+        sums = self.classes(script.close())
+        self.assertEqual(sums, {"still_reachable": (5, 31), "held_by_stack": (2, 3),
+                                "possibly_lost": (1, 32)})
+        found = self.json_of("leaks", self.path("trace.ttd"), "--show", "reachable")
+        self.assertEqual([(g.get("held_by"), g["bytes"]) for g in found["groups"]],
+                         [("stack", 3), (None, 28)])
+        self.assertIn("Held only by an ending stack or a register: 2 blocks, 3 bytes\n",
+                      self.run_ok("leaks", self.path("trace.ttd")).text)
+
+    def test_running(self):
+        """While the program runs, its stacks hold what they point at."""
+        script = SnapshotScript().basics()
+        script.alloc(A, 1)
+        script.snapshot((IN_STACK, 0, A), reason=1, thread=0)
+        self.assertEqual(self.classes(script.close()), {"still_reachable": (1, 1)})
+
+    def test_outside_of_blocks(self):
+        """A block of 12 bytes has one word. Behind it, a word may be the program's."""
+        script = SnapshotScript().basics()
+        script.alloc(A, 12)
+        for address in (B, C, D):
+            script.alloc(address, 8)
+        script.snapshot((IN_BSS, 0, A), (A, B), (A + 8, C), (A + 16, D))
+        self.assertEqual(self.classes(script.close()), {"still_reachable": (2, 20),
+                                                        "definitely_lost": (1, 8),
+                                                        "possibly_lost": (1, 8)})
+
+    numbers = itertools.count()
+
+    def outside(self, *words, regions=None):
+        """B is older than the release of memory at A and at D, and C is younger."""
+        script = SnapshotScript().basics()
+        script.alloc(B, 32)
+        for address in (A, D):
+            script.alloc(address, 64)
+            script.free(address)
+        script.alloc(C, 16)
+        return self.classes(script.snapshot(*words, regions=regions).close(),
+                            name=f"{next(self.numbers)}.ttd")
+
+    def test_relics(self):
+        lost, doubtful = {"definitely_lost": (2, 48)}, "possibly_lost"
+        self.assertEqual(self.outside(), lost)
+        self.assertEqual(self.outside((A + 8, B)), lost)
+        self.assertEqual(self.outside((A + 8, B), (D + 8, C)),
+                         {"definitely_lost": (1, 32), doubtful: (1, 16)})
+        self.assertEqual(self.outside((A - 8, B)), {"definitely_lost": (1, 16), doubtful: (1, 32)})
+        self.assertEqual(self.outside((A + 8, B), (A + 64, C), (IN_BSS, 0, B)),
+                         {"still_reachable": (1, 32), doubtful: (1, 16)})
+
+    def test_memory_behind(self):
+        """An allocator has addresses of free memory, which may begin in a block's last word."""
+        lost = {"definitely_lost": (2, 48)}
+        self.assertEqual(self.outside((A - 8, B + 24)), lost)
+        self.assertEqual(self.outside((A - 8, B + 16)),
+                         {"definitely_lost": (1, 16), "possibly_lost": (1, 32)})
+
+    def test_memory_given_back(self):
+        """Where no block is any more, what was a heap may be the program's."""
+        regions = [(HEAP, A, D - A), (HEAP, D, 0x1000)]
+        self.assertEqual(self.outside((1, 8, B), regions=regions), {"definitely_lost": (2, 48)})
+        self.assertEqual(self.outside((2, 8, B), regions=regions),
+                         {"definitely_lost": (1, 16), "possibly_lost": (1, 32)})
+
+    def stale(self, born_first, *roots, **fields):
+        """B hangs by a word of A, in memory that another block had before."""
+        script = SnapshotScript().basics()
+        if born_first:
+            script.alloc(B, 8)
+        script.alloc(A, 64)
+        script.free(A)
+        if not born_first:
+            script.alloc(B, 8)
+        script.event("Alloc", address=A - 16, size=128, stack=2, **{"api": 1, **fields})
+        return script.snapshot((IN_BSS, 0, A - 16), (A + 8, B), *roots).close()
+
+    def test_stale(self):
+        stale = {"still_reachable": (2, 136), "held_by_stale": (1, 8)}
+        self.assertEqual(self.classes(self.stale(True), name="1"), stale)
+        self.assertEqual(self.classes(self.stale(False), name="2"), {"still_reachable": (2, 136)})
+        self.assertEqual(self.classes(self.stale(True, api=CALLOC), name="3"),
+                         {"still_reachable": (2, 136)})
+        self.assertEqual(self.classes(self.stale(True, (IN_STACK, 0, B)), name="4"),
+                         {"still_reachable": (2, 136), "held_by_stack": (1, 8)})
+        self.assertIn("Held only by words of blocks that may be older than what they point at: "
+                      "1 block, 8 bytes\n", self.run_ok("leaks", self.path("1")).text)
+
+    def test_not_stale(self):
+        """Memory that nobody had before; a word before and behind the freed block; and a block
+        that another word holds as well."""
+        for word, freed, root in ((A + 8, None, False), (A + 64, A, False), (A - 16, A, False),
+                                  (A + 8, A, True)):
+            script = SnapshotScript().basics()
+            script.alloc(B, 8)
+            if freed:
+                script.alloc(freed, 64)
+                script.free(freed)
+            script.alloc(A - 16, 128)
+            roots = [(IN_BSS, 8, B)] if root else []
+            script.snapshot((IN_BSS, 0, A - 16), (word, B), *roots)
+            self.assertEqual(self.classes(script.close(), name=f"{word}{root}"),
+                             {"still_reachable": (2, 136)})
+
+    def test_stale_of_several(self):
+        """Of many owners of the memory the last one counts, whichever part of it that had."""
+        script = SnapshotScript().basics()
+        script.alloc(A, 1024)
+        script.free(A)
+        held = [0x40000 + i * 16 for i in range(8)]
+        for address in held[:4]:
+            script.alloc(address, 8)
+        script.alloc(A, 32)          # may have had pointers to the first four
+        script.free(A)
+        for address in held[4:]:
+            script.alloc(address, 8)
+        script.alloc(A, 64)
+        words = [(A + i * 8, address) for i, address in enumerate(held)]
+        script.snapshot((IN_BSS, 0, A), *words)
+        self.assertEqual(self.classes(script.close()), {"still_reachable": (9, 128),
+                                                        "held_by_stale": (4, 32)})
+
+    def test_realloc(self):
+        """What realloc() copies is not stale; behind it there may be something old."""
+        script = SnapshotScript().basics()
+        script.alloc(B, 8)
+        script.alloc(C, 8)
+        script.alloc(A, 64)
+        script.free(A)
+        script.alloc(D, 32)
+        script.realloc(D, A, 64)
+        script.snapshot((IN_BSS, 0, A), (A + 8, B), (A + 40, C))
+        self.assertEqual(self.classes(script.close()), {"still_reachable": (3, 80),
+                                                        "held_by_stale": (1, 8)})
+
+
+if __name__ == "__main__":
+    support.main()
