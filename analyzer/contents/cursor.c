@@ -13,7 +13,7 @@ struct contents_cursor contents_cursor_begin(const struct contents_extents *exte
 {
     struct contents_cursor cursor = {
         .extents = extents, .pages = pages, .next = first, .last = last};
-    while (cursor.extent < extents->count && extents->items[cursor.extent].last < first)
+    while (cursor.extent < extents->count && extents->extents[cursor.extent].last < first)
         cursor.extent++;
     return cursor;
 }
@@ -58,10 +58,10 @@ enum ttd_status contents_cursor_next(struct contents_cursor *cursor, struct cont
     if (cursor->is_over)
         return TTD_END;
     *part = (struct contents_part){CONTENTS_UNKNOWN, cursor->next, cursor->last, 0, NULL};
-    while (cursor->extent < extents->count && extents->items[cursor->extent].last < cursor->next)
+    while (cursor->extent < extents->count && extents->extents[cursor->extent].last < cursor->next)
         cursor->extent++;
     const struct contents_extent *extent =
-        cursor->extent < extents->count ? &extents->items[cursor->extent] : NULL;
+        cursor->extent < extents->count ? &extents->extents[cursor->extent] : NULL;
     if (extent && extent->first <= part->first)
         status = take_extent(cursor, extent, part, error);
     else if (extent && extent->first <= part->last)

@@ -21,16 +21,16 @@ struct overlay {
 
 void contents_extents_free(struct contents_extents *extents)
 {
-    free(extents->items);
+    free(extents->extents);
     *extents = (struct contents_extents){.count = 0};
 }
 
 static enum ttd_status append(struct contents_extents *extents, struct contents_extent extent)
 {
-    enum ttd_status status = grow_array((void **)&extents->items, &extents->capacity,
-                                        extents->count + 1, sizeof *extents->items);
+    enum ttd_status status = grow_array((void **)&extents->extents, &extents->capacity,
+                                        extents->count + 1, sizeof *extents->extents);
     if (status == TTD_OK)
-        extents->items[extents->count++] = extent;
+        extents->extents[extents->count++] = extent;
     return status;
 }
 
@@ -49,15 +49,15 @@ static void sort(struct contents_extents *extents)
 {
     size_t kept = 0;
     if (extents->count)
-        qsort(extents->items, extents->count, sizeof *extents->items, compare_extents);
+        qsort(extents->extents, extents->count, sizeof *extents->extents, compare_extents);
     for (size_t i = 0; i < extents->count; i++) {
-        struct contents_extent extent = extents->items[i];
-        uint64_t before = kept ? extents->items[kept - 1].last : 0;
+        struct contents_extent extent = extents->extents[i];
+        uint64_t before = kept ? extents->extents[kept - 1].last : 0;
         if (kept && extent.last <= before)
             continue;
         if (kept && extent.first <= before)
             extent.first = before + 1;
-        extents->items[kept++] = extent;
+        extents->extents[kept++] = extent;
     }
     extents->count = kept;
 }
@@ -68,7 +68,7 @@ static enum ttd_status take_older(struct overlay *overlay, size_t *older, uint64
 {
     enum ttd_status status = TTD_OK;
     while (status == TTD_OK && *older < overlay->done.count) {
-        struct contents_extent extent = overlay->done.items[*older];
+        struct contents_extent extent = overlay->done.extents[*older];
         if (extent.first < *from)
             extent.first = *from;
         if (extent.first > last)
@@ -76,7 +76,7 @@ static enum ttd_status take_older(struct overlay *overlay, size_t *older, uint64
         bool goes_on = extent.last > last;
         if (goes_on)
             extent.last = last;
-        if (extent.first <= overlay->done.items[*older].last)
+        if (extent.first <= overlay->done.extents[*older].last)
             status = append(&overlay->both, extent);
         if (goes_on)
             break;
@@ -88,7 +88,7 @@ static enum ttd_status take_older(struct overlay *overlay, size_t *older, uint64
 /* Drops the older extents that end at `last` or before. */
 static void skip_older(const struct overlay *overlay, size_t *older, uint64_t last)
 {
-    while (*older < overlay->done.count && overlay->done.items[*older].last <= last)
+    while (*older < overlay->done.count && overlay->done.extents[*older].last <= last)
         ++*older;
 }
 
@@ -101,7 +101,7 @@ static enum ttd_status end_snapshot(struct overlay *overlay)
     sort(&overlay->next);
     overlay->both.count = 0;
     for (size_t i = 0; i < overlay->next.count && status == TTD_OK; i++) {
-        struct contents_extent extent = overlay->next.items[i];
+        struct contents_extent extent = overlay->next.extents[i];
         if (extent.first > from)
             status = take_older(overlay, &older, &from, extent.first - 1);
         if (status == TTD_OK)

@@ -21,7 +21,7 @@ struct contents_extent {
 
 /** By address; they do not overlap. All zero when empty. */
 struct contents_extents {
-    struct contents_extent *items;
+    struct contents_extent *extents;
     size_t count;
     size_t capacity;
 };

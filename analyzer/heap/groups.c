@@ -44,6 +44,7 @@ static inline uint32_t *find_number(const struct heap_groups *groups, struct hea
 /* Makes room for one more number. */
 static enum ttd_status reserve_number(struct heap_groups *groups)
 {
+    /* At most half full, so that few slots are looked at for a key. */
     if (groups->count < groups->number_capacity / 2)
         return TTD_OK;
     size_t capacity = groups->number_capacity ? 2 * groups->number_capacity : NUMBERS_MIN;

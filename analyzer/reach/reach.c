@@ -10,8 +10,6 @@
 #include "reach/rules.h"
 #include "reach/stale.h"
 
-/* References between two steps of prefetching. */
-
 static enum ttd_status add_regions(struct heap_reach *reach, const struct ttd_regions *regions)
 {
     size_t count = (size_t)regions->first - 1 + regions->count;
@@ -77,9 +75,12 @@ static enum ttd_status see_references(struct reach_builder *builder,
 {
     struct heap_nodes *nodes = &builder->reach->nodes;
     enum ttd_status status = TTD_OK;
+    /* The chunks of all snapshots are of one kind: those of others are passed over. */
     if (references->snapshot != builder->reach->snapshot.number)
         return TTD_OK;
     builder->seen += references->count;
+    /* Values are looked up in batches, so that cache misses of one search overlap with those of
+     * others. */
     for (size_t i = 0; i < references->count && status == TTD_OK; i += ADDRESS_BATCH) {
         const struct ttd_reference *batch = &references->references[i];
         size_t left = references->count - i;
@@ -132,6 +133,8 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
     builder.drops_doubtful = options->takes_all_words;
     if (status == TTD_OK)
         status = read_references(&builder, trace->reader, error);
+    /* Parts that are missing in a damaged file make the snapshot incomplete, as the recorder would
+     * say it. */
     if (builder.seen != snapshot->references || reach->region_count != snapshot->regions)
         snapshot->flags |= TTD_SNAPSHOT_INCOMPLETE;
     if (status == TTD_OK)
@@ -174,6 +177,8 @@ static enum ttd_status build(const struct heap_trace *trace,
 {
     struct heap_arrival arrival;
     struct heap_route route = {.to = snapshot->position};
+    /* The live blocks are copied and the replay ends before the graph is built, which needs the
+     * reader. */
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)
         status = heap_reach_begin(reach, snapshot, &arrival.cursor.replay.live);

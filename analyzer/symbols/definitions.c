@@ -216,6 +216,7 @@ struct ttd_string definitions_function(struct definitions *definitions, ttd_id i
         return (struct ttd_string){"", 0};
     if (!string->display) {
         char text[DEMANGLE_MAX + 1];
+        /* The demangler takes C strings: a name with a NUL stays as it is. */
         size_t size = memchr(string->text, 0, string->size) ? 0 : demangle(string->text, text);
         set_display(definitions, string, text, size);
     }
@@ -264,6 +265,8 @@ struct ttd_string definitions_canonical(struct definitions *definitions, ttd_id 
     bool is_same = text && size == name.size && memcmp(text, name.data, size) == 0;
     string->canonical = is_same || !text ? name.data : arena_copy(&definitions->text, text, size);
     string->canonical_size = (uint32_t)size;
+    /* Without memory the name stands for its canonical form: a fingerprint may then differ, but
+     * nothing fails. */
     if (!string->canonical || !text) {
         string->canonical = name.data;
         string->canonical_size = (uint32_t)name.size;

@@ -8,11 +8,11 @@
 
 static enum ttd_status add_keyframe(struct heap_keyframes *keyframes, const struct ttd_state *state)
 {
-    enum ttd_status status = grow_array((void **)&keyframes->items, &keyframes->capacity,
-                                        keyframes->count + 1, sizeof *keyframes->items);
+    enum ttd_status status = grow_array((void **)&keyframes->keyframes, &keyframes->capacity,
+                                        keyframes->count + 1, sizeof *keyframes->keyframes);
     if (status != TTD_OK)
         return status;
-    struct heap_keyframe *keyframe = &keyframes->items[keyframes->count];
+    struct heap_keyframe *keyframe = &keyframes->keyframes[keyframes->count];
     *keyframe = heap_keyframe_of_state(state);
     /* A summary may begin where a keyframe is. */
     bool is_summary = keyframe->is_summary;
@@ -88,7 +88,7 @@ static enum ttd_status find_in_chunk(struct list_finder *finder, const struct tt
     if (!finder->blocks_left && !finder->sums_left) {
         if (finder->count == finder->keyframes->count)
             return TTD_ERROR_CORRUPT;
-        struct heap_keyframe *next = &finder->keyframes->items[finder->count++];
+        struct heap_keyframe *next = &finder->keyframes->keyframes[finder->count++];
         next->chunk = chunk->number;
         finder->blocks_left = next->blocks;
         finder->sums_left = next->sums;
@@ -152,7 +152,7 @@ enum ttd_status heap_keyframes_open(struct ttd_reader *sidecar, struct ttd_reade
 void heap_keyframes_close(struct heap_keyframes *keyframes)
 {
     ttd_reader_close(keyframes->sidecar);
-    free(keyframes->items);
+    free(keyframes->keyframes);
     *keyframes = (struct heap_keyframes){.sidecar = NULL};
 }
 
@@ -163,7 +163,7 @@ static size_t count_before(const struct heap_keyframes *keyframes, struct ttd_po
     size_t high = keyframes->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (ttd_position_compare(keyframes->items[middle].position, position) <= 0)
+        if (ttd_position_compare(keyframes->keyframes[middle].position, position) <= 0)
             low = middle + 1;
         else
             high = middle;
@@ -184,7 +184,7 @@ const struct heap_keyframe *heap_keyframes_before(const struct heap_keyframes *k
 {
     const struct heap_keyframe *best = NULL;
     for (size_t i = count_before(keyframes, position); i > 0; i--) {
-        const struct heap_keyframe *keyframe = &keyframes->items[i - 1];
+        const struct heap_keyframe *keyframe = &keyframes->keyframes[i - 1];
         bool serves = !keyframe->is_summary ||
                       (takes_summaries && ttd_position_compare(position, keyframe->end) < 0);
         if (serves && (!best || is_farther(best, keyframe)))

@@ -19,7 +19,7 @@
 
 struct heap_keyframes {
     struct ttd_reader *sidecar;
-    struct heap_keyframe *items;
+    struct heap_keyframe *keyframes;
     size_t count;
     size_t capacity;
     /** The peak of the whole trace, if the sidecar records it. */

@@ -49,6 +49,8 @@ const struct baseline_record *baseline_find(const struct baseline *baseline,
 enum ttd_status baseline_add(struct baseline *baseline, const struct baseline_record *record)
 {
     struct baseline_record *existing = find(baseline, record);
+    /* Findings of one fingerprint are one record: a baseline counts, so that a new one more is
+     * noticed. */
     if (existing) {
         existing->count = heap_add(existing->count, record->count);
         return TTD_OK;
@@ -63,6 +65,7 @@ enum ttd_status baseline_add(struct baseline *baseline, const struct baseline_re
     return status;
 }
 
+/* Sorted, so that a baseline in version control changes only where findings do. */
 static int compare(const void *a, const void *b)
 {
     const struct baseline_record *left_record = a;
@@ -172,6 +175,7 @@ enum ttd_status baseline_read(struct baseline *baseline, struct ttd_string text,
     do {
         const char *end = text.size ? memchr(text.data, '\n', text.size) : NULL;
         size_t size = end ? (size_t)(end - text.data) : text.size;
+        /* Lines may end as Windows has them. */
         size_t shown_count = size && text.data[size - 1] == '\r' ? size - 1 : size;
         status = read_line(baseline, (struct ttd_string){text.data, shown_count}, ++number, error);
         size += end != NULL;
@@ -180,6 +184,8 @@ enum ttd_status baseline_read(struct baseline *baseline, struct ttd_string text,
     return status;
 }
 
+/* Order matters: a block freed where it was allocated, and allocated where it was freed, are two
+ * findings. */
 static struct fingerprint mix(struct fingerprint a, struct fingerprint b)
 {
     const uint64_t prime = UINT64_C(0x9E3779B97F4A7C15);

@@ -34,6 +34,7 @@ void view_free(struct view *view)
 
 enum heap_split view_split(const struct view_options *options)
 {
+    /* All other keys follow from the stack: groups of stacks are merged when they are shown. */
     static const enum heap_split splits[] = {[VIEW_BY_THREAD] = HEAP_SPLIT_THREAD,
                                              [VIEW_BY_HEAP] = HEAP_SPLIT_HEAP,
                                              [VIEW_BY_CLASS] = HEAP_SPLIT_CLASS};
@@ -142,6 +143,7 @@ static enum ttd_status find_label_count(void *context, const struct ttd_stack *s
         last = view->frames[site.first + i].label;
     }
     struct ttd_stack parent;
+    /* Frames of one label that follow each other are one, also where one is the caller's. */
     if (above && view_merges(view)) {
         status = definitions_stack(view->definitions, stack->parent, &parent);
         if (status == TTD_OK)

@@ -74,7 +74,7 @@ static void check_tree(const struct heap_referrers *referrers, bool is_held)
     target_require((referrers->distance != GRAPH_NONE) == is_held,
                    "a path leads to what is held, and to nothing else");
     for (size_t i = 0; i < referrers->count; i++) {
-        const struct heap_referrer *item = &referrers->items[i];
+        const struct heap_referrer *item = &referrers->lines[i];
         target_require(item->depth <= (i ? item[-1].depth + 1 : 0),
                        "a word points at the block before it");
         target_require((item->kind == HEAP_REFERRER_MORE) <= (item->count > 0), "more are some");

@@ -110,10 +110,10 @@ static void fill_level(const struct walk *walk, struct level *level, uint32_t no
 
 static enum ttd_status add_item(struct heap_referrers *referrers, const struct heap_referrer *item)
 {
-    enum ttd_status status = grow_array((void **)&referrers->items, &referrers->capacity,
-                                        referrers->count + 1, sizeof *referrers->items);
+    enum ttd_status status = grow_array((void **)&referrers->lines, &referrers->capacity,
+                                        referrers->count + 1, sizeof *referrers->lines);
     if (status == TTD_OK)
-        referrers->items[referrers->count++] = *item;
+        referrers->lines[referrers->count++] = *item;
     return status;
 }
 
@@ -290,6 +290,6 @@ void heap_referrers_free(struct heap_referrers *referrers)
 {
     heap_places_free(&referrers->places);
     heap_reach_free(&referrers->reach);
-    free(referrers->items);
-    referrers->items = NULL;
+    free(referrers->lines);
+    referrers->lines = NULL;
 }

@@ -71,7 +71,7 @@ struct heap_referrers {
     /** Words that point at it. */
     uint64_t total;
     /** From the target on, each followed by those that point at it; nearest to a root first. */
-    struct heap_referrer *items;
+    struct heap_referrer *lines;
     size_t count;
     size_t capacity;
 };

@@ -85,13 +85,13 @@ static void cut_short(struct lister *lister)
 static enum ttd_status add_snapshot(struct lister *lister, const struct ttd_snapshot *snapshot)
 {
     struct heap_snapshot_list *list = lister->list;
-    enum ttd_status status =
-        grow_array((void **)&list->items, &list->capacity, list->count + 1, sizeof *list->items);
+    enum ttd_status status = grow_array((void **)&list->snapshots, &list->capacity, list->count + 1,
+                                        sizeof *list->snapshots);
     if (status != TTD_OK)
         return status;
     if (lister->parts.number && lister->parts.number != snapshot->number)
         cut_short(lister);
-    struct heap_listed_snapshot *item = &list->items[list->count++];
+    struct heap_listed_snapshot *item = &list->snapshots[list->count++];
     *item = (struct heap_listed_snapshot){*snapshot, lister->parts};
     if (item->parts.regions != snapshot->regions || item->parts.references != snapshot->references)
         item->snapshot.flags |= TTD_SNAPSHOT_INCOMPLETE;
@@ -147,6 +147,6 @@ enum ttd_status heap_snapshot_list_find(const struct heap_trace *trace,
 
 void heap_snapshot_list_free(struct heap_snapshot_list *list)
 {
-    free(list->items);
+    free(list->snapshots);
     *list = (struct heap_snapshot_list){.count = 0};
 }

@@ -29,7 +29,7 @@ struct heap_listed_snapshot {
 
 struct heap_snapshot_list {
     struct heap_outcome outcome;
-    struct heap_listed_snapshot *items;
+    struct heap_listed_snapshot *snapshots;
     size_t count;
     size_t capacity;
     /** Snapshots that were cut short: they have parts, but are not used. */

@@ -19,6 +19,8 @@ int source_open(struct source *source, const char *path, bool reads_whole_chunks
     if (status != TTD_OK)
         return source_fail(source, status, &error);
     struct ttd_reader_options options = ttd_reader_options_default();
+    /* A damaged trace has much to tell all the same: what is missing is a loss, and makes the
+     * answer uncertain. */
     options.tolerant = true;
     options.event_batches = heap_prefetch_batches();
     options.lazy_stacks = true;
@@ -58,6 +60,7 @@ int source_fail_times(const struct source *source)
 
 void source_truncated(struct source *source, const struct ttd_error *error)
 {
+    /* Later passes end at the same place: only the first one says so. */
     if (!source->is_truncated && !source->is_given_up)
         message_error("warning: ", source->path, error);
     source->is_given_up |= error->status == TTD_ERROR_LIMIT;
@@ -66,6 +69,7 @@ void source_truncated(struct source *source, const struct ttd_error *error)
 
 void source_damaged(struct source *source, const struct ttd_error *error)
 {
+    /* Each pass comes by the same damage, which is reported once. */
     for (size_t i = 0; i < source->reported_count; i++) {
         if (source->reported[i] == error->offset)
             return;
@@ -127,6 +131,7 @@ int source_read_on(struct source *source, const struct heap_batch_hook *hook)
 int source_read(struct source *source, uint32_t kinds, const struct heap_batch_hook *hook)
 {
     struct ttd_error error = {.what = NULL};
+    /* Losses are read by every pass, because the reader tells of damage as losses. */
     enum ttd_status status =
         ttd_reader_rewind(source->reader, kinds | TTD_KIND_BIT(TTD_KIND_LOSSES));
     return status == TTD_OK ? read_on(source, hook, true) : source_fail(source, status, &error);
@@ -150,14 +155,18 @@ static void check_all(struct source *source)
 
 bool source_is_intact(struct source *source)
 {
+    /* Judged once, and only when a report needs it: the check may have to read the whole file. */
     if (source->is_judged)
         return source->is_intact;
     source->is_judged = true;
     bool has_damage = source->is_truncated || source->is_given_up || source->reported_count;
     if (!source->is_closed || has_damage)
         return false;
+    /* An answer that rests on an index is not certain anyway, so nothing is read to find that out.
+     */
     if (!source->has_keyframes && !ttd_reader_is_intact(source->reader))
         check_all(source);
+    /* If the file was written to meanwhile, its parts may have been read in different states. */
     struct stamp now = stamp_of(source->path);
     source->is_intact = (source->has_keyframes || ttd_reader_is_intact(source->reader)) &&
                         (!source->opened.text[0] || stamp_is_same(&source->opened, &now));

@@ -74,6 +74,7 @@ static void text_finding(struct report *report, const struct heap_finding *findi
     if (finding->signal)
         out_format(output, "  the process died of signal %u before the call returned\n",
                    finding->signal);
+    /* An Unlock too many is the call itself; a Lock too many shows only at the end. */
     if (finding->kind == HEAP_ERROR_UNBALANCED_LOCK && finding->call.action == TTD_ACTION_LOCK)
         out_text(output, "  the heap was still locked when the program exited\n");
     if (finding->block_address && heap_call_is_known(&finding->allocated))

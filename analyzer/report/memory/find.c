@@ -149,7 +149,7 @@ static void csv_pointers(struct report *report, struct csv *csv,
     const struct heap_reach *reach = &referrers->reach;
     uint64_t target = heap_nodes_address(&reach->nodes, referrers->target);
     for (size_t i = 0; i < referrers->count; i++) {
-        const struct heap_referrer *item = &referrers->items[i];
+        const struct heap_referrer *item = &referrers->lines[i];
         if (item->kind != HEAP_REFERRER_BLOCK && item->kind != HEAP_REFERRER_ROOT)
             continue;
         bool is_block = item->kind == HEAP_REFERRER_BLOCK;

@@ -41,6 +41,7 @@ static void text_item(struct report *report, const struct heap_referrers *referr
                       const struct heap_referrer *item)
 {
     struct text_output *output = report->output;
+    /* One step further in than the block itself, which is the first line. */
     for (uint32_t i = 0; i <= item->depth; i++)
         out_text(output, "  ");
     if (item->kind == HEAP_REFERRER_MORE) {
@@ -65,6 +66,7 @@ static void text_item(struct report *report, const struct heap_referrers *referr
     out_char(output, '\n');
 }
 
+/* A block that nothing leads to may still have pointers: from other lost blocks. */
 static void text_total(struct text_output *output, const struct heap_referrers *referrers)
 {
     report_count(output, referrers->total, "pointer");
@@ -82,7 +84,7 @@ void report_pointers_text(struct report *report, const struct heap_referrers *re
     text_total(output, referrers);
     out_char(output, '\n');
     for (size_t i = 0; i < referrers->count; i++)
-        text_item(report, referrers, &referrers->items[i]);
+        text_item(report, referrers, &referrers->lines[i]);
 }
 
 static void text_target(struct report *report, const struct report_referrers *data)
@@ -125,7 +127,7 @@ void text_referrers(struct report *report, const struct report_referrers *data)
     report_certainty_text(report);
     text_target(report, data);
     for (size_t i = 0; i < referrers->count; i++)
-        text_item(report, referrers, &referrers->items[i]);
+        text_item(report, referrers, &referrers->lines[i]);
 }
 
 static void json_item(struct report *report, struct json *json,
@@ -133,6 +135,7 @@ static void json_item(struct report *report, struct json *json,
 {
     static const char *const kinds[] = {"block", "root", "more", "chain"};
     bool is_root = item->kind == HEAP_REFERRER_ROOT;
+    /* A line that counts further pointers is about no single word. */
     bool is_word = item->kind != HEAP_REFERRER_MORE;
     struct heap_block copy;
     json_begin_object(json, NULL);
@@ -154,6 +157,7 @@ static void json_item(struct report *report, struct json *json,
                is_word && item->distance != GRAPH_NONE ? item->distance : TTD_UNKNOWN);
     json_bool(json, "repeated", item->is_repeated);
     json_bool(json, "cut", item->is_too_deep);
+    /* Only lines that stand for several pointers count them. */
     json_unsigned(json, "pointers", item->count ? item->count : 1);
     json_end_object(json);
 }
@@ -167,7 +171,7 @@ static void json_pointers(struct report *report, struct json *json,
     json_unsigned(json, "total_pointers", referrers->total);
     json_begin_array(json, "referrers");
     for (size_t i = 0; i < referrers->count; i++)
-        json_item(report, json, referrers, &referrers->items[i]);
+        json_item(report, json, referrers, &referrers->lines[i]);
     json_end_array(json);
 }
 
@@ -208,7 +212,7 @@ void csv_referrers(struct report *report, const struct report_referrers *data)
     report_csv_begin(report, &csv);
     csv_header(&csv, "depth,kind,block,size,root,offset,target_offset,stale,pointers");
     for (size_t i = 0; i < referrers->count; i++) {
-        const struct heap_referrer *item = &referrers->items[i];
+        const struct heap_referrer *item = &referrers->lines[i];
         struct heap_block copy;
         const struct heap_block *block = block_of(referrers, item->node, &copy);
         bool is_word = item->kind != HEAP_REFERRER_MORE;

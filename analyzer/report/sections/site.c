@@ -24,6 +24,8 @@ struct ttd_string report_label_name(const struct report *report, const struct vi
     return label->name;
 }
 
+/* A function without a name is told by its module and offset, as tools that look it up take them.
+ */
 static void text_function(struct report *report, const struct view_label *label)
 {
     struct text_output *output = report->output;
@@ -45,6 +47,7 @@ static void text_function(struct report *report, const struct view_label *label)
     out_hex(output, label->number);
 }
 
+/* A heap without a name is told by its handle, which the program has seen. */
 static void text_owner(struct report *report, const char *kind, const struct view_label *label)
 {
     struct ttd_string text = report_label_name(report, label);
@@ -105,6 +108,7 @@ void report_label_text(struct report *report, const struct view_label *label)
     }
 }
 
+/* All labels of a kind have the same members: what is not known is null. */
 void report_label_json(struct report *report, struct json *json, const struct view_label *label)
 {
     switch (label->kind) {
@@ -173,6 +177,7 @@ void report_site_json(struct report *report, struct json *json, struct heap_key 
 
 void report_site_header(struct report *report, struct csv *csv, const char *names)
 {
+    /* By the key of the view. */
     static const char *const fields[] = {
         ",stack_id,stack",    ",function,module,offset",  ",file,module", ",module", ",thread,name",
         ",heap_id,heap,name", ",class_name,class_address"};

@@ -14,6 +14,7 @@
 
 void report_tree_number(struct text_output *output, const char *sign, uint64_t value, size_t end)
 {
+    /* Numbers end at a column, so their width comes first: digits, and a comma for each three. */
     size_t digits = 1;
     for (uint64_t rest = value; rest >= 10; rest /= 10)
         digits++;
@@ -32,6 +33,7 @@ void report_tree_heading(struct text_output *output, const char *name, size_t en
 
 static void text_percent(struct text_output *output, uint64_t part, uint64_t total)
 {
+    /* The width is that of the rounded number: 9.95 is written as 10.0. */
     double percent = total ? (double)part * 100 / (double)total : 0;
     out_tab(output,
             percent < 99.95 ? percent < 9.95 ? END_PERCENT - 4 : END_PERCENT - 5 : END_PERCENT - 6);
@@ -102,6 +104,7 @@ void text_tree(struct report *report, const struct report_tree *data)
     out_text(output, " in ");
     report_count(output, root->total.count, data->unit);
     out_plain(output);
+    /* Percentages are of the weight, which no column shows if it is not bytes. */
     if (root->count && strcmp(data->weight, "bytes") != 0)
         out_format(output, "; %% is of %s", data->weight);
     out_char(output, '\n');
@@ -152,6 +155,7 @@ void json_tree(struct report *report, const struct report_tree *data)
     json_unsigned(&json, "total_nodes", data->tree->linked);
     report_runtime_json(&report->runtime, &json);
     report_known_findings_json(report, &json, REPORT_BLOCKS);
+    /* A flat list with depths: stacks may be deeper than parsers of JSON allow objects to be. */
     json_begin_array(&json, "nodes");
     for (uint32_t i = 0;
          (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {

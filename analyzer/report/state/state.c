@@ -84,6 +84,7 @@ static void json_address(struct report *report, struct json *json, const struct 
     const struct heap_owner *owner = live ? live : before;
     json_begin_object(json, "address");
     json_hex(json, "address", history->options.first);
+    /* A block that may have been released in a gap of the recording is neither live nor freed. */
     bool is_unknown = live && report_owner_is_unknown(report, live);
     json_text(json, "status",
               is_unknown ? "unknown"

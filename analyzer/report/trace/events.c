@@ -13,6 +13,7 @@ static void json_parameters(struct json *json, const struct ttd_event *event)
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
     size_t count = ttd_event_parameters(event, parameters);
+    /* No parameters were recorded; a call without any has an empty list. */
     if (!count && !event->parameters) {
         json_null(json, "parameters");
         return;
@@ -85,6 +86,7 @@ void csv_events_begin(struct report *report, const struct report_events *options
 static void csv_parameters(struct csv *csv, const struct ttd_event *event)
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
+    /* One field for all of them, since their number differs from call to call. */
     size_t count = ttd_event_parameters(event, parameters);
     csv_empty(csv);
     for (size_t i = 0; i < count; i++) {

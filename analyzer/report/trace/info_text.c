@@ -41,6 +41,7 @@ static void text_end(struct report *report, const struct report_info *data)
         out_text(output, "the recorder let go, the process went on");
         break;
     case TTD_END_REASON_NOT_RECORDED:
+        /* Without a time, because nobody saw the process end. */
         out_text(output, "not recorded: the file was recovered or computed\n");
         return;
     case TTD_END_REASON_UNKNOWN:
@@ -114,6 +115,7 @@ static void text_counts(struct report *report, const struct report_info *data)
         out_position(output, stats->first);
         out_text(output, " to ");
         out_position(output, stats->last);
+        /* A trace that lost its first chunk has no unit of time. */
         if (data->trace->time_unit)
             out_format(output, ", %.3g s", (double)stats->last_wall_time / 1e9);
         out_format(output, ", %.3g bytes each", info_bytes_per_event(stats));
@@ -135,6 +137,7 @@ static void text_counts(struct report *report, const struct report_info *data)
         out_text(output, " never returned\n");
     }
     label(report, "Lost events");
+    /* A loss of unknown size makes the sum a lower bound. */
     if (stats->outcome.losses.unknown)
         out_text(output, "at least ");
     out_grouped(output, stats->outcome.losses.events);

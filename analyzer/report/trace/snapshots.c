@@ -82,7 +82,7 @@ void text_snapshots(struct report *report, const struct heap_snapshot_list *list
     out_char(report->output, '\n');
     report_certainty_text(report);
     for (size_t i = 0; i < list->count; i++)
-        text_item(report, &list->items[i]);
+        text_item(report, &list->snapshots[i]);
 }
 
 static void json_item(struct json *json, const struct heap_listed_snapshot *item)
@@ -122,7 +122,7 @@ void json_snapshots(struct report *report, const struct heap_snapshot_list *list
     json_unsigned(&json, "cut_short", list->cut_short);
     json_begin_array(&json, "snapshots");
     for (size_t i = 0; i < list->count; i++)
-        json_item(&json, &list->items[i]);
+        json_item(&json, &list->snapshots[i]);
     json_end_array(&json);
     json_end_object(&json);
 }
@@ -136,7 +136,7 @@ void csv_snapshots(struct report *report, const struct heap_snapshot_list *list)
         "number,position,wall_time_ns,reason,stopped,complete,missing_bytes,held_ns,copied,blocks,"
         "references,memory,stored_bytes,mapped_bytes,page_bytes");
     for (size_t i = 0; i < list->count; i++) {
-        const struct heap_listed_snapshot *item = &list->items[i];
+        const struct heap_listed_snapshot *item = &list->snapshots[i];
         const struct ttd_snapshot *snapshot = &item->snapshot;
         csv_unsigned(&csv, snapshot->number);
         csv_position(&csv, snapshot->position);

@@ -25,6 +25,7 @@ static void begin_field(struct csv *csv)
 
 void csv_string(struct csv *csv, struct ttd_string text)
 {
+    /* Blanks are quoted too: a reader might trim them. Line ends are escaped, not quoted. */
     bool is_quoted = false;
     for (size_t i = 0; i < text.size && !is_quoted; i++)
         is_quoted = text.data[i] == '"' || text.data[i] == ',' || text.data[i] == ' ';
@@ -73,6 +74,7 @@ void csv_unsigned(struct csv *csv, uint64_t value)
 
 void csv_difference(struct csv *csv, uint64_t from, uint64_t to)
 {
+    /* The sign is written by itself: no signed type holds all differences of two u64. */
     begin_field(csv);
     if (from > to)
         out_char(csv->output, '-');
@@ -106,6 +108,7 @@ void csv_position(struct csv *csv, struct ttd_position position)
         out_position(csv->output, position);
 }
 
+/* An unknown value is an empty field, as for spreadsheets; JSON has null for it. */
 void csv_empty(struct csv *csv)
 {
     begin_field(csv);

@@ -5,6 +5,7 @@
 
 #include "report/writers/escape.h"
 
+/* Readers that hold numbers as doubles lose digits from 2^53 on: larger ones are strings. */
 #define EXACT_MAX (UINT64_C(1) << 53)
 
 void json_init(struct json *json, struct text_output *output, bool is_indented)
@@ -48,6 +49,7 @@ static void begin_level(struct json *json, const char *key, char bracket)
 
 static void end_level(struct json *json, char bracket)
 {
+    /* An empty object or array stays on one line. */
     bool has_member = json->has_member[json->depth];
     json->depth--;
     if (has_member)
@@ -134,6 +136,7 @@ void json_count(struct json *json, const char *key, uint64_t value)
 
 void json_double(struct json *json, const char *key, double value)
 {
+    /* JSON has neither infinities nor NaN. */
     if (!isfinite(value)) {
         json_null(json, key);
         return;

@@ -23,6 +23,8 @@ void out_init(struct text_output *output, int descriptor, bool has_color)
 bool out_flush(struct text_output *output)
 {
     size_t done = 0;
+    /* A report that exceeds its limit ends here; is_full tells the caller why it could not write.
+     */
     if (output->room < output->used) {
         output->is_full = true;
         output->error = output->error ? output->error : EFBIG;
@@ -73,6 +75,7 @@ void out_text(struct text_output *output, const char *text)
 
 void out_unsigned(struct text_output *output, uint64_t value)
 {
+    /* 2^64 - 1 has 20 digits. */
     char text[20];
     size_t at = sizeof text;
     do {
@@ -84,6 +87,7 @@ void out_unsigned(struct text_output *output, uint64_t value)
 
 void out_grouped(struct text_output *output, uint64_t value)
 {
+    /* 20 digits and six commas. */
     char text[27];
     size_t at = sizeof text;
     unsigned digits = 0;
@@ -99,6 +103,7 @@ void out_grouped(struct text_output *output, uint64_t value)
 
 void out_hex(struct text_output *output, uint64_t value)
 {
+    /* 0x and 16 digits. */
     char text[18];
     size_t at = sizeof text;
     do {
@@ -118,6 +123,8 @@ void out_position(struct text_output *output, struct ttd_position position)
 
 void out_format(struct text_output *output, const char *format, ...)
 {
+    /* Enough for numbers and fixed words. Names, which may be of any length, are not formatted but
+     * escaped. */
     char text[512];
     va_list arguments;
     va_start(arguments, format);
@@ -134,6 +141,7 @@ void out_tab(struct text_output *output, size_t column)
         out_char(output, ' ');
 }
 
+/* Colours take no room on the screen, so they leave the column as it is. */
 static void style(struct text_output *output, const char *sequence)
 {
     size_t column = output->column;

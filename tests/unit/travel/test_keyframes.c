@@ -70,7 +70,7 @@ static void check_keyframes(struct indexed_trace *indexed)
     cr_assert_eq(heap_replay_init(&replay, NULL), TTD_OK);
     heap_model_learn(&replay.live.parents);
     for (size_t i = 0; i < indexed->keyframes.count; i++) {
-        const struct heap_keyframe *keyframe = &indexed->keyframes.items[i];
+        const struct heap_keyframe *keyframe = &indexed->keyframes.keyframes[i];
         if (keyframe->is_summary)
             continue;
         cr_assert_eq(heap_keyframes_restore(&indexed->keyframes, keyframe, &replay, NULL), TTD_OK);
