@@ -30,6 +30,7 @@ enum ttd_status contents_pages_find(const struct heap_trace *trace, struct conte
     *pages = (struct contents_pages){.reader = trace->reader};
     for (size_t i = 0; i < CONTENTS_KEPT; i++)
         pages->kept[i].index = SIZE_MAX;
+    /* Headers only: pages may be gigabytes, and few of them are asked for. */
     enum ttd_status status = ttd_reader_rewind(trace->reader, TTD_KINDS_ALL);
     while (status == TTD_OK) {
         struct ttd_chunk chunk;

@@ -94,6 +94,7 @@ enum ttd_status stale_words_take(struct stale_words *words, const struct heap_re
                               .ranges = {row_range_none(), row_range_none(), row_range_none()}};
     struct filler filler = {.rows = &words->rows, .is_sorted = true};
     *words = (struct stale_words){.count = 0};
+    /* First measured: rows have as many bytes as the values in them need. */
     go_through(reach, measure_word, &measure);
     if (!measure.count)
         return TTD_OK;
@@ -155,6 +156,7 @@ void stale_words_release(struct stale_words *words, uint64_t address, uint64_t s
                          struct ttd_position position)
 {
     struct span span = find(words, address, size);
+    /* A segment tree: a release of any number of words is noted at a few nodes that cover them. */
     uint64_t low = (uint64_t)span.first + words->count;
     uint64_t high = (uint64_t)span.end + words->count;
     for (; low < high; low /= 2, high /= 2) {
@@ -180,6 +182,7 @@ void stale_words_copy(struct stale_words *words, const struct graph *graph, uint
 
 void stale_words_settle(struct stale_words *words)
 {
+    /* From the root down, so that each word gets what was noted at any node above it. */
     for (uint64_t i = 1; i < words->count; i++) {
         set(words, 2 * i, words->released[i]);
         set(words, 2 * i + 1, words->released[i]);

@@ -36,11 +36,13 @@ static enum ttd_status write_parts(struct heap_block_lister *lister, struct ttd_
                                    .position = position,
                                    .blocks = chosen->part};
     size_t done = 0;
+    /* At least once: an empty list is written as well. */
     do {
         list.count = chosen->count - done < PART ? chosen->count - done : PART;
         list.last = done + list.count == chosen->count;
         for (size_t i = 0; i < list.count; i++)
             chosen->part[i] = block_of(&chosen->blocks[chosen->keys[done + i].item]);
+        /* One code writes an index and checks one, so that both agree on what it must hold. */
         enum ttd_status status = lister->check ? heap_index_check_blocks(lister->check, &list)
                                                : ttd_writer_live_blocks(lister->writer, &list);
         if (status != TTD_OK)
@@ -52,6 +54,7 @@ static enum ttd_status write_parts(struct heap_block_lister *lister, struct ttd_
 
 static bool selection_init(struct selection *chosen, const struct heap_block *blocks, size_t count)
 {
+    /* One key more than blocks: malloc(0) may be NULL. */
     *chosen = (struct selection){.blocks = blocks,
                                  .keys = malloc((count + 1) * sizeof *chosen->keys),
                                  .part = malloc(PART * sizeof *chosen->part)};

@@ -11,6 +11,7 @@
 
 void labels_init(struct label_table *table)
 {
+    /* Names come from the trace, and might be made to collide: so the hash has a random key. */
     *table = (struct label_table){.key = hash_key_new()};
 }
 
@@ -23,6 +24,7 @@ void labels_free(struct label_table *table)
 
 static uint64_t hash_text(struct hash_key key, uint64_t hash, struct ttd_string text)
 {
+    /* The size, too: the last part is filled up with zeros, which a text may end with. */
     hash = hash_value(key, hash ^ text.size);
     for (size_t i = 0; i < text.size; i += sizeof(uint64_t)) {
         uint64_t part = 0;
@@ -102,6 +104,7 @@ struct view_label label_of_frame(enum label_kind kind, const struct frame *frame
         found.module = (struct ttd_string){"", 0};
     } else if (kind == LABEL_FILE) {
         found.name = frame->file;
+        /* All unknown files of a module are one label. */
         if (frame->file.size)
             found.module = (struct ttd_string){"", 0};
     } else if (!frame->function.size) {
@@ -117,6 +120,7 @@ struct view_label label_across(struct view_label label)
         label.name = glob_base_name(label.name);
     if (label.kind != LABEL_FUNCTION)
         return label;
+    /* Clones of a function, such as .constprop.0, come and go from build to build. */
     label.name = canonical_without_clone(label.name);
     /* An address in no module means something in one run only. */
     if (!label.module.size)

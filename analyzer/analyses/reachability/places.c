@@ -130,6 +130,7 @@ static void find_variable(const struct heap_places *places, struct heap_place *p
             behind = middle;
     }
     const struct ttd_variable *variable = first ? &places->variables[first - 1] : NULL;
+    /* A variable of unknown size reaches up to the next one. */
     if (!variable || variable->module != module ||
         (variable->size && offset - variable->offset >= variable->size))
         return;
@@ -145,6 +146,7 @@ static void find_frame(const struct heap_places *places, struct heap_place *plac
         const struct heap_frames *frames = &places->frames[i];
         if (frames->thread != place->region->thread)
             continue;
+        /* Frames lie one behind the other, from the innermost at the lowest address. */
         uint64_t begin = place->region->begin;
         for (size_t frame = 0; frame < frames->count; frame++) {
             if (address >= begin && address < frames->addresses[frame]) {

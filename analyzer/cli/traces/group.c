@@ -56,6 +56,7 @@ static enum ttd_status read_rest(struct ttd_reader *reader, struct group *group,
         ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_METADATA) | TTD_KIND_BIT(TTD_KIND_END));
     while (status == TTD_OK && (status = ttd_reader_next(reader, &batch, &error)) == TTD_OK) {
         if (batch.kind == TTD_KIND_END) {
+            /* An End with bytes behind it closes nothing. */
             member->is_closed = ttd_reader_offset(reader) == ttd_reader_size(reader);
             member->end = *batch.u.end;
         }
@@ -83,6 +84,7 @@ static enum ttd_status add_member(struct group *group, const char *path, struct 
                                      .file_bytes = ttd_reader_size(reader)};
     member->path = arena_copy(&group->text, path, strlen(path) + 1);
     status = member->path ? read_rest(reader, group, member) : TTD_ERROR_NO_MEMORY;
+    /* Without an End the headers of all chunks tell how many. */
     member->events = member->is_closed ? member->end.events : count_events(reader);
     if (status == TTD_OK)
         group->count++;
@@ -95,12 +97,15 @@ static enum ttd_status look_at(struct group *group, const char *path, const stru
     struct stat existing;
     struct ttd_reader *reader;
     struct ttd_error error;
+    /* A FIFO would block, and a link may lead anywhere. Most other files are no traces: no error.
+     */
     if (lstat(path, &existing) != 0 || !S_ISREG(existing.st_mode) ||
         (existing.st_dev == trace_file->st_dev && existing.st_ino == trace_file->st_ino) ||
         open_trace(path, &reader, &error) != TTD_OK)
         return TTD_OK;
     const struct ttd_trace *candidate = ttd_reader_trace(reader);
     enum ttd_status status = TTD_OK;
+    /* An index has the group of its trace, and is no member. */
     if (memcmp(&candidate->group, &trace->group, sizeof candidate->group) == 0 &&
         !(candidate->flags & TTD_TRACE_DERIVED))
         status = add_member(group, path, reader);
@@ -143,6 +148,7 @@ static int compare_members(const void *left, const void *right)
         return a->trace.start_time < b->trace.start_time ? -1 : 1;
     if (a->trace.process_id != b->trace.process_id)
         return a->trace.process_id < b->trace.process_id ? -1 : 1;
+    /* The order of readdir() must not show. */
     return strcmp(a->path, b->path);
 }
 
@@ -161,6 +167,7 @@ int group_find(const char *path, struct group *group)
         return input_fail(path, status, &error);
     status = add_member(group, path, reader);
     ttd_reader_close(reader);
+    /* A trace that lost its first chunk has no group: it stands alone. */
     if (status == TTD_OK && memcmp(&group->members[0].trace.group, &none, sizeof none) != 0)
         status = look_beside(group, path);
     if (status != TTD_OK) {

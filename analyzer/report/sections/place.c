@@ -41,6 +41,7 @@ static void add_number(struct label *label, const char *format, uint64_t number)
 
 const char *report_register_name(uint64_t number)
 {
+    /* In the order of their DWARF numbers. */
     static const char *const names[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi",
                                         "rbp", "rsp", "r8",  "r9",  "r10", "r11",
                                         "r12", "r13", "r14", "r15", "rip"};
@@ -61,6 +62,7 @@ static bool find_frame(struct report *report, const struct heap_place *place, st
 {
     struct ttd_stack stack;
     ttd_id id = place->stack;
+    /* Frames count from the innermost one outward, as parents do. */
     for (size_t i = 0; id; i++) {
         if (definitions_stack(report->definitions, id, &stack) != TTD_OK)
             return false;

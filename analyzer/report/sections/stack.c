@@ -68,6 +68,7 @@ void report_stack_text(struct report *report, ttd_id stack)
 {
     report_expand(report, stack);
     size_t count = report->frames.count;
+    /* Frames below main are those of the C runtime, the same in every stack. */
     size_t shown_count = report->shows_all ? count : runtime_main_of(&report->frames) + 1;
     for (size_t i = 0; i < count && i < shown_count; i++) {
         out_format(report->output, "    #%-2zu ", i);
@@ -204,6 +205,7 @@ void report_csv_begin(const struct report *report, struct csv *csv)
 
 void report_folded_begin(struct text_output *output, bool is_certain)
 {
+    /* Folded stacks have nothing but frames: the verdict is one, below all others. */
     if (!is_certain)
         out_text(output, "[uncertain];");
 }

@@ -163,10 +163,12 @@ void json_verify_end(struct report *report, const struct report_verification *da
 {
     struct ttd_verdict verdict = data->verdict;
     verdict.ok = verdict.ok && !data->is_index_wrong;
+    /* A wrong index is one problem more. */
     verdict.problems += data->is_index_wrong;
     out_text(report->output, verdict.problems ? "\n  ]" : "]");
     struct json json;
     json_init(&json, report->output, true);
+    /* The object was opened by json_verify_begin(). */
     json.depth = 1;
     json.has_member[1] = true;
     if (data->index)
@@ -204,6 +206,7 @@ void csv_problem(struct report *report, const struct ttd_problem *problem, uint6
     csv_end_row(&csv);
 }
 
+/* CSV has the problems only, and no place for the verdict. */
 void csv_verify_end(struct report *report, const struct report_verification *data)
 {
     (void)report;
