@@ -108,8 +108,9 @@ enum process_notes {
     NOTE_EXECUTES = 16, /* another program is being executed; it attaches anew, if it can */
     NOTE_SNAPSHOT_LATE = 32, /* it has ended without the snapshot that it waited for */
     NOTE_HEAPS = 64,         /* it has made custom heaps */
+    NOTE_ALLOCATOR = 128, /* a plugin calls functions that only the allocator has which it brings */
     /* Those that tell of calls which are not recorded. */
-    NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS,
+    NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS | NOTE_ALLOCATOR,
 };
 
 enum { COMMAND_SIZE = 1024, DIRECTORY_SIZE = 512 };

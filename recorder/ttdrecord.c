@@ -112,6 +112,8 @@ static void print_warnings(struct collector *collector)
                 collector->foreign_mallocs == 1 ? "its" : "their");
     if (collector->notes & NOTE_NAMESPACE)
         message("warning: the calls of modules that were loaded with dlmopen() are not seen");
+    if (collector->notes & NOTE_ALLOCATOR)
+        message("warning: modules that were loaded later call mallocx() or its like, unseen");
     if (collector->notes & NOTE_ARENAS)
         message("warning: an arena's blocks may have been released at once, which is not seen");
     unsigned refused = atomic_load(&collector->host.channel->refused);

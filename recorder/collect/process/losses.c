@@ -58,6 +58,7 @@ void losses_of_process(struct process *process, struct host *host)
     } reasons[] = {
         {NOTE_FOREIGN_MALLOC, "calls of the malloc that is linked into the program"},
         {NOTE_NAMESPACE, "calls of modules loaded with dlmopen(), which have a heap of their own"},
+        {NOTE_ALLOCATOR, "calls of mallocx() and its like, by modules that were loaded later"},
         {NOTE_ARENAS, "calls that release all blocks of an allocator's arena or heap at once"},
     };
     uint32_t notes = atomic_load(&channel_process(&host->view, process->slot)->notes);

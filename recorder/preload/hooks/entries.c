@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "../channel/target.h"
 #include "symbols.h"
 
 extern struct redirection first_entry __asm__("__start_entries")
@@ -64,4 +65,30 @@ void entries_redirect(void)
     size_t count = (size_t)(&last_entry - &first_entry);
     rebind(&first_entry, count); /* before they have symbols, which are changed then */
     redirect(&first_entry, count);
+}
+
+static bool is_entry(const char *name)
+{
+    size_t size = strlen(name);
+    return strncmp(name, "mi_", 3) == 0 || strncmp(name, "tc_", 3) == 0 ||
+           (size >= 6 && strcmp(name + size - 6, "allocx") == 0);
+}
+
+/* Symbols that a module only refers to come first in its table, before those that are hashed. */
+void entries_look_at(uintptr_t address)
+{
+    struct dl_find_object object;
+    struct symbols symbols;
+    if (_dl_find_object((void *)address, &object) != 0 || !symbols_of(&object, &symbols))
+        return;
+    for (uint32_t index = 1; index < symbols.hash[1]; index++) {
+        const ElfW(Sym) *symbol = &symbols.table[index];
+        const char *name = symbols.strings + symbol->st_name;
+        if (symbol->st_shndx != SHN_UNDEF || ELF64_ST_BIND(symbol->st_info) == STB_WEAK ||
+            !is_entry(name))
+            continue;
+        for (const struct redirection *entry = &first_entry; entry < &last_entry; entry++)
+            if (entry->real_function == 0 && strcmp(entry->name, name) == 0)
+                process_note(NOTE_ALLOCATOR);
+    }
 }

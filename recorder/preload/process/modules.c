@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include "module_log.h"
+#include "../system/real.h"
 #include "../system/sys.h"
 #include "../threads/thread.h"
 #include "../system/memory.h"
@@ -12,6 +13,7 @@ enum { MODULES_MAX = 16384 };
 
 static struct module *modules;
 static size_t module_count;
+static bool has_all_first; /* those that the program starts with */
 
 /* The thread that holds the log, or NO_THREAD. No code of the program runs while it is held, except
  * for a signal handler. */
@@ -91,6 +93,8 @@ static void add_locked(uintptr_t begin, uintptr_t end, const struct link_map *ma
         modules[place] = (struct module){begin, end, map, false};
         module_count += place == module_count;
         module_log_load(&modules[place], sequence, steps);
+        if (has_all_first)
+            entries_look_at(begin);
     }
 }
 
@@ -167,6 +171,7 @@ void modules_begin(uint64_t sequence)
     if (modules == NULL)
         return;
     dl_iterate_phdr(module_listed, &sequence);
+    has_all_first = true;
 }
 
 void modules_closed(void)

@@ -95,6 +95,9 @@ void rebind(const struct redirection *redirections, size_t count);
  * once, when the program starts. */
 void entries_redirect(void);
 
+/* Notes that a module which came later calls such functions of an allocator that came with it. */
+void entries_look_at(uintptr_t address);
+
 /* Finds a function in the module that defines `function`; NULL if there is none. */
 void *real_find_beside(uintptr_t function, const char *name);
 

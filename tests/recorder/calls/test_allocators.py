@@ -92,6 +92,28 @@ class Allocators(Recording):
         self.assertEqual((result.returncode, result.stderr), (77, b''))
         self.check(path, {'LD_PRELOAD': LIBRARIES['JEMALLOC']})
 
+    def test_plugin(self):
+        """An allocator that is loaded later: its calls are not recorded, and that is said."""
+        plugin, host = self.directory / 'plugin.so', self.directory / 'host'
+        (self.directory / 'plugin.c').write_text(
+            'void *malloc(unsigned long); void *mallocx(unsigned long, int);\n'
+            'void *run(void) { mallocx(100, 0); return malloc(200); }\n')
+        (self.directory / 'host.c').write_text(
+            '#include <dlfcn.h>\nint main(int argc, char **argv) {\n'
+            '  void *plugin = dlopen(argv[argc - 1], RTLD_NOW);\n'
+            '  return ((void *(*)(void))dlsym(plugin, "run"))() == 0; }\n')
+        compiler = [*os.environ['COMPILER'].split(), '-w', '-fno-builtin', '-o']
+        for command in ([*compiler, plugin, self.directory / 'plugin.c', '-shared', '-fPIC',
+                         '-l:libjemalloc.so.2'], [*compiler, host, self.directory / 'host.c']):
+            if subprocess.run(command, capture_output=True).returncode != 0:
+                self.skipTest('no jemalloc here')
+        # The plugin's allocator needs more room for its thread than is left for plugins.
+        result = self.record(str(host), str(plugin),
+                             environment={'GLIBC_TUNABLES': 'glibc.rtld.optional_static_tls=20000'})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b'warning: modules that were loaded later call mallocx()', result.stderr)
+        self.assertFalse(analyze('leaks', self.trace)['certain'])
+
     def test_reset(self):
         """Blocks that are released all at once are not recorded one by one, and that is said."""
         source = self.directory / 'reset.c'
