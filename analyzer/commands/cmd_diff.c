@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cli/options/island_options.h"
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
@@ -35,10 +36,11 @@ static const char help[] =
     "                          default), aofi or aofo\n"
     "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
     "                          themselves until the end, or of two heaps count "
-    "it\n" VIEW_HELP_WITH_CLASS COMMAND_COMMON_HELP "\n"
+    "it\n" ISLAND_OPTIONS_HELP VIEW_HELP_WITH_CLASS COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
 struct diff_options {
+    struct heap_island_filter island;
     struct position_spec from;
     struct position_spec to;
     bool has_from;
@@ -70,6 +72,7 @@ static bool parse_from(const char *argument, void *context)
 static const struct own_option own_options[] = {
     OWN_CHOICE("from", parse_from),
     OWN_OPTION("to", option_position, struct diff_options, to),
+    ISLAND_OPTIONS(struct diff_options, island),
     OWN_OPTION("changes", option_flag, struct diff_options, has_changes),
     OWN_CHOICE("quadrant", parse_quadrant),
     OWN_OPTION("show-runtime", option_flag, struct diff_options, shows_runtime),
@@ -110,7 +113,7 @@ static enum ttd_status find_lost(const struct heap_trace *trace,
                                  struct ttd_error *error)
 {
     struct heap_leaks_range allocated = {range->from, range->last};
-    struct heap_leaks_options query = {.allocated = &allocated};
+    struct heap_leaks_options query = {.allocated = &allocated, .islands = range->islands};
     struct heap_snapshots snapshots = {.count = 0};
     memset(lost, 0, sizeof *lost);
     enum ttd_status status = heap_snapshots_find(trace, &snapshots, error);
@@ -177,7 +180,9 @@ static int execute(struct session *session, const struct diff_options *options)
     trace.keyframes = sidecar_use(session, from);
     struct heap_diff_options query = {
         .from = from, .last = last, .split = view_split(&session->options.view)};
-    status = find_classes(session, &trace, &query);
+    status = session_islands(session, &options->island, &query.islands);
+    if (status == STATUS_OK)
+        status = find_classes(session, &trace, &query);
     if (status != STATUS_OK)
         return status;
     enum ttd_status result = heap_diff_find(&trace, &query, &diff, &error);
@@ -202,6 +207,9 @@ static int compare(const struct common_options *common, const struct diff_option
     if (options->has_quadrant)
         return message_usage(
             "diff", "--quadrant applies to a range of one trace, not to a comparison of two heaps");
+    if (heap_island_filter_is_given(&options->island))
+        return message_usage("diff", "--client and --activity apply to a range of one trace, not "
+                                     "to a comparison of two heaps");
     if (common->other && is_by_id)
         return message_usage("diff", "no thread or heap of one trace is one of another");
     if (common->view.by == VIEW_BY_CLASS)

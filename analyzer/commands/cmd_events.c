@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze events */
 #include "cli/options/filter.h"
+#include "cli/options/island_options.h"
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
@@ -18,6 +19,8 @@ static const char help[] =
     "      --action LIST      such as Alloc,ReAlloc\n"
     "      --thread N         the thread's number in the trace, or os:N, its number in\n"
     "                         the operating system\n"
+    "      --client GUID      only in islands of recording of this client\n"
+    "      --activity N       only in islands of this activity; 0 for none\n"
     "      --heap HANDLE      a heap by its handle or name\n"
     "      --address RANGE    calls that were given or returned such an address;\n"
     "                         may be repeated\n"
@@ -37,6 +40,7 @@ struct events_options {
     struct position_spec from;
     struct position_spec to;
     struct filter filter;
+    struct heap_island_filter island;
     struct report_events shown;
     uint64_t limit;
 };
@@ -46,6 +50,7 @@ static const struct own_option own_options[] = {
     OWN_OPTION("to", option_position, struct events_options, to),
     OWN_OPTION("action", filter_add_actions, struct events_options, filter),
     OWN_OPTION("thread", filter_set_thread, struct events_options, filter),
+    ISLAND_OPTIONS(struct events_options, island),
     OWN_OPTION("heap", filter_set_heap, struct events_options, filter),
     OWN_OPTION("address", filter_add_address, struct events_options, filter),
     OWN_OPTION("size", filter_set_size, struct events_options, filter),
@@ -74,6 +79,7 @@ struct lister {
     const struct events_options *options;
     /** A copy of the options', since it remembers facts about stacks. */
     struct filter filter;
+    const struct heap_islands *islands;
     struct report_events shown;
     struct bound from;
     struct bound to;
@@ -135,7 +141,9 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
         if (lister->is_cut)
             return TTD_END;
         lister->outcome.position = ttd_event_position(event);
-        if (!filter_passes(&lister->filter, &session->definitions, event))
+        if (!filter_passes(&lister->filter, &session->definitions, event) ||
+            (lister->islands &&
+             !heap_islands_want(lister->islands, event->thread, ttd_event_position(event))))
             continue;
         print(lister, event);
         if (session->output.out.error)
@@ -216,6 +224,8 @@ static int list(struct lister *lister)
         status = find_bound(session, &options->to, &lister->to);
     if (status == STATUS_OK)
         status = source_define(&session->source, lister->defined, &session->definitions);
+    if (status == STATUS_OK)
+        status = session_islands(session, &options->island, &lister->islands);
     if (status == STATUS_OK)
         status = source_read(&session->source, 0, &losses);
     if (status == STATUS_OK)

@@ -4,6 +4,7 @@
 
 #include "analyses/errors/errors.h"
 #include "base/grow.h"
+#include "cli/options/island_options.h"
 #include "cli/process/exit.h"
 #include "cli/session/session.h"
 #include "cli/traces/position_spec.h"
@@ -27,17 +28,19 @@ static const char help[] =
     "                          snapshot before it tells\n"
     "      --show KINDS        list blocks of these kinds (definite,possible): definite,\n"
     "                          indirect, possible, reachable, unknown, all\n"
-    "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
+    "      --show-runtime      list what the C and C++ runtimes keep for\n"
     "                          themselves until the end, which is not a leak\n"
     "      --error-exitcode N  exit with status N if there are leaks\n"
     "      --errors-for KINDS  which kinds of blocks are leaks then "
-    "(definite,possible)\n" KNOWN_FINDINGS_HELP VIEW_HELP_WITH_CLASS COMMAND_COMMON_HELP "\n"
+    "(definite,possible)\n" ISLAND_OPTIONS_HELP KNOWN_FINDINGS_HELP VIEW_HELP_WITH_CLASS
+        COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS "\n"
-    "If events were lost, or the trace is incomplete, a block that seems leaked may have\n"
+    "If events were lost, or the trace is incomplete, a block that seems lost may have\n"
     "been released: lines that begin with \"Uncertain\" say so.\n";
 
 struct leaks_options {
     struct position_spec at;
+    struct heap_island_filter island;
     uint64_t error_status;
     bool shows_runtime;
     /** Kinds to list, and those that --error-exitcode counts. */
@@ -85,6 +88,7 @@ static bool parse_errors(const char *text, void *member)
 
 static const struct own_option own_options[] = {
     OWN_OPTION("at", option_position, struct leaks_options, at),
+    ISLAND_OPTIONS(struct leaks_options, island),
     OWN_NUMBER("error-exitcode", option_number, struct leaks_options, error_status, 0, 255),
     OWN_OPTION("errors-for", parse_errors, struct leaks_options, errors),
     OWN_OPTION("show", parse_kinds, struct leaks_options, shown),
@@ -224,7 +228,9 @@ static int execute(struct session *session, const void *context)
     struct heap_leaks_options query = {.at = question.at,
                                        .split = view_split(&session->options.view),
                                        .tells_when = !session_has_tree(session)};
-    status = session_classes(session, &question.trace, question.at, &query.classes);
+    status = session_islands(session, &options->island, &query.islands);
+    if (status == STATUS_OK)
+        status = session_classes(session, &question.trace, question.at, &query.classes);
     if (status != STATUS_OK)
         return status;
     enum ttd_status result = heap_leaks_find(&question.trace, &query, &leaks, &question.error);

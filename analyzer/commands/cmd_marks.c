@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze marks */
-#include <ctype.h>
 #include <string.h>
 
-#include "analyses/trace/marks.h"
+#include "cli/options/island_options.h"
 #include "cli/process/exit.h"
 #include "cli/session/session.h"
 #include "cli/traces/position_spec.h"
@@ -27,52 +26,19 @@ static const char help[] =
     "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
-/** A client that is asked for. */
-struct wanted_client {
-    bool is_given;
-    uint8_t guid[16];
-};
-
 struct marks_options {
     struct position_spec from;
     struct position_spec to;
     struct given_number thread;
-    struct wanted_client client;
-    struct given_number activity;
+    struct heap_island_filter island;
     uint64_t limit;
 };
-
-static int digit_of(char c)
-{
-    static const char digits[] = "0123456789abcdef";
-    const char *found = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
-    return found ? (int)(found - digits) : -1;
-}
-
-/* Parses 32 hexadecimal digits, with or without hyphens. */
-static bool parse_client(const char *argument, void *member)
-{
-    struct wanted_client *client = member;
-    size_t count = 0;
-    for (; *argument; argument++) {
-        int digit = digit_of(*argument);
-        if (*argument == '-')
-            continue;
-        if (digit < 0 || count == 32)
-            return false;
-        client->guid[count / 2] = (uint8_t)(client->guid[count / 2] << 4 | digit);
-        count++;
-    }
-    client->is_given = count == 32;
-    return client->is_given;
-}
 
 static const struct own_option own_options[] = {
     OWN_OPTION("from", option_position, struct marks_options, from),
     OWN_OPTION("to", option_position, struct marks_options, to),
     OWN_OPTION("thread", option_given, struct marks_options, thread),
-    OWN_OPTION("client", parse_client, struct marks_options, client),
-    OWN_OPTION("activity", option_given, struct marks_options, activity),
+    ISLAND_OPTIONS(struct marks_options, island),
     OWN_OPTION("limit", option_number, struct marks_options, limit),
     OWN_OPTIONS_END};
 
@@ -93,10 +59,10 @@ static bool passes(const struct lister *lister, const struct heap_mark *mark)
     return ttd_position_compare(mark->event->position, lister->from) >= 0 &&
            ttd_position_compare(mark->event->position, lister->to) < 0 &&
            (!options->thread.is_given || mark->event->thread == options->thread.value) &&
-           (!options->client.is_given ||
-            !memcmp(mark->client, options->client.guid, sizeof mark->client)) &&
-           (!options->activity.is_given ||
-            (is_of_recording && mark->activity == options->activity.value));
+           (!options->island.has_client ||
+            !memcmp(mark->client, options->island.client, sizeof mark->client)) &&
+           (!options->island.has_activity ||
+            (is_of_recording && mark->activity == options->island.activity));
 }
 
 static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)

@@ -2,6 +2,7 @@
 /* ttdanalyze state */
 #include <string.h>
 
+#include "cli/options/island_options.h"
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
@@ -25,12 +26,13 @@ static const char help[] =
     "                          before, and whose it will be next\n"
     "      --blocks            list all live blocks, by address (text and json)\n"
     "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
-    "                          themselves until the end\n" VIEW_HELP_WITH_CLASS COMMAND_COMMON_HELP
-    "\n"
+    "                          themselves until the end\n" ISLAND_OPTIONS_HELP VIEW_HELP_WITH_CLASS
+        COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
 struct state_options {
     struct position_spec at;
+    struct heap_island_filter island;
     struct given_number address;
     bool shows_blocks;
     bool shows_runtime;
@@ -38,9 +40,11 @@ struct state_options {
 
 static const struct own_option own_options[] = {
     OWN_OPTION("at", option_position, struct state_options, at),
+    ISLAND_OPTIONS(struct state_options, island),
     OWN_OPTION("address", option_given, struct state_options, address),
     OWN_OPTION("blocks", option_flag, struct state_options, shows_blocks),
-    OWN_OPTION("show-runtime", option_flag, struct state_options, shows_runtime), OWN_OPTIONS_END};
+    OWN_OPTION("show-runtime", option_flag, struct state_options, shows_runtime),
+    OWN_OPTIONS_END};
 
 /* Shows all tables with the same blocks. */
 static int view_tables(struct session *session, struct heap_state *state)
@@ -158,7 +162,9 @@ static int execute(struct session *session, const void *context)
                                        .has_address = options->address.is_given,
                                        .address = options->address.value,
                                        .confirms_blocks = true};
-    status = session_classes(session, &question.trace, data.at, &query.classes);
+    status = session_islands(session, &options->island, &query.islands);
+    if (status == STATUS_OK)
+        status = session_classes(session, &question.trace, data.at, &query.classes);
     if (status != STATUS_OK)
         return status;
     enum ttd_status result = heap_state_find(&question.trace, &query, &state, &question.error);

@@ -18,6 +18,7 @@ struct search {
     struct heap_leaks *leaks;
     const struct heap_leaks_range *allocated;
     const struct heap_address_range *covering;
+    const struct heap_islands *islands;
     bool tells_when;
     struct heap_kept kept;
     struct heap_reach reach;
@@ -62,9 +63,12 @@ static enum ttd_status collect_live(struct search *search, const struct heap_liv
     size_t cursor = 0;
     const struct heap_block *block;
     enum ttd_status status = TTD_OK;
-    while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
+    while (status == TTD_OK && (block = heap_live_each(live, &cursor))) {
+        if (!heap_islands_want_block(search->islands, block))
+            continue;
         status = heap_kept_may_have(&search->kept, block) ? heap_kept_defer(&search->kept, block)
                                                           : add(search, block);
+    }
     return status;
 }
 
@@ -75,6 +79,8 @@ static enum ttd_status collect_nodes(struct search *search)
     enum ttd_status status = TTD_OK;
     for (uint32_t node = 0; node < nodes->count && status == TTD_OK; node++) {
         struct heap_block block = heap_nodes_block(nodes, node);
+        if (!heap_islands_want_block(search->islands, &block))
+            continue;
         if (heap_kept_may_have(&search->kept, &block))
             status = heap_kept_defer(&search->kept, &block);
         else if (is_unknown(search, &block))
@@ -256,6 +262,7 @@ enum ttd_status heap_leaks_find(const struct heap_trace *trace,
     struct search search = {.leaks = leaks,
                             .allocated = options->allocated,
                             .covering = options->covering,
+                            .islands = options->islands,
                             .tells_when = options->tells_when};
     init(leaks, options);
     enum ttd_status status =

@@ -6,6 +6,7 @@
 
 #include "analyses/reachability/lost_when.h"
 #include "analyses/state/kept.h"
+#include "travel/islands.h"
 #include "travel/replay_range.h"
 #include "travel/replay_to.h"
 
@@ -42,6 +43,8 @@ struct heap_leaks_options {
     const struct heap_leaks_range *allocated;
     /** Only blocks that have one of these addresses, each by itself; NULL for all. */
     const struct heap_address_range *covering;
+    /** Only blocks that were allocated in islands that these want; NULL for all. */
+    const struct heap_islands *islands;
     /** Splits the groups, beside the stack. */
     enum heap_split split;
     /** For HEAP_SPLIT_CLASS; else NULL. */

@@ -6,6 +6,7 @@
 struct diff_finder {
     struct heap_diff *diff;
     struct ttd_position from;
+    const struct heap_islands *islands;
     /** The replay is behind the range. */
     bool is_over;
 };
@@ -29,7 +30,8 @@ static enum ttd_status add(struct diff_finder *finder, const struct heap_block *
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
     struct diff_finder *finder = context;
-    bool is_wanted = !finder->is_over && is_inside(finder, effect->position);
+    bool is_wanted = !finder->is_over && is_inside(finder, effect->position) &&
+                     heap_islands_want_block(finder->islands, effect->block);
     return is_wanted ? add(finder, effect->block, true) : TTD_OK;
 }
 
@@ -49,9 +51,12 @@ static enum ttd_status collect(struct diff_finder *finder, struct heap_kept *kep
     const struct heap_block *block;
     enum ttd_status status = TTD_OK;
     heap_live_sweep(live);
-    while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
+    while (status == TTD_OK && (block = heap_live_each(live, &cursor))) {
+        if (!heap_islands_want_block(finder->islands, block))
+            continue;
         status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block)
                                                  : add_live(finder, block);
+    }
     return status;
 }
 
@@ -85,7 +90,7 @@ enum ttd_status heap_diff_find(const struct heap_trace *trace,
         diff->quadrants[i].classes = options->classes;
     }
     heap_groups_init(&diff->unknown);
-    struct diff_finder finder = {.diff = diff, .from = options->from};
+    struct diff_finder finder = {.diff = diff, .from = options->from, .islands = options->islands};
     struct heap_observer observer = {.context = &finder,
                                      .effect = see_effect,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |

@@ -4,6 +4,7 @@
 #define ANALYZER_ANALYSES_STATE_DIFF_H
 
 #include "analyses/state/kept.h"
+#include "travel/islands.h"
 #include "travel/replay_to.h"
 
 /** Allocated Inside or Outside the range, Freed Inside or Outside it. */
@@ -15,6 +16,8 @@ struct heap_diff_options {
     /** The first position of the range, and the last one. */
     struct ttd_position from;
     struct ttd_position last;
+    /** Only blocks that were allocated in islands that these want; NULL for all. */
+    const struct heap_islands *islands;
     /** Splits the quadrants, beside the stack. */
     enum heap_split split;
     /** For HEAP_SPLIT_CLASS; else NULL. */

@@ -8,7 +8,8 @@
 #include "heap/sort_blocks.h"
 #include "travel/confirm.h"
 
-static enum ttd_status copy_blocks(struct heap_state *state, const struct heap_live *live)
+static enum ttd_status copy_blocks(struct heap_state *state, const struct heap_islands *islands,
+                                   const struct heap_live *live)
 {
     state->blocks = malloc((size_t)live->count * sizeof *state->blocks + 1);
     if (!state->blocks)
@@ -16,7 +17,8 @@ static enum ttd_status copy_blocks(struct heap_state *state, const struct heap_l
     size_t cursor = 0;
     const struct heap_block *block;
     while ((block = heap_live_each(live, &cursor)))
-        state->blocks[state->block_count++] = *block;
+        if (heap_islands_want_block(islands, block))
+            state->blocks[state->block_count++] = *block;
     qsort(state->blocks, state->block_count, sizeof *state->blocks, heap_compare_blocks);
     return TTD_OK;
 }
@@ -33,13 +35,16 @@ static enum ttd_status add(void *context, const struct heap_block *block)
 /* Blocks that a runtime may keep are decided on later, when it is known which are live at the end.
  */
 static enum ttd_status collect(struct heap_state *state, struct heap_kept *kept,
-                               const struct heap_live *live)
+                               const struct heap_islands *islands, const struct heap_live *live)
 {
     size_t cursor = 0;
     const struct heap_block *block;
     enum ttd_status status = TTD_OK;
-    while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
+    while (status == TTD_OK && (block = heap_live_each(live, &cursor))) {
+        if (!heap_islands_want_block(islands, block))
+            continue;
         status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block) : add(state, block);
+    }
     return status;
 }
 
@@ -67,7 +72,8 @@ static enum ttd_status begin(struct heap_state *state, struct heap_kept *kept,
 static bool takes_sums(const struct heap_state_options *options, const struct heap_kept *kept)
 {
     return options->split == HEAP_SPLIT_NONE && !options->has_stacks_in_tables &&
-           !options->keeps_blocks && !options->has_address && heap_kept_is_empty(kept);
+           !options->keeps_blocks && !options->has_address && !options->islands &&
+           heap_kept_is_empty(kept);
 }
 
 static size_t copy_block(struct heap_block *copy, const struct heap_block *block)
@@ -114,9 +120,9 @@ static enum ttd_status find(struct heap_state *state, struct heap_kept *kept,
 {
     const struct heap_live *live = &arrival->cursor.replay.live;
     state->outcome = heap_arrival_outcome(arrival);
-    enum ttd_status status = collect(state, kept, live);
+    enum ttd_status status = collect(state, kept, options->islands, live);
     if (status == TTD_OK && options->keeps_blocks)
-        status = copy_blocks(state, live);
+        status = copy_blocks(state, options->islands, live);
     if (status == TTD_OK && options->has_address)
         state->neighbours = heap_neighbours_find(live, options->address);
     if (status == TTD_OK)

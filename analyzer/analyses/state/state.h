@@ -6,6 +6,7 @@
 #include "analyses/state/kept.h"
 #include "analyses/state/neighbours.h"
 #include "heap/tables.h"
+#include "travel/islands.h"
 #include "travel/replay_to.h"
 
 struct heap_state {
@@ -32,6 +33,8 @@ struct heap_state_options {
     /** The other tables are by stack as well, so that stacks can be left out of them before they
      * are joined; it takes its time. */
     bool has_stacks_in_tables;
+    /** Only blocks that were allocated in islands that these want; NULL for all. */
+    const struct heap_islands *islands;
     /** Tell apart what the runtimes keep. */
     bool tells_runtime;
     /** Set state->blocks. */

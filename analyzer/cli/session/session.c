@@ -48,6 +48,7 @@ int session_open(struct session *session, const struct common_options *options)
     session->needs_known_patterns = false;
     session->tree = (struct view_tree){0};
     session->classes = (struct heap_block_classes){.count = 0};
+    session->islands = (struct heap_islands){.count = 0};
     map_init(&session->judged);
     view_init(&session->view, &session->options.view, &session->definitions);
     session->report.view = &session->view;
@@ -193,6 +194,7 @@ int session_close(struct session *session, int status, bool keep)
     view_tree_free(&session->tree);
     view_free(&session->view);
     heap_block_classes_free(&session->classes);
+    heap_islands_free(&session->islands);
     map_free(&session->judged);
     known_findings_close(&session->known_findings);
     definitions_free(&session->definitions);

@@ -8,6 +8,7 @@
 #include "cli/process/output.h"
 #include "cli/traces/position_spec.h"
 #include "cli/traces/source.h"
+#include "travel/islands.h"
 #include "travel/replay_to.h"
 #include "view/tree.h"
 
@@ -34,6 +35,8 @@ struct session {
     /** The view that the options ask for, and its tree if they ask for one. */
     struct view view;
     struct view_tree tree;
+    /** See session_islands(). */
+    struct heap_islands islands;
     /** The classes of blocks, if the view is by class: see session_classes(). */
     struct heap_block_classes classes;
     /** Known findings, for commands with COMMAND_KNOWN_FINDINGS. */
@@ -132,6 +135,15 @@ struct question {
     struct ttd_position at;
     struct ttd_error error;
 };
+
+/**
+ * Reads the islands of recording that a filter names, if it is given; warns if there are none.
+ *
+ * @param islands  set to the islands, which the session owns, or to NULL if they are not needed
+ * @return an exit status
+ */
+int session_islands(struct session *session, const struct heap_island_filter *filter,
+                    const struct heap_islands **islands);
 
 /** Sets a question about a position, with the index if that helps. Returns an exit status. */
 int session_ask(struct session *session, const struct position_spec *at, struct question *question);

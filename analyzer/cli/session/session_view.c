@@ -26,6 +26,27 @@ int session_classes(struct session *session, const struct heap_trace *trace, str
     return STATUS_OK;
 }
 
+int session_islands(struct session *session, const struct heap_island_filter *filter,
+                    const struct heap_islands **islands)
+{
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace trace = source_trace(&session->source);
+    *islands = NULL;
+    if (!heap_island_filter_is_given(filter))
+        return STATUS_OK;
+    enum ttd_status result = heap_islands_read(&trace, filter, &session->islands, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    progress_end(&session->source.progress);
+    if (!heap_islands_have_any(&session->islands))
+        message("warning: %s: nothing in the trace is what %s", session->source.path,
+                filter->has_client && filter->has_activity ? "--client and --activity name"
+                : filter->has_client                       ? "--client names"
+                                                           : "--activity names");
+    *islands = &session->islands;
+    return STATUS_OK;
+}
+
 /* Definitions are needed even without records, to check the patterns. */
 static bool needs_names(const struct session *session, const struct heap_site_table *sites)
 {

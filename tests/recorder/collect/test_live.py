@@ -2,6 +2,7 @@
 """The live API: random programs of its calls against a model of what each of them does."""
 
 import collections
+import json
 import os
 import random
 import subprocess
@@ -72,6 +73,7 @@ class Model:
     def __init__(self, thread, script):
         self.printed, self.sizes, self.marks = [], [], []
         self.held, self.recorded, self.unknown = [], set(), set()
+        self.activities, activity = collections.defaultdict(list), 0
         island = Island()
         for index, letter in enumerate(script):
             name = f'{thread}.{index}'
@@ -83,6 +85,7 @@ class Model:
                 self.held.append(size)
                 if self.call(island):
                     self.sizes.append(size)
+                    self.activities[activity].append(size)
                     self.recorded.add(size)
             elif letter == 'f':
                 if self.held:
@@ -93,7 +96,7 @@ class Model:
             elif letter in 'sS':
                 if island.is_open:
                     self.marks.append(('stop', ''))
-                result = island.start(NO_LIMIT if letter == 's' else 3)
+                result, activity = island.start(NO_LIMIT if letter == 's' else 3), thread + 1
                 self.marks.append(('start', name))
             else:
                 result, kind, text = {'t': (island.stop, 'stop', name),
@@ -133,6 +136,8 @@ class Live(Recording):
                          ['client 1 open 0 added 0'])
         self.check_trace(models)
         self.check_blocks(models)
+        if len(models) == 1:
+            self.check_filters(models)
 
     def check_trace(self, models):
         sizes, told = collections.defaultdict(list), collections.defaultdict(list)
@@ -178,6 +183,30 @@ class Live(Recording):
             self.assertEqual(unknown, len(models[0].unknown & set(blocks)))
         self.assertEqual(analyze('errors', self.trace)['findings'], [])
 
+    def check_filters(self, models):
+        """Islands divide the calls: each is of its thread's activity, or of none."""
+        for i, model in enumerate(models):
+            for activity in 0, i + 1:
+                found = subprocess.run(
+                    [ANALYZER, 'events', '--format', 'json', '--activity', str(activity), '--size',
+                     f'{100000 + 10000 * i}+10000', '--action', 'Alloc', self.trace],
+                    capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+                self.assertEqual([json.loads(line)['size'] for line in found.splitlines()],
+                                 model.activities[activity])
+        sizes = {size for model in models for size in model.sizes}
+        options = '--client', CLIENT
+        started = {size for i, model in enumerate(models) for size in model.activities[i + 1]}
+        blocks = analyze('state', self.trace, '--blocks')['blocks']
+        of_client = analyze('state', self.trace, '--blocks', *options)['blocks']
+        self.assertEqual([block['size'] for block in of_client],
+                         [block['size'] for block in blocks if block['size'] in started])
+        known = [block['size'] for block in of_client if block['size'] in sizes]
+        leaks = analyze('leaks', self.trace, *options)
+        self.assertEqual((leaks['total_blocks'], leaks['total_bytes']), (len(known), sum(known)))
+        added = analyze('diff', self.trace, *options)
+        self.assertEqual(added['aifo']['bytes'], sum(known))
+        self.assertEqual(added['aifi']['blocks'] + added['aifo']['blocks'], len(started))
+
     def is_global(self, mark, models, thread):
         kind, name = mark
         return kind == 'event' and self.letters[name] == 'E'
@@ -211,6 +240,11 @@ class Live(Recording):
                         [ANALYZER, 'leaks', '--error-exitcode', '9', '--errors-for', 'all',
                          '--include', 'call', self.trace], capture_output=True, timeout=PATIENCE)
                     self.assertEqual(result.returncode, status)
+
+    def test_filters(self):
+        scripts = self.scripts(77, threads=4, length=60)
+        self.check(scripts)
+        self.check_filters([Model(i, script) for i, script in enumerate(scripts)])
 
     def test_not_recorded(self):
         """Without a recorder there is no client, and nothing else happens."""

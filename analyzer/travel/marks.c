@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyses/trace/marks.h"
+#include "travel/marks.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** Marks: the user events of a trace, and what those of the format's own clients say. */
-#ifndef ANALYZER_ANALYSES_TRACE_MARKS_H
-#define ANALYZER_ANALYSES_TRACE_MARKS_H
+#ifndef ANALYZER_TRAVEL_MARKS_H
+#define ANALYZER_TRAVEL_MARKS_H
 
 #include <stdbool.h>
 

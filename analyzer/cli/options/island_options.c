@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/options/island_options.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "cli/process/numbers.h"
+
+static int digit_of(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *found = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
+    return found ? (int)(found - digits) : -1;
+}
+
+bool option_client(const char *argument, void *member)
+{
+    struct heap_island_filter *filter = member;
+    size_t count = 0;
+    for (; *argument; argument++) {
+        int digit = digit_of(*argument);
+        if (*argument == '-')
+            continue;
+        if (digit < 0 || count == 32)
+            return false;
+        filter->client[count / 2] = (uint8_t)(filter->client[count / 2] << 4 | digit);
+        count++;
+    }
+    filter->has_client = count == 32;
+    return filter->has_client;
+}
+
+bool option_activity(const char *argument, void *member)
+{
+    struct heap_island_filter *filter = member;
+    filter->has_activity = number_parse(argument, &filter->activity);
+    return filter->has_activity;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/** The options --client and --activity: which islands of recording are wanted. */
+#ifndef ANALYZER_CLI_ISLAND_OPTIONS_H
+#define ANALYZER_CLI_ISLAND_OPTIONS_H
+
+#include "cli/options/own_options.h"
+#include "travel/islands.h"
+
+/** Lines of the help of a command that has them. */
+#define ISLAND_OPTIONS_HELP                                                                        \
+    "      --client GUID       only from islands of this client\n"                                 \
+    "      --activity N        only from islands of this activity\n"
+
+/** Parse into a struct heap_island_filter: a GUID with or without hyphens, and a number. */
+bool option_client(const char *argument, void *filter);
+bool option_activity(const char *argument, void *filter);
+
+/** The entries of both in the table of a command's own options. */
+#define ISLAND_OPTIONS(TYPE, MEMBER)                                                               \
+    OWN_OPTION("client", option_client, TYPE, MEMBER),                                             \
+        OWN_OPTION("activity", option_activity, TYPE, MEMBER)
+
+#endif
