@@ -10,6 +10,9 @@
 
 #include <ttdtrace/ttdtrace.h>
 
+#define PROGRAM "generate"
+#include "generator.h"
+
 #define THREADS     4
 #define STACKS      4000
 #define SHORT_LIVED 24
@@ -43,27 +46,11 @@ struct generator {
     ttd_id heap;
 };
 
-static void require(int holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "generate: %s\n", what);
-    exit(1);
-}
-
-static uint64_t draw(struct generator *generator, uint64_t count)
-{
-    generator->random ^= generator->random << 13;
-    generator->random ^= generator->random >> 7;
-    generator->random ^= generator->random << 17;
-    return generator->random % count;
-}
-
 /* Draws a size: mostly small, rarely large. */
 static uint64_t draw_size(struct generator *generator)
 {
-    uint64_t size = 16 + 8 * draw(generator, 14);
-    return draw(generator, 50) ? size : size << draw(generator, 8);
+    uint64_t size = 16 + 8 * draw(&generator->random, 14);
+    return draw(&generator->random, 50) ? size : size << draw(&generator->random, 8);
 }
 
 static unsigned class_of(uint64_t size)
@@ -103,8 +90,8 @@ static void give_address(struct generator *generator, const struct block *old)
 /* Begins a call, sometimes in another thread and then in a new fragment. */
 static struct ttd_event begin(struct generator *generator, enum ttd_action action, enum ttd_api api)
 {
-    if (draw(generator, 24) == 0) {
-        generator->thread = (unsigned)draw(generator, THREADS);
+    if (draw(&generator->random, 24) == 0) {
+        generator->thread = (unsigned)draw(&generator->random, THREADS);
         generator->sequence++;
         generator->steps[generator->thread] = 0;
     }
@@ -168,7 +155,8 @@ static struct block grow(struct generator *generator, const struct block *old, t
 static ttd_id draw_stack(struct generator *generator)
 {
     uint64_t phase = generator->events / 50000;
-    uint64_t local = draw(generator, 8) ? draw(generator, 12) : draw(generator, STACKS);
+    uint64_t local = draw(&generator->random, 8) ? draw(&generator->random, 12)
+                                                 : draw(&generator->random, STACKS);
     return (ttd_id)(1 + STACKS + (phase * 97 + local * 31) % STACKS);
 }
 
@@ -179,8 +167,8 @@ static void live_long(struct generator *generator)
         generator->live[generator->live_count++] = allocate(generator, draw_size(generator), stack);
         return;
     }
-    struct block *old = &generator->live[draw(generator, generator->live_count)];
-    if (old->size < 4096 && draw(generator, 16) == 0) {
+    struct block *old = &generator->live[draw(&generator->random, generator->live_count)];
+    if (old->size < 4096 && draw(&generator->random, 16) == 0) {
         *old = grow(generator, old, stack);
         return;
     }
@@ -190,7 +178,8 @@ static void live_long(struct generator *generator)
 
 static void live_shortly(struct generator *generator)
 {
-    struct block *old = &generator->recent[generator->thread][draw(generator, SHORT_LIVED)];
+    struct block *old =
+        &generator->recent[generator->thread][draw(&generator->random, SHORT_LIVED)];
     ttd_id stack = draw_stack(generator);
     if (old->address)
         release(generator, old, stack);
@@ -230,8 +219,8 @@ int main(int count, char **arguments)
             "cannot write");
     define(&generator);
     while (generator.events < event_count) {
-        bool fills = generator.live_count < generator.live_max && draw(&generator, 2);
-        if (fills || draw(&generator, 7) == 0)
+        bool fills = generator.live_count < generator.live_max && draw(&generator.random, 2);
+        if (fills || draw(&generator.random, 7) == 0)
             live_long(&generator);
         else
             live_shortly(&generator);

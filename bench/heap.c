@@ -11,6 +11,9 @@
 
 #include <ttdtrace/ttdtrace.h>
 
+#define PROGRAM "heap"
+#include "generator.h"
+
 #define PARTS  4
 #define STACKS 4000
 #define FIRST  UINT64_C(0x7f1200000000)
@@ -27,22 +30,6 @@ struct generator {
     struct ttd_reference references[BATCH];
     size_t count;
 };
-
-static void require(int holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "heap: %s\n", what);
-    exit(1);
-}
-
-static uint64_t draw(struct generator *generator, uint64_t count)
-{
-    generator->random ^= generator->random << 13;
-    generator->random ^= generator->random >> 7;
-    generator->random ^= generator->random << 17;
-    return generator->random % count;
-}
 
 /* One of the entries, each once. */
 static uint64_t shuffled(const struct generator *generator, uint64_t entry)
@@ -111,7 +98,8 @@ static void refer_from(struct generator *generator, uint64_t entry)
             continue;
         }
         refer(generator, 1, offset, block);
-        refer(generator, 1, offset + 8, draw(generator, generator->entries / 100 + 1) * PARTS);
+        refer(generator, 1, offset + 8,
+              draw(&generator->random, generator->entries / 100 + 1) * PARTS);
         if (part + 1 < PARTS)
             refer(generator, 1, offset + 16, block + part + 1);
     }
