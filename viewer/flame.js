@@ -5,6 +5,9 @@ import { baseName, percent } from './format.js';
 const HEIGHT = 19;
 const NARROWEST = 2;
 
+/** Levels that are drawn: browsers limit the height of a canvas. */
+export const LEVELS_MAX = 800;
+
 /** Calls with one callee only are one box with it, so that _start() to main() take one line. */
 function fold(tree, node) {
   let last = node;
@@ -35,6 +38,7 @@ export function layOut(tree, total, root, whole, width) {
     below(last, x, depth + 1);
   };
   const below = (node, x, depth) => {
+    if (depth >= LEVELS_MAX) return;
     let left = 0;
     for (const child of tree.children[node]) {
       const part = total[child] / whole;

@@ -3,7 +3,7 @@
 import { OUTWARD_LEVELS, inwardTree, outwardTree } from './calls.js';
 import { button, choice, element, textField } from './dom.js';
 import { bytes, count, percent } from './format.js';
-import { boxAt, boxLines, drawBoxes, flameHeight, layOut } from './flame.js';
+import { LEVELS_MAX, boxAt, boxLines, depthOf, drawBoxes, flameHeight, layOut } from './flame.js';
 import { graphButtons } from './export.js';
 import { measureOf, valuesOf } from './measures.js';
 import { CanvasSurface, palette } from './surface.js';
@@ -123,6 +123,7 @@ export class FlameView {
     let said = `${measureOf(this.state).title}: ${this.format(sums.total[root])}`;
     if (root) said += `, in ${tree.function(root).short}`;
     if (this.state.get('direction') === 'outward') said += `, at most ${OUTWARD_LEVELS} levels`;
+    if (depthOf(this.boxes) >= LEVELS_MAX) said += ', deeper calls are not drawn';
     if (search) {
       const sum = this.foundSum();
       said += `. Found: ${this.format(sum)} (${percent(sum, sums.total[0])})`;

@@ -314,6 +314,17 @@ class Hostile(PageCase):
                 self.go(f"#view={view}")
             self.check_silence()
 
+    def test_deep_stacks(self):
+        script = Script().basics()
+        for i in range(5000):
+            script.add("stack", parent=4 + i, module=1, offset=0x1000 + 16 * (i % 2))
+        for i in range(0, 5000, 2):
+            script.alloc(0x1000 * (i + 1), 8, stack=5 + i)
+        self.show(self.write(script.close()))
+        self.assertIn("deeper calls are not drawn", self.texts(".flame-panel .said")[0])
+        self.go("#direction=outward")
+        self.check_silence()
+
     def test_an_open_trace_says_what_is_uncertain(self):
         script = Script().basics()
         script.alloc(0x1000, 8)
