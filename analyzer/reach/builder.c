@@ -54,8 +54,9 @@ static bool has_empty_arrays(const struct heap_nodes *nodes)
 static uint32_t find_target(struct reach_builder *builder, uint64_t value, uint32_t preceding)
 {
     struct heap_nodes *nodes = &builder->reach->nodes;
-    if (preceding && heap_nodes_has(nodes, preceding - 1, value))
-        return preceding - 1;
+    uint32_t target = heap_nodes_innermost(nodes, preceding, value);
+    if (target != HEAP_NO_NODE)
+        return target;
     if (!builder->has_empty_arrays || !value)
         return HEAP_NO_NODE;
     uint32_t node = heap_nodes_at(nodes, value - 1);
@@ -97,7 +98,9 @@ static uint32_t find_source(struct reach_builder *builder, uint64_t word)
     struct heap_nodes *nodes = &builder->reach->nodes;
     uint32_t near = builder->near;
     uint32_t node;
-    if (near < nodes->count && heap_nodes_has(nodes, near, word))
+    if (nodes->outer)
+        node = heap_nodes_at(nodes, word);
+    else if (near < nodes->count && heap_nodes_has(nodes, near, word))
         node = near;
     else if (near + 1 < nodes->count && heap_nodes_has(nodes, near + 1, word))
         node = near + 1;

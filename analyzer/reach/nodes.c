@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "reach/nodes.h"
 
+#include <stdlib.h>
+
 #include "base/table.h"
 #include "heap/sort_blocks.h"
 #include "graph/graph.h"
@@ -71,6 +73,52 @@ static enum ttd_status copy(struct heap_nodes *nodes, const struct heap_live *li
     return status;
 }
 
+/* Blocks that begin before the next one, innermost last: each may hold that one. */
+struct open_nodes {
+    uint32_t *nodes;
+    size_t count;
+};
+
+/* The innermost open block that a block of a heap with a parent lies in. A parent has a lower id.
+ * Blocks of other heaps in between, which only a faulty trace has, are looked at up to a limit. */
+static uint32_t holder_of(const struct heap_nodes *nodes, const struct open_nodes *open,
+                          uint32_t node)
+{
+    uint64_t heap = heap_nodes_get(nodes, node, HEAP_NODE_HEAP);
+    uint64_t last = heap_nodes_last(nodes, node);
+    size_t least = open->count > HEAP_SHARED_MAX ? open->count - HEAP_SHARED_MAX : 0;
+    for (size_t i = open->count; i > least; i--) {
+        uint32_t other = open->nodes[i - 1];
+        if (heap_nodes_get(nodes, other, HEAP_NODE_HEAP) < heap &&
+            heap_nodes_last(nodes, other) >= last)
+            return other;
+    }
+    return HEAP_NO_NODE;
+}
+
+/* Finds the blocks that lie in others. A heap that has no parent has its blocks from the system. */
+static enum ttd_status find_outer(struct heap_nodes *nodes, const struct heap_parents *parents)
+{
+    struct open_nodes open = {.nodes = malloc((size_t)nodes->count * sizeof *open.nodes)};
+    nodes->outer = malloc((size_t)nodes->count * sizeof *nodes->outer);
+    if (!open.nodes || !nodes->outer) {
+        free(open.nodes);
+        return TTD_ERROR_NO_MEMORY;
+    }
+    for (uint32_t node = 0; node < nodes->count; node++) {
+        uint64_t address = heap_nodes_address(nodes, node);
+        ttd_id heap = (ttd_id)heap_nodes_get(nodes, node, HEAP_NODE_HEAP);
+        while (open.count && heap_nodes_last(nodes, open.nodes[open.count - 1]) < address)
+            open.count--;
+        nodes->outer[node] = heap_parents_get(parents, heap) != TTD_NONE
+                                 ? holder_of(nodes, &open, node)
+                                 : HEAP_NO_NODE;
+        open.nodes[open.count++] = node;
+    }
+    free(open.nodes);
+    return TTD_OK;
+}
+
 enum ttd_status heap_nodes_copy(struct heap_nodes *nodes, struct heap_live *live)
 {
     *nodes = (struct heap_nodes){.count = 0};
@@ -83,6 +131,8 @@ enum ttd_status heap_nodes_copy(struct heap_nodes *nodes, struct heap_live *live
         return TTD_ERROR_NO_MEMORY;
     enum ttd_status status = copy(nodes, live, keys, size);
     table_free(keys, size);
+    if (status == TTD_OK && live->outer_count < live->count)
+        status = find_outer(nodes, &live->parents);
     return status == TTD_OK
                ? address_index_init(&nodes->index, &nodes->rows, HEAP_NODE_ADDRESS, nodes->count)
                : status;
@@ -92,6 +142,8 @@ void heap_nodes_free(struct heap_nodes *nodes)
 {
     rows_free(&nodes->rows);
     address_index_free(&nodes->index);
+    free(nodes->outer);
+    nodes->outer = NULL;
     nodes->count = 0;
 }
 
@@ -111,14 +163,14 @@ struct heap_block heap_nodes_block(const struct heap_nodes *nodes, uint32_t node
 uint32_t heap_nodes_at(struct heap_nodes *nodes, uint64_t address)
 {
     uint32_t count = address_index_count(&nodes->index, &nodes->rows, address);
-    return count && heap_nodes_has(nodes, count - 1, address) ? count - 1 : HEAP_NO_NODE;
+    return heap_nodes_innermost(nodes, count, address);
 }
 
 uint32_t heap_nodes_of(struct heap_nodes *nodes, const struct heap_block *block)
 {
     uint32_t node = heap_nodes_at(nodes, block->address);
-    if (node == HEAP_NO_NODE || heap_nodes_address(nodes, node) != block->address ||
-        heap_nodes_get(nodes, node, HEAP_NODE_EVENT) != block->event)
-        return HEAP_NO_NODE;
+    while (node != HEAP_NO_NODE && (heap_nodes_address(nodes, node) != block->address ||
+                                    heap_nodes_get(nodes, node, HEAP_NODE_EVENT) != block->event))
+        node = heap_nodes_outer(nodes, node);
     return node;
 }

@@ -16,6 +16,9 @@ struct heap_nodes {
      * them. */
     struct rows rows;
     struct address_index index;
+    /** By node: the block of another heap that it lies in, HEAP_NO_NODE for none. NULL if no block
+     * lies in another. */
+    uint32_t *outer;
 };
 
 /** Fields of heap_nodes.rows. */
@@ -92,7 +95,24 @@ static inline bool heap_nodes_has(const struct heap_nodes *nodes, uint32_t node,
     return address >= heap_nodes_address(nodes, node) && address <= heap_nodes_last(nodes, node);
 }
 
-/** The node that an address lies in, HEAP_NO_NODE if there is none. */
+/** Returns the node that a node lies in; HEAP_NO_NODE if there is none. */
+static inline uint32_t heap_nodes_outer(const struct heap_nodes *nodes, uint32_t node)
+{
+    return nodes->outer ? nodes->outer[node] : HEAP_NO_NODE;
+}
+
+/** Returns the innermost node that an address lies in, given how many begin at it or before it;
+ * HEAP_NO_NODE if there is none. */
+static inline uint32_t heap_nodes_innermost(const struct heap_nodes *nodes, uint32_t count,
+                                            uint64_t address)
+{
+    uint32_t node = count ? count - 1 : HEAP_NO_NODE;
+    while (node != HEAP_NO_NODE && !heap_nodes_has(nodes, node, address))
+        node = heap_nodes_outer(nodes, node);
+    return node;
+}
+
+/** The innermost node that an address lies in, HEAP_NO_NODE if there is none. */
 uint32_t heap_nodes_at(struct heap_nodes *nodes, uint64_t address);
 
 /** The node of a block: of that address, and acquired by the same event. HEAP_NO_NODE if none. */

@@ -9,6 +9,7 @@
 #include "reach/inherited.h"
 #include "reach/rules.h"
 #include "reach/stale.h"
+#include "reach/within.h"
 
 static enum ttd_status add_regions(struct heap_reach *reach, const struct ttd_regions *regions)
 {
@@ -139,6 +140,8 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
         snapshot->flags |= TTD_SNAPSHOT_INCOMPLETE;
     if (status == TTD_OK)
         status = reach_inherited_apply(&builder, trace, error);
+    if (status == TTD_OK)
+        status = reach_within_apply(&builder);
     if (status == TTD_OK)
         status = reach_builder_finish(&builder);
     if (status == TTD_OK && !options->omits_verdicts)

@@ -6,6 +6,7 @@
 #include "graph/classes.h"
 #include "reach/between.h"
 #include "reach/stale_words.h"
+#include "reach/within.h"
 #include "reach/survivors.h"
 
 /* Edges between a prefetch and its use. */
@@ -29,7 +30,8 @@ static void flag_all(struct heap_reach *reach)
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
             if (i + AHEAD < graph->edge_count)
                 rows_prefetch(&nodes->rows, graph->targets[i + AHEAD]);
-            if (ttd_position_compare(heap_nodes_allocated(nodes, graph->targets[i]), allocated) < 0)
+            if (!reach_is_within(nodes, node, graph->targets[i]) &&
+                ttd_position_compare(heap_nodes_allocated(nodes, graph->targets[i]), allocated) < 0)
                 graph->flags[i] |= GRAPH_STALE;
         }
     }

@@ -96,8 +96,17 @@ static enum ttd_status add_heap(struct definitions *definitions, const struct tt
     void *record;
     enum ttd_status status = idtable_add(&definitions->heaps, heap->id, &record);
     if (status == TTD_OK && record)
-        *(struct definition_heap *)record = (struct definition_heap){heap->handle, heap->name};
+        *(struct definition_heap *)record =
+            (struct definition_heap){.handle = heap->handle, .name = heap->name};
     return status;
+}
+
+/* Of several parents the first counts. */
+static void add_heap_parent(struct definitions *definitions, const struct ttd_heap_parent *parent)
+{
+    struct definition_heap *heap = idtable_get(&definitions->heaps, parent->heap);
+    if (heap && heap->parent == TTD_NONE)
+        heap->parent = parent->parent;
 }
 
 /* Later names of the same address replace earlier ones, because they come from a source that knew
@@ -135,6 +144,9 @@ enum ttd_status definitions_add(struct definitions *definitions, const struct tt
             break;
         case TTD_KIND_MODULES:
             status = add_module(definitions, &batch->u.modules[i]);
+            break;
+        case TTD_KIND_HEAP_PARENTS:
+            add_heap_parent(definitions, &batch->u.heap_parents[i]);
             break;
         case TTD_KIND_SYMBOLS:
             status = add_symbol(definitions, &batch->u.symbols[i]);

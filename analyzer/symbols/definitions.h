@@ -45,6 +45,8 @@ struct definition_thread {
 struct definition_heap {
     uint64_t handle;
     ttd_id name;
+    /** The heap in whose blocks its blocks lie; TTD_NONE if its memory is the system's. */
+    ttd_id parent;
 };
 
 /** The names of an address: `count` frames from `first` on, innermost first. */

@@ -202,6 +202,8 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
 static enum ttd_status add_to_peak(struct ticks_finder *finder, const struct heap_block *block)
 {
     const struct heap_ticks_options *options = &finder->options;
+    if (heap_parents_get(finder->totals.parents, block->heap) != TTD_NONE)
+        return TTD_OK;
     bool is_wanted = true;
     enum ttd_status status = TTD_OK;
     if (options->filter)
@@ -209,7 +211,7 @@ static enum ttd_status add_to_peak(struct ticks_finder *finder, const struct hea
     return status == TTD_OK && is_wanted ? heap_groups_add(&finder->ticks->at_peak, block) : status;
 }
 
-/* The blocks that were live at the peak. */
+/* The blocks that were live at the peak, without those that lie in others. */
 static enum ttd_status find_peak(struct ticks_finder *finder, struct heap_replay *replay)
 {
     size_t cursor = 0;

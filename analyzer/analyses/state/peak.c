@@ -3,14 +3,12 @@
 
 #include "analyses/state/state.h"
 
-/* Adds a block of the peak that is still live at the end: one of a runtime, if the trace names it.
- */
-static enum ttd_status add_live(struct heap_peak_state *peak_state, const struct heap_kept *kept,
-                                const struct heap_block *block)
+/* Adds a block of the peak; not those that lie in others. */
+static enum ttd_status add(struct heap_peak_state *peak_state, const struct heap_replay *replay,
+                           const struct heap_block *block, bool is_kept)
 {
-    if (ttd_position_compare(block->allocated, peak_state->peak.position) > 0)
+    if (heap_parents_get(&replay->live.parents, block->heap) != TTD_NONE)
         return TTD_OK;
-    bool is_kept = heap_kept_may_have(kept, block);
     return heap_groups_add(is_kept ? &peak_state->runtime.groups : &peak_state->groups, block);
 }
 
@@ -22,13 +20,14 @@ static enum ttd_status collect(struct heap_peak_state *peak_state, const struct 
     size_t cursor = 0;
     const struct heap_block *block;
     enum ttd_status status = TTD_OK;
-    while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor)))
-        status = add_live(peak_state, kept, block);
-    for (size_t i = 0; i < ended->count && status == TTD_OK; i++) {
-        bool is_kept = heap_kept_has_stack(kept, &ended->blocks[i]);
-        status = heap_groups_add(is_kept ? &peak_state->runtime.groups : &peak_state->groups,
-                                 &ended->blocks[i]);
+    while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor))) {
+        /* One of a runtime, if the trace names it. */
+        if (ttd_position_compare(block->allocated, peak_state->peak.position) <= 0)
+            status = add(peak_state, replay, block, heap_kept_may_have(kept, block));
     }
+    for (size_t i = 0; i < ended->count && status == TTD_OK; i++)
+        status = add(peak_state, replay, &ended->blocks[i],
+                     heap_kept_has_stack(kept, &ended->blocks[i]));
     return status;
 }
 

@@ -2,6 +2,7 @@
 /* The report of `referrers`: a tree of the words that point at a block. */
 #include "report/reachability/reports.h"
 #include "report/sections/place.h"
+#include "reach/within.h"
 
 /* Copies the block of a node. Returns the copy, or NULL for GRAPH_NONE. */
 static const struct heap_block *block_of(const struct heap_referrers *referrers, uint32_t node,
@@ -59,7 +60,10 @@ static void text_item(struct report *report, const struct heap_referrers *referr
         out_text(output, " like it, each pointed at by the next, up to ");
         out_hex(output, heap_nodes_address(&referrers->reach.nodes, item->node));
     } else {
-        out_format(output, "byte %llu of ", (unsigned long long)item->offset);
+        if (item->offset == REACH_LIES_WITHIN)
+            out_text(output, "within it, ");
+        else
+            out_format(output, "byte %llu of ", (unsigned long long)item->offset);
         report_node_text(report, &referrers->reach, item->node);
     }
     text_flags(output, item);

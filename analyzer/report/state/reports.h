@@ -72,6 +72,18 @@ struct report_fragmentation {
     size_t limit;
 };
 
+/** What is live: in heaps that have no parent, whose blocks hold all memory, and in heaps in them.
+ */
+struct report_live {
+    uint64_t blocks;
+    uint64_t bytes;
+    uint64_t nested_blocks;
+    uint64_t nested_bytes;
+};
+
+/** Sums up a table of live blocks by heap. */
+struct report_live report_live_of(const struct report *report, const struct heap_groups *by_heap);
+
 void text_state(struct report *report, const struct report_state *data);
 void json_state(struct report *report, const struct report_state *data);
 void csv_state(struct report *report, const struct report_state *data);

@@ -8,6 +8,22 @@ static void json_sums(struct json *json, const struct heap_group *group)
     json_unsigned(json, "bytes", group->bytes);
 }
 
+struct report_live report_live_of(const struct report *report, const struct heap_groups *by_heap)
+{
+    struct report_live live = {0};
+    for (size_t i = 0; i < by_heap->count; i++) {
+        const struct heap_group *group = &by_heap->items[i];
+        const struct definition_heap *heap =
+            definitions_heap(report->definitions, group->key.other);
+        bool is_nested = heap && heap->parent != TTD_NONE;
+        uint64_t *blocks = is_nested ? &live.nested_blocks : &live.blocks;
+        uint64_t *bytes = is_nested ? &live.nested_bytes : &live.bytes;
+        *blocks += group->blocks;
+        *bytes = heap_add(*bytes, group->bytes);
+    }
+    return live;
+}
+
 static void json_heaps(struct report *report, struct json *json, const struct heap_groups *groups)
 {
     json_begin_array(json, "heaps");
@@ -19,6 +35,7 @@ static void json_heaps(struct report *report, struct json *json, const struct he
         json_hex(json, "heap", heap ? heap->handle : 0);
         json_name(json, "name",
                   definitions_text(report->definitions, heap ? heap->name : TTD_NONE));
+        json_unsigned(json, "parent_heap_id", heap ? heap->parent : TTD_NONE);
         json_sums(json, &groups->items[i]);
         json_end_object(json);
     }
@@ -107,8 +124,11 @@ void json_state(struct report *report, const struct report_state *data)
     json_begin_object(&json, NULL);
     json_position(&json, "position", state->outcome.position);
     report_certainty_json(report, &json);
-    json_unsigned(&json, "live_blocks", state->tables.by[HEAP_BY_STACK].blocks);
-    json_unsigned(&json, "live_bytes", state->tables.by[HEAP_BY_STACK].bytes);
+    struct report_live live = report_live_of(report, &state->tables.by[HEAP_BY_HEAP]);
+    json_unsigned(&json, "live_blocks", live.blocks);
+    json_unsigned(&json, "live_bytes", live.bytes);
+    json_unsigned(&json, "nested_blocks", live.nested_blocks);
+    json_unsigned(&json, "nested_bytes", live.nested_bytes);
     report_unknown_json(&json, &state->unknown);
     report_runtime_json(&report->runtime, &json);
     json_unsigned(&json, "reallocs_in_flight", state->outcome.in_flight);

@@ -10,6 +10,9 @@
 static void text_heap(struct report *report, ttd_id id)
 {
     report_label_text(report, &(struct view_label){.kind = LABEL_HEAP, .number = id});
+    const struct definition_heap *heap = definitions_heap(report->definitions, id);
+    if (heap && heap->parent != TTD_NONE)
+        out_format(report->output, ", in heap %u", heap->parent);
 }
 
 static void text_thread(struct report *report, ttd_id id)
@@ -108,13 +111,21 @@ static void text_totals(struct report *report, const struct heap_state *state)
     out_text(output, "Live at ");
     report_position_text(report, state->outcome.position);
     out_text(output, ": ");
-    report_count(output, state->tables.by[HEAP_BY_STACK].blocks, "block");
+    struct report_live live = report_live_of(report, &state->tables.by[HEAP_BY_HEAP]);
+    report_count(output, live.blocks, "block");
     out_text(output, ", ");
-    report_count(output, state->tables.by[HEAP_BY_STACK].bytes, "byte");
+    report_count(output, live.bytes, "byte");
     out_text(output, ", from ");
     report_site_count(report, state->tables.by[HEAP_BY_STACK].count);
     out_plain(output);
     out_char(output, '\n');
+    if (live.nested_blocks) {
+        out_text(output, "In them, in heaps of the program: ");
+        report_count(output, live.nested_blocks, "block");
+        out_text(output, ", ");
+        report_count(output, live.nested_bytes, "byte");
+        out_char(output, '\n');
+    }
     report_unknown_text(report, &state->unknown);
     if (report->view->classes) {
         out_text(output, "Classes as ");

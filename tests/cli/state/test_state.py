@@ -31,10 +31,10 @@ class State(TestCase):
         self.assertEqual((found["position"], found["live_blocks"], found["live_bytes"],
                           found["total_groups"], found["certain"]), ("1:0", 2, 150, 2, True))
         self.assertEqual(found["heaps"],
-                         [{"heap_id": 1, "heap": "0x0", "name": "malloc", "blocks": 1,
-                           "bytes": 100},
-                          {"heap_id": 2, "heap": "0xb00000", "name": "private", "blocks": 1,
-                           "bytes": 50}])
+                         [{"heap_id": 1, "heap": "0x0", "name": "malloc", "parent_heap_id": 0,
+                           "blocks": 1, "bytes": 100},
+                          {"heap_id": 2, "heap": "0xb00000", "name": "private",
+                           "parent_heap_id": 0, "blocks": 1, "bytes": 50}])
         self.assertEqual([(t["thread"], t["name"], t["bytes"]) for t in found["threads"]],
                          [(1, "main", 100), (2, "worker", 50)])
         self.assertEqual([(s["smallest"], s["largest"], s["blocks"]) for s in found["sizes"]],

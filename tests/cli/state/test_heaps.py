@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""Heaps in blocks of other heaps: a block is of its heap, and no memory is counted twice."""
+
+import support
+from snapshot_support import SnapshotCase, SnapshotScript
+
+MALLOC, PRIVATE, POOL, INNER = 1, 2, 3, 4
+LOST, MAYBE, HELD = "definitely_lost", "possibly_lost", "still_reachable"
+CHUNK, FIRST, SECOND = 0x10000, 0x10000, 0x10040
+
+
+def pools(script):
+    script.basics()
+    script.add("heap", name="pool", handle=0x10000, parent=MALLOC)
+    script.add("heap", name="inner", handle=0x10000, parent=POOL)
+    return script
+
+
+def with_chunk():
+    """A pool in a block of malloc, and a block of the pool at the same address."""
+    script = pools(SnapshotScript())
+    script.alloc(CHUNK, 4096)
+    script.event("Create", heap=POOL, stack=3)
+    script.alloc(FIRST, 16, heap=POOL, stack=4)
+    return script
+
+
+class NestedCase(SnapshotCase):
+    written = 0
+
+    def write(self, script, name=None):
+        self.written += 1
+        return super().write(script, name or f"trace{self.written}")
+
+
+class Heaps(NestedCase):
+    def state(self, script, *arguments):
+        return self.json_of("state", self.write(script.close()), *arguments)
+
+    def errors(self, path):
+        return [(f["kind"], f["certain"], f["heap_id"], (f["block"] or {}).get("heap_id"))
+                for f in self.json_of("errors", path)["findings"]]
+
+    def test_events_show_every_action(self):
+        script = with_chunk()
+        script.event("Lock", heap=POOL)
+        script.event("Unlock", heap=POOL)
+        script.event("Protect", heap=POOL, read_only=1)
+        script.event("Protect", heap=POOL)
+        script.realloc(FIRST, SECOND, 32, heap=POOL)
+        script.free(SECOND, heap=POOL)
+        script.event("Destroy", heap=POOL)
+        script.free(CHUNK)
+        path = self.write(script.close())
+        rows = self.run_ok("events", "-f", "json", path).json_lines
+        self.assertEqual([(row["action"], row["heap_id"]) for row in rows],
+                         [("Alloc", 1), ("Create", 3), ("Alloc", 3), ("Lock", 3), ("Unlock", 3),
+                          ("Protect", 3), ("Protect", 3), ("ReAlloc", 3), ("Free", 3),
+                          ("Destroy", 3), ("Free", 1)])
+        self.assertEqual(self.errors(path), [])
+
+    def test_memory_is_counted_once(self):
+        script = with_chunk()
+        script.alloc(SECOND, 32, heap=POOL)
+        script.alloc(SECOND, 8, heap=INNER)
+        found = self.state(script, "--blocks")
+        self.assertEqual((found["live_blocks"], found["live_bytes"]), (1, 4096))
+        self.assertEqual((found["nested_blocks"], found["nested_bytes"]), (3, 56))
+        self.assertEqual({h["name"]: (h["parent_heap_id"], h["blocks"], h["bytes"])
+                          for h in found["heaps"]},
+                         {"malloc": (0, 1, 4096), "pool": (MALLOC, 2, 48), "inner": (POOL, 1, 8)})
+        self.assertEqual([(b["address"], b["heap_id"]) for b in found["blocks"]],
+                         [("0x10000", MALLOC), ("0x10000", POOL), ("0x10040", POOL),
+                          ("0x10040", INNER)])
+        path = self.write(script)
+        text = self.run_ok("state", path).text
+        self.assertIn("Live at 2:2: 1 block, 4,096 bytes, from", text)
+        self.assertIn("heap 4 inner, in heap 3", text)
+        self.assertIn("In them, in heaps of the program: 3 blocks, 56 bytes\n", text)
+        self.assertEqual(self.json_of("peak", path)["live_bytes"], 4096)
+
+    def test_an_index_says_the_same(self):
+        script = with_chunk()
+        script.add("churn", position="100:0", count=20000, slots=100, seed=5)
+        script.clock = 400000
+        path = self.write(script.close())
+        expected = self.json_of("state", path, "--no-index", "--at", "90%", "--blocks")
+        self.run_ok("index", path)
+        self.assertEqual(self.json_of("state", path, "--at", "90%", "--blocks")["blocks"],
+                         expected["blocks"])
+        peak, expected = (self.json_of("peak", path, *option)
+                          for option in ([], ["--no-index"]))
+        self.assertEqual((peak["live_bytes"], peak["groups"]),
+                         (expected["live_bytes"], expected["groups"]))
+        self.run_ok("verify", path)
+
+    def test_a_release_is_of_its_heap(self):
+        script = with_chunk()
+        script.free(FIRST, heap=POOL)
+        found = self.state(script)
+        self.assertEqual((found["live_blocks"], found["nested_blocks"]), (1, 0))
+        script = with_chunk()
+        script.free(CHUNK)
+        found = self.state(script)
+        self.assertEqual((found["live_blocks"], found["nested_blocks"]), (0, 1))
+
+    def test_destroy_ends_one_heap(self):
+        script = with_chunk()
+        script.alloc(SECOND, 8, heap=INNER)
+        script.event("Destroy", heap=POOL)
+        found = self.state(script, "--blocks")
+        self.assertEqual([b["heap_id"] for b in found["blocks"]], [MALLOC, INNER])
+
+    def test_errors_of_nested_blocks(self):
+        script = with_chunk()
+        script.free(FIRST, heap=POOL)
+        script.free(CHUNK)
+        script.free(CHUNK)
+        self.assertEqual(self.errors(self.write(script.close())), [("double-free", True, MALLOC, MALLOC)])
+
+    def test_a_free_in_another_heap(self):
+        script = with_chunk()
+        script.alloc(SECOND, 32, heap=POOL)
+        script.free(SECOND)
+        path = self.write(script.close())
+        self.assertEqual(self.errors(path), [("wrong-heap", True, MALLOC, POOL)])
+        self.assertEqual(self.json_of("state", path)["nested_blocks"], 2)
+        # The block may have been allocated before recording.
+        script = pools(SnapshotScript(flags=8))
+        script.alloc(SECOND, 32, heap=POOL)
+        script.free(SECOND)
+        self.assertEqual(self.errors(self.write(script.close())), [])
+
+    def test_history_names_the_innermost(self):
+        script = with_chunk()
+        path = self.write(script.close())
+        found = self.json_of("state", path, "--address", "0x10008")["address"]
+        self.assertEqual(found["block"]["heap_id"], POOL)
+        found = self.json_of("state", path, "--address", "0x10020")["address"]
+        self.assertEqual(found["block"]["heap_id"], MALLOC)
+        found = self.json_of("history", path, "--address", "0x10008")
+        self.assertEqual([b["heap_id"] for b in found["blocks"]], [MALLOC, POOL])
+
+
+class References(NestedCase):
+    def kinds(self, *words, **fields):
+        script = with_chunk()
+        script.alloc(SECOND, 32, heap=POOL, stack=1)
+        script.snapshot(*words, **fields)
+        found = self.json_of("leaks", self.write(script.close()), "--show", "all", "--limit", "0")
+        return {g["bytes"]: g["class"] for g in found["groups"]}
+
+    def test_a_pointer_to_an_inner_block_keeps_the_outer_one(self):
+        self.assertEqual(self.kinds((2, 0, SECOND)),
+                         {4096: HELD, 32: HELD, 16: LOST})
+
+    def test_a_pointer_to_the_outer_block_keeps_no_inner_one(self):
+        self.assertEqual(self.kinds((2, 0, CHUNK + 2048)),
+                         {4096: MAYBE, 32: LOST, 16: LOST})
+
+    def test_words_are_of_the_innermost_block(self):
+        # A word in the first inner block points at the second one.
+        self.assertEqual(self.kinds((2, 0, FIRST), (FIRST + 8, SECOND)),
+                         {4096: HELD, 32: HELD, 16: HELD})
+        # One behind it is of the outer block.
+        self.assertEqual(self.kinds((2, 0, CHUNK + 2048), (FIRST + 24, SECOND)),
+                         {4096: MAYBE, 32: MAYBE, 16: LOST})
+
+    def test_referrers_tell_what_lies_within(self):
+        script = with_chunk()
+        script.snapshot((2, 0, FIRST))
+        path = self.write(script.close())
+        text = self.run_ok("referrers", path, "--address", "0x10800").text
+        self.assertIn("within it, ", text)
+        found = self.json_of("referrers", path, "--address", "0x10800")
+        self.assertIsNone(found["referrers"][0]["offset"])
+
+
+if __name__ == "__main__":
+    support.main()
