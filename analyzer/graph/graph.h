@@ -61,11 +61,11 @@ enum ttd_status graph_init(struct graph *graph, uint32_t node_count);
 void graph_free(struct graph *graph);
 
 /**
- * Makes room for so many edges at once, which is faster than by and by.
+ * Makes room for `capacity` edges at once, which is faster than by and by.
  *
  * @return TTD_OK, or TTD_ERROR_NO_MEMORY with the graph as before.
  */
-enum ttd_status graph_reserve_edges(struct graph *graph, size_t count);
+enum ttd_status graph_reserve_edges(struct graph *graph, size_t capacity);
 
 /** Private: makes room for more edges. */
 enum ttd_status graph_grow_edges(struct graph *graph);

@@ -66,7 +66,7 @@ enum ttd_status page_calls_add(struct page_calls *calls, ttd_id stack, struct pa
 
 /** Adds a stack with all its frames: sets `number` to that of its innermost node, from 1, or 0 if
  * it has none. A report_stacks.find, whose context is the tree. */
-enum ttd_status page_calls_number(void *calls, ttd_id stack, uint64_t *number);
+enum ttd_status page_calls_number(void *context, ttd_id stack, uint64_t *number);
 
 /** Writes the part `calls`: texts, frames and nodes, as arrays. */
 void page_write_calls(const struct page_calls *calls, struct text_output *output);
