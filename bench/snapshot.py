@@ -26,6 +26,7 @@ import large_heap
 HERE = pathlib.Path(__file__).resolve().parent
 WORKLOADS = HERE / 'workloads'
 KEYS = 1000000
+BLOCKS = 1000000
 LARGE = (1000, 4000)  # megabytes
 
 
@@ -36,6 +37,9 @@ def workloads(directory):
         'clang++, large headers': ['clang++', '-std=c++17', '-c', '-o', directory / 'object.o',
                                    WORKLOADS / 'headers.cpp'],
     }
+    entries = directory / 'entries'
+    subprocess.run(['cc', '-O2', '-o', entries, WORKLOADS / 'entries.c'], check=True)
+    result[f'{BLOCKS:,} blocks'] = [entries, str(BLOCKS)]
     if shutil.which('redis-server'):
         result[f'redis, {KEYS:,} keys'] = [WORKLOADS / 'redis.sh', directory, str(KEYS)]
     return result

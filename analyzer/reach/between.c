@@ -22,7 +22,7 @@ enum ttd_status reach_between_add(struct reach_builder *builder,
                                   uint32_t target)
 {
     if (!builder->keeps_between)
-        return builder->drops_doubtful || is_no_pointer(builder, word, reference->value, target)
+        return is_no_pointer(builder, word, reference->value, target)
                    ? TTD_OK
                    : reach_builder_add_root(builder, reference, GRAPH_STALE);
     enum ttd_status status = grow_array((void **)&builder->between, &builder->between_capacity,

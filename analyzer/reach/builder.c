@@ -70,12 +70,14 @@ static size_t expected_edges(const struct heap_reach *reach)
     return references / EDGES_PER_NODE <= reach->nodes.count ? (size_t)references : 0;
 }
 
-enum ttd_status reach_builder_init(struct reach_builder *builder, struct heap_reach *reach)
+enum ttd_status reach_builder_init(struct reach_builder *builder, struct heap_reach *reach,
+                                   bool finds_classes_only)
 {
-    *builder =
-        (struct reach_builder){.reach = reach, .has_empty_arrays = has_empty_arrays(&reach->nodes)};
+    *builder = (struct reach_builder){.reach = reach,
+                                      .has_empty_arrays = has_empty_arrays(&reach->nodes),
+                                      .finds_classes_only = finds_classes_only};
     map_init(&builder->class_index);
-    reach->offsets.expected = expected_edges(reach);
+    reach->offsets.expected = finds_classes_only ? 0 : expected_edges(reach);
     enum ttd_status status = graph_init(&reach->graph, reach->nodes.count);
     if (status == TTD_OK)
         status = graph_reserve_edges(&reach->graph, reach->offsets.expected);
@@ -178,7 +180,7 @@ static enum ttd_status add_edge(struct reach_builder *builder, uint64_t word, ui
 static enum ttd_status add_class_word(struct reach_builder *builder, uint32_t source, uint64_t word,
                                       uint64_t value)
 {
-    if (source == HEAP_NO_NODE || value < builder->class_min || value > builder->class_max)
+    if (source == HEAP_NO_NODE || !reach_builder_may_be_class(builder, value))
         return TTD_OK;
     uint64_t offset = word - heap_nodes_address(&builder->reach->nodes, source);
     uint32_t class = map_get(&builder->class_index, value, 0);
@@ -202,16 +204,14 @@ enum ttd_status reach_builder_add(struct reach_builder *builder,
 {
     struct heap_reach *reach = builder->reach;
     const struct ttd_region *region = heap_reach_region(reach, reference->region);
-    if (!region || region->size < WORD || reference->offset > region->size - WORD) {
-        reach->misplaced++;
-        return TTD_OK;
-    }
     uint64_t word = region->begin + reference->offset;
     bool has_address = region->kind != TTD_REGION_REGISTERS;
     uint32_t source = has_address ? find_source(builder, word) : HEAP_NO_NODE;
     uint32_t target = find_target(builder, reference->value, preceding);
     if (target == HEAP_NO_NODE)
         return add_class_word(builder, source, word, reference->value);
+    if (builder->finds_classes_only)
+        return TTD_OK;
     if (source != HEAP_NO_NODE)
         return add_edge(builder, word, reference->value, source, target);
     return region->kind == TTD_REGION_HEAP

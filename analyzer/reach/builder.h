@@ -52,16 +52,36 @@ struct reach_builder {
     size_t between_count;
     size_t between_capacity;
     bool keeps_between;
-    /** Otherwise such words are doubtful roots, unless these are dropped. */
-    bool drops_doubtful;
+    /** Only words that may point at tables of virtual functions are taken. */
+    bool finds_classes_only;
 };
 
 /** Takes a reach with nodes, regions and classes. @return TTD_OK, TTD_ERROR_NO_MEMORY; release with
  * reach_builder_free() also on failure. */
-enum ttd_status reach_builder_init(struct reach_builder *builder, struct heap_reach *reach);
+enum ttd_status reach_builder_init(struct reach_builder *builder, struct heap_reach *reach,
+                                   bool finds_classes_only);
 void reach_builder_free(struct reach_builder *builder);
 
+/** Whether a reference lies in a region. Counts it as misplaced if not. */
+static inline bool reach_builder_has_place(struct reach_builder *builder,
+                                           const struct ttd_reference *reference)
+{
+    const struct ttd_region *region = heap_reach_region(builder->reach, reference->region);
+    bool has_place = region && region->size >= sizeof reference->value &&
+                     reference->offset <= region->size - sizeof reference->value;
+    builder->reach->misplaced += !has_place;
+    return has_place;
+}
+
+/** Whether a word may point at a table of virtual functions. */
+static inline bool reach_builder_may_be_class(const struct reach_builder *builder, uint64_t value)
+{
+    return value >= builder->class_min && value <= builder->class_max;
+}
+
 /**
+ * Takes a reference that lies in a region.
+ *
  * @param preceding  nodes whose address is not above the value
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */

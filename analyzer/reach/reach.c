@@ -71,6 +71,13 @@ static enum ttd_status read_places(struct heap_reach *reach, struct ttd_reader *
     return heap_is_over(status) ? TTD_OK : status;
 }
 
+/* Whether a reference is worth looking up its value. */
+static bool is_taken(struct reach_builder *builder, const struct ttd_reference *reference)
+{
+    return reach_builder_has_place(builder, reference) &&
+           (!builder->finds_classes_only || reach_builder_may_be_class(builder, reference->value));
+}
+
 static enum ttd_status see_references(struct reach_builder *builder,
                                       const struct ttd_references *references)
 {
@@ -82,17 +89,20 @@ static enum ttd_status see_references(struct reach_builder *builder,
     builder->seen += references->count;
     /* Values are looked up in batches, so that cache misses of one search overlap with those of
      * others. */
-    for (size_t i = 0; i < references->count && status == TTD_OK; i += ADDRESS_BATCH) {
-        const struct ttd_reference *batch = &references->references[i];
-        size_t left = references->count - i;
-        size_t count = left < ADDRESS_BATCH ? left : ADDRESS_BATCH;
+    for (size_t i = 0; i < references->count && status == TTD_OK;) {
+        const struct ttd_reference *batch[ADDRESS_BATCH];
         uint64_t values[ADDRESS_BATCH];
         uint32_t preceding[ADDRESS_BATCH];
-        for (size_t j = 0; j < count; j++)
-            values[j] = batch[j].value;
+        size_t count = 0;
+        for (; i < references->count && count < ADDRESS_BATCH; i++) {
+            batch[count] = &references->references[i];
+            values[count] = batch[count]->value;
+            if (is_taken(builder, batch[count]))
+                count++;
+        }
         address_index_count_batch(&nodes->index, &nodes->rows, values, count, preceding);
         for (size_t j = 0; j < count && status == TTD_OK; j++)
-            status = reach_builder_add(builder, &batch[j], preceding[j]);
+            status = reach_builder_add(builder, batch[j], preceding[j]);
     }
     return status;
 }
@@ -128,10 +138,9 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
     if (status != TTD_OK)
         return status;
     reach->offsets.is_without_sources =
-        !options->keeps_offsets && (options->takes_all_words || options->omits_verdicts);
-    status = reach_builder_init(&builder, reach);
+        !options->keeps_offsets && (options->finds_classes_only || options->omits_verdicts);
+    status = reach_builder_init(&builder, reach, options->finds_classes_only);
     builder.keeps_between = reach_is_inheriting(trace->reader);
-    builder.drops_doubtful = options->takes_all_words;
     if (status == TTD_OK)
         status = read_references(&builder, trace->reader, error);
     /* Parts that are missing in a damaged file make the snapshot incomplete, as the recorder would
@@ -144,16 +153,13 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
         status = reach_within_apply(&builder);
     if (status == TTD_OK)
         status = reach_builder_finish(&builder);
-    if (status == TTD_OK && !options->omits_verdicts)
+    bool has_verdicts = !options->omits_verdicts && !options->finds_classes_only;
+    if (status == TTD_OK && has_verdicts)
         status = reach_rules_apply(&builder);
     reach_builder_free(&builder);
-    if (status != TTD_OK)
-        return status;
-    if (!options->takes_all_words)
-        return reach_stale_apply(reach, trace, options, error);
-    if (!options->keeps_offsets)
-        edge_offsets_free(&reach->offsets);
-    return graph_classify(&reach->graph, &reach->verdicts);
+    return status == TTD_OK && !options->finds_classes_only
+               ? reach_stale_apply(reach, trace, options, error)
+               : status;
 }
 
 static enum ttd_status choose(const struct heap_trace *trace,

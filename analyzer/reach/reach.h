@@ -25,9 +25,8 @@ struct heap_reach_options {
     uint32_t snapshot;
     /** Keeps heap_reach.offsets. */
     bool keeps_offsets;
-    /** No word is judged by when its block was allocated: no edge is stale, and nothing replayed
-     * once more. */
-    bool takes_all_words;
+    /** Finds the classes of blocks alone: the graph has no edges and no roots. */
+    bool finds_classes_only;
     /** Leaves out the verdicts, and the flags of edges. */
     bool omits_verdicts;
     /** Doubtful roots keep the flag GRAPH_STALE: what only they hold is GRAPH_HELD_BY_STALE. */
