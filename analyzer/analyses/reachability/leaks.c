@@ -11,6 +11,7 @@
 
 #include "analyses/reachability/leaks_when.h"
 #include "base/grow.h"
+#include "graph/arrays.h"
 #include "graph/classes.h"
 #include "heap/locate.h"
 
@@ -20,6 +21,8 @@ struct search {
     const struct heap_address_range *covering;
     const struct heap_islands *islands;
     bool tells_when;
+    /** While blocks are collected. */
+    const struct heap_parents *parents;
     struct heap_kept kept;
     struct heap_reach reach;
     /** By node: its block is a leak, live at the position asked for. */
@@ -43,11 +46,20 @@ static bool is_unknown(const struct search *search, const struct heap_block *blo
     return heap_is_unknown(block->allocated, search->leaks->outcome.unknown_before);
 }
 
+static void count_nested(struct search *search, const struct heap_block *block)
+{
+    if (heap_parents_get(search->parents, block->heap) == TTD_NONE)
+        return;
+    search->leaks->nested_blocks++;
+    search->leaks->nested_bytes = add_saturated(search->leaks->nested_bytes, block->size);
+}
+
 static enum ttd_status add(void *context, const struct heap_block *block)
 {
     struct search *search = context;
     if (!is_wanted(search, block))
         return TTD_OK;
+    count_nested(search, block);
     if (is_unknown(search, block))
         return heap_groups_add(&search->leaks->kinds[HEAP_UNKNOWN], block);
     uint32_t node = search->is_leak ? heap_nodes_of(&search->reach.nodes, block) : HEAP_NO_NODE;
@@ -85,8 +97,10 @@ static enum ttd_status collect_nodes(struct search *search)
             status = heap_kept_defer(&search->kept, &block);
         else if (is_unknown(search, &block))
             status = add(search, &block);
-        else
-            search->is_leak[node] = is_wanted(search, &block);
+        else if (is_wanted(search, &block)) {
+            count_nested(search, &block);
+            search->is_leak[node] = true;
+        }
     }
     return status;
 }
@@ -98,6 +112,7 @@ static enum ttd_status collect(struct search *search, struct heap_arrival *arriv
     struct heap_kept *kept = &search->kept;
     struct heap_live *live = &arrival->cursor.replay.live;
     search->leaks->outcome = heap_arrival_outcome(arrival);
+    search->parents = &live->parents;
     enum ttd_status status = are_nodes_live ? collect_nodes(search) : collect_live(search, live);
     if (status == TTD_OK && kept->count)
         status = heap_live_make_index(live);

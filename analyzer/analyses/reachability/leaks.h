@@ -68,6 +68,9 @@ struct heap_leaks {
     struct heap_lost_range *lost_ranges;
     /** By kind. The totals of groups that are definitely lost count what hangs below as well. */
     struct heap_groups kinds[HEAP_LEAK_KINDS];
+    /** Those of all kinds in heaps that have a parent: they lie in blocks of the parent. */
+    uint64_t nested_blocks;
+    uint64_t nested_bytes;
     struct heap_runtime runtime;
 };
 

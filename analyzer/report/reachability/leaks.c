@@ -80,6 +80,18 @@ static void text_classes(struct report *report, const struct report_leaks *data)
     out_char(output, '\n');
 }
 
+/* Writes how many of the blocks lie in others, so that nobody takes the sums for memory. */
+static void text_nested(struct text_output *output, const struct heap_leaks *leaks)
+{
+    if (!leaks->nested_blocks)
+        return;
+    out_text(output, "Of these, in heaps of the program and so within other blocks: ");
+    report_count(output, leaks->nested_blocks, "block");
+    out_text(output, ", ");
+    report_count(output, leaks->nested_bytes, "byte");
+    out_char(output, '\n');
+}
+
 static void text_groups(struct report *report, const struct report_leaks *data)
 {
     struct text_output *output = report->output;
@@ -121,6 +133,7 @@ void text_leaks(struct report *report, const struct report_leaks *data)
         text_live(report, data);
     text_kind(report, &data->leaks->kinds[HEAP_UNKNOWN],
               "Unknown, perhaps released while recording was off (--show unknown to list): ");
+    text_nested(report->output, data->leaks);
     report_runtime_text(report);
     report_known_findings_text(report, REPORT_BLOCKS);
     text_notes(report, data);
@@ -172,6 +185,8 @@ void json_leaks(struct report *report, const struct report_leaks *data)
     report_classes_json(&json, leaks);
     json_unsigned(&json, "total_blocks", heap_leaks_blocks(leaks));
     json_unsigned(&json, "total_bytes", bytes_of(leaks));
+    json_unsigned(&json, "nested_blocks", leaks->nested_blocks);
+    json_unsigned(&json, "nested_bytes", leaks->nested_bytes);
     report_unknown_json(&json, &leaks->kinds[HEAP_UNKNOWN]);
     json_text(&json, "by", view_key_name(report->view->options.by));
     json_unsigned(&json, "total_groups", data->groups->count);

@@ -166,6 +166,19 @@ class References(NestedCase):
         self.assertEqual(self.kinds((2, 0, CHUNK + 2048), (FIRST + 24, SECOND)),
                          {4096: MAYBE, 32: MAYBE, 16: LOST})
 
+    def test_leaks_tell_how_many_lie_in_others(self):
+        script = with_chunk()
+        script.alloc(SECOND, 32, heap=POOL, stack=1)
+        path = self.write(script.close())
+        found = self.json_of("leaks", path)
+        self.assertEqual((found["total_blocks"], found["nested_blocks"], found["nested_bytes"]),
+                         (3, 2, 48))
+        self.assertIn("within other blocks: 2 blocks, 48 bytes\n", self.run_ok("leaks", path).text)
+        script = with_chunk()
+        script.snapshot((2, 0, FIRST))
+        found = self.json_of("leaks", self.write(script.close()))
+        self.assertEqual((found["nested_blocks"], found["nested_bytes"]), (1, 16))
+
     def test_referrers_tell_what_lies_within(self):
         script = with_chunk()
         script.snapshot((2, 0, FIRST))
