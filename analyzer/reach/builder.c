@@ -93,21 +93,23 @@ void reach_builder_free(struct reach_builder *builder)
     memset(builder, 0, sizeof *builder);
 }
 
-/* The node that a word lies in with all its bytes. Most lie in that of the word before, or in the
- * one after that. */
+/* The node that a word begins in. Most begin in that of the word before, or in the one after that;
+ * where nodes lie within others, only a search finds the innermost. */
+static uint32_t find_begin(const struct reach_builder *builder, uint64_t word)
+{
+    struct heap_nodes *nodes = &builder->reach->nodes;
+    for (uint32_t node = builder->near;
+         !nodes->outer && node < nodes->count && node - builder->near < 2; node++)
+        if (heap_nodes_has(nodes, node, word))
+            return node;
+    return heap_nodes_at(nodes, word);
+}
+
+/* The node that a word lies in with all its bytes. */
 static uint32_t find_source(struct reach_builder *builder, uint64_t word)
 {
     struct heap_nodes *nodes = &builder->reach->nodes;
-    uint32_t near = builder->near;
-    uint32_t node;
-    if (nodes->outer)
-        node = heap_nodes_at(nodes, word);
-    else if (near < nodes->count && heap_nodes_has(nodes, near, word))
-        node = near;
-    else if (near + 1 < nodes->count && heap_nodes_has(nodes, near + 1, word))
-        node = near + 1;
-    else
-        node = heap_nodes_at(nodes, word);
+    uint32_t node = find_begin(builder, word);
     if (node == HEAP_NO_NODE)
         return node;
     builder->near = node;
