@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hoarder THREADS: takes every place that the recorder has for threads but for a few, then starts
- * so many, one after the other, each of which makes two calls. */
+ * so many, each of which makes two calls. They end when all have, so that no place becomes free. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,10 +8,11 @@
 
 #include "recorder/channel_pool.h"
 
-enum { LEFT = 3 };
+enum { LEFT = 3, MOST = 100 };
 
 static struct channel_view view;
 static int channel_file;
+static pthread_barrier_t all_have_called;
 
 char *channel_map(struct channel_view *of, uint32_t window)
 {
@@ -24,6 +25,7 @@ static void *work(void *unused)
 {
     void *volatile block = malloc(10);
     free(block);
+    pthread_barrier_wait(&all_have_called);
     return unused;
 }
 
@@ -38,10 +40,14 @@ int main(int argc, char **argv)
         return 1;
     while (channel_used(&channel->free_threads, CHANNEL_THREADS) < CHANNEL_THREADS - LEFT)
         channel_take(&view, &channel->free_threads, CHANNEL_THREADS, channel_thread_link);
-    for (int i = 0; i < count; i++) {
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, work, NULL) != 0 || pthread_join(thread, NULL) != 0)
+    pthread_t threads[MOST];
+    if (count < 1 || count > MOST || pthread_barrier_init(&all_have_called, NULL, (unsigned)count))
+        return 1;
+    for (int i = 0; i < count; i++)
+        if (pthread_create(&threads[i], NULL, work, NULL) != 0)
             return 1;
-    }
+    for (int i = 0; i < count; i++)
+        if (pthread_join(threads[i], NULL) != 0)
+            return 1;
     return 0;
 }
