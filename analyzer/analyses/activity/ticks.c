@@ -11,13 +11,15 @@ struct ticks_finder {
     struct heap_tick open;
     bool is_in_range;
     uint64_t first_event;
+    /** The wall time of the newest call; that of the open tick follows with its effects. */
+    uint64_t wall_time;
 };
 
 static enum ttd_status see_call(void *context, const struct ttd_event *event)
 {
     struct ticks_finder *finder = context;
-    if (event->wall_time > finder->open.wall_time)
-        finder->open.wall_time = event->wall_time;
+    if (event->wall_time > finder->wall_time)
+        finder->wall_time = event->wall_time;
     return TTD_OK;
 }
 
@@ -117,6 +119,7 @@ static enum ttd_status move_on(struct ticks_finder *finder, struct ttd_position 
     }
     finder->open.position = position;
     finder->open.event = largest;
+    finder->open.wall_time = finder->wall_time;
     return status;
 }
 
@@ -270,21 +273,6 @@ void heap_ticks_end(struct heap_ticks *ticks)
         heap_totals_free(&ticks->finder->totals);
     free(ticks->finder);
     ticks->finder = NULL;
-}
-
-enum ttd_status heap_ticks_find(const struct heap_trace *trace,
-                                const struct heap_ticks_options *options, struct heap_ticks *ticks,
-                                struct ttd_error *error)
-{
-    struct heap_pass pass = {.count = 1};
-    struct heap_route route = {.to = options->last, .keeps_peak = true};
-    enum ttd_status status = heap_ticks_watch(ticks, options, trace->reader, &pass.watchers[0]);
-    if (status == TTD_OK)
-        status = heap_pass_run(&pass, trace, &route, &ticks->outcome, error);
-    heap_ticks_end(ticks);
-    if (status != TTD_OK)
-        heap_ticks_free(ticks);
-    return status;
 }
 
 void heap_ticks_free(struct heap_ticks *ticks)

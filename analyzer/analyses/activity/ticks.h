@@ -21,7 +21,7 @@ enum heap_tick_key {
 /** A moment, and the stretch that ends with it. */
 struct heap_tick {
     /** The last position in it at which something happened; and the largest number of an event
-     * that had an effect by then, and the wall time. */
+     * that had an effect by then, and the largest wall time of a call by then. */
     struct ttd_position position;
     uint64_t event;
     uint64_t wall_time;
@@ -67,15 +67,6 @@ struct heap_ticks {
     struct ticks_finder *finder;
 };
 
-/**
- * Replays the trace up to the end of the range.
- *
- * @param ticks  set on TTD_OK; release with heap_ticks_free()
- * @return as heap_replay_to(), and what the filter returns.
- */
-enum ttd_status heap_ticks_find(const struct heap_trace *trace,
-                                const struct heap_ticks_options *options, struct heap_ticks *ticks,
-                                struct ttd_error *error);
 void heap_ticks_free(struct heap_ticks *ticks);
 
 /**

@@ -79,6 +79,13 @@ class Ticks(Report):
             self.assertEqual(sum(heap.allocations),
                              self.json_of("hot", trace)["allocations"])
 
+    def test_ticks_have_the_time_of_their_own_calls(self):
+        script = Script().basics()
+        for i in range(1, 4):
+            script.alloc(0x1000 * i, 8, wall=i * 1000)
+        heap = self.heap(self.write(script.close(wall=9000)))
+        self.assertEqual(page_support.sums(heap.part["ticks"]["time"]), [0, 1000, 2000, 3000])
+
     def test_the_timeline_says_the_same(self):
         trace = self.churn(900)
         heap = self.heap(trace)
