@@ -34,7 +34,6 @@ void page_write_facts(struct report *report, const struct page_facts *facts)
     else
         json_position(&json, "to", facts->last);
     json_bool(&json, "has_times", facts->has_times);
-    json_bool(&json, "has_snapshot", facts->has_snapshot);
     patterns_json(&json, "include", &facts->filters->include);
     patterns_json(&json, "exclude", &facts->filters->exclude);
     json_end_object(&json);
@@ -60,16 +59,14 @@ enum ttd_status page_sites_add(struct page_sites *sites, ttd_id stack, uint32_t 
 /* Writes the amounts that call sites have in the whole trace: those of heap_site. */
 static void usage_json(struct json *json, const struct heap_usage *usage)
 {
-    static const char *const names[] = {"allocations",     "bytes",          "temporary",
-                                        "temporary_bytes", "never_released", "destroyed"};
+    static const char *const names[] = {"allocations", "bytes", "temporary", "temporary_bytes"};
     json_begin_object(json, "usage");
     for (size_t column = 0; column < sizeof names / sizeof names[0]; column++) {
         json_begin_array(json, names[column]);
         for (size_t i = 0; i < usage->count; i++) {
             const struct heap_site *site = &usage->sites[i];
-            const uint64_t values[] = {site->allocations,    heap_sum_value(site->bytes),
-                                       site->temporary,      heap_sum_value(site->temporary_bytes),
-                                       site->never_released, site->destroyed};
+            const uint64_t values[] = {site->allocations, heap_sum_value(site->bytes),
+                                       site->temporary, heap_sum_value(site->temporary_bytes)};
             json_unsigned(json, NULL, values[column]);
         }
         json_end_array(json);

@@ -35,7 +35,8 @@ void page_write_facts(struct report *report, const struct page_facts *facts);
 struct page_heap {
     const struct heap_ticks *ticks;
     const struct heap_usage *usage;
-    /** What call sites are added to; it is written after everything that does so. */
+    /** The tree that receives the frames of call sites. Written last, when all parts have added
+     * theirs. */
     struct page_calls *calls;
 };
 
@@ -59,7 +60,8 @@ struct page_sites {
 /** Sets `number` to that of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status page_sites_add(struct page_sites *sites, ttd_id stack, uint32_t *number);
 
-/** Writes the members `ticks` and `series`; the records of the series by stack are call sites. */
+/** Writes the members `ticks`, `peak` and `series`; the records of the series by stack are call
+ * sites. */
 void page_ticks_json(struct json *json, const struct heap_ticks *ticks);
 enum ttd_status page_series_json(struct json *json, const struct heap_ticks *ticks,
                                  struct page_sites *sites);

@@ -41,7 +41,6 @@ static void column_json(struct json *json, const struct heap_ticks *ticks, size_
 void page_ticks_json(struct json *json, const struct heap_ticks *ticks)
 {
     json_begin_object(json, "ticks");
-    json_unsigned(json, "width", ticks->width);
     json_begin_array(json, "position");
     for (size_t i = 0; i < ticks->count; i++)
         json_position(json, NULL, ticks->ticks[i].position);
