@@ -12,13 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../target.h"
 #include "channel_script.h"
+#include "close_channel.h"
 #include "collect/collector.h"
 
 enum { ROUNDS_MAX = 64 };
@@ -91,18 +91,6 @@ static void prepare(void)
     atexit(end_children);
 }
 
-static void close_host(struct host *host)
-{
-    for (size_t i = 0; i < CHANNEL_WINDOWS; i++) {
-        char *window = atomic_load(&host->view.windows[i]);
-        if (window)
-            munmap(window, CHANNEL_WINDOW);
-    }
-    if (host->probe >= 0)
-        close(host->probe);
-    close(host->memfd);
-}
-
 static bool wants_stop(void)
 {
     return false;
@@ -130,7 +118,7 @@ static void collect(void)
     collector_run(&collector, &is_over);
     target_require(collector.processes.count == 0, "all processes are ended");
     collector_close(&collector);
-    close_host(&collector.host);
+    close_channel(&collector.host);
 }
 
 static uint64_t check_file(const char *path)

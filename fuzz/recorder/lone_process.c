@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../target.h"
+#include "close_channel.h"
 #include "collect/process/user_events.h"
 #include "collect/trace/closers.h"
 
@@ -72,18 +72,6 @@ struct ttd_position lone_process_position(struct lone_process *lone)
     return (struct ttd_position){sequence, 0};
 }
 
-static void close_host(struct host *host)
-{
-    for (size_t i = 0; i < CHANNEL_WINDOWS; i++) {
-        char *window = atomic_load(&host->view.windows[i]);
-        if (window)
-            munmap(window, CHANNEL_WINDOW);
-    }
-    if (host->probe >= 0)
-        close(host->probe);
-    close(host->memfd);
-}
-
 static void add_events(struct lone_events *events, const struct ttd_batch *batch)
 {
     struct ttd_user_event *items =
@@ -132,7 +120,7 @@ void lone_process_close(struct lone_process *lone, struct lone_events *events)
     process_free(lone->process);
     trace_free(trace);
     collector_close(collector);
-    close_host(&collector->host);
+    close_channel(&collector->host);
     read_events(events);
 }
 
