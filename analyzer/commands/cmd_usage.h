@@ -7,7 +7,7 @@
 #include "cli/session/session.h"
 
 struct usage_question {
-    /** What to rank by; the split is that of the view. */
+    /** The criterion of the ranking; its split is ignored, since the view determines it. */
     struct heap_usage_options query;
     /** See session_print_tree(). */
     const char *unit;

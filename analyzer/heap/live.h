@@ -252,8 +252,8 @@ static inline bool heap_live_is_free(const struct heap_live *live, const struct 
     return !stored->is_held && !stored->is_shared && heap == live->last_heap;
 }
 
-/** Makes a free record live; heap_live_add() is the caller's. Of the block all but the members that
- * are the table's own is copied. */
+/** Makes a free record live; the caller then calls heap_live_add(). Copies all members of the block
+ * but those that are the table's own. */
 static inline void heap_live_put(const struct heap_live *live, struct heap_block *stored,
                                  const struct heap_block *block)
 {
@@ -305,7 +305,7 @@ static inline enum ttd_status heap_live_acquire(struct heap_live *live, uint32_t
 }
 
 /**
- * Makes a block of a list live. Only of that very heap may none be live at its address.
+ * Makes a block of a list live. No other block of its heap may be live at its address.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_CORRUPT (one is live, or too many of other heaps).
  */

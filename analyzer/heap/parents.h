@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** The parents of heaps: in blocks of which heap those of another one lie. */
+/** The parents of heaps: a parent is the heap in whose blocks those of another heap lie. */
 #ifndef ANALYZER_HEAP_PARENTS_H
 #define ANALYZER_HEAP_PARENTS_H
 

@@ -65,7 +65,7 @@ static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t recor
     return status;
 }
 
-/* A record of each of the addresses that a call was given and returned. */
+/* Return a record of the address that a call was given, or of the one that it returned. */
 static inline uint32_t base_entry(const struct heap_replay *replay, const struct ttd_event *event)
 {
     return heap_ordinal_map_get(&replay->records, event->base_ordinal);

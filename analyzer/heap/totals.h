@@ -20,7 +20,8 @@ struct heap_totaled {
 };
 
 struct heap_totals {
-    /** Of all heaps, and of those without a parent: blocks of others lie in blocks of these. */
+    /** The total of all heaps, and that of the heaps without a parent, in which no memory counts
+     * twice: blocks of the other heaps lie in blocks of these. */
     struct heap_total all;
     struct heap_total outer;
     struct heap_totaled *heaps;

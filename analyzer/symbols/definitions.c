@@ -101,7 +101,7 @@ static enum ttd_status add_heap(struct definitions *definitions, const struct tt
     return status;
 }
 
-/* Of several parents the first counts. */
+/* Keeps the first parent of a heap: only a damaged trace has others. */
 static void add_heap_parent(struct definitions *definitions, const struct ttd_heap_parent *parent)
 {
     struct definition_heap *heap = idtable_get(&definitions->heaps, parent->heap);

@@ -56,7 +56,7 @@ static inline bool heap_island_filter_is_given(const struct heap_island_filter *
 bool heap_islands_want(const struct heap_islands *islands, ttd_id thread,
                        struct ttd_position position);
 
-/** Whether a block was allocated in an island that is wanted; of no islands, all are. */
+/** Whether a block was allocated in an island that is wanted; true if `islands` is NULL. */
 static inline bool heap_islands_want_block(const struct heap_islands *islands,
                                            const struct heap_block *block)
 {

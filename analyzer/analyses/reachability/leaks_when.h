@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** When leaks were lost: from `lost` to the ranges that reports show. */
+/** The ranges of time in which leaks were lost, as reports show them. */
 #ifndef ANALYZER_ANALYSES_REACHABILITY_LEAKS_WHEN_H
 #define ANALYZER_ANALYSES_REACHABILITY_LEAKS_WHEN_H
 

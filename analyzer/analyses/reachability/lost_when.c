@@ -3,8 +3,8 @@
  * Goes from snapshot to snapshot, the newest first. The first one in which a block is held, or not
  * yet there, is where it was not lost; the one after it is where it was. A snapshot in which only a
  * doubtful word holds it, one that may be older than the block or an allocator's, tells neither.
- * What happened between is known only of the blocks that held it: a last replay looks for their
- * releases.
+ * Between the two, a last replay looks for the release of a block that held it, which lost it; no
+ * other cause is recorded.
  */
 #include "analyses/reachability/lost_when.h"
 

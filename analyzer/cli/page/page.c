@@ -14,7 +14,7 @@
 #include "cli/page/page_compress.h"
 #include "report/page/model.h"
 
-/* A text of a script element that is longer is empty in some browsers. */
+/* Some browsers take a longer text of a script element for an empty one. */
 #define TEXT_MAX ((size_t)480 << 20)
 
 bool page_is_built(void)

@@ -72,8 +72,8 @@ struct report_fragmentation {
     size_t limit;
 };
 
-/** What is live: in heaps that have no parent, whose blocks hold all memory, and in heaps in them.
- */
+/** Live blocks: those of heaps without a parent, and the nested ones that lie in them. Sums of both
+ * would count memory twice. */
 struct report_live {
     uint64_t blocks;
     uint64_t bytes;

@@ -83,8 +83,8 @@ struct ttd_heap {
     ttd_id name;
 };
 
-/** A heap whose blocks lie in blocks of another heap, its parent; heaps of which none is told take
- * their memory from the system. */
+/** A heap whose blocks lie in blocks of another heap, its parent. A heap without such a record
+ * takes its memory from the system. */
 struct ttd_heap_parent {
     ttd_id heap;
     /** Defined before `heap`. */

@@ -83,7 +83,7 @@ enum ttd_api {
     TTD_API_LIVE_HEAP_LOCK = 61,
     TTD_API_LIVE_HEAP_UNLOCK = 62,
     TTD_API_LIVE_HEAP_DESTROY = 63,
-    /* Those of other allocators that have other parameters than any function above. */
+    /* Functions of other allocators whose parameters differ from those of all functions above. */
     TTD_API_MALLOCX = 64,
     TTD_API_RALLOCX = 65,
     TTD_API_XALLOCX = 66,

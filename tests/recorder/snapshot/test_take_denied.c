@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told of a snapshot that fails when a thread's memory could not be read at first. */
+/* The reason that is given when a snapshot fails after a thread's memory could not be read at
+ * first. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>

@@ -41,8 +41,8 @@ static void remove_block(struct heap_model *state, size_t index)
     state->live[index] = state->live[--state->count];
 }
 
-/* Ends the block of the heap at the address; else, of an unknown heap the newest there, and of any
- * other the newest of an unknown heap. */
+/* Ends the block at the address that is of the heap. If there is none, ends the newest block there
+ * of an unknown heap; if the heap itself is unknown, the newest of any. */
 static bool release(struct heap_model *state, uint64_t address, ttd_id heap)
 {
     size_t best = state->count;
