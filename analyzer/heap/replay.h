@@ -102,6 +102,8 @@ struct heap_counts {
     uint64_t unfinished;
     uint64_t unknown_releases;
     uint64_t overlaps;
+    /** Set on arrival: see heap_count_strays(). */
+    uint64_t strays;
 };
 
 /** The first position with the largest number of live bytes in heaps without a parent; 0:0 if there

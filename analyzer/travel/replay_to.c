@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "heap/strays.h"
+
 static enum ttd_status add_losses(void *context, const struct ttd_batch *batch)
 {
     struct heap_arrival *arrival = context;
@@ -97,8 +99,13 @@ void heap_arrival_free(struct heap_arrival *arrival)
 struct heap_outcome heap_arrival_outcome(struct heap_arrival *arrival)
 {
     const struct heap_cursor *cursor = &arrival->cursor;
+    struct heap_counts counts = cursor->replay.counts;
+    /* Blocks that only a summary has are not in the table: an answer that rests on one is uncertain
+     * anyway. */
+    bool has_sums = cursor->sums && cursor->sums->by[HEAP_BY_HEAP].count;
+    counts.strays = has_sums ? 0 : heap_count_strays(&cursor->replay.live);
     return (struct heap_outcome){.losses = arrival->losses,
-                                 .counts = cursor->replay.counts,
+                                 .counts = counts,
                                  .position = cursor->replay.position,
                                  .unknown_before = heap_gaps_end(&arrival->gaps, cursor->target),
                                  .in_flight = cursor->replay.queue.count,

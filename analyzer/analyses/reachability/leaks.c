@@ -14,6 +14,7 @@
 #include "graph/arrays.h"
 #include "graph/classes.h"
 #include "heap/locate.h"
+#include "heap/strays.h"
 
 struct search {
     struct heap_leaks *leaks;
@@ -29,6 +30,8 @@ struct search {
     bool *is_leak;
     struct heap_snapshots snapshots;
     size_t lost_capacity;
+    /** At the snapshot. */
+    uint64_t strays;
 };
 
 static bool is_wanted(const struct search *search, const struct heap_block *block)
@@ -112,6 +115,8 @@ static enum ttd_status collect(struct search *search, struct heap_arrival *arriv
     struct heap_kept *kept = &search->kept;
     struct heap_live *live = &arrival->cursor.replay.live;
     search->leaks->outcome = heap_arrival_outcome(arrival);
+    if (search->leaks->outcome.counts.strays < search->strays)
+        search->leaks->outcome.counts.strays = search->strays;
     search->parents = &live->parents;
     enum ttd_status status = are_nodes_live ? collect_nodes(search) : collect_live(search, live);
     if (status == TTD_OK && kept->count)
@@ -147,6 +152,7 @@ static enum ttd_status replay(struct search *search, const struct heap_trace *tr
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK && snapshot->number) {
         is_over = arrival.reached_end && !replay->queue.count;
+        search->strays = heap_count_strays(&replay->live);
         status = heap_reach_begin(&search->reach, snapshot, &replay->live);
         search->is_leak = calloc((size_t)search->reach.nodes.count + 1, sizeof *search->is_leak);
         if (status == TTD_OK && !search->is_leak)

@@ -77,6 +77,11 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
     if (facts->counts->overlaps)
         add(certainty, "%llu blocks were allocated where another was still live",
             (unsigned long long)facts->counts->overlaps);
+    if (facts->counts->strays)
+        add(certainty,
+            "%llu live blocks lie in no block of the heap around theirs: their memory may have "
+            "gone with it",
+            (unsigned long long)facts->counts->strays);
     if (facts->rests_on_index)
         add(certainty, "the index was used, and not compared with the trace: '--no-index' reads "
                        "the whole trace");

@@ -6,7 +6,8 @@
  * A heap is known by its *handle*: an address that no other heap of the process has as long as the
  * heap exists, such as that of the pool's own structure. A heap lies within its *parent*, another
  * heap or that of malloc: its blocks are parts of what the parent has given out, and not counted a
- * second time.
+ * second time. A heap whose memory goes back to its parent is destroyed before: with blocks left
+ * that lie in no block of a parent, nothing in the trace is certain.
  *
  * A call is recorded with its thread, its stack and its position, like one of malloc. It belongs
  * behind what creates or allocates, and before what frees, destroys or protects: then no other

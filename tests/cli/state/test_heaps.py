@@ -104,6 +104,40 @@ class Heaps(NestedCase):
         found = self.state(script)
         self.assertEqual((found["live_blocks"], found["nested_blocks"]), (0, 1))
 
+    def test_blocks_whose_memory_may_be_gone_make_nothing_certain(self):
+        def chunk_is_freed(script):
+            script.free(CHUNK)
+
+        def chunk_is_used_again(script):
+            script.free(CHUNK)
+            script.alloc(CHUNK, 2048)
+
+        def block_is_larger(script):
+            script.alloc(SECOND, 4096, heap=POOL)
+
+        def block_is_elsewhere(script):
+            script.alloc(0x20000, 16, heap=POOL)
+
+        def chunk_grows_in_place(script):
+            script.realloc(CHUNK, CHUNK, 8192)
+
+        for change in (chunk_is_freed, chunk_is_used_again, block_is_larger, block_is_elsewhere):
+            script = with_chunk()
+            change(script)
+            script.snapshot()
+            script.event("Destroy", heap=POOL)
+            path = self.write(script.close())
+            for command in (("leaks",), ("leaks", "--at", "50:0"), ("state", "--at", "2:3"),
+                            ("retained",)):
+                found = self.json_of(command[0], path, *command[1:])
+                self.assertEqual((found["certain"], [r[:31] for r in found["reasons"]]),
+                                 (False, ["1 live blocks lie in no block o"]), (change, command))
+        for change in (chunk_grows_in_place, lambda script: None):
+            script = with_chunk()
+            change(script)
+            script.snapshot()
+            self.assertTrue(self.json_of("leaks", self.write(script.close()))["certain"], change)
+
     def test_destroy_ends_one_heap(self):
         script = with_chunk()
         script.alloc(SECOND, 8, heap=INNER)
