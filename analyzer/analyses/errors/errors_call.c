@@ -119,7 +119,7 @@ static void find_enclosing(struct error_finder *finder, struct heap_finding *fin
     if (freed) {
         finding->block_address = freed->address;
         finding->block_size = freed->size;
-        finding->block_heap = finding->heap;
+        finding->block_heap = freed->heap;
         finding->allocated = freed->allocated;
         finding->released = freed->released;
     }

@@ -152,6 +152,18 @@ class Heaps(NestedCase):
         script.free(CHUNK)
         self.assertEqual(self.errors(self.write(script.close())), [("double-free", True, MALLOC, MALLOC)])
 
+    def test_a_free_inside_a_released_block_of_another_heap(self):
+        script = with_chunk()
+        script.free(FIRST, heap=POOL)
+        script.free(CHUNK)
+        script.alloc(CHUNK + 16, 16)
+        script.free(CHUNK + 16)
+        script.alloc(SECOND, 32, heap=POOL)
+        script.free(SECOND, heap=POOL)
+        script.free(SECOND + 8)
+        self.assertEqual(self.errors(self.write(script.close())),
+                         [("invalid-free", True, MALLOC, POOL)])
+
     def test_a_free_in_another_heap(self):
         script = with_chunk()
         script.alloc(SECOND, 32, heap=POOL)
