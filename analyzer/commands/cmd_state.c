@@ -25,6 +25,8 @@ static const char help[] =
     "                          allocated and who will release it; or who released it\n"
     "                          before, and whose it will be next\n"
     "      --blocks            list all live blocks, by address (text and json)\n"
+    "      --heaps             show the heaps as a tree, each below the one in whose blocks\n"
+    "                          it lies, and which calls created them (text and json)\n"
     "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
     "                          themselves until the end\n" ISLAND_OPTIONS_HELP VIEW_HELP_WITH_CLASS
         COMMAND_COMMON_HELP "\n"
@@ -35,6 +37,7 @@ struct state_options {
     struct heap_island_filter island;
     struct given_number address;
     bool shows_blocks;
+    bool shows_heaps;
     bool shows_runtime;
 };
 
@@ -43,6 +46,7 @@ static const struct own_option own_options[] = {
     ISLAND_OPTIONS(struct state_options, island),
     OWN_OPTION("address", option_given, struct state_options, address),
     OWN_OPTION("blocks", option_flag, struct state_options, shows_blocks),
+    OWN_OPTION("heaps", option_flag, struct state_options, shows_heaps),
     OWN_OPTION("show-runtime", option_flag, struct state_options, shows_runtime),
     OWN_OPTIONS_END};
 
@@ -65,6 +69,19 @@ static int view_tables(struct session *session, struct heap_state *state)
     return status == STATUS_OK ? session_view(session, &sites) : status;
 }
 
+/* Finds the heaps of the blocks that the view has left. */
+static int find_heaps(struct session *session, struct report_state *data, struct heap_tree *heaps)
+{
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace trace = source_trace(&session->source);
+    enum ttd_status result =
+        heap_tree_find(&trace, data->at, &data->state->tables.by[HEAP_BY_HEAP], heaps, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    data->heaps = heaps;
+    return STATUS_OK;
+}
+
 static int print(struct session *session, const struct state_options *options,
                  struct report_state *data)
 {
@@ -84,10 +101,14 @@ static int print(struct session *session, const struct state_options *options,
         status = session_runtime(session, &data->state->runtime, options->shows_runtime);
     if (status == STATUS_OK)
         status = view_tables(session, data->state);
+    struct heap_tree heaps = {.nodes = NULL};
+    if (status == STATUS_OK && options->shows_heaps)
+        status = find_heaps(session, data, &heaps);
     if (status == STATUS_OK)
         status = session_output(session, true);
     if (status == STATUS_OK && !session_print_tree(session, "block", "bytes"))
         session->options.format->state(&session->report, data);
+    heap_tree_free(&heaps);
     return status;
 }
 
@@ -142,9 +163,9 @@ static int find_address(struct session *session, const struct state_options *opt
 static int execute(struct session *session, const void *context)
 {
     const struct state_options *options = context;
-    bool has_more = options->shows_blocks || options->address.is_given;
+    bool has_more = options->shows_blocks || options->shows_heaps || options->address.is_given;
     if (has_more && strcmp(session->options.format->name, "csv") == 0)
-        return message_usage("state", "--blocks and --address have no csv: try json");
+        return message_usage("state", "--blocks, --heaps and --address have no csv: try json");
     struct report_state data = {.limit = session->options.view.limit};
     struct question question;
     int status = session_ask_runtime(session, &options->at, &question);

@@ -82,6 +82,7 @@ static const struct choice choices[] = {
     {"--group", flag, " info ", 0},
     {"--strings", flag, " redact ", 0},
     {"--blocks", flag, " state ", 0},
+    {"--heaps", flag, " state ", 0},
     {"--show-runtime", flag, " leaks state peak diff ", 0},
     {"--by", keys, NULL, COMMAND_GROUPS},
     {"--by", retainers, " retained ", 0},

@@ -9,6 +9,7 @@
 #include "analyses/state/compare.h"
 #include "analyses/state/diff.h"
 #include "analyses/state/fragmentation.h"
+#include "analyses/state/heap_tree.h"
 #include "analyses/state/history.h"
 #include "analyses/state/peak.h"
 #include "analyses/state/state.h"
@@ -26,6 +27,8 @@ struct report_state {
     /** Referrers of the live block that the address lies in; NULL if no snapshot tells. */
     const struct heap_referrers *referrers;
     struct ttd_position at;
+    /** NULL if it is not to be shown. */
+    const struct heap_tree *heaps;
 };
 
 /** The findings of `peak`. */
@@ -111,6 +114,10 @@ void csv_fragmentation(struct report *report, const struct report_fragmentation 
 
 /** Whether an owner was not released, and may have been in a gap of recording. */
 bool report_owner_is_unknown(const struct report *report, const struct heap_owner *owner);
+
+/** Write the tree of heaps: as indented lines, and as a member, parents before children. */
+void report_heap_tree_text(struct report *report, const struct heap_tree *tree);
+void report_heap_tree_json(struct report *report, struct json *json, const struct heap_tree *tree);
 
 /** Writes an owner of an address as an object; NULL gives null. */
 void report_owner_json(struct report *report, struct json *json, const char *key,

@@ -133,6 +133,8 @@ void json_state(struct report *report, const struct report_state *data)
     report_runtime_json(&report->runtime, &json);
     json_unsigned(&json, "reallocs_in_flight", state->outcome.in_flight);
     json_heaps(report, &json, &state->tables.by[HEAP_BY_HEAP]);
+    if (data->heaps)
+        report_heap_tree_json(report, &json, data->heaps);
     json_threads(report, &json, &state->tables.by[HEAP_BY_THREAD]);
     json_sizes(&json, &state->tables.by[HEAP_BY_SIZE]);
     json_text(&json, "by", view_key_name(report->view->options.by));

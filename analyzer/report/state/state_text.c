@@ -151,6 +151,8 @@ void text_state(struct report *report, const struct report_state *data)
     report_certainty_text(report);
     if (!data->history)
         text_tables(report, data);
+    if (data->heaps)
+        report_heap_tree_text(report, data->heaps);
     text_blocks(report, state);
     if (!data->history)
         report_runtime_groups_text(report, data->limit, false);

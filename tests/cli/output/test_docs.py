@@ -90,8 +90,8 @@ class Json(TestCase):
         for command in ("leaks", "state"):
             found = self.json_of(command, trace, "--by", "class")
             self.assertEqual(list(found["groups"][0])[-len(site):], site)
-        found = self.json_of("state", trace, "--by", "class", "--blocks", "--show-runtime",
-                             "--address", "0x20000")
+        found = self.json_of("state", trace, "--by", "class", "--blocks", "--heaps",
+                             "--show-runtime", "--address", "0x20000")
         self.agree("state", found)
         self.agree("leaks.snapshot", found["snapshot"])
         found = self.json_of("leaks", trace, "--by", "class", "--tree", "top-down")
@@ -127,10 +127,12 @@ class Json(TestCase):
                          self.tables["moves.inferred"][:2] + members)
 
     def test_state(self):
-        found = self.json_of("state", self.trace, "--blocks", "--address", "0x1000", "--show-runtime")
+        found = self.json_of("state", self.trace, "--blocks", "--heaps", "--address", "0x1000",
+                             "--show-runtime")
         self.tables["state"].remove("snapshot")
         self.agree("state", found)
         self.agree("leaks.groups", found["groups"][0])
+        self.agree("state.heap_tree", found["heap_tree"][0])
         self.agree("state.blocks", found["blocks"][0])
         self.agree("state.address", found["address"])
         self.agree("history.blocks", found["address"]["block"])

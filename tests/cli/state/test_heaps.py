@@ -79,6 +79,52 @@ class Heaps(NestedCase):
         self.assertIn("In them, in heaps of the program: 3 blocks, 56 bytes\n", text)
         self.assertEqual(self.json_of("peak", path)["live_bytes"], 4096)
 
+    def test_the_tree_of_heaps(self):
+        script = with_chunk()
+        script.alloc(SECOND, 32, heap=POOL)
+        script.event("Create", heap=INNER, stack=1)
+        script.alloc(SECOND, 8, heap=INNER)
+        script.event("Destroy", heap=POOL)
+        path = self.write(script.close())
+
+        def tree(*arguments):
+            return [(h["heap_id"], h["parent_heap_id"], h["level"], h["destroyed"], h["blocks"],
+                     h["bytes"], h["inner_blocks"], h["inner_bytes"],
+                     h["created"] and h["created"]["stack_id"])
+                    for h in self.json_of("state", path, "--heaps", *arguments)["heap_tree"]]
+        self.assertEqual(tree("--at", "#5"),
+                         [(MALLOC, 0, 0, False, 1, 4096, 2, 48, None),
+                          (POOL, MALLOC, 1, False, 2, 48, 1, 8, 3),
+                          (INNER, POOL, 2, False, 1, 8, 0, 0, 1)])
+        self.assertEqual(tree(), [(MALLOC, 0, 0, False, 1, 4096, 0, 0, None),
+                                  (POOL, MALLOC, 1, True, 0, 0, 1, 8, 3),
+                                  (INNER, POOL, 2, False, 1, 8, 0, 0, 1)])
+        self.assertNotIn("heap_tree", self.json_of("state", path))
+        text = self.run_ok("state", path, "--heaps").text
+        self.assertIn("\n    heap 3 pool, destroyed: 0 blocks, 0 bytes; in them, in heaps right "
+                      "below: 1 block, 8 bytes\n  created by ", text)
+        self.assertEqual(support.run("state", path, "--heaps", "-f", "csv").status, 2)
+
+    def test_destroyed_heaps_are_not_in_the_tree(self):
+        script = with_chunk()
+        script.event("Destroy", heap=POOL)
+        found = self.state(script, "--heaps")
+        self.assertEqual([h["heap_id"] for h in found["heap_tree"]], [MALLOC])
+
+    def test_a_deep_tree(self):
+        script = SnapshotScript()
+        script.basics()
+        for heap in range(3, 3000):
+            script.add("heap", name="\x1b[1m", handle=heap, parent=heap - 1)
+        script.event("Create", heap=2999, stack=3)
+        path = self.write(script.close())
+        levels = [h["level"] for h in self.json_of("state", path, "--heaps")["heap_tree"]]
+        self.assertEqual(levels, list(range(2998)))
+        text = self.run_ok("state", path, "--heaps").text
+        self.assertNotIn("\x1b", text)
+        self.assertIn(" (level 2997): 0 blocks", text)
+        self.assertLess(max(map(len, text.splitlines())), 200)
+
     def test_an_index_says_the_same(self):
         script = with_chunk()
         script.add("churn", position="100:0", count=20000, slots=100, seed=5)
