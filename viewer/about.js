@@ -13,7 +13,7 @@ function markText(mark) {
   return String(mark.text ?? mark.data ?? mark.kind ?? 'mark');
 }
 
-/** What stands on the timeline: marks, snapshots, losses, threads that start. */
+/** The moments that the timeline marks: marks, snapshots, losses, threads that start. */
 export function notesOf(parts) {
   const list = [];
   const add = (kind, position, text) => {
@@ -32,7 +32,7 @@ export function notesOf(parts) {
 function facts(parts) {
   const { info } = parts;
   const rows = [['File', parts.facts.path], ['Events', count(Number(info.events))],
-    ['Length', duration(Number(info.last_wall_time_ns))],
+    ['Length', parts.facts.has_times ? duration(Number(info.last_wall_time_ns)) : null],
     ['Size', `${count(Number(info.file_bytes))} bytes`],
     ['Started', info.trace?.start_time], ['Process', info.trace?.process_id],
     ['End', info.closed ? [info.end_reason, info.end_code].filter((x) => x !== null).join(' ')
@@ -53,14 +53,16 @@ export function aboutView(parts, pieces, notes) {
     { title: 'Begins', is_number: false, value: (row) => row.begun || '',
       show: (row) => pieces.position(row.begun) }]);
   threads.setRows(info.thread_list || []);
+  /* The time of the last tick before or at a position; null if the page has none. */
+  const timeOf = ({ position }) => (pieces.scope.has_times && pieces.scope.has(position)
+    ? pieces.heap.time[pieces.heap.tickAt(position)] : null);
   const moments = new Table('moments', [
     { title: 'At', is_number: false, value: (row) => row.position,
       show: (row) => pieces.position(row.position) },
-    { title: 'Time', value: (row) => pieces.heap.time[pieces.heap.tickAt(row.position)],
-      show: (row) => moment(pieces.heap.time[pieces.heap.tickAt(row.position)]) },
+    { title: 'Not before', value: timeOf, show: (row) => (timeOf(row) === null ? '' : moment(timeOf(row))) },
     { title: 'What', is_number: false, class: 'name', value: (row) => row.text }]);
   moments.is_down = false;
-  moments.setRows(notes.list);
+  moments.setRows(notes);
   return element('div', { class: 'columns' }, panel('The trace', doubts(info), facts(parts)),
     panel('Marks, snapshots, losses, threads', moments.tools, moments.node),
     panel('Threads', threads.tools, threads.node));

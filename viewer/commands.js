@@ -2,6 +2,9 @@
 // The commands that print what the page shows.
 import { button, copyText, element } from './dom.js';
 
+/** Commands that have no filters. */
+const UNFILTERED = ['info', 'roots'];
+
 /** Quotes a word for a shell. */
 export function quote(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
@@ -15,7 +18,7 @@ export class Commands {
   /** The command line of ttdanalyze with these words, the page's filters and the trace. */
   line(...words) {
     const { include, exclude, path } = this.facts;
-    const filters = [...include.flatMap((name) => ['--include', name]),
+    const filters = UNFILTERED.includes(words[0]) ? [] : [...include.flatMap((name) => ['--include', name]),
       ...exclude.flatMap((name) => ['--exclude', name])];
     return ['ttdanalyze', ...words, ...filters, path].map((word) => quote(String(word))).join(' ');
   }

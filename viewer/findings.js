@@ -64,6 +64,38 @@ function leakClasses(leaks) {
         ` ${blocksAndBytes(sums.blocks, sums.bytes)}`)))));
 }
 
+/** A line for each count that is not 0: the count, one of them, several of them. */
+function remarks(list) {
+  const lines = list.filter(([number]) => Number(number)).map(([number, one, several, rest]) =>
+    element('li', {}, `${count(Number(number))} ${Number(number) === 1 ? one : several} ${rest}`));
+  return lines.length ? element('ul', { class: 'remarks' }, ...lines) : null;
+}
+
+function leakRemarks(leaks) {
+  return remarks([
+    [leaks.unknown_blocks, 'block', 'blocks', `more, of ${count(leaks.unknown_bytes)} bytes in all, ` +
+      'unknown: perhaps released while recording was off'],
+    [leaks.nested_blocks, 'block', 'blocks', `of these, of ${count(leaks.nested_bytes)} bytes in ` +
+      'all, in heaps of the program and so within other blocks'],
+    [leaks.unknown_releases, 'release', 'releases', 'of an address without a live block'],
+    [leaks.reallocs_in_flight, 'reallocation', 'reallocations', 'in flight, not counted'],
+  ]);
+}
+
+function errorRemarks(errors) {
+  return remarks([
+    [errors.early_releases, 'release', 'releases', 'of blocks from before the recording, no errors ' +
+      'as far as is known'],
+    [errors.gap_releases, 'release', 'releases', 'of blocks that are unknown since recording was ' +
+      'off, no errors as far as is known'],
+    [errors.omitted_calls, 'call', 'calls', 'more with other stacks, too many to keep'],
+    [errors.forgotten_releases, 'released block', 'released blocks', 'forgotten: a second release ' +
+      'would not have been known (--remember N for more)'],
+    [errors.unexamined_addresses, 'unknown address', 'unknown addresses', 'not looked for inside ' +
+      'blocks: too many'],
+  ]);
+}
+
 function lostWhen(row, pieces) {
   if (!row.lost_after) return '';
   return element('p', {}, 'Lost after ', pieces.position(row.lost_after), ', at ',
@@ -90,7 +122,7 @@ export function leaksView(leaks, pieces) {
     element('p', {}, `${blocksAndBytes(leaks.total_blocks, leaks.total_bytes)} ` +
       `${leaks.snapshot ? 'live then' : 'never released'}; the C and C++ runtimes keep ` +
       `${blocksAndBytes(leaks.runtime_blocks, leaks.runtime_bytes)}` +
-      `${leaks.runtime_counted ? ', as far as they are known' : ' more'}.`),
+      `${leaks.runtime_counted ? ', as far as they are known' : ' more'}.`), leakRemarks(leaks),
     cutNote(leaks.groups.length, leaks.total_groups, 'groups'), table.tools, table.node);
 }
 
@@ -137,7 +169,5 @@ export function errorsView(errors, pieces) {
     signalNode(errors.fatal_signal, pieces),
     cutNote(errors.findings.length, Number(errors.total_findings), 'findings'),
     ...errors.findings.map((finding) => errorNode(finding, pieces)),
-    Number(errors.forgotten_releases) ? element('p', { class: 'dim' },
-      `A second release of ${count(Number(errors.forgotten_releases))} blocks that were released ` +
-      'long before would not have been known (--remember).') : null);
+    errorRemarks(errors));
 }

@@ -5,7 +5,7 @@ import { button, choice, element, textField } from './dom.js';
 import { bytes, count, percent } from './format.js';
 import { LEVELS_MAX, boxAt, boxLines, depthOf, drawBoxes, flameHeight, layOut } from './flame.js';
 import { graphButtons } from './export.js';
-import { measureOf, valuesOf } from './measures.js';
+import { measureOf, nestedText, valuesOf } from './measures.js';
 import { CanvasSurface, palette } from './surface.js';
 
 export class FlameView {
@@ -121,6 +121,7 @@ export class FlameView {
     const { sums, whole, search, root, tree } = this.picture;
     const box = this.boxes.find((other) => other.node >= 0 && other.node === this.selected);
     let said = `${measureOf(this.state).title}: ${this.format(sums.total[root])}`;
+    said += nestedText(this.heap, this.state);
     if (root) said += `, in ${tree.function(root).short}`;
     if (this.state.get('direction') === 'outward') said += `, at most ${OUTWARD_LEVELS} levels`;
     if (depthOf(this.boxes) >= LEVELS_MAX) said += ', deeper calls are not drawn';

@@ -62,6 +62,7 @@ export class Heap {
     this.bySite.record = this.bySite.record.map((record) => keys[record]);
     this.bySite.size = this.sites.length;
     this.bySite.cursors = [new SeriesCursor(this.bySite), new SeriesCursor(this.bySite)];
+    this.sumAll();
   }
 
   readTicks(part) {
@@ -114,7 +115,33 @@ export class Heap {
     return best;
   }
 
-  /** What happened after tick `from`, up to tick `to`. */
+  /** Sums of all blocks at each tick. They exceed those of the heap where a program told of heaps
+   * of its own, whose blocks lie within other blocks. */
+  sumAll() {
+    const { first, bytes, blocks } = this.bySite;
+    this.all = { bytes: new Float64Array(this.count), blocks: new Float64Array(this.count) };
+    let bytesOfAll = 0;
+    let blocksOfAll = 0;
+    for (let tick = 0; tick < this.count; tick++) {
+      for (let i = first[tick]; i < first[tick + 1]; i++) {
+        bytesOfAll += bytes[i];
+        blocksOfAll += blocks[i];
+      }
+      this.all.bytes[tick] = bytesOfAll;
+      this.all.blocks[tick] = blocksOfAll;
+    }
+    this.has_nested = this.all.blocks.some((number, i) => number > this.blocks[i]);
+  }
+
+  /** The live blocks at a tick that lie within others. */
+  nestedAt(tick) {
+    return {
+      bytes: this.all.bytes[tick] - this.bytes[tick],
+      blocks: this.all.blocks[tick] - this.blocks[tick],
+    };
+  }
+
+  /** Sums of allocations and releases after tick `from`, up to tick `to`. */
   activity(from, to) {
     const result = { allocations: 0, allocated: 0, releases: 0, peak: this.bytes[from] };
     for (let i = from + 1; i <= to; i++) {

@@ -12,6 +12,7 @@ import { bytes, count, duration, moment, signed } from './format.js';
 import { Heap } from './heap.js';
 import { MEASURES, measureOf } from './measures.js';
 import { SitesView } from './sites_view.js';
+import { Scope } from './scope.js';
 import { Pieces } from './stacks.js';
 import { State } from './state.js';
 import { Timeline } from './timeline.js';
@@ -26,10 +27,11 @@ class Page {
     this.calls = new Calls(parts.calls);
     this.heap = new Heap(parts.heap, this.calls);
     this.state = new State(this.heap);
+    this.scope = new Scope(parts.facts);
     this.commands = new Commands(parts.facts);
-    this.pieces = new Pieces(this.calls, this.heap, this.state);
-    this.notes = { list: notesOf(parts), has_times: parts.facts.has_times };
-    this.timeline = new Timeline(this.heap, this.state, this.notes);
+    this.pieces = new Pieces(this.calls, this.heap, this.state, this.scope);
+    this.notes = notesOf(parts);
+    this.timeline = new Timeline(this.heap, this.state, this.notes, this.scope);
     this.flame = new FlameView(this.heap, this.state);
     this.sites = new SitesView(this.heap, this.state, this.pieces);
     this.command = new CommandLine();
@@ -46,15 +48,17 @@ class Page {
     const made = (node) => ({ node });
     this.lifetimes = () => new LifetimesView(parts.lifetimes, this.heap, this.state);
     this.views = [
-      ['heap', 'Heap', () => this.makeHeap(), null],
-      ['leaks', 'Leaks', () => made(leaksView(parts.leaks, pieces)), ['leaks', ...at]],
-      ['errors', 'Errors', () => made(errorsView(parts.errors, pieces)), ['errors']],
-      ['moves', 'Moves', () => made(movesView(parts.moves, pieces)), ['moves']],
-      ['lifetimes', 'Lifetimes and sizes', this.lifetimes, ['lifetimes']],
+      ['heap', 'Heap', () => this.makeHeap(), null, null, true],
+      ['leaks', 'Leaks', () => made(leaksView(parts.leaks, pieces)), ['leaks', ...at], 'end', true],
+      ['errors', 'Errors', () => made(errorsView(parts.errors, pieces)), ['errors'], 'trace', true],
+      ['moves', 'Moves', () => made(movesView(parts.moves, pieces)), ['moves'], 'trace', true],
+      ['lifetimes', 'Lifetimes and sizes', this.lifetimes, ['lifetimes'], 'trace', true],
       ...(parts.retained ? [['retained', 'Held memory',
-        () => made(retainedView(parts.retained, parts.roots, pieces)), ['roots', ...at]]] : []),
-      ['about', 'Trace', () => made(aboutView(parts, pieces, this.notes)), ['info']],
-    ].map(([key, title, make, words]) => ({ key, title, make, words }));
+        () => made(retainedView(parts.retained, parts.roots, pieces)), ['roots', ...at], 'end',
+        false]] : []),
+      ['about', 'Trace', () => made(aboutView(parts, pieces, this.notes)), ['info'], 'trace', false],
+    ].map(([key, title, make, words, reach, is_filtered]) =>
+      ({ key, title, make, words, reach, is_filtered }));
   }
 
   makeHeap() {
@@ -74,6 +78,7 @@ class Page {
     document.title = title;
     this.figures = element('dl', { class: 'figures', 'aria-live': 'off' });
     this.tabs = element('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views' });
+    this.note = element('p', { class: 'scope' });
     this.place = element('div', { class: 'view', role: 'tabpanel' });
     this.controls = element('div', { class: 'bar' },
       choice(state, 'measure', 'Measure',
@@ -86,12 +91,30 @@ class Page {
     }, { title: 'The address of this page has what is shown' });
     document.getElementById('page').replaceChildren(
       element('header', {}, element('h1', {}, title), element('p', { class: 'dim' },
-        [parts.info.trace?.start_time, duration(Number(parts.info.last_wall_time_ns)),
-          `${count(Number(parts.info.events))} events`].filter((text) => text).join(' · ')),
+        [parts.info.trace?.start_time, this.scope.has_times
+          ? duration(Number(parts.info.last_wall_time_ns)) : '',
+        `${count(Number(parts.info.events))} events${this.scope.is_part ? ' in the whole trace' : ''}`]
+          .filter((text) => text).join(' · ')),
       element('span', { class: 'tools' }, link, button('Keys', () => this.help.showModal(),
         { 'aria-label': 'Help on keys' }))),
-      doubts(parts.heap) || '', this.makeTimelineBar(), this.timeline.node, this.figures,
-      element('div', { class: 'tab-row' }, this.tabs, this.controls), this.place, this.command.node, this.help);
+      doubts(parts.heap) || '', this.makeNotes(), this.makeTimelineBar(), this.timeline.node, this.figures,
+      element('div', { class: 'tab-row' }, this.tabs, this.controls), this.note, this.place,
+      this.command.node, this.help);
+  }
+
+  /** The sentences that hold for all that the page shows. */
+  makeNotes() {
+    const { heap, parts } = this;
+    const lines = this.scope.ofPage();
+    const unknown = Number(parts.leaks.unknown_blocks);
+    if (unknown) {
+      lines.push(`${count(unknown)} of the blocks that are live at the end are unknown: they may ` +
+        'have been released while recording was off, and count as live.');
+    }
+    if (heap.all.bytes.some((sum) => sum < 0) || heap.peak.some((sum) => sum >= 2 ** 63)) {
+      lines.push('Sums of 2^63 bytes and more are not exact.');
+    }
+    return lines.length ? element('p', { class: 'scope' }, lines.join(' ')) : '';
   }
 
   makeHelp() {
@@ -119,18 +142,35 @@ class Page {
     const { heap, state } = this;
     const [at, from, to] = ['at', 'from', 'to'].map((name) => state.get(name));
     const activity = heap.activity(from, to);
+    const nested = heap.nestedAt(at);
+    const { has_times } = this.scope;
     const figure = (name, value, more) => element('div', {}, element('dt', {}, name),
       element('dd', {}, value, element('small', {}, ` ${more}`)));
     this.figures.replaceChildren(
-      figure('Cursor', moment(heap.time[at], heap.time[heap.last] / 1000), `position ${heap.position[at]}`),
-      figure('Live', bytes(heap.bytes[at]), `${count(heap.bytes[at])} bytes`),
-      figure('Blocks', count(heap.blocks[at]), 'live'),
-      figure('Peak', bytes(heap.peak[heap.peakTick()]), `position ${this.parts.heap.peak.position}`),
-      figure('Range', duration(Math.max(0, heap.time[to] - heap.time[from])),
-        `${heap.position[from]} to ${heap.position[to]}`),
+      figure('Cursor', has_times ? moment(heap.time[at], heap.time[heap.last] / 1000)
+        : `event ${count(heap.event[at])}`, `position ${heap.position[at]}`),
+      figure('Live', bytes(heap.bytes[at]), `${count(heap.bytes[at])} bytes` +
+        (nested.blocks ? `, and ${count(nested.bytes)} within them` : '')),
+      figure('Blocks', count(heap.blocks[at]), 'live' +
+        (nested.blocks ? `, and ${count(nested.blocks)} within them` : '')),
+      figure('Peak', bytes(heap.peak[heap.peakTick()]), this.peakText()),
+      figure('Range', has_times ? duration(Math.max(0, heap.time[to] - heap.time[from]))
+        : `${count(heap.event[to] - heap.event[from])} events`,
+      `${heap.position[from]} to ${heap.position[to]}`),
       figure('In the range', signed(heap.bytes[to] - heap.bytes[from], bytes),
         `${count(activity.allocations)} allocations of ${bytes(activity.allocated)}, ` +
         `${count(activity.releases)} releases`));
+  }
+
+  /** The position of the peak. That of filtered blocks is known by its tick. */
+  peakText() {
+    const { heap, scope } = this;
+    const { position, bytes: size } = this.parts.heap.peak;
+    if (scope.is_filtered) {
+      return `by position ${heap.position[heap.peakTick()]}; of all blocks ${bytes(Number(size))} ` +
+        `at ${position}`;
+    }
+    return `position ${position}${scope.has(position) ? '' : ', before the range'}`;
   }
 
   showTabs() {
@@ -160,10 +200,11 @@ class Page {
     this.showFigures();
     if (this.place.firstChild !== view.made.node) this.place.replaceChildren(view.made.node);
     this.place.setAttribute('aria-label', view.title);
+    this.note.textContent = this.scope.ofView(view).join(' ');
     this.timeline.draw();
     view.made.draw?.();
     this.command.set(this.commands.line(...(view.words ||
-      measureOf(this.state).words(this.heap, this.state))));
+      measureOf(this.state).words(this.heap, this.state, this.scope))));
   }
 
   listen() {

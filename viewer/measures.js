@@ -1,38 +1,46 @@
 // SPDX-License-Identifier: MIT
 // Measures: what flame graph and table show of each call site.
+import { count } from './format.js';
 
 /** Each measure: its title, the amounts by call site in a unit, and the words of the command that
- * prints it. Position of the cursor and range are those of the state. */
+ * prints it. Position of the cursor and range are those of the state. `has_nested` says
+ * whether blocks that lie within others count. */
 export const MEASURES = {
   live: {
     title: 'Live at the cursor',
     values: (heap, state, unit) => heap.bySite.at(state.get('at'))[unit],
+    has_nested: true,
     words: (heap, state) => ['state', '--at', heap.position[state.get('at')]],
   },
   grown: {
     title: 'Grown in the range',
     values: (heap, state, unit) => change(heap, state, unit, 1),
+    has_nested: true,
     words: range('--changes'),
   },
   shrunk: {
     title: 'Shrunk in the range',
     values: (heap, state, unit) => change(heap, state, unit, -1),
+    has_nested: true,
     words: range('--changes'),
   },
   allocated: {
     title: 'Allocated, in the whole trace',
     values: (heap, state, unit) => heap.usage[unit === 'bytes' ? 'bytes' : 'allocations'],
+    has_nested: true,
     words: () => ['hot'],
   },
   temporary: {
     title: 'Temporary, in the whole trace',
     values: (heap, state, unit) => heap.usage[unit === 'bytes' ? 'temporary_bytes' : 'temporary'],
+    has_nested: true,
     words: () => ['temporary'],
   },
   peak: {
     title: 'At the peak',
     values: (heap, state, unit) => heap.atPeak[unit],
-    words: () => ['peak'],
+    words: (heap, state, scope) => (scope.to === null ? ['peak']
+      : ['state', '--at', heap.part.peak.position]),
   },
 };
 
@@ -50,6 +58,14 @@ function change(heap, state, unit, sign) {
 export function measureOf(state) {
   const name = state.get('measure');
   return Object.hasOwn(MEASURES, name) ? MEASURES[name] : MEASURES.live;
+}
+
+/** A remark on sums of the measure in which blocks within others count; or "". */
+export function nestedText(heap, state, measure = measureOf(state)) {
+  if (!heap.has_nested || !measure.has_nested) return '';
+  if (measure !== MEASURES.live) return '; blocks that lie within others count, too';
+  const { bytes: size, blocks } = heap.nestedAt(state.get('at'));
+  return blocks ? `; ${count(size)} bytes of it lie within other blocks` : '';
 }
 
 export function valuesOf(heap, state, unit = state.get('unit')) {

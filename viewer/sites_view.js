@@ -2,7 +2,7 @@
 // The table of call sites: by function, file, module, thread, heap, line or stack.
 import { choice, element, textField } from './dom.js';
 import { baseName, bytes, count, percent, signed } from './format.js';
-import { measureOf, valuesOf } from './measures.js';
+import { MEASURES, measureOf, nestedText, valuesOf } from './measures.js';
 import { Table } from './table.js';
 
 const KEYS = [['function', 'function'], ['line', 'line'], ['file', 'file'], ['module', 'module'],
@@ -138,8 +138,9 @@ export class SitesView {
     this.total = all.reduce((sum, row) => sum + row.bytes, 0);
     this.table.setRows(all.filter((row) => (row.bytes || row.blocks || row.grown) &&
       `${row.name} ${row.whole} ${row.place || ''}`.toLowerCase().includes(wanted)));
-    const title = is_series ? 'Live at the cursor' : measureOf(this.state).title;
-    this.note.textContent = `${title}: ${count(this.total)} bytes by ${by}` +
-      (is_series ? '' : ': that of the last call of the program itself');
+    const measure = is_series ? MEASURES.live : measureOf(this.state);
+    this.note.textContent = `${measure.title}: ${count(this.total)} bytes by ${by}` +
+      (is_series ? '' : ': that of the last call of the program itself') +
+      nestedText(this.heap, this.state, measure);
   }
 }

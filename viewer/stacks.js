@@ -7,8 +7,8 @@ import { baseName } from './format.js';
 const FRAMES_SHOWN = 12;
 
 export class Pieces {
-  constructor(calls, heap, state) {
-    Object.assign(this, { calls, heap, state });
+  constructor(calls, heap, state, scope) {
+    Object.assign(this, { calls, heap, state, scope });
   }
 
   frame(number) {
@@ -41,11 +41,14 @@ export class Pieces {
     return list;
   }
 
-  /** A position: going there moves the cursor. */
+  /** A position: going there moves the cursor, if the page has it. */
   position(position) {
     if (!position) return '';
+    if (!this.scope.has(position)) {
+      return element('span', { title: 'Not in the range of this page' }, position);
+    }
     return button(position, () => this.state.set({ at: this.heap.tickAt(position) }),
-      { class: 'link', title: 'Move the cursor there' });
+      { class: 'link', title: 'Move the cursor to the last tick before or there' });
   }
 
   /** A call with its stack; null if it is not known. */

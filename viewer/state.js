@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The state of the page: what is shown, and of when. It is the fragment of the address.
 
-/** What the fragment has, with what it is if nothing is said. Numbers are ticks. */
+/** The names in the fragment, with the values that hold where it is silent. Ticks are numbers. */
 export const DEFAULTS = {
   at: null, from: null, to: null, axis: 'time', plot: 'bytes', zoom: '', view: 'heap',
   measure: 'live', unit: 'bytes', tree: 'flame', direction: 'inward', scale: 'fill',

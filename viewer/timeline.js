@@ -54,8 +54,8 @@ function roundStep(length, parts) {
 }
 
 export class Timeline {
-  constructor(heap, state, notes) {
-    Object.assign(this, { heap, state, notes, stacks: {} });
+  constructor(heap, state, notes, scope) {
+    Object.assign(this, { heap, state, notes, scope, stacks: {} });
     this.canvas = element('canvas', {
       class: 'timeline', tabindex: 0, role: 'slider', 'aria-label': 'Moment in the trace',
       'aria-valuemin': 0, 'aria-valuemax': heap.last,
@@ -68,7 +68,7 @@ export class Timeline {
   }
 
   get axis() {
-    return this.state.get('axis') === 'events' || !this.notes.has_times ? 'event' : 'time';
+    return this.state.get('axis') === 'events' || !this.scope.has_times ? 'event' : 'time';
   }
 
   /** The part of the axis that is shown. */
@@ -124,10 +124,12 @@ export class Timeline {
   }
 
   most({ from, to, values, unit }) {
+    const is_stacked = this.state.get('plot').endsWith('sites');
     const shown = unit === 'bytes' ? this.heap.peak : this.heap.blocks;
+    const all = is_stacked ? this.heap.all[unit] : shown;
     let most = 1;
     for (let i = 0; i < this.heap.count; i++) {
-      if (values[i] >= from && values[i] <= to) most = Math.max(most, shown[i]);
+      if (values[i] >= from && values[i] <= to) most = Math.max(most, shown[i], all[i]);
     }
     return most;
   }
@@ -193,7 +195,8 @@ export class Timeline {
       const swatch = element('i');
       swatch.style.background = colors.series[i];
       return element('li', { title: row.name }, swatch, row.name);
-    }));
+    }), rows.length && this.heap.has_nested
+      ? element('li', {}, 'blocks within others count, too: above the line') : '');
   }
 
   /** Allocations upwards and releases downwards, on a scale of square roots. */
@@ -219,7 +222,7 @@ export class Timeline {
 
   drawNotes({ surface, colors, x, values, bottom }) {
     this.places = [];
-    for (const note of this.notes.list) {
+    for (const note of this.notes.filter(({ position }) => this.scope.has(position))) {
       const at = x(values[this.heap.tickAt(note.position)]);
       if (at < LEFT || at > surface.width - RIGHT) continue;
       const color = note.kind === 'loss' ? colors.alarm : colors.mark;
@@ -247,7 +250,7 @@ export class Timeline {
     const tick = this.state.get('at');
     const { heap } = this;
     this.canvas.setAttribute('aria-valuenow', tick);
-    this.canvas.setAttribute('aria-valuetext', `${moment(heap.time[tick])}, position ` +
+    this.canvas.setAttribute('aria-valuetext', `${this.scope.has_times ? `${moment(heap.time[tick])}, ` : ''}position ` +
       `${heap.position[tick]}: ${count(heap.bytes[tick])} bytes in ${count(heap.blocks[tick])} ` +
       'blocks live');
   }

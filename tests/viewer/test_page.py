@@ -334,6 +334,74 @@ class Hostile(PageCase):
             self.assertIn("not closed cleanly", " ".join(self.texts(".doubt")), view)
 
 
+@unittest.skipIf(MODE, "pictures only")
+class Limits(PageCase):
+    """Every view says which part of the trace it is of, where that is not the page's."""
+
+    def test_a_part_of_the_trace(self):
+        script = churn(400, 12)
+        trace = self.write(script)
+        self.show(trace)
+        first, last = (self.positions()[i] for i in (5, 12))
+        self.show(trace, "", "--from", first, "--to", last)
+        notes = dict.fromkeys(("errors", "moves", "lifetimes", "about"), "of the whole trace")
+        for view, note in (*notes.items(), ("leaks", "live at "), ("heap", "")):
+            self.go(f"#view={view}")
+            top, own = self.texts(".scope")
+            self.assertIn(f"the range from {first} to ", top)
+            self.assertIn(note, own, view)
+            self.assertEqual(bool(own), bool(note), view)
+        self.go("#view=heap&measure=peak")
+        peak = opened.evaluate("heapPage.parts.heap.peak.position")
+        command = self.texts(".command code")[0].split()
+        self.assertEqual(command, ["ttdanalyze", "state", "--at", peak, trace])
+        found = self.json_of("state", trace, "--at", peak, "--limit", "0")
+        self.assertEqual(sum(whole(cells[0][1]) for cells in self.rows(".sites-panel")
+                             if whole(cells[2][0])), found["live_bytes"])
+        self.check_silence()
+
+    def test_marks_outside_are_not_on_the_timeline(self):
+        trace = self.write(leaking())
+        self.show(trace)
+        self.assertIn("snapshot 1", opened.evaluate("heapPage.timeline.places.map((a) => a.text)"))
+        self.show(trace, "#view=about", "--to", "2:0")
+        self.assertNotIn("snapshot 1",
+                         opened.evaluate("heapPage.timeline.places.map((a) => a.text)"))
+        self.assertIn("snapshot 1", " ".join(self.texts(".view td")))
+
+    def test_filters(self):
+        trace = self.write(leaking())
+        self.show(trace, "#view=about", "--exclude", "g(int)")
+        top, own = self.texts(".scope")
+        self.assertIn("Stacks with “g(int)” do not count", top)
+        self.assertIn("do not apply", own)
+        self.assertNotIn("--exclude", self.texts(".command code")[0])
+        self.go("#view=heap")
+        all_of_them = self.json_of("peak", trace)
+        self.assertIn(f"at {all_of_them['position']}", self.texts("main > .figures dd small")[3])
+        self.assertIn("--exclude", self.texts(".command code")[0])
+        self.assertEqual(self.texts(".scope")[1], "")
+
+    def test_blocks_within_others(self):
+        script = Script().basics()
+        script.add("heap", name="pool", handle=0x10000, parent=1)
+        script.alloc(0x10000, 4096)
+        script.alloc(0x10100, 100, heap=3)
+        trace = self.write(script.close())
+        self.show(trace)
+        self.go(f"#at={self.positions()[-1]}")
+        found = self.json_of("state", trace)
+        self.assertEqual((found["live_bytes"], found["nested_bytes"]), (4096, 100))
+        self.assertEqual(self.texts("main > .figures dd small")[1:3],
+                         [" 4,096 bytes, and 100 within them", " live, and 1 within them"])
+        for said in self.texts(".said"):
+            self.assertIn("100 bytes of it lie within other blocks", said)
+        self.go("#measure=allocated&plot=bytes-sites")
+        self.assertIn("count, too", self.texts(".flame-panel .said")[0])
+        self.assertIn("count, too", self.texts(".legend")[0])
+        self.check_silence()
+
+
 class Pictures(PageCase):
     def test_all_views(self):
         trace = self.write(evil() if MODE == "hostile" else churn(3000, 11), "picture")
