@@ -205,8 +205,11 @@ static enum ttd_status replay(struct heap_fatal *fatal, const struct heap_trace 
                                                  HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
     struct heap_route route = {.to = fatal->signal.position, .observer = &observer};
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
-    if (status == TTD_OK)
+    if (status == TTD_OK) {
+        /* It tells of the blocks of destroyed heaps. */
+        heap_live_sweep(&arrival.cursor.replay.live);
         locate(fatal, &arrival.cursor.replay.live);
+    }
     heap_arrival_end(&arrival, &fatal->outcome);
     return status;
 }

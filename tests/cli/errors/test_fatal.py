@@ -133,6 +133,14 @@ class Fatal(TestCase):
         self.assertEqual((fault["where"], fault["block"]["size"], fault["released"]["stack_id"]),
                          ("released", 128, 2))
 
+    def test_the_block_went_with_its_heap(self):
+        script = self.script()
+        script.alloc(0x5000, 64, heap=2)
+        script.event("Destroy", heap=2)
+        fault = self.fatal(script, address=0x5010)["fault"]
+        self.assertEqual((fault["where"], fault["certain"], (fault["block"] or {}).get("offset")),
+                         ("released", True, 16))
+
     def test_the_state_is_that_at_the_signal(self):
         """Another thread goes on meanwhile."""
         script = self.script()
