@@ -47,10 +47,10 @@ class Deaths(Recording):
                                re.findall(r' ([0-9a-f]+):([0-9a-f]+)(?= |$)', line)}}
                 for line in text.splitlines() if line.startswith('signal ')]
 
-    def die(self, way, *options):
+    def die(self, way, *options, name='dies'):
         """Dies alone and recorded, in the same way. Returns the result and the fatal signals."""
-        native = subprocess.run([program('dies'), way], capture_output=True, timeout=PATIENCE)
-        recorded = self.record(program('dies'), way, options=options)
+        native = subprocess.run([program(name), way], capture_output=True, timeout=PATIENCE)
+        recorded = self.record(program(name), way, options=options)
         self.assertEqual((recorded.returncode, recorded.stdout, recorded.stderr),
                          (native.returncode, native.stdout, native.stderr))
         return native, self.signals()
@@ -164,10 +164,15 @@ class Handlers(Deaths):
         self.assertEqual((native.returncode, found), (3, []))
 
     def test_what_the_program_sees(self):
-        for way in ('ask', 'stack', 'thread stack'):
-            native, _ = self.die(way)
+        for name, way in (('dies', 'ask'), ('handles', 'stack'), ('handles', 'thread stack')):
+            native, _ = self.die(way, name=name)
             self.assertEqual(native.returncode, 3)
             self.assertIn(b'default' if way == 'ask' else b'on the signal stack', native.stdout)
+
+    def test_thread_without_a_stack(self):
+        native, found = self.die('beside stack', name='handles')
+        self.assertEqual((native.returncode, found), (3, []))
+        self.assertIn(b'handled', native.stdout)
 
     def test_faulthandler(self):
         python = shutil.which('python3', path='/usr/bin')

@@ -11,18 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum {
-    NOWHERE = 0x10,
-    STATUS = 3,
-    STACK_SIZE = 64 * 1024,
-    NEAR = 1 << 20,
-    DEPTH = 1 << 30,
-    ENDED = 20
-};
+enum { NOWHERE = 0x10, STATUS = 3, DEPTH = 1 << 30, ENDED = 20 };
 
 static struct sigaction before;
-static char signal_stack[STACK_SIZE];
-static const char *main_stack;
 
 __attribute__((noinline)) static void fail(void)
 {
@@ -135,44 +126,6 @@ static const char *action_of(const struct sigaction *action)
     return action->sa_handler == SIG_DFL ? "default" : "other";
 }
 
-static void say_where(int number)
-{
-    char here;
-    (void)number;
-    say(&here >= signal_stack && &here < signal_stack + STACK_SIZE ? "on the signal stack\n"
-        : llabs(&here - main_stack) < NEAR                         ? "on the stack\n"
-                                                                   : "elsewhere\n");
-}
-
-/* A handler for which there is no signal stack at first. */
-static void handle_on_stack(void)
-{
-    stack_t now;
-    char here;
-    main_stack = &here;
-    struct sigaction action = {.sa_handler = say_where, .sa_flags = SA_ONSTACK};
-    sigaltstack(NULL, &now);
-    printf("stack: %d %p\n", now.ss_flags, now.ss_sp);
-    sigaction(SIGUSR1, &action, NULL);
-    sigaction(SIGUSR1, NULL, &action);
-    printf("flags: %d\n", (action.sa_flags & SA_ONSTACK) != 0);
-    fflush(stdout);
-    raise(SIGUSR1);
-    sigaltstack(&(stack_t){.ss_sp = signal_stack, .ss_size = STACK_SIZE}, &now);
-    printf("stack before: %d %p\n", now.ss_flags, now.ss_sp);
-    fflush(stdout);
-    raise(SIGUSR1);
-    sigaction(SIGUSR1, NULL, &action);
-    printf("flags: %d\n", (action.sa_flags & SA_ONSTACK) != 0);
-}
-
-static void *handle_on_stack_in_thread(void *unused)
-{
-    allocate();
-    handle_on_stack();
-    return unused;
-}
-
 static void run(void *(*function)(void *))
 {
     pthread_t thread;
@@ -209,7 +162,7 @@ static void die(const char *way)
         free(block);
     }
     if (strcmp(way, "divide") == 0)
-        exit(STACK_SIZE / zero);
+        exit(STATUS / zero);
     if (strcmp(way, "instruction") == 0)
         __builtin_trap();
     if (strcmp(way, "trap") == 0)
@@ -264,10 +217,6 @@ int main(int argc, char **argv)
     printf("%d\n", status);
     if (strcmp(argv[1], "ask") == 0)
         ask();
-    else if (strcmp(argv[1], "stack") == 0)
-        handle_on_stack();
-    else if (strcmp(argv[1], "thread stack") == 0)
-        run(handle_on_stack_in_thread);
     else
         die(argv[1]);
     return STATUS;
