@@ -22,7 +22,7 @@ ENTRY_RESIZES(size_t, xallocx, xallocx, TTD_API_XALLOCX,
 static void note_reset(const char *name)
 {
     size_t size = strlen(name);
-    if (strncmp(name, "arena.", 6) == 0 &&
+    if (strncmp(name, "arena.", 6) == 0 && size > 6 &&
         (strcmp(name + size - 6, ".reset") == 0 || strcmp(name + size - 7, "destroy") == 0))
         process_note(NOTE_ARENAS);
 }

@@ -32,28 +32,36 @@ static const struct redirection *find(const struct rebinding *rebinding, const c
     return NULL;
 }
 
-/* Whether the loader has made the memory read-only once it had bound the module. */
-static bool is_read_only(const struct dl_phdr_info *info, uintptr_t address)
+/* Returns the protection of a place in a module that the loader has bound. It leaves the pages that
+ * are only in part in PT_GNU_RELRO as they were. */
+static int protection_of(const struct dl_phdr_info *info, uintptr_t address)
 {
+    int protection = PROT_READ | PROT_WRITE;
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
+        uintptr_t begin = info->dlpi_addr + segment->p_vaddr, end = begin + segment->p_memsz;
         if (segment->p_type == PT_GNU_RELRO && address >= begin &&
-            address - begin < segment->p_memsz)
-            return true;
+            address < (end & -(uintptr_t)PAGE))
+            return PROT_READ;
+        if (segment->p_type == PT_LOAD && address >= begin && address < end)
+            protection = symbols_segment_protection(segment);
     }
-    return false;
+    return protection;
 }
 
+/* A place is read-only behind the relocation of data, and in code that has relocations. */
 static void rebind_place(const struct dl_phdr_info *info, uintptr_t *place, uintptr_t hook)
 {
-    long page = (long)((uintptr_t)place & -(uintptr_t)PAGE);
-    bool was_read_only = is_read_only(info, (uintptr_t)place);
-    if (was_read_only && sys_call3(SYS_mprotect, page, PAGE, PROT_READ | PROT_WRITE) != 0)
+    uintptr_t begin = (uintptr_t)place & -(uintptr_t)PAGE;
+    uintptr_t end = ((uintptr_t)(place + 1) + PAGE - 1) & -(uintptr_t)PAGE;
+    int protection = protection_of(info, (uintptr_t)place);
+    bool is_writable = (protection & PROT_WRITE) != 0;
+    if (!is_writable &&
+        sys_call3(SYS_mprotect, (long)begin, (long)(end - begin), protection | PROT_WRITE) != 0)
         return;
     __atomic_store_n(place, hook, __ATOMIC_RELEASE);
-    if (was_read_only)
-        sys_call3(SYS_mprotect, page, PAGE, PROT_READ);
+    if (!is_writable)
+        sys_call3(SYS_mprotect, (long)begin, (long)(end - begin), protection);
 }
 
 /* Goes through one table of relocations of a module. */

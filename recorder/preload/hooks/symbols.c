@@ -5,6 +5,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
+int symbols_segment_protection(const ElfW(Phdr) * segment)
+{
+    return (segment->p_flags & PF_R ? PROT_READ : 0) | (segment->p_flags & PF_W ? PROT_WRITE : 0) |
+           (segment->p_flags & PF_X ? PROT_EXEC : 0);
+}
+
 /* Returns the protection of the segment at `address`; -1 if there is none. */
 static int protection_of(const struct dl_find_object *object, uintptr_t address)
 {
@@ -17,9 +23,7 @@ static int protection_of(const struct dl_find_object *object, uintptr_t address)
         if (segment[i].p_type != PT_LOAD || address < begin ||
             address - begin >= segment[i].p_memsz)
             continue;
-        return (segment[i].p_flags & PF_R ? PROT_READ : 0) |
-               (segment[i].p_flags & PF_W ? PROT_WRITE : 0) |
-               (segment[i].p_flags & PF_X ? PROT_EXEC : 0);
+        return symbols_segment_protection(&segment[i]);
     }
     return -1;
 }

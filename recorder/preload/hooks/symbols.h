@@ -23,6 +23,9 @@ static inline uintptr_t symbols_address(const struct link_map *map, const ElfW(D
     return entry->d_un.d_ptr < map->l_addr ? entry->d_un.d_ptr + map->l_addr : entry->d_un.d_ptr;
 }
 
+/* Returns the protection that the loader gives to a segment. */
+int symbols_segment_protection(const ElfW(Phdr) * segment);
+
 /* Finds the tables of a module. False if it lacks one of them. */
 bool symbols_of(const struct dl_find_object *object, struct symbols *symbols);
 

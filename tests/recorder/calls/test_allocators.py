@@ -92,6 +92,24 @@ class Allocators(Recording):
         self.assertEqual((result.returncode, result.stderr), (77, b''))
         self.check(path, {'LD_PRELOAD': LIBRARIES['JEMALLOC']})
 
+    def test_code_with_relocations(self):
+        """The address of a function that is in read-only code is replaced as well."""
+        code, caller = self.directory / 'code.c', self.directory / 'caller.c'
+        code.write_text(
+            'void *mallocx(unsigned long, int);\n'
+            '__attribute__((section(".text"))) void *(*const of_code)(unsigned long, int) = mallocx;\n'
+            'int run(void) { return of_code(4321, 0) == 0; }\n')
+        caller.write_text('int run(void);\nint main(void) { return run(); }\n')
+        library, path = self.directory / 'libcode.so', self.directory / 'caller'
+        compiler = [*os.environ['COMPILER'].split(), '-w', '-fno-builtin', '-o']
+        for command in ([*compiler, library, code, '-shared', '-fPIC', '-Wl,-z,notext',
+                         '-l:libjemalloc.so.2'], [*compiler, path, caller, library]):
+            if subprocess.run(command, capture_output=True).returncode != 0:
+                self.skipTest('no jemalloc here')
+        result = self.record(str(path))
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        self.assertIn(4321, [event.get('size') for event in analyze('events', self.trace)])
+
     def test_plugin(self):
         """An allocator that is loaded later: its calls are not recorded, and that is said."""
         plugin, host = self.directory / 'plugin.so', self.directory / 'host'
