@@ -89,11 +89,13 @@ static enum take_result write_parts(struct collector *collector, struct process 
     page_store_begin(trace->store, snapshot.number, snapshot.position);
     snapshot.missing = contents_dump(&job, parts->items, parts->count);
     snapshot.flags |= snapshot.missing != 0 ? TTD_SNAPSHOT_INCOMPLETE : 0;
-    bool is_written = page_store_end(trace->store) == TTD_OK && trace_snapshot(trace, &snapshot);
+    bool is_written = page_store_end(trace->store) == TTD_OK && process_has_image(process) &&
+                      trace_snapshot(trace, &snapshot);
     return is_written ? TAKE_DONE : TAKE_FAILED;
 }
 
-/* A range of which nothing is mapped leaves nothing in the trace. */
+/* A range of which nothing is mapped leaves nothing in the trace. A thread that does not wait may
+ * have executed another program: that one's memory is not what was asked for. */
 static enum take_result take_range(struct collector *collector, struct process *process,
                                    const struct dump *dump)
 {
@@ -107,7 +109,7 @@ static enum take_result take_range(struct collector *collector, struct process *
         !memory_open(&memory, process->pid, tid = process->pid))
         return errno == EPERM || errno == EACCES ? TAKE_DENIED : TAKE_FAILED;
     enum take_result result = TAKE_FAILED;
-    if (find_parts(&parts, process->pid, tid, dump))
+    if (process_has_image(process) && find_parts(&parts, process->pid, tid, dump))
         result = parts.count == 0 ? TAKE_WITHDRAWN
                                   : write_parts(collector, process, dump, &memory, &parts);
     free(parts.items);
@@ -171,7 +173,9 @@ static enum take_result take(struct collector *collector, struct process *proces
 void dumps_take(struct collector *collector, struct process *process)
 {
     struct dump dump;
-    while (!process->has_exited && dump_queue_take(&process->dumps, &dump)) {
+    /* No more than have been asked for by now: a program may ask all the time. */
+    for (size_t left = process->dumps.count;
+         left > 0 && !process->has_exited && dump_queue_take(&process->dumps, &dump); left--) {
         enum take_result result = take(collector, process, &dump);
         snapshots_note_missing(collector, process, result);
         dump_answer(&dump, result == TAKE_DONE);

@@ -96,6 +96,13 @@ class Dumps(Recording):
         found = analyze('find', self.trace, '--string', 'vv')
         self.assertLessEqual(found['unreadable_bytes'], 50 * SIZE)
 
+    def test_replaced(self):
+        """The memory of a program that was executed meanwhile is not that of the trace."""
+        for _ in range(5):
+            self.record(program('dumper'), 'replaced',
+                        environment={'REPLACEMENT': program('static_sleeper')})
+            self.assertEqual(self.snapshots(), [])
+
     def test_handler_and_close(self):
         results, places = self.dump('handler', 'closed', 'heaps', 'later', 'name')
         self.assertEqual(results, [('handler', 1), ('closed', 0), ('heaps', 0), ('later', 0),

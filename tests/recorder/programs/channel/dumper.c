@@ -7,10 +7,11 @@
  *     empty unmapped    dumps ranges of which nothing is there
  *     data code none    dumps this program's data, or all of it, or no module at all
  *     name              tells the file
- *     handler           dumps the mapping from a signal handler, again without waiting within a
- * heap call crowd             dumps a mapping of its own in each of eight threads, ten times vanish
- * dumps a mapping that another thread unmaps and maps all the time closed            closes the
- * client; what follows does nothing
+ *     handler           dumps the mapping from a signal handler
+ *     crowd             dumps a mapping of its own in each of eight threads, ten times
+ *     vanish            dumps a mapping that another thread unmaps and maps all the time
+ *     replaced          dumps in the background where the program REPLACEMENT is, and executes it
+ *     closed            closes the client; what follows does nothing
  */
 #include <pthread.h>
 #include <signal.h>
@@ -18,10 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <ttdtrace/live.h>
 
 enum { SIZE = 16384, THREADS = 8, TIMES = 10 };
+/* A program that is not position-independent lies here, which this one is. */
+enum { FIXED_BEGIN = 0x400000, FIXED_END = 0x800000 };
 
 static const struct ttd_live_guid guid = {
     {0x5c, 1, 2, 3, 4, 5, 0x46, 7, 0x88, 9, 10, 11, 12, 13, 14, 15}};
@@ -129,6 +133,10 @@ static int call(const char *name, char *range)
         signal(SIGUSR1, handle);
         raise(SIGUSR1);
         return handler_result;
+    }
+    if (strcmp(name, "replaced") == 0) {
+        ttd_live_dump_range(client, (void *)FIXED_BEGIN, (void *)FIXED_END, false);
+        return execl(getenv("REPLACEMENT"), "replacement", (char *)NULL) == 0;
     }
     if (strcmp(name, "closed") == 0)
         ttd_live_close(client, NULL, 0);
