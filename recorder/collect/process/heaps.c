@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ttdtrace/live_heap.h>
+
 /* Heaps that exist at a time, at most: the program is not to use up the collector's memory. */
 enum { HEAPS_MAX = 1 << 20, FIRST_BUCKETS = 64 };
 
@@ -84,14 +86,15 @@ static void link_heap(struct process *process, struct custom_heap *heap)
 static struct custom_heap *add(struct process *process, const struct heap_definition *definition)
 {
     const struct custom_heap *last = process->heaps.last;
-    size_t size = definition->size;
+    size_t size =
+        definition->size < TTD_LIVE_HEAP_NAME_MAX ? definition->size : TTD_LIVE_HEAP_NAME_MAX;
     struct custom_heap *heap = reserve(process) ? calloc(1, sizeof *heap + size + 1) : NULL;
     if (heap == NULL)
         return NULL;
     heap->handle = definition->handle;
     heap->sequence = definition->sequence;
     heap->is_outer = definition->parent == HEAP_OUTER;
-    heap->parent = find(process, definition->parent);
+    heap->parent = heap->is_outer ? NULL : find(process, definition->parent);
     if (size != 0)
         memcpy(heap->text, definition->name, size);
     bool is_same = last != NULL && strcmp(last->text, heap->text) == 0;
