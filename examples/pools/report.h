@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the examples share: a client of the recorder, and the functions that they stand before. */
+/* Common to the examples: a client of the recorder, and REAL(), the function behind each wrapper. */
 #ifndef EXAMPLES_POOLS_REPORT_H
 #define EXAMPLES_POOLS_REPORT_H
 

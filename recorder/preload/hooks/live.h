@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the live API share: its clients, and events of them. */
+/* Parts common to the files of the live API: its clients, and their events. */
 #ifndef TTD_PRELOAD_HOOKS_LIVE_H
 #define TTD_PRELOAD_HOOKS_LIVE_H
 
