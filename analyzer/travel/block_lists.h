@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Lists of blocks, as they stand in an index. */
+/** Writing the records of an index: states, and lists of live blocks. */
 #ifndef ANALYZER_TRAVEL_BLOCK_LISTS_H
 #define ANALYZER_TRAVEL_BLOCK_LISTS_H
 
@@ -8,25 +8,30 @@
 #include "travel/index_check.h"
 #include "heap/live.h"
 
-/** Writes the records of an index or, where there is a check, compares them with those of one that
- * exists. */
+/** Destination of the records of an index: a writer, or the comparison with an existing index. */
 struct heap_block_lister {
+    /** NULL with a check. */
     struct ttd_writer *writer;
-    /** NULL to write. */
+    /** Compares each record instead of writing it; NULL to write. */
     struct heap_index_check *check;
-    /** Number of lists that were written. */
+    /** Number of lists written. */
     uint32_t count;
 };
 
-/** Writes a state. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO; with a check, of any function
- * here, what heap_index_check_state() returns. */
+/**
+ * Writes a state.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO; with a check, this function and the next two
+ *         return what heap_index_check_state() does.
+ */
 enum ttd_status heap_list_state(struct heap_block_lister *lister, const struct ttd_state *state);
 
 /** Writes a list of all live blocks. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO. */
 enum ttd_status heap_list_live(struct heap_block_lister *lister, struct ttd_position position,
                                const struct heap_live *live);
 
-/** Writes a list of `count` blocks, of addresses that differ. Statuses as heap_list_live(). */
+/** Writes a list of `count` blocks, no two of which have the same address. Statuses as
+ * heap_list_live(). */
 enum ttd_status heap_list_blocks(struct heap_block_lister *lister, struct ttd_position position,
                                  const struct heap_block *blocks, size_t count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Comparing blocks that an index lists with the events of the trace that acquired them. */
+/** Comparing the blocks that an index lists with the events that acquired them. */
 #ifndef ANALYZER_TRAVEL_CONFIRM_H
 #define ANALYZER_TRAVEL_CONFIRM_H
 
@@ -8,11 +8,12 @@
 #include "heap/live.h"
 
 /**
- * Compares each block with the event that it names: whether that acquired it, with that address,
- * size, position, stack, thread, heap and function. Decodes only the chunks of these events. That a
- * block was not released meanwhile, and that none is missing, takes a replay to find.
+ * Compares each block with the event that it names as its acquisition: address, size, position,
+ * stack, thread, heap and function must agree. Decodes only the chunks of these events. The
+ * comparison cannot show that a block was not released later, nor that no block is missing: only a
+ * replay can.
  *
- * @param reader  of the trace; goes anywhere
+ * @param reader  of the trace; its position is undefined afterwards
  * @param error   detail on failure
  * @return TTD_OK if all agree, TTD_ERROR_CORRUPT if one does not, TTD_ERROR_NO_MEMORY,
  *         TTD_ERROR_IO.

@@ -22,7 +22,7 @@ void heap_cursor_free(struct heap_cursor *cursor)
     heap_replay_free(&cursor->replay);
 }
 
-/* Drops all that belongs to the present position, before the replay begins somewhere else. */
+/* Drops everything that depends on the present position, before the replay starts elsewhere. */
 static void forget_state(struct heap_cursor *cursor)
 {
     cursor->start = NULL;
@@ -40,7 +40,9 @@ static enum ttd_status start_over(struct heap_cursor *cursor)
     return status == TTD_OK ? ttd_reader_rewind_checked(cursor->reader, cursor->kinds) : status;
 }
 
-/* Whether a batch can be the next after a keyframe. */
+/* Whether a batch can be the first one after a keyframe. Nothing vouches for the sidecar, so the
+ * keyframe must name the very event that comes next in the trace. A loss made up by the reader
+ * means that this event is damaged. */
 static bool may_follow(const struct ttd_batch *batch, const struct heap_keyframe *keyframe)
 {
     if (batch->kind == TTD_KIND_LOSSES)
@@ -57,8 +59,9 @@ static enum ttd_status call_hook(struct heap_cursor *cursor, const struct ttd_ba
     return cursor->hook_status;
 }
 
-/* Reads until there are events, or the end. They must fit the keyframe `from`, unless it is NULL;
- * the hook does not see a batch that does not fit. */
+/* Reads until there are events to apply, or the trace ends. Unless `from` is NULL, batches must fit
+ * that keyframe. One that does not is kept from the hook: the replay starts over, and the hook
+ * would see it twice. */
 static enum ttd_status refill(struct heap_cursor *cursor, const struct heap_keyframe *from,
                               struct ttd_error *error)
 {
@@ -101,7 +104,8 @@ static const struct heap_keyframe *find_keyframe(const struct heap_cursor *curso
     return keyframe && keyframe->counts.events > replayed + keyframe->blocks ? keyframe : NULL;
 }
 
-/* Reads the parents of heaps that are passed over. */
+/* Reads the parents of all heaps, because a jump passes over the records of parents that stand
+ * before the keyframe, and keyframes do not have them. */
 static enum ttd_status read_parents(struct heap_cursor *cursor, struct ttd_error *error)
 {
     enum ttd_status status = TTD_OK;
@@ -117,6 +121,8 @@ static enum ttd_status read_parents(struct heap_cursor *cursor, struct ttd_error
     return cursor->has_parents ? TTD_OK : status;
 }
 
+/* Continues at a keyframe: restores its blocks, then reads from the event that comes next. A
+ * keyframe with no events behind it proves nothing about itself, hence the last line. */
 static enum ttd_status jump(struct heap_cursor *cursor, const struct heap_keyframe *keyframe,
                             struct ttd_error *error)
 {

@@ -8,7 +8,7 @@
 /* Bytes of a block in a keyframe, before any was written. */
 #define BLOCK_SIZE_GUESS 8
 
-/* While summaries are made, keyframes are seldom read, and are this many times rarer. */
+/* Factor by which keyframes are rarer while summaries are made, which serve most reports. */
 #define SPARSER 6
 
 struct index_maker {
@@ -16,16 +16,17 @@ struct index_maker {
     const struct heap_index_spacing *spacing;
     struct heap_replay replay;
     struct heap_summary summary;
-    /** The thread that writes the last one; the lister is its own meanwhile. */
+    /** The thread that writes the last summary. While it runs, the lister belongs to it. */
     struct task writing;
     struct heap_index_facts facts;
-    /** The chunk of events at hand, and bytes and events since the last keyframe. */
+    /** Number of the current chunk of events; stored bytes of events since the last keyframe; and
+     * the number of events before it. */
     uint64_t chunk;
     uint64_t bytes;
     uint64_t last_event;
     /** Effect position of the last event, whether it had an effect or not. */
     struct ttd_position reached;
-    /** Size of the last keyframe. */
+    /** Size of the last keyframe, from which that of the next one is estimated. */
     uint64_t keyframe_bytes;
     uint64_t keyframe_blocks;
 };
@@ -71,6 +72,8 @@ static uint64_t guess_size(const struct index_maker *maker)
     return (uint64_t)((double)maker->replay.live.count * each);
 }
 
+/* Whether it is time for a keyframe: the distance in events is reached, and the events since the
+ * last keyframe take at least as many bytes in the trace as the keyframe would in the index. */
 static bool is_keyframe_due(const struct index_maker *maker)
 {
     uint64_t events = maker->replay.counts.events - maker->last_event;
@@ -90,8 +93,9 @@ static bool is_summary_due(const struct index_maker *maker)
 }
 
 /*
- * Whether the state is that of its position: no call is in flight, and none was counted that comes
- * after the last effect.
+ * Whether a keyframe can describe the state: no call is in flight, and no event without an effect,
+ * such as a failed call, comes after the last effect. Such an event is counted already, though its
+ * position is behind that of the state.
  */
 static bool is_clean(const struct heap_replay *replay, struct ttd_position reached)
 {
@@ -104,7 +108,8 @@ static enum ttd_status write_summary(void *context)
     return heap_summary_write(&maker->summary, &maker->lister);
 }
 
-/* Ends the summary and, if there is one, writes it or leaves that to another thread. */
+/* Ends the open summary, if any. Writes it, unless `is_left`: then the caller starts a thread that
+ * does. Sets `is_left` to false if there is nothing to write. */
 static enum ttd_status end_summary(struct index_maker *maker, struct ttd_position end,
                                    bool *is_left)
 {
@@ -117,16 +122,18 @@ static enum ttd_status end_summary(struct index_maker *maker, struct ttd_positio
     return status == TTD_OK && has_ended && !*is_left ? write_summary(maker) : status;
 }
 
-/* Stops recording changes, which would take ever more memory and are not used any more. */
+/* Stops making summaries. Changes need not be recorded any more, and would take ever more memory.
+ */
 static void stop_summaries(struct index_maker *maker)
 {
     heap_summary_close(&maker->summary);
     heap_replay_drop_changes(&maker->replay);
 }
 
-/* Writes the states that are due between two events. Records come in the order of events, so that
- * no keyframe comes between a summary's begin and its end. The first of some summaries begins at a
- * keyframe: where heaps are destroyed again and again there are only keyframes. */
+/* Writes the states that are due between two events. Records of an index stand in the order of
+ * events, so a summary ends wherever a keyframe is written. A summary begins where the last one
+ * ended or, if there was none, at a keyframe: summaries are discarded where heaps are destroyed,
+ * and to begin each again would cost a pass over all live blocks, so there keyframes must do. */
 static enum ttd_status write_due(struct index_maker *maker, bool keyframe, struct ttd_position next)
 {
     bool are_many = maker->replay.live.count >= maker->spacing->summary_blocks;
@@ -145,8 +152,8 @@ static enum ttd_status write_due(struct index_maker *maker, bool keyframe, struc
 
 /* ---- Comparing with an existing index ---- */
 
-/* Whether the next state of the index that is compared begins or, of a summary that is being made,
- * ends before the next event. */
+/* Whether a state of the compared index is to be looked at before the event `next`: an open summary
+ * ends here or, if none is open, the next state of the index begins here. */
 static bool is_planned(const struct index_maker *maker, const struct ttd_event *next)
 {
     const struct ttd_state *state = heap_index_check_next(maker->lister.check);
@@ -163,7 +170,8 @@ static bool begins_here(const struct index_maker *maker, enum ttd_state_form for
     return state && state->form == form && state->next_event == maker->replay.next;
 }
 
-/* Compares the states that the index has at this event. A summary is compared when it ends. */
+/* Compares the states that the index has at this event. A summary is compared when it ends, because
+ * only then is it known which blocks it must list. */
 static enum ttd_status compare_due(struct index_maker *maker, struct ttd_position next)
 {
     bool is_left = false;
@@ -183,7 +191,8 @@ static enum ttd_status compare_due(struct index_maker *maker, struct ttd_positio
 
 /* ---- Replaying ---- */
 
-/* Between two chunks of events. */
+/* Writes or compares the states between two chunks of events. There are none within a chunk, since
+ * a reader cannot start to read in the middle of one. */
 static enum ttd_status pass_boundary(struct index_maker *maker, const struct ttd_batch *batch)
 {
     struct ttd_position next = ttd_event_position(&batch->u.events[0]);
@@ -192,7 +201,7 @@ static enum ttd_status pass_boundary(struct index_maker *maker, const struct ttd
     bool is_due =
         compares ? is_planned(maker, &batch->u.events[0]) : keyframe || is_summary_due(maker);
     enum ttd_status status = is_due ? heap_replay_settle(&maker->replay, next) : TTD_OK;
-    /* After a gap it is not the one after the last. */
+    /* Where events were lost, numbers are not consecutive. */
     maker->replay.next = batch->u.events[0].number;
     if (status == TTD_OK && is_due && is_clean(&maker->replay, maker->reached))
         status = compares ? compare_due(maker, next) : write_due(maker, keyframe, next);

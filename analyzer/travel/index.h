@@ -10,17 +10,20 @@
 
 /** The distances between the states in an index. */
 struct heap_index_spacing {
-    /** At least so many events from one keyframe to the next; 0 for a keyframe wherever there can
-     * be one, else not more than that the index is about as large as the events; fewer where there
-     * are summaries. */
+    /** Minimum number of events between two keyframes. The distance is larger where keyframes are
+     * large, so that the index takes about as many bytes as the events themselves at most, and
+     * where summaries serve the positions between. 0: a keyframe between any two chunks of events
+     * where no call is in flight. */
     uint64_t keyframes;
-    /** At least so many events in a summary, and so many live blocks, 1 or more, at its beginning:
-     * fewer are read fast enough. */
+    /** Minimum number of events in the range of a summary. */
     uint64_t summaries;
+    /** Minimum number of live blocks, from 1 on, for summaries to be made. Where fewer are live, a
+     * keyframe is read fast enough. */
     uint64_t summary_blocks;
 };
 
-/** Fewer events than these are replayed faster than a keyframe is found and read. */
+/** The spacing of `ttdanalyze index`. Fewer events than these are replayed faster than a keyframe
+ * is found and read. */
 #define HEAP_INDEX_SPACING                                                                         \
     ((struct heap_index_spacing){                                                                  \
         .keyframes = 131072, .summaries = UINT64_C(1) << 18, .summary_blocks = 131072})
@@ -40,9 +43,9 @@ struct heap_index_facts {
  * @param writer   of a derived trace; not closed
  * @param facts    set on TTD_OK
  * @param error    detail on failure
- * @return TTD_OK, TTD_ERROR_CORRUPT or TTD_ERROR_TRUNCATED (a damaged trace has no index: what is
- *         missing would not be seen any more), TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what the
- *         hook returns.
+ * @return TTD_OK; TTD_ERROR_CORRUPT or TTD_ERROR_TRUNCATED if the trace is damaged: a replay that
+ *         starts behind the damage would not notice it; TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what
+ *         the hook returns.
  */
 enum ttd_status heap_index_write(const struct heap_trace *trace,
                                  const struct heap_index_spacing *spacing,
@@ -50,11 +53,11 @@ enum ttd_status heap_index_write(const struct heap_trace *trace,
                                  struct ttd_error *error);
 
 /**
- * Replays a trace, and compares each state of its index with what the trace gives there. Memory is
- * as for making the index.
+ * Replays a trace, and compares each state of its index with the state of the replay at the same
+ * position. Takes as much memory as heap_index_write().
  *
  * @param trace   as for heap_index_write()
- * @param check   begun; its `difference` is set if the index differs
+ * @param check   initialized; its `difference` is set if the index differs
  * @return TTD_OK if all agrees; TTD_ERROR_CORRUPT if it differs; else as heap_index_write().
  */
 enum ttd_status heap_index_compare(const struct heap_trace *trace, struct heap_index_check *check,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Islands: which client and which activity the heap calls of each thread belong to. A thread is in
- * the island that was started last and not stopped; before any, and between them, it is in one of
- * no client and activity 0.
+ * Islands: ranges of a thread's calls that the program has assigned to a client and an activity. A
+ * thread is in the island that was started last and has not been stopped. Outside of all islands
+ * its calls belong to no client and activity 0.
  */
 #ifndef ANALYZER_TRAVEL_ISLANDS_H
 #define ANALYZER_TRAVEL_ISLANDS_H
@@ -11,7 +11,7 @@
 #include "travel/marks.h"
 #include "travel/trace.h"
 
-/** The islands that are wanted; zeros for all. */
+/** Selects islands by client, activity or both; zeros select all. */
 struct heap_island_filter {
     bool has_client;
     uint8_t client[16];
@@ -19,17 +19,17 @@ struct heap_island_filter {
     uint64_t activity;
 };
 
-/** A begin of an island; or an end, which begins one of nobody. */
+/** The start of an island; or its stop, which starts a range of no client. */
 struct heap_island {
     ttd_id thread;
     struct ttd_position begin;
     bool is_wanted;
 };
 
-/** The islands of a trace. All zero when empty: then none is wanted. */
+/** The islands of a trace; all zero when empty. */
 struct heap_islands {
     struct heap_island_filter filter;
-    /** By thread, then begin. */
+    /** Sorted by thread, then by begin. */
     struct heap_island *items;
     size_t count;
     size_t capacity;
@@ -52,18 +52,19 @@ static inline bool heap_island_filter_is_given(const struct heap_island_filter *
     return filter->has_client || filter->has_activity;
 }
 
-/** Whether what a thread did at a position is in an island that is wanted. */
+/** Whether the calls of a thread at a position are in an island that the filter selects. */
 bool heap_islands_want(const struct heap_islands *islands, ttd_id thread,
                        struct ttd_position position);
 
-/** Whether a block was allocated in an island that is wanted; true if `islands` is NULL. */
+/** Whether a block was allocated in an island that the filter selects; true if `islands` is NULL.
+ */
 static inline bool heap_islands_want_block(const struct heap_islands *islands,
                                            const struct heap_block *block)
 {
     return !islands || heap_islands_want(islands, block->thread, block->allocated);
 }
 
-/** Whether any island of the trace, other than that of nobody, is wanted. */
+/** Whether the filter selects any island of the trace, or the calls outside of all islands. */
 bool heap_islands_have_any(const struct heap_islands *islands);
 
 #endif

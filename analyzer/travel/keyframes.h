@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Keyframes: states of the heap in a sidecar index, from which a replay can start (spec, "Derived
- * files"). An index helps, and proves nothing: it must belong to its trace, be whole, and fit the
- * events that come after each keyframe; else the replay goes on without it. What it says of one
- * block can be compared with the trace (see confirm.h); that no block is missing or too many takes
- * the replay that is to be spared. So an answer from an index is not certain.
+ * files"). An index saves time and is no evidence. It must belong to its trace, be intact, and fit
+ * the events behind each keyframe; otherwise the replay does without it. A block that it lists can
+ * be compared with the trace (confirm.h). That it lists all live blocks, and only these, could be
+ * checked only by the replay that it saves, so an answer that rests on an index is never certain.
  */
 #ifndef ANALYZER_TRAVEL_KEYFRAMES_H
 #define ANALYZER_TRAVEL_KEYFRAMES_H
@@ -14,6 +14,7 @@
 
 #include "travel/states.h"
 
+/** Key of the sidecar's metadata that identifies the file of its trace, and room for its value. */
 #define HEAP_SOURCE_KEY  "source"
 #define HEAP_SOURCE_SIZE 160
 
@@ -25,19 +26,20 @@ struct heap_keyframes {
     /** The peak of the whole trace, if the sidecar records it. */
     bool has_peak;
     struct heap_peak peak;
-    /** Identity of the trace's file as the sidecar records it (key HEAP_SOURCE_KEY); empty if it is
-     * too long. */
+    /** Identity of the trace's file, from HEAP_SOURCE_KEY; empty if there is none or it is too
+     * long. */
     char source[HEAP_SOURCE_SIZE];
 };
 
-/** Whether a derived trace is tied to this very trace. */
+/** Whether a sidecar names this very trace as the one that it was derived from. */
 bool heap_index_belongs_to(struct ttd_reader *sidecar, struct ttd_reader *trace);
 
 /**
- * Reads which keyframes a sidecar has.
+ * Reads the headers of all keyframes and summaries of a sidecar; their blocks are read when a
+ * replay starts from them.
  *
- * @param sidecar    not tolerant; taken over, also on failure
- * @param trace      whose sidecar it must be
+ * @param sidecar    not tolerant; ownership passes to `keyframes`, also on failure
+ * @param trace      the trace that the sidecar must belong to
  * @param keyframes  set on TTD_OK; release with heap_keyframes_close()
  * @return TTD_OK, TTD_ERROR_CORRUPT (damaged, or of another trace), TTD_ERROR_NO_MEMORY,
  *         TTD_ERROR_IO, and others of a reader.
@@ -46,15 +48,17 @@ enum ttd_status heap_keyframes_open(struct ttd_reader *sidecar, struct ttd_reade
                                     struct heap_keyframes *keyframes);
 void heap_keyframes_close(struct heap_keyframes *keyframes);
 
-/** The keyframe, or also summary, from which `position` is nearest; NULL if there is none. */
+/** Returns the last keyframe at `position` or before, or, with `takes_summaries`, the last keyframe
+ * or the summary that serves the position, whichever is nearer; NULL if there is none. */
 const struct heap_keyframe *heap_keyframes_before(const struct heap_keyframes *keyframes,
                                                   struct ttd_position position,
                                                   bool takes_summaries);
 
 /**
- * Makes a replay's state that of a keyframe, or, of a summary, that of the blocks it lists.
+ * Sets a replay to the state of a keyframe. From a summary, only the blocks that it lists become
+ * live in the replay.
  *
- * @param sums  all others are added to it; NULL with a keyframe
+ * @param sums  the sums of a summary are added to it; may be NULL with a keyframe
  * @return TTD_OK, TTD_ERROR_CORRUPT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO; after a failure the replay
  *         must be reset.
  */

@@ -5,21 +5,21 @@
 
 #include <ttdtrace/reader.h>
 
-/** Losses that are kept one by one; more are only counted. */
+/** Limit on the losses that are kept with their positions; any more are only counted. */
 #define HEAP_LOSSES_KEPT 256
 
 struct heap_losses {
     struct ttd_loss kept[HEAP_LOSSES_KEPT];
     size_t kept_count;
-    /** All records, and those that a reader made up for damage. */
+    /** All records of losses; and those among them that the reader made up where it met damage. */
     uint64_t records;
     uint64_t damaged;
-    /** Events of all records whose number is known; and records whose number is not. */
+    /** Events lost, where a record tells the number; and the records that do not tell it. */
     uint64_t events;
     uint64_t unknown;
 };
 
-/** Adds the losses of a batch of that kind. */
+/** Adds the losses of a batch; ignores batches of other kinds. */
 void heap_losses_add(struct heap_losses *losses, const struct ttd_batch *batch);
 
 /**
@@ -33,12 +33,11 @@ enum ttd_status heap_losses_read(struct ttd_reader *reader,
                                                         const struct ttd_batch *batch),
                                  void *context, struct ttd_error *error);
 
-/** Returns the number of records that may tell of an event after `from` and at `to` or before it.
- */
+/** Returns the number of losses that may include an event after `from` and at or before `to`. */
 uint64_t heap_losses_between(const struct heap_losses *losses, struct ttd_position from,
                              struct ttd_position to);
 
-/** Text for a reason, such as "buffers were full". Static. */
+/** Returns a static text for a reason, such as "buffers were full". */
 const char *heap_loss_text(enum ttd_loss_reason reason);
 
 #endif

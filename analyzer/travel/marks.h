@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Marks: the user events of a trace, and what those of the format's own clients say. */
+/** Marks: the user events of a trace, interpreted. Events of the clients that the format reserves
+ * tell of islands and of changes of recording. */
 #ifndef ANALYZER_TRAVEL_MARKS_H
 #define ANALYZER_TRAVEL_MARKS_H
 
@@ -26,7 +27,7 @@ enum heap_mark_kind {
 struct heap_mark {
     enum heap_mark_kind kind;
     const struct ttd_user_event *event;
-    /** The client that it is about; zeros for nobody. */
+    /** The client that the mark is about; zeros for none. */
     uint8_t client[16];
     /** The activity and the throttle of an island; 0 for marks of other kinds. */
     uint64_t activity;
@@ -35,14 +36,14 @@ struct heap_mark {
     struct ttd_string data;
 };
 
-/** The name of a kind, such as "event". Static. */
+/** Returns the static name of a kind, such as "event". */
 const char *heap_mark_kind_name(enum heap_mark_kind kind);
 
-/** Interprets a user event. One of the format's own clients that does not have their form is
- * HEAP_MARK_EVENT. The mark points into `event`. */
+/** Interprets a user event. The mark points into `event`. An event of a reserved client whose data
+ * does not have the form that the spec gives is an ordinary HEAP_MARK_EVENT. */
 struct heap_mark heap_mark_of(const struct ttd_user_event *event);
 
-/** Whether the mark has this text: a reader of positions asks for it. */
+/** Whether a position written as `mark:TEXT` means this mark. */
 bool heap_mark_is_named(const struct heap_mark *mark, const char *text);
 
 #endif

@@ -8,16 +8,16 @@
 /** The largest number of analyses of a pass. */
 #define HEAP_PASS_MAX 4
 
-/** An analysis as a pass takes it. At most one of a pass may use `user` of blocks. */
+/** An analysis that takes part in a pass. Only one analysis of a pass may use `user` of blocks. */
 struct heap_watcher {
-    /** Told of effects and calls; without `survives`, and with all kinds of effects. */
-    struct heap_observer observer;
-    /** Called once before the replay begins, whose state may be looked at later; NULL if not
-     * wanted.
+    /** Is told of every effect and call. It has no `survives`, and must want all kinds of effects.
      */
+    struct heap_observer observer;
+    /** Called once before the replay begins. The analysis may keep `replay`, and look at its state
+     * in later calls. NULL if not needed. */
     void (*begin)(void *context, const struct heap_replay *replay);
-    /** Called once with the state in which the pass has arrived, after all effects were told;
-     * NULL if not wanted. */
+    /** Called once after the last effect, with the state at the end of the route. NULL if not
+     * needed. */
     enum ttd_status (*finish)(void *context, struct heap_replay *replay);
 };
 
@@ -27,10 +27,10 @@ struct heap_pass {
 };
 
 /**
- * Replays a trace for all analyses of a pass, each of which is told of everything in order.
+ * Replays a trace once for all analyses of a pass. Each is told of everything, in order.
  *
  * @param route    without an observer
- * @param outcome  set in any case, that of a failure to what is known
+ * @param outcome  set also on failure, as far as the replay got
  * @return as heap_replay_to(), and what the watchers return.
  */
 enum ttd_status heap_pass_run(struct heap_pass *pass, const struct heap_trace *trace,

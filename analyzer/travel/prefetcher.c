@@ -7,7 +7,8 @@
 
 #include <ttdtrace/advanced.h>
 
-/* Batches that the caller reads itself before a thread is worth its start. */
+/* Number of batches that the caller reads itself before a thread is started. Shorter ways are
+ * replayed before the thread would have decoded anything. */
 #define LONG_WAY 64
 
 #define SLOTS HEAP_PREFETCH_BATCHES
@@ -81,9 +82,10 @@ static void wait_for_room(struct heap_prefetcher *prefetcher, uint64_t tolerated
 }
 
 /*
- * Hands over the slot that was filled, and waits for another. `is_fleeting`: it is valid only until
- * the reader is called again. Otherwise one slot stays empty: its batch is decoded to where the
- * oldest of SLOTS batches was. False when the thread is to stop.
+ * Hands the filled slot to the caller, and waits until another one may be filled. A batch of events
+ * stays valid while the reader decodes SLOTS - 1 more, so one slot of the ring stays empty. Any
+ * other batch (`is_fleeting`) is valid only until the reader is called again: the thread waits
+ * until the caller has used it. Returns false when the thread is to stop.
  */
 static bool hand_over(struct heap_prefetcher *prefetcher, bool is_fleeting)
 {
@@ -119,7 +121,7 @@ static void *read_ahead(void *argument)
 
 /* ---- The caller ---- */
 
-/* Starts the thread, if that is worth it and possible: it is not needed. */
+/* Starts the thread if the way is long. Failures are ignored: the caller reads by itself then. */
 static void start(struct heap_prefetcher *prefetcher)
 {
     if (prefetcher->passed < LONG_WAY)
@@ -164,7 +166,8 @@ static void wait_for_slot(struct heap_prefetcher *prefetcher)
     pthread_mutex_unlock(&prefetcher->mutex);
 }
 
-/* Gives back the slot that was used, and takes the next; NULL when there is none. */
+/* Gives back the slot in use, and takes the next one. Returns NULL if no slot is filled and no
+ * thread runs that would fill one. */
 static const struct ttd_batch *take_slot(struct heap_prefetcher *prefetcher)
 {
     atomic_fetch_add(&prefetcher->tail, prefetcher->holds);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Reading ahead: on a long way through a trace another thread decodes events while the caller
- * replays those before.
+ * Reading ahead: on a long way through a trace, a second thread decodes the next batches while the
+ * caller replays the ones before.
  */
 #ifndef ANALYZER_TRAVEL_PREFETCHER_H
 #define ANALYZER_TRAVEL_PREFETCHER_H
@@ -12,30 +12,31 @@
 
 #include <ttdtrace/reader.h>
 
-/** Batches that are read ahead: so many that whoever waits for the other one has something to do
- * when it goes on, and so few that they stay in the cache. */
+/** Number of batches that are read ahead: large enough that a side which had to wait finds several
+ * batches of work when it is woken, small enough that the batches stay in the cache. */
 #define HEAP_PREFETCH_BATCHES 32u
 
-/** The event_batches that a reader should have: HEAP_PREFETCH_BATCHES, or 1 where there is no
- * processor for another thread. */
+/** Returns the number of event_batches that a reader should be opened with: HEAP_PREFETCH_BATCHES,
+ * or 1 where there is no processor for another thread. */
 uint32_t heap_prefetch_batches(void);
 
-/** See heap_prefetcher_init(). Used by one thread, the caller's; it must not be moved or copied. */
+/** All functions are called by one thread, the caller. The struct must not be moved or copied. */
 struct heap_prefetcher {
     struct ttd_reader *reader;
-    /** Batches that the caller read itself, since a thread was last worth trying. */
+    /** Batches that the caller has read itself since the last attempt to start the thread. */
     uint64_t passed;
-    /** A ring; NULL before it is worth it. The thread fills it, the caller empties it. */
+    /** A ring that the thread fills and the caller empties; NULL before the first start. */
     struct ttd_batch *slots;
     bool is_running;
     pthread_t thread;
-    /** The caller uses the slot that is next to be emptied. */
+    /** The caller still uses the slot at `tail`: it is emptied when the next batch is asked for. */
     bool holds;
 
-    /* Slots ever filled, which is the thread's, and emptied. */
+    /** Number of slots ever filled, changed by the thread only; and ever emptied, by the caller
+     * only. */
     _Atomic uint64_t head;
     _Atomic uint64_t tail;
-    /* The mutex is for who has to wait, and is left alone otherwise. */
+    /** Locked only by a side that has to wait, and to wake it. */
     pthread_mutex_t mutex;
     pthread_cond_t filled;
     pthread_cond_t emptied;
@@ -43,25 +44,27 @@ struct heap_prefetcher {
     _Atomic bool thread_waits;
     _Atomic bool stop;
     /* The members below are guarded by the mutex while the thread runs. */
-    /** Why the thread ended by itself: what the reader returned after the last slot. */
+    /** The thread ended by itself, with the status that the reader returned after the last slot. */
     bool has_ended;
     enum ttd_status status;
     struct ttd_error error;
 };
 
 /**
- * @param reader  used, but not owned: nobody else may call it before heap_prefetcher_pause(). With
- * fewer event_batches than HEAP_PREFETCH_BATCHES it is not read ahead
- * @param ahead   release with heap_prefetcher_free()
+ * Prepares a prefetcher; no thread is started before it is worth while.
+ *
+ * @param prefetcher  release with heap_prefetcher_free()
+ * @param reader      borrowed; may be called by others only after heap_prefetcher_pause(). A reader
+ *                    with fewer event_batches than HEAP_PREFETCH_BATCHES is not read ahead
  */
 void heap_prefetcher_init(struct heap_prefetcher *prefetcher, struct ttd_reader *reader);
 
-/** Ends the thread, and releases everything; one of zeros is allowed. */
+/** Ends the thread and releases everything. Accepts a prefetcher of zeros. */
 void heap_prefetcher_free(struct heap_prefetcher *prefetcher);
 
 /**
- * The next batch, as ttd_reader_next() gives it: valid until the next call. Where there is no
- * thread to be had, the reader is called here.
+ * Returns the next batch, as ttd_reader_next() does; it is valid until the next call. Calls the
+ * reader itself while no thread runs.
  *
  * @param error  set on failure; not NULL
  */
@@ -69,12 +72,13 @@ enum ttd_status heap_prefetcher_next(struct heap_prefetcher *prefetcher, struct 
                                      struct ttd_error *error);
 
 /**
- * Ends the thread: until the next batch is asked for, nobody uses the reader. What was read ahead
- * is kept, so the reader may be asked for facts, but must not go on: see heap_prefetcher_forget().
+ * Ends the thread, so that the caller may use the reader until it asks for the next batch. Batches
+ * that were read ahead are kept: the reader may be asked for facts, but must not be moved, unless
+ * heap_prefetcher_forget() is called first.
  */
 void heap_prefetcher_pause(struct heap_prefetcher *prefetcher);
 
-/** Pauses, and forgets what was read ahead: the reader goes somewhere else. */
+/** Pauses and drops the batches that were read ahead, so that the reader may be moved. */
 void heap_prefetcher_forget(struct heap_prefetcher *prefetcher);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Replaying a trace up to a position, with what is missing on the way. */
+/** Replaying a trace up to a position, and keeping account of what is missing on the way. */
 #ifndef ANALYZER_TRAVEL_REPLAY_TO_H
 #define ANALYZER_TRAVEL_REPLAY_TO_H
 
@@ -9,48 +9,50 @@
 
 /** A route: the position that a replay goes to, and its duties on the way. */
 struct heap_route {
-    /** Every effect at this position or before is applied. */
+    /** The replay applies every effect at this position or before. */
     struct ttd_position to;
-    /** NULL for none, which is faster; copied. Its context may use the arrival. */
+    /** Copied; NULL for none, which is faster. Its context may use the arrival. */
     const struct heap_observer *observer;
     /**
-     * The observer needs to be told only of effects at this position or after, of all of which it
-     * is told: keyframes may be used to get here. It is told of some, all or none before. 0:0 for
-     * everything, which takes a replay from the beginning.
+     * The observer must be told of every effect at this position or after. Effects before it may be
+     * left out, so the replay may start from a keyframe there. 0:0: the observer must be told of
+     * everything, so the replay starts at the start of the trace.
      */
     struct ttd_position from;
-    /** For a caller that wants only sums: live blocks may be added here that are not among those
-     * of the cursor. NULL if the cursor shall have all. */
+    /** Allows summaries, for a caller that needs only totals: see heap_cursor.sums. NULL: the
+     * cursor has all live blocks. */
     struct heap_tables *sums;
-    /** The replay keeps the peak, and starts at the beginning: see heap_replay_keep_peak(). */
+    /** The replay keeps the peak, so it starts at the start of the trace: see
+     * heap_replay_keep_peak(). */
     bool keeps_peak;
 };
 
-/** The state in which a replay has arrived. */
+/** The result of a replay: the state at the end of its route, and what was missing on the way. */
 struct heap_arrival {
     /** cursor.replay is the state at the position. */
     struct heap_cursor cursor;
     struct heap_losses losses;
     struct heap_gaps gaps;
-    /** The position is not before the last one of the trace. */
+    /** The position is at or behind the last one of the trace. */
     bool reached_end;
     struct heap_batch_hook hook;
-    /** Recorded losses were read beforehand; only those that the reader makes up are news. */
+    /** Recorded losses have been read before the replay. On its way only those are added that the
+     * reader makes up where it meets damage. */
     bool has_losses;
 };
 
 /**
  * Replays a trace.
  *
- * @param arrival  release with heap_arrival_free(), also on failure; stays where it is meanwhile
+ * @param arrival  release with heap_arrival_free(), also on failure; must not be moved before
  * @param error    detail on failure
  * @return as heap_cursor_seek().
  */
 enum ttd_status heap_replay_to(struct heap_arrival *arrival, const struct heap_trace *trace,
                                const struct heap_route *route, struct ttd_error *error);
 
-/** Goes on to a later position without keyframes: the observer is told of all effects between.
- * Statuses as heap_replay_to(). */
+/** Goes on to a later position without using keyframes, so the observer is told of all effects
+ * between. Statuses as heap_replay_to(). */
 enum ttd_status heap_replay_on(struct heap_arrival *arrival, struct ttd_position to,
                                struct ttd_error *error);
 
@@ -61,23 +63,26 @@ void heap_arrival_free(struct heap_arrival *arrival);
 struct heap_outcome {
     struct heap_losses losses;
     struct heap_counts counts;
-    /** The nearest position at or before the one asked for, at which something happened. */
+    /** The position of the last effect at or before the position asked for. */
     struct ttd_position position;
-    /** Blocks live there, and allocated before this, are unknown: see heap_gaps_end(). */
+    /** Blocks that are live at the position and were allocated before `unknown_before` are unknown:
+     * see heap_gaps_end(). */
     struct ttd_position unknown_before;
-    /** Reallocations in flight there, whose blocks are neither live nor released. */
+    /** Number of reallocations in flight at the position: their blocks are neither live nor
+     * released. */
     uint64_t in_flight;
     bool reached_end;
-    /** The trace ends within a chunk, or was not read to its end, as `error` says. */
+    /** The trace ends within a chunk or could not be read to its end; `error` has the detail. */
     bool truncated;
     struct ttd_error error;
-    /** The index was given up: a block that it lists is not as the trace says. */
+    /** The index was given up, because a block that it lists contradicts the trace. */
     bool has_refuted_index;
 };
 
+/** Collects the outcome of a replay. */
 struct heap_outcome heap_arrival_outcome(struct heap_arrival *arrival);
 
-/** Sets `outcome`, and releases the arrival. */
+/** Sets `outcome` to that of an arrival, and releases the arrival. */
 void heap_arrival_end(struct heap_arrival *arrival, struct heap_outcome *outcome);
 
 #endif

@@ -7,37 +7,40 @@
 #include "heap/tables.h"
 
 /**
- * A state between two events: all that happened at `position` or before, and no call in flight.
- * Either all its blocks are listed, or it is a *summary*: then only those are that end before
- * `end`, and all others are summed up.
+ * A stored state of the heap, from which a replay can start. It stands between two events: every
+ * effect at `position` or before has been applied, and no call is in flight. There are two forms. A
+ * keyframe lists all live blocks. A *summary* serves positions before `end` only: it lists the live
+ * blocks that are released before `end`, and has sums over all others, so it is much faster to
+ * read.
  */
 struct heap_keyframe {
     struct ttd_position position;
     /** Counts of the events replayed up to here, and the number of the next event. */
     struct heap_counts counts;
     uint64_t next;
-    /** Number of blocks that are listed. */
+    /** Number of blocks listed. */
     uint64_t blocks;
     bool is_summary;
-    /** Summary: how many sums it has, and up to where it serves. */
+    /** Of a summary: the number of its sums, and the first position that it does not serve. */
     uint64_t sums;
     struct ttd_position end;
-    /** Number in the sidecar of the first chunk of its sums or, if it has none, of its list. */
+    /** Number, in the sidecar, of the first chunk of its sums; without sums, of its list. */
     uint64_t chunk;
 };
 
-/** The record of a keyframe, and back; `chunk` is not in it. */
+/** Converts between a keyframe and its record in the index. The record has no `chunk`. */
 struct ttd_state heap_state_of_keyframe(const struct heap_keyframe *keyframe);
 struct heap_keyframe heap_keyframe_of_state(const struct ttd_state *state);
 
-/** The record of the peak, and back. */
+/** Converts between the peak and its record in the index. */
 struct ttd_state heap_state_of_peak(const struct heap_peak *peak);
 struct heap_peak heap_peak_of_state(const struct ttd_state *state);
 
-/** The record of a group of heap_tables.by[table]. */
+/** Returns the record of a group of heap_tables.by[table]. */
 struct ttd_sum heap_sum_of_group(size_t table, const struct heap_group *group);
 
-/** Sets the group of heap_tables.by[sum->table]; false if there can be no such group. */
+/** Sets `group` to the group of heap_tables.by[sum->table] that a record describes. Returns false
+ * if no group can have these values. */
 bool heap_group_of_sum(const struct ttd_sum *sum, struct heap_group *group);
 
 #endif

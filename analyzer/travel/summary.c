@@ -39,7 +39,8 @@ static enum ttd_status reserve(struct heap_summary *summary, uint32_t record)
     return status;
 }
 
-/* Adds a block that was allocated after all others. */
+/* Adds a block that was allocated after all others: it becomes the last one of its group, so no
+ * search is needed to keep the list in order. */
 static enum ttd_status add(struct heap_summary *summary, const struct heap_block *block,
                            uint32_t record)
 {
@@ -60,6 +61,7 @@ static enum ttd_status add(struct heap_summary *summary, const struct heap_block
     return TTD_OK;
 }
 
+/* Removes a released block from the list of its group. */
 static void unlink_block(struct heap_summary *summary, uint32_t record)
 {
     const struct heap_summed *block = &summary->blocks[record];
@@ -81,6 +83,8 @@ static int compare(const void *a, const void *b)
     return ttd_position_compare((*x)->allocated, (*y)->allocated);
 }
 
+/* Adds all live blocks in order of allocation, which add() relies on. The table of live blocks has
+ * them in no order. */
 static enum ttd_status add_sorted(struct heap_summary *summary, const struct heap_live *live,
                                   const struct heap_block **blocks)
 {
@@ -146,7 +150,8 @@ static void subtract_ended(struct heap_summary *summary)
     }
 }
 
-/* Finds first and last positions that are unknown since a block ended. */
+/* Sets the first and last allocation of each group. heap_groups_subtract() cannot: the second block
+ * of a group becomes the first when the first is released, and only the lists know it. */
 static void find_positions(struct heap_summary *summary)
 {
     struct heap_groups *groups = &summary->sums.by[HEAP_BY_STACK];
@@ -187,7 +192,7 @@ static enum ttd_status write_sums(struct heap_tables *sums, struct heap_block_li
             status = ttd_writer_sum(writer, &record);
         }
     }
-    /* The records of the next summary begin a chunk. */
+    /* A summary is read by itself, so the next record must not share a chunk with these sums. */
     return status == TTD_OK ? ttd_writer_flush(writer) : status;
 }
 
@@ -232,8 +237,8 @@ enum ttd_status heap_summary_begin(struct heap_summary *summary, struct heap_rep
     return status;
 }
 
-/* Whether sums and changes are complete: no sum saturated, and no heap was destroyed, whose blocks
- * end without a change of their own. */
+/* Whether sums and changes are complete: no sum has saturated, and no heap was destroyed. The
+ * blocks of a destroyed heap end without a change of their own. */
 static bool is_complete(const struct heap_summary *summary, const struct heap_replay *replay)
 {
     uint64_t before = summary->begin.counts.actions[TTD_ACTION_DESTROY];
@@ -241,7 +246,8 @@ static bool is_complete(const struct heap_summary *summary, const struct heap_re
            replay->counts.actions[TTD_ACTION_DESTROY] == before;
 }
 
-/* Copies the blocks acquired since the beginning that are still live. */
+/* Copies the blocks that were acquired in the summary's range and are still live. The record of a
+ * block that was released may serve another block by now, hence the comparison of events. */
 static enum ttd_status copy_born(struct heap_summary *summary, const struct heap_replay *replay)
 {
     const struct heap_changes *changes = &replay->changes;
@@ -269,6 +275,8 @@ enum ttd_status heap_summary_end(struct heap_summary *summary, struct heap_repla
     }
     summary->done = summary->begin;
     summary->done.end = end;
+    /* The arrays change sides, so that the replay can go on with an array of its own while another
+     * thread writes from this one. */
     struct heap_block_copies ended = replay->changes.ended;
     replay->changes.ended = summary->ended;
     summary->ended = ended;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Making summaries: see heap_keyframe. Sums of all live blocks are carried from one to the next, so
- * that each takes time by what has changed, and hardly more. Another thread may write one while the
- * next is being made.
+ * Making the summaries of an index; struct heap_keyframe says what a summary is. A trace is
+ * replayed once, and its summaries follow each other: heap_summary_begin(), the replay of a range
+ * of events, heap_summary_end(), heap_summary_write(). The sums of all live blocks are carried from
+ * one summary to the next, so the time that a summary takes is proportional to the changes in its
+ * range, not to the live blocks. Another thread may write a summary while the next one is being
+ * made.
  */
 #ifndef ANALYZER_TRAVEL_SUMMARY_H
 #define ANALYZER_TRAVEL_SUMMARY_H
@@ -10,64 +13,71 @@
 #include "travel/block_lists.h"
 #include "travel/states.h"
 
-/** No record of a block. */
-
-/** A live block as a summary needs it, so that it does without the table of live blocks. */
+/** A live block, reduced to what the sums need. The thread that writes a summary uses these, since
+ * the replay changes the table of live blocks at the same time. */
 struct heap_summed {
     struct ttd_position allocated;
-    /** The index of its group in sums.by[HEAP_BY_STACK]. */
+    /** Index of the block's group in sums.by[HEAP_BY_STACK]. */
     uint32_t group;
-    /** The records of the blocks of its group that were allocated before and after it. */
+    /** Records of the blocks of the same group that were allocated just before and just after this
+     * one: a list in order of allocation, from which a block is removed in constant time. */
     uint32_t earlier;
     uint32_t later;
 };
 
-/** The records of the first and the last live block of a group; HEAP_NO_RECORD where none is. */
+/** Records of the first and the last live block of a group; HEAP_NO_RECORD if it has none. */
 struct heap_ends {
     uint32_t first;
     uint32_t last;
 };
 
 struct heap_summary {
-    /** Whether one is being made, and its beginning. */
+    /** A summary is being made; `begin` is the state at which it began. */
     bool is_open;
     struct heap_keyframe begin;
-    /* The members below describe the last summary that has ended. heap_summary_write() owns them
-     * while it runs. */
+    /* The members below describe the last summary that has ended. While heap_summary_write() runs
+     * they belong to its thread. */
     struct heap_keyframe done;
-    /** Blocks that ended while it was made, and those acquired that did not. */
+    /** Blocks released in the range of the summary; and blocks acquired in it that were still live
+     * at its end. */
     struct heap_block_copies ended;
     struct heap_block_copies born;
-    /** Sums of all blocks that were live when the summary began; once it was written, when it
-     * ended. */
+    /** Sums of all blocks that were live when the summary began. After heap_summary_write(): of
+     * those that were live when it ended, which is where the next summary began. */
     struct heap_tables sums;
-    /** By record; and by index of the group. */
+    /** Live blocks, by record. */
     struct heap_summed *blocks;
     size_t block_capacity;
+    /** Ends of the groups in sums.by[HEAP_BY_STACK], by index of the group. */
     struct heap_ends *ends;
     size_t end_count;
     size_t end_capacity;
 };
 
 /**
- * Starts one at the replay's position, where no call is in flight and a block is live.
+ * Begins a summary at the position of the replay. No call may be in flight there, and at least one
+ * block must be live.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status heap_summary_begin(struct heap_summary *summary, struct heap_replay *replay);
 
 /**
- * Ends it where no call is in flight, if there is one; not if a heap was destroyed meanwhile, or
- * sums went over the top: then it is closed. The one before has been written.
+ * Ends the open summary at the position of the replay. No call may be in flight there, and the
+ * summary before must have been written. A summary is discarded, and `summary` closed, if a heap
+ * was destroyed in its range, since the blocks of such a heap end without events of their own, or
+ * if a sum has saturated.
  *
- * @param end        what is replayed from here on is at this position or after
- * @param has_ended  set to whether there is one to be written, before the next ends
+ * @param end        everything that is replayed later has effect at this position or after
+ * @param has_ended  set to true if there is a summary for heap_summary_write(), which must run
+ *                   before the next summary ends; false if none was open or it was discarded
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status heap_summary_end(struct heap_summary *summary, struct heap_replay *replay,
                                  struct ttd_position end, bool *has_ended);
 
-/** Writes the one that has ended. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO. */
+/** Writes the summary that has ended, and brings the sums up to its end. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY, TTD_ERROR_IO. */
 enum ttd_status heap_summary_write(struct heap_summary *summary, struct heap_block_lister *lister);
 
 /** Releases everything. No heap_summary_write() may be running. */

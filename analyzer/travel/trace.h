@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/** A trace as queries take it: what reads it, what makes travelling in it fast, who watches. */
+/** The trace that a query is made of: its reader, its index, and a hook for progress. */
 #ifndef ANALYZER_TRAVEL_TRACE_H
 #define ANALYZER_TRAVEL_TRACE_H
 
 #include "travel/keyframes.h"
 
-/** Tells by the names of a stack what a trace itself does not list. */
+/** Judges by the names in a stack whether the C and C++ runtimes keep its blocks; traces list only
+ * some of these blocks. */
 struct heap_stack_judge {
     void *context;
-    /** Whether the runtimes keep all blocks of a stack; NULL if nobody can tell, or they keep none.
-     * May be asked for the same stack again and again. */
+    /** Whether the runtimes keep all blocks allocated with a stack. Must be fast for a stack that
+     * it was asked about before. NULL if there are no names, or no such stack. */
     bool (*keeps)(void *context, ttd_id stack);
 };
 
-/** Sees every batch that a query reads, events before they are applied. */
+/** Is called with every batch that a query reads, before the replay applies its events. */
 struct heap_batch_hook {
     void *context;
     /** Anything but TTD_OK ends the replay with that status. */
@@ -21,26 +22,29 @@ struct heap_batch_hook {
     struct heap_stack_judge judge;
 };
 
-/** Owns nothing: all of it must outlive the query. */
+/** Borrows everything: its members must outlive the query. */
 struct heap_trace {
-    /** Tolerant of damage. Nobody else may use it during a query, which leaves it anywhere. */
+    /** Tolerant of damage. Only the query may use it while it runs, and leaves it at an undefined
+     * position. */
     struct ttd_reader *reader;
-    /** The index of the trace; NULL for none. No answer depends on it. */
+    /** The index of the trace; NULL for none. It changes the time that an answer takes, not the
+     * answer. */
     const struct heap_keyframes *keyframes;
-    /** Sees every batch that a query reads, for progress and messages; zeros for none. Its judge
-     * tells blocks of the runtimes by the names of their stacks. */
+    /** For progress, messages, and blocks of the runtimes; zeros for none. */
     struct heap_batch_hook hook;
-    /** Replays read only what they need: the trace was checked by another one. */
+    /** An earlier pass has checked the whole trace, so a replay reads only the kinds that it
+     * needs. */
     bool is_checked;
 };
 
-/** Whether a status ends the readable part of a trace, which may be shorter than the trace. */
+/** Whether a reader's status means that nothing more can be read: the end of the trace, or an
+ * earlier end of its readable part. */
 static inline bool heap_is_over(enum ttd_status status)
 {
     return status == TTD_END || status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_LIMIT;
 }
 
-/** The position right before another. 0:0 is the first one, and is returned itself. */
+/** Returns the position right before another; 0:0 for 0:0, which is the first one. */
 static inline struct ttd_position heap_position_before(struct ttd_position position)
 {
     if (position.steps)
