@@ -20,9 +20,9 @@ enum heap_growth {
     HEAP_GROWTH_IRREGULAR
 };
 
-/** Calls of realloc by what became of them. */
+/** Calls of realloc and the like, by their result. */
 struct heap_move_counts {
-    /** All; the sum of the seven that follow. */
+    /** All calls: the sum of the six counts from `moved` to `unfinished`. */
     uint64_t reallocs;
     uint64_t moved;
     uint64_t in_place;
@@ -30,27 +30,31 @@ struct heap_move_counts {
     uint64_t to_zero;
     uint64_t failed;
     uint64_t unfinished;
-    /** Calls among those moved or in place whose old block is unknown, and so the bytes copied. */
+    /** Calls, counted in `moved` or `in_place`, whose old block is not in the trace: its size, and
+     * so the bytes copied, are unknown. */
     uint64_t unknown_old;
-    /** The smaller of old and new size, summed over the moved ones. */
+    /** Sum over the calls in `moved`: the smaller of old and new size. */
     uint64_t bytes_copied;
 };
 
+/** The reallocations of a call site, and the statistics that tell how its sizes grow. */
 struct heap_move_group {
     struct heap_key key;
     struct heap_move_counts counts;
-    /** Over reallocations of known blocks. */
+    /** Smallest and largest size, before or after a reallocation; and the numbers of reallocations
+     * that made a block larger and smaller. Only reallocations of known blocks count. */
     uint64_t smallest;
     uint64_t largest;
     uint64_t grown;
     uint64_t shrunk;
-    /** Sums over those that grew from a size above 0: factor, bytes, and their squares. */
+    /** Number of reallocations that grew from a size above 0; and sums over these of the factor, of
+     * the bytes added, and of the squares of both. */
     uint64_t measured;
     double factor_sum, factor_squares;
     double step_sum, step_squares;
 };
 
-/** Successive reallocations of one block. */
+/** The successive reallocations of one block. */
 struct heap_chain {
     uint64_t start_size;
     uint64_t final_size;
@@ -64,7 +68,7 @@ struct heap_chain {
     ttd_id stack;
 };
 
-/** Groups, in the end those that copied most bytes first. */
+/** Groups by key. heap_move_table_sort() puts those first that copied most bytes. */
 struct heap_move_table {
     struct heap_move_counts total;
     struct heap_move_group *groups;
@@ -83,17 +87,18 @@ struct heap_moves_options {
 struct heap_moves {
     struct heap_outcome outcome;
     struct heap_move_table reallocs;
-    /** Inferred: see analyses/regrowth.h. */
+    /** Growth without realloc, inferred: see regrowth.h. */
     struct heap_move_table regrown;
     enum heap_split split;
     /** The worst chains, worst first. */
     struct heap_chain *worst;
     size_t worst_count;
     size_t worst_max;
-    /** Chains of blocks that are live; `user` of a block is an index plus 1. */
+    /** Private: chains of live blocks; `user` of a block is the index of its chain plus 1, or 0. */
     struct heap_chain *chains;
     size_t chain_count;
     size_t chain_capacity;
+    /** Private: `user` of chains that have ended, for use by new ones. */
     uint32_t *unused;
     size_t unused_count;
     size_t unused_capacity;
@@ -113,7 +118,7 @@ void heap_moves_free(struct heap_moves *moves);
 void heap_move_table_init(struct heap_move_table *table);
 void heap_move_table_free(struct heap_move_table *table);
 
-/** Sets `group` to that of a key, valid until the next; adds it if there is none.
+/** Sets `group` to the group of a key, which is added if there is none. Valid until the next call.
  * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_move_table_find(struct heap_move_table *table, struct heap_key key,
                                      struct heap_move_group **group);
@@ -121,16 +126,18 @@ enum ttd_status heap_move_table_find(struct heap_move_table *table, struct heap_
 /** Puts the groups in order. */
 void heap_move_table_sort(struct heap_move_table *table);
 
-/** The groups as a table by call site; their weight is the bytes copied. */
+/** Presents the groups as a table of call sites, weighted by the bytes copied. */
 struct heap_site_table heap_move_site_table(struct heap_move_table *table);
 
 /**
- * The growth of a group, and its measure: for linear the mean number of bytes, for geometric the
- * mean factor, else 0.
+ * Classifies the growth of a group.
+ *
+ * @param measure  set to the mean number of bytes added for linear growth, to the mean factor for
+ *                 geometric growth, else to 0
  */
 enum heap_growth heap_move_growth(const struct heap_move_group *group, double *measure);
 
-/** Name of a growth, such as "geometric". Static. */
+/** Returns the static name of a growth, such as "geometric". */
 const char *heap_growth_name(enum heap_growth growth);
 
 #endif

@@ -7,14 +7,15 @@
 #include "base/map.h"
 #include "heap/live.h"
 
-/** A record of a series. Sums are modulo 2^64, as are differences. */
+/** The live bytes and blocks of one key, such as a stack. Sums and differences are modulo 2^64. */
 struct heap_tick_record {
     ttd_id key;
     uint64_t bytes;
     uint64_t blocks;
-    /** The sums at the end of the last tick. */
+    /** The sums at the end of the last tick that has ended. */
     uint64_t told_bytes;
     uint64_t told_blocks;
+    /** The record is listed in heap_tick_series.touched. */
     bool is_touched;
 };
 
@@ -25,7 +26,7 @@ struct heap_tick_change {
     int64_t blocks;
 };
 
-/** A block that ended in an earlier tick than the open one. */
+/** The end of a block in an earlier tick than the open one. */
 struct heap_late_change {
     uint32_t tick;
     struct heap_tick_change change;
@@ -59,11 +60,11 @@ void heap_series_free(struct heap_tick_series *series);
 
 /* All return TTD_OK or TTD_ERROR_NO_MEMORY. */
 
-/** Adds a block to a key, or takes it away, in the open tick. */
+/** Adds a block to the sums of a key, or subtracts it from them, in the open tick. */
 enum ttd_status heap_series_add(struct heap_tick_series *series, ttd_id key, uint64_t size);
 enum ttd_status heap_series_take(struct heap_tick_series *series, ttd_id key, uint64_t size);
 
-/** Takes away a block in a tick that has ended. It counts once the series is settled. */
+/** Subtracts a block in a tick that has ended. Takes effect with heap_series_settle(). */
 enum ttd_status heap_series_take_late(struct heap_tick_series *series, uint32_t tick, ttd_id key,
                                       uint64_t size);
 
@@ -71,10 +72,10 @@ enum ttd_status heap_series_take_late(struct heap_tick_series *series, uint32_t 
 enum ttd_status heap_series_end_tick(struct heap_tick_series *series);
 
 /**
- * Settles what came late, and merges ticks that have ended.
+ * Applies late changes, and merges ticks that have ended.
  *
- * @param places  by tick the number of the one it becomes part of, in increasing order; NULL if
- *                each stays what it is
+ * @param places  by tick: the number of the merged tick that it becomes part of, in increasing
+ *                order; NULL to merge none
  */
 enum ttd_status heap_series_settle(struct heap_tick_series *series, const uint32_t *places);
 

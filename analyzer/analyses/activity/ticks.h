@@ -9,7 +9,7 @@
 #include "heap/groups.h"
 #include "travel/pass.h"
 
-/** The properties that have a series each; sizes by heap_class_of(). */
+/** Properties of blocks by which there is a series; sizes are in classes, see heap_class_of(). */
 enum heap_tick_key {
     HEAP_TICK_BY_STACK,
     HEAP_TICK_BY_THREAD,
@@ -18,21 +18,23 @@ enum heap_tick_key {
     HEAP_TICK_KEYS
 };
 
-/** A moment, and the stretch that ends with it. */
+/** A moment, and the stretch of events that ends with it. */
 struct heap_tick {
-    /** The last position in it at which something happened; and the largest number of an event
-     * that had an effect by then, and the largest wall time of a call by then. */
+    /** Position of the last effect in the stretch. */
     struct ttd_position position;
+    /** Largest number of an event that has taken effect by `position`, and largest wall time of a
+     * call by then. */
     uint64_t event;
     uint64_t wall_time;
-    /** The state at the position. */
+    /** Blocks and bytes live at `position`. */
     struct heap_total live;
-    /** The largest number of live bytes at any position in it, the one it begins with included. */
+    /** Largest number of live bytes at any position of the stretch and at its beginning. */
     struct heap_sum peak;
+    /** Numbers and bytes of allocations in the stretch, and number of releases. */
     uint64_t allocations;
     struct heap_sum allocated;
     uint64_t releases;
-    /** The stretch of `width` events in which it lies. */
+    /** Number of the stretch, counted from the start of the range in units of heap_ticks.width. */
     uint64_t stretch;
 };
 
@@ -40,9 +42,11 @@ struct heap_ticks_options {
     /** The first position of the range, and the last one. */
     struct ttd_position from;
     struct ttd_position last;
-    /** Ticks at most, from 4 on; and changes of call sites at most, beside four for each site. More
-     * make fewer ticks. */
+    /** Limit on the number of ticks, at least 4. Where it is reached, stretches are made twice as
+     * long. */
     size_t max;
+    /** Limit on the changes in the series by stack, beside four for each stack. Also kept by making
+     * stretches longer. */
     size_t changes_max;
     /** NULL if all blocks count. */
     heap_stack_filter filter;
@@ -53,35 +57,35 @@ struct ticks_finder;
 
 struct heap_ticks {
     struct heap_outcome outcome;
-    /** The first tick is the state before the range: it has no stretch. */
+    /** The first tick is the state before the range; it has no stretch. */
     struct heap_tick *ticks;
     size_t count;
-    /** Events in a stretch. */
+    /** Number of events in a stretch. */
     uint64_t width;
     struct heap_tick_series series[HEAP_TICK_KEYS];
-    /** The first position of the trace up to the end of the range with most bytes live, of all
-     * blocks; and what was live there, of blocks that count. */
+    /** The peak of all blocks, from the start of the trace to the end of the range; and the blocks
+     * live there that the filter lets pass. */
     struct heap_peak peak;
     struct heap_groups at_peak;
-    /** Until heap_ticks_end(). */
+    /** Private; NULL after heap_ticks_end(). */
     struct ticks_finder *finder;
 };
 
 void heap_ticks_free(struct heap_ticks *ticks);
 
 /**
- * Makes the ticks a part of a pass from the start of the trace to the end of the range, which keeps
- * the peak.
+ * Makes ticks during a pass. The pass must go from the start of the trace to the end of the range,
+ * and keep the peak.
  *
  * @param options  copied
- * @param ticks    release with heap_ticks_free(), also on failure; stays where it is
+ * @param ticks    release with heap_ticks_free(), also on failure; must not be moved before
  * @param watcher  set on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status heap_ticks_watch(struct heap_ticks *ticks, const struct heap_ticks_options *options,
                                  struct ttd_reader *reader, struct heap_watcher *watcher);
 
-/** Completes them when the pass has ended; the outcome is the caller's. */
+/** Completes the ticks after the pass. The caller sets the outcome. */
 void heap_ticks_end(struct heap_ticks *ticks);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** A timeline: the live bytes in the course of a trace, at a fixed number of points. */
+/** A timeline: the live bytes in the course of a trace, at a bounded number of points. */
 #ifndef ANALYZER_ANALYSES_ACTIVITY_TIMELINE_H
 #define ANALYZER_ANALYSES_ACTIVITY_TIMELINE_H
 
@@ -9,45 +9,48 @@
 enum heap_axis {
     /** Nanoseconds from the start: the wall time of the latest call. */
     HEAP_AXIS_TIME,
-    /** Events, in the order of their effects: positions themselves lie anyhow far apart. */
+    /** Events, in the order of their effects. The distance of two positions says nothing of what
+     * happened between them, so positions themselves make no useful axis. */
     HEAP_AXIS_POSITION
 };
 
 /** A stretch of the axis. */
 struct heap_point {
-    /** The largest number of live bytes at any position in it, the one it begins with included. */
+    /** Largest number of live bytes at any position of the stretch and at its beginning. */
     struct heap_sum peak;
-    /** Blocks and bytes that are live at its end. */
+    /** Blocks and bytes live at the end of the stretch. */
     struct heap_total live;
     uint64_t allocations;
     struct heap_sum allocated;
     uint64_t releases;
-    /** The position and the wall time of the first effect in it or after. Over time `begin` is when
-     * the axis says that it begins. */
+    /** Position of the first effect in the stretch or after it. */
     struct ttd_position position;
+    /** Wall time of that effect; on HEAP_AXIS_TIME the value of the axis at which the stretch
+     * begins. */
     uint64_t begin;
 };
 
 struct heap_timeline {
     struct heap_outcome outcome;
-    /** Point i covers `width` values of the axis from first + i * width on; both are round numbers
-     * if the trace says how long it is. */
+    /** Point i covers `width` values of the axis, from first + i * width on. Both are round numbers
+     * if the trace records its length. */
     uint64_t first;
     uint64_t width;
     struct heap_point *points;
     size_t count;
     size_t max;
-    /** The wall time of the last call, with which the last point ends. */
+    /** Wall time of the last call, where the last point ends. */
     uint64_t end;
 };
 
-/** Sets `is_wanted` to whether blocks allocated with a stack count. Returns TTD_OK, or what ends
- * the work. */
+/** Sets `is_wanted` to whether blocks allocated with a stack count. Any status but TTD_OK ends the
+ * replay. */
 typedef enum ttd_status (*heap_stack_filter)(void *context, ttd_id stack, bool *is_wanted);
 
 struct heap_timeline_options {
     enum heap_axis axis;
-    /** Points at most, from 2 on; if the axis is long enough there are two fifths of that. */
+    /** Limit on the number of points, at least 2. There are at least two fifths of it, unless the
+     * axis is too short. */
     size_t max;
     /** NULL if all blocks count. */
     heap_stack_filter filter;

@@ -7,21 +7,20 @@
 #include "heap/totals.h"
 #include "travel/pass.h"
 
-/** Allocations with one stack. */
+/** The allocations of one call site. */
 struct heap_site {
     struct heap_key key;
     uint64_t allocations;
     struct heap_sum bytes;
-    /** Freed by the same thread with at most so many calls between as were asked for. */
+    /** Temporary blocks: freed by the thread that allocated them, with at most
+     * heap_usage_options.steps of its calls between. */
     uint64_t temporary;
     struct heap_sum temporary_bytes;
-    /** Not released at the end of the trace; and released with their heap. */
+    /** Blocks live at the end of the trace; and blocks that ended with their heap. */
     uint64_t never_released;
     uint64_t destroyed;
-    /**
-     * Sum of bytes times seconds, for which those never released count up to the end of the trace,
-     * those destroyed not at all.
-     */
+    /** Sum over blocks of size times lifetime in seconds. Blocks never released count up to the end
+     * of the trace, blocks that ended with their heap not at all. */
     double byte_seconds;
 };
 
@@ -34,21 +33,23 @@ enum heap_rank_order {
     HEAP_RANK_BY_STACK
 };
 
-/** Classes of lifetimes: see heap_class_of(). */
+/** Number of classes of lifetimes: see heap_class_of(). */
 #define HEAP_LIFETIMES (HEAP_CLASS_MAX + 1)
 
+/** The blocks of one class of lifetimes. */
 struct heap_lifetime {
     uint64_t blocks;
     struct heap_sum bytes;
 };
 
 struct heap_usage_options {
-    /** Calls of its thread that may lie between allocation and release of a temporary block. */
+    /** Largest number of calls of its thread between the allocation and the release of a temporary
+     * block. */
     uint64_t steps;
-    /** Orders usage->sites. */
+    /** Order of heap_usage.sites. */
     enum heap_rank_order order;
     enum heap_split split;
-    /** Set usage->by_time and usage->by_calls. */
+    /** Fills heap_usage.by_time and by_calls. */
     bool has_lifetimes;
 };
 
@@ -62,12 +63,12 @@ struct heap_usage {
     size_t capacity;
     struct heap_usage_options options;
     struct hash_map by_key;
-    /** Blocks released other than with their heap, by stack and, in key.other, the class of their
-     * lifetime in nanoseconds, or in calls of the process from the one that allocated to the one
-     * that released. */
+    /** Released blocks, without those that ended with their heap, by stack and class of lifetime;
+     * the class is in key.other. Lifetimes are in nanoseconds, and in calls of the process from the
+     * allocation to the release. */
     struct heap_groups by_time;
     struct heap_groups by_calls;
-    /** Until heap_usage_end(). */
+    /** Private; NULL after heap_usage_end(). */
     struct usage_finder *finder;
 };
 
@@ -84,25 +85,26 @@ enum ttd_status heap_usage_find(const struct heap_trace *trace,
 void heap_usage_free(struct heap_usage *usage);
 
 /**
- * Makes the usage a part of a pass to the end of the trace. It uses `user` of blocks.
+ * Finds the usage during a pass to the end of the trace. Uses `user` of blocks.
  *
- * @param usage    release with heap_usage_free(), also on failure; stays where it is
+ * @param usage    release with heap_usage_free(), also on failure; must not be moved before
  * @param watcher  set on TTD_OK
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usage_options *options,
                                  struct heap_watcher *watcher);
 
-/** Completes it when the pass has ended; the outcome is the caller's. */
+/** Completes the usage after the pass. The caller sets the outcome. */
 void heap_usage_end(struct heap_usage *usage);
 
 /**
- * The sites as a table. Their weight is what they are ordered by, for HEAP_RANK_BY_LIFETIME bytes
- * times microseconds; bytes and count are those of temporary blocks for HEAP_RANK_BY_TEMPORARY.
+ * Presents the sites as a table of call sites, weighted by the value that options.order names; for
+ * HEAP_RANK_BY_LIFETIME that is bytes times microseconds. For HEAP_RANK_BY_TEMPORARY, bytes and
+ * count are those of temporary blocks.
  */
 struct heap_site_table heap_usage_site_table(struct heap_usage *usage);
 
-/** Sums up usage->by_time or usage->by_calls: of all stacks by class. */
+/** Sums up heap_usage.by_time or by_calls over all stacks, by class of lifetime. */
 void heap_lifetimes_sum(const struct heap_groups *groups,
                         struct heap_lifetime lifetimes[HEAP_LIFETIMES]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Calls that a program should not have made, and what they conflict with. */
+/** Errors: calls that a program should not have made, and the calls that they conflict with. */
 #ifndef ANALYZER_ANALYSES_ERRORS_ERRORS_H
 #define ANALYZER_ANALYSES_ERRORS_ERRORS_H
 
@@ -9,44 +9,50 @@
 #include "travel/replay_to.h"
 
 enum heap_error_kind {
-    /** Released: the block was released before, and not allocated since. */
+    /** A release, or a reallocation, of a block that has been released and not allocated since. */
     HEAP_ERROR_DOUBLE_FREE,
     HEAP_ERROR_REALLOC_OF_FREED,
-    /** Released: no block was ever there; or one inside a block. */
+    /** A release of an address at which no block was ever seen. */
     HEAP_ERROR_INVALID_FREE,
+    /** A release of an address inside a block. */
     HEAP_ERROR_INTERIOR_FREE,
-    /** Released by a function that does not fit the one that allocated; or with a wrong size. */
+    /** A release by a function that does not fit the one that allocated, such as free() after new.
+     */
     HEAP_ERROR_MISMATCHED_FREE,
+    /** A release with a size that is not the block's. */
     HEAP_ERROR_MISMATCHED_SIZE,
-    /** Released in a heap that has no block there, while another heap has one. */
+    /** A release in a heap that has no block at the address, while another heap has one. */
     HEAP_ERROR_WRONG_HEAP,
     HEAP_ERROR_USE_OF_DESTROYED_HEAP,
     HEAP_ERROR_USE_OF_READ_ONLY_HEAP,
-    /** Unlocked by a thread that held no lock, or locked until the program's exit. */
+    /** An Unlock by a thread that held no lock, or a Lock that was held until the program ended. */
     HEAP_ERROR_UNBALANCED_LOCK,
     HEAP_ERROR_FAILED_CALL,
-    /** The process died of a fault before the call returned, and nothing else is wrong with it. */
+    /** The process died of a fault before the call returned, and the call has no other error. */
     HEAP_ERROR_DIED_IN_CALL,
-    /** A block was allocated where another was live: something is missing in the trace. */
+    /** A block was allocated at the address of a live block, so a release is missing in the trace.
+     */
     HEAP_ERROR_TRACE_INCONSISTENCY
 };
 
 #define HEAP_ERROR_KINDS (HEAP_ERROR_TRACE_INCONSISTENCY + 1)
 
-/** More findings that differ are only counted. */
+/** Limit on the findings that are kept; the calls of any more are only counted. */
 #define HEAP_FINDINGS_MAX 65536
 
+/** All calls with the same error and the same stacks. */
 struct heap_finding {
     enum heap_error_kind kind;
-    /** The call, and the address given to it; for an allocation, the one returned. */
+    /** The first of the calls, and the address given to it; of an allocation, the one it returned.
+     */
     struct heap_call call;
     uint64_t address;
     uint64_t size;
     ttd_id heap;
-    /** Calls like this one, it included, and the last of them. */
+    /** Number of the calls, and the position of the last one. */
     uint64_t count;
     struct ttd_position last;
-    /** The block that the call is about, if known; its address is 0 if there is none. */
+    /** The block that the call is about; address 0 if it is unknown or there is none. */
     uint64_t block_address;
     uint64_t block_size;
     ttd_id block_heap;
@@ -55,11 +61,12 @@ struct heap_finding {
     struct heap_call released;
     /** The call that destroyed, protected or locked the heap. */
     struct heap_call conflict;
-    /** The signal that the process died of before the call returned, or 0; and what lay beside the
-     * address then. */
+    /** The signal that the process died of before the call returned, or 0; and the blocks that lay
+     * beside the address then. */
     uint32_t signal;
     struct heap_neighbours neighbours;
-    /** False if what is missing in the trace, or was forgotten, may be the cause. */
+    /** False if the finding may come from events that are missing in the trace, or from freed
+     * blocks that the analysis has forgotten. */
     bool is_certain;
 };
 
@@ -74,20 +81,21 @@ struct heap_errors {
     size_t count;
     size_t capacity;
     struct hash_map index;
-    /** Calls of all findings; and calls whose finding was not kept. */
+    /** Number of erroneous calls; and of those among them beyond HEAP_FINDINGS_MAX. */
     uint64_t calls;
     uint64_t omitted;
-    /** Releases of blocks that may have been allocated before recording began. */
+    /** Releases that may be of blocks allocated before recording began; no findings. */
     uint64_t early_releases;
-    /** Releases that are no error if what happened in a gap of recording explains them. */
+    /** Releases that calls in a gap of recording may explain; no findings. */
     uint64_t gap_releases;
     /** Freed blocks that were forgotten for lack of room. */
     uint64_t forgotten;
-    /** Releases of unknown addresses that were not looked for inside blocks: too many of them. */
+    /** Releases of unknown addresses that were not looked up inside blocks. Each such search goes
+     * through all blocks, so their number is limited. */
     uint64_t unexamined;
 };
 
-/** Whether the process had blocks before recording began, of its parent or of its own. */
+/** Whether the process had blocks before recording began, its own or inherited from its parent. */
 bool heap_has_early_blocks(const struct ttd_reader *reader);
 
 /**
@@ -102,13 +110,13 @@ enum ttd_status heap_errors_find(const struct heap_trace *trace,
 void heap_errors_free(struct heap_errors *errors);
 
 /**
- * Adds a finding, or counts it with those that have the same kind and stacks.
+ * Adds a finding; or, if there is one of the same kind and stacks, adds to its count.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status heap_errors_add(struct heap_errors *errors, const struct heap_finding *finding);
 
-/** Name of a kind, such as "double-free". Static. */
+/** Returns the static name of a kind, such as "double-free". */
 const char *heap_error_name(enum heap_error_kind kind);
 
 #endif

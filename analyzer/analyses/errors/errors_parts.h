@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/** The parts of the search for errors: what they share, and the judging of calls. */
+/** Internals of the search for errors, private to its files. */
 #ifndef ANALYZER_ANALYSES_ERRORS_ERRORS_PARTS_H
 #define ANALYZER_ANALYSES_ERRORS_ERRORS_PARTS_H
 
 #include "analyses/errors/errors.h"
 #include "analyses/errors/last_calls.h"
 
+/** The state of a search. */
 struct error_finder {
     struct heap_errors *errors;
     const struct heap_arrival *arrival;
@@ -14,25 +15,28 @@ struct error_finder {
     /** All gaps of the trace. */
     struct heap_gaps gaps;
     struct heap_status_table statuses;
-    /** The process had blocks before the trace began; addresses that no block can have. */
+    /** See heap_has_early_blocks(). */
     bool has_early_blocks;
+    /** Mask of address bits that are 0 in every address which an allocator returns. */
     uint64_t misaligned;
+    /** Number of blocks that searches for the block around an unknown address have looked at; the
+     * searches stop at a limit. */
     uint64_t searched;
     struct heap_last_calls last_calls;
 };
 
-/** A finding of a kind about a call, which is certain so far. */
+/** Returns a new finding about a call. It is certain until something speaks against that. */
 struct heap_finding heap_finding_of(enum heap_error_kind kind, const struct ttd_event *event);
 
-/** Makes a block the one that the finding is about. */
+/** Sets the block that a finding is about. */
 void heap_finding_set_block(struct heap_finding *finding, const struct heap_block *block);
 
-/** Adds a finding, with the signal if the process died in its call. Statuses as heap_errors_add().
- */
+/** Adds a finding, as heap_errors_add(). If its call did not return, the finding also gets the
+ * signal that the process died of. */
 enum ttd_status heap_error_finder_add(struct error_finder *finder,
                                       const struct heap_finding *finding);
 
-/** Judges a call by the state just before it; for an observer. */
+/** Checks a call against the state of the heap just before it. A function of an observer. */
 enum ttd_status heap_error_finder_see_call(void *context, const struct ttd_event *event);
 
 #endif

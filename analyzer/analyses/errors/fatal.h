@@ -11,57 +11,62 @@
 #include "analyses/state/neighbours.h"
 #include "travel/replay_to.h"
 
-/** Blocks up to this far from a fault address, or from what a register holds, are near it. */
+/** Distance in bytes up to which a block is near a fault address, or near the value of a register.
+ */
 #define HEAP_FATAL_NEAR_ADDRESS  (UINT64_C(1) << 20)
 #define HEAP_FATAL_NEAR_REGISTER UINT64_C(4096)
 
+/** Location of an address relative to blocks. */
 enum heap_fatal_where {
     /** In no block, and near none. */
     HEAP_FATAL_ELSEWHERE,
     HEAP_FATAL_IN_LIVE,
-    /** In no live block; the block is the one released last of those that had the address. */
+    /** In no live block, but in released ones; the one released last is told. */
     HEAP_FATAL_IN_RELEASED,
-    /** In no block that is known, and beside live ones: the neighbours. */
+    /** In no known block, but near live ones, which are the neighbours. */
     HEAP_FATAL_NEAR
 };
 
-/** Fatal signals before the last one that are kept. */
+/** Limit on the fatal signals before the last one that are kept. */
 #define HEAP_FATAL_EARLIER 15
 
-/** The target of the fault address or of a register: a block, or none. */
+/** The fault address or the value of a register, and the block that it points at. */
 struct heap_fatal_place {
     uint64_t address;
-    /** The address is the value of a register, whose DWARF number follows; else the fault
+    /** The address is the value of the register with this DWARF number; otherwise it is the fault
      * address. */
     bool is_register;
     uint32_t number;
     enum heap_fatal_where where;
+    /** The block, for HEAP_FATAL_IN_LIVE and HEAP_FATAL_IN_RELEASED. */
     uint64_t block_address;
     uint64_t block_size;
     struct heap_call allocated;
     struct heap_call released;
     struct heap_neighbours neighbours;
-    /** False if something missing in the trace may be the cause. */
+    /** False if events that are missing in the trace may have changed the answer. */
     bool is_certain;
 };
 
+/** The last fatal signal of a trace. */
 struct heap_fatal {
-    /** All zero without a signal: nothing was replayed. */
+    /** All zero if there is no fatal signal, since then nothing is replayed. */
     struct heap_outcome outcome;
-    /** Records of fatal signals in the trace. All but `earlier` is about the last. */
+    /** Number of fatal signals in the trace. */
     uint64_t count;
-    /** Those before the last one, without registers; of more than there is room for the newest. */
+    /** The fatal signals before the last one, without registers; if there are too many, the newest
+     * of them. */
     struct ttd_fatal_signal earlier[HEAP_FATAL_EARLIER];
     size_t earlier_count;
     struct ttd_fatal_signal signal;
     struct ttd_register registers[TTD_REGISTERS_MAX];
-    /** Its snapshot; number 0 if none was taken, or it was cut short. */
+    /** The snapshot taken at the signal; number 0 if there is none or it was cut short. */
     struct ttd_snapshot snapshot;
-    /** The fault address, if the signal has one, then the registers. */
+    /** `places` begins with the fault address; the registers follow. */
     bool has_address;
     struct heap_fatal_place places[TTD_REGISTERS_MAX + 1];
     size_t place_count;
-    /** For the caller: false if the trace is damaged, or the place of the fault address is
+    /** Set by the caller: false if the trace is damaged, or the place of the fault address is
      * uncertain. */
     bool is_certain;
 };
@@ -72,7 +77,7 @@ bool heap_fatal_has_address(const struct ttd_fatal_signal *signal);
 /**
  * Finds the last fatal signal of a trace, and replays the trace to it.
  *
- * @param fatal  set on TTD_OK; owns nothing, and stays where it is
+ * @param fatal  set on TTD_OK; owns nothing, and must not be moved
  * @return as heap_replay_to().
  */
 enum ttd_status heap_fatal_find(const struct heap_trace *trace, struct heap_fatal *fatal,

@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The blocks released last, by address and heap. It has a fixed number of entries: the oldest give
- * way. An address that is allocated again by the same heap is no longer in it.
+ * A table of the blocks released last, by address and heap. It has a fixed number of entries, and a
+ * new entry replaces the oldest. When a heap allocates an address again, the entry is removed.
  */
 #ifndef ANALYZER_ANALYSES_ERRORS_FREED_H
 #define ANALYZER_ANALYSES_ERRORS_FREED_H
 
 #include "heap/call.h"
 
-/** Entries unless told otherwise: about 32 MiB. */
+/** Default number of entries, which take about 32 MiB. */
 #define HEAP_FREED_DEFAULT (UINT32_C(1) << 18)
 #define HEAP_FREED_MAX     (UINT32_C(1) << 26)
 
 struct heap_freed_block {
-    /** 0: unused. */
+    /** 0 in an unused entry. */
     uint64_t address;
     uint64_t size;
     ttd_id heap;
     /** Unknown if the block was allocated before recording began. */
     struct heap_call allocated;
     struct heap_call released;
+    /** The next entry of the same chain. */
     uint32_t next;
 };
 
 struct heap_freed {
     struct heap_freed_block *records;
-    /** First entry of each chain. */
+    /** The first entry of each chain, by hash of address and heap. */
     uint32_t *heads;
     uint32_t capacity;
     uint32_t mask;
-    /** Index of the next entry to overwrite: the entries are a ring. */
+    /** Index of the entry that is replaced next: the entries are a ring. */
     uint32_t position;
-    /** Number of entries that were overwritten. */
+    /** Number of entries that were replaced while in use. */
     uint64_t forgotten;
     struct hash_key key;
 };
@@ -40,17 +41,17 @@ struct heap_freed {
 enum ttd_status heap_freed_init(struct heap_freed *freed, uint32_t capacity);
 void heap_freed_free(struct heap_freed *freed);
 
-/** Adds a block that is not in the table; `block` has all but `next`. */
+/** Adds a block that is not in the table. `next` of `block` is ignored. */
 void heap_freed_add(struct heap_freed *freed, const struct heap_freed_block *block);
 
-/** The entry of an address and heap, or NULL; valid until the next change. Heap TTD_NONE may be
- * any. */
+/** Returns the entry of an address and heap, or NULL; valid until the next change. Heap TTD_NONE,
+ * as an argument or in an entry, matches any heap. */
 struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_t address,
                                          ttd_id heap);
 
 /**
- * The entry of the block released last of those that had `address` inside, or NULL. Looks at every
- * entry; valid until the next change.
+ * Returns the entry of the block that was released last among those that contained `address`, or
+ * NULL; valid until the next change. Looks at every entry.
  */
 const struct heap_freed_block *heap_freed_containing(const struct heap_freed *freed,
                                                      uint64_t address);

@@ -8,30 +8,31 @@
 
 #include "analyses/errors/errors.h"
 
-/** Threads that are inside a call at the end; more are not told. */
+/** Limit on the calls that are kept; those of any more threads are left out. */
 #define HEAP_LAST_CALLS_MAX 16
 
 struct heap_last_calls {
-    /** The signal that the process died of; 0 if it did not, or another process may have sent it.
-     */
+    /** The signal of the fault that the process died of; 0 if it did not die of a signal, or if
+     * another process may have sent the signal. */
     uint32_t signal;
     struct heap_finding calls[HEAP_LAST_CALLS_MAX];
     size_t count;
 };
 
-/** Begins with a trace of which nothing was replayed yet. */
+/** Initializes the table for a trace, before the replay. */
 void heap_last_calls_begin(struct heap_last_calls *last_calls, struct ttd_reader *reader);
 
-/** Takes note of a call; true if it may be the last one of its thread: heap_last_calls_add(). */
+/** Handles a call: drops an earlier call of its thread, which was not the last one. Returns true if
+ * this one may be the last, because it did not return: then heap_last_calls_add() adds it. */
 bool heap_last_calls_see(struct heap_last_calls *last_calls, const struct ttd_event *event);
 
-/** Adds such a call, and what lies in memory around the block that it was given. */
+/** Adds a call that may be the last one of its thread, with the neighbours of its address. */
 void heap_last_calls_add(struct heap_last_calls *last_calls, const struct heap_finding *call,
                          const struct heap_live *live);
 
 /**
- * At the end of the trace: turns the calls that are left into findings, or marks those that there
- * are of them, and puts them first.
+ * Reports the calls that are left at the end of the trace: makes a finding of each, or adds the
+ * signal to the finding that it already has, and puts these findings first.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */

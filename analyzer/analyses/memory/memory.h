@@ -9,10 +9,10 @@
 
 struct heap_memory_options {
     struct ttd_position at;
-    /** The range of addresses. */
+    /** The range of addresses, both ends included. */
     uint64_t first;
     uint64_t last;
-    /** Set the blocks of the whole heap, not only those that lie in the range. */
+    /** Keeps all live blocks, not only those that lie in the range. */
     bool keeps_all_blocks;
 };
 
@@ -21,9 +21,9 @@ struct heap_memory {
     struct heap_memory_options options;
     struct heap_snapshots snapshots;
     struct contents_extents extents;
-    /** Pages are read when they are asked for, with the reader of the trace. */
+    /** Reads each page when it is asked for, with the reader of the trace. */
     struct contents_pages pages;
-    /** The live blocks, by address. */
+    /** The live blocks, sorted by address. */
     struct heap_block *blocks;
     size_t block_count;
 };
@@ -37,11 +37,11 @@ enum ttd_status heap_memory_find(const struct heap_trace *trace,
                                  struct heap_memory *memory, struct ttd_error *error);
 void heap_memory_free(struct heap_memory *memory);
 
-/** The block that an address lies in; NULL if there is none. */
+/** Returns the live block that contains an address, or NULL. */
 const struct heap_block *heap_memory_block(const struct heap_memory *memory, uint64_t address);
 
-/** Whether the snapshot of a part of the memory was taken before a block was allocated there: the
- * bytes are then not the block's. */
+/** Whether the snapshot of a part of the memory was taken before `block` was allocated there. If
+ * so, the bytes are not those of the block. */
 bool heap_memory_is_older(const struct heap_memory *memory, const struct contents_part *part,
                           const struct heap_block *block);
 

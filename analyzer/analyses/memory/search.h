@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/** A search of memory at a position, as far as memory snapshots tell. */
+/** A search of memory at a position, as far as memory snapshots have its contents. */
 #ifndef ANALYZER_ANALYSES_MEMORY_SEARCH_H
 #define ANALYZER_ANALYSES_MEMORY_SEARCH_H
 
 #include "analyses/memory/memory.h"
 
-/** Limit on the bytes of a pattern. */
+/** Limit on the length of a pattern, in bytes. */
 #define HEAP_PATTERN_MAX 4096
 
 enum heap_search_kind {
@@ -20,21 +20,23 @@ enum heap_search_kind {
 struct heap_search_options {
     struct ttd_position at;
     enum heap_search_kind kind;
-    /** Has a byte that is not 0. */
+    /** For HEAP_SEARCH_PATTERN. At least one byte is not 0, since memory full of zeros is not
+     * stored. */
     const uint8_t *pattern;
     size_t pattern_size;
+    /** For the other kinds. */
     uint64_t address;
-    /** Matches that are kept; all are counted. */
+    /** Limit on the matches that are kept; all are counted. */
     size_t limit;
 };
 
 struct heap_match {
     uint64_t address;
-    /** The word, when words are looked for. */
+    /** The value of the word; not for HEAP_SEARCH_PATTERN. */
     uint64_t value;
-    /** Index of the snapshot in memory.snapshots. */
+    /** Index in memory.snapshots of the snapshot that has the contents. */
     uint32_t snapshot;
-    /** The live block that it lies in, an index in memory.blocks; SIZE_MAX for none. */
+    /** Index in memory.blocks of the live block that contains the address; SIZE_MAX for none. */
     size_t block;
 };
 
@@ -42,15 +44,17 @@ struct heap_search {
     struct heap_outcome outcome;
     /** The blocks and the snapshots. */
     struct heap_memory memory;
-    /** By address. */
+    /** Sorted by address. */
     struct heap_match *matches;
     size_t count;
     size_t capacity;
+    /** Number of all matches, including those that are not kept. */
     uint64_t total;
-    /** Bytes that were searched, and bytes that snapshots have, but that cannot be read. */
+    /** Number of bytes searched; and of bytes that snapshots list but whose pages cannot be read.
+     */
     uint64_t searched;
     uint64_t unreadable;
-    /** The block whose pointers were looked for; NULL if there is none. */
+    /** For HEAP_SEARCH_POINTER: the block that contains the address; NULL if there is none. */
     const struct heap_block *target;
 };
 

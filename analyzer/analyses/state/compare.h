@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Two states of a heap, and what has grown or shrunk from the old one to the new one. */
+/** Comparison of two states of a heap: the groups of blocks that have grown or shrunk. */
 #ifndef ANALYZER_ANALYSES_STATE_COMPARE_H
 #define ANALYZER_ANALYSES_STATE_COMPARE_H
 
@@ -9,7 +9,7 @@ enum heap_side { HEAP_OLD, HEAP_NEW };
 
 #define HEAP_SIDES 2
 
-/** Changes of a group of blocks: in bytes, or in blocks where the bytes are the same. */
+/** Kinds of changes of a group, by bytes, or by number of blocks if the bytes are the same. */
 enum heap_change_kind {
     HEAP_CHANGE_ADDED,
     HEAP_CHANGE_GONE,
@@ -24,16 +24,16 @@ enum heap_change_kind {
 struct heap_change {
     uint64_t blocks[HEAP_SIDES];
     uint64_t bytes[HEAP_SIDES];
-    /** The first one that was added; without meaning on a side that has no blocks. */
+    /** By side: the key of the first group that was added; undefined on a side without blocks. */
     struct heap_key keys[HEAP_SIDES];
 };
 
-/** See heap_comparison_init(). */
+/** Begin with heap_comparison_init(), add groups of both sides, then heap_comparison_sort(). */
 struct heap_comparison {
     struct heap_change *changes;
     size_t count;
     size_t capacity;
-    /** Number of changes of each kind; after heap_comparison_sort(). */
+    /** Number of changes of each kind; set by heap_comparison_sort(). */
     size_t kinds[HEAP_CHANGE_KINDS];
     uint64_t blocks[HEAP_SIDES];
     uint64_t bytes[HEAP_SIDES];
@@ -44,7 +44,8 @@ void heap_comparison_init(struct heap_comparison *comparison);
 void heap_comparison_free(struct heap_comparison *comparison);
 
 /**
- * Adds the blocks of a group. Groups of the same key, on either side, are one.
+ * Adds a group of blocks. Groups with the same key (`key_high`, `key_low`) become one change, on
+ * whichever side they are.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
@@ -53,8 +54,8 @@ enum ttd_status heap_comparison_add(struct heap_comparison *comparison, enum hea
                                     const struct heap_group *group);
 
 /**
- * Orders by the difference in bytes, then in blocks, in either direction, largest first: what is
- * the same comes last. Nothing can be added afterwards.
+ * Sorts the changes by the absolute difference in bytes, then in blocks, largest first, so groups
+ * that have not changed come last. Nothing can be added afterwards.
  */
 void heap_comparison_sort(struct heap_comparison *comparison);
 

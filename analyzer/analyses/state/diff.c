@@ -7,11 +7,11 @@ struct diff_finder {
     struct heap_diff *diff;
     struct ttd_position from;
     const struct heap_islands *islands;
-    /** The replay is behind the range. */
+    /** The replay has passed the end of the range. */
     bool is_over;
 };
 
-/* Whether a position that is not behind the range is in it. */
+/* Whether a position is in the range, if it is not after the range. */
 static bool is_inside(const struct diff_finder *finder, struct ttd_position position)
 {
     return ttd_position_compare(position, finder->from) >= 0;
@@ -26,7 +26,7 @@ static enum ttd_status add(struct diff_finder *finder, const struct heap_block *
     return heap_groups_add(&finder->diff->quadrants[quadrant], block);
 }
 
-/* A block is gone, for whatever reason. */
+/* Puts a block that has ended, for whatever reason, into its quadrant. */
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
     struct diff_finder *finder = context;
@@ -60,8 +60,9 @@ static enum ttd_status collect(struct diff_finder *finder, struct heap_kept *kep
     return status;
 }
 
-/* The way to the end, on which it is decided what the runtimes keep, is behind the range: its
- * releases do not count. */
+/* Puts the blocks that are live at the end of the range into their quadrants. To decide which of
+ * them the runtimes keep, the replay goes on to the end of the trace; releases on that way are
+ * outside of the range. */
 static enum ttd_status finish(struct diff_finder *finder, struct heap_kept *kept,
                               struct heap_arrival *arrival, struct ttd_error *error)
 {

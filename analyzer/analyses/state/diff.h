@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** The fate of blocks in a range of positions, in four quadrants. */
+/** The blocks of a range of positions in four quadrants: by whether each was allocated inside or
+ * outside the range, and freed inside or outside it. */
 #ifndef ANALYZER_ANALYSES_STATE_DIFF_H
 #define ANALYZER_ANALYSES_STATE_DIFF_H
 
@@ -26,12 +27,12 @@ struct heap_diff_options {
 
 struct heap_diff {
     struct heap_outcome outcome;
-    /** Groups by the stack that allocated. Outside is before the range, or after it for a release:
-     * a block that was not live at any position of the range is in no quadrant. */
+    /** Groups by the stack that allocated. A block that was live at no position of the range is in
+     * no quadrant, so outside means before the range for an allocation, after it for a release. */
     struct heap_groups quadrants[HEAP_QUADRANTS];
-    /** The unknown ones among the blocks that were not freed: see heap_gaps_end(). Not sorted. */
+    /** Those blocks not freed in the range that are unknown: see heap_gaps_end(). Not sorted. */
     struct heap_groups unknown;
-    /** Live at the end of the range, and in no quadrant. */
+    /** Blocks of the runtimes that are live at the end of the range; they are in no quadrant. */
     struct heap_runtime runtime;
 };
 
@@ -44,7 +45,7 @@ enum ttd_status heap_diff_find(const struct heap_trace *trace,
                                struct ttd_error *error);
 void heap_diff_free(struct heap_diff *diff);
 
-/** Name of a quadrant, such as "aifi". Static. */
+/** Returns the static name of a quadrant, such as "aifi". */
 const char *heap_quadrant_name(enum heap_quadrant quadrant);
 
 #endif

@@ -6,7 +6,8 @@
 #include "analyses/state/state.h"
 #include "base/grow.h"
 
-/* The last address of a block. Sizes are what the program asked for, which may be nonsense. */
+/* Returns the last address of a block. A damaged trace may have sizes that reach beyond the end of
+ * the address space. */
 static uint64_t last_of(const struct heap_block *block)
 {
     uint64_t reach = block->size ? block->size - 1 : 0;
@@ -27,7 +28,8 @@ static enum ttd_status begin_region(struct heap_fragmentation *fragmentation,
     return status;
 }
 
-/* A block that is not before the region's beginning; blocks of a faulty trace may overlap. */
+/* Adds a block that begins in or behind a region. Blocks overlap where pools lie in blocks of other
+ * heaps, and in a trace with losses. */
 static void extend(struct heap_region *region, const struct heap_block *block)
 {
     uint64_t last = last_of(block);
@@ -58,7 +60,7 @@ static void sum_up(struct heap_fragmentation *fragmentation)
     }
 }
 
-/* Blocks come in the order of their addresses, so that only the last region can be near. */
+/* Blocks come in order of address, so each belongs to the last region or begins a new one. */
 static enum ttd_status find_regions(struct heap_fragmentation *fragmentation,
                                     const struct heap_state *state, uint64_t separating)
 {

@@ -6,22 +6,23 @@
 #include "heap/live.h"
 #include "travel/replay_to.h"
 
-/** Blocks that lie near each other. */
+/** A region: blocks with no large gap between them. */
 struct heap_region {
     uint64_t begin;
     /** The last address. */
     uint64_t last;
     uint64_t blocks;
-    /** Addresses in blocks, and between them. */
+    /** Number of addresses in blocks, and in gaps between them. */
     uint64_t used;
     uint64_t unused;
+    /** Number of gaps. */
     uint64_t gaps;
     uint64_t largest_gap;
 };
 
 struct heap_fragmentation_options {
     struct ttd_position at;
-    /** A gap of so many bytes or more separates regions; at least 1. */
+    /** Size of a gap, in bytes, from which on it separates regions; at least 1. */
     uint64_t gap;
 };
 

@@ -85,15 +85,15 @@ static enum ttd_status add_blocks(struct search *search, const struct heap_group
     return status;
 }
 
-/* Returns the parent of a heap; TTD_NONE for none. A parent is defined before what lies in it, and
- * so has the smaller number: there are no circles. */
+/* Returns the parent of a heap, or TTD_NONE. A parent is defined before its children, so its number
+ * is smaller. Records that say otherwise are ignored, so the tree has no cycles. */
 static ttd_id parent_of(const struct search *search, ttd_id heap)
 {
     ttd_id parent = heap_parents_get(&search->parents, heap);
     return parent < heap ? parent : TTD_NONE;
 }
 
-/* Adds the heaps that others lie in. */
+/* Adds the ancestors of the heaps found so far. */
 static enum ttd_status add_parents(struct search *search)
 {
     enum ttd_status status = TTD_OK;
@@ -106,7 +106,7 @@ static enum ttd_status add_parents(struct search *search)
     return status;
 }
 
-/* Drops the heaps of which nothing is left. */
+/* Drops destroyed heaps that have no live blocks and no heaps below them. */
 static void drop_destroyed(struct search *search)
 {
     struct heap_tree *tree = search->tree;
@@ -115,7 +115,8 @@ static void drop_destroyed(struct search *search)
         struct heap_tree_node *node = &tree->nodes[i];
         if (node->is_destroyed && !node->blocks)
             continue;
-        /* Each heap is marked once, however many lie in it. */
+        /* The walk to the root ends at the first ancestor that is marked already, so the time is
+         * proportional to the number of heaps. */
         while (!node->is_needed) {
             node->is_needed = true;
             ttd_id parent = parent_of(search, node->heap);
@@ -144,7 +145,8 @@ static uint32_t find(const struct heap_tree *tree, ttd_id heap)
     return found ? (uint32_t)(found - tree->nodes) : HEAP_TREE_NONE;
 }
 
-/* Nodes are by heap, so the level of a parent is known before those of what lies in it. */
+/* Links the nodes and sets their levels. Nodes are sorted by heap, so a parent, whose number is
+ * smaller, has its level before its children need it. */
 static void link_nodes(const struct search *search)
 {
     struct heap_tree *tree = search->tree;
@@ -198,7 +200,7 @@ void heap_tree_free(struct heap_tree *tree)
     *tree = (struct heap_tree){.nodes = NULL};
 }
 
-/* The nodes are by heap, so the roots are in order. */
+/* Returns the next heap without a parent, from an index on. */
 static uint32_t next_root(const struct heap_tree *tree, size_t from)
 {
     while (from < tree->count && tree->nodes[from].parent != HEAP_TREE_NONE)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** The tree of heaps at a position: each below the heap in whose blocks its own lie. */
+/** The tree of heaps at a position. The parent of a heap is the heap in whose blocks the blocks of
+ * the heap lie, as with pools that take their memory from malloc. */
 #ifndef ANALYZER_ANALYSES_STATE_HEAP_TREE_H
 #define ANALYZER_ANALYSES_STATE_HEAP_TREE_H
 
@@ -10,22 +11,22 @@
 /** No node of a tree. */
 #define HEAP_TREE_NONE UINT32_MAX
 
-/** A heap. Links are indices of nodes. */
+/** A heap. `parent`, `first_child` and `next_sibling` are indices of nodes, or HEAP_TREE_NONE. */
 struct heap_tree_node {
     ttd_id heap;
     /** 0 for a heap without a parent. */
     uint32_t level;
     /** The last Create event; unknown if there is none. */
     struct heap_call created;
-    /** It was destroyed at the position: only heaps and blocks below it are left. */
+    /** The heap does not exist any more at the position, but heaps below it do. */
     bool is_destroyed;
-    /** Its own live blocks. */
+    /** Live blocks of the heap. */
     uint64_t blocks;
     uint64_t bytes;
-    /** The live blocks of the heaps right below it, which lie in its own. */
+    /** Live blocks of the children of the heap, which lie in blocks of this one. */
     uint64_t inner_blocks;
     uint64_t inner_bytes;
-    /** Something is left in or below it. */
+    /** Private: the heap exists or has live blocks, or a heap below it does. */
     bool is_needed;
     uint32_t parent;
     uint32_t first_child;
@@ -39,10 +40,10 @@ struct heap_tree {
 };
 
 /**
- * Finds the heaps that have live blocks, those that were created and not destroyed, and all that
- * these lie in. Takes memory by the number of heaps.
+ * Finds the heaps that have live blocks, those that were created and not destroyed, and all their
+ * ancestors. Memory grows with the number of heaps.
  *
- * @param by_heap  live blocks by heap, as heap_tables has them
+ * @param by_heap  live blocks by heap: heap_tables.by[HEAP_BY_HEAP]
  * @param tree     set on TTD_OK, the nodes by heap; release with heap_tree_free()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_UNSUPPORTED.
  */
@@ -51,8 +52,8 @@ enum ttd_status heap_tree_find(const struct heap_trace *trace, struct ttd_positi
                                struct ttd_error *error);
 void heap_tree_free(struct heap_tree *tree);
 
-/** Returns the node after another one, parents before what lies in them; the first one after
- * HEAP_TREE_NONE, which also ends the walk. */
+/** Walks the tree, parents before their children. Returns the node after `node`, the first node for
+ * HEAP_TREE_NONE, and HEAP_TREE_NONE after the last one. */
 uint32_t heap_tree_next(const struct heap_tree *tree, uint32_t node);
 
 #endif

@@ -7,7 +7,7 @@
 
 struct history_finder {
     struct heap_history *history;
-    /** The last owner that is wanted was acquired. */
+    /** The first owner after options.around has been acquired, so no more are taken. */
     bool is_complete;
 };
 
@@ -43,8 +43,8 @@ static void release(struct heap_history *history, const struct heap_effect *effe
     owner->overlapped = effect->kind == HEAP_OVERLAPPED;
 }
 
-/* The blocks of a destroyed heap are told of one by one much later, and then without the call that
- * destroyed it: they end here. */
+/* Ends the owners in a destroyed heap. The replay tells of their end one by one, but much later and
+ * without the call that destroyed the heap. */
 static void destroy(struct heap_history *history, const struct heap_effect *effect)
 {
     size_t count =
@@ -77,7 +77,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     return TTD_OK;
 }
 
-/* The owners are a ring while they are collected. */
+/* While owners are collected they are a ring; sorting by ordinal straightens it. */
 static int compare(const void *a, const void *b)
 {
     const struct heap_owner *x = a;
@@ -99,8 +99,9 @@ static enum ttd_status replay_all(struct history_finder *finder, const struct he
 }
 
 /*
- * With an index the end is near, which tells the outcome. A keyframe does not tell which blocks
- * came and went before it, so all events are read; but only those of the range are replayed.
+ * Replays only events of the range, where there is an index. Such a replay has no counts, so the
+ * outcome comes from a jump to the end. All events must still be read: a keyframe does not list the
+ * blocks that were released before it, and these are part of the history.
  */
 static enum ttd_status replay_range(struct history_finder *finder, const struct heap_trace *trace,
                                     const struct heap_observer *observer, struct ttd_error *error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Every block that ever covered an address. */
+/** The history of an address: every block that ever covered it. */
 #ifndef ANALYZER_ANALYSES_STATE_HISTORY_H
 #define ANALYZER_ANALYSES_STATE_HISTORY_H
 
@@ -8,20 +8,22 @@
 #include "heap/locate.h"
 #include "travel/replay_to.h"
 
-/** A block that has, or had, an address of the range. */
+/** An owner: a block that covers, or covered, an address of the range. */
 struct heap_owner {
     struct heap_block block;
     /**
-     * The call that released it; unknown while it is live. An Alloc or ReAlloc of another block
-     * (action Alloc, or ReAlloc with `overlapped`) means that its release is missing in the trace.
+     * The call that released the block; unknown while it is live. If the release is missing in the
+     * trace, this is the call that acquired another block there: action Alloc, or action ReAlloc
+     * with `overlapped`.
      */
     struct heap_call released;
     bool overlapped;
-    /** Reallocated from there; 0 if newly allocated. */
+    /** Address of the block that this one was reallocated from; 0 if it was newly allocated. */
     uint64_t previous_address;
-    /** Counted from 1 in order of acquisition. */
+    /** Number of the owner, from 1, in order of acquisition. */
     uint64_t ordinal;
-    /** When it was lost; NULL if no snapshot tells that it is. Set by heap_lost_owners_find(). */
+    /** When the block was lost; NULL if no snapshot shows that it is lost. Set by
+     * heap_lost_owners_find(). */
     const struct heap_lost_range *lost;
 };
 
@@ -29,9 +31,10 @@ struct heap_history_options {
     /** Addresses, both included. */
     uint64_t first;
     uint64_t last;
-    /** Number of owners to keep: the last ones. */
+    /** Number of owners to keep: the last ones of all, or up to the one after `around`. */
     size_t max;
-    /** The first owner acquired after this is the last that is kept; ttd_position_max() for all. */
+    /** Owners are taken up to the first one that was acquired after this position;
+     * ttd_position_max() for all. */
     struct ttd_position around;
 };
 
@@ -56,13 +59,13 @@ enum ttd_status heap_history_find(const struct heap_trace *trace,
                                   struct heap_history *history, struct ttd_error *error);
 void heap_history_free(struct heap_history *history);
 
-/** The owner that was live at a position, or NULL. */
+/** Returns the owner that was live at a position, or NULL. */
 const struct heap_owner *heap_history_live(const struct heap_history *history,
                                            struct ttd_position at);
-/** The owner that was released last at the position or before it, or NULL. */
+/** Returns the owner that was released last at the position or before it, or NULL. */
 const struct heap_owner *heap_history_before(const struct heap_history *history,
                                              struct ttd_position at);
-/** The owner that was acquired first after the position, or NULL. */
+/** Returns the owner that was acquired first after the position, or NULL. */
 const struct heap_owner *heap_history_after(const struct heap_history *history,
                                             struct ttd_position at);
 

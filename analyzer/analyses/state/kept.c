@@ -48,7 +48,7 @@ void heap_kept_free(struct heap_kept *kept)
     *kept = (struct heap_kept){.count = 0};
 }
 
-/* Copies the block: the table changes on the way to the end. */
+/* Copies the block, because the replay goes on to the end and changes the table of live blocks. */
 enum ttd_status heap_kept_defer(struct heap_kept *kept, const struct heap_block *block)
 {
     enum ttd_status status = grow_array((void **)&kept->candidates, &kept->capacity,
@@ -58,7 +58,7 @@ enum ttd_status heap_kept_defer(struct heap_kept *kept, const struct heap_block 
     return status;
 }
 
-/* Whether the same block is live at the end. A runtime names addresses only, and another block may
+/* Whether the same block is live at the end. The list has addresses only, and another block may
  * have had the address before. */
 static bool is_there(const struct heap_live *live, const struct heap_block *block)
 {
@@ -66,7 +66,8 @@ static bool is_there(const struct heap_live *live, const struct heap_block *bloc
     return last && last->event == block->event;
 }
 
-/* The way to the end is long, and not needed where stacks alone decide. */
+/* The cursor goes to the end only if an address is listed: the way is long, and where stacks decide
+ * it is not needed. */
 enum ttd_status heap_kept_decide(struct heap_kept *kept, struct heap_cursor *cursor,
                                  struct heap_runtime *runtime, heap_kept_function *add,
                                  void *context, struct ttd_error *error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Telling what the C and C++ runtimes keep until the end from all other blocks. */
+/** Separating the blocks that the C and C++ runtimes keep until the end from all other blocks. */
 #ifndef ANALYZER_ANALYSES_STATE_KEPT_H
 #define ANALYZER_ANALYSES_STATE_KEPT_H
 
@@ -7,25 +7,28 @@
 #include "heap/groups.h"
 #include "travel/cursor.h"
 
-/** Completeness of a trace's list of the blocks that the runtimes keep. */
+/** Completeness of the list of runtime blocks in a trace. */
 enum heap_runtime_list {
+    /** There is no list. */
     HEAP_RUNTIME_UNKNOWN,
     /** The list is not complete. */
     HEAP_RUNTIME_CUT_SHORT,
     HEAP_RUNTIME_TOLD
 };
 
-/** Blocks that the runtimes keep until the end, by stack, of those live at some position. */
+/** The live blocks at some position that the runtimes keep, grouped by stack. */
 struct heap_runtime {
     enum heap_runtime_list list;
     struct heap_groups groups;
 };
 
-/** The addresses that a trace names, and blocks there of which it is open whether they stay; and
- * the judge of stacks whose blocks all stay. */
+/** The criteria by which a block belongs to a runtime, and the blocks that are not decided yet. */
 struct heap_kept {
+    /** The addresses of the trace's list of runtime blocks. */
     struct hash_map addresses;
     size_t address_count;
+    /** Blocks whose address is listed. Each belongs to a runtime only if it is still live at the
+     * end of the trace, because another block may have had the address before. */
     struct heap_block *candidates;
     size_t count;
     size_t capacity;
@@ -33,10 +36,11 @@ struct heap_kept {
 };
 
 /**
- * Reads the lists of a trace, which come last in it, from header to header.
+ * Reads the list of runtime blocks of a trace. It comes last in the trace, so the reader goes there
+ * from header to header.
  *
- * @param trace    whose hook's judge is asked
- * @param split    of the groups of `runtime`
+ * @param trace    its hook has the judge of stacks
+ * @param split    splits the groups of `runtime`
  * @param runtime  set; its groups are empty
  * @param kept     release with heap_kept_free(), also on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and others of a reader.
@@ -46,38 +50,41 @@ enum ttd_status heap_kept_read(struct heap_kept *kept, const struct heap_trace *
                                struct ttd_error *error);
 void heap_kept_free(struct heap_kept *kept);
 
-/** Whether the address of a block is named. */
+/** Whether the address of a block is in the list. */
 static inline bool heap_kept_names(const struct heap_kept *kept, const struct heap_block *block)
 {
     return kept->address_count && map_get(&kept->addresses, block->address, 0) != MAP_NONE;
 }
 
-/** Whether a runtime keeps a block, by the stack that allocated it. */
+/** Whether a runtime keeps a block because of the stack that allocated it. */
 static inline bool heap_kept_has_stack(const struct heap_kept *kept, const struct heap_block *block)
 {
     return kept->judge.keeps && kept->judge.keeps(kept->judge.context, block->stack);
 }
 
-/** Whether a runtime keeps a block, if one that is named is still at its address at the end. */
+/** Whether a block may belong to a runtime: certainly by its stack, or, if its address is listed,
+ * if it is still live at the end. */
 static inline bool heap_kept_may_have(const struct heap_kept *kept, const struct heap_block *block)
 {
     return heap_kept_names(kept, block) || heap_kept_has_stack(kept, block);
 }
 
-/** Whether there is anything to be told apart. */
+/** Whether no block can belong to a runtime. */
 static inline bool heap_kept_is_empty(const struct heap_kept *kept)
 {
     return !kept->address_count && !kept->judge.keeps;
 }
 
-/** Takes a block that heap_kept_may_have(). @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Adds a block for heap_kept_decide(); heap_kept_may_have() is true of it. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_kept_defer(struct heap_kept *kept, const struct heap_block *block);
 
-/** Takes what no runtime keeps. */
+/** Is called with each deferred block that no runtime keeps. */
 typedef enum ttd_status heap_kept_function(void *context, const struct heap_block *block);
 
 /**
- * Decides on all blocks that were deferred; for that the cursor goes to the end, if any are named.
+ * Decides on all deferred blocks: adds them to `runtime`, or passes them to `add`. If any of their
+ * addresses is listed, the cursor goes to the end of the trace.
  *
  * @return TTD_OK, what `add` returns, and as heap_cursor_seek().
  */

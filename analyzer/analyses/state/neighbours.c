@@ -9,7 +9,7 @@ static struct heap_neighbour neighbour_of(const struct heap_block *block)
                  : (struct heap_neighbour){.allocated = heap_call_none()};
 }
 
-/* The table of live blocks is by address, but not in its order: all must be looked at. */
+/* The table of live blocks is a hash table, so finding the nearest block takes a look at all. */
 struct heap_neighbours heap_neighbours_find(const struct heap_live *live, uint64_t address)
 {
     const struct heap_block *before = NULL, *after = NULL, *block;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** The live blocks that lie beside an address: one of them may have been written beyond its end. */
+/** The live blocks beside an address. If memory there is corrupt, the program may have written
+ * beyond the end of one of them. */
 #ifndef ANALYZER_ANALYSES_STATE_NEIGHBOURS_H
 #define ANALYZER_ANALYSES_STATE_NEIGHBOURS_H
 
@@ -12,13 +13,14 @@ struct heap_neighbour {
     struct heap_call allocated;
 };
 
+/** The nearest block that begins before the address, and the nearest that begins after it; the
+ * block that contains the address is neither. */
 struct heap_neighbours {
-    /** The blocks that begin next before the address, and next after it; not the one it is in. */
     struct heap_neighbour before;
     struct heap_neighbour after;
 };
 
-/** Looks at every block. */
+/** Finds the neighbours of an address; looks at every live block. */
 struct heap_neighbours heap_neighbours_find(const struct heap_live *live, uint64_t address);
 
 #endif

@@ -3,7 +3,8 @@
 
 #include "analyses/state/state.h"
 
-/* Adds a block of the peak; not those that lie in others. */
+/* Adds a block that was live at the peak, unless it lies in a block of another heap: its bytes are
+ * counted there. */
 static enum ttd_status add(struct heap_peak_state *peak_state, const struct heap_replay *replay,
                            const struct heap_block *block, bool is_kept)
 {
@@ -12,7 +13,9 @@ static enum ttd_status add(struct heap_peak_state *peak_state, const struct heap
     return heap_groups_add(is_kept ? &peak_state->runtime.groups : &peak_state->groups, block);
 }
 
-/* The blocks that were live at the peak of a replay that is over. */
+/* Collects the blocks that were live at the peak, after the replay has reached the end. These are
+ * the blocks live at the end that were acquired by then, and those that the replay has kept because
+ * they were released after the peak. */
 static enum ttd_status collect(struct heap_peak_state *peak_state, const struct heap_kept *kept,
                                const struct heap_replay *replay)
 {
@@ -21,7 +24,7 @@ static enum ttd_status collect(struct heap_peak_state *peak_state, const struct 
     const struct heap_block *block;
     enum ttd_status status = TTD_OK;
     while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor))) {
-        /* One of a runtime, if the trace names it. */
+        /* A block that is live at the end belongs to a runtime if its address is listed. */
         if (ttd_position_compare(block->allocated, peak_state->peak.position) <= 0)
             status = add(peak_state, replay, block, heap_kept_may_have(kept, block));
     }
@@ -95,7 +98,8 @@ static void begin(struct heap_peak_state *peak_state, enum heap_split split)
     peak_state->groups.split = split;
 }
 
-/* An index is not trusted: whether the state at its peak is as it says. */
+/* Whether the state at the peak that the index records has the totals that it records: an index is
+ * not trusted. */
 static bool is_right(const struct heap_peak_state *peak_state)
 {
     const struct heap_groups *kept = &peak_state->runtime.groups;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** When most bytes were live, and whose. */
+/** The peak: the position at which most bytes were live, and the blocks live there. */
 #ifndef ANALYZER_ANALYSES_STATE_PEAK_H
 #define ANALYZER_ANALYSES_STATE_PEAK_H
 
@@ -12,17 +12,18 @@ struct heap_peak_state_options {
 };
 
 struct heap_peak_state {
-    /** The outcome of the whole trace: the peak is the peak only if all of it is known. */
+    /** The outcome of the whole trace, since there may be a higher peak in any part that is
+     * missing. */
     struct heap_outcome outcome;
     struct heap_peak peak;
-    /** The blocks that were live then, without those that the runtimes keep. */
+    /** The blocks live at the peak, without those that the runtimes keep. */
     struct heap_groups groups;
     struct heap_runtime runtime;
 };
 
 /**
- * Replays the whole trace, or, where an index knows the peak, only the way to it and the end. What
- * the index says of the peak is checked against the blocks that are live there.
+ * Finds the peak. Replays the whole trace; or, if an index records the peak, only goes to it and to
+ * the end. The totals that the index records are compared with the blocks live there.
  *
  * @param state  set on TTD_OK; release with heap_peak_state_free()
  * @return as heap_replay_to().

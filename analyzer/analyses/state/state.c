@@ -32,8 +32,8 @@ static enum ttd_status add(void *context, const struct heap_block *block)
     return status == TTD_OK ? heap_tables_add(&state->tables, block) : status;
 }
 
-/* Blocks that a runtime may keep are decided on later, when it is known which are live at the end.
- */
+/* Adds all live blocks to the tables. Those that a runtime may keep are deferred until it is known
+ * which of them are live at the end. */
 static enum ttd_status collect(struct heap_state *state, struct heap_kept *kept,
                                const struct heap_islands *islands, const struct heap_live *live)
 {
@@ -67,8 +67,8 @@ static enum ttd_status begin(struct heap_state *state, struct heap_kept *kept,
     return status;
 }
 
-/* Whether sums are enough, which a summary of the index has without the blocks. They cannot tell
- * apart blocks that a runtime keeps, nor split groups. */
+/* Whether the sums of a summary are enough. They have no single blocks, so the blocks of a runtime
+ * cannot be separated from them, and their groups cannot be split. */
 static bool takes_sums(const struct heap_state_options *options, const struct heap_kept *kept)
 {
     return options->split == HEAP_SPLIT_NONE && !options->has_stacks_in_tables &&
@@ -96,7 +96,8 @@ static size_t copy_around(const struct heap_state *state, const struct heap_live
     return count;
 }
 
-/* Compares what is shown block by block. The cursor cannot go on afterwards. */
+/* Compares the blocks that are shown one by one with the trace. This moves the reader, so the
+ * cursor cannot go on afterwards. */
 static enum ttd_status confirm(const struct heap_state *state,
                                const struct heap_state_options *options,
                                struct heap_arrival *arrival, struct ttd_error *error)

@@ -13,37 +13,37 @@ struct heap_state {
     struct heap_outcome outcome;
     /** Largest first. */
     struct heap_tables tables;
-    /** If it was asked for: then it is not in the tables. */
+    /** With options.tells_runtime: the blocks of the runtimes, which are not in the tables then. */
     struct heap_runtime runtime;
-    /** The unknown ones among the blocks of the tables: see heap_gaps_end(). Not sorted. */
+    /** Those blocks of the tables that are unknown: see heap_gaps_end(). Not sorted. */
     struct heap_groups unknown;
-    /** Copies of all blocks by address, if they were asked for. */
+    /** With options.keeps_blocks: copies of all live blocks, sorted by address. */
     struct heap_block *blocks;
     size_t block_count;
-    /** The neighbours of the address, if one was asked for. */
+    /** With options.has_address: the neighbours of the address. */
     struct heap_neighbours neighbours;
 };
 
 struct heap_state_options {
     struct ttd_position at;
-    /** Splits state->tables.by[HEAP_BY_STACK], beside the stack. */
+    /** Splits the groups of tables.by[HEAP_BY_STACK], in addition to the stack. */
     enum heap_split split;
     /** For HEAP_SPLIT_CLASS; else NULL. */
     const struct heap_block_classes *classes;
-    /** The other tables are by stack as well, so that stacks can be left out of them before they
-     * are joined; it takes its time. */
+    /** Groups the other tables by stack as well, so that a caller can leave out stacks before it
+     * joins their groups. Slower, since there are more groups. */
     bool has_stacks_in_tables;
     /** Only blocks that were allocated in islands that these want; NULL for all. */
     const struct heap_islands *islands;
-    /** Tell apart what the runtimes keep. */
+    /** Sets heap_state.runtime. */
     bool tells_runtime;
-    /** Set state->blocks. */
+    /** Sets heap_state.blocks. */
     bool keeps_blocks;
-    /** Set state->neighbours, to those of an address. */
+    /** Sets heap_state.neighbours, to those of `address`. */
     bool has_address;
     uint64_t address;
-    /** Blocks that are kept, that of the address and its neighbours are shown one by one: where
-     * they come from an index, each is compared with the trace. */
+    /** Compares with the trace those blocks that come from an index and that the caller shows one
+     * by one: heap_state.blocks, the block that contains the address, and its neighbours. */
     bool confirms_blocks;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** The snapshots of a trace, and what each one stores. */
+/** The snapshots of a trace, and the amounts that each one stores. */
 #ifndef ANALYZER_ANALYSES_TRACE_SNAPSHOT_LIST_H
 #define ANALYZER_ANALYSES_TRACE_SNAPSHOT_LIST_H
 
@@ -9,15 +9,15 @@
 
 /** The amounts that a snapshot stores in the trace. */
 struct heap_snapshot_parts {
-    /** Number of the snapshot; 0 if none of its parts has told it. */
+    /** Number of the snapshot; 0 while no part has been read that has it. */
     uint32_t number;
-    /** Bytes in the file, compressed. */
+    /** Bytes that its chunks take in the file, compressed. */
     uint64_t stored_bytes;
     uint64_t regions;
     uint64_t references;
     uint64_t classes;
-    /** Bytes of memory that it has in its maps, and of pages that were stored for it: others are
-     * those of earlier snapshots, or zeros. */
+    /** Bytes of memory in its maps; and bytes of the pages stored with it. The other pages of its
+     * maps were stored with earlier snapshots, or are zero. */
     uint64_t mapped_bytes;
     uint64_t page_bytes;
 };
@@ -32,7 +32,7 @@ struct heap_snapshot_list {
     struct heap_listed_snapshot *snapshots;
     size_t count;
     size_t capacity;
-    /** Snapshots that were cut short: they have parts, but are not used. */
+    /** Number of snapshots that were cut short: they have parts but no end, and are not used. */
     uint64_t cut_short;
 };
 

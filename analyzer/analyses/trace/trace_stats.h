@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "travel/replay_to.h"
 
-/** Kinds of chunks that are counted apart; others are counted in [0]. */
+/** Length of an array of counts by kind of chunk. Element 0 counts unknown kinds. */
 #define HEAP_TRACE_STATS_KINDS (TTD_KIND_LAST + 1)
 
 struct heap_trace_stats_chunks {
@@ -32,17 +32,17 @@ struct heap_trace_stats {
     struct heap_trace_stats_chunks kinds[HEAP_TRACE_STATS_KINDS];
     struct heap_trace_stats_chunks all;
     uint64_t events;
-    /** Events by ttd_action; [0] for unknown actions. */
+    /** Events by enum ttd_action; element 0 counts unknown actions. */
     uint64_t actions[TTD_ACTION_DESTROY + 1];
     uint64_t failed;
     uint64_t unfinished;
     uint64_t bytes_requested;
     uint64_t user_events;
-    /** Smallest and largest of all begins and ends of calls. */
+    /** Smallest and largest position at which a call begins or ends. */
     struct ttd_position first;
     struct ttd_position last;
     uint64_t last_wall_time;
-    /** In order of first event. */
+    /** In order of their first events. */
     struct heap_trace_stats_thread *threads;
     size_t thread_count;
     size_t thread_capacity;
@@ -50,21 +50,20 @@ struct heap_trace_stats {
     /** The last fatal signal, without its registers, if there is any. */
     bool has_fatal_signal;
     struct ttd_fatal_signal fatal_signal;
-    /** An End was used, and nothing is behind it. */
+    /** The End chunk is intact and is the last chunk. */
     bool has_end;
-    /** A chunk that is not supported has ended the reading, as outcome.error says: only what comes
-     * before it was counted. */
+    /** The reading stopped at an unsupported chunk, as outcome.error says. Only the chunks before
+     * it have been counted. */
     bool is_unsupported;
 };
 
 struct heap_trace_stats_options {
-    /** Kinds of chunks that the trace's hook sees, beside those that are counted. */
+    /** Kinds of chunks to be passed to the trace's hook, in addition to those that are counted. */
     uint32_t kinds;
 };
 
 /**
- * Reads the whole trace and checks it; replays nothing, so that of the outcome's counts none is
- * set.
+ * Reads and checks the whole trace. Nothing is replayed, so the counts of the outcome are 0.
  *
  * @param stats  set on TTD_OK; release with heap_trace_stats_free()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and what the hook returns.
