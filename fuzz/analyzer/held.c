@@ -29,25 +29,27 @@ static void check_items(const struct heap_retained *retained,
     const struct heap_held *held = &retained->held;
     uint64_t blocks = 0;
     for (size_t i = 0; i < retained->count; i++) {
-        const struct heap_retainer *item = &retained->items[i];
-        blocks += item->blocks;
-        target_require(item->retained_blocks <= held->blocks - held->unheld_blocks,
+        const struct heap_retainer *retainer = &retained->records[i];
+        blocks += retainer->blocks;
+        target_require(retainer->retained_blocks <= held->blocks - held->unheld_blocks,
                        "nothing retains more than is held");
         if (options->depth) {
-            target_require(item->depth <= (i ? retained->items[i - 1].depth + 1 : 0),
+            target_require(retainer->depth <= (i ? retained->records[i - 1].depth + 1 : 0),
                            "a branch hangs on the one before it");
-            target_require(item->depth + 1 < options->depth || !item->others, "all branches");
+            target_require(retainer->depth + 1 < options->depth || !retainer->others,
+                           "all branches");
         } else if (options->by == HEAP_RETAINED_BY_ROOT) {
-            target_require(item->retained_blocks <= item->reachable_blocks &&
-                               item->blocks <= item->reachable_blocks &&
-                               item->retained_bytes <= item->reachable_bytes,
+            target_require(retainer->retained_blocks <= retainer->reachable_blocks &&
+                               retainer->blocks <= retainer->reachable_blocks &&
+                               retainer->retained_bytes <= retainer->reachable_bytes,
                            "a root leads to what it retains");
         } else {
-            target_require(item->retained_blocks >= item->blocks &&
-                               item->retained_bytes >= item->bytes,
+            target_require(retainer->retained_blocks >= retainer->blocks &&
+                               retainer->retained_bytes >= retainer->bytes,
                            "blocks retain themselves");
         }
-        target_require(options->depth || !i || item[-1].retained_bytes >= item->retained_bytes,
+        target_require(options->depth || !i ||
+                           retainer[-1].retained_bytes >= retainer->retained_bytes,
                        "the largest come first");
     }
     if (options->depth || options->by != HEAP_RETAINED_BY_ROOT)
@@ -74,12 +76,13 @@ static void check_tree(const struct heap_referrers *referrers, bool is_held)
     target_require((referrers->distance != GRAPH_NONE) == is_held,
                    "a path leads to what is held, and to nothing else");
     for (size_t i = 0; i < referrers->count; i++) {
-        const struct heap_referrer *item = &referrers->lines[i];
-        target_require(item->depth <= (i ? item[-1].depth + 1 : 0),
+        const struct heap_referrer *retainer = &referrers->lines[i];
+        target_require(retainer->depth <= (i ? retainer[-1].depth + 1 : 0),
                        "a word points at the block before it");
-        target_require((item->kind == HEAP_REFERRER_MORE) <= (item->count > 0), "more are some");
-        has_root |= item->kind == HEAP_REFERRER_ROOT;
-        is_cut |= item->is_too_deep;
+        target_require((retainer->kind == HEAP_REFERRER_MORE) <= (retainer->count > 0),
+                       "more are some");
+        has_root |= retainer->kind == HEAP_REFERRER_ROOT;
+        is_cut |= retainer->is_too_deep;
     }
     target_require(is_held ? has_root || is_cut : !has_root, "what is held is held by a root");
 }

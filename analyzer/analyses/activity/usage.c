@@ -137,13 +137,13 @@ static enum ttd_status check_temporary(struct usage_finder *finder,
 static enum ttd_status add_lifetime(struct heap_groups *lifetimes, uint64_t length,
                                     const struct heap_block *block)
 {
-    struct heap_group one = {.key = {block->stack, heap_class_of(length)},
-                             .blocks = 1,
-                             .bytes = block->size,
-                             .first = block->allocated,
-                             .last = block->allocated,
-                             .api = block->api};
-    return heap_groups_add_sum(lifetimes, &one);
+    struct heap_group lifetime = {.key = {block->stack, heap_class_of(length)},
+                                  .blocks = 1,
+                                  .bytes = block->size,
+                                  .first = block->allocated,
+                                  .last = block->allocated,
+                                  .api = block->api};
+    return heap_groups_add_sum(lifetimes, &lifetime);
 }
 
 static enum ttd_status add_lifetimes(struct usage_finder *finder, const struct heap_effect *effect)

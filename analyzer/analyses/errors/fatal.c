@@ -61,9 +61,9 @@ static enum ttd_status find_snapshot(struct heap_fatal *fatal, const struct heap
     enum ttd_status status = heap_snapshots_find(trace, &snapshots, error);
     if (status != TTD_OK)
         return status;
-    const struct ttd_snapshot *found = heap_snapshots_get(&snapshots, fatal->signal.snapshot);
-    if (found)
-        fatal->snapshot = *found;
+    const struct ttd_snapshot *snapshot = heap_snapshots_get(&snapshots, fatal->signal.snapshot);
+    if (snapshot)
+        fatal->snapshot = *snapshot;
     heap_snapshots_free(&snapshots);
     return TTD_OK;
 }

@@ -173,7 +173,7 @@ enum ttd_status heap_search_find(const struct heap_trace *trace,
                                  const struct heap_search_options *options,
                                  struct heap_search *search, struct ttd_error *error)
 {
-    struct heap_memory_options all = {
+    struct heap_memory_options whole_heap = {
         .at = options->at, .first = 0, .last = UINT64_MAX, .keeps_all_blocks = true};
     struct seeker *seeker = malloc(sizeof *seeker);
     *search = (struct heap_search){.count = 0};
@@ -182,7 +182,7 @@ enum ttd_status heap_search_find(const struct heap_trace *trace,
     *seeker = (struct seeker){.search = search,
                               .options = options,
                               .word_size = ttd_reader_trace(trace->reader)->pointer_size};
-    enum ttd_status status = heap_memory_find(trace, &all, &search->memory, error);
+    enum ttd_status status = heap_memory_find(trace, &whole_heap, &search->memory, error);
     if (status == TTD_OK) {
         search->outcome = search->memory.outcome;
         aim(seeker);

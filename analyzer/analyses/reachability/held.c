@@ -6,7 +6,8 @@
 #include "base/pages.h"
 #include "heap/site_table.h"
 
-/* Finds the group of a root, or adds it. A group is known by its variable, else by its region. */
+/* Finds the group of a root, or adds one. Groups are keyed by variable, or by region where a root
+ * is in no variable whose name is known. */
 static enum ttd_status find_group(struct heap_held *held, struct hash_map *index,
                                   const struct heap_root_word *word, uint32_t *group)
 {
@@ -27,7 +28,8 @@ static enum ttd_status make_groups(struct heap_held *held)
     const struct graph *graph = &held->reach.graph;
     struct hash_map index;
     enum ttd_status status = TTD_OK;
-    /* Never more groups than roots; one more, because calloc() of nothing may return NULL. */
+    /* There are at most as many groups as roots. One more is allocated because calloc() of nothing
+     * may return NULL. */
     held->groups = calloc((size_t)graph->root_count + 1, sizeof *held->groups);
     held->root_groups = calloc((size_t)graph->root_count + 1, sizeof *held->root_groups);
     if (!held->groups || !held->root_groups)
@@ -49,7 +51,8 @@ static void sum_up(struct heap_held *held)
         uint64_t size = heap_nodes_size(&held->reach.nodes, node);
         held->blocks++;
         held->bytes = heap_add(held->bytes, size);
-        /* Every node in the tree retains at least itself; 0 is for those that no root leads to. */
+        /* A node in the tree retains at least itself, so 0 means that no root leads to the block.
+         */
         if (graph_retained_blocks(&held->dominators, node))
             continue;
         held->unheld_blocks++;

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A snapshot tells of blocks that were live at its position. The replay stops there to copy them,
- * goes on to the position asked for, and ends before the graph is built, which needs the reader:
- * so live blocks and edges are not in memory at once.
+ * Finds leaks in these steps:
+ *
+ * 1. replay() stops at the position of the snapshot, where the live blocks become the nodes of a
+ *    graph, and goes on to the position asked for.
+ * 2. collect() marks the nodes whose blocks are still live there. Those are the leaks to classify;
+ *    blocks without a node are younger than the snapshot.
+ * 3. classify() reads the references and classifies the nodes.
+ * 4. find_when() looks at earlier snapshots.
+ *
+ * The table of live blocks is released before the graph gets its edges. So the two large structures
+ * are never in memory together.
  */
 #include "analyses/reachability/leaks.h"
 
@@ -22,15 +30,15 @@ struct search {
     const struct heap_address_range *covering;
     const struct heap_islands *islands;
     bool tells_when;
-    /** While blocks are collected. */
+    /** The parents of heaps; valid in collect(). */
     const struct heap_parents *parents;
     struct heap_kept kept;
     struct heap_reach reach;
-    /** By node: its block is a leak, live at the position asked for. */
+    /** By node: its block is live at the position asked for, and is one of those asked for. */
     bool *is_leak;
     struct heap_snapshots snapshots;
     size_t lost_capacity;
-    /** At the snapshot. */
+    /** Number of strays at the position of the snapshot: see heap_count_strays(). */
     uint64_t strays;
 };
 
@@ -57,6 +65,8 @@ static void count_nested(struct search *search, const struct heap_block *block)
     search->leaks->nested_bytes = add_saturated(search->leaks->nested_bytes, block->size);
 }
 
+/* Adds a block that is live at the position asked for and that no runtime keeps. Its kind is known
+ * now, or its node is marked. */
 static enum ttd_status add(void *context, const struct heap_block *block)
 {
     struct search *search = context;
@@ -87,7 +97,9 @@ static enum ttd_status collect_live(struct search *search, const struct heap_liv
     return status;
 }
 
-/* The same where all nodes are still live, and nothing else is. */
+/* Does the same as collect_live() where the nodes are the live blocks: at the end of a trace, when
+ * no event follows the snapshot. Then no block needs to be looked up, and the table needs no index.
+ */
 static enum ttd_status collect_nodes(struct search *search)
 {
     const struct heap_nodes *nodes = &search->reach.nodes;
@@ -108,7 +120,8 @@ static enum ttd_status collect_nodes(struct search *search)
     return status;
 }
 
-/* Blocks that a runtime may keep are decided on when it is known which are live at the end. */
+/* Collects the live blocks. Those that a runtime may keep come last, because it must be known which
+ * of them are live at the end. */
 static enum ttd_status collect(struct search *search, struct heap_arrival *arrival,
                                bool are_nodes_live, struct ttd_error *error)
 {
@@ -181,7 +194,8 @@ static enum heap_leak_kind kind_of(const struct graph_classes *classes, uint32_t
     return holding == GRAPH_HELD_WEAKLY ? HEAP_HELD_WEAKLY : HEAP_HELD_BY_STALE;
 }
 
-/* Adds what hangs below a definitely lost block, and the block, to the total of its group. */
+/* Adds a node to the total of the definitely lost block that it belongs to, its leader. The leader
+ * itself belongs to its own total. */
 static void add_total(const struct search *search, const struct graph_classes *classes,
                       uint32_t node)
 {
@@ -204,8 +218,8 @@ static enum ttd_status add_lost(struct search *search, const struct heap_block *
     return status;
 }
 
-/* Whether it is to be found out when a block was lost: of groups those that begin what is lost, of
- * single blocks each. */
+/* Whether a block is to be dated. Indirectly lost blocks were lost with the definitely lost one
+ * that they belong to, so they are dated only if the caller asks for single blocks. */
 static bool is_dated(const struct search *search, enum heap_leak_kind kind)
 {
     return search->tells_when &&
@@ -225,8 +239,7 @@ static enum ttd_status sort_out(struct search *search, const struct graph_classe
         if (status == TTD_OK && is_dated(search, kind))
             status = add_lost(search, &block);
     }
-    /* Totals in a pass of their own: they go to the group of the owner, which must be there
-     * already. */
+    /* Totals take a second pass: a total goes to the group of the leader, which must exist. */
     for (uint32_t node = 0; node < count && status == TTD_OK; node++) {
         if (search->is_leak[node])
             add_total(search, classes, node);
@@ -241,7 +254,8 @@ static enum ttd_status classify(struct search *search, const struct heap_trace *
     if (!search->leaks->snapshot.number)
         return TTD_OK;
     enum ttd_status status = heap_reach_read(&search->reach, trace, &options, error);
-    search->leaks->snapshot = search->reach.snapshot; /* which may have turned out incomplete */
+    /* Reading the references may have shown that the snapshot is incomplete. */
+    search->leaks->snapshot = search->reach.snapshot;
     search->leaks->misplaced = search->reach.misplaced;
     return status == TTD_OK ? sort_out(search, &search->reach.verdicts) : status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Blocks that were not released, apart from those that the language runtimes keep; told apart by
- * what still points at them, if a snapshot tells. */
+/** Leaks: the blocks that are live at a position, without those that the language runtimes keep. If
+ * there is a snapshot, they are classified by what still points at them. */
 #ifndef ANALYZER_ANALYSES_REACHABILITY_LEAKS_H
 #define ANALYZER_ANALYSES_REACHABILITY_LEAKS_H
 
@@ -10,28 +10,29 @@
 #include "travel/replay_range.h"
 #include "travel/replay_to.h"
 
-/** Kinds of live blocks by what leads to them in a snapshot, the worst first. */
+/** Kinds of live blocks by what leads to them in a snapshot, the worst first. CONTRIBUTING,
+ * "Snapshots and reachability", has the idea. */
 enum heap_leak_kind {
-    /** Nothing points at it, or only blocks that it leads to itself. */
+    /** No block points at the block, except blocks that it leads to itself. */
     HEAP_DEFINITELY_LOST,
-    /** Roots lead to it, but only by pointers into blocks. */
+    /** Roots lead to the block, but every way has a pointer into the middle of a block. */
     HEAP_POSSIBLY_LOST,
-    /** Only lost blocks lead to it. */
+    /** Lost blocks lead to the block, and nothing else does. */
     HEAP_INDIRECTLY_LOST,
-    /** Held by words that may be older than the block, and by no others. */
+    /** Reachable, but only by way of words that may be older than the block. */
     HEAP_HELD_BY_STALE,
-    /** Held by a stack that ends or a register, and by nothing else. */
+    /** Reachable, but only from a register or from the stack of a thread that ends. */
     HEAP_HELD_WEAKLY,
     HEAP_REACHABLE,
-    /** Allocated after the snapshot, or there is none. */
+    /** The block was allocated after the snapshot, or there is no snapshot. */
     HEAP_NOT_SEEN,
-    /** Allocated before the end of a gap, in which it may have been released. A reference to it
-     * proves nothing: its memory may be in use again. */
+    /** The block was allocated before the end of a gap, in which it may have been released. A
+     * reference to it proves nothing, since another block may have its memory by now. */
     HEAP_UNKNOWN,
     HEAP_LEAK_KINDS
 };
 
-/** Positions, both included. */
+/** A range of positions, both ends included. */
 struct heap_leaks_range {
     struct ttd_position first;
     struct ttd_position last;
@@ -41,34 +42,38 @@ struct heap_leaks_options {
     struct ttd_position at;
     /** Only blocks that were allocated in this range; NULL for all. */
     const struct heap_leaks_range *allocated;
-    /** Only blocks that have one of these addresses, each by itself; NULL for all. */
+    /** Only blocks that cover one of these addresses; heap_leaks.lost then dates each block instead
+     * of each group. NULL for all. */
     const struct heap_address_range *covering;
-    /** Only blocks that were allocated in islands that these want; NULL for all. */
+    /** Only blocks that were allocated in islands that the filter selects; NULL for all. */
     const struct heap_islands *islands;
-    /** Splits the groups, beside the stack. */
+    /** Splits the groups, in addition to the stack. */
     enum heap_split split;
     /** For HEAP_SPLIT_CLASS; else NULL. */
     const struct heap_block_classes *classes;
-    /** Finds when blocks were lost, for which the trace is replayed to earlier snapshots: those
-     * definitely lost, by group; with `covering` also those indirectly lost. */
+    /** Finds out when definitely lost blocks were lost; with `covering` also indirectly lost ones.
+     * Takes a replay to each earlier snapshot. */
     bool tells_when;
 };
 
 struct heap_leaks {
     struct heap_outcome outcome;
-    /** The newest snapshot with references at the position or before; number 0 if there is none. */
+    /** The newest snapshot with references at or before the position; number 0 if there is none. */
     struct ttd_snapshot snapshot;
-    /** References of the snapshot that lie in none of its regions. */
+    /** Number of references of the snapshot that lie in none of its regions, so that its data
+     * contradict each other. */
     uint64_t misplaced;
-    /** The blocks of which it is known when they were lost. */
+    /** With options.tells_when: the blocks that have been dated. */
     struct heap_lost_block *lost;
     size_t lost_count;
-    /** By group that is definitely lost; heap_group.lost points into it. With `covering` by element
-     * of `lost`. NULL if no snapshot tells when. */
+    /** By group of definitely lost blocks, and heap_group.lost points here; with options.covering
+     * by element of `lost`. NULL if nothing was dated. */
     struct heap_lost_range *lost_ranges;
-    /** By kind. The totals of groups that are definitely lost count what hangs below as well. */
+    /** The groups of each kind. The totals of definitely lost groups include the indirectly lost
+     * blocks below them. */
     struct heap_groups kinds[HEAP_LEAK_KINDS];
-    /** Those of all kinds in heaps that have a parent: they lie in blocks of the parent. */
+    /** Blocks of all kinds in heaps that have a parent: they lie in blocks of the parent, so their
+     * bytes are counted twice. */
     uint64_t nested_blocks;
     uint64_t nested_bytes;
     struct heap_runtime runtime;
@@ -85,7 +90,7 @@ enum ttd_status heap_leaks_find(const struct heap_trace *trace,
                                 struct ttd_error *error);
 void heap_leaks_free(struct heap_leaks *leaks);
 
-/** All blocks, of any kind. */
+/** Returns the number of blocks of all kinds. */
 uint64_t heap_leaks_blocks(const struct heap_leaks *leaks);
 
 #endif

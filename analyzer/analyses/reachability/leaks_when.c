@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* Merges the ranges of the blocks of each group of definitely lost ones. */
+/* Sets the range of each definitely lost group: from the loss of its first block to that of its
+ * last one. */
 static enum ttd_status group_when(struct heap_leaks *leaks)
 {
     struct heap_groups *groups = &leaks->kinds[HEAP_DEFINITELY_LOST];
@@ -22,6 +23,7 @@ static enum ttd_status group_when(struct heap_leaks *leaks)
     return TTD_OK;
 }
 
+/* Sets the range of each block. */
 static enum ttd_status list_when(struct heap_leaks *leaks)
 {
     leaks->lost_ranges = malloc(leaks->lost_count * sizeof *leaks->lost_ranges);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/** The ranges of time in which leaks were lost, as reports show them. */
+/** Dating leaks: the range of positions in which each group, or each block, was lost. */
 #ifndef ANALYZER_ANALYSES_REACHABILITY_LEAKS_WHEN_H
 #define ANALYZER_ANALYSES_REACHABILITY_LEAKS_WHEN_H
 
 #include "analyses/reachability/leaks.h"
 
 /**
- * Finds when the blocks in `lost`, at least one, were lost, and makes a range of each group of
- * definitely lost ones; or of each block, if `by_block`.
+ * Sets leaks->lost_ranges. Finds when each block in leaks->lost was lost, and merges the ranges of
+ * the blocks of each definitely lost group; or keeps a range of each block.
+ *
+ * @param leaks  `lost` has at least one block
+ * @return as heap_lost_when_find().
  */
 enum ttd_status heap_leaks_date(struct heap_leaks *leaks, const struct heap_trace *trace,
                                 const struct heap_snapshots *snapshots, bool by_block,

@@ -11,7 +11,8 @@ static bool is_live(const struct heap_owner *owner)
     return !heap_call_is_known(&owner->released);
 }
 
-/* Whether a snapshot may tell that one of the owners is lost. */
+/* Whether any owner can be lost: one was not released, and there is a snapshot. Otherwise the
+ * passes of `leaks` would find nothing. */
 static enum ttd_status may_be_lost(const struct heap_trace *trace,
                                    const struct heap_history *history, bool *may_be,
                                    struct ttd_error *error)
@@ -31,7 +32,7 @@ static enum ttd_status may_be_lost(const struct heap_trace *trace,
     return TTD_OK;
 }
 
-/* Points the owners at what is known of them, by the events that acquired them. */
+/* Points each live owner at its range. The event that acquired a block identifies it. */
 static enum ttd_status link_lost(struct heap_history *history, const struct heap_leaks *leaks)
 {
     struct hash_map index;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goes from snapshot to snapshot, the newest first. The first one in which a block is held, or not
- * yet there, is where it was not lost; the one after it is where it was. A snapshot in which only a
- * doubtful word holds it, one that may be older than the block or an allocator's, tells neither.
- * Between the two, a last replay looks for the release of a block that held it, which lost it; no
- * other cause is recorded.
+ * Goes through the earlier snapshots, the newest first. A block was lost between the first snapshot
+ * found in which it is held or does not exist yet, and the snapshot looked at before that one. A
+ * snapshot gives no bound if only doubtful words hold the block: words that may be older than the
+ * block, or that belong to the allocator.
+ *
+ * A last replay looks between the two bounds for the release of the block's only holder. That
+ * release lost the block. Other causes, such as a pointer that was overwritten, leave no event.
  */
 #include "analyses/reachability/lost_when.h"
 
@@ -16,7 +18,7 @@
 struct search {
     struct heap_lost_block *blocks;
     size_t count;
-    /** By block: the snapshots looked at so far bound when it was lost. */
+    /** By block: both bounds are known. */
     bool *is_known;
 };
 
@@ -27,7 +29,9 @@ static int compare_snapshots(const void *left, const void *right)
     return ttd_position_compare(b->position, a->position);
 }
 
-/* Chooses snapshots with references before the last one, the newest first. Returns how many. */
+/* Chooses snapshots with references before the last one, the newest first. Returns their number.
+ * Each takes a replay and a graph, so a trace with hundreds of snapshots must not use all of them.
+ */
 static size_t choose(const struct heap_snapshots *snapshots, const struct ttd_snapshot *last,
                      struct ttd_snapshot *chosen)
 {
@@ -47,16 +51,17 @@ static size_t choose(const struct heap_snapshots *snapshots, const struct ttd_sn
     return chosen_count;
 }
 
-/* Whether any word holds a node. */
+/* Whether a node is held by a word of any quality. */
 static bool is_held(const struct graph_classes *classes, uint32_t node)
 {
     enum graph_class class = graph_class_of(classes, node);
     return class == GRAPH_REACHABLE || class == GRAPH_POSSIBLY_LOST;
 }
 
-/* The block that points at a node, if only one does. */
+/* The holder of a node: the block that points at it. */
 struct holder {
     uint32_t node;
+    /* There is a holder; and there are several, or a root holds the node. */
     bool is_one;
     bool are_several;
 };
@@ -68,7 +73,7 @@ static void add_holder(struct holder *holder, uint32_t source)
     holder->node = source;
 }
 
-/* Finds who holds the nodes. */
+/* Finds the holder of each node. Returns NULL if memory is exhausted. */
 static struct holder *find_holders(const struct heap_reach *reach,
                                    const struct graph_classes *classes)
 {
@@ -89,7 +94,7 @@ static struct holder *find_holders(const struct heap_reach *reach,
     return holders;
 }
 
-/* Takes what a snapshot tells of the blocks that are lost in the one after it. */
+/* Updates the bounds of the blocks that are lost in the snapshots after this one. */
 static void see_blocks(struct search *search, struct heap_reach *reach,
                        const struct graph_classes *classes, const struct holder *holders)
 {
@@ -112,7 +117,7 @@ static void see_blocks(struct search *search, struct heap_reach *reach,
     }
 }
 
-/* Whether what a snapshot does not tell was not there. */
+/* Whether a snapshot is complete, so that a block to which it has no reference was lost indeed. */
 static bool is_whole(const struct heap_reach *reach)
 {
     const struct ttd_snapshot *snapshot = &reach->snapshot;
@@ -136,7 +141,8 @@ static enum ttd_status see_snapshot(struct search *search, const struct heap_tra
     return holders ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
-/* Releases of holders, by the event that acquired them. */
+/* The positions at which holders were released; `index` finds them by the event that acquired the
+ * holder. */
 struct releases {
     struct hash_map index;
     struct ttd_position *positions;
@@ -145,7 +151,7 @@ struct releases {
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
     struct releases *releases = context;
-    /* realloc() takes what the block holds with it. */
+    /* realloc() copies the pointers in the block to the new one, so nothing is lost by it. */
     if (effect->continues)
         return TTD_OK;
     uint32_t index = map_get(&releases->index, effect->block->event, 0);

@@ -1,33 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/** When blocks were lost, as earlier snapshots bound it. */
+/** Finding when lost blocks were lost: earlier snapshots give bounds. */
 #ifndef ANALYZER_ANALYSES_REACHABILITY_LOST_WHEN_H
 #define ANALYZER_ANALYSES_REACHABILITY_LOST_WHEN_H
 
 #include "heap/groups.h"
 #include "reach/reach.h"
 
-/** Earlier snapshots that are looked at, at most: of more, as many are taken from all over. */
+/** Limit on the earlier snapshots that are looked at. If there are more, this many are chosen,
+ * spread evenly over the trace. */
 #define HEAP_LOST_SNAPSHOTS 16
 
+/** A lost block, and the bounds on the position at which it was lost. */
 struct heap_lost_block {
     /** Set by the caller. */
     struct heap_block block;
-    /** It was lost after the first of these positions, and at the second at the latest. */
+    /** The block was lost after this position, */
     struct ttd_position after;
+    /** and at this one at the latest. */
     struct ttd_position before;
-    /** When the only block that pointed at it at `after` was released; invalid if several words
-     * did, or a root, or if that block was not released by `before`. */
+    /** The release of the holder, the only block that pointed at this one at `after`: that release
+     * lost it. Invalid if there was more than one holder or a root, or if the holder was not
+     * released by `before`. */
     struct ttd_position holder_released;
-    /** The event that acquired that block; UINT64_MAX for none. */
+    /** The event that acquired the holder; UINT64_MAX if there is not exactly one holder. */
     uint64_t holder;
 };
 
 /**
  * Narrows down when blocks were lost.
  *
- * @param snapshots  of the trace
- * @param last       the one that tells that the blocks are lost
- * @param blocks     lost, definitely or indirectly
+ * @param snapshots  all snapshots of the trace
+ * @param last       the snapshot in which the blocks are lost
+ * @param blocks     blocks that are definitely or indirectly lost; all members but `block` are set
  * @return as heap_replay_to().
  */
 enum ttd_status heap_lost_when_find(const struct heap_trace *trace,
@@ -35,7 +39,7 @@ enum ttd_status heap_lost_when_find(const struct heap_trace *trace,
                                     const struct ttd_snapshot *last, struct heap_lost_block *blocks,
                                     size_t count, struct ttd_error *error);
 
-/** The range of one block. */
+/** Returns the bounds of one block as a range, which can be merged with those of others. */
 struct heap_lost_range heap_lost_range_of(const struct heap_lost_block *lost);
 
 #endif

@@ -41,7 +41,7 @@ static enum ttd_status add_frames(struct heap_places *places, const struct ttd_f
     uint64_t *addresses = status == TTD_OK ? malloc(frames->count * sizeof *addresses) : NULL;
     if (!addresses)
         return TTD_ERROR_NO_MEMORY;
-    /* The reader's copy is gone with its next batch. */
+    /* The addresses in the batch are valid only until the next one is read. */
     memcpy(addresses, frames->addresses, frames->count * sizeof *addresses);
     places->frames[places->frame_count++] =
         (struct heap_frames){frames->thread, frames->stack, addresses, frames->count};
@@ -70,7 +70,7 @@ static int compare_variables(const void *a, const void *b)
         return x->module < y->module ? -1 : 1;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
-    /* By name last: of two names of one variable, always the same is told. */
+    /* A variable may have two names. Sorting by name makes the choice the same each time. */
     return (x->name > y->name) - (x->name < y->name);
 }
 
@@ -109,7 +109,8 @@ void heap_places_free(struct heap_places *places)
     *places = (struct heap_places){.regions = NULL};
 }
 
-/* The variable at an address of a module's data, or in its thread-local storage. */
+/* Finds the variable that contains a word of a module's data or of its thread-local storage: the
+ * last variable that begins at or before it. */
 static void find_variable(const struct heap_places *places, struct heap_place *place)
 {
     ttd_id module = place->region->module;
@@ -138,7 +139,7 @@ static void find_variable(const struct heap_places *places, struct heap_place *p
     place->variable_offset = offset - variable->offset;
 }
 
-/* The frame at an address of a thread's stack. */
+/* Finds the frame that contains a word of a thread's stack. */
 static void find_frame(const struct heap_places *places, struct heap_place *place)
 {
     uint64_t address = place->region->begin + place->offset;
@@ -146,7 +147,8 @@ static void find_frame(const struct heap_places *places, struct heap_place *plac
         const struct heap_frames *frames = &places->frames[i];
         if (frames->thread != place->region->thread)
             continue;
-        /* Frames lie one behind the other, from the innermost at the lowest address. */
+        /* Frames adjoin each other. The innermost one begins at the lowest address, and `addresses`
+         * has the end of each. */
         uint64_t begin = place->region->begin;
         for (size_t frame = 0; frame < frames->count; frame++) {
             if (address >= begin && address < frames->addresses[frame]) {

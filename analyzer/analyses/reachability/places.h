@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/** Places: a word of a snapshot, located as a person would, in a variable, in a frame of a thread's
- * stack, in a register or in a mapping. Names are still identifiers. */
+/**
+ * Places: where a word of a snapshot lies, in terms that a person knows: in a variable, in a frame
+ * of a thread's stack, in a register or in a mapping. A place has identifiers of names; reports
+ * look up the names themselves.
+ */
 #ifndef ANALYZER_ANALYSES_REACHABILITY_PLACES_H
 #define ANALYZER_ANALYSES_REACHABILITY_PLACES_H
 
 #include "reach/reach.h"
 
-/** The addresses of the frames of a thread's stack; see ttd_frames. */
+/** The frames of a thread's stack: see struct ttd_frames. */
 struct heap_frames {
     ttd_id thread;
     ttd_id stack;
@@ -14,20 +17,21 @@ struct heap_frames {
     size_t count;
 };
 
-/** All zero when empty. */
+/** The names and frames by which the words of one snapshot are located; all zero when empty. */
 struct heap_places {
-    /** Regions by number - 1; they belong to the graph of the snapshot. */
+    /** By number of the region minus 1; borrowed from heap_reach. */
     const struct ttd_region *regions;
     size_t region_count;
+    /** Number of the snapshot. */
     uint32_t snapshot;
-    /** By module and offset. */
+    /** Sorted by module and offset. */
     struct ttd_variable *variables;
     size_t variable_count;
     size_t variable_capacity;
     struct heap_frames *frames;
     size_t frame_count;
     size_t frame_capacity;
-    /** Load biases of modules by their identifiers. */
+    /** Maps a module to the index of its load bias. */
     struct hash_map bias_index;
     uint64_t *biases;
     size_t bias_count;
@@ -36,15 +40,15 @@ struct heap_places {
 
 /** The place of a word. */
 struct heap_place {
-    /** NULL if it is in no region. */
+    /** The region that contains the word; NULL if none does. */
     const struct ttd_region *region;
     /** Offset of the word in the region. */
     uint64_t offset;
-    /** NULL if it is in no variable whose name is known. */
+    /** The variable that contains the word; NULL if none is known. */
     const struct ttd_variable *variable;
     uint64_t variable_offset;
-    /** The frame that it lies in: the stack without its first `frame` calls; TTD_NONE if that is
-     * not known. */
+    /** The frame that contains the word: `frame` counts the calls of `stack` from the innermost
+     * one. TTD_NONE if the frame is not known. */
     ttd_id stack;
     size_t frame;
     uint64_t frame_offset;
@@ -53,7 +57,7 @@ struct heap_place {
 /**
  * Reads the names of variables, and the frames of the snapshot's stacks.
  *
- * @param reach   must outlive the places
+ * @param reach   the graph of the snapshot; must outlive the places
  * @param places  set on TTD_OK; release with heap_places_free()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and others of a reader.
  */
@@ -61,7 +65,7 @@ enum ttd_status heap_places_read(const struct heap_trace *trace, const struct he
                                  struct heap_places *places, struct ttd_error *error);
 void heap_places_free(struct heap_places *places);
 
-/** Finds the place of a word by the number of its region. */
+/** Returns the place of a word, which is given by the number of its region and its offset there. */
 struct heap_place heap_place_of(const struct heap_places *places, uint32_t region, uint64_t offset);
 
 #endif

@@ -7,18 +7,18 @@
 #include "base/grow.h"
 #include "graph/paths.h"
 
-/** Shorter chains are told block by block. */
+/** Minimum number of blocks of a chain. Shorter ones are listed block by block. */
 #define CHAIN_MIN 4
 
-/** The words that point at a block, of which the first `count` are kept, nearest to a root first.
- */
+/** One level of the walk: the words that point at a block. The `width` words nearest to a root are
+ * kept, the nearest first. */
 struct level {
     struct heap_referrer *words;
     size_t count;
     size_t width;
-    /** The next one to go to. */
+    /** Index of the next word to list. */
     size_t next;
-    /** All words that point there. */
+    /** Number of all words that point at the block. */
     uint64_t total;
 };
 
@@ -29,11 +29,12 @@ struct walk {
     struct graph_paths paths;
     struct level *levels;
     struct heap_referrer *words;
-    /** By node: those that point at it were told. */
+    /** By node: the words that point at its block have been listed. */
     bool *is_listed;
 };
 
-/* Whether one word is to be told before another: roots first, then what is nearer to one. */
+/* Whether `a` is to be listed before `b`: roots come first, then words nearer to a root, then
+ * pointers to the start of the block. */
 static bool is_nearer(const struct heap_referrer *a, const struct heap_referrer *b)
 {
     if (a->distance != b->distance)
@@ -43,32 +44,33 @@ static bool is_nearer(const struct heap_referrer *a, const struct heap_referrer 
     return false;
 }
 
-/* Adds a word to a level, if it is among the first ones. */
+/* Adds a word to a level, if it is among the nearest ones. */
 static void add_word(struct level *level, const struct heap_referrer *word)
 {
-    size_t at = level->count;
+    size_t index = level->count;
     level->total++;
-    while (at > 0 && is_nearer(word, &level->words[at - 1]))
-        at--;
-    if (at == level->width)
+    while (index > 0 && is_nearer(word, &level->words[index - 1]))
+        index--;
+    if (index == level->width)
         return;
-    size_t moved = level->count - at;
+    size_t moved = level->count - index;
     if (level->count == level->width)
         moved--;
     else
         level->count++;
-    memmove(&level->words[at + 1], &level->words[at], moved * sizeof *word);
-    level->words[at] = *word;
+    memmove(&level->words[index + 1], &level->words[index], moved * sizeof *word);
+    level->words[index] = *word;
 }
 
-/* Steps from a root to a block: pointers between them, and the root's own. */
+/* Returns the number of pointers from the nearest root to a block: those between blocks, and the
+ * root's own. */
 static uint32_t distance_of(const struct walk *walk, uint32_t node)
 {
     uint32_t distance = walk->paths.distances[node];
     return distance == GRAPH_NONE ? GRAPH_NONE : distance + 1;
 }
 
-/* Adds the words of a block that point at another. */
+/* Adds all words of the block `source` that point at the block `node`. */
 static void add_source(const struct walk *walk, struct level *level, uint32_t source, uint32_t node)
 {
     const struct heap_reach *reach = &walk->referrers->reach;
@@ -102,22 +104,24 @@ static void fill_level(const struct walk *walk, struct level *level, uint32_t no
                                                 .flags = reach->graph.root_flags[root]});
     }
     for (uint64_t i = reverse->first[node]; i < reverse->first[node + 1]; i++)
-        /* A source stands here once for each of its edges; add_source() takes all of them at
-         * once. */
+        /* `sources` has a block once for each of its edges, one after the other; add_source() adds
+         * all of them. */
         if (i == reverse->first[node] || reverse->sources[i] != reverse->sources[i - 1])
             add_source(walk, level, reverse->sources[i], node);
 }
 
-static enum ttd_status add_item(struct heap_referrers *referrers, const struct heap_referrer *item)
+static enum ttd_status add_line(struct heap_referrers *referrers,
+                                const struct heap_referrer *referrer)
 {
     enum ttd_status status = grow_array((void **)&referrers->lines, &referrers->capacity,
                                         referrers->count + 1, sizeof *referrers->lines);
     if (status == TTD_OK)
-        referrers->lines[referrers->count++] = *item;
+        referrers->lines[referrers->count++] = *referrer;
     return status;
 }
 
-/* Whether two words lie at the same place of blocks of one kind, such as those of a list. */
+/* Whether two words are at the same offset of blocks with the same size and call site, and point to
+ * the same offset: then both may be the link of a list. */
 static bool is_like(const struct walk *walk, const struct heap_referrer *a,
                     const struct heap_referrer *b)
 {
@@ -128,19 +132,19 @@ static bool is_like(const struct walk *walk, const struct heap_referrer *a,
            heap_nodes_stack(nodes, a->node) == heap_nodes_stack(nodes, b->node);
 }
 
-/* Follows a list towards a root, from a word on: blocks of one kind each of which points at the
- * one before in the same way. A long one is told as a whole. Sets `node` to its last block. */
-static enum ttd_status follow_chain(struct walk *walk, const struct heap_referrer *item,
+/* Follows a linked list towards a root, from the block of `referrer` on. A list of CHAIN_MIN blocks
+ * or more becomes one line; then `depth` is that line's, and `node` the last block of the list. */
+static enum ttd_status follow_chain(struct walk *walk, const struct heap_referrer *referrer,
                                     size_t *depth, uint32_t *node)
 {
     struct heap_referrer word;
-    struct level one = {.words = &word, .width = 1};
+    struct level nearest = {.words = &word, .width = 1};
     uint64_t count = 0;
-    uint32_t last = item->node;
+    uint32_t last = referrer->node;
     for (;;) {
-        fill_level(walk, &one, last);
-        /* Only while each step comes nearer to a root, which a cycle does not. */
-        if (!one.count || !is_like(walk, item, &word) || walk->is_listed[word.node] ||
+        fill_level(walk, &nearest, last);
+        /* Each step must come nearer to a root: that ends in a cycle as well. */
+        if (!nearest.count || !is_like(walk, referrer, &word) || walk->is_listed[word.node] ||
             word.distance >= distance_of(walk, last))
             break;
         walk->is_listed[last] = true;
@@ -148,44 +152,44 @@ static enum ttd_status follow_chain(struct walk *walk, const struct heap_referre
         count++;
     }
     if (count < CHAIN_MIN) {
-        /* Too short: its blocks are told one by one. */
-        for (uint32_t at = item->node; count > 0; count--) {
-            walk->is_listed[at] = false;
-            fill_level(walk, &one, at);
-            at = word.node;
+        /* Too short: go back the same way, so that its blocks are listed one by one. */
+        for (uint32_t block = referrer->node; count > 0; count--) {
+            walk->is_listed[block] = false;
+            fill_level(walk, &nearest, block);
+            block = word.node;
         }
         return TTD_OK;
     }
     *node = last;
     ++*depth;
-    return add_item(walk->referrers,
+    return add_line(walk->referrers,
                     &(struct heap_referrer){.kind = HEAP_REFERRER_CHAIN,
                                             .depth = (uint32_t)*depth,
                                             .node = last,
-                                            .offset = item->offset,
-                                            .target_offset = item->target_offset,
+                                            .offset = referrer->offset,
+                                            .target_offset = referrer->target_offset,
                                             .distance = distance_of(walk, last),
                                             .is_too_deep = *depth + 1 == walk->options->depth,
                                             .count = count});
 }
 
-/* Tells the next word of a level. If it lies in a block of which nobody was told yet who points at
- * it, goes there. */
-static enum ttd_status tell(struct walk *walk, size_t *depth)
+/* Lists the next word of a level. Descends to the words that point at its block, unless they have
+ * been listed or the tree is too deep. */
+static enum ttd_status list_word(struct walk *walk, size_t *depth)
 {
     struct level *level = &walk->levels[*depth];
-    struct heap_referrer item = level->words[level->next++];
-    item.depth = (uint32_t)*depth;
-    if (item.kind == HEAP_REFERRER_BLOCK) {
-        item.is_repeated = walk->is_listed[item.node];
-        item.is_too_deep = !item.is_repeated && *depth + 1 == walk->options->depth;
+    struct heap_referrer referrer = level->words[level->next++];
+    referrer.depth = (uint32_t)*depth;
+    if (referrer.kind == HEAP_REFERRER_BLOCK) {
+        referrer.is_repeated = walk->is_listed[referrer.node];
+        referrer.is_too_deep = !referrer.is_repeated && *depth + 1 == walk->options->depth;
     }
-    enum ttd_status status = add_item(walk->referrers, &item);
-    if (status != TTD_OK || item.kind != HEAP_REFERRER_BLOCK || item.is_repeated ||
-        item.is_too_deep)
+    enum ttd_status status = add_line(walk->referrers, &referrer);
+    if (status != TTD_OK || referrer.kind != HEAP_REFERRER_BLOCK || referrer.is_repeated ||
+        referrer.is_too_deep)
         return status;
-    uint32_t node = item.node;
-    status = follow_chain(walk, &item, depth, &node);
+    uint32_t node = referrer.node;
+    status = follow_chain(walk, &referrer, depth, &node);
     walk->is_listed[node] = true;
     if (*depth + 1 == walk->options->depth)
         return status;
@@ -194,8 +198,8 @@ static enum ttd_status tell(struct walk *walk, size_t *depth)
     return status;
 }
 
-/* Goes through the tree from the target on, depth first. */
-static enum ttd_status go(struct walk *walk)
+/* Walks the tree depth first, from the words that point at the target on. */
+static enum ttd_status walk_tree(struct walk *walk)
 {
     size_t depth = 0;
     enum ttd_status status = TTD_OK;
@@ -205,11 +209,11 @@ static enum ttd_status go(struct walk *walk)
     while (status == TTD_OK) {
         struct level *level = &walk->levels[depth];
         if (level->next < level->count) {
-            status = tell(walk, &depth);
+            status = list_word(walk, &depth);
             continue;
         }
         if (level->total > level->count)
-            status = add_item(walk->referrers,
+            status = add_line(walk->referrers,
                               &(struct heap_referrer){.kind = HEAP_REFERRER_MORE,
                                                       .depth = (uint32_t)depth,
                                                       .node = GRAPH_NONE,
@@ -221,7 +225,7 @@ static enum ttd_status go(struct walk *walk)
     return status;
 }
 
-/* Makes room for the levels. */
+/* Allocates the levels of the walk; their words are parts of one array. */
 static enum ttd_status make_levels(struct walk *walk)
 {
     size_t depth = walk->options->depth;
@@ -254,7 +258,7 @@ static enum ttd_status find_words(struct heap_referrers *referrers,
         status = make_levels(&walk);
     if (status == TTD_OK) {
         referrers->distance = distance_of(&walk, referrers->target);
-        status = go(&walk);
+        status = walk_tree(&walk);
     }
     graph_reverse_free(&walk.reverse);
     graph_paths_free(&walk.paths);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Referrers: the words that point at a block, those that point at their blocks, and so on up to
- * the roots that hold it. */
+/** Referrers: a tree of the words that point at a block, of the words that point at the blocks of
+ * those, and so on up to the roots. */
 #ifndef ANALYZER_ANALYSES_REACHABILITY_REFERRERS_H
 #define ANALYZER_ANALYSES_REACHABILITY_REFERRERS_H
 
@@ -13,49 +13,52 @@
 struct heap_referrers_options {
     struct ttd_position at;
     uint64_t address;
-    /** Levels of the tree; at most HEAP_REFERRERS_DEPTH_MAX. */
+    /** Number of levels of the tree, at most HEAP_REFERRERS_DEPTH_MAX. */
     size_t depth;
-    /** Words that are kept of those that point at the block; on each level below half as many, but
-     * at least one. */
+    /** Limit on the words that are listed below one block: `width` on the first level, half as many
+     * on each further level, but at least one. */
     size_t width;
 };
 
 enum heap_referrer_kind {
-    /** A word of a block. */
+    /** A word in a block. */
     HEAP_REFERRER_BLOCK,
     /** A word outside of blocks. */
     HEAP_REFERRER_ROOT,
-    /** Stands for `count` other words that point at the same block. */
+    /** Stands for `count` more words that point at the same block. */
     HEAP_REFERRER_MORE,
     /**
-     * Stands for the `count` blocks that follow in a list on the way to a root: of one call site
-     * and size, each pointing at the one before from the same place. `node` is the last of them.
-     * Others that point at the blocks before it are not told.
+     * Stands for the next `count` blocks of a linked list on the way to a root: blocks of one call
+     * site and size, each of which points at the one before from the same offset. `node` is the
+     * last of them. Other words that point at the blocks of the list are left out.
      */
     HEAP_REFERRER_CHAIN
 };
 
-/** A word that points at a block. */
+/** A line of the tree: a word that points at a block, its target. */
 struct heap_referrer {
     enum heap_referrer_kind kind;
-    /** 0 if it points at the block that was asked about, 1 if at one of depth 0, … */
+    /** Level in the tree: 0 if the target is the block that was asked about, 1 if it is a block of
+     * level 0, and so on. */
     uint32_t depth;
-    /** The block that has the word: a node of the graph. */
+    /** HEAP_REFERRER_BLOCK, HEAP_REFERRER_CHAIN: the node of the block that contains the word. */
     uint32_t node;
-    /** The region that has it. */
+    /** HEAP_REFERRER_ROOT: the number of the region that contains the word. */
     uint32_t region;
     /** Offset of the word in its block or region. */
     uint64_t offset;
-    /** Offset that it points to in the target; from UINT32_MAX on not exact. */
+    /** Offset in the target that the word points to; from UINT32_MAX on not exact. */
     uint64_t target_offset;
-    /** Flags of the edge or root: a sum of graph_flag. */
+    /** Flags of the edge or root: a sum of enum graph_flag. */
     unsigned flags;
-    /** Steps to the nearest root, which has 0 itself; GRAPH_NONE if none leads here. */
+    /** Number of pointers from the nearest root to the block of the word; 0 for a root, GRAPH_NONE
+     * if no root leads there. */
     uint32_t distance;
-    /** The referrers of this block are not listed below it: they were listed before; or they are
-     * below the depth limit. */
+    /** The referrers of the word's block are listed elsewhere, above this line. */
     bool is_repeated;
+    /** The referrers of the word's block are below the depth limit. */
     bool is_too_deep;
+    /** HEAP_REFERRER_MORE, HEAP_REFERRER_CHAIN. */
     uint64_t count;
 };
 
@@ -63,14 +66,14 @@ struct heap_referrers {
     struct heap_outcome outcome;
     struct heap_reach reach;
     struct heap_places places;
-    /** The block that the address lies in; GRAPH_NONE if it is in none that was live at the
-     * snapshot. */
+    /** The node of the block that contains the address; GRAPH_NONE if no block that was live at the
+     * snapshot does. */
     uint32_t target;
-    /** Steps from a root to it, as above. */
+    /** Number of pointers from the nearest root to the target; GRAPH_NONE if it is lost. */
     uint32_t distance;
-    /** Words that point at it. */
+    /** Number of words that point at the target. */
     uint64_t total;
-    /** From the target on, each followed by those that point at it; nearest to a root first. */
+    /** The tree, depth first. Words that point at the same block are in order of distance. */
     struct heap_referrer *lines;
     size_t count;
     size_t capacity;

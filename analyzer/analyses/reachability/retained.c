@@ -7,12 +7,12 @@
 #include "base/grow.h"
 #include "heap/site_table.h"
 
-enum ttd_status retained_add(struct heap_retained *retained, const struct heap_retainer *item)
+enum ttd_status retained_add(struct heap_retained *retained, const struct heap_retainer *retainer)
 {
-    enum ttd_status status = grow_array((void **)&retained->items, &retained->capacity,
-                                        retained->count + 1, sizeof *retained->items);
+    enum ttd_status status = grow_array((void **)&retained->records, &retained->capacity,
+                                        retained->count + 1, sizeof *retained->records);
     if (status == TTD_OK)
-        retained->items[retained->count++] = *item;
+        retained->records[retained->count++] = *retainer;
     return status;
 }
 
@@ -20,17 +20,17 @@ struct heap_retainer retained_of_node(const struct heap_retained *retained, uint
 {
     const struct heap_held *held = &retained->held;
     const struct graph_dominators *dominators = &held->dominators;
-    struct heap_retainer item = {.node = node,
-                                 .retained_blocks = graph_retained_blocks(dominators, node),
-                                 .retained_bytes = dominators->bytes[node]};
+    struct heap_retainer retainer = {.node = node,
+                                     .retained_blocks = graph_retained_blocks(dominators, node),
+                                     .retained_bytes = dominators->bytes[node]};
     if (node < held->reach.nodes.count) {
-        item.blocks = 1;
-        item.bytes = heap_nodes_size(&held->reach.nodes, node);
-        item.stack = heap_nodes_stack(&held->reach.nodes, node);
+        retainer.blocks = 1;
+        retainer.bytes = heap_nodes_size(&held->reach.nodes, node);
+        retainer.stack = heap_nodes_stack(&held->reach.nodes, node);
     } else {
-        item.index = node - held->reach.nodes.count + 1;
+        retainer.index = node - held->reach.nodes.count + 1;
     }
-    return item;
+    return retainer;
 }
 
 int retained_compare(const void *a, const void *b)
@@ -51,26 +51,26 @@ int retained_compare(const void *a, const void *b)
 void retained_cut(struct heap_retained *retained, size_t limit)
 {
     if (retained->count)
-        qsort(retained->items, retained->count, sizeof *retained->items, retained_compare);
+        qsort(retained->records, retained->count, sizeof *retained->records, retained_compare);
     if (retained->count > limit)
         retained->count = limit;
 }
 
-/* Ranks all blocks. Cuts the list whenever it has twice as many as are asked for, so that memory
- * depends on the limit and not on the number of blocks, and each cut pays for many additions. A
- * block that comes after the last one of a list that was cut is not added. */
+/* Ranks all blocks. The list is cut whenever it has twice as many records as are asked for: so
+ * memory depends on the limit and not on the number of blocks, and one sort serves many additions.
+ * Once the list was cut, a block that ranks behind its last record need not be added. */
 static enum ttd_status find_blocks(struct heap_retained *retained, size_t limit)
 {
     enum ttd_status status = TTD_OK;
     bool was_cut = false;
     for (uint32_t node = 0; node < retained->held.reach.nodes.count && status == TTD_OK; node++) {
-        struct heap_retainer item = retained_of_node(retained, node);
-        if (!item.retained_blocks)
+        struct heap_retainer retainer = retained_of_node(retained, node);
+        if (!retainer.retained_blocks)
             continue;
         retained->total++;
-        if (was_cut && retained_compare(&item, &retained->items[limit - 1]) > 0)
+        if (was_cut && retained_compare(&retainer, &retained->records[limit - 1]) > 0)
             continue;
-        status = retained_add(retained, &item);
+        status = retained_add(retained, &retainer);
         if (retained->count / 2 >= limit) {
             retained_cut(retained, limit);
             was_cut = true;
@@ -79,8 +79,8 @@ static enum ttd_status find_blocks(struct heap_retained *retained, size_t limit)
     return status;
 }
 
-static enum ttd_status find_items(struct heap_retained *retained,
-                                  const struct heap_retained_options *options)
+static enum ttd_status find_records(struct heap_retained *retained,
+                                    const struct heap_retained_options *options)
 {
     size_t group_limit =
         options->limit < HEAP_RETAINED_GROUPS_MAX ? options->limit : HEAP_RETAINED_GROUPS_MAX;
@@ -105,7 +105,7 @@ enum ttd_status heap_retained_find(const struct heap_trace *trace,
         return status;
     retained->outcome = retained->held.outcome;
     if (retained->held.reach.snapshot.number)
-        status = find_items(retained, options);
+        status = find_records(retained, options);
     if (status != TTD_OK)
         heap_retained_free(retained);
     return status;
@@ -114,6 +114,6 @@ enum ttd_status heap_retained_find(const struct heap_trace *trace,
 void heap_retained_free(struct heap_retained *retained)
 {
     heap_held_free(&retained->held);
-    free(retained->items);
-    retained->items = NULL;
+    free(retained->records);
+    retained->records = NULL;
 }

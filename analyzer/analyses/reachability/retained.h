@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Retained sizes: the blocks and bytes that would become free with a block, with all blocks of a
- * stack, class or label, or with a root. */
+/** Retained sizes: the blocks and bytes that would become unreachable without a block, without all
+ * blocks of a stack, class or label, or without a root. */
 #ifndef ANALYZER_ANALYSES_REACHABILITY_RETAINED_H
 #define ANALYZER_ANALYSES_REACHABILITY_RETAINED_H
 
@@ -9,7 +9,8 @@
 /** Limit on the depth of a tree. */
 #define HEAP_RETAINED_DEPTH_MAX 4096
 
-/** Limit on the groups and roots that are reported: each needs a share of a pass over the graph. */
+/** Limit on the groups and roots that are reported. A pass over the graph serves only some of them,
+ * so many would take long. */
 #define HEAP_RETAINED_GROUPS_MAX 4096
 
 enum heap_retained_by {
@@ -20,8 +21,8 @@ enum heap_retained_by {
     HEAP_RETAINED_BY_LABEL
 };
 
-/** Labels of blocks, which the caller knows. `find` sets the number of a block's label, or fails
- * with a status that the query then returns. */
+/** Labels that the caller gives to blocks, such as the function that allocated. `find` sets the
+ * number of a block's label, or fails with a status that the query then returns. */
 struct heap_retained_labels {
     void *context;
     enum ttd_status (*find)(void *context, const struct heap_block *block, uint32_t *label);
@@ -30,49 +31,52 @@ struct heap_retained_labels {
 struct heap_retained_options {
     struct ttd_position at;
     enum heap_retained_by by;
-    /** By label. */
+    /** For HEAP_RETAINED_BY_LABEL. */
     struct heap_retained_labels labels;
-    /** Records that are kept, at least 1; in a tree branches of the top, and on each level below
-     * half as many, but one at least; SIZE_MAX for all, of groups and
-     * roots at most HEAP_RETAINED_GROUPS_MAX. */
+    /** Limit on the records of a list, at least 1; groups and roots are limited to
+     * HEAP_RETAINED_GROUPS_MAX as well. In a tree: limit on the branches of the top; each further
+     * level has half as many, but at least one. SIZE_MAX for no limit. */
     size_t limit;
-    /** A tree of `depth` levels, at most HEAP_RETAINED_DEPTH_MAX; 0 for a list. */
+    /** Number of levels of a tree, at most HEAP_RETAINED_DEPTH_MAX; 0 for a list. */
     size_t depth;
 };
 
+/** A retainer: a block, a group of blocks, or a root group. */
 struct heap_retainer {
     /** By block and in a tree: the node of the dominator tree; otherwise GRAPH_NONE. */
     uint32_t node;
     /** By stack. */
     ttd_id stack;
-    /** By label: its number. By class: 1 more than its index in held.reach.classes; 0 for all
-     * blocks without one. By root and in a tree: 1 more than the index of the group. */
+    /** By label: the number of the label. By class: the index in held.reach.classes plus 1; 0 for
+     * all blocks without a class. By root and in a tree: the index of the root group plus 1; 0 for
+     * a block. */
     uint32_t index;
-    /** In a tree: 0 for what the top holds itself. */
+    /** In a tree: the level, 0 for the branches of the top. */
     uint32_t depth;
-    /** Private: of a group of blocks, the number of the group. */
+    /** Private: the number of a group of blocks before records are sorted. */
     uint32_t group;
-    /** Its own blocks; by root those that it points at, which need not be its alone. */
+    /** The blocks of the retainer itself. By root: the blocks that the root points at; others may
+     * point at them too. */
     uint64_t blocks;
     uint64_t bytes;
-    /** The blocks that it retains, its own included. */
+    /** The blocks that it retains, including its own. */
     uint64_t retained_blocks;
     uint64_t retained_bytes;
-    /** By root: what its words lead to, perhaps not they alone. */
+    /** By root: the blocks that the root leads to; others may lead to them too. */
     uint64_t reachable_blocks;
     uint64_t reachable_bytes;
-    /** In a tree: stands for so many other branches; 0 for a branch. */
+    /** In a tree: this record stands for so many more branches of the same node; 0 for a branch. */
     uint64_t others;
 };
 
 struct heap_retained {
     struct heap_outcome outcome;
     struct heap_held held;
-    /** Largest first; a tree is depth first. */
-    struct heap_retainer *items;
+    /** A list has the largest first; a tree is depth first. */
+    struct heap_retainer *records;
     size_t count;
     size_t capacity;
-    /** Number of all retainers; `count` of them are kept. */
+    /** Number of all retainers, of which `count` are kept. */
     uint64_t total;
 };
 

@@ -1,47 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Retained sizes of groups of blocks. A quick sum over the blocks of a group, each taken alone,
- * chooses the groups that are shown. Only these get their exact size, which takes a pass over the
- * graph for every 64 of them.
+ * Retained sizes of groups of blocks, in two steps. The first ranks all groups by an estimate from
+ * the dominator tree: the union of what each block of a group retains by itself. A group retains
+ * at least that, and more where several of its blocks hold a block together. The second step finds
+ * the exact size of the groups that the first has chosen, in a pass over the graph for every
+ * GRAPH_TOGETHER_MAX groups.
  */
 #include <stdlib.h>
 
 #include "analyses/reachability/retained_parts.h"
 #include "heap/site_table.h"
 
-/* The key of a node's group: its stack, class or label. */
+/* Sets the key of a node's group: its stack, class or label. */
 static enum ttd_status identify(const struct heap_retained *retained,
                                 const struct heap_retained_options *options, uint32_t node,
-                                struct heap_retainer *item)
+                                struct heap_retainer *retainer)
 {
     const struct heap_reach *reach = &retained->held.reach;
-    *item = (struct heap_retainer){.node = GRAPH_NONE};
+    *retainer = (struct heap_retainer){.node = GRAPH_NONE};
     if (options->by == HEAP_RETAINED_BY_LABEL) {
         struct heap_block block = heap_nodes_block(&reach->nodes, node);
-        return options->labels.find(options->labels.context, &block, &item->index);
+        return options->labels.find(options->labels.context, &block, &retainer->index);
     }
     if (options->by == HEAP_RETAINED_BY_STACK)
-        item->stack = heap_nodes_stack(&reach->nodes, node);
+        retainer->stack = heap_nodes_stack(&reach->nodes, node);
     else
-        item->index = reach->node_classes ? reach->node_classes[node] : 0;
+        retainer->index = reach->node_classes ? reach->node_classes[node] : 0;
     return TTD_OK;
 }
 
-/* Finds the group of a node, or adds it. */
+/* Finds the group that has the key of `retainer`, or adds it. */
 static enum ttd_status find_group(struct heap_retained *retained, struct hash_map *index,
-                                  const struct heap_retainer *item, uint32_t *group)
+                                  const struct heap_retainer *retainer, uint32_t *group)
 {
-    *group = map_get(index, item->stack, item->index);
+    *group = map_get(index, retainer->stack, retainer->index);
     if (*group != MAP_NONE)
         return TTD_OK;
     *group = (uint32_t)retained->count;
-    enum ttd_status status = retained_add(retained, item);
+    enum ttd_status status = retained_add(retained, retainer);
     if (status == TTD_OK)
-        retained->items[*group].group = *group;
-    return status == TTD_OK ? map_set(index, item->stack, item->index, *group) : status;
+        retained->records[*group].group = *group;
+    return status == TTD_OK ? map_set(index, retainer->stack, retainer->index, *group) : status;
 }
 
-/* Groups the blocks that roots lead to. */
+/* Groups the blocks that roots lead to; no other block can be retained. Sets groups[node]. */
 static enum ttd_status group_nodes(struct heap_retained *retained,
                                    const struct heap_retained_options *options, uint32_t *groups)
 {
@@ -49,16 +51,16 @@ static enum ttd_status group_nodes(struct heap_retained *retained,
     enum ttd_status status = TTD_OK;
     map_init(&index);
     for (uint32_t node = 0; node < retained->held.reach.nodes.count && status == TTD_OK; node++) {
-        struct heap_retainer item;
+        struct heap_retainer retainer;
         groups[node] = GRAPH_NONE;
         if (!graph_retained_blocks(&retained->held.dominators, node))
             continue;
-        status = identify(retained, options, node, &item);
+        status = identify(retained, options, node, &retainer);
         if (status == TTD_OK)
-            status = find_group(retained, &index, &item, &groups[node]);
+            status = find_group(retained, &index, &retainer, &groups[node]);
         if (status != TTD_OK)
             break;
-        struct heap_retainer *sum = &retained->items[groups[node]];
+        struct heap_retainer *sum = &retained->records[groups[node]];
         sum->blocks++;
         sum->bytes = heap_add(sum->bytes, heap_nodes_size(&retained->held.reach.nodes, node));
     }
@@ -66,15 +68,16 @@ static enum ttd_status group_nodes(struct heap_retained *retained,
     return status;
 }
 
-static void take_sums(struct heap_retainer *items, const struct graph_retained *sums, size_t count)
+static void take_sums(struct heap_retainer *records, const struct graph_retained *sums,
+                      size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        items[i].retained_blocks = sums[i].blocks;
-        items[i].retained_bytes = sums[i].bytes;
+        records[i].retained_blocks = sums[i].blocks;
+        records[i].retained_bytes = sums[i].bytes;
     }
 }
 
-/* Chooses the groups whose blocks hold most each by itself. */
+/* Chooses the groups with the largest estimates. */
 static enum ttd_status choose(struct heap_retained *retained, size_t limit, const uint32_t *groups)
 {
     struct graph_retained *sums = calloc(retained->count + 1, sizeof *sums);
@@ -83,13 +86,14 @@ static enum ttd_status choose(struct heap_retained *retained, size_t limit, cons
     enum ttd_status status = graph_retained_by_group(&retained->held.dominators, groups,
                                                      (uint32_t)retained->count, sums);
     if (status == TTD_OK)
-        take_sums(retained->items, sums, retained->count);
+        take_sums(retained->records, sums, retained->count);
     free(sums);
     retained_cut(retained, limit);
     return status;
 }
 
-/* Numbers the groups as their records are now in order. */
+/* Sets groups[node] to the index of the group's record, which the sort has changed; GRAPH_NONE if
+ * the record was dropped. */
 static enum ttd_status renumber(const struct heap_retained *retained, uint32_t *groups)
 {
     uint32_t *numbers = malloc((size_t)retained->total * sizeof *numbers + 1);
@@ -98,14 +102,14 @@ static enum ttd_status renumber(const struct heap_retained *retained, uint32_t *
     for (uint64_t i = 0; i < retained->total; i++)
         numbers[i] = GRAPH_NONE;
     for (size_t i = 0; i < retained->count; i++)
-        numbers[retained->items[i].group] = (uint32_t)i;
+        numbers[retained->records[i].group] = (uint32_t)i;
     for (uint32_t node = 0; node < retained->held.reach.nodes.count; node++)
         groups[node] = groups[node] == GRAPH_NONE ? GRAPH_NONE : numbers[groups[node]];
     free(numbers);
     return TTD_OK;
 }
 
-/* Finds what the groups that were chosen hold exactly. */
+/* Finds the exact sizes of the chosen groups. */
 static enum ttd_status sum_up(struct heap_retained *retained, const uint32_t *groups)
 {
     const struct heap_held *held = &retained->held;
@@ -122,7 +126,7 @@ static enum ttd_status sum_up(struct heap_retained *retained, const uint32_t *gr
                                        .sizes = sizes};
         status = graph_retained_together(&held->reach.graph, &query, sums);
         if (status == TTD_OK)
-            take_sums(&retained->items[i], sums, query.count);
+            take_sums(&retained->records[i], sums, query.count);
     }
     free(sizes);
     return status;

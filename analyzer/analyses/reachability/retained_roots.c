@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes of roots: the blocks that a root points at, that it leads to, and that only it leads to. */
+/* Sizes of root groups: the blocks that a group points at, those that it leads to, and those that
+ * it retains, which no other group leads to. */
 #include <stdlib.h>
 
 #include "analyses/reachability/retained_parts.h"
 
-/* Numbers the groups of roots as their records are in order. NULL without memory. */
+/* Returns, by root, the index of the record of its group; GRAPH_NONE if the record was dropped.
+ * NULL if memory is exhausted. */
 static uint32_t *number(const struct heap_retained *retained)
 {
     const struct heap_held *held = &retained->held;
@@ -14,7 +16,7 @@ static uint32_t *number(const struct heap_retained *retained)
     for (uint32_t i = 0; numbers && i < held->group_count; i++)
         numbers[i] = GRAPH_NONE;
     for (size_t i = 0; numbers && i < retained->count; i++)
-        numbers[retained->items[i].index - 1] = (uint32_t)i;
+        numbers[retained->records[i].index - 1] = (uint32_t)i;
     for (uint64_t i = 0; numbers && groups && i < roots; i++)
         groups[i] = numbers[held->root_groups[i]];
     if (!numbers) {
@@ -25,8 +27,8 @@ static uint32_t *number(const struct heap_retained *retained)
     return groups;
 }
 
-/* Marks the blocks that roots lead to. A pass over the graph serves a few roots, and only the roots
- * that are kept are worth one. */
+/* Sums up the blocks that root groups point at and lead to. A pass over the graph serves
+ * GRAPH_TOGETHER_MAX groups, so only the groups that are kept get these sums. */
 static enum ttd_status sum_up(struct heap_retained *retained)
 {
     uint32_t *groups = number(retained);
@@ -42,11 +44,11 @@ static enum ttd_status sum_up(struct heap_retained *retained)
                                       .sizes = sizes};
         status = graph_reached_together(&retained->held.reach.graph, &query, direct, reached);
         for (size_t j = 0; j < query.count && status == TTD_OK; j++) {
-            struct heap_retainer *item = &retained->items[i + j];
-            item->blocks = direct[j].blocks;
-            item->bytes = direct[j].bytes;
-            item->reachable_blocks = reached[j].blocks;
-            item->reachable_bytes = reached[j].bytes;
+            struct heap_retainer *retainer = &retained->records[i + j];
+            retainer->blocks = direct[j].blocks;
+            retainer->bytes = direct[j].bytes;
+            retainer->reachable_blocks = reached[j].blocks;
+            retainer->reachable_bytes = reached[j].bytes;
         }
     }
     free(groups);
@@ -58,9 +60,9 @@ enum ttd_status retained_roots(struct heap_retained *retained, size_t limit)
 {
     enum ttd_status status = TTD_OK;
     for (uint32_t i = 0; i < retained->held.group_count && status == TTD_OK; i++) {
-        struct heap_retainer item =
+        struct heap_retainer retainer =
             retained_of_node(retained, heap_held_group_node(&retained->held, i));
-        status = retained_add(retained, &item);
+        status = retained_add(retained, &retainer);
     }
     retained->total = retained->count;
     retained_cut(retained, limit);

@@ -1,45 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* The dominator tree, from the roots down, the largest branches first. */
+/* Lists the dominator tree from the top down, depth first. Of each node only the largest branches
+ * are listed; one more record stands for the others. */
 #include <stdlib.h>
 
 #include "analyses/reachability/retained_parts.h"
 #include "base/grow.h"
 #include "heap/site_table.h"
 
-/** The branches of a node, of which the largest are kept. */
+/** One level of the walk: the largest branches of a node. */
 struct level {
-    struct heap_retainer *items;
+    struct heap_retainer *records;
     size_t count;
     size_t capacity;
     size_t width;
-    /** The next one to go to. */
+    /** Index of the next branch to list. */
     size_t next;
-    /** The branches that are not kept, and what they retain. */
+    /** Sum of the branches that are not kept. */
     struct heap_retainer rest;
 };
 
-/* Keeps the largest branches. */
+/* Sorts the branches, and adds those behind the first `width` to `rest`. */
 static void cut(struct level *level)
 {
     if (level->count)
-        qsort(level->items, level->count, sizeof *level->items, retained_compare);
+        qsort(level->records, level->count, sizeof *level->records, retained_compare);
     for (size_t i = level->width; i < level->count; i++) {
-        const struct heap_retainer *item = &level->items[i];
+        const struct heap_retainer *retainer = &level->records[i];
         level->rest.others++;
-        level->rest.retained_blocks = heap_add(level->rest.retained_blocks, item->retained_blocks);
-        level->rest.retained_bytes = heap_add(level->rest.retained_bytes, item->retained_bytes);
+        level->rest.retained_blocks =
+            heap_add(level->rest.retained_blocks, retainer->retained_blocks);
+        level->rest.retained_bytes = heap_add(level->rest.retained_bytes, retainer->retained_bytes);
     }
     if (level->count > level->width)
         level->count = level->width;
 }
 
-static enum ttd_status add_branch(struct level *level, const struct heap_retainer *item)
+static enum ttd_status add_branch(struct level *level, const struct heap_retainer *retainer)
 {
-    enum ttd_status status = grow_array((void **)&level->items, &level->capacity, level->count + 1,
-                                        sizeof *level->items);
+    enum ttd_status status = grow_array((void **)&level->records, &level->capacity,
+                                        level->count + 1, sizeof *level->records);
     if (status != TTD_OK)
         return status;
-    level->items[level->count++] = *item;
+    level->records[level->count++] = *retainer;
     if (level->count / 2 >= level->width)
         cut(level);
     return TTD_OK;
@@ -55,36 +57,39 @@ static enum ttd_status fill_level(const struct heap_retained *retained, struct l
     level->rest = (struct heap_retainer){.node = GRAPH_NONE, .depth = depth};
     while (status == TTD_OK && (child = graph_dominators_child(&retained->held.dominators, node,
                                                                &cursor)) != GRAPH_NONE) {
-        struct heap_retainer item = retained_of_node(retained, child);
-        item.depth = depth;
-        status = add_branch(level, &item);
+        struct heap_retainer retainer = retained_of_node(retained, child);
+        retainer.depth = depth;
+        status = add_branch(level, &retainer);
     }
     cut(level);
     return status;
 }
 
-/* Tells the next branch of a level, and goes on to those of it if the tree is not too deep. */
-static enum ttd_status tell(struct heap_retained *retained, struct level *levels, size_t *depth,
-                            size_t depth_max)
+/* Lists the next branch of a level, and descends to its own branches unless the tree is too deep.
+ */
+static enum ttd_status list_branch(struct heap_retained *retained, struct level *levels,
+                                   size_t *depth, size_t depth_max)
 {
     struct level *level = &levels[*depth];
-    uint32_t node = level->items[level->next].node;
-    enum ttd_status status = retained_add(retained, &level->items[level->next++]);
+    uint32_t node = level->records[level->next].node;
+    enum ttd_status status = retained_add(retained, &level->records[level->next++]);
     if (status != TTD_OK || *depth + 1 == depth_max)
         return status;
     ++*depth;
     return fill_level(retained, &levels[*depth], node, (uint32_t)*depth);
 }
 
-/* Goes through the tree, depth first. */
-static enum ttd_status go(struct heap_retained *retained, struct level *levels, size_t depth_max)
+/* Walks the tree depth first. The walk keeps a stack of levels instead of recursing, since the tree
+ * of a linked list is as deep as the list is long. */
+static enum ttd_status walk_tree(struct heap_retained *retained, struct level *levels,
+                                 size_t depth_max)
 {
     size_t depth = 0;
     enum ttd_status status = fill_level(retained, &levels[0], heap_held_top(&retained->held), 0);
     while (status == TTD_OK) {
         const struct level *level = &levels[depth];
         if (level->next < level->count) {
-            status = tell(retained, levels, &depth, depth_max);
+            status = list_branch(retained, levels, &depth, depth_max);
             continue;
         }
         if (level->rest.others)
@@ -110,9 +115,9 @@ enum ttd_status retained_tree(struct heap_retained *retained,
         return TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < options->depth; i++)
         levels[i].width = width_of(options->limit, i);
-    enum ttd_status status = go(retained, levels, options->depth);
+    enum ttd_status status = walk_tree(retained, levels, options->depth);
     for (size_t i = 0; i < options->depth; i++)
-        free(levels[i].items);
+        free(levels[i].records);
     free(levels);
     retained->total = retained->count;
     return status;

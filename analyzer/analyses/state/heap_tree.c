@@ -140,9 +140,9 @@ static int compare(const void *a, const void *b)
 static uint32_t find(const struct heap_tree *tree, ttd_id heap)
 {
     struct heap_tree_node key = {.heap = heap};
-    const struct heap_tree_node *found =
+    const struct heap_tree_node *node =
         bsearch(&key, tree->nodes, tree->count, sizeof key, compare);
-    return found ? (uint32_t)(found - tree->nodes) : HEAP_TREE_NONE;
+    return node ? (uint32_t)(node - tree->nodes) : HEAP_TREE_NONE;
 }
 
 /* Links the nodes and sets their levels. Nodes are sorted by heap, so a parent, whose number is

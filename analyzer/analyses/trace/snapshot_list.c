@@ -91,10 +91,11 @@ static enum ttd_status add_snapshot(struct lister *lister, const struct ttd_snap
         return status;
     if (lister->parts.number && lister->parts.number != snapshot->number)
         cut_short(lister);
-    struct heap_listed_snapshot *item = &list->snapshots[list->count++];
-    *item = (struct heap_listed_snapshot){*snapshot, lister->parts};
-    if (item->parts.regions != snapshot->regions || item->parts.references != snapshot->references)
-        item->snapshot.flags |= TTD_SNAPSHOT_INCOMPLETE;
+    struct heap_listed_snapshot *listed = &list->snapshots[list->count++];
+    *listed = (struct heap_listed_snapshot){*snapshot, lister->parts};
+    if (listed->parts.regions != snapshot->regions ||
+        listed->parts.references != snapshot->references)
+        listed->snapshot.flags |= TTD_SNAPSHOT_INCOMPLETE;
     lister->parts = (struct heap_snapshot_parts){.number = 0};
     return TTD_OK;
 }

@@ -149,18 +149,19 @@ static void csv_pointers(struct report *report, struct csv *csv,
     const struct heap_reach *reach = &referrers->reach;
     uint64_t target = heap_nodes_address(&reach->nodes, referrers->target);
     for (size_t i = 0; i < referrers->count; i++) {
-        const struct heap_referrer *item = &referrers->lines[i];
-        if (item->kind != HEAP_REFERRER_BLOCK && item->kind != HEAP_REFERRER_ROOT)
+        const struct heap_referrer *referrer = &referrers->lines[i];
+        if (referrer->kind != HEAP_REFERRER_BLOCK && referrer->kind != HEAP_REFERRER_ROOT)
             continue;
-        bool is_block = item->kind == HEAP_REFERRER_BLOCK;
+        bool is_block = referrer->kind == HEAP_REFERRER_BLOCK;
         struct heap_block block = {.address = 0};
         if (is_block)
-            block = heap_nodes_block(&reach->nodes, item->node);
-        const struct ttd_region *region = is_block ? NULL : heap_reach_region(reach, item->region);
+            block = heap_nodes_block(&reach->nodes, referrer->node);
+        const struct ttd_region *region =
+            is_block ? NULL : heap_reach_region(reach, referrer->region);
         bool has_address = is_block || (region && region->kind != TTD_REGION_REGISTERS);
         uint64_t begin = is_block ? block.address : region ? region->begin : 0;
-        csv_hex_if(csv, has_address, begin + item->offset);
-        csv_hex_if(csv, item->target_offset < UINT32_MAX, target + item->target_offset);
+        csv_hex_if(csv, has_address, begin + referrer->offset);
+        csv_hex_if(csv, referrer->target_offset < UINT32_MAX, target + referrer->target_offset);
         csv_unsigned(csv, reach->snapshot.number);
         csv_position(csv, reach->snapshot.position);
         csv_hex_if(csv, is_block, block.address);
@@ -169,7 +170,8 @@ static void csv_pointers(struct report *report, struct csv *csv,
         if (is_block) {
             csv_empty(csv);
         } else {
-            struct heap_place place = heap_place_of(&referrers->places, item->region, item->offset);
+            struct heap_place place =
+                heap_place_of(&referrers->places, referrer->region, referrer->offset);
             report_place_csv(report, csv, &place, true);
         }
         csv_end_row(csv);

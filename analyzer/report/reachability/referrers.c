@@ -15,9 +15,9 @@ static const struct heap_block *block_of(const struct heap_referrers *referrers,
 }
 
 static struct heap_place place_of(const struct heap_referrers *referrers,
-                                  const struct heap_referrer *item)
+                                  const struct heap_referrer *referrer)
 {
-    return heap_place_of(&referrers->places, item->region, item->offset);
+    return heap_place_of(&referrers->places, referrer->region, referrer->offset);
 }
 
 void report_no_snapshot_text(struct report *report)
@@ -26,47 +26,47 @@ void report_no_snapshot_text(struct report *report)
                              "record with ttdrecord --snapshot-at-exit=references\n");
 }
 
-static void text_flags(struct text_output *output, const struct heap_referrer *item)
+static void text_flags(struct text_output *output, const struct heap_referrer *referrer)
 {
-    if (item->target_offset && item->kind != HEAP_REFERRER_CHAIN)
-        out_format(output, ", to its byte %llu", (unsigned long long)item->target_offset);
-    if (item->flags & GRAPH_STALE)
+    if (referrer->target_offset && referrer->kind != HEAP_REFERRER_CHAIN)
+        out_format(output, ", to its byte %llu", (unsigned long long)referrer->target_offset);
+    if (referrer->flags & GRAPH_STALE)
         out_text(output, ", perhaps a stale word");
-    if (item->is_repeated)
+    if (referrer->is_repeated)
         out_text(output, ", see above");
-    if (item->is_too_deep)
+    if (referrer->is_too_deep)
         out_text(output, ", … (--depth)");
 }
 
-static void text_item(struct report *report, const struct heap_referrers *referrers,
-                      const struct heap_referrer *item)
+static void text_referrer(struct report *report, const struct heap_referrers *referrers,
+                          const struct heap_referrer *referrer)
 {
     struct text_output *output = report->output;
     /* One step further in than the block itself, which is the first line. */
-    for (uint32_t i = 0; i <= item->depth; i++)
+    for (uint32_t i = 0; i <= referrer->depth; i++)
         out_text(output, "  ");
-    if (item->kind == HEAP_REFERRER_MORE) {
+    if (referrer->kind == HEAP_REFERRER_MORE) {
         out_text(output, "… and ");
-        report_count(output, item->count, "pointer");
+        report_count(output, referrer->count, "pointer");
         out_text(output, " more (--limit)\n");
         return;
     }
-    if (item->kind == HEAP_REFERRER_ROOT) {
-        struct heap_place place = place_of(referrers, item);
+    if (referrer->kind == HEAP_REFERRER_ROOT) {
+        struct heap_place place = place_of(referrers, referrer);
         report_place_text(report, &place, true);
-    } else if (item->kind == HEAP_REFERRER_CHAIN) {
+    } else if (referrer->kind == HEAP_REFERRER_CHAIN) {
         out_text(output, "… through ");
-        report_count(output, item->count, "block");
+        report_count(output, referrer->count, "block");
         out_text(output, " like it, each pointed at by the next, up to ");
-        out_hex(output, heap_nodes_address(&referrers->reach.nodes, item->node));
+        out_hex(output, heap_nodes_address(&referrers->reach.nodes, referrer->node));
     } else {
-        if (item->offset == REACH_LIES_WITHIN)
+        if (referrer->offset == REACH_LIES_WITHIN)
             out_text(output, "within it, ");
         else
-            out_format(output, "byte %llu of ", (unsigned long long)item->offset);
-        report_node_text(report, &referrers->reach, item->node);
+            out_format(output, "byte %llu of ", (unsigned long long)referrer->offset);
+        report_node_text(report, &referrers->reach, referrer->node);
     }
-    text_flags(output, item);
+    text_flags(output, referrer);
     out_char(output, '\n');
 }
 
@@ -88,7 +88,7 @@ void report_pointers_text(struct report *report, const struct heap_referrers *re
     text_total(output, referrers);
     out_char(output, '\n');
     for (size_t i = 0; i < referrers->count; i++)
-        text_item(report, referrers, &referrers->lines[i]);
+        text_referrer(report, referrers, &referrers->lines[i]);
 }
 
 static void text_target(struct report *report, const struct report_referrers *data)
@@ -131,38 +131,39 @@ void text_referrers(struct report *report, const struct report_referrers *data)
     report_certainty_text(report);
     text_target(report, data);
     for (size_t i = 0; i < referrers->count; i++)
-        text_item(report, referrers, &referrers->lines[i]);
+        text_referrer(report, referrers, &referrers->lines[i]);
 }
 
-static void json_item(struct report *report, struct json *json,
-                      const struct heap_referrers *referrers, const struct heap_referrer *item)
+static void json_referrer(struct report *report, struct json *json,
+                          const struct heap_referrers *referrers,
+                          const struct heap_referrer *referrer)
 {
     static const char *const kinds[] = {"block", "root", "more", "chain"};
-    bool is_root = item->kind == HEAP_REFERRER_ROOT;
+    bool is_root = referrer->kind == HEAP_REFERRER_ROOT;
     /* A line that counts further pointers is about no single word. */
-    bool is_word = item->kind != HEAP_REFERRER_MORE;
+    bool is_word = referrer->kind != HEAP_REFERRER_MORE;
     struct heap_block copy;
     json_begin_object(json, NULL);
-    json_text(json, "kind", kinds[item->kind]);
-    json_unsigned(json, "depth", item->depth);
-    report_block_json(report, json, "block", block_of(referrers, item->node, &copy));
-    json_name(json, "class", report_node_class(report, &referrers->reach, item->node));
+    json_text(json, "kind", kinds[referrer->kind]);
+    json_unsigned(json, "depth", referrer->depth);
+    report_block_json(report, json, "block", block_of(referrers, referrer->node, &copy));
+    json_name(json, "class", report_node_class(report, &referrers->reach, referrer->node));
     if (is_root) {
-        struct heap_place place = place_of(referrers, item);
+        struct heap_place place = place_of(referrers, referrer);
         report_place_json(report, json, "root", &place, true);
     } else {
         json_null(json, "root");
     }
-    json_count(json, "offset", is_word ? item->offset : TTD_UNKNOWN);
-    json_count(json, "target_offset", is_word ? item->target_offset : TTD_UNKNOWN);
-    json_bool(json, "interior", item->flags & GRAPH_INTERIOR);
-    json_bool(json, "stale", item->flags & GRAPH_STALE);
+    json_count(json, "offset", is_word ? referrer->offset : TTD_UNKNOWN);
+    json_count(json, "target_offset", is_word ? referrer->target_offset : TTD_UNKNOWN);
+    json_bool(json, "interior", referrer->flags & GRAPH_INTERIOR);
+    json_bool(json, "stale", referrer->flags & GRAPH_STALE);
     json_count(json, "distance",
-               is_word && item->distance != GRAPH_NONE ? item->distance : TTD_UNKNOWN);
-    json_bool(json, "repeated", item->is_repeated);
-    json_bool(json, "cut", item->is_too_deep);
+               is_word && referrer->distance != GRAPH_NONE ? referrer->distance : TTD_UNKNOWN);
+    json_bool(json, "repeated", referrer->is_repeated);
+    json_bool(json, "cut", referrer->is_too_deep);
     /* Only lines that stand for several pointers count them. */
-    json_unsigned(json, "pointers", item->count ? item->count : 1);
+    json_unsigned(json, "pointers", referrer->count ? referrer->count : 1);
     json_end_object(json);
 }
 
@@ -175,7 +176,7 @@ static void json_pointers(struct report *report, struct json *json,
     json_unsigned(json, "total_pointers", referrers->total);
     json_begin_array(json, "referrers");
     for (size_t i = 0; i < referrers->count; i++)
-        json_item(report, json, referrers, &referrers->lines[i]);
+        json_referrer(report, json, referrers, &referrers->lines[i]);
     json_end_array(json);
 }
 
@@ -216,24 +217,24 @@ void csv_referrers(struct report *report, const struct report_referrers *data)
     report_csv_begin(report, &csv);
     csv_header(&csv, "depth,kind,block,size,root,offset,target_offset,stale,pointers");
     for (size_t i = 0; i < referrers->count; i++) {
-        const struct heap_referrer *item = &referrers->lines[i];
+        const struct heap_referrer *referrer = &referrers->lines[i];
         struct heap_block copy;
-        const struct heap_block *block = block_of(referrers, item->node, &copy);
-        bool is_word = item->kind != HEAP_REFERRER_MORE;
-        csv_unsigned(&csv, item->depth);
-        csv_text(&csv, kinds[item->kind]);
+        const struct heap_block *block = block_of(referrers, referrer->node, &copy);
+        bool is_word = referrer->kind != HEAP_REFERRER_MORE;
+        csv_unsigned(&csv, referrer->depth);
+        csv_text(&csv, kinds[referrer->kind]);
         csv_hex_if(&csv, block, block ? block->address : 0);
         csv_unsigned_if(&csv, block, block ? block->size : 0);
-        if (item->kind == HEAP_REFERRER_ROOT) {
-            struct heap_place place = place_of(referrers, item);
+        if (referrer->kind == HEAP_REFERRER_ROOT) {
+            struct heap_place place = place_of(referrers, referrer);
             report_place_csv(report, &csv, &place, true);
         } else {
             csv_empty(&csv);
         }
-        csv_unsigned_if(&csv, is_word, item->offset);
-        csv_unsigned_if(&csv, is_word, item->target_offset);
-        csv_bool(&csv, item->flags & GRAPH_STALE);
-        csv_unsigned(&csv, item->count ? item->count : 1);
+        csv_unsigned_if(&csv, is_word, referrer->offset);
+        csv_unsigned_if(&csv, is_word, referrer->target_offset);
+        csv_bool(&csv, referrer->flags & GRAPH_STALE);
+        csv_unsigned(&csv, referrer->count ? referrer->count : 1);
         csv_end_row(&csv);
     }
 }

@@ -11,73 +11,76 @@ const char *retained_key_name(const struct report *report, const struct report_r
 }
 
 const struct heap_root_group *retained_root(const struct heap_retained *retained,
-                                            const struct heap_retainer *item)
+                                            const struct heap_retainer *retainer)
 {
-    bool is_group = item->node != GRAPH_NONE && item->node >= retained->held.reach.nodes.count;
-    return is_group ? &retained->held.groups[item->index - 1] : NULL;
+    bool is_group =
+        retainer->node != GRAPH_NONE && retainer->node >= retained->held.reach.nodes.count;
+    return is_group ? &retained->held.groups[retainer->index - 1] : NULL;
 }
 
 const struct heap_block *retained_block(const struct heap_retained *retained,
-                                        const struct heap_retainer *item, struct heap_block *copy)
+                                        const struct heap_retainer *retainer,
+                                        struct heap_block *copy)
 {
     const struct heap_nodes *nodes = &retained->held.reach.nodes;
-    if (item->node >= nodes->count)
+    if (retainer->node >= nodes->count)
         return NULL;
-    *copy = heap_nodes_block(nodes, item->node);
+    *copy = heap_nodes_block(nodes, retainer->node);
     return copy;
 }
 
 struct ttd_string retained_class(struct report *report, const struct heap_retained *retained,
-                                 const struct heap_retainer *item)
+                                 const struct heap_retainer *retainer)
 {
     const struct heap_reach *reach = &retained->held.reach;
-    return item->index
-               ? definitions_class(report->definitions, reach->classes[item->index - 1].name)
+    return retainer->index
+               ? definitions_class(report->definitions, reach->classes[retainer->index - 1].name)
                : (struct ttd_string){"", 0};
 }
 
 /* Writes what a record is of. Every record has the same members. */
 static void json_subject(struct report *report, struct json *json,
-                         const struct report_retained *data, const struct heap_retainer *item)
+                         const struct report_retained *data, const struct heap_retainer *retainer)
 {
     const struct heap_retained *retained = data->retained;
-    const struct heap_root_group *group = retained_root(retained, item);
+    const struct heap_root_group *group = retained_root(retained, retainer);
     bool is_site = !data->options->depth && data->options->by == HEAP_RETAINED_BY_STACK;
     bool is_class = !data->options->depth && data->options->by == HEAP_RETAINED_BY_CLASS;
     struct heap_block copy;
-    report_block_json(report, json, "block", retained_block(retained, item, &copy));
+    report_block_json(report, json, "block", retained_block(retained, retainer, &copy));
     if (group)
         report_place_json(report, json, "root", &group->place, false);
     else
         json_null(json, "root");
     json_name(json, "class",
-              is_class ? retained_class(report, retained, item)
-                       : report_node_class(report, &retained->held.reach, item->node));
-    json_hex_if(json, "class_address", is_class && item->index,
-                is_class && item->index ? retained->held.reach.classes[item->index - 1].address
-                                        : 0);
-    json_unsigned(json, "stack_id", is_site ? item->stack : TTD_NONE);
-    report_stack_json(report, json, "stack", is_site ? item->stack : TTD_NONE);
+              is_class ? retained_class(report, retained, retainer)
+                       : report_node_class(report, &retained->held.reach, retainer->node));
+    json_hex_if(json, "class_address", is_class && retainer->index,
+                is_class && retainer->index
+                    ? retained->held.reach.classes[retainer->index - 1].address
+                    : 0);
+    json_unsigned(json, "stack_id", is_site ? retainer->stack : TTD_NONE);
+    report_stack_json(report, json, "stack", is_site ? retainer->stack : TTD_NONE);
 }
 
-static void json_item(struct report *report, struct json *json, const struct report_retained *data,
-                      const struct heap_retainer *item)
+static void json_retainer(struct report *report, struct json *json,
+                          const struct report_retained *data, const struct heap_retainer *retainer)
 {
-    const struct heap_root_group *group = retained_root(data->retained, item);
+    const struct heap_root_group *group = retained_root(data->retained, retainer);
     bool is_root = group && !data->options->depth;
     json_begin_object(json, NULL);
-    json_subject(report, json, data, item);
-    json_unsigned(json, "depth", item->depth);
-    json_unsigned(json, "others", item->others);
-    json_unsigned(json, "retained_blocks", item->retained_blocks);
-    json_unsigned(json, "retained_bytes", item->retained_bytes);
-    json_unsigned(json, "blocks", item->blocks);
-    json_unsigned(json, "bytes", item->bytes);
-    json_count(json, "reachable_blocks", is_root ? item->reachable_blocks : TTD_UNKNOWN);
-    json_count(json, "reachable_bytes", is_root ? item->reachable_bytes : TTD_UNKNOWN);
+    json_subject(report, json, data, retainer);
+    json_unsigned(json, "depth", retainer->depth);
+    json_unsigned(json, "others", retainer->others);
+    json_unsigned(json, "retained_blocks", retainer->retained_blocks);
+    json_unsigned(json, "retained_bytes", retainer->retained_bytes);
+    json_unsigned(json, "blocks", retainer->blocks);
+    json_unsigned(json, "bytes", retainer->bytes);
+    json_count(json, "reachable_blocks", is_root ? retainer->reachable_blocks : TTD_UNKNOWN);
+    json_count(json, "reachable_bytes", is_root ? retainer->reachable_bytes : TTD_UNKNOWN);
     json_count(json, "pointers", group ? group->words : TTD_UNKNOWN);
     if (retained_is_by_label(data))
-        report_site_json(report, json, retained_label(item));
+        report_site_json(report, json, retained_label(retainer));
     json_end_object(json);
 }
 
@@ -99,17 +102,17 @@ void json_retained(struct report *report, const struct report_retained *data)
     json_unsigned(&json, "total_retainers", retained->total);
     json_begin_array(&json, "retainers");
     for (size_t i = 0; i < retained->count && !report->output->error; i++)
-        json_item(report, &json, data, &retained->items[i]);
+        json_retainer(report, &json, data, &retained->records[i]);
     json_end_array(&json);
     json_end_object(&json);
 }
 
 static void csv_subject(struct report *report, struct csv *csv, const struct report_retained *data,
-                        const struct heap_retainer *item)
+                        const struct heap_retainer *retainer)
 {
-    const struct heap_root_group *group = retained_root(data->retained, item);
+    const struct heap_root_group *group = retained_root(data->retained, retainer);
     struct heap_block copy;
-    const struct heap_block *block = retained_block(data->retained, item, &copy);
+    const struct heap_block *block = retained_block(data->retained, retainer, &copy);
     bool is_list = !data->options->depth;
     csv_hex_if(csv, block, block ? block->address : 0);
     if (group)
@@ -117,11 +120,11 @@ static void csv_subject(struct report *report, struct csv *csv, const struct rep
     else
         csv_empty(csv);
     if (is_list && data->options->by == HEAP_RETAINED_BY_CLASS)
-        csv_string(csv, retained_class(report, data->retained, item));
+        csv_string(csv, retained_class(report, data->retained, retainer));
     else
         csv_empty(csv);
     if (is_list && data->options->by == HEAP_RETAINED_BY_STACK)
-        report_stack_csv(report, csv, item->stack);
+        report_stack_csv(report, csv, retainer->stack);
     else
         csv_empty(csv);
 }
@@ -138,19 +141,19 @@ void csv_retained(struct report *report, const struct report_retained *data)
     else
         csv_header(&csv, columns);
     for (size_t i = 0; i < retained->count && !report->output->error; i++) {
-        const struct heap_retainer *item = &retained->items[i];
-        bool is_root = retained_root(retained, item) && !data->options->depth;
-        csv_unsigned(&csv, item->depth);
-        csv_unsigned(&csv, item->retained_blocks);
-        csv_unsigned(&csv, item->retained_bytes);
-        csv_unsigned(&csv, item->blocks);
-        csv_unsigned(&csv, item->bytes);
-        csv_unsigned_if(&csv, is_root, item->reachable_blocks);
-        csv_unsigned_if(&csv, is_root, item->reachable_bytes);
-        csv_unsigned(&csv, item->others);
-        csv_subject(report, &csv, data, item);
+        const struct heap_retainer *retainer = &retained->records[i];
+        bool is_root = retained_root(retained, retainer) && !data->options->depth;
+        csv_unsigned(&csv, retainer->depth);
+        csv_unsigned(&csv, retainer->retained_blocks);
+        csv_unsigned(&csv, retainer->retained_bytes);
+        csv_unsigned(&csv, retainer->blocks);
+        csv_unsigned(&csv, retainer->bytes);
+        csv_unsigned_if(&csv, is_root, retainer->reachable_blocks);
+        csv_unsigned_if(&csv, is_root, retainer->reachable_bytes);
+        csv_unsigned(&csv, retainer->others);
+        csv_subject(report, &csv, data, retainer);
         if (retained_is_by_label(data))
-            report_site_csv(report, &csv, retained_label(item));
+            report_site_csv(report, &csv, retained_label(retainer));
         csv_end_row(&csv);
     }
 }

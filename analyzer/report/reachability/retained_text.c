@@ -4,121 +4,121 @@
 #include "report/sections/place.h"
 
 static void text_class(struct report *report, const struct heap_retained *retained,
-                       const struct heap_retainer *item)
+                       const struct heap_retainer *retainer)
 {
-    struct ttd_string name = retained_class(report, retained, item);
+    struct ttd_string name = retained_class(report, retained, retainer);
     if (name.size) {
         report_function_text(report, name);
-    } else if (item->index) {
+    } else if (retainer->index) {
         out_text(report->output, "table of virtual functions at ");
-        out_hex(report->output, retained->held.reach.classes[item->index - 1].address);
+        out_hex(report->output, retained->held.reach.classes[retainer->index - 1].address);
     } else {
         out_text(report->output, "blocks without a class");
     }
 }
 
-static void text_sums(struct text_output *output, const struct heap_retainer *item)
+static void text_sums(struct text_output *output, const struct heap_retainer *retainer)
 {
-    report_count(output, item->retained_bytes, "byte");
+    report_count(output, retainer->retained_bytes, "byte");
     out_text(output, " in ");
-    report_count(output, item->retained_blocks, "block");
+    report_count(output, retainer->retained_blocks, "block");
 }
 
 /* Writes what a record is of, in one line. */
 static void text_subject(struct report *report, const struct report_retained *data,
-                         const struct heap_retainer *item)
+                         const struct heap_retainer *retainer)
 {
-    const struct heap_root_group *group = retained_root(data->retained, item);
+    const struct heap_root_group *group = retained_root(data->retained, retainer);
     if (group) {
         report_place_text(report, &group->place, false);
-    } else if (item->node < data->retained->held.reach.nodes.count) {
+    } else if (retainer->node < data->retained->held.reach.nodes.count) {
         out_text(report->output, "block ");
-        report_node_text(report, &data->retained->held.reach, item->node);
+        report_node_text(report, &data->retained->held.reach, retainer->node);
     } else {
-        text_class(report, data->retained, item);
+        text_class(report, data->retained, retainer);
     }
     out_char(report->output, '\n');
 }
 
 /* A group of blocks: those that it consists of, and its name or stack. */
 static void text_group(struct report *report, const struct report_retained *data,
-                       const struct heap_retainer *item)
+                       const struct heap_retainer *retainer)
 {
     struct text_output *output = report->output;
     out_char(output, '\n');
     out_bold(output);
-    text_sums(output, item);
+    text_sums(output, retainer);
     out_plain(output);
     out_text(output, ", held by ");
-    report_count(output, item->blocks, "block");
+    report_count(output, retainer->blocks, "block");
     out_text(output, " of ");
-    report_count(output, item->bytes, "byte");
+    report_count(output, retainer->bytes, "byte");
     if (data->options->by == HEAP_RETAINED_BY_CLASS) {
         out_text(output, ": ");
-        text_class(report, data->retained, item);
+        text_class(report, data->retained, retainer);
         out_char(output, '\n');
         return;
     }
     out_char(output, '\n');
     if (retained_is_by_label(data))
-        report_site_text(report, retained_label(item));
+        report_site_text(report, retained_label(retainer));
     else
-        report_stack_text(report, item->stack);
+        report_stack_text(report, retainer->stack);
 }
 
 static void text_root(struct report *report, const struct report_retained *data,
-                      const struct heap_retainer *item)
+                      const struct heap_retainer *retainer)
 {
-    const struct heap_root_group *group = retained_root(data->retained, item);
+    const struct heap_root_group *group = retained_root(data->retained, retainer);
     struct text_output *output = report->output;
     out_char(output, '\n');
     out_bold(output);
     report_place_text(report, &group->place, false);
     out_plain(output);
     out_text(output, "\n  alone holds ");
-    text_sums(output, item);
+    text_sums(output, retainer);
     out_text(output, "; leads to ");
-    report_count(output, item->reachable_bytes, "byte");
+    report_count(output, retainer->reachable_bytes, "byte");
     out_text(output, " in ");
-    report_count(output, item->reachable_blocks, "block");
+    report_count(output, retainer->reachable_blocks, "block");
     out_text(output, "; ");
     report_count(output, group->words, "pointer");
     out_char(output, '\n');
 }
 
 static void text_branch(struct report *report, const struct report_retained *data,
-                        const struct heap_retainer *item)
+                        const struct heap_retainer *retainer)
 {
     struct text_output *output = report->output;
-    for (uint32_t i = 0; i < item->depth; i++)
+    for (uint32_t i = 0; i < retainer->depth; i++)
         out_text(output, "  ");
-    if (item->others) {
+    if (retainer->others) {
         out_text(output, "… and ");
-        out_grouped(output, item->others);
+        out_grouped(output, retainer->others);
         out_text(output, " more: ");
-        text_sums(output, item);
+        text_sums(output, retainer);
         out_char(output, '\n');
         return;
     }
-    text_sums(output, item);
+    text_sums(output, retainer);
     out_text(output, ": ");
-    text_subject(report, data, item);
+    text_subject(report, data, retainer);
 }
 
-static void text_item(struct report *report, const struct report_retained *data,
-                      const struct heap_retainer *item)
+static void text_retainer(struct report *report, const struct report_retained *data,
+                          const struct heap_retainer *retainer)
 {
     if (data->options->depth) {
-        text_branch(report, data, item);
+        text_branch(report, data, retainer);
     } else if (data->options->by == HEAP_RETAINED_BY_BLOCK) {
         out_text(report->output, "  ");
-        text_sums(report->output, item);
+        text_sums(report->output, retainer);
         out_text(report->output, ": ");
-        text_subject(report, data, item);
+        text_subject(report, data, retainer);
     } else if (data->options->by == HEAP_RETAINED_BY_ROOT) {
-        text_root(report, data, item);
+        text_root(report, data, retainer);
     } else {
-        text_group(report, data, item);
+        text_group(report, data, retainer);
     }
 }
 
@@ -150,7 +150,7 @@ void text_retained(struct report *report, const struct report_retained *data)
         text_totals(report, &retained->held);
     report_certainty_text(report);
     for (size_t i = 0; i < retained->count && !report->output->error; i++)
-        text_item(report, data, &retained->items[i]);
+        text_retainer(report, data, &retained->records[i]);
     bool is_limited = data->options->limit != SIZE_MAX;
     if (retained->total > retained->count) {
         out_text(report->output, "\n… and ");

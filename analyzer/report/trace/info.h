@@ -19,10 +19,11 @@ const char *info_architecture(uint32_t architecture);
 /** Writes when the recording began, such as "2024-02-29T12:00:00Z". */
 void info_start_time(const struct report_info *data, char text[INFO_TIME_SIZE]);
 
-/** Bytes in a chunk of pages before its pages. */
+/** Size of the header of a chunk of pages, in bytes: what precedes its pages. */
 #define INFO_PAGES_HEADER 8
 
-/** Returns the bytes of memory that the trace has contents of; what is stored once counts once. */
+/** Returns the number of bytes of memory contents in the trace. A page that several snapshots share
+ * is stored, and counts, once. */
 uint64_t info_memory_bytes(const struct heap_trace_stats *stats);
 
 /** Returns the stored bytes of event chunks per event. */

@@ -15,12 +15,12 @@ static void text_duration(struct text_output *output, uint64_t nanoseconds)
     out_format(output, "%.3g %s", value, units[unit]);
 }
 
-static void text_contents(struct text_output *output, const struct heap_listed_snapshot *item)
+static void text_contents(struct text_output *output, const struct heap_listed_snapshot *listed)
 {
-    const struct heap_snapshot_parts *parts = &item->parts;
+    const struct heap_snapshot_parts *parts = &listed->parts;
     bool is_first = true;
     for (unsigned bit = 0; bit < 3; bit++) {
-        if (!(item->snapshot.contents & 1u << bit))
+        if (!(listed->snapshot.contents & 1u << bit))
             continue;
         out_text(output, is_first ? "  " : ", ");
         is_first = false;
@@ -42,7 +42,7 @@ static void text_contents(struct text_output *output, const struct heap_listed_s
     }
 }
 
-static void text_item(struct report *report, const struct heap_listed_snapshot *item)
+static void text_snapshot(struct report *report, const struct heap_listed_snapshot *listed)
 {
     static const char *const reasons[] = {"",
                                           ", asked for from outside",
@@ -50,7 +50,7 @@ static void text_item(struct report *report, const struct heap_listed_snapshot *
                                           ", asked for by the program",
                                           ", at the end of the program",
                                           ", when the program died of a signal"};
-    const struct ttd_snapshot *snapshot = &item->snapshot;
+    const struct ttd_snapshot *snapshot = &listed->snapshot;
     struct text_output *output = report->output;
     out_char(output, '\n');
     report_snapshot_text(report, snapshot);
@@ -59,9 +59,9 @@ static void text_item(struct report *report, const struct heap_listed_snapshot *
     if (snapshot->thread)
         out_format(output, " (thread %u)", snapshot->thread);
     out_char(output, '\n');
-    text_contents(output, item);
+    text_contents(output, listed);
     out_text(output, "\n  ");
-    report_count(output, item->parts.stored_bytes, "byte");
+    report_count(output, listed->parts.stored_bytes, "byte");
     out_format(output, " in the trace; taken after %.6g s; the program was held for ",
                (double)snapshot->wall_time / 1e9);
     text_duration(output, snapshot->duration);
@@ -82,12 +82,12 @@ void text_snapshots(struct report *report, const struct heap_snapshot_list *list
     out_char(report->output, '\n');
     report_certainty_text(report);
     for (size_t i = 0; i < list->count; i++)
-        text_item(report, &list->snapshots[i]);
+        text_snapshot(report, &list->snapshots[i]);
 }
 
-static void json_item(struct json *json, const struct heap_listed_snapshot *item)
+static void json_snapshot(struct json *json, const struct heap_listed_snapshot *listed)
 {
-    const struct ttd_snapshot *snapshot = &item->snapshot;
+    const struct ttd_snapshot *snapshot = &listed->snapshot;
     json_begin_object(json, NULL);
     json_unsigned(json, "number", snapshot->number);
     json_position(json, "position", snapshot->position);
@@ -104,12 +104,12 @@ static void json_item(struct json *json, const struct heap_listed_snapshot *item
         if (snapshot->contents & 1u << bit)
             json_text(json, NULL, contents_names[bit]);
     json_end_array(json);
-    json_unsigned(json, "stored_bytes", item->parts.stored_bytes);
-    json_unsigned(json, "regions", item->parts.regions);
-    json_unsigned(json, "references", item->parts.references);
-    json_unsigned(json, "classes", item->parts.classes);
-    json_unsigned(json, "mapped_bytes", item->parts.mapped_bytes);
-    json_unsigned(json, "page_bytes", item->parts.page_bytes);
+    json_unsigned(json, "stored_bytes", listed->parts.stored_bytes);
+    json_unsigned(json, "regions", listed->parts.regions);
+    json_unsigned(json, "references", listed->parts.references);
+    json_unsigned(json, "classes", listed->parts.classes);
+    json_unsigned(json, "mapped_bytes", listed->parts.mapped_bytes);
+    json_unsigned(json, "page_bytes", listed->parts.page_bytes);
     json_end_object(json);
 }
 
@@ -122,7 +122,7 @@ void json_snapshots(struct report *report, const struct heap_snapshot_list *list
     json_unsigned(&json, "cut_short", list->cut_short);
     json_begin_array(&json, "snapshots");
     for (size_t i = 0; i < list->count; i++)
-        json_item(&json, &list->snapshots[i]);
+        json_snapshot(&json, &list->snapshots[i]);
     json_end_array(&json);
     json_end_object(&json);
 }
@@ -136,8 +136,8 @@ void csv_snapshots(struct report *report, const struct heap_snapshot_list *list)
         "number,position,wall_time_ns,reason,stopped,complete,missing_bytes,held_ns,copied,blocks,"
         "references,memory,stored_bytes,mapped_bytes,page_bytes");
     for (size_t i = 0; i < list->count; i++) {
-        const struct heap_listed_snapshot *item = &list->snapshots[i];
-        const struct ttd_snapshot *snapshot = &item->snapshot;
+        const struct heap_listed_snapshot *listed = &list->snapshots[i];
+        const struct ttd_snapshot *snapshot = &listed->snapshot;
         csv_unsigned(&csv, snapshot->number);
         csv_position(&csv, snapshot->position);
         csv_unsigned(&csv, snapshot->wall_time);
@@ -148,11 +148,12 @@ void csv_snapshots(struct report *report, const struct heap_snapshot_list *list)
         csv_unsigned(&csv, snapshot->duration);
         csv_bool(&csv, snapshot->flags & TTD_SNAPSHOT_COPIED);
         csv_bool(&csv, snapshot->contents & TTD_SNAPSHOT_BLOCKS);
-        csv_unsigned_if(&csv, snapshot->contents & TTD_SNAPSHOT_REFERENCES, item->parts.references);
+        csv_unsigned_if(&csv, snapshot->contents & TTD_SNAPSHOT_REFERENCES,
+                        listed->parts.references);
         csv_bool(&csv, snapshot->contents & TTD_SNAPSHOT_MEMORY);
-        csv_unsigned(&csv, item->parts.stored_bytes);
-        csv_unsigned(&csv, item->parts.mapped_bytes);
-        csv_unsigned(&csv, item->parts.page_bytes);
+        csv_unsigned(&csv, listed->parts.stored_bytes);
+        csv_unsigned(&csv, listed->parts.mapped_bytes);
+        csv_unsigned(&csv, listed->parts.page_bytes);
         csv_end_row(&csv);
     }
 }
