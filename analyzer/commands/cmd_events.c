@@ -41,7 +41,7 @@ struct events_options {
     struct position_spec to;
     struct filter filter;
     struct heap_island_filter island;
-    struct report_events shown;
+    struct report_events details;
     uint64_t limit;
 };
 
@@ -55,8 +55,8 @@ static const struct own_option own_options[] = {
     OWN_OPTION("address", filter_add_address, struct events_options, filter),
     OWN_OPTION("size", filter_set_size, struct events_options, filter),
     OWN_OPTION("stack", filter_set_stack, struct events_options, filter),
-    OWN_OPTION("stacks", option_flag, struct events_options, shown.shows_stacks),
-    OWN_OPTION("parameters", option_flag, struct events_options, shown.shows_parameters),
+    OWN_OPTION("stacks", option_flag, struct events_options, details.shows_stacks),
+    OWN_OPTION("parameters", option_flag, struct events_options, details.shows_parameters),
     OWN_OPTION("limit", option_number, struct events_options, limit),
     OWN_OPTIONS_END};
 
@@ -80,7 +80,7 @@ struct lister {
     /** A copy of the options', since it remembers facts about stacks. */
     struct filter filter;
     const struct heap_islands *islands;
-    struct report_events shown;
+    struct report_events details;
     struct bound from;
     struct bound to;
     uint64_t count;
@@ -110,7 +110,7 @@ static bool is_certain(const struct lister *lister, const struct ttd_event *even
 static void print(struct lister *lister, const struct ttd_event *event)
 {
     struct session *session = lister->session;
-    struct report_event data = {event, &lister->shown, is_certain(lister, event)};
+    struct report_event data = {event, &lister->details, is_certain(lister, event)};
     lister->count++;
     session->options.format->event(&session->report, &data);
 }
@@ -236,7 +236,7 @@ static int list(struct lister *lister)
         return status;
     /* Calls are many, and each is written when it is read. */
     session->output.out.room = UINT64_MAX;
-    lister->shown.has_times = source_has_times(&session->source);
+    lister->details.has_times = source_has_times(&session->source);
     return list_all(lister);
 }
 
@@ -246,11 +246,11 @@ static int execute(struct session *session, const void *context)
     struct lister lister = {.session = session,
                             .options = options,
                             .filter = options->filter,
-                            .shown = options->shown,
+                            .details = options->details,
                             .has_end = options->to.kind != POSITION_SPEC_END,
                             .defined =
                                 TTD_KIND_BIT(TTD_KIND_HEAPS) | filter_kinds(&options->filter)};
-    if (options->shown.shows_stacks)
+    if (options->details.shows_stacks)
         lister.defined |= TTD_KINDS_DEFINITIONS;
     int status = list(&lister);
     filter_free(&lister.filter);

@@ -16,12 +16,12 @@ static const char help[] =
 /* Leaves out what the filters say. */
 static int filter(struct session *session, struct heap_usage *usage)
 {
-    struct heap_site_table all[] = {heap_usage_site_table(usage),
-                                    heap_groups_site_table(&usage->by_time),
-                                    heap_groups_site_table(&usage->by_calls)};
+    struct heap_site_table tables[] = {heap_usage_site_table(usage),
+                                       heap_groups_site_table(&usage->by_time),
+                                       heap_groups_site_table(&usage->by_calls)};
     int status = STATUS_OK;
-    for (size_t i = 0; i < sizeof all / sizeof all[0] && status == STATUS_OK; i++)
-        status = session_filter(session, &all[i]);
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0] && status == STATUS_OK; i++)
+        status = session_filter(session, &tables[i]);
     return status;
 }
 

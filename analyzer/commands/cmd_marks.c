@@ -49,7 +49,7 @@ struct lister {
     struct ttd_position to;
     uint64_t count;
     struct heap_outcome outcome;
-    struct report_marks shown;
+    struct report_marks details;
 };
 
 static bool passes(const struct lister *lister, const struct heap_mark *mark)
@@ -78,7 +78,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
         struct heap_mark mark = heap_mark_of(&batch->u.user_events[i]);
         if (!passes(lister, &mark))
             continue;
-        session->options.format->mark(&session->report, &lister->shown, &mark);
+        session->options.format->mark(&session->report, &lister->details, &mark);
         lister->count++;
         if (session->output.out.error || lister->count == lister->options->limit)
             return TTD_END;
@@ -102,7 +102,7 @@ static int execute(struct session *session, const void *context)
         return status;
     /* Marks are many, and each is written when it is read. */
     session->output.out.room = UINT64_MAX;
-    lister.shown.has_times = source_has_times(&session->source);
+    lister.details.has_times = source_has_times(&session->source);
     session->options.format->marks_begin(&session->report);
     status = source_read(&session->source, TTD_KIND_BIT(TTD_KIND_USER_EVENTS), &hook);
     lister.outcome.reached_end = true;

@@ -42,10 +42,10 @@ enum ttd_status heap_pass_run(struct heap_pass *pass, const struct heap_trace *t
                               const struct heap_route *route, struct heap_outcome *outcome,
                               struct ttd_error *error)
 {
-    struct heap_observer all = {.context = pass, .effect = see_effect, .call = see_call};
+    struct heap_observer distributor = {.context = pass, .effect = see_effect, .call = see_call};
     struct heap_route watched = *route;
     struct heap_arrival arrival = {.has_losses = false};
-    watched.observer = pass->count == 1 ? &pass->watchers[0].observer : &all;
+    watched.observer = pass->count == 1 ? &pass->watchers[0].observer : &distributor;
     for (size_t i = 0; i < pass->count; i++) {
         const struct heap_watcher *watcher = &pass->watchers[i];
         if (watcher->begin)

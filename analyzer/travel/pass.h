@@ -10,8 +10,7 @@
 
 /** An analysis that takes part in a pass. Only one analysis of a pass may use `user` of blocks. */
 struct heap_watcher {
-    /** Is told of every effect and call. It has no `survives`, and must want all kinds of effects.
-     */
+    /** Is told of effects of the kinds that it wants, and of calls. `survives` must be NULL. */
     struct heap_observer observer;
     /** Called once before the replay begins. The analysis may keep `replay`, and look at its state
      * in later calls. NULL if not needed. */

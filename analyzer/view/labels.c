@@ -98,19 +98,19 @@ enum ttd_status labels_add(struct label_table *table, const struct view_label *l
 
 struct view_label label_of_frame(enum label_kind kind, const struct frame *frame)
 {
-    struct view_label found = {.kind = kind, .name = frame->function, .module = frame->module};
+    struct view_label label = {.kind = kind, .name = frame->function, .module = frame->module};
     if (kind == LABEL_MODULE) {
-        found.name = frame->module;
-        found.module = (struct ttd_string){"", 0};
+        label.name = frame->module;
+        label.module = (struct ttd_string){"", 0};
     } else if (kind == LABEL_FILE) {
-        found.name = frame->file;
+        label.name = frame->file;
         /* All unknown files of a module are one label. */
         if (frame->file.size)
-            found.module = (struct ttd_string){"", 0};
+            label.module = (struct ttd_string){"", 0};
     } else if (!frame->function.size) {
-        found.number = frame->offset;
+        label.number = frame->offset;
     }
-    return found;
+    return label;
 }
 
 struct view_label label_across(struct view_label label)

@@ -145,9 +145,9 @@ enum ttd_status ttd_names_load(struct ttd_names *names, struct ttd_position posi
         status = ttd_writer_module(names->writer, &record, &record.id);
     if (status != TTD_OK)
         return status;
-    struct known_module *at = names->modules + place;
-    memmove(at + 1, at, (names->module_count - place) * sizeof *at);
-    *at = (struct known_module){module->begin, module->end, module->bias, record.id};
+    struct known_module *added = names->modules + place;
+    memmove(added + 1, added, (names->module_count - place) * sizeof *added);
+    *added = (struct known_module){module->begin, module->end, module->bias, record.id};
     names->module_count++;
     if (id)
         *id = record.id;
@@ -164,8 +164,9 @@ enum ttd_status ttd_names_unload(struct ttd_names *names, struct ttd_position po
     enum ttd_status status = ttd_writer_module(names->writer, &record, NULL);
     if (status != TTD_OK)
         return status;
-    struct known_module *at = names->modules + (known - names->modules);
+    struct known_module *removed = names->modules + (known - names->modules);
     names->module_count--;
-    memmove(at, at + 1, (names->module_count - (size_t)(at - names->modules)) * sizeof *at);
+    memmove(removed, removed + 1,
+            (names->module_count - (size_t)(removed - names->modules)) * sizeof *removed);
     return TTD_OK;
 }

@@ -54,7 +54,7 @@ struct ttd_names {
     struct ttd_buffer text;
     struct names_table stacks;
     struct names_table frames;
-    struct ttd_name found[TTD_NAMES_MAX];
+    struct ttd_name looked_up[TTD_NAMES_MAX];
     /** The frames of the symbol that is being written: kept, because names come in thousands. */
     struct ttd_symbol_frame *symbol_frames;
     size_t symbol_capacity;

@@ -23,11 +23,11 @@ static const struct known_stack *find(const struct names_table *in,
     return NULL;
 }
 
-static bool add(struct names_table *to, uint64_t key, const struct known_stack *added)
+static bool add(struct names_table *table, uint64_t key, const struct known_stack *added)
 {
-    if (!ttd_map_add(&to->map, key, (uint32_t)to->count))
+    if (!ttd_map_add(&table->map, key, (uint32_t)table->count))
         return false;
-    ((struct known_stack *)to->records)[to->count++] = *added;
+    ((struct known_stack *)table->records)[table->count++] = *added;
     return true;
 }
 
@@ -68,13 +68,13 @@ static enum ttd_status name_frame(struct ttd_names *names, const struct known_st
         return TTD_OK;
     if (!ttd_names_reserve(names, &names->frames, sizeof *frame))
         return TTD_ERROR_NO_MEMORY;
-    memset(names->found, 0, sizeof names->found);
-    size_t count = names->lookup(names->context, address, names->found);
+    memset(names->looked_up, 0, sizeof names->looked_up);
+    size_t count = names->lookup(names->context, address, names->looked_up);
     if (count > TTD_NAMES_MAX)
         return TTD_ERROR_ARGUMENT;
     if (count != 0) {
         enum ttd_status status =
-            ttd_names_symbol(names, frame->module, frame->offset, names->found, count);
+            ttd_names_symbol(names, frame->module, frame->offset, names->looked_up, count);
         if (status != TTD_OK)
             return status;
     }
