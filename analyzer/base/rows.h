@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** A table of integers, each field of which takes as few bytes as the range of its values needs:
- * none where all rows have the same one. All fields of a row lie beside each other. */
+/** A compact table of integers. Each field takes as few bytes as the range of its values needs, and
+ * none if all rows have the same value. The fields of a row are adjacent. */
 #ifndef ANALYZER_BASE_ROWS_H
 #define ANALYZER_BASE_ROWS_H
 
@@ -13,10 +13,10 @@
 #define ROWS_FIELDS_MAX 10
 
 struct row_field {
-    /** The smallest value; rows have the difference to it. */
+    /** The smallest value of the field; rows store the difference to it. */
     uint64_t lowest;
     uint64_t mask;
-    /** Offset in its row. */
+    /** Offset of the field in its row. */
     uint32_t offset;
 };
 
@@ -29,7 +29,7 @@ struct rows {
     struct row_field fields[ROWS_FIELDS_MAX];
 };
 
-/** The values that a field has, both included. None yet: see row_range_none(). */
+/** The range of the values of a field, both ends included; row_range_none() is an empty range. */
 struct row_range {
     uint64_t lowest;
     uint64_t highest;
@@ -106,8 +106,8 @@ static inline void rows_fill(struct rows *rows, size_t row, const uint64_t *valu
     }
 }
 
-/** Brings a row nearer, for what comes soon. Always inlined: of a function that does nothing else,
- * gcc removes the calls. */
+/** Prefetches a row that will be used soon. Always inlined, because gcc removes calls of a function
+ * that does nothing but prefetch. */
 static inline __attribute__((always_inline)) void rows_prefetch(const struct rows *rows, size_t row)
 {
     __builtin_prefetch(rows->bytes + row * rows->row_size);

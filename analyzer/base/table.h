@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Memory for tables, zero at first. Large tables have pages of their own, and grow without being
- * copied, unless pages of others that were freed take them. Any thread may call. */
+/** Memory for tables, zero at first. A large table has pages of its own and grows without being
+ * copied, or reuses pages of tables that were freed. All functions are thread-safe. */
 #ifndef ANALYZER_BASE_TABLE_H
 #define ANALYZER_BASE_TABLE_H
 
@@ -23,12 +23,12 @@ size_t table_next(size_t capacity, size_t size);
  * @param table  NULL, or what table_resize() returned for `size` */
 void table_free(void *table, size_t size);
 
-/** The same for a table of which no more than the first `used` bytes were touched: pages behind
- * them are not worth keeping. */
+/** Frees a table like table_free(), but keeps only the pages of its first `used` bytes: those
+ * behind were never touched, so they would save nothing. */
 void table_free_used(void *table, size_t size, size_t used);
 
-/** The same for a table that a larger one replaces: its pages, which are too few for that, go back
- * to the system. */
+/** Frees a table that a larger one has replaced. Its pages go back to the system, because they are
+ * too few for the tables to come. */
 void table_give_back(void *table, size_t size);
 
 #endif

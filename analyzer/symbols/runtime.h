@@ -15,8 +15,8 @@ bool runtime_begins(const struct frame *frame);
  * Whether a function, by its canonical name, is defined in the C++ library's headers, whatever
  * module it is in.
  *
- * @param is_mixed  set to whether some builds have it in the library's module: functions of strings
- * and streams
+ * @param is_mixed  set to true for functions of strings and streams, which some builds have in the
+ *                  library's module and others inline
  */
 bool runtime_has_function(struct ttd_string canonical, bool *is_mixed);
 

@@ -9,9 +9,9 @@
 /** Index of no node. */
 #define VIEW_NO_NODE UINT32_MAX
 
-/** The tail of a node: the rest of the only stack that goes on below it. Nodes of a tail are made
- * only when they are shown, because an outward tree of stacks that share little is a thousand
- * times larger than the trace. */
+/** The tail of a node: the remaining frames of the only stack that continues below the node. The
+ * nodes of a tail are made only when they are shown, because an outward tree of stacks that share
+ * few frames would be a thousand times larger than the trace. */
 struct view_tail {
     /** False for an empty tail. */
     bool has_more;
@@ -19,8 +19,8 @@ struct view_tail {
     bool is_old;
     /** Label, in the view, of the frame before the tail. */
     uint32_t last;
-    /** The stack, and the frames of its innermost address that are left: the tail begins with
-     * these. */
+    /** The stack that remains, and the number of frames of its innermost address that belong to the
+     * tail, which begins with them. */
     ttd_id stack;
     uint32_t left;
 };
@@ -31,24 +31,24 @@ struct view_node {
     /** Levels above the node; 0 for the outermost ones. */
     uint32_t depth;
     struct view_tail tail;
-    /** Amount of the node and all nodes below it, and amount of the stacks that end with it or with
-     * its tail. */
+    /** Amount of the node and all nodes below it; and amount of the stacks that end with the node
+     * or with its tail. */
     struct heap_amount total;
     struct heap_amount self;
-    /** The nodes below, heaviest first: the first of them, their count, and the next node beside
-     * this one. */
+    /** The children, heaviest first: the first child and the number of children; and the next
+     * sibling of this node. */
     uint32_t first;
     uint32_t count;
     uint32_t next;
-    /** Number of nodes before this one beside it. */
+    /** Number of siblings before this node. */
     uint32_t rank;
     /** Number of branchings between the root and the node. */
     uint32_t branches;
 };
 
-/** Sums of a node in a tree of two heaps: the amounts in the old heap, where view_node has those of
- * the new one; and the change at the node and below, in either direction, added up from stack to
- * stack. */
+/** Further sums of a node in a tree of two heaps: the amounts in the old heap, while view_node has
+ * those of the new one; and the sum, over all stacks at the node and below, of the absolute change
+ * of each stack. */
 struct view_sums {
     struct heap_amount total;
     struct heap_amount self;

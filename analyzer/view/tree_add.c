@@ -74,7 +74,7 @@ static enum ttd_status add_first(const struct view_addition *addition, struct he
                                  bool has_stack, uint32_t *node)
 {
     struct view *view = addition->view;
-    struct view_label label = view_row_label(view, key);
+    struct view_label label = view_record_label(view, key);
     uint32_t index;
     bool is_new;
     if (has_stack && !view_is_by_property(&view->options))

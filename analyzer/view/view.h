@@ -63,7 +63,7 @@ struct view_site {
 struct view {
     struct view_options options;
     struct definitions *definitions;
-    /** The caller's, if the view is by class; set before the first use. */
+    /** For VIEW_BY_CLASS: the classes of blocks, borrowed; set before the first use. */
     const struct heap_block_classes *classes;
     struct label_table labels;
     /** Index in `sites` by (module, offset). */
@@ -75,18 +75,18 @@ struct view {
     size_t frame_count;
     size_t frame_capacity;
     struct frame_list scratch;
-    /** By stack: the verdict of the filters, and the last call that is of no allocation function.
-     */
+    /** By stack: the verdict of the filters; and the stack that ends with the last call that is not
+     * of an allocation function. */
     struct stack_memo verdicts;
     struct stack_memo callers;
-    /** By stack: the last call that is of the program's own functions. */
+    /** By stack: the stack that ends with the last call of the program's own functions. */
     struct stack_memo own_callers;
-    /** By stack: the number of labels outward. Adjacent equal labels of files and modules count
-     * once. */
+    /** By stack: the number of labels from its last call outward. Adjacent equal labels of files
+     * and modules count once. */
     struct stack_memo label_counts;
 };
 
-/** @param names  complete before the first use, and not owned */
+/** @param definitions  borrowed; complete before the first use of the view */
 void view_init(struct view *view, const struct view_options *options,
                struct definitions *definitions);
 void view_free(struct view *view);
@@ -95,8 +95,7 @@ void view_free(struct view *view);
 enum heap_split view_split(const struct view_options *options);
 
 /**
- * Finds the last call of a stack that is of no allocation function; if there is none, the last
- * call.
+ * Finds the last call of a stack that is not of an allocation function; if all are, the last call.
  *
  * @param caller  set on TTD_OK: the stack that ends with that call
  * @param site    set on TTD_OK: its frames from that call on
@@ -116,7 +115,7 @@ size_t view_skipped(const struct view *view, const struct frame_list *list);
 /** Counts the labels of a stack, see view.label_counts. Statuses as view_find_caller(). */
 enum ttd_status view_count_labels(struct view *view, ttd_id stack, uint64_t *count);
 
-/** Whether a property of the blocks, and not their stack, tells the groups apart. */
+/** Whether groups are formed by a property of the blocks other than their stack. */
 static inline bool view_is_by_property(const struct view_options *options)
 {
     return options->by >= VIEW_BY_THREAD;
@@ -156,9 +155,9 @@ enum ttd_status view_knows(const struct view *view, const struct ttd_string *pat
  * TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
 enum ttd_status view_wants(struct view *view, ttd_id stack, bool *is_wanted);
 
-/** Makes the label of a record that does not depend on frames: of a thread, heap or class, or of a
- * stack without frames. */
-struct view_label view_row_label(const struct view *view, struct heap_key key);
+/** Makes a label that does not depend on frames: that of a thread, heap or class, or of a stack
+ * without frames. */
+struct view_label view_record_label(const struct view *view, struct heap_key key);
 
 /**
  * Merges the records of a group, and sorts the groups. Afterwards view_find_label() gives the

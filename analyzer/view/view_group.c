@@ -18,7 +18,7 @@ static struct view_label class_label(const struct view *view, ttd_id number)
     return label;
 }
 
-struct view_label view_row_label(const struct view *view, struct heap_key key)
+struct view_label view_record_label(const struct view *view, struct heap_key key)
 {
     static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_NONE,   LABEL_FILE,
                                             LABEL_MODULE, LABEL_THREAD, LABEL_HEAP};
@@ -30,7 +30,7 @@ struct view_label view_row_label(const struct view *view, struct heap_key key)
 /* Finds the label that a record is grouped by. */
 static enum ttd_status find_label(struct view *view, struct heap_key key, uint32_t *index)
 {
-    struct view_label label = view_row_label(view, key);
+    struct view_label label = view_record_label(view, key);
     if (view_is_by_property(&view->options))
         return labels_add(&view->labels, &label, index);
     struct ttd_stack caller;

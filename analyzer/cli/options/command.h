@@ -25,7 +25,7 @@ enum {
 
 struct session;
 
-/** Answers with the options and an open trace; returns an exit status. */
+/** Executes a command whose options are parsed and whose trace is open. Returns an exit status. */
 typedef int (*session_function)(struct session *session, const void *options);
 
 /** A command of ttdanalyze, as `main` finds it by its name. */
@@ -33,14 +33,14 @@ struct command {
     const char *name;
     const char *summary;
     const char *help;
-    /** The options that it shares with other commands, as bits. */
+    /** The options that the command shares with others: a sum of COMMAND_* bits. */
     unsigned shares;
-    /** Its own options. */
+    /** The options of this command only. */
     struct own_options own;
-    /** Whether a second trace may be named. */
+    /** A second trace may be named. */
     bool takes_two_traces;
-    /** The reader delivers a chunk only when all of it was checked: of a command that prints each
-     * event. */
+    /** The reader delivers a chunk only after it has checked all of it. For a command that prints
+     * each event, which cannot be taken back. */
     bool reads_whole_chunks;
     /** Runs the command; `arguments[0]` is the name. Returns the exit status. NULL for
      * session_run_defaults(). */
@@ -76,7 +76,7 @@ extern const struct command command_temporary;
 extern const struct command command_timeline;
 extern const struct command command_verify;
 
-/** The options that all commands have, and those of COMMAND_* bits. */
+/** The options that all commands have, and those that COMMAND_* bits stand for. */
 struct common_options {
     const struct command *command;
     const struct report_format *format;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/** The options --client and --activity: which islands of recording are wanted. */
+/** The options --client and --activity, which select islands of recording. */
 #ifndef ANALYZER_CLI_ISLAND_OPTIONS_H
 #define ANALYZER_CLI_ISLAND_OPTIONS_H
 
 #include "cli/options/own_options.h"
 #include "travel/islands.h"
 
-/** Lines of the help of a command that has them. */
+/** Lines for the help text of a command that has these options. */
 #define ISLAND_OPTIONS_HELP                                                                        \
     "      --client GUID       only from islands of this client\n"                                 \
     "      --activity N        only from islands of this activity\n"
@@ -15,7 +15,7 @@
 bool option_client(const char *argument, void *filter);
 bool option_activity(const char *argument, void *filter);
 
-/** The entries of both in the table of a command's own options. */
+/** The entries of both options in the table of a command's own options. */
 #define ISLAND_OPTIONS(TYPE, MEMBER)                                                               \
     OWN_OPTION("client", option_client, TYPE, MEMBER),                                             \
         OWN_OPTION("activity", option_activity, TYPE, MEMBER)

@@ -68,13 +68,13 @@ int session_begin_report(struct session *session, bool needs_names);
  * no name. Returns an exit status. */
 int session_names(struct session *session, bool are_needed);
 
-/** Sets the trace for a query that tells apart the blocks that the runtimes keep; without an index.
- * Reads the definitions. Returns an exit status. */
+/** Sets `trace` for a query that separates the blocks that the runtimes keep from the others;
+ * without an index. Reads the definitions. Returns an exit status. */
 int session_trace(struct session *session, struct heap_trace *trace);
 
 /**
- * Finds the classes of blocks as the newest snapshot at a position or before tells, if the options
- * group by them, and hands them to the view. Without such a snapshot says so.
+ * Finds the classes of blocks from the newest snapshot at or before a position, if the options
+ * group by class, and passes them to the view. Warns if there is no such snapshot.
  *
  * @param trace    for the query
  * @param classes  set to the classes, which the session owns, or to NULL if they are not needed
@@ -83,8 +83,8 @@ int session_trace(struct session *session, struct heap_trace *trace);
 int session_classes(struct session *session, const struct heap_trace *trace, struct ttd_position at,
                     const struct heap_block_classes **classes);
 
-/** Report a failure of the analyzer itself, if there is one: of memory, or a tree that is too
- * large. Return an exit status. */
+/** Report a failure of the analyzer itself, if `status` is one: memory is exhausted, or a tree is
+ * too large. Return an exit status. */
 int session_check(struct session *session, enum ttd_status status);
 int session_check_tree(struct session *session, enum ttd_status status);
 
@@ -102,8 +102,8 @@ int session_group(struct session *session, const struct heap_site_table *sites);
 /** Filters records by stack and groups them. Returns an exit status. */
 int session_view(struct session *session, const struct heap_site_table *sites);
 
-/** Hands the blocks that the runtimes keep to the report, filtered and grouped by the options. They
- * must outlive the report. Returns an exit status. */
+/** Passes the blocks that the runtimes keep to the report, filtered and grouped by the options.
+ * `runtime` must outlive the report. Returns an exit status. */
 int session_runtime(struct session *session, struct heap_runtime *runtime, bool is_shown);
 
 /** Sets `is_new` to whether a finding is to be reported. Returns an exit status. */
@@ -128,10 +128,10 @@ size_t session_tree_limit(const struct session *session);
  */
 bool session_print_tree(struct session *session, const char *unit, const char *weight);
 
-/** A question about the trace: what a query of it gets beside its options. */
+/** A question: the arguments that every query of a trace has, beside its options. */
 struct question {
     struct heap_trace trace;
-    /** The position that it is about; ttd_position_max() for the end. */
+    /** The position that the question is about; ttd_position_max() for the end. */
     struct ttd_position at;
     struct ttd_error error;
 };
@@ -145,18 +145,19 @@ struct question {
 int session_islands(struct session *session, const struct heap_island_filter *filter,
                     const struct heap_islands **islands);
 
-/** Sets a question about a position, with the index if that helps. Returns an exit status. */
+/** Prepares a question about a position, with the index if it saves time. Returns an exit status.
+ */
 int session_ask(struct session *session, const struct position_spec *at, struct question *question);
 
-/** Sets one like session_ask(), whose trace tells apart the blocks that the runtimes keep: see
- * session_trace(). */
+/** Prepares a question as session_ask() does, with a trace from session_trace(). */
 int session_ask_runtime(struct session *session, const struct position_spec *at,
                         struct question *question);
 
 /** Returns a question about the whole trace, without the index. */
 struct question session_ask_all(struct session *session);
 
-/** Reports a query that failed, and an index that it refuted. Returns an exit status. */
+/** Reports the failure of a query, and an index that the query has refuted. Returns an exit status.
+ */
 int session_found(struct session *session, const struct question *question, enum ttd_status result,
                   const struct heap_outcome *outcome);
 

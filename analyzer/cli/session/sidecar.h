@@ -8,21 +8,21 @@
 #include "travel/index.h"
 
 /**
- * Returns the keyframes for going to `at`; NULL where there are none. An index that is
- * missing, damaged or of an older trace is made, if the trace is so long that it pays; where that
- * fails, the command goes on without. The session owns the keyframes. An answer that uses them is
- * not certain, since the rest of the trace is not read.
+ * Returns the keyframes for going to `at`, which the session owns; NULL to go there without. An
+ * index that is missing, damaged or of another trace is made anew if the trace is long enough to be
+ * worth it; if that fails, the command does without. An answer that uses keyframes is not certain,
+ * since the rest of the trace is not read.
  *
- * At the start none are needed. At the end none are given: the whole trace is read once, whatever
- * lies beside it, and the answer is certain.
+ * For the start and the end of a trace the result is NULL: at the start keyframes would save
+ * nothing, and at the end the whole trace is read, so that the answer is certain.
  */
 const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_position at);
 
-/** Returns the keyframes of an index that is there already, or NULL: for what only a whole replay,
- * or the index, can tell. */
+/** Returns the keyframes of an existing index, or NULL; makes none. For a question whose answer the
+ * index contains, and which otherwise takes a replay of everything. */
 const struct heap_keyframes *sidecar_use_existing(struct session *session);
 
-/** Warns that a block in the index is not as the trace says, and closes the index. */
+/** Warns that a block in the index contradicts the trace, and closes the index. */
 void sidecar_refute(struct source *source);
 
 /** Returns the name of the index of a trace, to be freed; NULL without memory. */

@@ -46,7 +46,7 @@ struct trace_clock {
     struct clock_chunk *chunks;
     size_t count;
     size_t capacity;
-    /** In which times are noted, in nanoseconds; 0 if none are. */
+    /** Resolution in which times are noted, in nanoseconds; 0 if none are noted. */
     uint64_t unit;
     /** Number of changes that passes have noted. */
     size_t note_count;

@@ -50,7 +50,7 @@ enum position_purpose {
 };
 
 /**
- * Finds the position. The reader is left anywhere.
+ * Finds the position. Leaves the reader at an undefined position.
  *
  * @return an exit status; on failure a message was printed
  */

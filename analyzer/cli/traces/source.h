@@ -27,20 +27,20 @@ struct source {
     uint64_t reported[SOURCE_REPORTED_MAX];
     size_t reported_count;
     bool reported_more;
-    /** The trace ends within a chunk; or reading stopped before its end. */
+    /** The trace ends within a chunk; and reading stopped before the end of the trace. */
     bool is_truncated;
     bool is_given_up;
-    /** Number of readable events, if a position was asked for in percent of it because the trace
-     * does not state its total; else 0. */
+    /** Number of readable events, if a position in percent was based on it because the trace does
+     * not state its total; else 0. */
     uint64_t part_of;
-    /** The sidecar index, if there is one and it was asked for: see sidecar_use(). */
+    /** The sidecar index, if `has_keyframes`: see sidecar_use(). */
     struct heap_keyframes keyframes;
     bool has_keyframes;
     /** Making an index failed, and is not tried again. */
     bool has_no_index;
     /** There is an index that is not trusted, which was reported. */
     bool has_refused_index;
-    /** One was used and found to be wrong, which was said. */
+    /** An index was used and contradicted the trace, which was reported. */
     bool has_refuted_index;
     /** The stamp of the file when it was opened. */
     struct stamp opened;
@@ -59,7 +59,7 @@ struct source {
 int source_open(struct source *source, const char *path, bool reads_whole_chunks);
 void source_close(struct source *source);
 
-/** The trace for a query, whose hook shows progress and reports damage; without an index. */
+/** Returns the trace for a query, without an index. Its hook shows progress and reports damage. */
 struct heap_trace source_trace(struct source *source);
 
 /** Whether wall times are known: the first chunk, which has their unit, was not lost. */
@@ -72,8 +72,8 @@ static inline bool source_has_times(const struct source *source)
 int source_fail_times(const struct source *source);
 
 /** Whether the trace is intact as 'ttdanalyze verify' defines it, which a certain verdict needs.
- * Called after all findings: unless everything was read anyway, everything is read now; not where
- * an index is used, whose answer is not certain.  The answer is kept. */
+ * Called after all findings. Reads the trace unless a pass has read all of it, or an index was
+ * used: then the answer is not certain anyway. The result is kept for further calls. */
 bool source_is_intact(struct source *source);
 
 /** Reports that reading failed; returns the exit status. */

@@ -35,26 +35,27 @@ struct certainty_facts {
     const struct heap_counts *counts;
     /** Position that the report is about; ttd_position_max() for the end. */
     struct ttd_position at;
-    /** Whether the trace was replayed to its end, and the last position that is known. */
+    /** The trace was replayed to its end; and the last position of which the replay knows. */
     bool reached_end;
     struct ttd_position last;
-    /** Number of readable events, if a position was asked for in percent of it; else 0. */
+    /** Number of readable events, if the position was given in percent of that number; else 0. */
     uint64_t part_of;
 };
 
+/** Sets the reasons that follow from the facts. */
 void certainty_judge(struct certainty *certainty, const struct certainty_facts *facts);
 
-/** Adds the reasons why a snapshot may tell less than there was: `misplaced` counts the references
- * that lie in none of its regions. A snapshot of number 0 is none, and adds nothing. */
+/** Adds the reasons why a snapshot may be incomplete; none for a snapshot with number 0.
+ * @param misplaced  number of references that lie in none of its regions */
 void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapshot *snapshot,
                             uint64_t misplaced);
 
-/** Adds the reasons why the contents of memory at a position may be other than the snapshots up to
- * there tell, or be missing. */
+/** Adds the reasons why the contents of memory at a position may differ from those in the snapshots
+ * before it, or be missing. */
 void certainty_add_contents(struct certainty *certainty, const struct heap_snapshots *snapshots,
                             struct ttd_position at);
 
-/** Adds the reasons why a search of these contents may have found too little. */
+/** Adds the reasons why a search of memory may have missed matches: see struct heap_search. */
 void certainty_add_search(struct certainty *certainty, uint64_t searched, uint64_t unreadable);
 
 #endif

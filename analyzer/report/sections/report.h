@@ -38,13 +38,14 @@ enum report_unit { REPORT_BLOCKS, REPORT_FINDINGS };
 
 /** The blocks that the C and C++ runtimes keep until the end, which are not counted as leaks. */
 struct report_runtime {
-    /** NULL for commands that do not tell them apart. */
+    /** NULL for commands that do not separate these blocks from the others. */
     const struct heap_groups *groups;
-    /** They are listed as well. */
+    /** The groups are listed as well. */
     bool is_shown;
-    /** The trace does not name all of them: the others count as blocks of the program. */
+    /** The trace does not list all of these blocks; those that are missing are counted as blocks of
+     * the program. */
     bool is_counted;
-    /** The reason: the program was killed. */
+    /** The list is missing because the program was killed. */
     bool was_killed;
 };
 
@@ -55,7 +56,7 @@ struct report_clock {
     bool (*time)(void *context, struct ttd_position at, char *text);
 };
 
-/** Numbers for stacks, which are written once, elsewhere. */
+/** Numbers that stand for stacks, in a format that writes each stack only once. */
 struct report_stacks {
     void *context;
     /** Sets `number` to that of a stack, or returns the status that makes the report fail. */
@@ -70,7 +71,7 @@ struct report {
     struct definitions *definitions;
     /** Frames of the stack written last, reused from stack to stack. */
     struct frame_list frames;
-    /** JSON has the numbers of stacks instead of their frames; zeros for frames. */
+    /** JSON has the numbers of stacks instead of their frames. All zero: JSON has the frames. */
     struct report_stacks stacks;
     /** The grouping of records. */
     const struct view *view;

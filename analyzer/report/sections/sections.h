@@ -90,8 +90,8 @@ void report_signal_text(struct report *report, const struct ttd_fatal_signal *si
 /** Writes the same, and the fault address, as members of an object. */
 void report_signal_json(struct json *json, const struct ttd_fatal_signal *signal);
 
-/** Names of a kind of blocks: for people; and in files, where what still holds a reachable block is
- * told apart, or NULL. */
+/** Names of a kind of blocks: in text; in JSON and CSV, where several kinds are "reachable"; and
+ * what holds the blocks of such a kind, or NULL. */
 struct report_leak_kind {
     const char *text;
     const char *name;
@@ -157,8 +157,9 @@ void report_group_csv(struct report *report, struct csv *csv, const struct heap_
 void report_kind_csv(struct report *report, struct csv *csv, const char *kind,
                      const struct heap_groups *groups, size_t limit);
 
-/* The blocks that the runtimes keep: their sums, and their groups if these are to be shown. Each
- * function does nothing for commands that do not tell these blocks apart. */
+/* Write the sums of the blocks that the runtimes keep, or their groups if these are to be shown.
+ * Each function writes nothing for a command that does not separate these blocks from the others.
+ */
 void report_runtime_text(struct report *report);
 void report_runtime_groups_text(struct report *report, size_t limit, bool shows_positions);
 void report_runtime_sums(struct text_output *output, const struct report_runtime *runtime);
@@ -175,7 +176,7 @@ void report_groups_csv(struct report *report, const struct heap_groups *groups, 
 void report_unknown_text(struct report *report, const struct heap_groups *unknown);
 void report_unknown_json(struct json *json, const struct heap_groups *unknown);
 
-/** Writes when blocks of that number were lost: "lost after 1:2, at 3:0 at the latest". */
+/** Writes when `blocks` blocks were lost: "lost after 1:2, at 3:0 at the latest". */
 void report_lost_text(struct report *report, const struct heap_lost_range *lost, uint64_t blocks);
 
 /** Writes the members that tell when blocks were lost; none for NULL. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Trees of calls: the report of one heap, and the parts that it shares with that of two. */
+/** Trees of calls: the report of a tree of one heap, and the parts that it shares with the report
+ * of a tree of two heaps. */
 #ifndef ANALYZER_REPORT_SECTIONS_TREE_H
 #define ANALYZER_REPORT_SECTIONS_TREE_H
 
@@ -10,7 +11,7 @@
 struct report_tree {
     const struct view_tree *tree;
     const struct view_options *options;
-    /** The unit that is counted, such as "block", and the one that is weighed, such as "bytes". */
+    /** The units of counts, such as "block", and of weights, such as "bytes". */
     const char *unit;
     const char *weight;
     /** A frame that all folded stacks begin with, such as "[inferred]"; or NULL. */

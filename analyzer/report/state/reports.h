@@ -22,12 +22,12 @@ struct report_state {
     struct heap_state *state;
     /** Groups to show. */
     size_t limit;
-    /** The owners of the address that was asked for; NULL if none was. */
+    /** The owners of the address that was asked about; NULL without an address. */
     const struct heap_history *history;
-    /** Referrers of the live block that the address lies in; NULL if no snapshot tells. */
+    /** The referrers of the live block that contains the address; NULL if there is no snapshot. */
     const struct heap_referrers *referrers;
     struct ttd_position at;
-    /** NULL if it is not to be shown. */
+    /** The tree of heaps; NULL if it is not asked for. */
     const struct heap_tree *heaps;
 };
 
@@ -41,7 +41,7 @@ struct report_peak {
 /** The findings of `diff` over a range of positions. */
 struct report_diff {
     const struct heap_diff *diff;
-    /** The blocks that the range has added, as a snapshot tells of them. */
+    /** The blocks that the range has added, classified by a snapshot. */
     const struct heap_leaks *lost;
     /** Groups to show of each quadrant. */
     size_t limit;
@@ -59,9 +59,9 @@ struct report_side {
 
 /** The difference of two heaps, for `diff`. */
 struct report_compare {
-    /** Has no changes where there is a tree. */
+    /** The list of changes; empty if the report is a tree. */
     const struct heap_comparison *comparison;
-    /** NULL for a list of changes. */
+    /** NULL if the report is a list. */
     const struct view_tree *tree;
     struct report_side sides[HEAP_SIDES];
     /** Changes to show, or branches of each in a tree. */
