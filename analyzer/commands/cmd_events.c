@@ -203,7 +203,7 @@ static int list_all(struct lister *lister)
 {
     struct session *session = lister->session;
     struct heap_batch_hook hook = {.context = lister, .batch = see_batch};
-    session->options.format->events_begin(&session->report, &lister->shown);
+    session->options.format->events_begin(&session->report, &lister->details);
     int status = source_read_on(&session->source, &hook);
     lister->outcome.reached_end = !lister->is_cut;
     session_outcome(session, &lister->outcome,
