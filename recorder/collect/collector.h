@@ -16,9 +16,9 @@
 
 /* The snapshots to take. Contents are sums of enum ttd_snapshot_contents. */
 struct snapshot_options {
-    uint32_t at_exit;  /* contents of the one at the end of each process; 0 for none */
-    uint32_t contents; /* of others */
-    uint64_t every;    /* nanoseconds from one of each process to the next; 0 for none */
+    uint32_t at_exit;  /* contents of the snapshot at the end of each process; 0 for no snapshot */
+    uint32_t contents; /* contents of all other snapshots */
+    uint64_t every;    /* interval between the snapshots of a process, in nanoseconds; 0 for none */
 };
 
 struct collector {
@@ -46,8 +46,8 @@ struct collector {
     size_t names_turn; /* index of the process whose trace gets names next */
     struct trace_closers closers;
     bool was_held;         /* other processes have held the channel */
-    unsigned unheld_looks; /* number of looks since at which none did */
-    bool is_left_alone;    /* some still held it when the collector stopped waiting */
+    unsigned unheld_looks; /* number of looks since then at which no process held it */
+    bool is_left_alone;    /* processes still held it when the collector stopped waiting */
     /* For the summary. */
     struct trace *first; /* opened before the program starts; NULL once it has a process */
     bool has_attached_first;
@@ -60,7 +60,7 @@ struct collector {
     } snapshots_doubtful;
     unsigned images_left; /* programs executed by recorded ones that were not recorded */
     uint64_t events, acquisitions, releases, lost;
-    uint64_t gaps; /* of recording, as the program or its user wanted it */
+    uint64_t gaps; /* of recording, asked for by the program or its user */
     unsigned children;
     uint32_t notes; /* enum process_notes of the launched process */
 };
@@ -71,8 +71,7 @@ struct collector {
  */
 bool collector_open(struct collector *collector, const char *output, struct ttd_error *error);
 
-/* Collects what is published by now, as far as its order is known. Returns how many records were
- * written. */
+/* Collects the published records whose order is known. Returns the number of records written. */
 size_t collector_collect(struct collector *collector);
 
 /* Collects until all recorded processes are gone, or `*detach` becomes non-zero. */

@@ -8,7 +8,7 @@
 
 enum { CONTROL_CLIENTS = 8 };
 
-/* Somebody who has connected, and has not asked yet. */
+/* A client that has connected and has not sent its request yet. */
 struct control_client {
     int socket;
     uint64_t deadline; /* in nanoseconds of the channel's clock */
@@ -28,7 +28,7 @@ typedef void control_function(void *context, const struct control_request *reque
 /* Opens the socket, and writes its name into the channel. If that is impossible, nobody can ask. */
 void control_open(struct control *control, struct channel *channel);
 
-/* Answers all who have asked since. Never waits. */
+/* Answers the requests that have arrived. Never waits. */
 void control_step(struct control *control, uint64_t now, control_function *handle, void *context);
 
 void control_close(struct control *control);

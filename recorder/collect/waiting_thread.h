@@ -6,13 +6,13 @@
 #include "../channel.h"
 #include "process/process.h"
 
-/* Writes where the frames of the thread lie. `request` is a copy, as below. Returns false if the
- * trace has failed. */
+/* Writes the addresses of the thread's frames. `request` is a private copy of the request in shared
+ * memory. Returns false if the trace has failed. */
 bool waiting_thread_frames(struct trace *trace, const struct ttd_snapshot *snapshot,
                            const struct snapshot_request *request);
 
-/* Writes the fatal signal. `snapshot` is NULL if none was taken. Returns false if the signal cannot
- * be written. */
+/* Writes the fatal signal. `snapshot` is NULL if none was taken, `request` as above. Returns false
+ * if the signal cannot be written. */
 bool waiting_thread_signal(struct process *process, struct host *host,
                            const struct ttd_snapshot *snapshot,
                            const struct snapshot_request *request);

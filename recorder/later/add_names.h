@@ -12,13 +12,13 @@ struct names_to_add {
     bool shows_progress; /* stderr is a terminal */
 
     struct symbolize_module *modules; /* each twice: with its addresses, then with its data */
-    enum symbolize_result *results;   /* of these */
-    uint64_t *offsets;                /* of the same */
+    enum symbolize_result *results;   /* of the lookups, in the order of `modules` */
+    uint64_t *offsets;                /* the addresses and data of all `modules` */
     struct ttd_names *names;
     struct ttd_writer *writer;
     enum ttd_status status; /* of the first failure to write */
     int reason;             /* errno value: the lookup has failed */
-    size_t variables;       /* that got names */
+    size_t variables;       /* number of variables that got names */
 };
 
 /* Looks all names up, and writes those that say more than the trace does. A ttd_amend_function:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A new file that takes the place of an old one, if there is one, only when it is complete. */
+/* A new file that replaces an existing one, if there is one, only when it is complete. */
 #ifndef TTD_LATER_REPLACE_H
 #define TTD_LATER_REPLACE_H
 
@@ -11,11 +11,11 @@ struct replacement {
     int descriptor;  /* to write to */
 };
 
-/* Makes the file, readable by its owner only. A signal that ends this process removes it. One at a
- * time. Returns 0, or an errno value and then nothing is left to do. */
+/* Creates the file, readable by its owner only. A signal that ends this process removes it. Only
+ * one file can be in the making at a time. Returns 0, or an errno value if nothing was created. */
 int replacement_begin(struct replacement *replacement, const char *path);
 
-/* Gives the file its name. Returns 0, or an errno value and then the file is removed. */
+/* Gives the file its name. Returns 0, or an errno value after the file was removed. */
 int replacement_publish(struct replacement *replacement);
 
 /* Removes the file. */

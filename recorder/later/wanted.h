@@ -12,7 +12,7 @@
 #include "collect/trace/stacks.h"
 #include "collect/trace/variables.h"
 
-/* A crafted trace has more of them; what is beyond stays as it is. */
+/* Limits, which only a crafted trace exceeds. What is beyond them gets no names. */
 enum {
     WANTED_MODULES_MAX = 1 << 16,
     WANTED_PARTS_MAX = 1 << 20,
@@ -22,17 +22,17 @@ enum {
 
 struct wanted_module {
     ttd_id id, path_id;
-    size_t order; /* of its definition: the first one of an id counts */
-    char *path;   /* NULL if the trace does not tell it */
+    size_t order; /* number of its definition; of several with one id the first counts */
+    char *path;   /* NULL if it is not in the trace */
     uint64_t bias;
     uint8_t build_id[TTD_BUILD_ID_MAX];
     uint32_t build_id_size;
 };
 
-/* How much the names of an address say. */
+/* Quality of the names of an address: none, a function, or a function with its source line. */
 enum name_quality { NAME_NONE, NAME_FUNCTION, NAME_SOURCE };
 
-/* An address of a frame, or one that has names and is perhaps in no stack. */
+/* An address of a frame; or an address that has names, though perhaps no stack contains it. */
 struct wanted_address {
     ttd_id module; /* number in `modules` from 1 on, not an id; 0 for an address in none of them */
     enum name_quality quality;
@@ -56,8 +56,8 @@ struct wanted {
 };
 
 /*
- * Reads what the stacks and snapshots of a trace refer to; damaged parts are passed over. The input
- * is closed in any case, and `wanted` is to be freed.
+ * Reads the addresses and variables that the stacks and snapshots of a trace refer to; passes over
+ * damaged parts. The input is closed and `wanted` must be freed, also on failure.
  * Returns TTD_OK, statuses of ttd_reader_open(), TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
 enum ttd_status wanted_read(struct wanted *wanted, const struct ttd_input *input,

@@ -22,10 +22,10 @@ struct wanted_data {
     uint32_t snapshot;
     struct wanted_region *regions;
     size_t count, capacity;
-    size_t sorted; /* words that wanted->variables had when they were sorted last */
+    size_t sorted; /* number of words in wanted->variables when they were sorted last */
 };
 
-/* Takes in regions, references or variables. Returns TTD_OK, TTD_ERROR_NO_MEMORY. */
+/* Handles a batch of regions, references or variables. Returns TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status wanted_data_add(struct wanted *wanted, struct wanted_data *data,
                                 const struct ttd_batch *batch);
 

@@ -15,17 +15,18 @@ struct host {
     int probe;         /* the channel, opened once more: see host_is_held() */
     uint64_t start;    /* a copy of channel->start, which programs could overwrite */
     bool has_barriers; /* membarrier() is available */
-    uint64_t looks; /* how often was looked at what is published: what is known may have changed */
-    char path[64];  /* opens the channel, from any process that may see this one */
+    uint64_t looks;    /* number of looks at what threads have published; anything read before the
+                          last look may be out of date */
+    char path[64];     /* opens the channel, from any process that may see this one */
 };
 
 /* Creates the channel. Returns 0 or an errno value. */
 int host_open(struct host *host, uint32_t flags);
 
-/* Wakes all that wait on a word of the channel. */
+/* Wakes all threads that wait on a word of the channel. */
 void host_wake(_Atomic uint32_t *word);
 
-/* Stops recording in all processes, and wakes those that wait. */
+/* Stops recording in all processes, and wakes the threads that wait. */
 void host_stop(struct host *host);
 
 /* Returns the time since the start, in nanoseconds. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reader of a chain of chunks, which an untrusted process is writing meanwhile. */
+/* A stream: the records in a chain of chunks, read while an untrusted process writes them. */
 #ifndef TTD_COLLECT_CHANNEL_STREAM_H
 #define TTD_COLLECT_CHANNEL_STREAM_H
 
@@ -24,8 +24,8 @@ struct record {
 bool stream_break(struct stream *stream);
 
 /*
- * Reads how much is committed by now; goes on to the next chunk, and frees the chunk, when all of
- * it was consumed. Returns false if there is nothing new.
+ * Reads the number of committed words anew. When all of a chunk was consumed, goes on to the next
+ * chunk and frees the old one. Returns false if there is nothing new.
  */
 bool stream_look(struct stream *stream, struct host *host, _Atomic uint32_t *first);
 

@@ -9,15 +9,16 @@
 #include <ttdtrace/model.h>
 
 enum call_kind {
-    CALL_UNKNOWN,      /* no operation of a thread's stream */
+    CALL_UNKNOWN,      /* an operation that no thread's stream has */
     CALL_ACQUISITION,  /* recorded after its return */
     CALL_RELEASE,      /* takes effect when it begins */
-    CALL_REALLOCATION, /* has a record of its own for its end */
-    CALL_END,          /* that record */
-    CALL_EVENT,        /* no call, but an event of the live API */
+    CALL_REALLOCATION, /* has a second record, for its end */
+    CALL_END,          /* the end of a reallocation */
+    CALL_EVENT,        /* an event of the live API, which is no call */
 };
 
-/* The most operands of a record; then two constants, for operands that a call does not have. */
+/* Largest number of operands of a record; and the indexes of two constants, which stand for
+ * operands that a call does not have. */
 enum { CALL_OPERANDS_MAX = 5, OPERAND_ZERO = CALL_OPERANDS_MAX, OPERAND_ONE, CALL_OPERANDS };
 
 /* The meaning of a call's operands, by their indexes. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks at records that are published, but cannot be written yet, since their order is not known.
- */
+/* Looks ahead at records that are published but cannot be written yet, because their order is not
+ * known. */
 #ifndef TTD_COLLECT_PROCESS_AHEAD_H
 #define TTD_COLLECT_PROCESS_AHEAD_H
 
 #include "process.h"
 
-/* Adds the blocks that such records acquire to the pages of the process's trace. */
+/* Adds the blocks that these records acquire to the heap pages of the process's trace, so that a
+ * snapshot finds references to them. */
 void ahead_add_blocks(const struct process *process, struct host *host);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include "thread_stream.h"
 
-/* More are refused, so that a program which asks all the time does not take the memory. */
+/* Limit on waiting dumps. More are refused, so that a program which asks without pause cannot
+ * exhaust the collector's memory. */
 enum { DUMPS_MAX = 1024 };
 
 struct dump {
@@ -23,17 +24,18 @@ struct dump_queue {
     unsigned refused;
 };
 
-/* Adds what an EVENT_OF_DUMP asks for, or refuses it. Returns false if the record is invalid. */
+/* Adds the dump that an EVENT_OF_DUMP asks for, or refuses it. Returns false if the record is
+ * invalid. */
 bool dump_queue_add(struct dump_queue *queue, struct thread_stream *thread,
                     const uint64_t client[2], const uint64_t *fields, size_t size);
 
-/* Answers the thread that waits for a dump, if it does. */
+/* Answers the thread that waits for a dump; does nothing if none waits. */
 void dump_answer(const struct dump *dump, bool is_taken);
 
-/* Takes the oldest one. Returns false if there is none. */
+/* Removes the oldest dump from the queue. Returns false if there is none. */
 bool dump_queue_take(struct dump_queue *queue, struct dump *dump);
 
-/* Refuses all: the memory that they are of is gone. */
+/* Refuses all dumps, after the memory of the process image is gone. */
 void dump_queue_refuse(struct dump_queue *queue);
 
 void dump_queue_free(struct dump_queue *queue);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The custom heaps of a process: those that it tells of by ttdtrace/live_heap.h. */
+/* The custom heaps of a process: those that it defines by ttdtrace/live_heap.h. */
 #ifndef TTD_COLLECT_HEAPS_H
 #define TTD_COLLECT_HEAPS_H
 
@@ -16,8 +16,8 @@ struct heap_definition {
     size_t size;
 };
 
-/* Defines a heap. One that the handle had before has ended, whether the trace tells of it or not.
- * Nothing if memory ran out. */
+/* Defines a heap. An earlier heap with the same handle has ended, even if the program has not said
+ * so, and is destroyed first. Does nothing if memory ran out. */
 void heaps_define(struct process *process, const struct heap_definition *definition);
 
 /*

@@ -13,14 +13,14 @@ void losses_of_thread(struct process *process, struct thread_stream *thread,
                       const struct host *host);
 
 /*
- * Notes, at an event of the thread's islands, whether the thread is suspended from there on.
- * Reports the calls that it did not record since it was: `skipped` is more than these, since it
- * counts calls within calls.
+ * Notes, at an event that begins or ends an island of the thread, whether the thread is suspended
+ * from there on. If it was suspended before, reports the calls that it did not record. `skipped` is
+ * an upper bound of their number, because it includes calls within calls.
  */
 void losses_of_gap(struct process *process, struct thread_stream *thread, bool is_off,
                    struct ttd_position position, uint64_t skipped);
 
-/* Reports calls that a thread, which has ended, did not record since it was suspended. */
+/* Reports the calls that a thread did not record between its last suspension and its end. */
 void losses_of_last_gap(struct process *process, struct thread_stream *thread,
                         const struct host *host);
 

@@ -41,7 +41,7 @@ enum { OUTSIDE_MAX = 256 };
 struct process {
     uint32_t slot;
     uint64_t mark, sequence; /* of the slot: see process_has_image() */
-    uint64_t calls_before;   /* calls of the trace, recorded or lost, before the present image */
+    uint64_t calls_before;   /* number of calls, recorded or lost, of earlier images in the trace */
     uint64_t start;          /* the clock at its begin, from which its wall times count */
     uint32_t pid;
     int pidfd;
@@ -67,7 +67,7 @@ struct process {
     struct silent_thread {
         uint32_t tid;
         ttd_id id;
-    } * silent; /* threads that the trace has, but no call of which */
+    } * silent; /* threads that are defined in the trace but have made no call */
     size_t silent_count;
     struct thread_stream **threads;
     size_t thread_count, thread_capacity;
@@ -75,7 +75,7 @@ struct process {
     struct dump_queue dumps;
     struct outside_event *outside; /* by sequence */
     size_t outside_count, outside_capacity;
-    uint64_t gaps;             /* of recording, of its threads, in which calls are missing */
+    uint64_t gaps;             /* gaps of recording of its threads in which calls are missing */
     struct merge_entry *queue; /* scratch space of the merge, one entry for each thread */
 };
 
@@ -87,8 +87,9 @@ void process_free(struct process *process);
 /* Whether the present image has made no calls, recorded or lost. */
 bool process_is_empty(const struct process *process);
 
-/* Returns the wall time in the process's trace for a time of the clock. The program may have set
- * both to anything; the result can always be written. */
+/* Converts a time of the clock to a wall time of the process's trace. The program may have
+ * overwritten both of its operands with anything, so the result is limited to what can be written.
+ */
 static inline uint64_t process_time(const struct process *process, uint64_t clock)
 {
     uint64_t time = clock > process->start ? clock - process->start : 0;
@@ -97,10 +98,9 @@ static inline uint64_t process_time(const struct process *process, uint64_t cloc
 }
 
 /*
- * Whether the program image that claimed the slot still runs. It does not once the process has
- * executed another program, or has ended. An emulator, however, runs a second image beside its own,
- * and that attaches, too, as a PROCESS_GUEST. Returns false also if the process's memory cannot be
- * read.
+ * Whether the program image that claimed the slot still runs: the process has neither ended nor
+ * executed another program. An emulator runs a second image beside its own, which attaches as a
+ * PROCESS_GUEST. Returns false also if the process's memory cannot be read.
  */
 bool process_has_image(const struct process *process);
 

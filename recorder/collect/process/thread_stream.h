@@ -31,9 +31,10 @@ struct thread_stream {
     /* A call under way. Neither it nor anything after it can be written before it returns. */
     bool has_held;
     struct ttd_event held;
-    uint64_t pressed_since; /* since when much has been waiting behind the call; 0 if not so */
+    uint64_t
+        pressed_since; /* time since when many records have waited behind the call; 0 if few do */
     uint64_t operands[CALL_OPERANDS];
-    uint64_t lost[LOSS_COUNTERS]; /* as far as the trace tells of it */
+    uint64_t lost[LOSS_COUNTERS]; /* the counters of the slot that have been written as losses */
     bool is_off;                  /* the thread is suspended, by its last event of an island */
     struct ttd_position off;      /* since when */
     struct ttd_position checked;  /* the trace's last position when `lost` was read */

@@ -14,7 +14,7 @@ bool user_events_write(struct process *process, struct thread_stream *thread,
 /* Writes the events from outside of the program with sequences up to `bound`. */
 void user_events_write_outside(struct process *process, uint64_t bound);
 
-/* The same, where there are mostly none. */
+/* Does the same, faster where there are none, as in most traces. */
 static inline void user_events_reach(struct process *process, uint64_t bound)
 {
     if (__builtin_expect(process->outside_count != 0, 0))
@@ -24,8 +24,8 @@ static inline void user_events_reach(struct process *process, uint64_t bound)
 /* Marks the present moment with a text. False if it cannot be written. */
 bool user_events_mark(struct process *process, struct host *host, const char *text, size_t size);
 
-/* Pauses or resumes recording of all threads of the process. False if it is so already, or if that
- * cannot be written. */
+/* Pauses or resumes recording of all threads of the process. Returns false if recording is in that
+ * state already, or if the event cannot be written. */
 bool user_events_pause(struct process *process, struct host *host, bool is_paused);
 
 #endif

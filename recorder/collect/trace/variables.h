@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The variables of modules that held references, as far as they are known: which words of data have
- * to be named, and which ranges of data have names already. */
+/* The variables of modules that held references in snapshots: the words of data for which a name is
+ * needed, and the ranges of data that have one. */
 #ifndef TTD_COLLECT_TRACE_VARIABLES_H
 #define TTD_COLLECT_TRACE_VARIABLES_H
 
