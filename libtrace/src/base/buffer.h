@@ -23,13 +23,14 @@ struct ttd_buffer {
 void ttd_buffer_init(struct ttd_buffer *buffer, const struct ttd_allocator *allocator);
 void ttd_buffer_free(struct ttd_buffer *buffer);
 
-/** Forgets the content and keeps the memory. */
+/** Empties the buffer; keeps its memory. */
 static inline void ttd_buffer_clear(struct ttd_buffer *buffer)
 {
     buffer->size = 0;
 }
 
-/** Makes room for `more` bytes after the content. False, and failed, without memory. */
+/** Makes room for `more` bytes after the content. Returns false, and sets `failed`, if memory is
+ * exhausted. */
 bool ttd_buffer_reserve(struct ttd_buffer *buffer, size_t more);
 
 /** Appends bytes; does nothing after a failure. */
@@ -39,7 +40,7 @@ void ttd_buffer_put8(struct ttd_buffer *buffer, uint8_t value);
 void ttd_buffer_put32(struct ttd_buffer *buffer, uint32_t value);
 void ttd_buffer_put64(struct ttd_buffer *buffer, uint64_t value);
 
-/** Appends a varint, for which TTD_VARINT_MAX bytes of room were made before. */
+/** Appends a varint. The caller has reserved TTD_VARINT_MAX bytes. */
 static inline void ttd_buffer_append_varint(struct ttd_buffer *buffer, uint64_t value)
 {
     uint8_t *end = buffer->data + buffer->size;

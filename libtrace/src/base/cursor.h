@@ -40,20 +40,20 @@ static inline void ttd_cursor_check(struct ttd_cursor *cursor, const char *wrong
         ttd_cursor_fail(cursor, wrong);
 }
 
-/** The next `size` bytes, or NULL with an error. */
+/** Returns the next `size` bytes; NULL, with an error, if there are fewer. */
 const uint8_t *ttd_cursor_bytes(struct ttd_cursor *cursor, size_t size);
 
 uint8_t ttd_cursor_get8(struct ttd_cursor *cursor);
 uint32_t ttd_cursor_get32(struct ttd_cursor *cursor);
 uint64_t ttd_cursor_get64(struct ttd_cursor *cursor);
 
-/** Takes 4 bytes that must be zero. */
+/** Reads 4 reserved bytes, which must be zero. */
 void ttd_cursor_reserved32(struct ttd_cursor *cursor);
 
 /** The general case of ttd_cursor_varint(). */
 uint64_t ttd_cursor_varint_slow(struct ttd_cursor *cursor);
 
-/** A varint, in its shortest form. */
+/** Reads a varint. Any form but the shortest is an error. */
 static inline uint64_t ttd_cursor_varint(struct ttd_cursor *cursor)
 {
     if (cursor->at != cursor->end && *cursor->at < 0x80)
@@ -61,10 +61,10 @@ static inline uint64_t ttd_cursor_varint(struct ttd_cursor *cursor)
     return ttd_cursor_varint_slow(cursor);
 }
 
-/** A varint of at most `max`. */
+/** Reads a varint, which must be at most `max`. */
 uint64_t ttd_cursor_varint_max(struct ttd_cursor *cursor, uint64_t max);
 
-/** A varint that fits 32 bits. */
+/** Reads a varint, which must fit 32 bits. */
 uint32_t ttd_cursor_varint32(struct ttd_cursor *cursor);
 
 /** Splits off the next `size` bytes as a cursor of their own, empty on error. */

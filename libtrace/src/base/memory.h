@@ -7,10 +7,10 @@
 
 #include <ttdtrace/allocator.h>
 
-/** The given table, or the default one for NULL. */
+/** Returns a copy of the caller's table, or the default one for NULL. */
 struct ttd_allocator ttd_allocator_or_default(const struct ttd_allocator *allocator);
 
-/** Whether the table can be used; NULL can. */
+/** Whether a table is complete, or NULL. */
 int ttd_allocator_is_valid(const struct ttd_allocator *allocator);
 
 /** Allocates `size` > 0 zeroed bytes; NULL on failure. */

@@ -9,7 +9,7 @@
 enum ttd_status ttd_fail(struct ttd_error *error, enum ttd_status status, const char *what,
                          uint64_t offset, uint64_t chunk);
 
-/** The same for a failure of the system. */
+/** Fills in `error` for a failure of the system, and returns TTD_ERROR_IO. */
 enum ttd_status ttd_fail_system(struct ttd_error *error, int system_error, const char *what,
                                 uint64_t offset);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Varints for the hottest loops, over a cursor that is a local variable: its address is never
- * passed on, so that it stays in registers.
+ * Decoding of varints for the hottest loops. The cursor must be a local variable of the loop: its
+ * address is not passed to any function that is not inlined, so the compiler keeps it in registers.
  */
 #ifndef TTD_BASE_VARINT_FAST_H
 #define TTD_BASE_VARINT_FAST_H
@@ -17,7 +17,7 @@ struct ttd_varint {
 /** The general case of ttd_varint_fast(). */
 struct ttd_varint ttd_varint_slow(struct ttd_cursor cursor);
 
-/** Squeezes the 7-bit groups of up to 8 bytes together. */
+/** Joins the 7-bit groups of up to 8 bytes into one number. */
 static inline uint64_t ttd_varint_squeeze(uint64_t x)
 {
     x = (x & UINT64_C(0x7F007F007F007F00)) >> 1 | (x & UINT64_C(0x007F007F007F007F));
@@ -25,7 +25,8 @@ static inline uint64_t ttd_varint_squeeze(uint64_t x)
     return (x & UINT64_C(0x0FFFFFFF00000000)) >> 4 | (x & UINT64_C(0x000000000FFFFFFF));
 }
 
-/** As ttd_cursor_varint(), without a branch for each byte: their number is hard to predict. */
+/** Reads a varint as ttd_cursor_varint() does, but without a branch for each byte, since the number
+ * of bytes is hard to predict. */
 static inline uint64_t ttd_varint_fast(struct ttd_cursor *cursor)
 {
     size_t left = ttd_cursor_left(cursor);

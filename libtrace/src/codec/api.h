@@ -15,18 +15,19 @@
  */
 const char *ttd_api_template(unsigned value);
 
-/** How many X a template has. */
+/** Returns the number of X in a template: of arguments that must be stored with an event. */
 size_t ttd_template_stored(const char *items);
 
 /**
- * Fills in what the template gives, taking the values of X from `stored`.
+ * Computes the parameters of an event from its other members and from `stored`, the values of X.
  *
- * @return false if a Q cannot be computed
+ * @return false if a Q cannot be computed: the size is no multiple, or the divisor is 0
  */
 bool ttd_template_apply(const char *items, const struct ttd_event *event, const uint64_t *stored,
                         uint64_t *parameters);
 
-/** Whether the API has a template, and the event's explicit parameters are what it gives. */
+/** Whether the API of an event has a template that yields exactly the event's parameters, so that
+ * they need not be stored. */
 bool ttd_event_fits_template(const struct ttd_event *event);
 
 #endif

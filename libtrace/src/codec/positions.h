@@ -12,11 +12,11 @@
 
 void ttd_encode_position(struct ttd_buffer *out, struct ttd_position position);
 struct ttd_position ttd_decode_position(struct ttd_cursor *in);
-/** Decodes a position of what did happen: fails if it is invalid. */
+/** Decodes a position at which something happened; the invalid position is an error. */
 struct ttd_position ttd_decode_valid_position(struct ttd_cursor *in);
 
 void ttd_encode_fixed_position(struct ttd_buffer *out, struct ttd_position position);
-/** Decodes a position of what did happen: fails if it is invalid. */
+/** Decodes a position at which something happened; the invalid position is an error. */
 struct ttd_position ttd_decode_fixed_position(struct ttd_cursor *in);
 
 /** Whether a position is valid, or has the one form of the invalid position. */

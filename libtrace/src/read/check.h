@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Checks everything on the way through a file. Verify, recover and verdicts rest on it. */
+/** Checks of a file that is read from beginning to end. Verify, recover and the verdict of a reader
+ * rest on them. */
 #ifndef TTD_READ_CHECK_H
 #define TTD_READ_CHECK_H
 
@@ -12,9 +13,10 @@
 #include "codec/chunk/index.h"
 #include "codec/snapshots/order.h"
 
-/** The ids that are defined, to check references. */
+/** The number of ids defined so far, against which references are checked. */
 struct ttd_id_check {
-    /** Identifiers cannot be checked: they are another trace's, or definitions were lost. */
+    /** Ids cannot be checked, because they are defined in another trace or definitions were lost.
+     */
     bool unknown;
     /** The last batch defines an id that was defined before. */
     bool redefines;
@@ -23,7 +25,8 @@ struct ttd_id_check {
     ttd_id modules;
     ttd_id threads;
     ttd_id heaps;
-    /** The largest heap of an event, or of which a parent was told. */
+    /** The largest heap that an event or a record of parents has referred to; later records must
+     * not change its parent. */
     ttd_id settled_heap;
     uint64_t pages;
     struct ttd_list_state list;
@@ -34,10 +37,10 @@ struct ttd_id_check {
 };
 
 /**
- * Checks the records of a batch, and takes in what they define.
+ * Checks the records of a batch, and notes the ids that they define.
  *
- * @param what  set to what is wrong, or NULL
- * @return false without memory
+ * @param what  set to a static description of the first violation, or NULL
+ * @return false if memory is exhausted
  */
 bool ttd_id_check_batch(struct ttd_id_check *ids, const struct ttd_allocator *allocator,
                         const struct ttd_batch *batch, const char **what);
@@ -46,7 +49,7 @@ bool ttd_id_check_batch(struct ttd_id_check *ids, const struct ttd_allocator *al
  * violation; NULL if there is none, or the batch is of another kind. */
 const char *ttd_id_check_snapshots(struct ttd_id_check *ids, const struct ttd_batch *batch);
 
-/** Whether the id is defined, or 0, or that cannot be known. */
+/** Whether an id is 0 or defined; true if ids cannot be checked. */
 static inline bool ttd_id_check_knows(const struct ttd_id_check *ids, ttd_id id, ttd_id count)
 {
     return id <= count || ids->unknown;
@@ -61,7 +64,7 @@ struct ttd_index_check {
     struct ttd_index_link *seen;
     size_t seen_count;
     size_t seen_capacity;
-    /** The entry that the next index chunk must have for itself; set by a chunk of events. */
+    /** The link to itself that the next index chunk must have; set by a chunk of events. */
     struct ttd_index_link pending;
     bool pending_set;
     /** Hash of each chunk's header since the last index chunk. */
@@ -81,7 +84,7 @@ struct ttd_reader;
 typedef enum ttd_status (*ttd_check_chunk_function)(void *context, struct ttd_reader *reader,
                                                     const struct ttd_header *header,
                                                     const uint8_t *stored, bool redefines);
-/** Called for each loss, in its place among the chunks. */
+/** Called for each loss, between the chunks before and after it. */
 typedef enum ttd_status (*ttd_check_loss_function)(void *context, struct ttd_reader *reader,
                                                    const struct ttd_loss *loss);
 
@@ -105,21 +108,22 @@ struct ttd_check {
     struct ttd_verdict verdict;
     struct ttd_id_check ids;
     struct ttd_index_check index;
-    /** Something is missing, so that totals cannot be checked. */
+    /** Chunks are missing, so totals cannot be checked. */
     bool damaged;
-    /** The chunk at hand: a description of its first wrong statement, or NULL; whether it defines
-     * ids again. */
+    /** The current chunk: a static description of its first violation, or NULL; and whether it
+     * defines ids that were defined before. */
     const char *wrong;
     bool redefines;
-    /** All ids in the tables of the chunk of events at hand are defined. */
+    /** The tables of the current chunk of events have only ids that are defined. */
     bool has_known_tables;
-    /** verdict.lost_events with the losses of the chunk at hand. */
+    /** verdict.lost_events, including the losses of the current chunk. */
     uint64_t lost_events;
-    /** An End was read. It ends where the file should. */
+    /** An End was read; and the offset at which it ends, where the file should end. */
     bool has_end;
     uint64_t end_behind;
     struct ttd_end end;
-    /** The last problem, as long as it is not known how many events are missing with it. */
+    /** The last problem, which is not reported before the number of events missing with it is
+     * known. */
     bool is_held;
     struct ttd_problem held;
 };
@@ -127,44 +131,47 @@ struct ttd_check {
 /** Starts a check of the whole file; the reader is before its first chunk. */
 void ttd_check_begin(struct ttd_reader *reader);
 
-/** Releases everything; the functions stay. */
+/** Releases everything but the caller's functions. */
 void ttd_check_free(struct ttd_reader *reader);
 
-/** Notes damage: so many bytes and chunks were passed over. */
+/** Notes damage; `bytes` and `chunks` were passed over. */
 void ttd_check_damage(struct ttd_reader *reader, const struct ttd_error *error, uint64_t bytes,
                       uint64_t chunks);
 
-/** Notes the loss that was made of the damage noted since the last one. */
+/** Notes the loss that stands for the damage since the last loss. */
 void ttd_check_lost(struct ttd_reader *reader, const struct ttd_loss *loss);
 
-/** Checks a batch of the chunk at hand; TTD_ERROR_NO_MEMORY. */
+/** Checks a batch of the current chunk. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status ttd_check_batch(struct ttd_reader *reader, const struct ttd_batch *batch,
                                 struct ttd_error *error);
 
 /**
- * Checks all stacks of the chunk at hand without decoding them, and takes it in if nothing is
- * wrong; TTD_ERROR_NO_MEMORY. Otherwise they are to be decoded, and checked batch by batch.
+ * Checks all stacks of the current chunk without decoding them, and notes them if there is no
+ * violation. If there is one, the caller decodes the stacks and checks them batch by batch, which
+ * finds out what is wrong.
  *
- * @param is_right  set in any case
+ * @param is_right  set to whether there is no violation, also on failure
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status ttd_check_stacks(struct ttd_reader *reader, bool *is_right,
                                  struct ttd_error *error);
 
-/** Checks the payload of an index chunk, which is the chunk at hand; TTD_ERROR_NO_MEMORY. */
+/** Checks the payload of the current chunk, an index. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status ttd_check_index(struct ttd_reader *reader, struct ttd_cursor payload,
                                 struct ttd_error *error);
 
-/** Takes in the chunk at hand, all of which is intact; TTD_ERROR_NO_MEMORY. */
+/** Ends the current chunk, all of which is intact. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status ttd_check_chunk(struct ttd_reader *reader, struct ttd_error *error);
 
-/** Completes the verdict: the reading has come to its end with `status` and `error`. */
+/** Completes the verdict after the reading has ended with `status` and `error`. */
 void ttd_check_end(struct ttd_reader *reader, enum ttd_status status,
                    const struct ttd_error *error);
 
-/** Checks an index chunk against the chunks seen. `what` as above; false without memory. */
+/** Compares an index chunk with the chunks read. Sets `what` to a static description of the first
+ * difference, or NULL. Returns false if memory is exhausted. */
 bool ttd_index_check_chunk(struct ttd_reader *reader, struct ttd_cursor payload, const char **what);
 
-/** Takes in a chunk. False without memory. */
+/** Notes a chunk, which the next index chunk must list. Returns false if memory is exhausted. */
 bool ttd_index_check_see(struct ttd_reader *reader, const struct ttd_header *header);
 
 #endif

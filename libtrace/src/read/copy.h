@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Copying a trace chunk by chunk into a new one; recover and redact share it. Whoever copies sets
- * the functions of `check`, which see each chunk and each loss on the way, and put into the new
- * file what is to be there. Chunks are numbered anew; the index and End are made anew.
+ * Copying a trace chunk by chunk into a new file; recover and redact share it. The functions of
+ * `check` are called with each chunk and each loss, and write the chunks of the new file. Chunks
+ * get new numbers, and the index and the End are made anew.
  */
 #ifndef TTD_READ_COPY_H
 #define TTD_READ_COPY_H
@@ -19,7 +19,7 @@ struct ttd_copy {
     /** The payload of the chunk that is put next. */
     struct ttd_buffer payload;
     struct ttd_error *error;
-    /** Flags of the trace that are set in the new one. */
+    /** Flags to be set in the first chunk of the new trace, in addition to those of the old one. */
     uint32_t trace_flags;
     /** The first chunk was written. */
     bool begun;
@@ -29,22 +29,22 @@ struct ttd_copy {
     struct ttd_end end;
 };
 
-/** Compresses and writes a chunk: copy->payload, which is then empty. TTD_OK, TTD_ERROR_LIMIT,
- * TTD_ERROR_NO_MEMORY, TTD_ERROR_IO. */
+/** Compresses and writes a chunk with copy->payload, and empties that. @return TTD_OK,
+ * TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO. */
 enum ttd_status ttd_copy_put(struct ttd_copy *copy, const struct ttd_emission *emission);
 
 /** Writes a chunk as it is stored. Statuses as above. */
 enum ttd_status ttd_copy_stored(struct ttd_copy *copy, const struct ttd_header *header,
                                 const uint8_t *stored);
 
-/** Writes the first chunk, unless it was written: the old one, or what is known of it. Statuses as
- * above. */
+/** Writes the first chunk, unless it was written: a copy of the old one or, if that is damaged, one
+ * with what the reader knows. Statuses as above. */
 enum ttd_status ttd_copy_begin(struct ttd_copy *copy, const struct ttd_reader *reader);
 
 /**
- * Takes in a chunk that is made anew: the trace, an index, the End.
+ * Handles a chunk that is made anew in the copy: the first chunk, an index, the End.
  *
- * @return whether the chunk is one of these, and is not to be copied
+ * @return whether the chunk is one of these, so that the caller must not copy it
  */
 bool ttd_copy_is_made(struct ttd_copy *copy, const struct ttd_reader *reader,
                       const struct ttd_header *header);

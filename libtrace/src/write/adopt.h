@@ -7,7 +7,7 @@
 
 #include "codec/chunk/emitter.h"
 
-/** A trace as far as it was written. */
+/** The state of a trace that another writer has begun. */
 struct ttd_written {
     struct ttd_emitter *emitter;
     /** The last ids in use. */

@@ -19,7 +19,7 @@ struct ttd_record_buffer {
     /** Ordinal, or id, of the next record to be buffered. */
     uint64_t next_record;
     uint32_t count;
-    /** Range of the positions in it, if there are any. */
+    /** Range of the positions of its records; unset for records without positions. */
     bool has_position;
     struct ttd_position first;
     struct ttd_position last;
@@ -51,7 +51,8 @@ struct ttd_writer {
     ttd_id modules;
     ttd_id threads;
     ttd_id heaps;
-    /** The largest heap of an event, or of which a parent was told. */
+    /** The largest heap that an event or a record of parents has referred to; its parent cannot be
+     * set any more. */
     ttd_id settled_heap;
     struct ttd_list_state list;
     struct ttd_snapshot_order snapshots;
@@ -73,13 +74,14 @@ void ttd_writer_init_buffers(struct ttd_writer *writer, uint64_t time_unit);
 /** Releases everything but the output. */
 void ttd_writer_release(struct ttd_writer *writer);
 
-/** Refuses an argument: nothing has changed. */
+/** Refuses an invalid argument; the writer is unchanged. Returns TTD_ERROR_ARGUMENT. */
 enum ttd_status ttd_writer_refuse(struct ttd_writer *writer, const char *what);
 
-/** Refuses an argument that is larger than the format allows: nothing has changed. */
+/** Refuses an argument that exceeds a limit of the format; the writer is unchanged. Returns
+ * TTD_ERROR_LIMIT. */
 enum ttd_status ttd_writer_limit(struct ttd_writer *writer, const char *what);
 
-/** Records a failure after which the writer is of no use. */
+/** Records a failure after which the writer cannot be used any more. Returns `status`. */
 enum ttd_status ttd_writer_break(struct ttd_writer *writer, enum ttd_status status,
                                  const char *what);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Emits a sequence of chunks: numbers them, fills in headers, keeps the index and ends the file.
- * The writer and recover share it. Bytes go to a function, so that nothing here does I/O.
+ * The emitter produces the chunks of a file: it numbers them, completes their headers, compresses
+ * payloads, collects the index and writes the End. The writer and recover share it. It does no I/O:
+ * the caller's function takes the bytes.
  */
 #ifndef TTD_CODEC_CHUNK_EMITTER_H
 #define TTD_CODEC_CHUNK_EMITTER_H
@@ -13,7 +14,7 @@
 #include "codec/chunk/header.h"
 #include "codec/chunk/index.h"
 
-/** Takes bytes in file order. Returns 0 or an errno value. */
+/** Takes the next bytes of the file. Returns 0 or an errno value. */
 typedef int (*ttd_emit_function)(void *context, const void *data, size_t size);
 
 struct ttd_emitter {
@@ -26,17 +27,18 @@ struct ttd_emitter {
     /** Number and offset of the next chunk. */
     uint64_t number;
     uint64_t offset;
-    /** The next event, and the last effect position. */
+    /** Number of the next event, and effect position of the last one. */
     uint64_t events;
     struct ttd_position position;
     uint64_t index_offset;
     uint64_t index_entries;
     struct ttd_buffer stored;
     struct ttd_buffer entries;
-    /** Start of what the next index covers; set by its first chunk of events. */
+    /** The begin of the chunks that the next index chunk will cover; set by the first chunk of
+     * events among them. */
     struct ttd_index_link pending;
     bool pending_set;
-    /** One for each index chunk written. */
+    /** A link to each index chunk written. */
     struct ttd_index_link *written;
     size_t written_count;
     size_t written_capacity;
@@ -78,7 +80,7 @@ enum ttd_status ttd_emitter_put(struct ttd_emitter *emitter, const struct ttd_em
 enum ttd_status ttd_emitter_copy(struct ttd_emitter *emitter, const struct ttd_header *header,
                                  const uint8_t *stored);
 
-/** Emits the last index, and the End with totals filled in. Statuses as above. */
+/** Emits the last index chunk and the End, whose totals are set here. Statuses as above. */
 enum ttd_status ttd_emitter_end(struct ttd_emitter *emitter, const struct ttd_end *end,
                                 uint64_t lost_events);
 

@@ -32,7 +32,7 @@ struct ttd_header {
     uint64_t payload_hash;
 };
 
-/** Hash of all checksums: XXH3, 64 bits, seed 0. */
+/** Computes a checksum of the format: XXH3, 64 bits, seed 0. */
 uint64_t ttd_hash(const void *data, size_t size);
 
 /** Whether the bytes are the magic; compares `size` bytes, at most all eight. */
@@ -56,7 +56,7 @@ static inline bool ttd_kind_is_critical(unsigned kind)
     return kind == TTD_KIND_TRACE || kind == TTD_KIND_EVENTS;
 }
 
-/** Bytes of the whole chunk: header, stored payload and padding. */
+/** Returns the size of a whole chunk in the file: header, stored payload and padding. */
 static inline uint64_t ttd_chunk_size(const struct ttd_header *header)
 {
     uint64_t size = TTD_HEADER_SIZE + (uint64_t)header->stored_size;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Lists of addresses in order of use, newest last, from which any of the newest are taken out
- * (spec, "Addresses"): the encoder's, and the decoder's, which has ordinals in place of addresses.
+ * Lists of addresses in order of use, the newest last (spec, "Addresses"). An address is removed by
+ * its place, counted from the newest. The encoder's list holds addresses; the decoder's holds
+ * ordinals, which stand for the addresses that a chunk spells out.
  */
 #ifndef TTD_CODEC_EVENTS_ADDRESS_LIST_H
 #define TTD_CODEC_EVENTS_ADDRESS_LIST_H
@@ -16,10 +17,11 @@ struct ttd_address_list {
     size_t capacity;
 };
 
-/** Items of a list that are moved at once, so that the number of moves is easy to predict. */
+/** Number of addresses that are moved at once. With single moves the end of the loop would be hard
+ * to predict. */
 #define TTD_ADDRESS_BLOCK 4
 
-/** Takes out the item at `place`, counted from 1 for the newest. */
+/** Removes and returns the address at `place`, counted from 1 for the newest. */
 static inline uint64_t ttd_address_take(struct ttd_address_list *list, size_t place)
 {
     uint64_t *item = list->items + list->count - place;
@@ -43,22 +45,23 @@ static inline void ttd_address_push(struct ttd_address_list *list, uint64_t addr
     list->items[list->count++] = address;
 }
 
-/** Ordinals that are moved at once, so that the number of moves is easy to predict. */
+/** Number of ordinals that are moved at once, for the same reason. */
 #define TTD_ORDINAL_BLOCK 16
 
-/** A list of addresses in order of use, newest last, by their ordinals. */
+/** A list of ordinals in order of use, the newest last. */
 struct ttd_ordinal_list {
     uint32_t *items;
     size_t count;
     size_t capacity;
 };
 
-/** Four are one register; an array of all would go through memory. */
+/** Four ordinals, which fit a vector register. The compiler would copy a larger array by way of
+ * memory. */
 struct ttd_ordinal_four {
     uint32_t items[4];
 };
 
-/** Takes out the item at `place`, counted from 1 for the newest. */
+/** Removes and returns the ordinal at `place`, counted from 1 for the newest. */
 static inline uint32_t ttd_ordinal_take(struct ttd_ordinal_list *list, size_t place)
 {
     uint32_t *item = list->items + list->count - place;

@@ -12,7 +12,7 @@ static inline void ttd_events_decoder_fail(struct ttd_events_decoder *decoder, c
         decoder->error = what;
 }
 
-/** Reads the table of classes. Errors of the columns stay in them. */
+/** Reads the table of classes. Errors are left in the columns. */
 enum ttd_status ttd_events_read_classes(struct ttd_events_decoder *decoder, uint32_t count);
 
 /** Reads the table of shapes; classes come first. */
@@ -38,10 +38,11 @@ bool ttd_events_decode_exception(struct ttd_events_decoder *decoder,
                                  const struct ttd_event_class *class, uint64_t number,
                                  struct ttd_position *start, struct ttd_position *end);
 
-/** The part of an event that its class gives, or that is 0 where the class has no such thing. */
+/** Offset of the members of an event that are copied from the prototype of its class. Those that
+ * the class does not determine are 0 in the prototype, and are decoded afterwards. */
 #define TTD_EVENT_CLASS_PART offsetof(struct ttd_event, address)
 
-/* Before these are called, each event has its number, times, thread, stack and ordinals. */
+/* The members before that offset, number, times, thread, stack and ordinals, are set before. */
 _Static_assert(TTD_EVENT_CLASS_PART == 64, "members of ttd_event before the class's part");
 
 static inline void ttd_event_copy_class(struct ttd_event *event, const struct ttd_event *prototype)
@@ -50,13 +51,14 @@ static inline void ttd_event_copy_class(struct ttd_event *event, const struct tt
            sizeof *event - TTD_EVENT_CLASS_PART);
 }
 
-/** Decodes sizes, addresses and parameters of `count` events, the rest of which is there. */
+/** Decodes the sizes, addresses and parameters of `count` events, whose other members are set. */
 void ttd_events_decode_values(struct ttd_events_decoder *decoder, uint32_t count);
 
-/** Decodes what an event has beside size and addresses, which are there. */
+/** Decodes the optional values of an event, whose size and addresses are set: see enum
+ * ttd_event_general. */
 void ttd_events_decode_general(struct ttd_events_decoder *decoder, size_t index);
 
-/** Decodes `count` events; what is wrong is left in the decoder and its columns. */
+/** Decodes `count` events. Errors are left in the decoder and its columns. */
 void ttd_events_decode_batch(struct ttd_events_decoder *decoder, uint32_t count);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "codec/events/events.h"
 
-/* Appending to columns: room for one event was made before. */
+/* Append to columns. The caller has reserved room for one event in each column. */
 
 static inline void ttd_events_put8(struct ttd_events_encoder *encoder, enum ttd_column column,
                                    unsigned value)
@@ -20,7 +20,7 @@ static inline void ttd_events_put(struct ttd_events_encoder *encoder, enum ttd_c
     ttd_buffer_append_varint(&encoder->columns[column], value);
 }
 
-/** The form of an event, without how its parameters are stored. */
+/** Returns the form of an event (TTD_FORM_*), without the bits about its parameters. */
 static inline unsigned ttd_events_form(const struct ttd_event *event)
 {
     bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
@@ -37,7 +37,7 @@ static inline unsigned ttd_events_form(const struct ttd_event *event)
 /** Returns the key of an event's class; `form` is as ttd_events_form() returns it. */
 static inline uint64_t ttd_events_key(const struct ttd_event *event, unsigned form)
 {
-    /* One more than their number, so that no parameters differ from none recorded. */
+    /* The number of parameters plus 1; 0 stands for an event without recorded parameters. */
     uint64_t parameters = event->parameters ? event->parameter_count + UINT64_C(1) : 0;
     return event->action | (uint64_t)event->api << 8 | (uint64_t)form << 16 | parameters << 24 |
            (uint64_t)event->heap << 32;
@@ -64,7 +64,7 @@ void ttd_events_encode_base(struct ttd_events_encoder *encoder, const struct ttd
 /** Appends the address that an event acquires. */
 void ttd_events_encode_address(struct ttd_events_encoder *encoder, const struct ttd_event *event);
 
-/** Appends what an event has beside size and addresses. */
+/** Appends the optional values of an event: see enum ttd_event_general. */
 void ttd_events_encode_extra(struct ttd_events_encoder *encoder, const struct ttd_event *event,
                              const struct ttd_event_class *class);
 

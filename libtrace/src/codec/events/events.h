@@ -21,24 +21,25 @@ struct ttd_event_class {
     uint8_t parameter_count;
     ttd_id heap;
     uint64_t flags;
-    /** The encoder's: all of the above but flags and how parameters are stored, as one number. */
+    /** Encoder: all members above, except flags and the bits about parameters, as one number. */
     uint64_t key;
-    /** Derived from the above: whether the event gives back the block at its base_address. */
+    /* The members below are derived from those above. */
+    /** The event releases the block at its base_address. */
     bool releases;
-    /** How many parameters are in the extra column. */
+    /** Number of parameters in the extra column. */
     uint8_t stored;
-    /** A ttd_event_general: what there is beside size and addresses. */
+    /** An enum ttd_event_general. */
     uint8_t general;
-    /** A ttd_event_fast. */
+    /** An enum ttd_event_fast. */
     uint8_t fast;
-    /** The decoder's: what an event adds to a tally. */
+    /** Decoder: the amount that an event of the class adds to the tally of a batch. */
     uint32_t tally;
     /** The API's template, if the parameters follow it; else NULL. */
     const char *items;
 };
 
-/** How many events of a batch have a base address and an address, and how many never returned, as
- * one number. */
+/** A tally: three counts in one number. They count the events of a batch that have a base address,
+ * those that have an address, and those whose call never returned. */
 #define TTD_TALLY_BASE         (UINT32_C(1) << 0)
 #define TTD_TALLY_ADDRESS      (UINT32_C(1) << 10)
 #define TTD_TALLY_NEVER        (UINT32_C(1) << 20)
@@ -46,7 +47,8 @@ struct ttd_event_class {
 #define TTD_TALLY_ADDRESSES(n) ((n) >> 10 & 0x3FF)
 #define TTD_TALLY_NEVERS(n)    ((n) >> 20)
 
-/** How much work the rest of an event is; the frequent cases are told apart. */
+/** The optional values of an event, which are not its size or its addresses: parameters, flags,
+ * result, reserve and commit size. The frequent cases have numbers of their own. */
 enum ttd_event_general {
     TTD_GENERAL_NONE = 0,
     /** Parameters by template, and nothing else: S, B, BS. */
@@ -65,8 +67,8 @@ enum ttd_event_fast {
     TTD_FAST_FREE = 2
 };
 
-/** Exchanges 0 and the predicted value, so that a right prediction is coded as 0; its own inverse.
- */
+/** Exchanges 0 and the predicted value, so that a correct prediction is coded as 0. The function is
+ * its own inverse. */
 static inline uint64_t ttd_swap_predicted(uint64_t value, uint64_t predicted)
 {
     if (value == predicted)
@@ -74,20 +76,22 @@ static inline uint64_t ttd_swap_predicted(uint64_t value, uint64_t predicted)
     return value == 0 ? predicted : value;
 }
 
-/** Properties of the events of one call site, and predictions from the last one of them. */
+/** A shape: the properties of the events of one call site, and the size of the last of them, which
+ * is the prediction for the next. */
 struct ttd_event_shape {
     uint64_t size;
     uint32_t class_index;
     ttd_id stack;
 };
 
-/** A thread that the chunk mentions, and where its last call ended. */
+/** A thread that occurs in the chunk, and the position at which its last call ended. */
 struct ttd_event_thread {
     ttd_id id;
     struct ttd_position end;
 };
 
-/** State that encoder and decoder keep alike while they go through a chunk. */
+/** The state from which values are predicted. Encoder and decoder keep the same one while they go
+ * through a chunk. */
 struct ttd_event_state {
     const struct ttd_allocator *allocator;
     uint64_t time_unit;
@@ -125,7 +129,7 @@ struct ttd_event_state {
 
 void ttd_event_state_init(struct ttd_event_state *state, const struct ttd_allocator *allocator);
 void ttd_event_state_free(struct ttd_event_state *state);
-/** Begins a chunk. */
+/** Resets the state for a new chunk. */
 void ttd_event_state_clear(struct ttd_event_state *state);
 /** Makes room for `count` addresses in both lists. False without memory. */
 bool ttd_event_state_reserve_addresses(struct ttd_event_state *state, size_t count);
@@ -134,8 +138,8 @@ bool ttd_event_state_reserve_shapes(struct ttd_event_state *state, size_t count)
 /** Adds a thread; its last end is 0 steps into the current sequence. False without memory. */
 bool ttd_event_state_add_thread(struct ttd_event_state *state, ttd_id id);
 
-/** Sets a shape, for which there is room; its parameters will be in `stored`, from stored_count on.
- */
+/** Sets a shape, for which there is room. Its last parameters will be in `stored`, from
+ * stored_count on. */
 static inline void ttd_event_state_set_shape(struct ttd_event_state *state, size_t number,
                                              uint32_t class_index, ttd_id stack)
 {
@@ -144,10 +148,11 @@ static inline void ttd_event_state_set_shape(struct ttd_event_state *state, size
     state->stored_at[number] = (uint32_t)state->stored_count;
 }
 
-/** Fills in what is derived from the other members of a class. */
+/** Sets the derived members of a class. */
 void ttd_event_class_complete(struct ttd_event_class *class);
 
-/** Hashes of addresses: enough that among those that can be named few have the same. */
+/** Number of hashes of addresses: so many that few of the 255 addresses that a place can name share
+ * one. */
 #define TTD_ADDRESS_HASH_BITS 11
 #define TTD_ADDRESS_HASHES    (1u << TTD_ADDRESS_HASH_BITS)
 
@@ -156,11 +161,12 @@ struct ttd_events_encoder {
     struct ttd_event_state state;
     struct ttd_buffer columns[TTD_COLUMN_COUNT];
     struct ttd_map class_map;
-    /** The class that was last used with each API, as a first guess. */
+    /** By API: the class that was used last, which is tried first. */
     uint32_t last_class[UINT8_MAX + 1];
     struct ttd_map shape_map;
     struct ttd_map thread_map;
-    /** By hash: how long the list was when it last got an address of that hash; 0 for never. */
+    /** By hash of an address: the length of the list when an address with that hash was added last;
+     * 0 for never. The search for an address begins there. */
     uint32_t freed_at[TTD_ADDRESS_HASHES];
     uint32_t allocated_at[TTD_ADDRESS_HASHES];
     uint32_t count;
@@ -177,32 +183,32 @@ void ttd_events_encoder_free(struct ttd_events_encoder *encoder);
 void ttd_events_encoder_clear(struct ttd_events_encoder *encoder);
 
 /**
- * Adds an event if it is usual and just as predicted but for its size and address, as most are. It
- * need not be known to be valid: it follows the event before, which was, in the same thread and at
- * the same wall time, and shares its heap and stack with another one.
+ * Adds an event if all of it is predicted except size and address, as with most events. It need not
+ * have been validated: it has the thread and wall time of the event before, and the heap and stack
+ * of an earlier one, all of which were valid.
  *
- * @return false if it is not so, or there is no room: nothing has changed then
+ * @return false, with nothing changed, if the event is not of this kind or there is no room
  */
 bool ttd_events_encoder_add_predicted(struct ttd_events_encoder *encoder,
                                       const struct ttd_event *event);
 
 /**
- * Adds an event, which is valid: its effect position is not before that of the event before.
+ * Adds a valid event, whose effect position is not before that of the event before.
  *
- * @return false without memory; the encoder is then of no further use
+ * @return false if memory is exhausted; the encoder must not be used any more
  */
 bool ttd_events_encoder_add(struct ttd_events_encoder *encoder, const struct ttd_event *event);
 
 /** Appends the payload to `out`, which keeps a failure. */
 void ttd_events_encoder_finish(struct ttd_events_encoder *encoder, struct ttd_buffer *out);
 
-/** Events that a decoder gives at a time at most; so few that they stay in the cache. */
+/** Largest number of events in a batch; small enough that a batch stays in the cache. */
 #define TTD_EVENT_BATCH 192
 
-/* So that each number of a tally has room. */
+/* Each count of a tally has 10 bits. */
 _Static_assert(TTD_EVENT_BATCH < TTD_TALLY_ADDRESS, "events of a batch");
 
-/** Addresses that the events of a batch spell out at most. */
+/** Largest number of addresses that the events of a batch spell out. */
 #define TTD_EVENT_ADDRESSES ((size_t)2 * TTD_EVENT_BATCH)
 
 /** The addresses that a chunk spells out, by their ordinals, and the lists that repeat them. */
@@ -229,9 +235,9 @@ struct ttd_event_buffer {
 /** Decoder of one chunk at a time. */
 struct ttd_events_decoder {
     struct ttd_event_state state;
-    /** Places of the threads in the chunk's list, by id: each is there once. */
+    /** Maps a thread to its place in the chunk's list, which must have it only once. */
     struct ttd_map threads;
-    /** For each class, an event with all that the class says. */
+    /** By class: an event whose members are those that the class determines. */
     struct ttd_event *prototypes;
     size_t prototype_capacity;
     struct ttd_event_addresses addresses;
@@ -240,7 +246,7 @@ struct ttd_events_decoder {
     uint32_t left;
     bool first_batch;
     bool no_memory;
-    /** Effect positions that the first and the last event must have. */
+    /** Effect positions of the first and the last event, as the chunk's header states them. */
     struct ttd_position first;
     struct ttd_position last;
     /** Numbers of the next event whose times are an exception, and at which the clock changes. */
@@ -254,14 +260,14 @@ struct ttd_events_decoder {
     size_t buffer_next;
     /** The batch that is being decoded, or was decoded last. */
     struct ttd_event_buffer *batch;
-    /** Shape and class of each event of that batch, and how many events have which values. */
+    /** By event of that batch: its shape and class. And the sum of their tallies. */
     struct ttd_event_shape *shapes[TTD_EVENT_BATCH];
     const struct ttd_event_class *classes[TTD_EVENT_BATCH];
     uint32_t tally;
 };
 
-/** @param batches  how many stay as they are, the last one included; 1 or more. While another is
- *                  decoded, all but the oldest do */
+/** @param batches  number of batches, 1 or more, that stay valid, including the last one. While the
+ *                  next is decoded, all but the oldest stay valid */
 void ttd_events_decoder_init(struct ttd_events_decoder *decoder,
                              const struct ttd_allocator *allocator, size_t batches);
 void ttd_events_decoder_free(struct ttd_events_decoder *decoder);

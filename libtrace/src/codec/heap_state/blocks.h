@@ -9,7 +9,7 @@
 #include "base/cursor.h"
 #include "layout.h"
 
-/** State of the list of blocks that the chunks so far have begun (spec, "Live blocks"). */
+/** The state of a check of lists, which may extend over several chunks (spec, "Live blocks"). */
 struct ttd_list_state {
     enum ttd_block_list list;
     uint32_t list_id;
@@ -28,13 +28,14 @@ static inline bool ttd_block_follows(const struct ttd_block *block, uint64_t add
            (block->address == address && address != 0 && block->heap > heap);
 }
 
-/** Checks that a chunk continues its list, and takes it in; returns what is wrong, or NULL. */
+/** Checks that a chunk continues its list, and updates the state. Returns a static description of
+ * the first violation, or NULL. */
 const char *ttd_list_take(struct ttd_list_state *state, const struct ttd_live_blocks *blocks);
 
 /** Appends the payload; `work` has one buffer per column. */
 void ttd_encode_live_blocks(struct ttd_buffer *out, const struct ttd_live_blocks *blocks,
                             struct ttd_buffer work[TTD_BLOCK_COLUMN_COUNT]);
-/** Reads all: `blocks` has room for list->count blocks, which is set before the call. */
+/** Decodes the payload. `list->count` is set before the call, and `blocks` has room for as many. */
 void ttd_decode_live_blocks(struct ttd_cursor *in, struct ttd_live_blocks *list,
                             struct ttd_block *blocks);
 

@@ -10,7 +10,7 @@
 
 /** Appends the payload. The runs are valid and in the order of addresses. */
 void ttd_encode_memory_map(struct ttd_buffer *out, const struct ttd_memory_map *map);
-/** Reads all: `runs` has room for map->count runs, which is set before the call. */
+/** Decodes the payload. `map->count` is set before the call, and `runs` has room for as many. */
 void ttd_decode_memory_map(struct ttd_cursor *in, struct ttd_memory_map *map,
                            struct ttd_memory_run *runs);
 

@@ -7,36 +7,38 @@
 
 #include <ttdtrace/snapshot.h>
 
-/** The snapshots so far. */
+/** The state of a check of the order of snapshots and their parts. */
 struct ttd_snapshot_order {
-    /** Number of the last snapshot all of which was there. */
+    /** Number of the last snapshot that was complete. */
     uint32_t finished;
-    /** Number of the snapshot whose parts came last. */
+    /** Number of the snapshot that the last part belongs to. */
     uint32_t number;
-    /** The parts of that snapshot: number of regions and of references, and the last reference,
-     * whose region is 0 if there is none. */
+    /** The parts of that snapshot so far: number of regions and of references; and region and
+     * offset of the last reference, 0 if there is none. */
     uint32_t regions;
     uint64_t references;
     uint32_t region;
     uint64_t offset;
 };
 
-/* Each takes in what its name says, and returns what is wrong with its place, or NULL. What is
- * wrong is taken in as well as possible, so that it is found once. */
+/* Each of these functions checks a part against the state, updates the state, and returns a static
+ * description of the first violation, or NULL. A violation is reported once: the state is updated
+ * as far as possible, so that correct parts behind it are not violations as well. */
 
-/** Any part of the snapshot with this number. */
+/** Handles a part of any kind of the snapshot with this number. */
 const char *ttd_snapshot_order_part(struct ttd_snapshot_order *order, uint32_t number);
 
-/** Regions; there are some. `*redefines` is set to whether there were such numbers before. */
+/** Handles regions, at least one. Sets `*redefines` to whether their numbers were used before. */
 const char *ttd_snapshot_order_regions(struct ttd_snapshot_order *order,
                                        const struct ttd_regions *regions, bool *redefines);
 
-/** References, which have an order among themselves; there are some. */
+/** Handles references, at least one; they have an order among themselves. */
 const char *ttd_snapshot_order_references(struct ttd_snapshot_order *order,
                                           const struct ttd_references *references);
 
-/** The end of a snapshot, whose numbers of regions and references are then those of `order`.
- * `*redefines` is set to whether its number was used before. */
+/** Handles the end of a snapshot. Afterwards `order` has its numbers of regions and references.
+ * Sets
+ * `*redefines` to whether its number was used before. */
 const char *ttd_snapshot_order_finish(struct ttd_snapshot_order *order, uint32_t number,
                                       bool *redefines);
 

@@ -9,15 +9,17 @@
 #include "base/cursor.h"
 #include "layout.h"
 
-/** Validates references, of which there are some: their values and their order. Returns a static
- * description of the first violation, or NULL. */
+/** Validates the values and the order of references, at least one. Returns a static description of
+ * the first violation, or NULL. */
 const char *ttd_check_references(const struct ttd_references *references);
 
 /** Appends the payload; `work` has one buffer per column. The references are valid. */
 void ttd_encode_references(struct ttd_buffer *out, const struct ttd_references *references,
                            struct ttd_buffer work[TTD_REFERENCE_COLUMN_COUNT]);
 
-/** Reads all: `references` has room for list->count of them, which is set before the call. */
+/** Decodes the payload. `list->count` is set before the call, and `references` has room for as
+ * many.
+ */
 void ttd_decode_references(struct ttd_cursor *in, struct ttd_references *list,
                            struct ttd_reference *references);
 

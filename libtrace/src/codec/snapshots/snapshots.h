@@ -8,7 +8,7 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 
-/** Bytes of a region, and of a class, at least. */
+/** Smallest encoded size of a region, and of a class, in bytes. */
 #define TTD_REGION_BYTES_MIN 6
 #define TTD_CLASS_BYTES_MIN  2
 
@@ -20,30 +20,31 @@ const char *ttd_check_snapshot(const struct ttd_snapshot *snapshot);
 
 /** Appends the payload of a chunk. */
 void ttd_encode_regions(struct ttd_buffer *out, const struct ttd_regions *regions);
-/** Reads all: `regions` has room for list->count regions, which is set before the call and not 0.
- */
+/** Decodes the payload. `list->count` is set before the call and not 0, and `regions` has room for
+ * as many. */
 void ttd_decode_regions(struct ttd_cursor *in, struct ttd_regions *list,
                         struct ttd_region *regions);
-/** Checks the regions as well. */
+/** Checks a list of regions, and each region. */
 const char *ttd_check_regions(const struct ttd_regions *regions);
 
-/** `offset` is that of the variable before, 0 at first. */
+/** `offset` is that of the variable before, 0 before the first. */
 void ttd_encode_variable(struct ttd_buffer *out, const struct ttd_variable *variable,
                          uint64_t *offset);
 void ttd_decode_variable(struct ttd_cursor *in, struct ttd_variable *variable, uint64_t *offset);
 
 void ttd_encode_frames(struct ttd_buffer *out, const struct ttd_frames *frames);
-/** Reads all but the addresses, which follow for ttd_decode_frame_addresses(). */
+/** Decodes everything but the addresses, for which ttd_decode_frame_addresses() is called next. */
 void ttd_decode_frames(struct ttd_cursor *in, struct ttd_frames *frames);
 void ttd_decode_frame_addresses(struct ttd_cursor *in, uint64_t *addresses, size_t count);
 
 /** Appends the payload of a chunk. */
 void ttd_encode_classes(struct ttd_buffer *out, const struct ttd_classes *classes);
-/** Reads all: `classes` has room for list->count classes, which is set before the call. */
+/** Decodes the payload. `list->count` is set before the call, and `classes` has room for as many.
+ */
 void ttd_decode_classes(struct ttd_cursor *in, struct ttd_classes *list, struct ttd_class *classes);
 
 void ttd_encode_fatal_signal(struct ttd_buffer *out, const struct ttd_fatal_signal *signal);
-/** Reads all but the registers, which follow for ttd_decode_registers(). */
+/** Decodes everything but the registers, for which ttd_decode_registers() is called next. */
 void ttd_decode_fatal_signal(struct ttd_cursor *in, struct ttd_fatal_signal *signal);
 void ttd_decode_registers(struct ttd_cursor *in, struct ttd_register *registers, size_t count);
 

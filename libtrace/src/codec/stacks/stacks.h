@@ -16,7 +16,7 @@ struct ttd_stack_frame {
     uint64_t offset;
 };
 
-/** The frames of a chunk in the order of their first use, in which stacks refer to them. */
+/** The table of frames of a chunk, in order of first use. Stacks refer to frames by their index. */
 struct ttd_stack_table {
     struct ttd_stack_frame *frames;
     size_t count;
@@ -50,20 +50,20 @@ void ttd_stacks_encoder_free(struct ttd_stacks_encoder *encoder);
 void ttd_stacks_encoder_clear(struct ttd_stacks_encoder *encoder);
 /** Adds a stack. False without memory. */
 bool ttd_stacks_encoder_add(struct ttd_stacks_encoder *encoder, const struct ttd_stack *stack);
-/** Bytes of payload so far. */
+/** Returns the size of the payload so far, in bytes. */
 size_t ttd_stacks_encoder_size(const struct ttd_stacks_encoder *encoder);
 /** Appends the payload. */
 void ttd_stacks_encoder_finish(struct ttd_stacks_encoder *encoder, struct ttd_buffer *out);
 
-/** A stack of a chunk, in brief. */
+/** A stack as a chunk stores it. */
 struct ttd_stack_link {
-    /** How much less the parent's id is; 0 for none. */
+    /** Difference of the stack's id and its parent's; 0 for no parent. */
     uint32_t back;
     /** Index of the frame in the table. */
     uint32_t frame;
 };
 
-/** Goes through the stacks of one chunk. */
+/** Decodes the stacks of one chunk. */
 struct ttd_stacks_decoder {
     struct ttd_cursor columns[TTD_STACK_COLUMN_COUNT];
     struct ttd_stack_table table;
@@ -74,13 +74,14 @@ struct ttd_stacks_decoder {
 void ttd_stacks_decoder_init(struct ttd_stacks_decoder *decoder,
                              const struct ttd_allocator *allocator);
 void ttd_stacks_decoder_free(struct ttd_stacks_decoder *decoder);
-/** Begins a chunk; errors are in the cursor. */
+/** Begins a chunk; errors are left in the cursor. */
 void ttd_stacks_decoder_begin(struct ttd_stacks_decoder *decoder, struct ttd_cursor *payload,
                               ttd_id first_id);
-/** The next `count` stacks; NULL or what is wrong. False without memory. */
+/** Decodes the next `count` stacks. Sets `what` to a static description of the first violation, or
+ * NULL. Returns false if memory is exhausted. */
 bool ttd_stacks_decoder_next(struct ttd_stacks_decoder *decoder, struct ttd_stack_link *links,
                              size_t count, const char **what);
-/** The whole of a stack that was decoded. */
+/** Returns the stack that a decoded link stands for. */
 static inline struct ttd_stack ttd_stacks_decoder_stack(const struct ttd_stacks_decoder *decoder,
                                                         ttd_id id, struct ttd_stack_link link)
 {
@@ -89,12 +90,13 @@ static inline struct ttd_stack ttd_stacks_decoder_stack(const struct ttd_stacks_
                               frame->offset};
 }
 /**
- * Checks all stacks of a chunk that was begun and of which none was decoded, and decodes none.
+ * Checks all stacks of a chunk without decoding them. The chunk was begun, and none of its stacks
+ * decoded.
  *
  * @param module_max  the last module that is defined
- * @param depths      depths of stacks by id; of those before the chunk on entry, and room for the
- *                    `count` of the chunk, which are set as far as they were checked
- * @return whether the chunk decodes, its modules are defined and no stack is too deep.
+ * @param depths      depths of stacks by id: those before the chunk are set, and those of the
+ * `count` stacks of the chunk are set here, as far as they were checked
+ * @return whether the chunk can be decoded, its modules are defined and no stack is too deep
  */
 bool ttd_stacks_decoder_accepts(const struct ttd_stacks_decoder *decoder, size_t count,
                                 ttd_id module_max, uint16_t *depths);
