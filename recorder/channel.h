@@ -44,7 +44,7 @@
 #define CHANNEL_NAME "/memfd:" CHANNEL_FILE
 
 #define CHANNEL_MAGIC   UINT64_C(0x314c4e4843445454) /* "TTDCHNL1" */
-#define CHANNEL_VERSION 7u
+#define CHANNEL_VERSION 8u
 
 /* Names the channel to processes that start: a path that opens the memfd. */
 #define CHANNEL_ENV "TTDRECORD_CHANNEL"
@@ -107,7 +107,6 @@ enum process_notes {
     NOTE_ARENAS = 8,    /* it may have released all blocks of an arena at once */
     NOTE_EXECUTES = 16, /* another program is being executed; it attaches anew, if it can */
     NOTE_SNAPSHOT_LATE = 32, /* it has ended without the snapshot that it waited for */
-    NOTE_HEAPS = 64,         /* it has made custom heaps */
     NOTE_ALLOCATOR = 128, /* a plugin calls functions that only the allocator has which it brings */
     /* Those that tell of calls which are not recorded. */
     NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS | NOTE_ALLOCATOR,
@@ -127,6 +126,9 @@ struct process_slot {
     uint64_t clock;           /* at that time */
     uint64_t parent_sequence; /* where in the parent's thread it was forked */
     uint64_t parent_steps;
+    uint64_t parent_image;   /* `sequence` of the parent's slot when forked: it may be used again */
+    uint64_t heaps_sequence; /* when forked: of the newest change of the parent's custom heaps, or 0
+                                if it has told of none */
     /* The address of a word of the process that holds `sequence` as long as this image runs. */
     uint64_t mark;
     _Atomic uint32_t free_next;

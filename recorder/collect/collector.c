@@ -63,15 +63,36 @@ static bool find_threads(struct collector *collector)
     return complete;
 }
 
-/* Takes what a process has published by now, if it has no thread that is just attaching. */
-static void catch_up(struct collector *collector, struct process *process)
+/* Takes what a process has published up to a sequence. Its threads are waited for, which may be
+ * about to publish, but not for long. Returns whether all was taken. */
+static bool catch_up(struct collector *collector, struct process *process, uint64_t sequence)
 {
-    uint64_t bound = atomic_load(&collector->host.channel->sequence);
-    host_barrier(&collector->host);
-    if (!find_threads(collector))
-        return;
-    uint64_t pending = process_pending(process);
-    process_merge(process, &collector->host, pending < bound ? pending : bound);
+    enum { LOOKS = 200 };
+    struct host *host = &collector->host;
+    for (int i = 0; i < LOOKS && process->reached < sequence; i++) {
+        uint64_t bound = atomic_load(&host->channel->sequence);
+        if (bound < sequence) /* the program has made it up */
+            break;
+        if (i > 0)
+            host_sleep(host, atomic_load(&host->channel->attention), SLEEP_BUSY_MS);
+        host_tick(host);
+        host_barrier(host);
+        if (!find_threads(collector))
+            continue;
+        uint64_t pending = process_pending(process);
+        process_merge(process, host, pending < bound ? pending : bound);
+    }
+    return process->reached >= sequence;
+}
+
+/* States that the heaps of the parent are not known: its blocks may be counted twice, or be of a
+ * heap that was destroyed. */
+static void lose_heaps(struct trace *trace, const struct process_slot *claim)
+{
+    trace_metadata(trace, "unrecorded",
+                   "custom heaps of the process that forked, as they were then");
+    trace_loss(trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN,
+               (struct ttd_position){claim->sequence, 0}, ttd_position_max());
 }
 
 /* The child of a fork has its parent's blocks and heaps. */
@@ -79,12 +100,16 @@ static void inherit(struct collector *collector, struct process *process,
                     const struct process_slot *claim)
 {
     struct process *parent = processes_parent(&collector->processes, claim);
-    if (parent == NULL)
-        return;
-    if (atomic_load(&channel_process(&collector->host.view, parent->slot)->notes) & NOTE_HEAPS)
-        catch_up(collector, parent);
-    heaps_inherit(process, parent, claim->parent_sequence);
-    heap_pages_join(&process->trace->pages, &parent->trace->pages);
+    bool lacks_heaps = claim->heaps_sequence != 0;
+    if (parent != NULL && lacks_heaps) {
+        struct ttd_position begin = {claim->sequence, 0};
+        lacks_heaps = !catch_up(collector, parent, claim->heaps_sequence) ||
+                      !heaps_inherit(process, parent, claim->heaps_sequence, begin);
+    }
+    if (lacks_heaps)
+        lose_heaps(process->trace, claim);
+    if (parent != NULL)
+        heap_pages_join(&process->trace->pages, &parent->trace->pages);
 }
 
 static void add_process(struct collector *collector, uint32_t index)

@@ -59,6 +59,11 @@ bool heap_api_matches(uint8_t allocation, uint8_t release)
     return a == FAMILY_UNKNOWN || b == FAMILY_UNKNOWN || a == b;
 }
 
+bool heap_api_is_custom(uint8_t api)
+{
+    return api >= TTD_API_LIVE_HEAP_CREATE && api <= TTD_API_LIVE_HEAP_DESTROY;
+}
+
 bool heap_release_is_sized(uint8_t release)
 {
     switch (release) {

@@ -137,7 +137,7 @@ static enum ttd_status check_unknown(struct error_finder *finder, const struct t
         find_enclosing(finder, &finding);
     bool is_interior = finding.kind == HEAP_ERROR_INTERIOR_FREE;
     struct ttd_position since = is_interior ? finding.allocated.position : ttd_position_min();
-    bool is_aligned = !(event->base_address & finder->misaligned);
+    bool is_aligned = heap_api_is_custom(event->api) || !(event->base_address & finder->misaligned);
     if (is_aligned && has_gap(finder, since, event)) {
         finder->errors->gap_releases++;
         return release_unseen(finder, event);

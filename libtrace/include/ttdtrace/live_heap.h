@@ -12,11 +12,13 @@
  * A call is recorded with its thread, its stack and its position, like one of malloc. It belongs
  * behind what creates or allocates, and before what frees, destroys or protects: then no other
  * thread can have been given an address that it has not been told to be free. In a thread that does
- * not record, a call is missing in the trace like one of malloc.
+ * not record, a call is missing in the trace like one of malloc. A call about a heap that has been
+ * destroyed is an error of the program, until the handle is told of anew.
  *
  * Each function returns whether its call was recorded. Without a client, or with one that is closed
  * or a handle of NULL, it does nothing. It never reads the memory behind a handle or a block. The
- * child of a fork has the heaps of its parent.
+ * child of a fork has the heaps of its parent, unless that has ended before the child's first call:
+ * then nothing in the child's trace is certain.
  *
  * Threads: all functions may be called by any threads at once, and in signal handlers. None
  * allocates memory from the heap, sets errno, or is a cancellation point.
@@ -52,7 +54,7 @@ struct ttd_live_heap_functions {
 /**
  * Tells of a new heap.
  *
- * @param handle   the heap; one that the same handle had before has ended with this call
+ * @param handle   the heap; one that the same handle still has is destroyed by this call
  * @param parent   handle of the heap around it, NULL for that of malloc, or TTD_LIVE_HEAP_SYSTEM
  * @param name     copied, as UTF-8; NULL for none
  * @param reserve  bytes of address space that the heap has reserved, 0 if unknown

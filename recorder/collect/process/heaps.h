@@ -5,9 +5,6 @@
 
 #include "process.h"
 
-/* Stands for the handle of a parent where there is none. */
-#define HEAP_OUTER UINT64_MAX
-
 struct heap_definition {
     uint64_t handle;
     uint64_t parent;   /* its handle; 0 for the heap of malloc; HEAP_OUTER */
@@ -16,24 +13,25 @@ struct heap_definition {
     size_t size;
 };
 
-/* Defines a heap. An earlier heap with the same handle has ended, even if the program has not said
- * so, and is destroyed first. Does nothing if memory ran out. */
-void heaps_define(struct process *process, const struct heap_definition *definition);
+/* Defines a heap. An earlier heap that still has the handle is destroyed there, with those within
+ * it. Does nothing if memory ran out. */
+void heaps_define(struct process *process, const struct heap_definition *definition,
+                  struct ttd_position position);
 
 /*
  * Completes the event of a thread's call about a custom heap, the first operand of which is the
- * handle. A handle that is not known gets a heap without a name. Before a Destroy, heaps within the
- * heap are destroyed at the same position.
+ * handle. A handle that is not known gets a heap without a name; one whose heap was destroyed means
+ * that heap. Before a Destroy, heaps within the heap are destroyed at the same position.
  */
 void heaps_complete(struct process *process, const struct thread_stream *thread,
                     struct ttd_event *event);
 
-/* Gives the child of a fork the heaps that its parent had at a sequence. */
-void heaps_inherit(struct process *child, const struct process *parent, uint64_t sequence);
+/* Gives the child of a fork the heaps that its parent had at a sequence, and at the child's begin
+ * destroys those that were destroyed before. False if not all of them are known. */
+bool heaps_inherit(struct process *child, const struct process *parent, uint64_t sequence,
+                   struct ttd_position position);
 
 /* Destroys all heaps, when the process image has ended. */
 void heaps_end(struct process *process, struct ttd_position position);
-
-void heaps_free(struct process *process);
 
 #endif

@@ -295,6 +295,6 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
     }
     log_apply(process, host, bound);
     if (queue.count == 0 || queue.entries[0].sequence > bound)
-        user_events_reach(process, bound);
+        user_events_reach(process, process->reached = bound);
     return merged;
 }

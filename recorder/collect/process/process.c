@@ -42,6 +42,7 @@ struct process *process_new(uint32_t slot, const struct process_slot *claim, str
     process->pid = claim->pid;
     process->pidfd = open_pidfd(claim->pid);
     process->trace = trace;
+    process->heaps.key = trace->stacks.key;
     trace_new_heap(trace, (struct ttd_position){claim->sequence, 0}, TTD_NONE);
     process->calls_before = trace->events + trace->lost;
     return process;
@@ -56,7 +57,7 @@ void process_free(struct process *process)
 {
     if (process->pidfd >= 0)
         close(process->pidfd);
-    heaps_free(process);
+    heap_table_free(&process->heaps);
     dump_queue_free(&process->dumps);
     free(process->outside);
     free(process->threads);

@@ -10,6 +10,7 @@
 #include "../../snapshot/stop/copy.h"
 #include "../channel/host.h"
 #include "dump_queue.h"
+#include "heap_table.h"
 #include "thread_stream.h"
 #include "../trace/trace.h"
 
@@ -17,13 +18,6 @@
 struct merge_entry {
     uint64_t sequence;
     struct thread_stream *thread;
-};
-
-/* Heaps of the program's own: see heaps.h. */
-struct custom_heaps {
-    struct custom_heap **buckets; /* hash table, by handle */
-    size_t bucket_count, count;
-    struct custom_heap *first, *last; /* in the order in which they were defined */
 };
 
 /* An event from outside of the program: see user_events.h. Threads may yet publish records that
@@ -51,6 +45,7 @@ struct process {
     struct copy_history copies;           /* for snapshots */
     unsigned requests;      /* for snapshots that this image has made: see snapshots_answer() */
     uint64_t next_snapshot; /* time of the next one at intervals; 0 before the first look */
+    uint64_t reached;       /* sequence up to which all records are merged */
     bool is_launched;       /* it is the launched program */
     bool is_gone;           /* it has ended: set by processes_poll() */
     bool has_exited;        /* `end` is set */
@@ -71,7 +66,7 @@ struct process {
     size_t silent_count;
     struct thread_stream **threads;
     size_t thread_count, thread_capacity;
-    struct custom_heaps heaps;
+    struct custom_heaps heaps; /* of the program's own: see heaps.h */
     struct dump_queue dumps;
     struct outside_event *outside; /* by sequence */
     size_t outside_count, outside_capacity;

@@ -38,8 +38,10 @@ struct process *processes_replaced(const struct processes *processes,
 
 struct process *processes_parent(const struct processes *processes, const struct process_slot *slot)
 {
-    if (slot->flags & PROCESS_FORKED)
-        return processes_by_slot(processes, slot->parent);
+    if (slot->flags & PROCESS_FORKED) {
+        struct process *parent = processes_by_slot(processes, slot->parent);
+        return parent != NULL && parent->sequence == slot->parent_image ? parent : NULL;
+    }
     return processes_by_pid(processes, slot->parent_pid);
 }
 

@@ -34,11 +34,13 @@ bool user_events_write(struct process *process, struct thread_stream *thread,
     for (int i = 0; i < 2; i++)
         client[i] = operands[EVENT_CLIENT + i];
     if (flags & EVENT_OF_HEAP) {
-        heaps_define(process, &(struct heap_definition){.handle = client[0],
-                                                        .parent = client[1],
-                                                        .sequence = position.sequence,
-                                                        .name = (const char *)copy,
-                                                        .size = size});
+        heaps_define(process,
+                     &(struct heap_definition){.handle = client[0],
+                                               .parent = client[1],
+                                               .sequence = position.sequence,
+                                               .name = (const char *)copy,
+                                               .size = size},
+                     position);
         return true;
     }
     if (flags & EVENT_OF_DUMP)

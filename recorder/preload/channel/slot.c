@@ -136,6 +136,17 @@ static uint32_t origin_flags(uint32_t parent, uint32_t before)
     return is_beside(before) ? PROCESS_GUEST : 0;
 }
 
+/* Of this process, and in a fork's child at first of its parent. */
+static uint64_t image_sequence;
+static _Atomic uint64_t heaps_sequence;
+
+void slot_note_heaps(uint64_t sequence)
+{
+    uint64_t newest = atomic_load(&heaps_sequence);
+    while (sequence > newest && !atomic_compare_exchange_weak(&heaps_sequence, &newest, sequence))
+        ;
+}
+
 uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
 {
     uint32_t index = process_is_copy ? slot_for_copy(parent) : wait_for_slot();
@@ -148,7 +159,9 @@ uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uin
     slot->flags = origin_flags(parent, note_claim(pid, index));
     slot->parent_sequence = parent_sequence;
     slot->parent_steps = parent_steps;
-    slot->sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
+    slot->parent_image = parent != CHANNEL_NONE ? image_sequence : 0;
+    slot->heaps_sequence = parent != CHANNEL_NONE ? atomic_load(&heaps_sequence) : 0;
+    slot->sequence = image_sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
     slot->clock = atomic_load_explicit(&target_channel->clock, memory_order_relaxed);
     atomic_store(&slot->notes, 0);
     atomic_store(&slot->log, CHANNEL_NONE);

@@ -129,6 +129,10 @@ bool collector_has_stalled(struct patience *patience, uint64_t now, uint64_t lim
 /* Wakes the collector, for example so that it sees a process before that is gone. */
 void collector_wake(void);
 
+/* Notes that the custom heaps of the process changed, in a fragment that began with this change. A
+ * fork copies the note: so the child knows which changes its parent had made. */
+void slot_note_heaps(uint64_t sequence);
+
 /*
  * Claims a slot for this process, `pid`; may wait for one. For a fork, `parent` is the slot of the
  * process that forked, at that sequence and step of its thread; else it is CHANNEL_NONE. Returns

@@ -22,6 +22,9 @@ static size_t name_size(const char *name)
     return size;
 }
 
+/* Each heap begins and ends with a new fragment: then the sequence alone tells whether a fork came
+ * before or after. */
+
 /* Tells the collector of a heap, also while the thread is suspended: calls of others need it. */
 static __attribute__((noinline)) void define(const void *handle, const void *parent,
                                              const char *name)
@@ -29,9 +32,10 @@ static __attribute__((noinline)) void define(const void *handle, const void *par
     struct thread *level = live_enter();
     if (level == NULL)
         return;
-    process_note(NOTE_HEAPS);
-    live_append(level, (const uint64_t[2]){(uintptr_t)handle, (uintptr_t)parent}, EVENT_OF_HEAP,
-                &(struct event_data){.data = name, .size = name_size(name)});
+    level->sequence = 0;
+    if (live_append(level, (const uint64_t[2]){(uintptr_t)handle, (uintptr_t)parent}, EVENT_OF_HEAP,
+                    &(struct event_data){.data = name, .size = name_size(name)}))
+        slot_note_heaps(level->sequence);
     live_leave(level);
 }
 
@@ -42,6 +46,7 @@ static bool append_call(struct thread *level, unsigned operation, const struct u
 {
     bool acquires = operation == TTD_API_LIVE_HEAP_CREATE || operation == TTD_API_LIVE_HEAP_ALLOC;
     bool reallocates = operation == TTD_API_LIVE_HEAP_REALLOC;
+    bool destroys = operation == TTD_API_LIVE_HEAP_DESTROY;
     if (level->outer != NULL) {
         if (!level_is_ready(level)) {
             level_count_lost(level);
@@ -53,7 +58,11 @@ static bool append_call(struct thread *level, unsigned operation, const struct u
     }
     level->steps += acquires;
     level->island.remaining += reallocates; /* two records count once for the throttle */
+    if (destroys)
+        level->sequence = 0;
     bool is_recorded = thread_record(level, operation, caller, operands, count - reallocates);
+    if (destroys && is_recorded)
+        slot_note_heaps(level->sequence);
     if (reallocates && is_recorded)
         thread_append(level, OP_REALLOC_END, &(const struct unwind_delta){0}, &operands[count - 1],
                       1);

@@ -10,7 +10,7 @@ import unittest
 
 from support import Recording, analyze, program
 
-LETTERS = 'cCsaaaaaarRffpwludD()'
+LETTERS = 'cCsnaaaaaarRffpwludD()'
 STRIDE = 64
 
 
@@ -20,7 +20,7 @@ class Model:
     def __init__(self, thread, script):
         self.base, self.made, self.pauses = (thread + 1) << 40, 0, 0
         self.stack, self.children, self.heaps = [], {}, {}
-        self.events, self.is_child = [], False
+        self.events, self.defined = [], []
         for letter in script:
             self.take(letter)
 
@@ -32,10 +32,14 @@ class Model:
         heap = self.base + (self.made << 20)
         self.made += 1
         self.stack.append({'heap': heap, 'blocks': 0, 'newest': 0})
-        self.children[heap] = []
-        self.heaps[heap] = f'pool {heap:x}', parent
+        self.define(heap, parent)
         if parent in self.children:
             self.children[parent].append(heap)
+
+    def define(self, heap, parent):
+        self.children[heap] = []
+        self.defined.append({'heap': heap, 'has_ended': False})
+        self.heaps[heap] = f'pool {heap:x}', parent
         self.event('Create', heap, reserve_size=self.made, commit_size=len(self.stack))
 
     def destroy(self, heap):
@@ -45,6 +49,18 @@ class Model:
             if child in self.children:
                 self.destroy(child)
         self.event('Destroy', heap)
+        for definition in self.defined:
+            definition['has_ended'] |= definition['heap'] == heap
+
+    def replace(self, heap):
+        """The heap is told of anew, which no pause prevents."""
+        pauses, self.pauses = self.pauses, 0
+        self.destroy(heap)
+        self.pauses = pauses
+        for children in self.children.values():
+            if heap in children:
+                children.remove(heap)
+        self.define(heap, 0)
 
     def take(self, letter):
         top = self.stack[-1] if self.stack else None
@@ -55,12 +71,18 @@ class Model:
         elif letter in 'cCs':
             self.create(None if letter == 's' else top['heap'] if top and letter == 'c' else 0)
         elif letter == 'F':
-            self.events, self.is_child = [], True
+            self.events = []
+            for definition in reversed(self.defined):
+                if definition['has_ended']:
+                    self.event('Destroy', definition['heap'])
         elif top:
             self.change(letter, top)
 
     def change(self, letter, top):
         heap, old = top['heap'], top['newest']
+        if letter == 'n':
+            top['newest'] = 0
+            self.replace(heap)
         if letter in 'aR' and (letter == 'a' or old):
             top['blocks'] += 1
             top['newest'] = heap + top['blocks'] * STRIDE
@@ -90,7 +112,7 @@ class Heaps(Recording):
         fields = ('action', 'heap', 'result', 'address', 'previous_address', 'base_address',
                   'size', 'make_read_only', 'reserve_size', 'commit_size')
         return [{name: event[name] for name in fields if name in event}
-                for event in analyze('events', trace) if event['api'].startswith('ttd_live_heap')]
+                for event in analyze('events', trace) if int(event.get('heap', '0'), 16) >> 40]
 
     def check(self, trace, model):
         mine = [event for event in self.events(trace) if int(event['heap'], 16) >> 40 ==
@@ -148,6 +170,54 @@ class Heaps(Recording):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual([event['action'] for event in self.events(self.trace)
                           if event['heap'] == hex(1 << 40)], ['Alloc', 'Alloc', 'Free'])
+
+    def errors(self, script):
+        """The errors of a script, and those of the children that it has."""
+        for old in self.directory.iterdir():
+            old.unlink()
+        result = self.record(program('pools'), script)
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        traces = [self.trace, *sorted(self.directory.glob('trace.bin.*'))]
+        return [[(error['kind'], error['certain'])
+                 for error in analyze('errors', trace)['findings']] for trace in traces]
+
+    def test_used_after_destruction(self):
+        used = [('use-of-destroyed-heap', True)]
+        self.assertEqual(self.errors('Cadx'), [used])
+        self.assertEqual(self.errors('CadFx'), [[], used])
+        self.assertEqual(self.errors('CCdFaFx'), [[], [], used])
+
+    def test_odd_addresses(self):
+        """A block that the child of a fork has from its parent may lie anywhere."""
+        self.assertEqual(self.errors('CoFf'), [[], []])
+
+    def test_odd_address_twice(self):
+        self.assertEqual(self.errors('CoFee'), [[], [('double-free', True)]])
+
+    def unrecorded(self, trace):
+        """What the trace says that it lacks."""
+        return [fact['value'] for fact in analyze('info', trace)['metadata']
+                if fact['key'] == 'unrecorded']
+
+    def test_parent_changes_its_heaps(self):
+        """The child has the heaps at the fork, even if the parent has destroyed them since."""
+        result = self.record(program('pools'), 'CcaGaddCaa')
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        child, = self.directory.glob('trace.bin.*')
+        model = Model(0, 'CcaFaddCaa')
+        self.check(child, model)
+        self.assertLessEqual(model.heaps.items(), self.heaps(child).items())
+        self.assertEqual(self.unrecorded(child), [])
+
+    def test_parent_ends(self):
+        """If the parent has ended before, its heaps are not known, and that is said."""
+        result = self.record(program('pools'), 'CcaEa')
+        self.assertEqual(result.returncode, 0)
+        child, = self.directory.glob('trace.bin.*')
+        self.assertEqual(self.heaps(child)[1 << 40 | 1 << 20][0], '')
+        self.assertEqual(self.unrecorded(child),
+                         ['custom heaps of the process that forked, as they were then'])
+        self.assertFalse(analyze('leaks', child)['certain'])
 
     def test_not_recorded(self):
         """Without a recorder no call does anything."""

@@ -4,11 +4,16 @@
  * letter of a script is a call, mostly about the thread's newest heap:
  *
  *     c C s   creates a heap within it, or within that of malloc, or of its own
+ *     n       tells of it anew, within that of malloc
  *     a r R f allocates a block; makes the newest one larger, where it is or elsewhere; frees it
+ *     o e     allocates a block at an odd address; frees the newest one and keeps its address
+ *     x       allocates a block of the heap that was destroyed last
  *     p w l u protects, makes writable, locks, unlocks
  *     d D     destroys it; destroys the oldest one, and so what is within it
  *     ( )     pauses and resumes recording of the thread
  *     F       forks: the child runs the rest of the script, and the parent waits for it
+ *     G       forks: the parent runs the rest, then the child does, while the parent waits for it
+ *     E       forks: the child runs the rest when the parent has ended
  *
  * Handles are (thread + 1) << 40 | heap << 20, and blocks follow the handle of their heap.
  */
@@ -16,6 +21,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,15 +47,22 @@ struct state {
 
 static const char *scripts[THREADS];
 static struct state states[THREADS];
+static pid_t waits_for; /* a child, to be waited for at the end; 0 for none */
+static int held = -1;   /* the end of a pipe, for which a child waits */
 
-static void create(struct state *state, const void *parent)
+static void tell(const struct state *state, const struct heap *heap, const void *parent)
 {
     char name[32];
-    struct heap *heap = &state->heaps[state->depth++];
-    *heap = (struct heap){.handle = state->base + ((uintptr_t)state->made++ << 20)};
     snprintf(name, sizeof name, "pool %zx", (size_t)heap->handle);
     ttd_live_heap_create_sized(client, (void *)heap->handle, parent, name, state->made,
                                state->depth);
+}
+
+static void create(struct state *state, const void *parent)
+{
+    struct heap *heap = &state->heaps[state->depth++];
+    *heap = (struct heap){.handle = state->base + ((uintptr_t)state->made++ << 20)};
+    tell(state, heap, parent);
 }
 
 static void reallocate(struct heap *heap, int moves)
@@ -64,8 +77,13 @@ static void call(struct state *state, struct heap *heap, char letter)
 {
     const void *handle = (void *)heap->handle;
     switch (letter) {
+    case 'n':
+        heap->newest = 0;
+        tell(state, heap, NULL);
+        break;
     case 'a':
-        heap->newest = heap->handle + ++heap->blocks * STRIDE;
+    case 'o':
+        heap->newest = heap->handle + ++heap->blocks * STRIDE + (letter == 'o');
         ttd_live_heap_alloc(client, handle, (void *)heap->newest, 1 + heap->blocks % STRIDE);
         break;
     case 'r':
@@ -74,9 +92,11 @@ static void call(struct state *state, struct heap *heap, char letter)
             reallocate(heap, letter == 'R');
         break;
     case 'f':
+    case 'e':
         if (heap->newest != 0)
             ttd_live_heap_free(client, handle, (void *)heap->newest);
-        heap->newest = 0;
+        if (letter == 'f')
+            heap->newest = 0;
         break;
     case 'p':
     case 'w':
@@ -95,6 +115,29 @@ static void call(struct state *state, struct heap *heap, char letter)
     }
 }
 
+/* Forks. Returns whether the caller is to run the rest of the script now: the parent does if
+ * `letter` is G, and then the child in any case. */
+static int forks(char letter)
+{
+    int ends[2];
+    char byte;
+    if (pipe(ends) != 0)
+        return 0;
+    pid_t child = fork();
+    if (child != 0) {
+        close(ends[0]);
+        waits_for = letter == 'E' ? 0 : child;
+        held = ends[1];
+        return letter == 'G';
+    }
+    close(ends[1]);
+    while (letter != 'F' && read(ends[0], &byte, 1) > 0)
+        ;
+    if (letter == 'E')
+        sleep(1); /* until the recorder has written the parent's end */
+    return 1;
+}
+
 static void *run(void *argument)
 {
     struct state *state = argument;
@@ -104,15 +147,22 @@ static void *run(void *argument)
             ttd_live_try_pause(client);
         else if (*letter == ')')
             ttd_live_resume(client);
-        else if (*letter == 'F' && fork() != 0)
-            return wait(NULL) < 0 ? argument : NULL;
+        else if (strchr("FGE", *letter) != NULL && !forks(*letter))
+            break;
         else if (*letter == 'c' && newest != NULL)
             create(state, (void *)newest->handle);
         else if (*letter == 'c' || *letter == 'C' || *letter == 's')
             create(state, *letter == 's' ? TTD_LIVE_HEAP_SYSTEM : NULL);
-        else if (newest != NULL && *letter != 'F')
+        else if (*letter == 'x')
+            ttd_live_heap_alloc(client, (void *)state->heaps[state->depth].handle,
+                                (void *)(state->base + STRIDE), 1);
+        else if (newest != NULL && strchr("FGE", *letter) == NULL)
             call(state, newest, *letter);
     }
+    if (held != -1)
+        close(held);
+    if (waits_for != 0)
+        waitpid(waits_for, NULL, 0);
     return NULL;
 }
 
