@@ -81,8 +81,7 @@ static int execute(struct session *session, const void *context)
     struct heap_history_options query = {
         .first = options->address.value,
         .last = is_beyond ? UINT64_MAX : options->address.value + options->size - 1,
-        .max = (size_t)options->limit,
-        .around = ttd_position_max()};
+        .max = (size_t)options->limit};
     struct heap_history history;
     struct question question = session_ask_all(session);
     question.trace.keyframes = sidecar_use_existing(session);

@@ -9,8 +9,6 @@
 #include "cli/session/sidecar.h"
 #include "cli/traces/position_spec.h"
 
-/* Owners of one address that matter: the one at the position, and those before and after. */
-#define OWNERS_KEPT 8
 /* Pointers to its block that are shown. */
 #define POINTERS_SHOWN 8
 
@@ -86,12 +84,12 @@ static int print(struct session *session, const struct state_options *options,
                  struct report_state *data)
 {
     /* The fate of an address after the position depends on the whole trace. */
-    if (data->history)
-        session_outcome(session, &data->history->outcome, ttd_position_max());
+    if (data->owners)
+        session_outcome(session, &data->owners->outcome, ttd_position_max());
     if (data->referrers)
         certainty_add_snapshot(&session->report.certainty, &data->referrers->reach.snapshot,
                                data->referrers->reach.misplaced);
-    if (!data->history)
+    if (!data->owners)
         session_outcome(session, &data->state->outcome, data->at);
     if (!data->referrers)
         certainty_add_snapshot(&session->report.certainty, &session->classes.snapshot,
@@ -117,13 +115,12 @@ static int print(struct session *session, const struct state_options *options,
 static int find_pointers(struct session *session, const struct state_options *options,
                          struct report_state *data)
 {
-    const struct heap_owner *live = heap_history_live(data->history, data->at);
     struct heap_referrers_options query = {
         .at = data->at, .address = options->address.value, .depth = 1, .width = POINTERS_SHOWN};
     struct heap_referrers referrers;
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
-    if (!live)
+    if (!data->owners->has_live)
         return print(session, options, data);
     trace.keyframes = sidecar_use(session, data->at);
     enum ttd_status result = heap_referrers_find(&trace, &query, &referrers, &error);
@@ -131,7 +128,7 @@ static int find_pointers(struct session *session, const struct state_options *op
         return source_fail(&session->source, result, &error);
     bool is_there = referrers.target != GRAPH_NONE &&
                     heap_nodes_get(&referrers.reach.nodes, referrers.target, HEAP_NODE_EVENT) ==
-                        live->block.event;
+                        data->owners->live.block.event;
     data->referrers = is_there ? &referrers : NULL;
     int status = print(session, options, data);
     heap_referrers_free(&referrers);
@@ -143,21 +140,16 @@ static int find_address(struct session *session, const struct state_options *opt
 {
     if (!options->address.is_given)
         return print(session, options, data);
-    struct heap_history_options query = {.first = options->address.value,
-                                         .last = options->address.value,
-                                         .max = OWNERS_KEPT,
-                                         .around = data->at};
-    struct heap_history history;
+    struct heap_owners_options query = {.address = options->address.value, .at = data->at};
+    struct heap_owners owners;
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
     trace.keyframes = sidecar_use(session, data->at);
-    enum ttd_status result = heap_history_find(&trace, &query, &history, &error);
+    enum ttd_status result = heap_owners_find(&trace, &query, &owners, &error);
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
-    data->history = &history;
-    int status = find_pointers(session, options, data);
-    heap_history_free(&history);
-    return status;
+    data->owners = &owners;
+    return find_pointers(session, options, data);
 }
 
 static int execute(struct session *session, const void *context)

@@ -56,6 +56,31 @@ static enum ttd_status go_to(struct ttd_reader *reader, uint64_t number, struct 
     return status == TTD_ERROR_IO || status == TTD_ERROR_NO_MEMORY ? status : TTD_ERROR_CORRUPT;
 }
 
+/* Finds the event that acquired a block; CORRUPT if it did not. Valid until the next batch. */
+static enum ttd_status find_event(struct ttd_reader *reader, const struct heap_block *block,
+                                  struct ttd_batch *batch, const struct ttd_event **event,
+                                  struct ttd_error *error)
+{
+    enum ttd_status status = go_to(reader, block->event, batch, error);
+    if (status != TTD_OK)
+        return status;
+    *event = &batch->u.events[block->event - batch->u.events[0].number];
+    return acquired(*event, block) ? TTD_OK : TTD_ERROR_CORRUPT;
+}
+
+enum ttd_status heap_confirm_and_complete(struct ttd_reader *reader, struct heap_block *block,
+                                          uint64_t *previous_address, struct ttd_error *error)
+{
+    struct ttd_batch batch = {.count = 0};
+    const struct ttd_event *event;
+    enum ttd_status status = find_event(reader, block, &batch, &event, error);
+    if (status != TTD_OK)
+        return status;
+    block->action = event->action;
+    *previous_address = event->action == TTD_ACTION_REALLOC ? event->base_address : 0;
+    return TTD_OK;
+}
+
 enum ttd_status heap_confirm_blocks(struct ttd_reader *reader, const struct heap_block *blocks,
                                     size_t count, struct ttd_error *error)
 {
@@ -68,12 +93,9 @@ enum ttd_status heap_confirm_blocks(struct ttd_reader *reader, const struct heap
     qsort(sorted, count, sizeof *sorted, compare_events);
     struct ttd_batch batch = {.count = 0};
     enum ttd_status status = TTD_OK;
-    for (size_t i = 0; i < count && status == TTD_OK; i++) {
-        status = go_to(reader, sorted[i]->event, &batch, error);
-        if (status == TTD_OK &&
-            !acquired(&batch.u.events[sorted[i]->event - batch.u.events[0].number], sorted[i]))
-            status = TTD_ERROR_CORRUPT;
-    }
+    const struct ttd_event *event;
+    for (size_t i = 0; i < count && status == TTD_OK; i++)
+        status = find_event(reader, sorted[i], &batch, &event, error);
     free(sorted);
     return status;
 }

@@ -21,4 +21,14 @@
 enum ttd_status heap_confirm_blocks(struct ttd_reader *reader, const struct heap_block *blocks,
                                     size_t count, struct ttd_error *error);
 
+/**
+ * Compares one block in the same way, and completes it by what an index does not record.
+ *
+ * @param block             its action is set on TTD_OK
+ * @param previous_address  set on TTD_OK: the address that the block was reallocated from, or 0
+ * @return as heap_confirm_blocks().
+ */
+enum ttd_status heap_confirm_and_complete(struct ttd_reader *reader, struct heap_block *block,
+                                          uint64_t *previous_address, struct ttd_error *error);
+
 #endif

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "heap/locate.h"
 #include "travel/cursor.h"
 
 struct range_replay {
+    const struct heap_range_route *route;
     struct heap_address_range range;
     /** The lowest address of the range, and of all blocks so far that reach into it. */
     uint64_t lowest;
@@ -18,6 +20,8 @@ struct range_replay {
     size_t address_capacity;
     /** Batches that were applied. */
     uint64_t batches;
+    /** Number of the event that must come next; UINT64_MAX if any may. */
+    uint64_t next;
 };
 
 /* Whether a block at `address` may have an address of the range: one that was told of does. */
@@ -98,39 +102,76 @@ static enum ttd_status see_events(struct range_replay *state, const struct ttd_b
     return count ? apply(state, count) : TTD_OK;
 }
 
-static enum ttd_status read_all(struct range_replay *state, const struct heap_trace *trace,
-                                struct heap_prefetcher *ahead, struct ttd_error *error)
+/* Starts at the keyframe of the route. All its blocks become live: those outside of the range do no
+ * harm, since the replay is right for each address by itself. */
+static enum ttd_status start_at_keyframe(struct range_replay *state, const struct heap_trace *trace,
+                                         struct ttd_error *error)
 {
-    enum ttd_status status = ttd_reader_rewind(trace->reader, HEAP_CURSOR_KINDS);
-    while (status == TTD_OK) {
-        struct ttd_batch batch;
-        status = heap_prefetcher_next(ahead, &batch, error);
-        if (status == TTD_OK && trace->hook.batch)
-            status = trace->hook.batch(trace->hook.context, &batch);
-        if (status == TTD_OK && batch.kind == TTD_KIND_LOSSES && batch.synthetic)
-            status = TTD_ERROR_CORRUPT;
-        if (status == TTD_OK)
-            status = heap_parents_add(&state->replay.live.parents, &batch);
-        if (status == TTD_OK && batch.kind == TTD_KIND_EVENTS)
-            status = see_events(state, &batch);
+    const struct heap_range_route *route = state->route;
+    size_t cursor = 0;
+    struct heap_block *block;
+    enum ttd_status status =
+        heap_keyframes_restore(trace->keyframes, route->start, &state->replay, NULL);
+    while (status == TTD_OK && (block = heap_live_each(&state->replay.live, &cursor))) {
+        if (!heap_block_covers(block, state->range.first, state->range.last))
+            continue;
+        state->lowest = block->address < state->lowest ? block->address : state->lowest;
+        if (route->live)
+            status = route->live(route->observer->context, block);
     }
-    if (status == TTD_END)
-        return heap_replay_settle(&state->replay, ttd_position_max());
-    return heap_is_over(status) ? TTD_ERROR_CORRUPT : status;
+    state->next = route->start->next;
+    return status == TTD_OK ? ttd_reader_seek_event(trace->reader, state->next, error) : status;
 }
 
-enum ttd_status heap_replay_range(const struct heap_trace *trace, struct heap_address_range range,
-                                  const struct heap_observer *observer, struct ttd_error *error)
+static enum ttd_status see_batch(struct range_replay *state, const struct heap_trace *trace,
+                                 const struct ttd_batch *batch)
 {
-    struct range_replay state = {.range = range, .lowest = range.first};
-    struct heap_prefetcher ahead;
-    heap_prefetcher_init(&ahead, trace->reader);
-    enum ttd_status status = heap_replay_init(&state.replay, observer);
+    bool has_events = batch->kind == TTD_KIND_EVENTS;
+    if (batch->kind == TTD_KIND_LOSSES && batch->synthetic)
+        return TTD_ERROR_CORRUPT;
+    if (has_events && state->next != UINT64_MAX && batch->u.events[0].number != state->next)
+        return TTD_ERROR_CORRUPT;
+    enum ttd_status status =
+        trace->hook.batch ? trace->hook.batch(trace->hook.context, batch) : TTD_OK;
     if (status == TTD_OK)
-        status = read_all(&state, trace, &ahead, error);
-    heap_prefetcher_free(&ahead);
+        status = heap_parents_add(&state->replay.live.parents, batch);
+    state->next = has_events ? UINT64_MAX : state->next;
+    return status == TTD_OK && has_events ? see_events(state, batch) : status;
+}
+
+static enum ttd_status read_part(struct range_replay *state, const struct heap_trace *trace,
+                                 struct heap_prefetcher *prefetcher, struct ttd_error *error)
+{
+    enum ttd_status status = ttd_reader_rewind(trace->reader, HEAP_CURSOR_KINDS);
+    if (status == TTD_OK && state->route->start)
+        status = start_at_keyframe(state, trace, error);
+    while (status == TTD_OK) {
+        struct ttd_batch batch;
+        status = heap_prefetcher_next(prefetcher, &batch, error);
+        bool is_behind = status == TTD_OK && batch.kind == TTD_KIND_EVENTS &&
+                         batch.u.events[0].number >= state->route->end;
+        if (status == TTD_END || is_behind)
+            return heap_replay_settle(&state->replay, ttd_position_max());
+        if (status != TTD_OK)
+            return heap_is_over(status) ? TTD_ERROR_CORRUPT : status;
+        status = see_batch(state, trace, &batch);
+    }
+    return status;
+}
+
+enum ttd_status heap_replay_range(const struct heap_trace *trace,
+                                  const struct heap_range_route *route, struct ttd_error *error)
+{
+    struct range_replay state = {
+        .route = route, .range = route->range, .lowest = route->range.first, .next = UINT64_MAX};
+    struct heap_prefetcher prefetcher;
+    heap_prefetcher_init(&prefetcher, trace->reader);
+    enum ttd_status status = heap_replay_init(&state.replay, route->observer);
+    if (status == TTD_OK)
+        status = read_part(&state, trace, &prefetcher, error);
+    heap_prefetcher_free(&prefetcher);
     heap_replay_free(&state.replay);
     free(state.events);
     free(state.addresses);
-    return status;
+    return status == TTD_END ? TTD_OK : status;
 }

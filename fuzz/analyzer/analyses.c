@@ -9,6 +9,7 @@
 #include "analyses/state/compare.h"
 #include "analyses/errors/errors.h"
 #include "analyses/state/history.h"
+#include "analyses/state/owners.h"
 #include "analyses/reachability/leaks.h"
 #include "analyses/activity/moves.h"
 #include "analyses/state/peak.h"
@@ -95,14 +96,32 @@ static void check_history(struct ttd_reader *reader, const struct heap_state *st
         uint64_t address = state->blocks[i].address;
         struct heap_trace trace = {.reader = reader};
         struct heap_history history;
-        struct heap_history_options options = {
-            .first = address, .last = address, .max = 8, .around = ttd_position_max()};
+        struct heap_history_options options = {.first = address, .last = address, .max = 8};
         struct ttd_error error;
         if (!is_complete(heap_history_find(&trace, &options, &history, &error)))
             continue;
         target_require(has_owner(&history, &state->blocks[i]), "a live block owns its address");
         target_require(history.count <= history.total && history.count <= options.max, "owners");
         heap_history_free(&history);
+    }
+}
+
+/* A live block's address has a live owner, the one that was acquired last. */
+static void check_owners(struct ttd_reader *reader, const struct heap_state *state)
+{
+    size_t step = 1 + state->block_count / ADDRESSES_MAX;
+    for (size_t i = 0; i < state->block_count; i += step) {
+        const struct heap_block *block = &state->blocks[i];
+        struct heap_trace trace = {.reader = reader};
+        struct heap_owners_options options = {block->address, ttd_position_max()};
+        struct heap_owners owners;
+        struct ttd_error error;
+        if (!is_complete(heap_owners_find(&trace, &options, &owners, &error)))
+            continue;
+        target_require(owners.has_live && !owners.has_after, "a live block is its address's owner");
+        target_require(ttd_position_compare(owners.live.block.allocated, block->allocated) >= 0 &&
+                           heap_block_covers(&owners.live.block, block->address, block->address),
+                       "the owner acquired last");
     }
 }
 
@@ -247,6 +266,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check_state(&state);
             check_leaks(reader, &state);
             check_history(reader, &state);
+            check_owners(reader, &state);
             check_peak(reader, &state);
             check_comparison(&state.tables.by[HEAP_BY_STACK]);
             heap_state_free(&state);

@@ -5,21 +5,12 @@
 
 #include "travel/replay_range.h"
 
-struct history_finder {
-    struct heap_history *history;
-    /** The first owner after options.around has been acquired, so no more are taken. */
-    bool is_complete;
-};
-
-static enum ttd_status acquire(struct history_finder *finder, const struct heap_effect *effect)
+static void acquire(struct heap_history *history, const struct heap_effect *effect)
 {
-    struct heap_history *history = finder->history;
     struct heap_block *block = effect->block;
     block->user = 0;
     if (!heap_block_covers(block, history->options.first, history->options.last))
-        return TTD_OK;
-    if (finder->is_complete)
-        return TTD_OK;
+        return;
     uint64_t ordinal = ++history->total;
     block->user = (uint32_t)ordinal;
     history->owners[(ordinal - 1) % history->options.max] =
@@ -27,8 +18,6 @@ static enum ttd_status acquire(struct history_finder *finder, const struct heap_
                             .released = heap_call_none(),
                             .previous_address = effect->previous_address,
                             .ordinal = ordinal};
-    finder->is_complete = ttd_position_compare(block->allocated, history->options.around) > 0;
-    return TTD_OK;
 }
 
 static void release(struct heap_history *history, const struct heap_effect *effect)
@@ -58,11 +47,11 @@ static void destroy(struct heap_history *history, const struct heap_effect *effe
 
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
-    struct history_finder *finder = context;
-    struct heap_history *history = finder->history;
+    struct heap_history *history = context;
     switch (effect->kind) {
     case HEAP_ACQUIRED:
-        return acquire(finder, effect);
+        acquire(history, effect);
+        return TTD_OK;
     case HEAP_RELEASED:
     case HEAP_OVERLAPPED:
         release(history, effect);
@@ -85,14 +74,12 @@ static int compare(const void *a, const void *b)
     return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
-static enum ttd_status replay_all(struct history_finder *finder, const struct heap_trace *trace,
+static enum ttd_status replay_all(struct heap_history *history, const struct heap_trace *trace,
                                   const struct heap_observer *observer, struct ttd_error *error)
 {
-    struct heap_history *history = finder->history;
     struct heap_route route = {.to = ttd_position_max(), .observer = observer};
     struct heap_arrival arrival;
     history->total = 0;
-    finder->is_complete = false;
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
     heap_arrival_end(&arrival, &history->outcome);
     return status;
@@ -103,16 +90,17 @@ static enum ttd_status replay_all(struct history_finder *finder, const struct he
  * outcome comes from a jump to the end. All events must still be read: a keyframe does not list the
  * blocks that were released before it, and these are part of the history.
  */
-static enum ttd_status replay_range(struct history_finder *finder, const struct heap_trace *trace,
+static enum ttd_status replay_range(struct heap_history *history, const struct heap_trace *trace,
                                     const struct heap_observer *observer, struct ttd_error *error)
 {
-    struct heap_history *history = finder->history;
-    struct heap_address_range range = {history->options.first, history->options.last};
+    struct heap_range_route route = {.range = {history->options.first, history->options.last},
+                                     .end = UINT64_MAX,
+                                     .observer = observer};
     struct heap_route end = {.to = ttd_position_max()};
     struct heap_arrival arrival;
     enum ttd_status status = heap_replay_to(&arrival, trace, &end, error);
     heap_arrival_end(&arrival, &history->outcome);
-    return status == TTD_OK ? heap_replay_range(trace, range, observer, error) : status;
+    return status == TTD_OK ? heap_replay_range(trace, &route, error) : status;
 }
 
 enum ttd_status heap_history_find(const struct heap_trace *trace,
@@ -123,13 +111,12 @@ enum ttd_status heap_history_find(const struct heap_trace *trace,
     history->owners = calloc(options->max, sizeof *history->owners);
     if (!history->owners)
         return TTD_ERROR_NO_MEMORY;
-    struct history_finder finder = {.history = history};
-    struct heap_observer observer = {.context = &finder, .effect = see_effect};
+    struct heap_observer observer = {.context = history, .effect = see_effect};
     enum ttd_status status = TTD_ERROR_CORRUPT;
     if (trace->keyframes)
-        status = replay_range(&finder, trace, &observer, error);
+        status = replay_range(history, trace, &observer, error);
     if (status == TTD_ERROR_CORRUPT)
-        status = replay_all(&finder, trace, &observer, error);
+        status = replay_all(history, trace, &observer, error);
     history->count = history->total < options->max ? (size_t)history->total : options->max;
     qsort(history->owners, history->count, sizeof *history->owners, compare);
     if (status != TTD_OK)
@@ -141,43 +128,4 @@ void heap_history_free(struct heap_history *history)
 {
     free(history->owners);
     history->owners = NULL;
-}
-
-static bool is_after(struct ttd_position position, struct ttd_position at)
-{
-    return ttd_position_compare(position, at) > 0;
-}
-
-const struct heap_owner *heap_history_live(const struct heap_history *history,
-                                           struct ttd_position at)
-{
-    for (size_t i = history->count; i > 0; i--) {
-        const struct heap_owner *owner = &history->owners[i - 1];
-        bool is_released =
-            heap_call_is_known(&owner->released) && !is_after(owner->released.position, at);
-        if (!is_after(owner->block.allocated, at) && !is_released)
-            return owner;
-    }
-    return NULL;
-}
-
-const struct heap_owner *heap_history_before(const struct heap_history *history,
-                                             struct ttd_position at)
-{
-    for (size_t i = history->count; i > 0; i--) {
-        const struct heap_owner *owner = &history->owners[i - 1];
-        if (heap_call_is_known(&owner->released) && !is_after(owner->released.position, at))
-            return owner;
-    }
-    return NULL;
-}
-
-const struct heap_owner *heap_history_after(const struct heap_history *history,
-                                            struct ttd_position at)
-{
-    for (size_t i = 0; i < history->count; i++) {
-        if (is_after(history->owners[i].block.allocated, at))
-            return &history->owners[i];
-    }
-    return NULL;
 }

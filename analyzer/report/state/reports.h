@@ -11,6 +11,7 @@
 #include "analyses/state/fragmentation.h"
 #include "analyses/state/heap_tree.h"
 #include "analyses/state/history.h"
+#include "analyses/state/owners.h"
 #include "analyses/state/peak.h"
 #include "analyses/state/state.h"
 #include "report/reachability/reports.h"
@@ -23,7 +24,7 @@ struct report_state {
     /** Groups to show. */
     size_t limit;
     /** The owners of the address that was asked about; NULL without an address. */
-    const struct heap_history *history;
+    const struct heap_owners *owners;
     /** The referrers of the live block that contains the address; NULL if there is no snapshot. */
     const struct heap_referrers *referrers;
     struct ttd_position at;

@@ -95,22 +95,23 @@ static void json_blocks(const struct report *report, struct json *json,
 
 static void json_address(struct report *report, struct json *json, const struct report_state *data)
 {
-    const struct heap_history *history = data->history;
-    const struct heap_owner *live = heap_history_live(history, data->at);
-    const struct heap_owner *before = heap_history_before(history, data->at);
-    const struct heap_owner *owner = live ? live : before;
+    const struct heap_owners *owners = data->owners;
+    uint64_t address = owners->options.address;
+    const struct heap_owner *owner = owners->has_live     ? &owners->live
+                                     : owners->has_before ? &owners->before
+                                                          : NULL;
     json_begin_object(json, "address");
-    json_hex(json, "address", history->options.first);
+    json_hex(json, "address", address);
     /* A block that may have been released in a gap of the recording is neither live nor freed. */
-    bool is_unknown = live && report_owner_is_unknown(report, live);
+    bool is_unknown = owners->has_live && report_owner_is_unknown(report, &owners->live);
     json_text(json, "status",
-              is_unknown ? "unknown"
-              : live     ? "live"
-              : before   ? "freed"
-                         : "never allocated");
-    json_count(json, "offset", owner ? history->options.first - owner->block.address : TTD_UNKNOWN);
+              is_unknown           ? "unknown"
+              : owners->has_live   ? "live"
+              : owners->has_before ? "freed"
+                                   : "never allocated");
+    json_count(json, "offset", owner ? address - owner->block.address : TTD_UNKNOWN);
     report_owner_json(report, json, "block", owner);
-    report_owner_json(report, json, "next", heap_history_after(history, data->at));
+    report_owner_json(report, json, "next", owners->has_after ? &owners->after : NULL);
     report_neighbours_json(report, json, &data->state->neighbours);
     report_pointers_json(report, json, "pointers", data->referrers);
     json_end_object(json);
@@ -145,7 +146,7 @@ void json_state(struct report *report, const struct report_state *data)
     report_runtime_groups_json(report, &json, data->limit);
     if (state->blocks)
         json_blocks(report, &json, state);
-    if (data->history)
+    if (data->owners)
         json_address(report, &json, data);
     json_end_object(&json);
 }

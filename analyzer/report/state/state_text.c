@@ -68,31 +68,29 @@ static void text_blocks(struct report *report, const struct heap_state *state)
 static void text_address(struct report *report, const struct report_state *data)
 {
     struct text_output *output = report->output;
-    const struct heap_history *history = data->history;
-    const struct heap_owner *live = heap_history_live(history, data->at);
-    const struct heap_owner *before = heap_history_before(history, data->at);
-    const struct heap_owner *after = heap_history_after(history, data->at);
+    const struct heap_owners *owners = data->owners;
+    uint64_t address = owners->options.address;
     out_bold(output);
-    out_hex(output, history->options.first);
+    out_hex(output, address);
     out_plain(output);
-    if (live) {
+    if (owners->has_live) {
         out_text(output, " lies ");
-        report_count(output, history->options.first - live->block.address, "byte");
+        report_count(output, address - owners->live.block.address, "byte");
         out_text(output, " inside the block at ");
-        report_owner_text(report, live);
-    } else if (before) {
+        report_owner_text(report, &owners->live);
+    } else if (owners->has_before) {
         out_text(output, " is in no live block; it was in ");
-        report_owner_text(report, before);
+        report_owner_text(report, &owners->before);
     } else {
         out_text(output, " is in no live block, and was in none before\n");
     }
-    if (after) {
+    if (owners->has_after) {
         out_text(output, "next in ");
-        report_owner_text(report, after);
+        report_owner_text(report, &owners->after);
     }
     if (data->referrers)
         report_pointers_text(report, data->referrers);
-    report_neighbours_text(report, &data->state->neighbours, history->options.first);
+    report_neighbours_text(report, &data->state->neighbours, address);
 }
 
 static void text_tables(struct report *report, const struct report_state *data)
@@ -142,18 +140,18 @@ static void text_totals(struct report *report, const struct heap_state *state)
 void text_state(struct report *report, const struct report_state *data)
 {
     const struct heap_state *state = data->state;
-    if (data->history)
+    if (data->owners)
         text_address(report, data);
     else {
         text_totals(report, state);
         report_runtime_text(report);
     }
     report_certainty_text(report);
-    if (!data->history)
+    if (!data->owners)
         text_tables(report, data);
     if (data->heaps)
         report_heap_tree_text(report, data->heaps);
     text_blocks(report, state);
-    if (!data->history)
+    if (!data->owners)
         report_runtime_groups_text(report, data->limit, false);
 }

@@ -3,6 +3,7 @@
 
 import os
 import random
+import struct
 
 import oracle
 import support
@@ -10,6 +11,8 @@ from index_doubt import without_doubt
 from support import Script, TestCase, run
 
 FAR = 0x10000000  # where the blocks of a churn begin
+HEADER = 112  # bytes of a chunk's header
+EVENTS = 8
 
 
 def nested():
@@ -21,6 +24,50 @@ def nested():
         script.free(0x1800, heap=2, stack=4)
     script.free(0x1000)
     return script.close()
+
+
+class Owners(TestCase):
+    """The block that state --address names"""
+
+    def address(self, path, at):
+        return self.run_ok("state", "-f", "json", "--at", at, "--address", 0x1801, path).json["address"]
+
+    def test_outer_block(self):
+        """Between the blocks of an inner allocator, the address lies in the outer block."""
+        path = self.write(nested())
+        for event in (0, 2, 20, 40):
+            with self.subTest(event=event):
+                found = self.address(path, f"#{event}")
+                self.assertEqual((found["status"], found["block"]["size"]), ("live", 0x1000))
+
+    def test_inner_block(self):
+        path = self.write(nested())
+        self.assertEqual(self.address(path, "#21")["block"]["size"], 16 + 10)
+
+    def test_no_block(self):
+        """Of the released blocks, the one that was acquired last is told."""
+        path = self.write(nested())
+        found = self.address(path, "end")
+        self.assertEqual((found["status"], found["block"]["size"]), ("freed", 16 + 19))
+
+    def test_next_block(self):
+        path = self.write(nested())
+        self.assertEqual(self.address(path, "#2")["next"]["size"], 17)
+        self.assertIsNone(self.address(path, "#40")["next"])
+
+
+def payload_of_events(path):
+    """The offset and size of the payload of the first chunk of events, as they are read."""
+    with open(path, "rb") as file:
+        data = file.read()
+    offset = 0
+    while True:
+        kind, = struct.unpack_from("<H", data, offset + 10)
+        size, = struct.unpack_from("<I", data, offset + 16)
+        padded = (size + 7) & ~7
+        if kind == EVENTS:
+            return offset + HEADER, padded
+        offset += HEADER + padded
 
 
 class WithIndex(TestCase):
@@ -68,8 +115,35 @@ class WithIndex(TestCase):
             address = FAR + 0x40 * 83 * step
             owned += self.check(path, "history", "-f", "json", "--address", address,
                                 "--limit", 5).json["total_blocks"]
-            self.check(path, "state", "--at", "60%", "--address", address)
+            for at in ("1%", "60%", "99.9%"):
+                self.check(path, "state", "-f", "json", "--at", at, "--address", address)
         self.assertGreater(owned, 1000)
+
+    def test_reallocated_before_the_keyframe(self):
+        """A keyframe does not say where a block was reallocated from; its event does."""
+        script = Script().basics()
+        script.alloc(0x1000, 16)
+        script.realloc(0x1000, 0x2000, 32)
+        script.add("churn", count=400000, slots=500, position="2:0")
+        path = self.index(self.write(script.close()))
+        found = self.check(path, "state", "-f", "json", "--at", "90%", "--address", 0x2010).json
+        self.assertEqual(found["address"]["block"]["previous_address"], "0x1000")
+
+    def test_starts_at_a_keyframe(self):
+        """The events before the keyframe are read only if the answer may be among them."""
+        script = Script().basics()
+        script.alloc(0x1000, 16)
+        script.free(0x1000)
+        script.add("churn", count=400000, slots=500, position="2:0")
+        path = self.index(self.write(script.close()))
+        offset, size = payload_of_events(path)
+        count = self.path("count")
+        environment = {"LD_PRELOAD": os.environ["COUNT_READS"], "COUNT_AT": str(offset),
+                       "COUNT_SIZE": str(size), "COUNT_TO": count}
+        for address, reads in ((0x1000, 1), (FAR, 0)):
+            run("state", "--at", "90%", "--address", address, path, env=environment)
+            with open(count, encoding="ascii") as file:
+                self.assertEqual(int(file.read()), reads, hex(address))
 
 
 if __name__ == "__main__":
