@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze errors */
-#include "analyses/errors/fatal.h"
 #include "cli/process/exit.h"
-#include "cli/session/session.h"
+#include "commands/findings.h"
 #include "view/allocators.h"
 
 static const char help[] =
@@ -112,14 +111,14 @@ static int judge_fatal(struct session *session, struct heap_fatal *fatal, bool *
     return fatal->count ? session_wants(session, fatal->signal.stack, is_wanted) : STATUS_OK;
 }
 
-static int print(struct session *session, const struct errors_options *options,
-                 struct heap_errors *errors, struct heap_fatal *fatal)
+/* Judges and prints the findings. Sets `has_errors` to whether the program made any. */
+static int print(struct session *session, size_t limit, struct heap_errors *errors,
+                 struct heap_fatal *fatal, bool *has_errors)
 {
     bool has_fatal = false;
     session_outcome(session, &errors->outcome, ttd_position_max());
     for (size_t i = 0; i < errors->count; i++)
         errors->findings[i].is_certain &= source_is_intact(&session->source);
-    session->needs_known_patterns = options->error_status;
     bool needs_names = errors->count || fatal->count || view_has_filter(&session->options.view);
     int status = session_names(session, needs_names);
     if (status == STATUS_OK)
@@ -131,12 +130,19 @@ static int print(struct session *session, const struct errors_options *options,
     if (status != STATUS_OK)
         return status;
     struct report_errors data = {
-        .errors = errors, .fatal = has_fatal ? fatal : NULL, .limit = options->limit};
+        .errors = errors, .fatal = has_fatal ? fatal : NULL, .limit = limit};
     session->options.format->errors(&session->report, &data);
-    bool has_errors = has_fatal;
+    *has_errors = has_fatal;
     for (size_t i = 0; i < errors->count; i++)
-        has_errors |= errors->findings[i].kind != HEAP_ERROR_TRACE_INCONSISTENCY;
-    return known_findings_exit(&session->known_findings, has_errors, options->error_status);
+        *has_errors |= errors->findings[i].kind != HEAP_ERROR_TRACE_INCONSISTENCY;
+    return STATUS_OK;
+}
+
+int errors_print(struct session *session, size_t limit, struct heap_errors *errors,
+                 struct heap_fatal *fatal)
+{
+    bool has_errors;
+    return print(session, limit, errors, fatal, &has_errors);
 }
 
 static int execute(struct session *session, const void *context)
@@ -152,7 +158,11 @@ static int execute(struct session *session, const void *context)
         result = heap_errors_find(&trace, &query, &errors, &error);
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
-    int status = print(session, options, &errors, &fatal);
+    bool has_errors = false;
+    session->needs_known_patterns = options->error_status;
+    int status = print(session, options->limit, &errors, &fatal, &has_errors);
+    if (status == STATUS_OK)
+        status = known_findings_exit(&session->known_findings, has_errors, options->error_status);
     heap_errors_free(&errors);
     return status;
 }

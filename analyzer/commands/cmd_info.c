@@ -2,12 +2,11 @@
 /* ttdanalyze info */
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/grow.h"
 #include "cli/process/exit.h"
 #include "cli/process/output.h"
-#include "cli/session/session.h"
 #include "cli/traces/group.h"
+#include "commands/findings.h"
 
 /* Facts of the recording that are kept; the format allows any number. */
 #define METADATA_MAX 4096
@@ -27,60 +26,67 @@ static const char help[] =
     "                            are beside it: of the program and its child "
     "processes\n" COMMAND_COMMON_HELP;
 
-/* Collects names and facts of the recording in the same reading that counts. */
-struct collector {
-    /** The hook of the source, which sees each batch first. */
-    struct heap_batch_hook hook;
-    /** NULL if the session has them already. */
-    struct definitions *definitions;
-    struct ttd_metadata *metadata;
-    size_t metadata_count;
-    size_t metadata_capacity;
-    struct arena text;
-};
-
-static enum ttd_status keep(struct collector *collector, struct ttd_string from,
+static enum ttd_status keep(struct info_findings *findings, struct ttd_string from,
                             struct ttd_string *to)
 {
     to->size = from.size;
-    to->data = arena_copy(&collector->text, from.data, from.size);
+    to->data = arena_copy(&findings->text, from.data, from.size);
     return to->data ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
-static enum ttd_status add_metadata(struct collector *collector, const struct ttd_metadata *record)
+static enum ttd_status add_metadata(struct info_findings *findings,
+                                    const struct ttd_metadata *record)
 {
-    if (collector->metadata_count == METADATA_MAX)
+    if (findings->metadata_count == METADATA_MAX)
         return TTD_OK;
-    enum ttd_status status =
-        grow_array((void **)&collector->metadata, &collector->metadata_capacity,
-                   collector->metadata_count + 1, sizeof *collector->metadata);
+    enum ttd_status status = grow_array((void **)&findings->metadata, &findings->metadata_capacity,
+                                        findings->metadata_count + 1, sizeof *findings->metadata);
     if (status != TTD_OK)
         return status;
-    struct ttd_metadata *added = &collector->metadata[collector->metadata_count];
-    status = keep(collector, record->key, &added->key);
+    struct ttd_metadata *added = &findings->metadata[findings->metadata_count];
+    status = keep(findings, record->key, &added->key);
     if (status == TTD_OK)
-        status = keep(collector, record->value, &added->value);
+        status = keep(findings, record->value, &added->value);
     if (status == TTD_OK)
-        collector->metadata_count++;
+        findings->metadata_count++;
     return status;
 }
 
+/* Collects names and facts of the recording in the same reading that counts. */
 static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
-    struct collector *collector = context;
-    enum ttd_status status = collector->hook.batch(collector->hook.context, batch);
-    if (status == TTD_OK && collector->definitions)
-        status = definitions_add(collector->definitions, batch);
+    struct info_findings *findings = context;
+    enum ttd_status status = TTD_OK;
+    if (findings->definitions)
+        status = definitions_add(findings->definitions, batch);
     for (size_t i = 0; batch->kind == TTD_KIND_METADATA && i < batch->count; i++) {
         if (status == TTD_OK)
-            status = add_metadata(collector, &batch->u.metadata[i]);
+            status = add_metadata(findings, &batch->u.metadata[i]);
     }
     return status;
 }
 
-static int print(struct session *session, const struct collector *collector,
-                 const struct heap_trace_stats *stats)
+static void begin(struct session *session, struct info_findings *findings)
 {
+    *findings =
+        (struct info_findings){.definitions = session->has_names ? NULL : &session->definitions};
+}
+
+enum ttd_status info_watch(struct session *session, struct info_findings *findings,
+                           struct heap_pass *pass, struct ttd_error *error)
+{
+    struct heap_watcher watcher = {.observer.context = findings,
+                                   .to = ttd_position_max(),
+                                   .batch = see_batch,
+                                   .kinds = INFO_KINDS};
+    begin(session, findings);
+    heap_pass_add(pass, &watcher);
+    return heap_trace_stats_watch(&findings->stats, session->source.reader, pass, error);
+}
+
+int info_print(struct session *session, const struct info_findings *findings)
+{
+    const struct heap_trace_stats *stats = &findings->stats;
     session_outcome(session, &stats->outcome, ttd_position_max());
     int status = session_output(session, true);
     if (status != STATUS_OK)
@@ -90,45 +96,60 @@ static int print(struct session *session, const struct collector *collector,
                                .is_closed = session->source.is_closed,
                                .end = &session->source.end,
                                .file_bytes = ttd_reader_size(session->source.reader),
-                               .metadata = collector->metadata,
-                               .metadata_count = collector->metadata_count};
+                               .metadata = findings->metadata,
+                               .metadata_count = findings->metadata_count};
     session->options.format->info(&session->report, &data);
     return STATUS_OK;
 }
 
-/* Content before the first unsupported chunk is reported all the same. */
-static int report_stats(struct session *session, const struct collector *collector,
-                        const struct heap_trace_stats *stats)
+void info_free(struct info_findings *findings)
 {
+    heap_trace_stats_free(&findings->stats);
+    free(findings->metadata);
+    arena_free(&findings->text);
+}
+
+/* Content before the first unsupported chunk is reported all the same. */
+static int report_stats(struct session *session, const struct info_findings *findings)
+{
+    const struct heap_trace_stats *stats = &findings->stats;
     int reading = STATUS_OK;
     if (stats->is_unsupported)
         reading = source_fail(&session->source, TTD_ERROR_UNSUPPORTED, &stats->outcome.error);
     session->source.is_closed = session->source.is_closed && stats->has_end;
-    int status = print(session, collector, stats);
+    int status = info_print(session, findings);
     return status == STATUS_OK ? reading : status;
+}
+
+/* The hook of a reading that is no pass. */
+struct collector {
+    /** The hook of the source, which sees each batch first. */
+    struct heap_batch_hook hook;
+    struct info_findings *findings;
+};
+
+static enum ttd_status see_read(void *context, const struct ttd_batch *batch)
+{
+    struct collector *collector = context;
+    enum ttd_status status = collector->hook.batch(collector->hook.context, batch);
+    return status == TTD_OK ? see_batch(collector->findings, batch) : status;
 }
 
 static int execute(struct session *session, const void *options)
 {
     (void)options;
     struct heap_trace trace = source_trace(&session->source);
-    struct collector collector = {.hook = trace.hook,
-                                  .definitions = session->has_names ? NULL : &session->definitions};
+    struct info_findings findings;
+    struct collector collector = {.hook = trace.hook, .findings = &findings};
     struct heap_trace_stats_options query = {.kinds = INFO_KINDS};
-    struct heap_trace_stats stats;
     struct ttd_error error = {.what = NULL};
-    trace.hook = (struct heap_batch_hook){.context = &collector, .batch = see_batch};
-    enum ttd_status result = heap_trace_stats_find(&trace, &query, &stats, &error);
-    int status;
+    begin(session, &findings);
+    trace.hook = (struct heap_batch_hook){.context = &collector, .batch = see_read};
+    enum ttd_status result = heap_trace_stats_find(&trace, &query, &findings.stats, &error);
     progress_end(&session->source.progress);
-    if (result == TTD_OK) {
-        status = report_stats(session, &collector, &stats);
-        heap_trace_stats_free(&stats);
-    } else {
-        status = source_fail(&session->source, result, &error);
-    }
-    free(collector.metadata);
-    arena_free(&collector.text);
+    int status = result == TTD_OK ? report_stats(session, &findings)
+                                  : source_fail(&session->source, result, &error);
+    info_free(&findings);
     return status;
 }
 

@@ -2,12 +2,11 @@
 /* ttdanalyze leaks */
 #include <string.h>
 
-#include "analyses/errors/errors.h"
 #include "base/grow.h"
 #include "cli/options/island_options.h"
 #include "cli/process/exit.h"
-#include "cli/session/session.h"
 #include "cli/traces/position_spec.h"
+#include "commands/findings.h"
 
 /** A set of kinds of leaks is a bit mask. */
 #define KIND_BIT(kind) (1u << (kind))
@@ -191,6 +190,7 @@ static int view_groups(struct session *session, const struct leaks_options *opti
 static int print(struct session *session, const struct leaks_options *options,
                  struct heap_leaks *leaks, struct heap_groups *list, struct ttd_position at)
 {
+    session_outcome(session, &leaks->outcome, at);
     certainty_add_snapshot(&session->report.certainty, &leaks->snapshot, leaks->misplaced);
     int status = view_groups(session, options, leaks, list);
     if (status == STATUS_OK)
@@ -204,6 +204,17 @@ static int print(struct session *session, const struct leaks_options *options,
                                 .has_early_blocks = heap_has_early_blocks(session->source.reader)};
     session->options.format->leaks(&session->report, &data);
     return STATUS_OK;
+}
+
+static const struct leaks_options defaults = {
+    .at = {.kind = POSITION_SPEC_END}, .shown = KINDS_LISTED, .errors = KINDS_LISTED};
+
+int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_position at)
+{
+    struct heap_groups list = {.items = NULL};
+    int status = print(session, &defaults, leaks, &list, at);
+    heap_groups_free(&list);
+    return status;
 }
 
 /* Whether there are blocks of the kinds that --error-exitcode counts. */
@@ -234,7 +245,7 @@ static int execute(struct session *session, const void *context)
     if (status != STATUS_OK)
         return status;
     enum ttd_status result = heap_leaks_find(&question.trace, &query, &leaks, &question.error);
-    status = session_answer(session, &question, result, &leaks.outcome);
+    status = session_found(session, &question, result, &leaks.outcome);
     if (status != STATUS_OK)
         return status;
     status = print(session, options, &leaks, &list, question.at);
@@ -245,9 +256,6 @@ static int execute(struct session *session, const void *context)
     heap_leaks_free(&leaks);
     return status;
 }
-
-static const struct leaks_options defaults = {
-    .at = {.kind = POSITION_SPEC_END}, .shown = KINDS_LISTED, .errors = KINDS_LISTED};
 
 const struct command command_leaks = {
     .name = "leaks",

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze lifetimes */
-#include "commands/cmd_lifetimes.h"
-
 #include "cli/process/exit.h"
-#include "cli/session/session.h"
+#include "commands/findings.h"
 
 static const char help[] =
     "Usage: ttdanalyze lifetimes [OPTIONS] [TRACE]\n"
@@ -27,6 +25,8 @@ static int filter(struct session *session, struct heap_usage *usage)
 
 int lifetimes_print(struct session *session, struct heap_usage *usage)
 {
+    session->uses_times = true;
+    session_outcome(session, &usage->outcome, ttd_position_max());
     int status = filter(session, usage);
     if (status == STATUS_OK)
         status = session_output(session, true);
@@ -43,8 +43,7 @@ static int execute(struct session *session, const void *options)
     struct question question = session_ask_all(session);
     struct heap_usage_options query = {.order = HEAP_RANK_BY_BYTES, .has_lifetimes = true};
     enum ttd_status result = heap_usage_find(&question.trace, &query, &usage, &question.error);
-    session->uses_times = true;
-    int status = session_answer(session, &question, result, &usage.outcome);
+    int status = session_found(session, &question, result, &usage.outcome);
     if (status != STATUS_OK)
         return status;
     status = lifetimes_print(session, &usage);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze moves */
 #include "cli/process/exit.h"
-#include "cli/session/session.h"
+#include "commands/findings.h"
 
 /* More of the worst chains than these are not kept. */
 #define CHAINS_MAX 10000
@@ -37,11 +37,12 @@ static int print_folded(struct session *session, const struct heap_site_table *s
     return STATUS_OK;
 }
 
-static int print(struct session *session, struct heap_moves *moves)
+int moves_print(struct session *session, struct heap_moves *moves)
 {
     struct heap_site_table sites = heap_move_site_table(&moves->reallocs);
     struct heap_site_table regrown = heap_move_site_table(&moves->regrown);
     int status = STATUS_OK;
+    session_outcome(session, &moves->outcome, ttd_position_max());
     if (!session_has_tree(session))
         status = session_view(session, &regrown);
     if (status == STATUS_OK)
@@ -65,16 +66,16 @@ static int execute(struct session *session, const void *context)
     struct heap_moves_options query = {.chains = (size_t)*chains,
                                        .split = view_split(&session->options.view)};
     enum ttd_status result = heap_moves_find(&question.trace, &query, &moves, &question.error);
-    int status = session_answer(session, &question, result, &moves.outcome);
+    int status = session_found(session, &question, result, &moves.outcome);
     if (status != STATUS_OK)
         return status;
-    status = print(session, &moves);
+    status = moves_print(session, &moves);
     heap_moves_free(&moves);
     return status;
 }
 
 /* The chains to show. */
-static const uint64_t defaults = 10;
+static const uint64_t defaults = MOVES_CHAINS;
 
 const struct command command_moves = {
     .name = "moves",

@@ -6,7 +6,7 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/page/page.h"
-#include "commands/cmd_lifetimes.h"
+#include "commands/report_pass.h"
 #include "report/page/model.h"
 
 /* Ticks at most, and changes of call sites: what a browser draws at once. */
@@ -56,113 +56,85 @@ static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
 }
 
 /* Writes what is live in the course of time, and the lifetimes. */
-static int write_heap(struct session *session, const struct heap_ticks *ticks,
-                      struct heap_usage *usage, struct page_calls *calls)
+static int write_heap(struct session *session, const struct page_facts *facts,
+                      struct report_findings *findings, struct page_calls *calls)
 {
-    struct heap_site_table sites = heap_usage_site_table(usage);
-    struct page_heap heap = {.ticks = ticks, .usage = usage, .calls = calls};
+    struct heap_site_table sites = heap_usage_site_table(&findings->usage);
+    struct page_heap heap = {.ticks = &findings->ticks, .usage = &findings->usage, .calls = calls};
+    session->uses_times = true;
+    session_outcome(session, &findings->ticks.outcome, facts->last);
     int status = session_filter(session, &sites);
     if (status == STATUS_OK)
         status = session_check(session, page_write_heap(&session->report, &heap));
     if (status != STATUS_OK)
         return status;
-    session_outcome(session, &usage->outcome, ttd_position_max());
-    page_begin_part(&session->output.out, command_lifetimes.name);
-    return lifetimes_print(session, usage);
+    page_begin_report(session, &command_lifetimes);
+    return lifetimes_print(session, &findings->usage);
 }
 
-/* Finds both in one pass, or in two if one of them ends before the trace does. */
-static enum ttd_status find_both(const struct heap_trace *trace,
-                                 const struct heap_ticks_options *options, struct heap_ticks *ticks,
-                                 struct heap_usage *usage, struct ttd_error *error)
+static int write_leaks(struct session *session, const struct page_facts *facts,
+                       const struct heap_trace *trace, struct heap_leaks *leaks)
 {
-    struct heap_usage_options usage_options = {.order = HEAP_RANK_BY_STACK, .has_lifetimes = true};
-    struct heap_pass pass = {.count = 2};
-    struct heap_route route = {.to = ttd_position_max(), .keeps_peak = true};
-    enum ttd_status status = heap_ticks_watch(ticks, options, trace->reader, &pass.watchers[0]);
-    enum ttd_status watched = heap_usage_watch(usage, &usage_options, &pass.watchers[1]);
-    status = status == TTD_OK ? watched : status;
-    bool reaches_end = ttd_position_compare(options->last, route.to) == 0;
-    if (!reaches_end) {
-        pass.count = 1;
-        route.to = options->last;
-    }
-    if (status == TTD_OK)
-        status = heap_pass_run(&pass, trace, &route, &ticks->outcome, error);
-    usage->outcome = ticks->outcome;
-    if (status == TTD_OK && !reaches_end) {
-        pass.watchers[0] = pass.watchers[1];
-        route = (struct heap_route){.to = ttd_position_max()};
-        status = heap_pass_run(&pass, trace, &route, &usage->outcome, error);
-    }
-    heap_ticks_end(ticks);
-    heap_usage_end(usage);
-    return status;
+    struct ttd_error error = {.what = NULL};
+    enum ttd_status status = heap_leaks_end(leaks, trace, &error);
+    if (status != TTD_OK)
+        return source_fail(&session->source, status, &error);
+    page_begin_report(session, &command_leaks);
+    return leaks_print(session, leaks, facts->last);
 }
 
-static int find_heap(struct session *session, const struct page_facts *facts,
-                     struct page_calls *calls)
+/* Writes the blocks and then the roots that hold most, by the graph of one snapshot. */
+static int write_retained(struct session *session, const struct page_facts *facts,
+                          const struct heap_trace *trace, struct heap_reach *reach)
 {
-    struct question question = session_ask_all(session);
-    bool has_filter = view_has_filter(&session->options.view);
-    struct heap_ticks_options query = {.from = facts->from,
-                                       .last = facts->last,
-                                       .max = TICKS_MAX,
-                                       .changes_max = CHANGES_MAX,
-                                       .filter = has_filter ? wants : NULL,
-                                       .filter_context = session};
-    struct heap_ticks ticks;
-    struct heap_usage usage;
-    enum ttd_status result = find_both(&question.trace, &query, &ticks, &usage, &question.error);
-    session->uses_times = true;
-    int status =
-        result == TTD_OK ? STATUS_OK : source_fail(&session->source, result, &question.error);
-    if (status == STATUS_OK) {
-        session_outcome(session, &ticks.outcome, facts->last);
-        status = write_heap(session, &ticks, &usage, calls);
+    static const enum heap_retained_by keys[] = {HEAP_RETAINED_BY_BLOCK, HEAP_RETAINED_BY_ROOT};
+    const struct command *const commands[] = {&command_retained, &command_roots};
+    struct heap_retained retained = {.count = 0};
+    struct ttd_error error = {.what = NULL};
+    enum ttd_status result = heap_held_build(trace, reach, &retained.held, &error);
+    int status = STATUS_OK;
+    for (size_t i = 0; i < 2 && result == TTD_OK && status == STATUS_OK; i++) {
+        struct heap_retained_options options = {
+            .at = facts->last, .by = keys[i], .limit = GROUPS_MAX};
+        result = heap_retained_rank(&retained, &options);
+        if (result != TTD_OK)
+            break;
+        page_begin_report(session, commands[i]);
+        status = retained_print(session, &options, &retained);
     }
-    heap_usage_free(&usage);
-    heap_ticks_free(&ticks);
-    return status;
+    heap_retained_free(&retained);
+    return result == TTD_OK ? status : source_fail(&session->source, result, &error);
+}
+
+static int write_snapshots(struct session *session, const struct heap_snapshot_list *list)
+{
+    page_begin_report(session, &command_snapshots);
+    session_outcome(session, &list->outcome, ttd_position_max());
+    session->options.format->snapshots(&session->report, list);
+    return STATUS_OK;
 }
 
 /* Writes the parts that are reports of other commands. */
-static int run_parts(struct session *session, const struct page_facts *facts)
+static int write_parts(struct session *session, const struct page_facts *facts,
+                       const struct heap_trace *trace, struct report_findings *findings)
 {
-    char last[TTD_POSITION_TEXT] = "end";
-    if (!facts->reaches_end)
-        ttd_position_format(facts->last, last);
-    const char *const none[] = {NULL};
-    const char *const at[] = {"at", last, NULL};
-    const char *const limited[] = {"limit", GROUPS_TEXT, NULL};
-    const char *const limited_at[] = {"at", last, "limit", GROUPS_TEXT, NULL};
-    const struct {
-        const struct command *command;
-        const char *const *arguments;
-        bool needs_snapshot;
-    } parts[] = {{&command_info, none, false},          {&command_leaks, at, false},
-                 {&command_errors, limited, false},     {&command_moves, none, false},
-                 {&command_snapshots, none, false},     {&command_marks, none, false},
-                 {&command_retained, limited_at, true}, {&command_roots, limited_at, true}};
-    int status = STATUS_OK;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && status == STATUS_OK; i++) {
-        if (facts->has_snapshot || !parts[i].needs_snapshot)
-            status = page_run_part(session, parts[i].command, parts[i].arguments);
-    }
+    int status = write_leaks(session, facts, trace, &findings->leaks);
+    page_begin_report(session, &command_info);
+    if (status == STATUS_OK)
+        status = info_print(session, &findings->info);
+    page_begin_report(session, &command_errors);
+    if (status == STATUS_OK)
+        status = errors_print(session, GROUPS_MAX, &findings->errors, &findings->fatal);
+    page_begin_report(session, &command_moves);
+    if (status == STATUS_OK)
+        status = moves_print(session, &findings->moves);
+    if (status == STATUS_OK)
+        status = write_snapshots(session, &findings->snapshots);
+    if (status == STATUS_OK)
+        status = page_run_part(session, &command_marks);
+    if (status == STATUS_OK && facts->has_snapshot)
+        status = write_retained(session, facts, trace, &findings->reach);
     return status;
-}
-
-static int find_snapshot(struct session *session, struct page_facts *facts)
-{
-    struct question question = session_ask_all(session);
-    struct heap_snapshots snapshots;
-    enum ttd_status result = heap_snapshots_find(&question.trace, &snapshots, &question.error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &question.error);
-    facts->has_snapshot =
-        heap_snapshots_before(&snapshots, facts->last, TTD_SNAPSHOT_REFERENCES) != NULL;
-    heap_snapshots_free(&snapshots);
-    return STATUS_OK;
 }
 
 static int resolve(struct session *session, const struct report_options *options,
@@ -196,7 +168,8 @@ static int check(const struct session *session)
 }
 
 /* Writes the data of the page. */
-static int collect(struct session *session, const struct page_facts *facts)
+static int write_data(struct session *session, const struct page_facts *facts,
+                      const struct heap_trace *trace, struct report_findings *findings)
 {
     struct view_options options = session->options.view;
     struct view view;
@@ -208,14 +181,38 @@ static int collect(struct session *session, const struct page_facts *facts)
     session->options.view.limit = GROUPS_MAX;
     session->has_reasons = true;
     page_write_facts(&session->report, facts);
-    int status = find_heap(session, facts, &calls);
+    int status = write_heap(session, facts, findings, &calls);
     session->report.stacks = (struct report_stacks){&calls, page_calls_number};
     if (status == STATUS_OK)
-        status = run_parts(session, facts);
+        status = write_parts(session, facts, trace, findings);
     if (status == STATUS_OK)
         page_write_calls(&calls, &session->output.out);
     page_calls_free(&calls);
     view_free(&view);
+    return status;
+}
+
+static int collect(struct session *session, struct page_facts *facts)
+{
+    struct heap_ticks_options range = {.from = facts->from,
+                                       .last = facts->last,
+                                       .max = TICKS_MAX,
+                                       .changes_max = CHANGES_MAX,
+                                       .filter_context = session};
+    struct heap_trace trace;
+    struct report_findings findings;
+    struct ttd_error error = {.what = NULL};
+    if (view_has_filter(&session->options.view))
+        range.filter = wants;
+    int status = session_trace(session, &trace);
+    if (status != STATUS_OK)
+        return status;
+    enum ttd_status result = report_find(session, &range, &trace, &findings, &error);
+    facts->has_snapshot = findings.leaks.snapshot.number;
+    status = result == TTD_OK ? page_begin(session) : source_fail(&session->source, result, &error);
+    if (status == STATUS_OK)
+        status = write_data(session, facts, &trace, &findings);
+    report_findings_free(&findings);
     return status;
 }
 
@@ -229,19 +226,13 @@ static int execute(struct session *session, const void *context)
     if (status == STATUS_OK)
         status = resolve(session, options, &facts);
     if (status == STATUS_OK)
-        status = find_snapshot(session, &facts);
-    if (status == STATUS_OK)
         status = session_names(session, true);
     if (status == STATUS_OK)
-        status = page_begin(session);
-    if (status != STATUS_OK)
-        return status;
-    status = collect(session, &facts);
-    if (status != STATUS_OK) {
-        page_drop(session);
-        return status;
-    }
-    return page_write(session);
+        status = collect(session, &facts);
+    if (status == STATUS_OK)
+        return page_write(session);
+    page_drop(session);
+    return status;
 }
 
 static const struct report_options defaults = {.from = {.kind = POSITION_SPEC_START},

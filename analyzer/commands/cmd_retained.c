@@ -4,7 +4,7 @@
 
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
-#include "cli/session/session.h"
+#include "commands/findings.h"
 
 static const char retained_help[] =
     "Usage: ttdanalyze retained [OPTIONS] [TRACE]\n"
@@ -88,11 +88,12 @@ static const struct own_option roots_own_options[] = {
     OWN_OPTION("at", option_position, struct retained_options, at),
     OWN_OPTION("limit", option_given, struct retained_options, limit), OWN_OPTIONS_END};
 
-static int print(struct session *session, const struct heap_retained_options *query,
-                 const struct heap_retained *retained)
+int retained_print(struct session *session, const struct heap_retained_options *options,
+                   const struct heap_retained *retained)
 {
     const struct heap_reach *reach = &retained->held.reach;
-    struct report_retained data = {.retained = retained, .options = query};
+    struct report_retained data = {.retained = retained, .options = options};
+    session_outcome(session, &retained->outcome, options->at);
     certainty_add_snapshot(&session->report.certainty, &reach->snapshot, reach->misplaced);
     int status = session_begin_report(session, reach->snapshot.number);
     if (status == STATUS_OK)
@@ -141,10 +142,10 @@ static int execute(struct session *session, const void *context)
     query.at = question.at;
     enum ttd_status result =
         heap_retained_find(&question.trace, &query, &retained, &question.error);
-    status = session_answer(session, &question, result, &retained.outcome);
+    status = session_found(session, &question, result, &retained.outcome);
     if (status != STATUS_OK)
         return status;
-    status = print(session, &query, &retained);
+    status = retained_print(session, &query, &retained);
     heap_retained_free(&retained);
     return status;
 }

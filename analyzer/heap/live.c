@@ -261,6 +261,17 @@ void heap_live_sweep(struct heap_live *live)
     recycle_lives(live);
 }
 
+void heap_live_discard_stale(struct heap_live *live)
+{
+    for (uint32_t i = live->block_count; live->life_ended && i > 0; i--) {
+        struct heap_block *block = &live->blocks[i - 1];
+        if (!block->address || !block->is_held || heap_live_has(live, block))
+            continue;
+        heap_live_discard(live, block);
+        block->is_held = false;
+    }
+}
+
 struct heap_block *heap_live_each(const struct heap_live *live, size_t *cursor)
 {
     while (*cursor < live->block_count) {

@@ -363,6 +363,10 @@ static inline bool heap_live_is_littered(const struct heap_live *live)
 /** Forgets records that are not live; the discard function has then seen all that were stale. */
 void heap_live_sweep(struct heap_live *live);
 
+/** Shows all stale blocks to the discard function. Records keep their numbers, so that a replay may
+ * go on from here, and the index is not needed. */
+void heap_live_discard_stale(struct heap_live *live);
+
 /**
  * Steps through the live blocks in no particular order: `*cursor` is 0 at first. NULL at the end.
  */

@@ -190,8 +190,8 @@ struct heap_peak heap_replay_peak(const struct heap_replay *replay);
 void heap_replay_keep_peak(struct heap_replay *replay);
 
 /**
- * To be called when nothing more is replayed: replay->peak is the peak then, and what was live at
- * it are those blocks that still are and were allocated by then, and ended_since_peak.
+ * To be called where the peak is wanted: replay->peak is the peak then, and what was live at it are
+ * those blocks that still are and were allocated by then, and ended_since_peak.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */

@@ -45,6 +45,6 @@ enum ttd_status heap_replay_end_peak(struct heap_replay *replay)
 {
     if (heap_is_peak(replay))
         heap_set_peak(replay);
-    heap_live_sweep(&replay->live);
+    heap_live_discard_stale(&replay->live);
     return replay->observer_status;
 }

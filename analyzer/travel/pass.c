@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "travel/pass.h"
 
+#include <assert.h>
+
+void heap_pass_add(struct heap_pass *pass, const struct heap_watcher *watcher)
+{
+    assert(pass->count < HEAP_PASS_MAX);
+    pass->watchers[pass->count++] = *watcher;
+}
+
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
     const struct heap_pass *pass = context;
     enum ttd_status status = TTD_OK;
-    for (size_t i = 0; i < pass->count && status == TTD_OK; i++) {
-        const struct heap_observer *observer = &pass->watchers[i].observer;
+    for (size_t i = 0; i < pass->effect_count && status == TTD_OK; i++) {
+        const struct heap_observer *observer = pass->for_effects[i];
         if (!(observer->unwanted & HEAP_EFFECT_BIT(effect->kind)))
             status = observer->effect(observer->context, effect);
     }
@@ -17,43 +25,141 @@ static enum ttd_status see_call(void *context, const struct ttd_event *event)
 {
     const struct heap_pass *pass = context;
     enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < pass->call_count && status == TTD_OK; i++)
+        status = pass->for_calls[i]->call(pass->for_calls[i]->context, event);
+    return status;
+}
+
+static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+{
+    const struct heap_pass *pass = context;
+    enum ttd_status status = TTD_OK;
+    if (pass->hook.batch)
+        status = pass->hook.batch(pass->hook.context, batch);
     for (size_t i = 0; i < pass->count && status == TTD_OK; i++) {
-        const struct heap_observer *observer = &pass->watchers[i].observer;
-        if (observer->call)
-            status = observer->call(observer->context, event);
+        const struct heap_watcher *watcher = &pass->watchers[i];
+        if (watcher->batch)
+            status = watcher->batch(watcher->observer.context, batch);
     }
     return status;
 }
 
-/* Blocks of destroyed heaps are told of before anybody finishes. */
-static enum ttd_status finish(const struct heap_pass *pass, struct heap_replay *replay)
+/* Whether a watcher still waits for its position, when all before `from` were reached. */
+static bool is_waiting(const struct heap_watcher *watcher, struct ttd_position from)
 {
-    heap_live_sweep(&replay->live);
-    enum ttd_status status = replay->observer_status;
+    return ttd_position_compare(watcher->to, from) >= 0;
+}
+
+/* Lists who is told of what happens from a position on. */
+static void list_observers(struct heap_pass *pass, struct ttd_position from)
+{
+    pass->effect_count = pass->call_count = 0;
+    for (size_t i = 0; i < pass->count; i++) {
+        const struct heap_watcher *watcher = &pass->watchers[i];
+        if (watcher->observer.effect && is_waiting(watcher, from))
+            pass->for_effects[pass->effect_count++] = &watcher->observer;
+        if (watcher->observer.call && is_waiting(watcher, from))
+            pass->for_calls[pass->call_count++] = &watcher->observer;
+    }
+}
+
+/* Sets `next` to the first position from `from` on that a watcher waits for. */
+static bool find_next(const struct heap_pass *pass, struct ttd_position from,
+                      struct ttd_position *next)
+{
+    bool is_found = false;
+    for (size_t i = 0; i < pass->count; i++) {
+        const struct heap_watcher *watcher = &pass->watchers[i];
+        if (!is_waiting(watcher, from) ||
+            (is_found && ttd_position_compare(watcher->to, *next) >= 0))
+            continue;
+        *next = watcher->to;
+        is_found = true;
+    }
+    return is_found;
+}
+
+/* The position right after another. */
+static struct ttd_position after(struct ttd_position position)
+{
+    position.sequence += position.steps == UINT64_MAX;
+    position.steps++;
+    return position;
+}
+
+/* Blocks of destroyed heaps are told of before anybody finishes. */
+static enum ttd_status finish(struct heap_pass *pass, struct heap_arrival *arrival,
+                              struct ttd_position at, struct ttd_error *error)
+{
+    struct heap_replay *replay = &arrival->cursor.replay;
+    enum ttd_status status = TTD_OK;
+    if (pass->effect_count) {
+        heap_live_discard_stale(&replay->live);
+        status = replay->observer_status;
+    }
+    /* One of them may go on to the end itself, and the others are told what happens on the way. */
+    if (ttd_position_compare(at, ttd_position_max()) != 0)
+        list_observers(pass, after(at));
     for (size_t i = 0; i < pass->count && status == TTD_OK; i++) {
         const struct heap_watcher *watcher = &pass->watchers[i];
-        if (watcher->finish)
-            status = watcher->finish(watcher->observer.context, replay);
+        if (watcher->finish && ttd_position_compare(watcher->to, at) == 0)
+            status = watcher->finish(watcher->observer.context, arrival, error);
+    }
+    return status;
+}
+
+/* Goes on to a later position, whose watchers then are the next to finish. */
+static enum ttd_status go_on(struct heap_arrival *arrival, struct ttd_position to,
+                             struct ttd_error *error)
+{
+    struct heap_replay *replay = &arrival->cursor.replay;
+    /* Where nothing is left to be replayed, the index of a large heap is not made for nothing. */
+    bool is_over = arrival->reached_end && !replay->queue.count;
+    enum ttd_status status = is_over ? TTD_OK : heap_live_make_index(&replay->live);
+    return status == TTD_OK ? heap_replay_on(arrival, to, error) : status;
+}
+
+static enum ttd_status run(struct heap_pass *pass, struct heap_arrival *arrival,
+                           const struct heap_trace *trace, struct ttd_error *error)
+{
+    struct heap_observer all = {
+        .context = pass, .effect = see_effect, .call = pass->call_count ? see_call : NULL};
+    struct heap_route route = {.keeps_peak = pass->keeps_peak};
+    for (size_t i = 0; i < pass->count; i++)
+        route.kinds |= pass->watchers[i].kinds;
+    struct ttd_position at = ttd_position_min();
+    if (pass->effect_count || pass->call_count)
+        route.observer = pass->count == 1 ? &pass->watchers[0].observer : &all;
+    if (!find_next(pass, at, &at))
+        return TTD_OK;
+    route.to = at;
+    enum ttd_status status = heap_replay_to(arrival, trace, &route, error);
+    while (status == TTD_OK) {
+        status = finish(pass, arrival, at, error);
+        struct ttd_position from = after(at);
+        if (status != TTD_OK || ttd_position_compare(at, ttd_position_max()) == 0 ||
+            !find_next(pass, from, &at))
+            break;
+        status = go_on(arrival, at, error);
     }
     return status;
 }
 
 enum ttd_status heap_pass_run(struct heap_pass *pass, const struct heap_trace *trace,
-                              const struct heap_route *route, struct heap_outcome *outcome,
                               struct ttd_error *error)
 {
-    struct heap_observer distributor = {.context = pass, .effect = see_effect, .call = see_call};
-    struct heap_route watched = *route;
     struct heap_arrival arrival = {.has_losses = false};
-    watched.observer = pass->count == 1 ? &pass->watchers[0].observer : &distributor;
+    struct heap_trace watched = *trace;
+    watched.hook.context = pass;
+    watched.hook.batch = see_batch;
+    pass->hook = trace->hook;
+    list_observers(pass, ttd_position_min());
     for (size_t i = 0; i < pass->count; i++) {
         const struct heap_watcher *watcher = &pass->watchers[i];
         if (watcher->begin)
-            watcher->begin(watcher->observer.context, &arrival.cursor.replay);
+            watcher->begin(watcher->observer.context, &arrival);
     }
-    enum ttd_status status = heap_replay_to(&arrival, trace, &watched, error);
-    if (status == TTD_OK)
-        status = finish(pass, &arrival.cursor.replay);
-    heap_arrival_end(&arrival, outcome);
+    enum ttd_status status = run(pass, &arrival, &watched, error);
+    heap_arrival_free(&arrival);
     return status;
 }

@@ -5,35 +5,53 @@
 
 #include "travel/replay_to.h"
 
-/** The largest number of analyses of a pass. */
-#define HEAP_PASS_MAX 4
+/** The largest number of watchers of a pass. */
+#define HEAP_PASS_MAX 12
 
-/** An analysis that takes part in a pass. Only one analysis of a pass may use `user` of blocks. */
+/** An analysis as a pass takes it, or a part of one. At most one of a pass may use `user` of
+ * blocks. */
 struct heap_watcher {
-    /** Is told of effects of the kinds that it wants, and of calls. `survives` must be NULL. */
+    /** Told of effects and calls up to `to`; without `survives`. Without `effect` or `call` it is
+     * not told of these, which is faster. */
     struct heap_observer observer;
-    /** Called once before the replay begins. The analysis may keep `replay`, and look at its state
-     * in later calls. NULL if not needed. */
-    void (*begin)(void *context, const struct heap_replay *replay);
-    /** Called once after the last effect, with the state at the end of the route. NULL if not
-     * needed. */
-    enum ttd_status (*finish)(void *context, struct heap_replay *replay);
+    struct ttd_position to;
+    /** Told of every batch that is read, before its events are applied; NULL if not wanted. */
+    enum ttd_status (*batch)(void *context, const struct ttd_batch *batch);
+    /** Kinds of chunks that it wants to be told of beside those of the replay. */
+    uint32_t kinds;
+    /** Called once before the replay begins, whose arrival may be looked at later; NULL if not
+     * wanted. */
+    void (*begin)(void *context, const struct heap_arrival *arrival);
+    /** Called once with the state at `to`, after all effects were told; NULL if not wanted. It may
+     * drop the index of live blocks. */
+    enum ttd_status (*finish)(void *context, struct heap_arrival *arrival, struct ttd_error *error);
 };
 
+/** All zero when empty. */
 struct heap_pass {
     struct heap_watcher watchers[HEAP_PASS_MAX];
     size_t count;
+    /** The replay keeps the peak: see heap_replay_keep_peak(). */
+    bool keeps_peak;
+    /** While the pass runs: the watchers that are told of effects, and of calls. */
+    const struct heap_observer *for_effects[HEAP_PASS_MAX];
+    const struct heap_observer *for_calls[HEAP_PASS_MAX];
+    size_t effect_count;
+    size_t call_count;
+    /** The hook of the trace, which sees each batch first. */
+    struct heap_batch_hook hook;
 };
 
+/** Adds a watcher. Those of one position finish in the order in which they were added. */
+void heap_pass_add(struct heap_pass *pass, const struct heap_watcher *watcher);
+
 /**
- * Replays a trace once for all analyses of a pass. Each is told of everything, in order.
+ * Replays a trace up to the last position that a watcher wants. Each watcher is told of everything
+ * in order. Keyframes are used if no watcher is told of anything.
  *
- * @param route    without an observer
- * @param outcome  set also on failure, as far as the replay got
  * @return as heap_replay_to(), and what the watchers return.
  */
 enum ttd_status heap_pass_run(struct heap_pass *pass, const struct heap_trace *trace,
-                              const struct heap_route *route, struct heap_outcome *outcome,
                               struct ttd_error *error);
 
 #endif

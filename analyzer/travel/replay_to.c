@@ -54,7 +54,8 @@ static enum ttd_status begin(struct heap_arrival *arrival, const struct heap_tra
         status = read_losses(arrival, trace->reader, error);
     if (status != TTD_OK)
         return status;
-    status = heap_cursor_init(&arrival->cursor, &seen, HEAP_CURSOR_KINDS, route->observer);
+    status = heap_cursor_init(&arrival->cursor, &seen, HEAP_CURSOR_KINDS | route->kinds,
+                              route->observer);
     /* A summary does not have the blocks that a gap makes unknown. */
     arrival->cursor.sums = arrival->gaps.count ? NULL : route->sums;
     if (route->keeps_peak)

@@ -25,6 +25,8 @@ struct heap_route {
     /** The replay keeps the peak, so it starts at the start of the trace: see
      * heap_replay_keep_peak(). */
     bool keeps_peak;
+    /** Kinds of chunks that the hook of the trace sees beside those of the replay. */
+    uint32_t kinds;
 };
 
 /** The result of a replay: the state at the end of its route, and what was missing on the way. */

@@ -4,15 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyses/activity/chain_table.h"
 #include "analyses/activity/growth.h"
 #include "analyses/activity/regrowth.h"
-#include "base/grow.h"
 
 struct move_finder {
     struct heap_moves *moves;
     struct regrowth_finder regrowths;
-    /** The hook of the trace, which sees each batch as well. */
-    struct heap_batch_hook hook;
+    struct chain_table chains;
 };
 
 static void count_call(struct heap_move_counts *counts, const struct ttd_event *event)
@@ -32,24 +31,21 @@ static void count_call(struct heap_move_counts *counts, const struct ttd_event *
         counts->moved++;
 }
 
-/* Calls are counted from the events: one that failed or never returned has no effect to observe. */
-static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+/* One that failed or never returned has no effect to observe. */
+static enum ttd_status see_call(void *context, const struct ttd_event *event)
 {
     struct move_finder *finder = context;
     struct heap_moves *moves = finder->moves;
-    for (size_t i = 0; batch->kind == TTD_KIND_EVENTS && i < batch->count; i++) {
-        const struct ttd_event *event = &batch->u.events[i];
-        if (event->action != TTD_ACTION_REALLOC)
-            continue;
-        struct heap_move_group *group;
-        struct heap_key key = heap_key_of(moves->split, event->stack, event->thread, event->heap);
-        enum ttd_status status = heap_move_table_find(&moves->reallocs, key, &group);
-        if (status != TTD_OK)
-            return status;
-        count_call(&moves->reallocs.total, event);
-        count_call(&group->counts, event);
-    }
-    return finder->hook.batch ? finder->hook.batch(finder->hook.context, batch) : TTD_OK;
+    if (event->action != TTD_ACTION_REALLOC)
+        return TTD_OK;
+    struct heap_move_group *group;
+    struct heap_key key = heap_key_of(moves->split, event->stack, event->thread, event->heap);
+    enum ttd_status status = heap_move_table_find(&moves->reallocs, key, &group);
+    if (status != TTD_OK)
+        return status;
+    count_call(&moves->reallocs.total, event);
+    count_call(&group->counts, event);
+    return TTD_OK;
 }
 
 /* Whether `a` is worse. */
@@ -62,73 +58,56 @@ static bool is_worse(const struct heap_chain *a, const struct heap_chain *b)
     return ttd_position_compare(a->first, b->first) < 0;
 }
 
-/* The chain's block is gone: the chain takes its place among the worst, if it is one of them. */
-static enum ttd_status end_chain(struct heap_moves *moves, uint32_t user)
+/* The block is gone: its chain, if it has one, takes its place among the worst. */
+static void end_chain(struct move_finder *finder, const struct heap_block *block)
 {
-    const struct heap_chain *chain = &moves->chains[user - 1];
+    struct heap_moves *moves = finder->moves;
+    struct heap_chain chain;
+    if (block->action != TTD_ACTION_REALLOC ||
+        !chain_table_take(&finder->chains, block->event, &chain))
+        return;
     size_t i = moves->worst_count;
-    while (i > 0 && is_worse(chain, &moves->worst[i - 1]))
+    while (i > 0 && is_worse(&chain, &moves->worst[i - 1]))
         i--;
-    if (i < moves->worst_max) {
-        if (moves->worst_count < moves->worst_max)
-            moves->worst_count++;
-        memmove(&moves->worst[i + 1], &moves->worst[i],
-                (moves->worst_count - 1 - i) * sizeof *moves->worst);
-        moves->worst[i] = *chain;
-    }
-    enum ttd_status status = grow_array((void **)&moves->unused, &moves->unused_capacity,
-                                        moves->unused_count + 1, sizeof *moves->unused);
-    if (status == TTD_OK)
-        moves->unused[moves->unused_count++] = user;
-    return status;
+    if (i >= moves->worst_max)
+        return;
+    if (moves->worst_count < moves->worst_max)
+        moves->worst_count++;
+    memmove(&moves->worst[i + 1], &moves->worst[i],
+            (moves->worst_count - 1 - i) * sizeof *moves->worst);
+    moves->worst[i] = chain;
 }
 
-/* A chain begins with the first reallocation: most blocks never have one. */
-static enum ttd_status new_chain(struct heap_moves *moves, const struct heap_block *old,
-                                 uint32_t *user)
+/* A reallocation of a known block is complete. A chain begins with the first one: most blocks never
+ * have any. */
+static enum ttd_status continue_chain(struct move_finder *finder, const struct heap_effect *effect)
 {
-    if (moves->unused_count) {
-        *user = moves->unused[--moves->unused_count];
-    } else {
-        enum ttd_status status = grow_array((void **)&moves->chains, &moves->chain_capacity,
-                                            moves->chain_count + 1, sizeof *moves->chains);
-        if (status != TTD_OK)
-            return status;
-        *user = (uint32_t)++moves->chain_count;
-    }
-    moves->chains[*user - 1] =
-        (struct heap_chain){.start_size = old->size, .first = old->allocated};
-    return TTD_OK;
-}
-
-/* A reallocation of a known block is complete. */
-static enum ttd_status continue_chain(struct heap_moves *moves, const struct heap_effect *effect)
-{
+    struct heap_moves *moves = finder->moves;
     const struct heap_block *old = effect->previous;
-    struct heap_block *block = effect->block;
-    enum ttd_status status = block->user ? TTD_OK : new_chain(moves, old, &block->user);
-    struct heap_move_group *group = NULL;
-    if (status == TTD_OK)
-        status =
-            heap_move_table_find(&moves->reallocs, heap_key_of_block(moves->split, block), &group);
+    const struct heap_block *block = effect->block;
+    struct heap_chain chain;
+    struct heap_move_group *group;
+    enum ttd_status status =
+        heap_move_table_find(&moves->reallocs, heap_key_of_block(moves->split, block), &group);
     if (status != TTD_OK)
         return status;
+    if (old->action != TTD_ACTION_REALLOC || !chain_table_take(&finder->chains, old->event, &chain))
+        chain = (struct heap_chain){.start_size = old->size, .first = old->allocated};
     uint64_t copied = 0;
-    struct heap_chain *chain = &moves->chains[block->user - 1];
     if (old->address != block->address) {
         copied = old->size < block->size ? old->size : block->size;
-        chain->moved++;
+        chain.moved++;
     }
-    chain->reallocs++;
-    chain->bytes_copied += copied;
-    chain->final_size = block->size;
-    chain->last = block->allocated;
-    chain->address = block->address;
-    chain->stack = block->stack;
+    chain.reallocs++;
+    chain.bytes_copied += copied;
+    chain.final_size = block->size;
+    chain.last = block->allocated;
+    chain.address = block->address;
+    chain.stack = block->stack;
     group->counts.bytes_copied += copied;
     moves->reallocs.total.bytes_copied += copied;
     heap_growth_add(group, old->size, block->size);
-    return TTD_OK;
+    return chain_table_add(&finder->chains, block->event, &chain);
 }
 
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
@@ -141,7 +120,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     switch (effect->kind) {
     case HEAP_ACQUIRED:
         if (effect->previous)
-            return continue_chain(moves, effect);
+            return continue_chain(finder, effect);
         /* A reallocation of a block that the trace does not know: its old size, and so the bytes
          * copied, are unknown. */
         if (effect->previous_address) {
@@ -166,58 +145,69 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     case HEAP_UNKNOWN_RELEASE:
         return TTD_OK;
     }
-    return effect->block->user ? end_chain(moves, effect->block->user) : TTD_OK;
+    end_chain(finder, effect->block);
+    return TTD_OK;
 }
 
 /* Ends the chains of all blocks that are still there. */
-static enum ttd_status finish(struct heap_moves *moves, struct heap_replay *replay)
+static enum ttd_status finish(void *context, struct heap_arrival *arrival, struct ttd_error *error)
 {
+    struct move_finder *finder = context;
+    struct heap_moves *moves = finder->moves;
     size_t step = 0;
     const struct heap_block *block;
-    enum ttd_status status = TTD_OK;
-    heap_live_sweep(&replay->live);
-    while (status == TTD_OK && (block = heap_live_each(&replay->live, &step)))
-        status = block->user ? end_chain(moves, block->user) : TTD_OK;
-    if (status == TTD_OK)
-        status = replay->observer_status;
+    (void)error;
+    moves->outcome = heap_arrival_outcome(arrival);
+    while ((block = heap_live_each(&arrival->cursor.replay.live, &step)))
+        end_chain(finder, block);
     heap_move_table_sort(&moves->reallocs);
     heap_move_table_sort(&moves->regrown);
-    return status;
+    return TTD_OK;
 }
 
-static enum ttd_status begin(struct move_finder *finder, const struct heap_trace *trace,
-                             const struct heap_moves_options *options)
+enum ttd_status heap_moves_watch(struct heap_moves *moves, const struct heap_moves_options *options,
+                                 struct heap_pass *pass)
 {
-    struct heap_moves *moves = finder->moves;
     memset(moves, 0, sizeof *moves);
     heap_move_table_init(&moves->reallocs);
     heap_move_table_init(&moves->regrown);
     moves->split = options->split;
-    finder->hook = trace->hook;
-    regrowth_init(&finder->regrowths, &moves->regrown, options->split);
     /* One more, so that an insertion may push out the last one. */
     moves->worst = calloc(options->chains + 1, sizeof *moves->worst);
     moves->worst_max = options->chains;
-    return moves->worst ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    moves->finder = calloc(1, sizeof *moves->finder);
+    if (!moves->worst || !moves->finder)
+        return TTD_ERROR_NO_MEMORY;
+    moves->finder->moves = moves;
+    chain_table_init(&moves->finder->chains);
+    regrowth_init(&moves->finder->regrowths, &moves->regrown, options->split);
+    struct heap_watcher watcher = {
+        .observer = {.context = moves->finder, .effect = see_effect, .call = see_call},
+        .to = ttd_position_max(),
+        .finish = finish};
+    heap_pass_add(pass, &watcher);
+    return TTD_OK;
+}
+
+void heap_moves_end(struct heap_moves *moves)
+{
+    if (!moves->finder)
+        return;
+    chain_table_free(&moves->finder->chains);
+    regrowth_free(&moves->finder->regrowths);
+    free(moves->finder);
+    moves->finder = NULL;
 }
 
 enum ttd_status heap_moves_find(const struct heap_trace *trace,
                                 const struct heap_moves_options *options, struct heap_moves *moves,
                                 struct ttd_error *error)
 {
-    struct move_finder finder = {.moves = moves};
-    struct heap_observer observer = {.context = &finder, .effect = see_effect};
-    struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
-    struct heap_trace watched = *trace;
-    struct heap_arrival arrival = {.has_losses = false};
-    watched.hook = (struct heap_batch_hook){.context = &finder, .batch = see_batch};
-    enum ttd_status status = begin(&finder, trace, options);
+    struct heap_pass pass = {.count = 0};
+    enum ttd_status status = heap_moves_watch(moves, options, &pass);
     if (status == TTD_OK)
-        status = heap_replay_to(&arrival, &watched, &route, error);
-    if (status == TTD_OK)
-        status = finish(moves, &arrival.cursor.replay);
-    heap_arrival_end(&arrival, &moves->outcome);
-    regrowth_free(&finder.regrowths);
+        status = heap_pass_run(&pass, trace, error);
+    heap_moves_end(moves);
     if (status != TTD_OK)
         heap_moves_free(moves);
     return status;
@@ -225,10 +215,9 @@ enum ttd_status heap_moves_find(const struct heap_trace *trace,
 
 void heap_moves_free(struct heap_moves *moves)
 {
+    heap_moves_end(moves);
     heap_move_table_free(&moves->reallocs);
     heap_move_table_free(&moves->regrown);
     free(moves->worst);
-    free(moves->chains);
-    free(moves->unused);
     memset(moves, 0, sizeof *moves);
 }

@@ -4,7 +4,7 @@
 #define ANALYZER_ANALYSES_ACTIVITY_MOVES_H
 
 #include "heap/site_table.h"
-#include "travel/replay_to.h"
+#include "travel/pass.h"
 
 /** Patterns of growth of the sizes of a call site. */
 enum heap_growth {
@@ -84,6 +84,8 @@ struct heap_moves_options {
     enum heap_split split;
 };
 
+struct move_finder;
+
 struct heap_moves {
     struct heap_outcome outcome;
     struct heap_move_table reallocs;
@@ -94,14 +96,8 @@ struct heap_moves {
     struct heap_chain *worst;
     size_t worst_count;
     size_t worst_max;
-    /** Private: chains of live blocks; `user` of a block is the index of its chain plus 1, or 0. */
-    struct heap_chain *chains;
-    size_t chain_count;
-    size_t chain_capacity;
-    /** Private: `user` of chains that have ended, for use by new ones. */
-    uint32_t *unused;
-    size_t unused_count;
-    size_t unused_capacity;
+    /** Until heap_moves_end(). */
+    struct move_finder *finder;
 };
 
 /**
@@ -114,6 +110,18 @@ enum ttd_status heap_moves_find(const struct heap_trace *trace,
                                 const struct heap_moves_options *options, struct heap_moves *moves,
                                 struct ttd_error *error);
 void heap_moves_free(struct heap_moves *moves);
+
+/**
+ * Makes the moves a part of a pass to the end of the trace.
+ *
+ * @param moves  release with heap_moves_free(), also on failure; stays where it is
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status heap_moves_watch(struct heap_moves *moves, const struct heap_moves_options *options,
+                                 struct heap_pass *pass);
+
+/** Completes them when the pass has ended. */
+void heap_moves_end(struct heap_moves *moves);
 
 void heap_move_table_init(struct heap_move_table *table);
 void heap_move_table_free(struct heap_move_table *table);

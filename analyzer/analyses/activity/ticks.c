@@ -230,24 +230,26 @@ static enum ttd_status find_peak(struct ticks_finder *finder, struct heap_replay
     return status;
 }
 
-static enum ttd_status finish(void *context, struct heap_replay *replay)
+static enum ttd_status finish(void *context, struct heap_arrival *arrival, struct ttd_error *error)
 {
     struct ticks_finder *finder = context;
+    (void)error;
+    finder->ticks->outcome = heap_arrival_outcome(arrival);
     /* Nothing may have happened in the range. */
     enum ttd_status status = end_tick(finder);
     if (status == TTD_OK)
         status = settle_series(finder->ticks, NULL);
-    return status == TTD_OK ? find_peak(finder, replay) : status;
+    return status == TTD_OK ? find_peak(finder, &arrival->cursor.replay) : status;
 }
 
-static void begin(void *context, const struct heap_replay *replay)
+static void begin(void *context, const struct heap_arrival *arrival)
 {
     struct ticks_finder *finder = context;
-    heap_totals_init(&finder->totals, &replay->live.parents);
+    heap_totals_init(&finder->totals, &arrival->cursor.replay.live.parents);
 }
 
 enum ttd_status heap_ticks_watch(struct heap_ticks *ticks, const struct heap_ticks_options *options,
-                                 struct ttd_reader *reader, struct heap_watcher *watcher)
+                                 struct ttd_reader *reader, struct heap_pass *pass)
 {
     struct ttd_end end;
     uint64_t length = ttd_reader_end(reader, &end) == TTD_OK ? end.events : 0;
@@ -260,10 +262,13 @@ enum ttd_status heap_ticks_watch(struct heap_ticks *ticks, const struct heap_tic
     if (!ticks->ticks || !ticks->finder)
         return TTD_ERROR_NO_MEMORY;
     *ticks->finder = (struct ticks_finder){.ticks = ticks, .options = *options};
-    *watcher = (struct heap_watcher){
+    struct heap_watcher watcher = {
         .observer = {.context = ticks->finder, .effect = see_effect, .call = see_call},
+        .to = options->last,
         .begin = begin,
         .finish = finish};
+    pass->keeps_peak = true;
+    heap_pass_add(pass, &watcher);
     return TTD_OK;
 }
 

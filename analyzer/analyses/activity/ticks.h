@@ -74,18 +74,16 @@ struct heap_ticks {
 void heap_ticks_free(struct heap_ticks *ticks);
 
 /**
- * Makes ticks during a pass. The pass must go from the start of the trace to the end of the range,
- * and keep the peak.
+ * Makes the ticks a part of a pass from the start of the trace to the end of the range.
  *
  * @param options  copied
- * @param ticks    release with heap_ticks_free(), also on failure; must not be moved before
- * @param watcher  set on TTD_OK
+ * @param ticks    release with heap_ticks_free(), also on failure; stays where it is
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status heap_ticks_watch(struct heap_ticks *ticks, const struct heap_ticks_options *options,
-                                 struct ttd_reader *reader, struct heap_watcher *watcher);
+                                 struct ttd_reader *reader, struct heap_pass *pass);
 
-/** Completes the ticks after the pass. The caller sets the outcome. */
+/** Completes them when the pass has ended. */
 void heap_ticks_end(struct heap_ticks *ticks);
 
 #endif

@@ -228,10 +228,13 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
 }
 
 /* Blocks that are never released live up to the end of the trace. */
-static enum ttd_status finish(void *context, struct heap_replay *replay)
+static enum ttd_status finish(void *context, struct heap_arrival *arrival, struct ttd_error *error)
 {
     struct usage_finder *finder = context;
+    struct heap_replay *replay = &arrival->cursor.replay;
     size_t cursor = 0;
+    (void)error;
+    finder->usage->outcome = heap_arrival_outcome(arrival);
     const struct heap_block *block;
     struct heap_site *site;
     enum ttd_status status = TTD_OK;
@@ -247,7 +250,7 @@ static enum ttd_status finish(void *context, struct heap_replay *replay)
 }
 
 enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usage_options *options,
-                                 struct heap_watcher *watcher)
+                                 struct heap_pass *pass)
 {
     memset(usage, 0, sizeof *usage);
     usage->options = *options;
@@ -259,9 +262,11 @@ enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usa
         return TTD_ERROR_NO_MEMORY;
     usage->finder->usage = usage;
     map_init(&usage->finder->by_thread);
-    *watcher = (struct heap_watcher){
+    struct heap_watcher watcher = {
         .observer = {.context = usage->finder, .effect = see_effect, .call = see_call},
+        .to = ttd_position_max(),
         .finish = finish};
+    heap_pass_add(pass, &watcher);
     return TTD_OK;
 }
 
@@ -289,11 +294,10 @@ enum ttd_status heap_usage_find(const struct heap_trace *trace,
                                 const struct heap_usage_options *options, struct heap_usage *usage,
                                 struct ttd_error *error)
 {
-    struct heap_pass pass = {.count = 1};
-    struct heap_route route = {.to = ttd_position_max()};
-    enum ttd_status status = heap_usage_watch(usage, options, &pass.watchers[0]);
+    struct heap_pass pass = {.count = 0};
+    enum ttd_status status = heap_usage_watch(usage, options, &pass);
     if (status == TTD_OK)
-        status = heap_pass_run(&pass, trace, &route, &usage->outcome, error);
+        status = heap_pass_run(&pass, trace, error);
     heap_usage_end(usage);
     if (status != TTD_OK)
         heap_usage_free(usage);

@@ -87,14 +87,13 @@ void heap_usage_free(struct heap_usage *usage);
 /**
  * Finds the usage during a pass to the end of the trace. Uses `user` of blocks.
  *
- * @param usage    release with heap_usage_free(), also on failure; must not be moved before
- * @param watcher  set on TTD_OK
+ * @param usage    release with heap_usage_free(), also on failure; stays where it is
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usage_options *options,
-                                 struct heap_watcher *watcher);
+                                 struct heap_pass *pass);
 
-/** Completes the usage after the pass. The caller sets the outcome. */
+/** Completes it when the pass has ended. */
 void heap_usage_end(struct heap_usage *usage);
 
 /**

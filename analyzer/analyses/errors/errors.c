@@ -7,6 +7,7 @@
 
 void heap_errors_free(struct heap_errors *errors)
 {
+    heap_errors_end(errors);
     free(errors->findings);
     map_free(&errors->index);
 }

@@ -6,7 +6,7 @@
 #include "analyses/errors/freed.h"
 #include "analyses/errors/heap_status.h"
 #include "analyses/state/neighbours.h"
-#include "travel/replay_to.h"
+#include "travel/pass.h"
 
 enum heap_error_kind {
     /** A release, or a reallocation, of a block that has been released and not allocated since. */
@@ -75,6 +75,8 @@ struct heap_errors_options {
     uint32_t remembered;
 };
 
+struct error_finder;
+
 struct heap_errors {
     struct heap_outcome outcome;
     struct heap_finding *findings;
@@ -93,6 +95,8 @@ struct heap_errors {
     /** Releases of unknown addresses that were not looked up inside blocks. Each such search goes
      * through all blocks, so their number is limited. */
     uint64_t unexamined;
+    /** Until heap_errors_end(). */
+    struct error_finder *finder;
 };
 
 /** Whether the process had blocks before recording began, its own or inherited from its parent. */
@@ -108,6 +112,21 @@ enum ttd_status heap_errors_find(const struct heap_trace *trace,
                                  const struct heap_errors_options *options,
                                  struct heap_errors *errors, struct ttd_error *error);
 void heap_errors_free(struct heap_errors *errors);
+
+/**
+ * Makes the search a part of a pass to the end of the trace.
+ *
+ * @param errors  release with heap_errors_free(), also on failure; stays where it is
+ * @param reader  read before the pass
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ */
+enum ttd_status heap_errors_watch(struct heap_errors *errors,
+                                  const struct heap_errors_options *options,
+                                  struct ttd_reader *reader, struct heap_pass *pass,
+                                  struct ttd_error *error);
+
+/** Completes it when the pass has ended. */
+void heap_errors_end(struct heap_errors *errors);
 
 /**
  * Adds a finding; or, if there is one of the same kind and stacks, adds to its count.

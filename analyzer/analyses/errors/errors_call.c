@@ -85,8 +85,7 @@ static enum ttd_status check_known(struct error_finder *finder, const struct ttd
 /* Whether `count` more blocks may be looked through. */
 static bool may_search(struct error_finder *finder, uint64_t count)
 {
-    uint64_t allowed =
-        SEARCH_FIRST + SEARCH_PER_CALL * finder->arrival->cursor.replay.counts.events;
+    uint64_t allowed = SEARCH_FIRST + SEARCH_PER_CALL * finder->counts->events;
     if (finder->searched > allowed) {
         finder->errors->unexamined++;
         return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The search for errors: what effects and the end of the trace tell; errors_call.c judges calls. */
-#include <string.h>
+#include <stdlib.h>
 
 #include "analyses/errors/errors_parts.h"
 
@@ -87,26 +87,21 @@ bool heap_has_early_blocks(const struct ttd_reader *reader)
     return ttd_reader_trace(reader)->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED);
 }
 
-static enum ttd_status begin(struct error_finder *finder, struct ttd_reader *reader,
-                             const struct heap_errors_options *options, struct ttd_error *error)
+static void begin(void *context, const struct heap_arrival *arrival)
 {
-    const struct ttd_trace *trace = ttd_reader_trace(reader);
-    memset(finder->errors, 0, sizeof *finder->errors);
-    map_init(&finder->errors->index);
-    finder->live = &finder->arrival->cursor.replay.live;
-    finder->has_early_blocks = heap_has_early_blocks(reader);
-    finder->misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
-    heap_status_table_init(&finder->statuses);
-    heap_last_calls_begin(&finder->last_calls, reader);
-    enum ttd_status status = heap_freed_init(&finder->freed, options->remembered);
-    return status == TTD_OK ? heap_gaps_read(&finder->gaps, reader, error) : status;
+    struct error_finder *finder = context;
+    finder->live = &arrival->cursor.replay.live;
+    finder->counts = &arrival->cursor.replay.counts;
 }
 
 /* Adds the findings that only the end of the trace tells, and judges the certainty of all: losses
  * may be recorded long after they happened. */
-static enum ttd_status finish(struct error_finder *finder, struct ttd_reader *reader)
+static enum ttd_status finish(void *context, struct heap_arrival *arrival, struct ttd_error *error)
 {
-    enum ttd_status status = find_held(finder, reader);
+    struct error_finder *finder = context;
+    (void)error;
+    finder->errors->outcome = heap_arrival_outcome(arrival);
+    enum ttd_status status = find_held(finder, arrival->cursor.reader);
     if (status == TTD_OK)
         status = heap_last_calls_report(&finder->last_calls, finder->errors);
     finder->errors->forgotten = finder->freed.forgotten;
@@ -114,24 +109,53 @@ static enum ttd_status finish(struct error_finder *finder, struct ttd_reader *re
     return status;
 }
 
+enum ttd_status heap_errors_watch(struct heap_errors *errors,
+                                  const struct heap_errors_options *options,
+                                  struct ttd_reader *reader, struct heap_pass *pass,
+                                  struct ttd_error *error)
+{
+    const struct ttd_trace *trace = ttd_reader_trace(reader);
+    struct error_finder *finder = calloc(1, sizeof *finder);
+    *errors = (struct heap_errors){.finder = finder};
+    map_init(&errors->index);
+    if (!finder)
+        return TTD_ERROR_NO_MEMORY;
+    finder->errors = errors;
+    finder->has_early_blocks = heap_has_early_blocks(reader);
+    finder->misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
+    heap_status_table_init(&finder->statuses);
+    heap_last_calls_begin(&finder->last_calls, reader);
+    struct heap_watcher watcher = {
+        .observer = {.context = finder, .effect = see_effect, .call = heap_error_finder_see_call},
+        .to = ttd_position_max(),
+        .begin = begin,
+        .finish = finish};
+    heap_pass_add(pass, &watcher);
+    enum ttd_status status = heap_freed_init(&finder->freed, options->remembered);
+    return status == TTD_OK ? heap_gaps_read(&finder->gaps, reader, error) : status;
+}
+
+void heap_errors_end(struct heap_errors *errors)
+{
+    struct error_finder *finder = errors->finder;
+    if (!finder)
+        return;
+    heap_freed_free(&finder->freed);
+    heap_gaps_free(&finder->gaps);
+    heap_status_table_free(&finder->statuses);
+    free(finder);
+    errors->finder = NULL;
+}
+
 enum ttd_status heap_errors_find(const struct heap_trace *trace,
                                  const struct heap_errors_options *options,
                                  struct heap_errors *errors, struct ttd_error *error)
 {
-    struct heap_arrival arrival = {.has_losses = false};
-    struct error_finder finder = {.errors = errors, .arrival = &arrival};
-    struct heap_observer observer = {
-        .context = &finder, .effect = see_effect, .call = heap_error_finder_see_call};
-    struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
-    enum ttd_status status = begin(&finder, trace->reader, options, error);
+    struct heap_pass pass = {.count = 0};
+    enum ttd_status status = heap_errors_watch(errors, options, trace->reader, &pass, error);
     if (status == TTD_OK)
-        status = heap_replay_to(&arrival, trace, &route, error);
-    heap_arrival_end(&arrival, &errors->outcome);
-    if (status == TTD_OK)
-        status = finish(&finder, trace->reader);
-    heap_freed_free(&finder.freed);
-    heap_gaps_free(&finder.gaps);
-    heap_status_table_free(&finder.statuses);
+        status = heap_pass_run(&pass, trace, error);
+    heap_errors_end(errors);
     if (status != TTD_OK)
         heap_errors_free(errors);
     return status;

@@ -9,8 +9,9 @@
 /** The state of a search. */
 struct error_finder {
     struct heap_errors *errors;
-    const struct heap_arrival *arrival;
+    /** Of the replay: before a call what it found. */
     const struct heap_live *live;
+    const struct heap_counts *counts;
     struct heap_freed freed;
     /** All gaps of the trace. */
     struct heap_gaps gaps;

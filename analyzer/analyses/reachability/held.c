@@ -82,26 +82,44 @@ static enum ttd_status dominate(struct heap_held *held)
     return status;
 }
 
+/* Finds the places and the tree of a graph, and keeps nothing on failure. */
+static enum ttd_status find_tree(const struct heap_trace *trace, struct heap_held *held,
+                                 struct ttd_error *error)
+{
+    enum ttd_status status = TTD_OK;
+    held->outcome = held->reach.outcome;
+    if (held->reach.snapshot.number)
+        status = heap_places_read(trace, &held->reach, &held->places, error);
+    if (status == TTD_OK && held->reach.snapshot.number)
+        status = make_groups(held);
+    if (status == TTD_OK && held->reach.snapshot.number)
+        status = dominate(held);
+    if (status == TTD_OK)
+        sum_up(held);
+    else
+        heap_held_free(held);
+    return status;
+}
+
 enum ttd_status heap_held_find(const struct heap_trace *trace, struct ttd_position at,
                                struct heap_held *held, struct ttd_error *error)
 {
     struct heap_reach_options options = {.at = at, .omits_verdicts = true};
     *held = (struct heap_held){.blocks = 0};
     enum ttd_status status = heap_reach_find(trace, &options, &held->reach, error);
-    if (status != TTD_OK)
-        return status;
-    held->outcome = held->reach.outcome;
-    if (!held->reach.snapshot.number)
-        return TTD_OK;
-    status = heap_places_read(trace, &held->reach, &held->places, error);
+    return status == TTD_OK ? find_tree(trace, held, error) : status;
+}
+
+enum ttd_status heap_held_build(const struct heap_trace *trace, struct heap_reach *begun,
+                                struct heap_held *held, struct ttd_error *error)
+{
+    struct heap_reach_options options = {.omits_verdicts = true};
+    *held = (struct heap_held){.reach = *begun};
+    *begun = (struct heap_reach){.class_count = 0};
+    enum ttd_status status = heap_reach_read(&held->reach, trace, &options, error);
     if (status == TTD_OK)
-        status = make_groups(held);
-    if (status == TTD_OK)
-        status = dominate(held);
-    if (status == TTD_OK)
-        sum_up(held);
-    else
-        heap_held_free(held);
+        return find_tree(trace, held, error);
+    heap_held_free(held);
     return status;
 }
 

@@ -47,6 +47,13 @@ struct heap_held {
  */
 enum ttd_status heap_held_find(const struct heap_trace *trace, struct ttd_position at,
                                struct heap_held *held, struct ttd_error *error);
+/**
+ * The same from the blocks of a snapshot, which need not be replayed to again.
+ *
+ * @param begun  outcome, snapshot and nodes of it; taken over, and then all zero
+ */
+enum ttd_status heap_held_build(const struct heap_trace *trace, struct heap_reach *begun,
+                                struct heap_held *held, struct ttd_error *error);
 void heap_held_free(struct heap_held *held);
 
 /** Returns the sizes of the blocks by node, to be released with free(); NULL if memory is

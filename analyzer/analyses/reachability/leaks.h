@@ -7,8 +7,8 @@
 #include "analyses/reachability/lost_when.h"
 #include "analyses/state/kept.h"
 #include "travel/islands.h"
+#include "travel/pass.h"
 #include "travel/replay_range.h"
-#include "travel/replay_to.h"
 
 /** Kinds of live blocks by what leads to them in a snapshot, the worst first. CONTRIBUTING,
  * "Snapshots and reachability", has the idea. */
@@ -54,7 +54,13 @@ struct heap_leaks_options {
     /** Finds out when definitely lost blocks were lost; with `covering` also indirectly lost ones.
      * Takes a replay to each earlier snapshot. */
     bool tells_when;
+    /** Takes over outcome, snapshot and nodes, for heap_held_build(): all zero, and set by
+     * heap_leaks_end(); NULL if not wanted. */
+    struct heap_reach *reach;
 };
+
+struct leaks_search;
+
 
 struct heap_leaks {
     struct heap_outcome outcome;
@@ -77,6 +83,8 @@ struct heap_leaks {
     uint64_t nested_blocks;
     uint64_t nested_bytes;
     struct heap_runtime runtime;
+    /** Until heap_leaks_end(). */
+    struct leaks_search *search;
 };
 
 /**
@@ -89,6 +97,20 @@ enum ttd_status heap_leaks_find(const struct heap_trace *trace,
                                 const struct heap_leaks_options *options, struct heap_leaks *leaks,
                                 struct ttd_error *error);
 void heap_leaks_free(struct heap_leaks *leaks);
+
+/**
+ * Makes the search a part of a pass, as the last of those that end at its position.
+ *
+ * @param leaks  release with heap_leaks_free(), also on failure; stays where it is
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and others of a reader.
+ */
+enum ttd_status heap_leaks_watch(struct heap_leaks *leaks, const struct heap_leaks_options *options,
+                                 const struct heap_trace *trace, struct heap_pass *pass,
+                                 struct ttd_error *error);
+
+/** Completes it when the pass has ended. @return as heap_replay_to(). */
+enum ttd_status heap_leaks_end(struct heap_leaks *leaks, const struct heap_trace *trace,
+                               struct ttd_error *error);
 
 /** Returns the number of blocks of all kinds. */
 uint64_t heap_leaks_blocks(const struct heap_leaks *leaks);

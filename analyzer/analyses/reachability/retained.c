@@ -103,12 +103,19 @@ enum ttd_status heap_retained_find(const struct heap_trace *trace,
     enum ttd_status status = heap_held_find(trace, options->at, &retained->held, error);
     if (status != TTD_OK)
         return status;
-    retained->outcome = retained->held.outcome;
-    if (retained->held.reach.snapshot.number)
-        status = find_records(retained, options);
+    status = heap_retained_rank(retained, options);
     if (status != TTD_OK)
         heap_retained_free(retained);
     return status;
+}
+
+enum ttd_status heap_retained_rank(struct heap_retained *retained,
+                                   const struct heap_retained_options *options)
+{
+    retained->outcome = retained->held.outcome;
+    retained->count = 0;
+    retained->total = 0;
+    return retained->held.reach.snapshot.number ? find_records(retained, options) : TTD_OK;
 }
 
 void heap_retained_free(struct heap_retained *retained)

@@ -87,6 +87,10 @@ struct heap_retained {
 enum ttd_status heap_retained_find(const struct heap_trace *trace,
                                    const struct heap_retained_options *options,
                                    struct heap_retained *retained, struct ttd_error *error);
+/** Lists what `retained->held` has, as other options say; what was listed before is dropped.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, and what `labels` return. */
+enum ttd_status heap_retained_rank(struct heap_retained *retained,
+                                   const struct heap_retained_options *options);
 void heap_retained_free(struct heap_retained *retained);
 
 #endif

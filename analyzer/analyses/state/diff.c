@@ -50,7 +50,7 @@ static enum ttd_status collect(struct diff_finder *finder, struct heap_kept *kep
     size_t cursor = 0;
     const struct heap_block *block;
     enum ttd_status status = TTD_OK;
-    heap_live_sweep(live);
+    heap_live_discard_stale(live);
     while (status == TTD_OK && (block = heap_live_each(live, &cursor))) {
         if (!heap_islands_want_block(finder->islands, block))
             continue;

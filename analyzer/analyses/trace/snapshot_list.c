@@ -12,10 +12,12 @@
      TTD_KIND_BIT(TTD_KIND_REGIONS) | TTD_KIND_BIT(TTD_KIND_REFERENCES) |                          \
      TTD_KIND_BIT(TTD_KIND_FRAMES) | TTD_KIND_BIT(TTD_KIND_CLASSES))
 
+#define LISTED_KINDS (PART_KINDS | TTD_KIND_BIT(TTD_KIND_SNAPSHOTS))
+
 /** The list in the making. */
 struct lister {
     struct heap_snapshot_list *list;
-    /** The hook of the trace, which sees each batch first. */
+    /** The hook of the trace, which sees each batch first; none in a pass. */
     struct heap_batch_hook hook;
     /** The parts since the last snapshot. */
     struct heap_snapshot_parts parts;
@@ -132,8 +134,7 @@ enum ttd_status heap_snapshot_list_find(const struct heap_trace *trace,
     struct lister lister = {.list = list, .hook = trace->hook, .chunk = TTD_UNKNOWN};
     struct heap_trace watched = *trace;
     struct heap_trace_stats stats;
-    struct heap_trace_stats_options options = {.kinds =
-                                                   PART_KINDS | TTD_KIND_BIT(TTD_KIND_SNAPSHOTS)};
+    struct heap_trace_stats_options options = {.kinds = LISTED_KINDS};
     watched.hook = (struct heap_batch_hook){.context = &lister, .batch = see_batch};
     enum ttd_status status = heap_trace_stats_find(&watched, &options, &stats, error);
     if (status != TTD_OK) {
@@ -146,8 +147,33 @@ enum ttd_status heap_snapshot_list_find(const struct heap_trace *trace,
     return TTD_OK;
 }
 
+static enum ttd_status finish(void *context, struct heap_arrival *arrival, struct ttd_error *error)
+{
+    (void)arrival;
+    (void)error;
+    cut_short(context);
+    return TTD_OK;
+}
+
+enum ttd_status heap_snapshot_list_watch(struct heap_snapshot_list *list, struct heap_pass *pass)
+{
+    struct lister *lister = calloc(1, sizeof *lister);
+    *list = (struct heap_snapshot_list){.lister = lister};
+    if (!lister)
+        return TTD_ERROR_NO_MEMORY;
+    *lister = (struct lister){.list = list, .chunk = TTD_UNKNOWN};
+    struct heap_watcher watcher = {.observer.context = lister,
+                                   .to = ttd_position_max(),
+                                   .batch = see_batch,
+                                   .kinds = LISTED_KINDS,
+                                   .finish = finish};
+    heap_pass_add(pass, &watcher);
+    return TTD_OK;
+}
+
 void heap_snapshot_list_free(struct heap_snapshot_list *list)
 {
+    free(list->lister);
     free(list->snapshots);
     *list = (struct heap_snapshot_list){.count = 0};
 }

@@ -5,7 +5,7 @@
 
 #include <ttdtrace/snapshot.h>
 
-#include "travel/replay_to.h"
+#include "travel/pass.h"
 
 /** The amounts that a snapshot stores in the trace. */
 struct heap_snapshot_parts {
@@ -27,6 +27,8 @@ struct heap_listed_snapshot {
     struct heap_snapshot_parts parts;
 };
 
+struct lister;
+
 struct heap_snapshot_list {
     struct heap_outcome outcome;
     struct heap_listed_snapshot *snapshots;
@@ -34,6 +36,8 @@ struct heap_snapshot_list {
     size_t capacity;
     /** Number of snapshots that were cut short: they have parts but no end, and are not used. */
     uint64_t cut_short;
+    /** In a pass. */
+    struct lister *lister;
 };
 
 /**
@@ -44,6 +48,15 @@ struct heap_snapshot_list {
  */
 enum ttd_status heap_snapshot_list_find(const struct heap_trace *trace,
                                         struct heap_snapshot_list *list, struct ttd_error *error);
+
+/**
+ * Makes the list a part of a pass to the end of the trace, which must be a checked one. The outcome
+ * is that of the statistics of the pass.
+ *
+ * @param list  release with heap_snapshot_list_free(), also on failure; stays where it is
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status heap_snapshot_list_watch(struct heap_snapshot_list *list, struct heap_pass *pass);
 void heap_snapshot_list_free(struct heap_snapshot_list *list);
 
 #endif

@@ -73,8 +73,9 @@ static void add_event(struct heap_trace_stats *stats, struct heap_trace_stats_th
     add_span(stats, event);
 }
 
-static enum ttd_status add_batch(struct heap_trace_stats *stats, const struct ttd_batch *batch)
+static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
+    struct heap_trace_stats *stats = context;
     stats->has_end = batch->kind == TTD_KIND_END;
     if (batch->kind == TTD_KIND_LOSSES)
         heap_losses_add(&stats->outcome.losses, batch);
@@ -139,7 +140,7 @@ static enum ttd_status read_all(struct heap_trace_stats *stats, const struct hea
         if (status == TTD_OK && trace->hook.batch)
             status = trace->hook.batch(trace->hook.context, &batch);
         if (status == TTD_OK)
-            status = add_batch(stats, &batch);
+            status = see_batch(stats, &batch);
     }
     stats->is_unsupported = status == TTD_ERROR_UNSUPPORTED;
     stats->outcome.truncated = status != TTD_END && heap_is_over(status);
@@ -148,14 +149,43 @@ static enum ttd_status read_all(struct heap_trace_stats *stats, const struct hea
     return stats->is_unsupported || heap_is_over(status) ? TTD_OK : status;
 }
 
-enum ttd_status heap_trace_stats_find(const struct heap_trace *trace,
-                                      const struct heap_trace_stats_options *options,
-                                      struct heap_trace_stats *stats, struct ttd_error *error)
+static enum ttd_status begin(struct heap_trace_stats *stats, struct ttd_reader *reader,
+                             struct ttd_error *error)
 {
     memset(stats, 0, sizeof *stats);
     stats->first = ttd_position_max();
     map_init(&stats->thread_index);
-    enum ttd_status status = read_headers(stats, trace->reader, error);
+    return read_headers(stats, reader, error);
+}
+
+/* A pass fails where something is not supported. */
+static enum ttd_status finish(void *context, struct heap_arrival *arrival, struct ttd_error *error)
+{
+    struct heap_trace_stats *stats = context;
+    (void)error;
+    stats->outcome.truncated = arrival->cursor.truncated;
+    stats->outcome.error = arrival->cursor.error;
+    end_reading(stats, arrival->cursor.reader);
+    return TTD_OK;
+}
+
+enum ttd_status heap_trace_stats_watch(struct heap_trace_stats *stats, struct ttd_reader *reader,
+                                       struct heap_pass *pass, struct ttd_error *error)
+{
+    struct heap_watcher watcher = {.observer.context = stats,
+                                   .to = ttd_position_max(),
+                                   .batch = see_batch,
+                                   .kinds = COUNTED_KINDS,
+                                   .finish = finish};
+    heap_pass_add(pass, &watcher);
+    return begin(stats, reader, error);
+}
+
+enum ttd_status heap_trace_stats_find(const struct heap_trace *trace,
+                                      const struct heap_trace_stats_options *options,
+                                      struct heap_trace_stats *stats, struct ttd_error *error)
+{
+    enum ttd_status status = begin(stats, trace->reader, error);
     if (status == TTD_OK)
         status = read_all(stats, trace, options->kinds, error);
     end_reading(stats, trace->reader);
@@ -167,5 +197,6 @@ enum ttd_status heap_trace_stats_find(const struct heap_trace *trace,
 void heap_trace_stats_free(struct heap_trace_stats *stats)
 {
     free(stats->threads);
+    stats->threads = NULL;
     map_free(&stats->thread_index);
 }

@@ -7,7 +7,7 @@
 #include <ttdtrace/snapshot.h>
 
 #include "base/map.h"
-#include "travel/replay_to.h"
+#include "travel/pass.h"
 
 /** Length of an array of counts by kind of chunk. Element 0 counts unknown kinds. */
 #define HEAP_TRACE_STATS_KINDS (TTD_KIND_LAST + 1)
@@ -71,6 +71,16 @@ struct heap_trace_stats_options {
 enum ttd_status heap_trace_stats_find(const struct heap_trace *trace,
                                       const struct heap_trace_stats_options *options,
                                       struct heap_trace_stats *stats, struct ttd_error *error);
+
+/**
+ * Makes the statistics a part of a pass to the end of the trace, which must be a checked one.
+ *
+ * @param stats   release with heap_trace_stats_free(), also on failure; stays where it is
+ * @param reader  read before the pass
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ */
+enum ttd_status heap_trace_stats_watch(struct heap_trace_stats *stats, struct ttd_reader *reader,
+                                       struct heap_pass *pass, struct ttd_error *error);
 void heap_trace_stats_free(struct heap_trace_stats *stats);
 
 #endif

@@ -111,34 +111,20 @@ int page_write(struct session *session)
     return status;
 }
 
-/* Sets an option of the command by its name. */
-static void set_option(const struct command *command, void *own, const char *name,
-                       const char *value)
+void page_begin_report(struct session *session, const struct command *command)
 {
-    for (const struct own_option *option = command->own.table; option->name; option++) {
-        if (strcmp(option->name, name) == 0)
-            (void)own_option_parse(option, value, own);
-    }
-}
-
-int page_run_part(struct session *session, const struct command *command,
-                  const char *const *arguments)
-{
-    void *own = malloc(command->own.size + 1);
-    if (!own)
-        return message_status(command->name, TTD_ERROR_NO_MEMORY);
-    if (command->own.size)
-        memcpy(own, command->own.defaults, command->own.size);
-    for (size_t i = 0; arguments[i]; i += 2)
-        set_option(command, own, arguments[i], arguments[i + 1]);
+    page_begin_part(&session->output.out, command->name);
     session->uses_times = false;
     session->report.runtime = (struct report_runtime){.groups = NULL};
     session->report.certainty.count = 0;
+}
+
+int page_run_part(struct session *session, const struct command *command)
+{
     uint64_t room = session->output.out.room;
-    page_begin_part(&session->output.out, command->name);
-    int status = command->execute(session, own);
+    page_begin_report(session, command);
+    int status = command->execute(session, command->own.defaults);
     session->output.out.room = room < session->output.out.room ? room : session->output.out.room;
     session->has_reasons = true;
-    free(own);
     return status;
 }

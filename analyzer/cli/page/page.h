@@ -28,13 +28,10 @@ void page_drop(struct session *session);
 /** Writes the page with the data to the output that the options name. Returns an exit status. */
 int page_write(struct session *session);
 
-/**
- * Makes the part of a page that has what a command prints.
- *
- * @param arguments  names and values of the command's own options, ended by NULL
- * @return an exit status
- */
-int page_run_part(struct session *session, const struct command *command,
-                  const char *const *arguments);
+/** Begins the part of a page that has the report of a command, with a certainty of its own. */
+void page_begin_report(struct session *session, const struct command *command);
+
+/** Makes such a part by running the command, with its defaults. Returns an exit status. */
+int page_run_part(struct session *session, const struct command *command);
 
 #endif

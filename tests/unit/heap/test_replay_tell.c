@@ -123,6 +123,31 @@ Test(replay_tell, tells_of_every_block_that_comes_or_goes)
     }
 }
 
+/* The records keep their numbers, which the replay of a chunk goes by. */
+Test(replay_tell, tells_of_stale_blocks_on_the_way)
+{
+    for (uint64_t seed = 1; seed < TRACES; seed++) {
+        struct entropy entropy = entropy_of_seed(seed);
+        struct ttd_event events[HEAP_MODEL_EVENTS_MAX];
+        size_t count = heap_model_events(&entropy, events);
+        struct ttd_batch batch = heap_model_batch(1, events, count);
+        struct watcher watcher = {.count = 0};
+        struct heap_replay replay;
+        begin(&replay, &(struct heap_observer){.context = &watcher, .effect = watch});
+        for (unsigned tick = 0; tick < HEAP_MODEL_TICKS; tick++) {
+            size_t applied = 0;
+            cr_assert_eq(heap_replay_apply(&replay, &batch, heap_model_at(tick), &applied), TTD_OK);
+            batch.u.events += applied;
+            batch.count -= applied;
+            heap_live_discard_stale(&replay.live);
+            cr_assert_eq(watcher.acquired, watcher.gone + watcher.count);
+        }
+        cr_assert_eq(heap_replay_settle(&replay, ttd_position_max()), TTD_OK);
+        expect_live(&watcher, &replay.live);
+        heap_replay_free(&replay);
+    }
+}
+
 /* ---- Effects, in order ---- */
 
 struct listener {

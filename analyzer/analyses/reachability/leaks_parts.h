@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/** The parts of the search for leaks. Private to leaks*.c. */
+#ifndef ANALYZER_ANALYSES_REACHABILITY_LEAKS_PARTS_H
+#define ANALYZER_ANALYSES_REACHABILITY_LEAKS_PARTS_H
+
+#include "analyses/reachability/leaks.h"
+
+struct leaks_search {
+    struct heap_leaks *leaks;
+    struct heap_leaks_options options;
+    bool tells_when;
+    /** The parents of heaps; valid in leaks_collect(). */
+    const struct heap_parents *parents;
+    struct heap_kept kept;
+    struct heap_reach reach;
+    /** By node: its block is live at the position asked for, and is one of those asked for. */
+    bool *is_leak;
+    /** The snapshot is at the end of the trace: all nodes are still live, and nothing else is. */
+    bool are_nodes_live;
+    struct heap_snapshots snapshots;
+    size_t lost_capacity;
+    /** Number of strays at the position of the snapshot: see heap_count_strays(). */
+    uint64_t strays;
+};
+
+/** Takes the blocks of a snapshot, with the state at its position. For a watcher. */
+enum ttd_status leaks_see_snapshot(void *context, struct heap_arrival *arrival,
+                                   struct ttd_error *error);
+
+/** Collects the blocks that are live at the position asked for. For a watcher. */
+enum ttd_status leaks_collect(void *context, struct heap_arrival *arrival, struct ttd_error *error);
+
+/** Sorts out those that the snapshot has, by what holds them. */
+enum ttd_status leaks_classify(struct leaks_search *search, const struct heap_trace *trace,
+                               struct ttd_error *error);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/** The reports of commands, for a command that has found what they print beside other things. Each
+ * print function judges the certainty first, filters what was found as the options of the session
+ * say, and returns an exit status. */
+#ifndef ANALYZER_COMMANDS_FINDINGS_H
+#define ANALYZER_COMMANDS_FINDINGS_H
+
+#include "analyses/activity/moves.h"
+#include "analyses/activity/usage.h"
+#include "analyses/errors/errors.h"
+#include "analyses/errors/fatal.h"
+#include "analyses/reachability/leaks.h"
+#include "analyses/reachability/retained.h"
+#include "analyses/trace/trace_stats.h"
+#include "base/arena.h"
+#include "cli/session/session.h"
+
+/** The chains of reallocations that `moves` shows unless told otherwise. */
+#define MOVES_CHAINS 10
+
+/** Prints a usage with lifetimes. */
+int lifetimes_print(struct session *session, struct heap_usage *usage);
+
+int moves_print(struct session *session, struct heap_moves *moves);
+
+/** @param limit  findings at most; 0 for all */
+int errors_print(struct session *session, size_t limit, struct heap_errors *errors,
+                 struct heap_fatal *fatal);
+
+/** Prints the leaks at a position, those that `leaks` shows unless told otherwise. */
+int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_position at);
+
+int retained_print(struct session *session, const struct heap_retained_options *options,
+                   const struct heap_retained *retained);
+
+/** Statistics, and the facts of the recording that `info` prints beside them. */
+struct info_findings {
+    struct heap_trace_stats stats;
+    /** NULL if the session has the names already. */
+    struct definitions *definitions;
+    struct ttd_metadata *metadata;
+    size_t metadata_count;
+    size_t metadata_capacity;
+    struct arena text;
+};
+
+/** Makes them a part of a pass. @param findings  release with info_free(), also on failure */
+enum ttd_status info_watch(struct session *session, struct info_findings *findings,
+                           struct heap_pass *pass, struct ttd_error *error);
+int info_print(struct session *session, const struct info_findings *findings);
+void info_free(struct info_findings *findings);
+
+#endif

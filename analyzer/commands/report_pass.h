@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/** All that the page of `report` shows of a trace, found in one pass. */
+#ifndef ANALYZER_COMMANDS_REPORT_PASS_H
+#define ANALYZER_COMMANDS_REPORT_PASS_H
+
+#include "analyses/activity/ticks.h"
+#include "analyses/trace/snapshot_list.h"
+#include "commands/findings.h"
+
+struct report_findings {
+    struct heap_ticks ticks;
+    struct heap_usage usage;
+    struct heap_moves moves;
+    struct heap_errors errors;
+    struct heap_fatal fatal;
+    /** Complete after heap_leaks_end(). */
+    struct heap_leaks leaks;
+    struct info_findings info;
+    struct heap_snapshot_list snapshots;
+    /** The blocks of the snapshot by which leaks were found, once they are complete. */
+    struct heap_reach reach;
+};
+
+/**
+ * Finds everything. The names of the session must have been read.
+ *
+ * @param range  the range of the page
+ * @param trace  that of session_trace()
+ * @param findings  release with report_findings_free(), also on failure; stays where it is
+ * @return as heap_replay_to().
+ */
+enum ttd_status report_find(struct session *session, const struct heap_ticks_options *range,
+                            const struct heap_trace *trace, struct report_findings *findings,
+                            struct ttd_error *error);
+void report_findings_free(struct report_findings *findings);
+
+#endif
