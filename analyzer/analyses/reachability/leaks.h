@@ -61,7 +61,6 @@ struct heap_leaks_options {
 
 struct leaks_search;
 
-
 struct heap_leaks {
     struct heap_outcome outcome;
     /** The newest snapshot with references at or before the position; number 0 if there is none. */
