@@ -71,11 +71,13 @@ static size_t expected_edges(const struct heap_reach *reach)
 }
 
 enum ttd_status reach_builder_init(struct reach_builder *builder, struct heap_reach *reach,
-                                   bool finds_classes_only)
+                                   const struct heap_reach_options *options)
 {
+    bool finds_classes_only = options->finds_classes_only;
     *builder = (struct reach_builder){.reach = reach,
                                       .has_empty_arrays = has_empty_arrays(&reach->nodes),
                                       .finds_classes_only = finds_classes_only};
+    reach_ages_init(&builder->ages, !options->omits_verdicts && !finds_classes_only);
     map_init(&builder->class_index);
     reach->offsets.expected = finds_classes_only ? 0 : expected_edges(reach);
     enum ttd_status status = graph_init(&reach->graph, reach->nodes.count);
@@ -151,8 +153,10 @@ static enum ttd_status append(struct reach_builder *builder, const struct reach_
     struct heap_reach *reach = builder->reach;
     enum ttd_status status = edge_offsets_add(&reach->offsets, reach->graph.edge_count,
                                               edge->offset, edge->target_offset);
+    unsigned flags = reach_ages_flag(&builder->ages, &reach->nodes, edge->source, edge->target);
     builder->source = edge->source;
-    return status == TTD_OK ? graph_add_edge(&reach->graph, edge->source, edge->target, 0) : status;
+    return status == TTD_OK ? graph_add_edge(&reach->graph, edge->source, edge->target, flags)
+                            : status;
 }
 
 /* Keeps an edge for later, which comes only of regions that are not in the order of addresses. */

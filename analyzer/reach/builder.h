@@ -4,6 +4,7 @@
 #define ANALYZER_REACH_BUILDER_H
 
 #include "base/map.h"
+#include "reach/ages.h"
 #include "reach/reach.h"
 
 /** An edge whose source comes before that of an edge which was added already. */
@@ -34,6 +35,7 @@ struct reach_builder {
     uint32_t near;
     /** The source of the edge that was added last. */
     uint32_t source;
+    struct reach_ages ages;
     struct reach_late_edge *late;
     size_t late_count;
     size_t late_capacity;
@@ -59,7 +61,7 @@ struct reach_builder {
 /** Takes a reach with nodes, regions and classes. @return TTD_OK, TTD_ERROR_NO_MEMORY; release with
  * reach_builder_free() also on failure. */
 enum ttd_status reach_builder_init(struct reach_builder *builder, struct heap_reach *reach,
-                                   bool finds_classes_only);
+                                   const struct heap_reach_options *options);
 void reach_builder_free(struct reach_builder *builder);
 
 /** Whether a reference lies in a region. Counts it as misplaced if not. */
@@ -93,7 +95,7 @@ enum ttd_status reach_builder_add(struct reach_builder *builder,
 enum ttd_status reach_builder_add_root(struct reach_builder *builder,
                                        const struct ttd_reference *reference, unsigned flags);
 
-/** Finishes the graph, all flags of which are 0 but those of roots. @return TTD_OK,
+/** Finishes the graph. Its edges have no flags but GRAPH_STALE. @return TTD_OK,
  * TTD_ERROR_NO_MEMORY. */
 enum ttd_status reach_builder_finish(struct reach_builder *builder);
 

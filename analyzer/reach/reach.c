@@ -139,7 +139,7 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
         return status;
     reach->offsets.is_without_sources =
         !options->keeps_offsets && (options->finds_classes_only || options->omits_verdicts);
-    status = reach_builder_init(&builder, reach, options->finds_classes_only);
+    status = reach_builder_init(&builder, reach, options);
     builder.keeps_between = reach_is_inheriting(trace->reader);
     if (status == TTD_OK)
         status = read_references(&builder, trace->reader, error);

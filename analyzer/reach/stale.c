@@ -6,7 +6,6 @@
 #include "graph/classes.h"
 #include "reach/between.h"
 #include "reach/stale_words.h"
-#include "reach/within.h"
 #include "reach/survivors.h"
 
 /* Edges between a prefetch and its use. */
@@ -17,25 +16,6 @@ struct search {
     struct stale_words words;
     struct reach_survivors survivors;
 };
-
-/* Flags whatever may be stale by the times of allocation. */
-static void flag_all(struct heap_reach *reach)
-{
-    struct graph *graph = &reach->graph;
-    const struct heap_nodes *nodes = &reach->nodes;
-    for (uint32_t node = 0; node < graph->node_count; node++) {
-        if (heap_nodes_get(nodes, node, HEAP_NODE_API) == TTD_API_CALLOC)
-            continue;
-        struct ttd_position allocated = heap_nodes_allocated(nodes, node);
-        for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
-            if (i + AHEAD < graph->edge_count)
-                rows_prefetch(&nodes->rows, graph->targets[i + AHEAD]);
-            if (!reach_is_within(nodes, node, graph->targets[i]) &&
-                ttd_position_compare(heap_nodes_allocated(nodes, graph->targets[i]), allocated) < 0)
-                graph->flags[i] |= GRAPH_STALE;
-        }
-    }
-}
 
 static bool is_lost(const struct graph_classes *classes, uint32_t node)
 {
@@ -167,8 +147,6 @@ static enum ttd_status replay(struct search *search, const struct heap_trace *tr
 static enum ttd_status clear(struct heap_reach *reach, const struct heap_reach_options *options)
 {
     struct graph *graph = &reach->graph;
-    if (!options->omits_verdicts)
-        flag_all(reach);
     enum ttd_status status = graph_classes_mark(graph, &reach->verdicts);
     if (status != TTD_OK)
         return status;

@@ -16,9 +16,10 @@
 #include "reach/reach.h"
 
 /**
- * Flags edges as GRAPH_STALE: those that may be, and that something hangs by, since its target is
- * held by no others. Then classifies the nodes. For that the trace is replayed once more, unless
- * there are none.
+ * Clears the flag GRAPH_STALE, which edges have that may be stale by the times of allocation, where
+ * nothing hangs by the edge, since its target is held by others, and where the memory was not
+ * released in between. Then classifies the nodes. For that the trace is replayed once more, unless
+ * nothing hangs by such edges.
  *
  * With options.omits_verdicts it only drops doubtful roots that something hangs by, and that are
  * relics: see between.h.

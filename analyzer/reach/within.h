@@ -12,10 +12,4 @@
  * the memory of the outer one is in use. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status reach_within_apply(struct reach_builder *builder);
 
-/** Whether an edge from `source` to `target` tells nothing new, since the one lies in the other. */
-static inline bool reach_is_within(const struct heap_nodes *nodes, uint32_t source, uint32_t target)
-{
-    return nodes->outer && nodes->outer[source] == target;
-}
-
 #endif
