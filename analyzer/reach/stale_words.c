@@ -7,6 +7,8 @@
 #include "base/table.h"
 #include "reach/between.h"
 
+_Static_assert(2 * STALE_RELEASES <= ADDRESS_BATCH, "both ends of all are looked up together");
+
 /* Takes a word. */
 typedef void word_function(void *context, uint64_t address, uint64_t edge, bool is_root);
 
@@ -152,11 +154,10 @@ static void set(struct stale_words *words, uint64_t place, struct ttd_position p
         words->released[place] = position;
 }
 
-void stale_words_release(struct stale_words *words, uint64_t address, uint64_t size,
-                         struct ttd_position position)
+/* Notes a release of words. A segment tree: any number of them is noted at a few nodes that cover
+ * them. */
+static void note(struct stale_words *words, struct span span, struct ttd_position position)
 {
-    struct span span = find(words, address, size);
-    /* A segment tree: a release of any number of words is noted at a few nodes that cover them. */
     uint64_t low = (uint64_t)span.first + words->count;
     uint64_t high = (uint64_t)span.end + words->count;
     for (; low < high; low /= 2, high /= 2) {
@@ -165,6 +166,38 @@ void stale_words_release(struct stale_words *words, uint64_t address, uint64_t s
         if (high & 1)
             set(words, --high, position);
     }
+}
+
+/* Notes the pending releases. */
+static void note_pending(struct stale_words *words)
+{
+    /* By release: the addresses before its first byte and of its last one, and the words up to
+     * there. */
+    uint64_t addresses[2 * STALE_RELEASES];
+    uint32_t counts[2 * STALE_RELEASES];
+    for (size_t i = 0; i < words->pending_count; i++) {
+        const struct stale_release *release = &words->pending[i];
+        uint64_t behind = release->size - 1, room = UINT64_MAX - release->address;
+        addresses[2 * i] = release->address - 1;
+        addresses[2 * i + 1] = release->address + (behind < room ? behind : room);
+    }
+    address_index_count_batch(&words->index, &words->rows, addresses, 2 * words->pending_count,
+                              counts);
+    for (size_t i = 0; i < 2 * words->pending_count; i += 2)
+        __builtin_prefetch(&words->released[(size_t)counts[i] + words->count], 1);
+    for (size_t i = 0; i < words->pending_count; i++)
+        note(words, (struct span){counts[2 * i], counts[2 * i + 1]}, words->pending[i].position);
+    words->pending_count = 0;
+}
+
+void stale_words_release(struct stale_words *words, uint64_t address, uint64_t size,
+                         struct ttd_position position)
+{
+    if (!size)
+        return;
+    words->pending[words->pending_count++] = (struct stale_release){address, size, position};
+    if (words->pending_count == STALE_RELEASES)
+        note_pending(words);
 }
 
 void stale_words_copy(struct stale_words *words, const struct graph *graph, uint32_t node,
@@ -182,6 +215,7 @@ void stale_words_copy(struct stale_words *words, const struct graph *graph, uint
 
 void stale_words_settle(struct stale_words *words)
 {
+    note_pending(words);
     /* From the root down, so that each word gets what was noted at any node above it. */
     for (uint64_t i = 1; i < words->count; i++) {
         set(words, 2 * i, words->released[i]);

@@ -5,6 +5,16 @@
 
 #include "reach/reach.h"
 
+/** Releases that are noted together. */
+#define STALE_RELEASES 32
+
+/** Memory that was released. */
+struct stale_release {
+    uint64_t address;
+    uint64_t size;
+    struct ttd_position position;
+};
+
 /** All zero when empty. */
 struct stale_words {
     uint32_t count;
@@ -19,6 +29,9 @@ struct stale_words {
     struct ttd_position *released;
     /** By word: it was copied by realloc() into its block. */
     bool *is_copied;
+    /** Releases that are not noted in `released` yet. */
+    struct stale_release pending[STALE_RELEASES];
+    size_t pending_count;
 };
 
 /** The edge or root of a word, and whether it is a root. */
@@ -34,7 +47,8 @@ enum stale_field { STALE_ADDRESS, STALE_EDGE, STALE_IS_ROOT, STALE_FIELDS };
 enum ttd_status stale_words_take(struct stale_words *words, const struct heap_reach *reach);
 void stale_words_free(struct stale_words *words);
 
-/** Notes that memory was released, or copied by realloc() into the block of a node. */
+/** Notes that memory was released, or copied by realloc() into the block of a node. Releases are
+ * noted by and by, many together: memory is slower than all else. */
 void stale_words_release(struct stale_words *words, uint64_t address, uint64_t size,
                          struct ttd_position position);
 void stale_words_copy(struct stale_words *words, const struct graph *graph, uint32_t node,
