@@ -147,6 +147,21 @@ void address_index_free(struct address_index *index)
     *index = (struct address_index){.count = 0};
 }
 
+enum ttd_status address_index_share(struct address_index *shared, const struct address_index *index)
+{
+    *shared = *index;
+    enum ttd_status status = make_cache(shared);
+    if (status != TTD_OK)
+        *shared = (struct address_index){.count = 0};
+    return status;
+}
+
+void address_index_unshare(struct address_index *shared)
+{
+    free(shared->cache);
+    *shared = (struct address_index){.count = 0};
+}
+
 /* The last area whose number is not larger; there is one. */
 static size_t find_area(struct address_index *index, uint64_t number)
 {
@@ -229,10 +244,7 @@ void address_index_count_batch(struct address_index *index, const struct rows *r
         if (cells[i])
             __builtin_prefetch(cells[i]);
     }
-    for (size_t i = 0; i < address_count; i++) {
+    for (size_t i = 0; i < address_count; i++)
         counts[i] = cells[i] ? count_in_cell(index, cells[i], addresses[i])
                              : address_index_count(index, rows, addresses[i]);
-        if (counts[i])
-            rows_prefetch(rows, counts[i] - 1);
-    }
 }

@@ -60,6 +60,17 @@ enum ttd_status address_index_init(struct address_index *index, const struct row
                                    unsigned field, uint32_t count);
 void address_index_free(struct address_index *index);
 
+/**
+ * Makes an index that another thread may use at the same time. It is valid as long as the first one
+ * is.
+ *
+ * @param shared  release with address_index_unshare()
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY with `shared` empty.
+ */
+enum ttd_status address_index_share(struct address_index *shared,
+                                    const struct address_index *index);
+void address_index_unshare(struct address_index *shared);
+
 /** Counts the rows whose address is not above this one. @param rows  the same rows as before */
 uint32_t address_index_count(struct address_index *index, const struct rows *rows,
                              uint64_t address);
@@ -67,8 +78,8 @@ uint32_t address_index_count(struct address_index *index, const struct rows *row
 /** Addresses that are looked up together at most. */
 #define ADDRESS_BATCH 64
 
-/** Counts the rows for several addresses, and brings the last row of each count nearer. It takes
- * less time than one by one, since memory is slower than all else. */
+/** Counts the rows for several addresses. It takes less time than one by one, since memory is
+ * slower than all else. */
 void address_index_count_batch(struct address_index *index, const struct rows *rows,
                                const uint64_t *addresses, size_t address_count, uint32_t *counts);
 

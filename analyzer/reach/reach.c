@@ -7,6 +7,7 @@
 #include "base/grow.h"
 #include "reach/builder.h"
 #include "reach/inherited.h"
+#include "reach/references.h"
 #include "reach/rules.h"
 #include "reach/stale.h"
 #include "reach/within.h"
@@ -71,38 +72,17 @@ static enum ttd_status read_places(struct heap_reach *reach, struct ttd_reader *
     return heap_is_over(status) ? TTD_OK : status;
 }
 
-/* Whether a reference is worth looking up its value. */
-static bool is_taken(struct reach_builder *builder, const struct ttd_reference *reference)
-{
-    return reach_builder_has_place(builder, reference) &&
-           (!builder->finds_classes_only || reach_builder_may_be_class(builder, reference->value));
-}
+/* Distance of the prefetch, in references. */
+#define AHEAD 32
 
 static enum ttd_status see_references(struct reach_builder *builder,
-                                      const struct ttd_references *references)
+                                      const struct reach_reference_group *group)
 {
-    struct heap_nodes *nodes = &builder->reach->nodes;
     enum ttd_status status = TTD_OK;
-    /* The chunks of all snapshots are of one kind: those of others are passed over. */
-    if (references->snapshot != builder->reach->snapshot.number)
-        return TTD_OK;
-    builder->seen += references->count;
-    /* Values are looked up in batches, so that cache misses of one search overlap with those of
-     * others. */
-    for (size_t i = 0; i < references->count && status == TTD_OK;) {
-        const struct ttd_reference *batch[ADDRESS_BATCH];
-        uint64_t values[ADDRESS_BATCH];
-        uint32_t preceding[ADDRESS_BATCH];
-        size_t count = 0;
-        for (; i < references->count && count < ADDRESS_BATCH; i++) {
-            batch[count] = &references->references[i];
-            values[count] = batch[count]->value;
-            if (is_taken(builder, batch[count]))
-                count++;
-        }
-        address_index_count_batch(&nodes->index, &nodes->rows, values, count, preceding);
-        for (size_t j = 0; j < count && status == TTD_OK; j++)
-            status = reach_builder_add(builder, batch[j], preceding[j]);
+    for (size_t i = 0; i < group->count && status == TTD_OK; i++) {
+        if (i + AHEAD < group->count && group->preceding[i + AHEAD])
+            rows_prefetch(&builder->reach->nodes.rows, group->preceding[i + AHEAD] - 1);
+        status = reach_builder_add(builder, &group->references[i], group->preceding[i]);
     }
     return status;
 }
@@ -110,15 +90,15 @@ static enum ttd_status see_references(struct reach_builder *builder,
 static enum ttd_status read_references(struct reach_builder *builder, struct ttd_reader *reader,
                                        struct ttd_error *error)
 {
-    enum ttd_status status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_REFERENCES));
+    struct reach_references references;
+    enum ttd_status status = reach_references_begin(&references, builder, reader, error);
     while (status == TTD_OK) {
-        struct ttd_batch batch;
-        status = ttd_reader_next(reader, &batch, error);
-        if (status != TTD_OK || batch.kind != TTD_KIND_REFERENCES)
-            continue;
-        for (size_t i = 0; i < batch.count && status == TTD_OK; i++)
-            status = see_references(builder, &batch.u.references[i]);
+        const struct reach_reference_group *group;
+        status = reach_references_next(&references, &group);
+        if (status == TTD_OK)
+            status = see_references(builder, group);
     }
+    reach_references_end(&references);
     return heap_is_over(status) ? TTD_OK : status;
 }
 

@@ -29,6 +29,18 @@ class Classes(SnapshotCase):
             "definitely_lost": (2, 40), "indirectly_lost": (1, 1000), "possibly_lost": (1, 16),
             "still_reachable": (2, 150)})
 
+    def test_more_references_than_are_read_together(self):
+        count, held = 40000, 36000
+        script = SnapshotScript().basics()
+        blocks = [A + 32 * i for i in range(count)]
+        for block in blocks:
+            script.alloc(block, 32)
+        chain = [(block, block + 32) for i, block in enumerate(blocks[:-1], 1) if i != held]
+        script.snapshot((IN_BSS, 0, A), *chain)
+        self.assertEqual(self.classes(script.close()), {
+            "definitely_lost": (1, 32), "indirectly_lost": (3999, 32 * 3999),
+            "still_reachable": (held, 32 * held)})
+
     def test_groups(self):
         found = self.json_of("leaks", self.write(self.small().close()))
         self.assertEqual([(g["class"], g["blocks"], g["bytes"], g["stack_id"],

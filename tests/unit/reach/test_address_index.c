@@ -50,10 +50,12 @@ static uint32_t expected(uint64_t address)
     return low;
 }
 
-/* Looks up what is near the rows, one by one and all together. */
+/* Looks up what is near the rows, one by one and all together, by an index that is shared. */
 static void look_up(void)
 {
     struct entropy entropy = entropy_of_seed(7);
+    struct address_index shared;
+    cr_assert_eq(address_index_share(&shared, &index_of_rows), TTD_OK);
     for (uint32_t i = 0; i < count; i += ADDRESS_BATCH / 4) {
         uint64_t wanted[ADDRESS_BATCH];
         uint32_t found[ADDRESS_BATCH];
@@ -61,7 +63,7 @@ static void look_up(void)
             uint64_t any = addresses[entropy_next(&entropy) % count];
             wanted[j] = any + entropy_next(&entropy) % 200 - 100;
         }
-        address_index_count_batch(&index_of_rows, &rows, wanted, ADDRESS_BATCH, found);
+        address_index_count_batch(&shared, &rows, wanted, ADDRESS_BATCH, found);
         for (size_t j = 0; j < ADDRESS_BATCH; j++) {
             cr_assert_eq(found[j], expected(wanted[j]), "%llx", (unsigned long long)wanted[j]);
             cr_assert_eq(address_index_count(&index_of_rows, &rows, wanted[j]), found[j]);
@@ -69,6 +71,7 @@ static void look_up(void)
     }
     cr_assert_eq(address_index_count(&index_of_rows, &rows, 0), expected(0));
     cr_assert_eq(address_index_count(&index_of_rows, &rows, UINT64_MAX), count);
+    address_index_unshare(&shared);
 }
 
 /* Rows in two far parts of the address space, every so many bytes, with gaps. */

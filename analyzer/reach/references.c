@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "reach/references.h"
+
+#include <stdlib.h>
+
+/* References of a group: so many that a thread is worth its start, and so few that both groups stay
+ * in the cache. */
+#define GROUP 32768
+
+/* Finds the next references of the snapshot. The chunks of all snapshots are of one kind: those of
+ * others are passed over. */
+static enum ttd_status find_record(struct reach_references *from)
+{
+    const struct ttd_batch *batch = &from->batch;
+    for (;; from->next_record++, from->next_reference = 0) {
+        while (from->next_record == batch->count) {
+            enum ttd_status status = ttd_reader_next(from->reader, &from->batch, from->error);
+            if (status != TTD_OK)
+                return status;
+            if (batch->kind != TTD_KIND_REFERENCES)
+                from->batch.count = 0;
+            from->next_record = 0;
+        }
+        const struct ttd_references *record = &batch->u.references[from->next_record];
+        bool is_of_snapshot = record->snapshot == from->builder->reach->snapshot.number;
+        if (is_of_snapshot && !from->next_reference)
+            from->builder->seen += record->count;
+        if (is_of_snapshot && from->next_reference < record->count)
+            return TTD_OK;
+    }
+}
+
+/* Whether a reference is worth looking up its value. */
+static bool is_taken(struct reach_builder *builder, const struct ttd_reference *reference)
+{
+    return reach_builder_has_place(builder, reference) &&
+           (!builder->finds_classes_only || reach_builder_may_be_class(builder, reference->value));
+}
+
+static void take(struct reach_references *from, struct reach_reference_group *group)
+{
+    const struct ttd_references *record = &from->batch.u.references[from->next_record];
+    for (; from->next_reference < record->count && group->count < GROUP; from->next_reference++) {
+        const struct ttd_reference *reference = &record->references[from->next_reference];
+        if (is_taken(from->builder, reference))
+            group->references[group->count++] = *reference;
+    }
+}
+
+/* Values are looked up in batches, so that cache misses of one search overlap with those of
+ * others. */
+static void look_up(struct reach_references *from, struct reach_reference_group *group)
+{
+    const struct heap_nodes *nodes = &from->builder->reach->nodes;
+    for (size_t i = 0; i < group->count; i += ADDRESS_BATCH) {
+        uint64_t values[ADDRESS_BATCH];
+        size_t count = group->count - i < ADDRESS_BATCH ? group->count - i : ADDRESS_BATCH;
+        for (size_t j = 0; j < count; j++)
+            values[j] = group->references[i + j].value;
+        address_index_count_batch(&from->index, &nodes->rows, values, count, group->preceding + i);
+    }
+}
+
+/* Fills the group that the caller does not have: the task. */
+static enum ttd_status fill(void *context)
+{
+    struct reach_references *from = context;
+    struct reach_reference_group *group = &from->groups[1 - from->current];
+    enum ttd_status status = TTD_OK;
+    group->count = 0;
+    while (group->count < GROUP && (status = find_record(from)) == TTD_OK)
+        take(from, group);
+    look_up(from, group);
+    return status;
+}
+
+enum ttd_status reach_references_begin(struct reach_references *references,
+                                       struct reach_builder *builder, struct ttd_reader *reader,
+                                       struct ttd_error *error)
+{
+    *references = (struct reach_references){.builder = builder, .reader = reader, .error = error};
+    enum ttd_status status = address_index_share(&references->index, &builder->reach->nodes.index);
+    for (unsigned i = 0; i < 2 && status == TTD_OK; i++) {
+        struct reach_reference_group *group = &references->groups[i];
+        group->references = malloc(GROUP * sizeof *group->references);
+        group->preceding = malloc(GROUP * sizeof *group->preceding);
+        if (!group->references || !group->preceding)
+            status = TTD_ERROR_NO_MEMORY;
+    }
+    if (status == TTD_OK)
+        status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_REFERENCES));
+    /* The first group is read here: of a small snapshot there is no other. */
+    references->task.status = status == TTD_OK ? fill(references) : status;
+    return status;
+}
+
+void reach_references_end(struct reach_references *references)
+{
+    (void)task_wait(&references->task);
+    for (unsigned i = 0; i < 2; i++) {
+        free(references->groups[i].references);
+        free(references->groups[i].preceding);
+    }
+    address_index_unshare(&references->index);
+    *references = (struct reach_references){.builder = NULL};
+}
+
+enum ttd_status reach_references_next(struct reach_references *references,
+                                      const struct reach_reference_group **group)
+{
+    enum ttd_status status = task_wait(&references->task);
+    references->current = 1 - references->current;
+    *group = &references->groups[references->current];
+    if (status == TTD_OK) {
+        task_start(&references->task, fill, references);
+        return TTD_OK;
+    }
+    /* What was read before the end comes first. */
+    references->groups[1 - references->current].count = 0;
+    references->task.status = status;
+    return (*group)->count ? TTD_OK : status;
+}
