@@ -16,13 +16,17 @@ enum {
     MEMORY_BATCH = 1 << 20,
 };
 
+struct memory_image;
+
 struct memory {
+    uint32_t pid;
     uint32_t tid; /* a thread of the process that has its memory still */
     int pagemap;
-    int file;   /* of the memory, by which it is read; or -1 */
-    int direct; /* the memory as a file, by which protected pages can be read; -1 if there is none
-                 */
+    int file;      /* of the memory, by which it is read; or -1 */
+    int direct;    /* the memory as a file, by which protected pages can be read; -1 if it was not
+                      opened yet, or cannot be */
     bool has_scan; /* PAGEMAP_SCAN works */
+    struct memory_image *image; /* see memory_hold(); NULL if there is none */
     /* CLOCK_MONOTONIC; memory_read() fails from then on, so that no structure that the process has
        in memory, such as a list in a circle, takes more time. 0 for never. */
     uint64_t deadline;
@@ -41,6 +45,14 @@ bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid);
 bool memory_open_copy(struct memory *memory, uint32_t pid);
 
 void memory_close(struct memory *memory);
+
+/*
+ * Takes an image of the memory, from which it is read from now on where that is possible: the
+ * process must stand still until the memory is closed. `pages` are addresses of pages that will be
+ * read, although the process may not have written to them. Where the image cannot be taken, all is
+ * read as before.
+ */
+void memory_hold(struct memory *memory, const uint64_t *pages, size_t count);
 
 /* Whether the deadline has passed. */
 bool memory_is_late(const struct memory *memory);
@@ -66,8 +78,9 @@ struct memory_batch {
     struct memory_piece {
         uint64_t address;
         uint32_t size;
-        uint32_t at;  /* in `bytes` */
-        uint32_t tag; /* the caller's */
+        uint32_t at;   /* in `bytes` */
+        uint32_t tag;  /* the caller's */
+        bool is_known; /* the image has told its bytes */
     } pieces[MEMORY_SPANS];
     size_t count;
     uint32_t used;
@@ -82,7 +95,7 @@ uint64_t memory_batch_add(struct memory_batch *batch, uint64_t address, uint64_t
                           uint32_t tag);
 
 /* Reads all pieces. */
-void memory_batch_read(struct memory_batch *batch, const struct memory *memory);
+void memory_batch_read(struct memory_batch *batch, struct memory *memory);
 
 /* Whether the byte `at` of the batch was not there, and is 0 instead. All pieces of the batch are
  * whole pages. */

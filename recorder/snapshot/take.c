@@ -75,6 +75,20 @@ static bool list_living(struct taking *taking)
     return true;
 }
 
+/* Takes an image of the process if it stands still. */
+static void hold(struct taking *taking)
+{
+    const struct snapshot_subject *subject = &taking->subject;
+    uint64_t *pages =
+        taking->threads.are_stopped ? calloc(subject->module_count + 1, sizeof *pages) : NULL;
+    if (pages == NULL)
+        return;
+    for (size_t i = 0; i < subject->module_count; i++)
+        pages[i] = subject->modules[i].begin; /* program headers */
+    memory_hold(&taking->memory, pages, subject->module_count);
+    free(pages);
+}
+
 static bool take_stopped(struct taking *taking)
 {
     const struct snapshot_calls *calls = &taking->order->calls;
@@ -86,6 +100,8 @@ static bool take_stopped(struct taking *taking)
         taking->subject.pages = &taking->pages;
     }
     calls->tick(calls->context);
+    if (is_done)
+        hold(taking);
     /* Without roots nothing can be told, but nor can it with roots alone. */
     taking->memory.deadline = taking_now_ns() + taking->order->time_limit / 2;
     is_done = is_done && layout_find(&taking->layout, taking->order->pid, &taking->memory,

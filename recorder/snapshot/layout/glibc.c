@@ -135,8 +135,9 @@ static size_t find_heads(const struct memory *memory, struct memory_span data,
     uint64_t *words = read_data(memory, data, &count);
     for (size_t i = 0; words != NULL && i + 1 < count && found < THREAD_LISTS_MAX; i++) {
         uint64_t links[2], link = words[i], head = data.begin + i * 8;
-        if ((link - THREAD_LIST) % THREAD_ALIGNMENT == 0 && calls->may_be(calls->context, link) &&
-            memory_read(memory, link, links, sizeof links) && links[1] == head)
+        if (link != 0 && (link - THREAD_LIST) % THREAD_ALIGNMENT == 0 &&
+            calls->may_be(calls->context, link) && memory_read(memory, link, links, sizeof links) &&
+            links[1] == head)
             lists[found++] = (struct list){head, link, words[i + 1]};
     }
     free(words);

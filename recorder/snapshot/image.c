@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "../arrays.h"
+
+const struct image_span *image_span_from(const struct memory_image *image, uint64_t address)
+{
+    return image->spans + array_count_up_to(image->spans, image->span_count, sizeof *image->spans,
+                                            offsetof(struct image_span, end), address);
+}
+
+bool image_is_clean(const struct memory_image *image, uint64_t address)
+{
+    if (image == NULL || address >= image->known_end)
+        return false;
+    const struct image_span *span = image_span_from(image, address);
+    bool is_in = span < image->spans + image->span_count && span->begin <= address;
+    return !is_in || !span->is_written;
+}
+
+bool image_read(const struct memory_image *image, uint64_t address, void *bytes, size_t size)
+{
+    size_t i = array_count_up_to(image->parts, image->part_count, sizeof *image->parts,
+                                 offsetof(struct image_part, end), address);
+    for (size_t done = 0; done < size; i++) {
+        const struct image_part *part = &image->parts[i];
+        if (i == image->part_count || part->begin > address)
+            return false;
+        size_t room = part->end - address, count = size - done < room ? size - done : room;
+        memcpy((char *)bytes + done, image->bytes + part->at + (address - part->begin), count);
+        done += count;
+        address += count;
+    }
+    return true;
+}
+
+static int compare_begins(const void *left, const void *right)
+{
+    uint64_t a = ((const struct image_part *)left)->begin;
+    uint64_t b = ((const struct image_part *)right)->begin;
+    return a < b ? -1 : a > b;
+}
+
+/* Adds a part if there is room for it. */
+static void add_part(struct memory_image *image, uint64_t begin, uint64_t end, size_t *used)
+{
+    if (image->part_count == IMAGE_PARTS || end - begin > IMAGE_BYTES - *used)
+        return;
+    image->parts[image->part_count++] = (struct image_part){begin, end, *used};
+    *used += end - begin;
+}
+
+size_t image_choose(struct memory_image *image, const uint64_t *pages, size_t page_count)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < page_count; i++) {
+        uint64_t page = pages[i] / MEMORY_PAGE * MEMORY_PAGE;
+        const struct image_span *span = image_span_from(image, page);
+        bool is_there = span < image->spans + image->span_count && span->begin <= page;
+        if (is_there && !span->is_written)
+            add_part(image, page, page + MEMORY_PAGE, &used);
+    }
+    for (size_t i = 0; i < image->span_count; i++)
+        if (image->spans[i].is_written)
+            add_part(image, image->spans[i].begin, image->spans[i].end, &used);
+    qsort(image->parts, image->part_count, sizeof *image->parts, compare_begins);
+    return used;
+}
+
+void image_free(struct memory_image *image)
+{
+    if (image == NULL)
+        return;
+    free(image->spans);
+    free(image->parts);
+    free(image->bytes);
+    free(image);
+}
