@@ -196,13 +196,24 @@ static bool is_code(const struct classes *classes, uint64_t address)
     return range != NULL && range->is_code;
 }
 
+/* Whether no table can begin at a value: a table has the address of a type_info or of a function,
+ * which the loader would have written. */
+static bool is_left_alone(const struct classes *classes, const struct class_range *range,
+                          uint64_t value)
+{
+    return range->is_relocated && classes->is_plain != NULL &&
+           classes->is_plain(classes->context, value) &&
+           classes->is_plain(classes->context, value - WORD);
+}
+
 /* Judges a value that lies in a module. */
 static enum verdict judge(struct classes *classes, uint64_t value, uint32_t *index)
 {
     char name[CLASS_NAME_MAX];
     uint64_t offset, type, function;
     const struct class_range *range = range_of(classes, value);
-    if (range == NULL || !read_word(classes, value - WORD, &type) ||
+    if (range == NULL || is_left_alone(classes, range, value) ||
+        !read_word(classes, value - WORD, &type) ||
         !read_word(classes, value - 2 * WORD, &offset) || -offset >= OBJECT_MAX)
         return NO_CLASS;
     if (type == 0) {

@@ -33,10 +33,16 @@ enum {
 /* Reads a page of the process. Returns false if it is not there. */
 typedef bool class_page_reader(void *context, uint64_t address, void *page);
 
+/* Whether the process has a page of a module as it is in the module's file. */
+typedef bool class_page_test(void *context, uint64_t address);
+
 /* A part of a module in memory. */
 struct class_range {
     uint64_t begin, end;
     bool is_code, is_writable;
+    /* The module is not where its file says, so the loader has written to each page that has an
+       address, as tables have. */
+    bool is_relocated;
 };
 
 /* A class, by the address that its objects begin with. */
@@ -50,6 +56,7 @@ struct class_cached_page;
 
 struct classes {
     class_page_reader *reader;
+    class_page_test *is_plain; /* NULL if nobody knows */
     void *context;
     const struct class_range *ranges;
     size_t range_count;
@@ -64,8 +71,8 @@ struct classes {
     bool is_incomplete;   /* a limit was reached: some classes were not told */
 };
 
-/* Prepares a search. `ranges` are those of all modules, ascending; they are borrowed. Without
- * memory it finds nothing, and is incomplete. */
+/* Prepares a search; `is_plain` may be set then. `ranges` are those of all modules, ascending; they
+ * are borrowed. Without memory it finds nothing, and is incomplete. */
 void classes_init(struct classes *classes, class_page_reader *reader, void *context,
                   const struct class_range *ranges, size_t range_count);
 void classes_free(struct classes *classes);

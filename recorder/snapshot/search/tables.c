@@ -3,17 +3,26 @@
 
 #include <stdlib.h>
 
+#include "../image.h"
+
 static bool read_page(void *context, uint64_t address, void *page)
 {
     return memory_read(context, address, page, CLASS_PAGE);
 }
 
-static bool is_of_module(const struct snapshot_subject *subject, const struct mapping *mapping)
+static bool is_plain(void *context, uint64_t address)
+{
+    return image_is_clean(((const struct memory *)context)->image, address);
+}
+
+/* Returns the module that a mapping belongs to, or NULL. */
+static const struct snapshot_module *module_of(const struct snapshot_subject *subject,
+                                               const struct mapping *mapping)
 {
     for (size_t i = 0; i < subject->module_count; i++)
         if (mapping->begin >= subject->modules[i].begin && mapping->begin < subject->modules[i].end)
-            return true;
-    return false;
+            return &subject->modules[i];
+    return NULL;
 }
 
 /* Adds ".bss": a linker copies tables of libraries to there if the program itself uses them. */
@@ -34,15 +43,18 @@ void tables_open(struct tables *tables, const struct layout *layout,
     tables->ranges = calloc(maps->count + 1, sizeof *tables->ranges);
     for (size_t i = 0; i < maps->count && tables->ranges != NULL; i++) {
         const struct mapping *mapping = &maps->items[i];
-        if (mapping->is_shared || !is_of_module(subject, mapping))
+        const struct snapshot_module *module = module_of(subject, mapping);
+        if (mapping->is_shared || module == NULL)
             continue;
-        tables->ranges[tables->range_count++] = (struct class_range){
-            mapping->begin, mapping->end, mapping->is_executable, mapping->is_writable};
+        tables->ranges[tables->range_count++] =
+            (struct class_range){mapping->begin, mapping->end, mapping->is_executable,
+                                 mapping->is_writable, module->bias != 0};
         if (!mapping->is_executable && !mapping->is_writable)
             heap_pages_add(&tables->pages, mapping->begin, mapping->end - mapping->begin);
     }
     add_copies(tables, &layout->regions);
     classes_init(&tables->classes, read_page, memory, tables->ranges, tables->range_count);
+    tables->classes.is_plain = is_plain;
 }
 
 void tables_close(struct tables *tables)

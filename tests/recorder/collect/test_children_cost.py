@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What it costs to record a child that lives for a moment, in pages that it touches: unlike times
-these hardly depend on what else runs. What does, such as how many traces are open at once, can only
-add to them, so the least of several measurements counts."""
+"""What it costs to record a child that lives for a moment, in pages that it touches and in calls of
+the system: unlike times these hardly depend on what else runs. What does, such as how many traces
+are open at once, can only add to them, so the least of several measurements counts."""
 
 import os
 import subprocess
@@ -54,6 +54,25 @@ class Children(Recording):
     def test_each_with_addresses_of_its_own(self):
         """Their names are asked for by no process of each trace."""
         self.assert_adds_less(160, program('variants') + ' $i', '--no-snapshot')
+
+    def snapshot_calls(self, child):
+        """Reads of the child's memory and questions about its pages, for each child."""
+        counts = []
+        for count in (MANY, FEW):
+            file = self.directory / 'calls'
+            environment = dict(os.environ, LD_PRELOAD=os.environ['SYSTEM_CALLS_COUNTER'],
+                               SYSTEM_CALLS=str(file))
+            subprocess.run([RECORDER, '-q', '-o', str(self.trace), '--', *loop(child, count)],
+                           check=True, stdout=subprocess.DEVNULL, env=environment)
+            counts.append([int(word) for word in file.read_text().split()])
+        return [(many - few) / (MANY - FEW) for many, few in zip(*counts)]
+
+    def test_calls_for_a_snapshot(self):
+        """The memory of a process that waits is read at once, and not structure by structure."""
+        reads, questions = self.snapshot_calls(program('leaks_c'))
+        self.assertGreaterEqual(reads, 2)
+        self.assertLess(reads, 10)
+        self.assertLess(questions, 4)
 
 
 if __name__ == '__main__':

@@ -36,7 +36,7 @@ static void begin(void)
         if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %255s", &low, &high, flags, path) >= 3 &&
             *path == '/')
             ranges[range_count++] =
-                (struct class_range){low, high, flags[2] == 'x', flags[1] == 'w'};
+                (struct class_range){low, high, flags[2] == 'x', flags[1] == 'w', true};
     }
     fclose(maps);
     classes_init(&classes, read_own, NULL, ranges, range_count);
@@ -154,9 +154,9 @@ static bool read_made_up(void *context, uint64_t address, void *page)
 }
 
 static const struct class_range made_up[] = {
-    {DATA, DATA + SIZE / 2, false, false},
-    {DATA + SIZE / 2, DATA + SIZE, false, true},
-    {CODE, CODE + SIZE, true, false},
+    {DATA, DATA + SIZE / 2, false, false, true},
+    {DATA + SIZE / 2, DATA + SIZE, false, true, true},
+    {CODE, CODE + SIZE, true, false, true},
 };
 
 /* Mostly pointers into the same memory, and small numbers. */
@@ -234,6 +234,39 @@ Test(classes, of_made_up_tables)
     cr_expect_str_eq(made_up_class(), "");
     memory[2] = DATA;
     cr_expect_str_eq(made_up_class(), "none");
+}
+
+/* The page that the loader has written to. */
+static uint64_t written_page;
+
+static bool is_not_written(void *context, uint64_t address)
+{
+    (void)context;
+    return address / CLASS_PAGE != written_page / CLASS_PAGE;
+}
+
+/* Whether the class at the begin of the made up memory is found, and how often memory is read. */
+static bool is_found(uint64_t written, const struct class_range *parts, size_t count)
+{
+    struct classes made;
+    written_page = written;
+    classes_init(&made, read_made_up, NULL, parts, count);
+    made.is_plain = is_not_written;
+    reads = 0;
+    bool has = classes_has(&made, DATA + 16);
+    classes_free(&made);
+    return has;
+}
+
+Test(classes, of_memory_that_the_loader_has_left_alone)
+{
+    const struct class_range in_place[] = {{DATA, DATA + SIZE, false, false, false}};
+    has_holes = false;
+    make_class("6Server");
+    cr_expect(is_found(DATA, made_up, 3));
+    cr_expect_not(is_found(CODE, made_up, 3));
+    cr_expect_eq(reads, 0);
+    cr_expect(is_found(CODE, in_place, 1)); /* addresses are in the file */
 }
 
 Test(classes, of_made_up_names)
