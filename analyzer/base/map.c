@@ -49,3 +49,17 @@ enum ttd_status map_set(struct hash_map *map, uint64_t a, uint64_t b, uint32_t v
     *slot = (struct map_slot){a, b, ~value};
     return TTD_OK;
 }
+
+enum ttd_status map_copy(struct hash_map *to, const struct hash_map *from)
+{
+    struct map_slot *slots = NULL;
+    if (from->capacity)
+        slots = table_resize(NULL, 0, from->capacity * sizeof *slots);
+    if (from->capacity && !slots)
+        return TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < from->capacity; i++)
+        slots[i] = from->slots[i];
+    *to = *from;
+    to->slots = slots;
+    return TTD_OK;
+}

@@ -98,6 +98,19 @@ static struct heap_key key_in(const struct heap_groups *groups, const struct hea
     return key;
 }
 
+static bool is_nested(const struct heap_groups *groups, const struct heap_block *block)
+{
+    return groups->parents && heap_parents_get(groups->parents, block->heap) != TTD_NONE;
+}
+
+void heap_groups_count_nested(const struct heap_groups *groups, uint64_t *blocks, uint64_t *bytes)
+{
+    for (size_t i = 0; i < groups->count; i++) {
+        *blocks += groups->items[i].nested_blocks;
+        *bytes = heap_add(*bytes, groups->items[i].nested_bytes);
+    }
+}
+
 enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_block *block)
 {
     struct heap_key key = key_in(groups, block);
@@ -112,6 +125,10 @@ enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_bl
     groups->latest = (uint32_t)(group - groups->items);
     group->blocks++;
     group->bytes = heap_add(group->bytes, block->size);
+    if (is_nested(groups, block)) {
+        group->nested_blocks++;
+        group->nested_bytes = heap_add(group->nested_bytes, block->size);
+    }
     heap_group_widen(group, block->allocated);
     groups->blocks++;
     groups->bytes = heap_add(groups->bytes, block->size);
@@ -147,6 +164,10 @@ void heap_groups_subtract(struct heap_groups *groups, const struct heap_block *b
     }
     group->blocks--;
     group->bytes -= block->size;
+    if (is_nested(groups, block)) {
+        group->nested_blocks--;
+        group->nested_bytes -= block->size;
+    }
     groups->blocks--;
     groups->bytes -= block->size;
 }
@@ -172,6 +193,8 @@ static void merge(void *into, const void *from)
     sum->bytes = heap_add(sum->bytes, group->bytes);
     sum->total_blocks += group->total_blocks;
     sum->total_bytes = heap_add(sum->total_bytes, group->total_bytes);
+    sum->nested_blocks += group->nested_blocks;
+    sum->nested_bytes = heap_add(sum->nested_bytes, group->nested_bytes);
     if (sum->lost && group->lost)
         heap_lost_range_merge(sum->lost, group->lost);
     heap_group_widen(sum, group->first);

@@ -4,6 +4,7 @@
 #define ANALYZER_HEAP_GROUPS_H
 
 #include "heap/block_classes.h"
+#include "heap/parents.h"
 #include "heap/site_table.h"
 
 /** When the blocks of a group were lost: after the first position, at the second at the latest. */
@@ -31,6 +32,9 @@ struct heap_group {
      * else 0. */
     uint64_t total_blocks;
     uint64_t total_bytes;
+    /** Those of the blocks that lie in blocks of other heaps, by heap_groups.parents. */
+    uint64_t nested_blocks;
+    uint64_t nested_bytes;
     /** The caller's; NULL if not known. Merged like the sums. */
     struct heap_lost_range *lost;
     /** An enum ttd_api: what allocated one of them. */
@@ -52,6 +56,8 @@ struct heap_groups {
     bool has_stacks;
     /** The caller's, for HEAP_SPLIT_CLASS; may be set before anything is added. */
     const struct heap_block_classes *classes;
+    /** The caller's; may be set before anything is added: NULL if no block counts as nested. */
+    const struct heap_parents *parents;
     /** May be set before anything is added: what these blocks are, for the caller. */
     uint8_t kind;
     /** heap_groups_add_total() was called. */
@@ -82,6 +88,9 @@ struct heap_group *heap_groups_find(const struct heap_groups *groups,
 /** Adds a block to the total of the group that `owner` belongs to, and has been added to. */
 void heap_groups_add_total(struct heap_groups *groups, const struct heap_block *owner,
                            uint64_t size);
+
+/** Adds the nested blocks of all groups, and their bytes, to the sums. */
+void heap_groups_count_nested(const struct heap_groups *groups, uint64_t *blocks, uint64_t *bytes);
 
 /** Whether the first and the last position of a group are unknown. */
 static inline bool heap_group_is_unknown(const struct heap_group *group)

@@ -7,6 +7,11 @@ void heap_parents_free(struct heap_parents *parents)
     *parents = (struct heap_parents){.by_heap = {0}};
 }
 
+enum ttd_status heap_parents_copy(struct heap_parents *to, const struct heap_parents *from)
+{
+    return map_copy(&to->by_heap, &from->by_heap);
+}
+
 enum ttd_status heap_parents_add(struct heap_parents *parents, const struct ttd_batch *batch)
 {
     enum ttd_status status = TTD_OK;

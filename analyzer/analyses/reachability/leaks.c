@@ -70,6 +70,9 @@ static void free_search(struct heap_leaks *leaks)
     struct leaks_search *search = leaks->search;
     if (!search)
         return;
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
+        leaks->kinds[kind].parents = NULL;
+    heap_parents_free(&search->parents);
     heap_kept_free(&search->kept);
     heap_reach_free(&search->reach);
     heap_snapshots_free(&search->snapshots);

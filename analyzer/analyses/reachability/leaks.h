@@ -77,10 +77,6 @@ struct heap_leaks {
     /** The groups of each kind. The totals of definitely lost groups include the indirectly lost
      * blocks below them. */
     struct heap_groups kinds[HEAP_LEAK_KINDS];
-    /** Blocks of all kinds in heaps that have a parent: they lie in blocks of the parent, so their
-     * bytes are counted twice. */
-    uint64_t nested_blocks;
-    uint64_t nested_bytes;
     struct heap_runtime runtime;
     /** Until heap_leaks_end(). */
     struct leaks_search *search;

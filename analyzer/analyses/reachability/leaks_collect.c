@@ -21,14 +21,6 @@ static bool is_unknown(const struct leaks_search *search, const struct heap_bloc
     return heap_is_unknown(block->allocated, search->leaks->outcome.unknown_before);
 }
 
-static void count_nested(struct leaks_search *search, const struct heap_block *block)
-{
-    if (heap_parents_get(search->parents, block->heap) == TTD_NONE)
-        return;
-    search->leaks->nested_blocks++;
-    search->leaks->nested_bytes = add_saturated(search->leaks->nested_bytes, block->size);
-}
-
 /* Adds a block that is live at the position asked for and that no runtime keeps. Its kind is known
  * now, or its node is marked. */
 static enum ttd_status add(void *context, const struct heap_block *block)
@@ -36,7 +28,6 @@ static enum ttd_status add(void *context, const struct heap_block *block)
     struct leaks_search *search = context;
     if (!is_wanted(search, block))
         return TTD_OK;
-    count_nested(search, block);
     if (is_unknown(search, block))
         return heap_groups_add(&search->leaks->kinds[HEAP_UNKNOWN], block);
     uint32_t node = search->is_leak ? heap_nodes_of(&search->reach.nodes, block) : HEAP_NO_NODE;
@@ -76,10 +67,8 @@ static enum ttd_status collect_nodes(struct leaks_search *search)
             status = heap_kept_defer(&search->kept, &block);
         else if (is_unknown(search, &block))
             status = add(search, &block);
-        else if (is_wanted(search, &block)) {
-            count_nested(search, &block);
-            search->is_leak[node] = true;
-        }
+        else
+            search->is_leak[node] = is_wanted(search, &block);
     }
     return status;
 }
@@ -99,6 +88,16 @@ enum ttd_status leaks_see_snapshot(void *context, struct heap_arrival *arrival,
     return status == TTD_OK && !search->is_leak ? TTD_ERROR_NO_MEMORY : status;
 }
 
+/* Nodes are added to groups when the table of live blocks is gone. */
+static enum ttd_status keep_parents(struct leaks_search *search, const struct heap_parents *parents)
+{
+    if (!parents->by_heap.count)
+        return TTD_OK;
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
+        search->leaks->kinds[kind].parents = &search->parents;
+    return heap_parents_copy(&search->parents, parents);
+}
+
 /* Blocks that a runtime may keep come last, because it must be known which of them are live at the
  * end. */
 enum ttd_status leaks_collect(void *context, struct heap_arrival *arrival, struct ttd_error *error)
@@ -109,9 +108,9 @@ enum ttd_status leaks_collect(void *context, struct heap_arrival *arrival, struc
     search->leaks->outcome = heap_arrival_outcome(arrival);
     if (search->leaks->outcome.counts.strays < search->strays)
         search->leaks->outcome.counts.strays = search->strays;
-    search->parents = &live->parents;
-    enum ttd_status status =
-        search->are_nodes_live ? collect_nodes(search) : collect_live(search, live);
+    enum ttd_status status = keep_parents(search, &live->parents);
+    if (status == TTD_OK)
+        status = search->are_nodes_live ? collect_nodes(search) : collect_live(search, live);
     if (status == TTD_OK && kept->count)
         status = heap_live_make_index(live);
     if (status == TTD_OK)

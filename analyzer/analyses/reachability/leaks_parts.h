@@ -9,8 +9,8 @@ struct leaks_search {
     struct heap_leaks *leaks;
     struct heap_leaks_options options;
     bool tells_when;
-    /** The parents of heaps; valid in leaks_collect(). */
-    const struct heap_parents *parents;
+    /** A copy of the parents of heaps, from leaks_collect() on. */
+    struct heap_parents parents;
     struct heap_kept kept;
     struct heap_reach reach;
     /** By node: its block is live at the position asked for, and is one of those asked for. */

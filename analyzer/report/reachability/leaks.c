@@ -80,15 +80,30 @@ static void text_classes(struct report *report, const struct report_leaks *data)
     out_char(output, '\n');
 }
 
+struct amount {
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
+/* Counts the blocks of all kinds that lie in others, as far as filters have left them. */
+static struct amount count_nested(const struct heap_leaks *leaks)
+{
+    struct amount nested = {0, 0};
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
+        heap_groups_count_nested(&leaks->kinds[kind], &nested.blocks, &nested.bytes);
+    return nested;
+}
+
 /* Writes how many of the blocks lie in others, so that nobody takes the sums for memory. */
 static void text_nested(struct text_output *output, const struct heap_leaks *leaks)
 {
-    if (!leaks->nested_blocks)
+    struct amount nested = count_nested(leaks);
+    if (!nested.blocks)
         return;
     out_text(output, "Of these, in heaps of the program and so within other blocks: ");
-    report_count(output, leaks->nested_blocks, "block");
+    report_count(output, nested.blocks, "block");
     out_text(output, ", ");
-    report_count(output, leaks->nested_bytes, "byte");
+    report_count(output, nested.bytes, "byte");
     out_char(output, '\n');
 }
 
@@ -176,6 +191,7 @@ static uint64_t bytes_of(const struct heap_leaks *leaks)
 void json_leaks(struct report *report, const struct report_leaks *data)
 {
     const struct heap_leaks *leaks = data->leaks;
+    struct amount nested = count_nested(leaks);
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
@@ -185,8 +201,8 @@ void json_leaks(struct report *report, const struct report_leaks *data)
     report_classes_json(&json, leaks);
     json_unsigned(&json, "total_blocks", heap_leaks_blocks(leaks));
     json_unsigned(&json, "total_bytes", bytes_of(leaks));
-    json_unsigned(&json, "nested_blocks", leaks->nested_blocks);
-    json_unsigned(&json, "nested_bytes", leaks->nested_bytes);
+    json_unsigned(&json, "nested_blocks", nested.blocks);
+    json_unsigned(&json, "nested_bytes", nested.bytes);
     report_unknown_json(&json, &leaks->kinds[HEAP_UNKNOWN]);
     json_text(&json, "by", view_key_name(report->view->options.by));
     json_unsigned(&json, "total_groups", data->groups->count);

@@ -266,6 +266,15 @@ class References(NestedCase):
         self.assertEqual((found["total_blocks"], found["nested_blocks"], found["nested_bytes"]),
                          (3, 2, 48))
         self.assertIn("within other blocks: 2 blocks, 48 bytes\n", self.run_ok("leaks", path).text)
+        for option, counts in (("--include", (1, 0)), ("--exclude", (2, 2))):
+            found = self.json_of("leaks", path, option, "g(int)")
+            self.assertEqual((found["total_blocks"], found["nested_blocks"]), counts, option)
+        rules = self.path("rules")
+        with open(rules, "w", encoding="ascii") as file:
+            file.write("leak:nothing\nleak:libwork.so\n")
+        found = self.json_of("leaks", path, "--suppressions", rules)
+        self.assertEqual((found["total_blocks"], found["nested_blocks"], found["nested_bytes"]),
+                         (2, 1, 32))
         script = with_chunk()
         script.snapshot((2, 0, FIRST))
         found = self.json_of("leaks", self.write(script.close()))
