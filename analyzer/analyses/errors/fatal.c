@@ -7,9 +7,9 @@
 #include "heap/locate.h"
 #include "reach/snapshots.h"
 
-/* The numbers of SIGBUS and SIGSEGV, and the code SI_KERNEL, on the recorded system, which need not
- * be the one that the analyzer runs on. The kernel gives no address with SI_KERNEL. */
-enum { BUS = 7, SEGV = 11, FROM_KERNEL = 128 };
+/* The numbers of signals, and the code SI_KERNEL, on the recorded system, which need not be the one
+ * that the analyzer runs on. The kernel gives no address with SI_KERNEL. */
+enum { ILL = 4, TRAP, ABRT, BUS, FPE, SEGV = 11, SYS = 31, FROM_KERNEL = 128 };
 
 bool heap_fatal_has_address(const struct ttd_fatal_signal *signal)
 {
@@ -50,6 +50,21 @@ static enum ttd_status find_signal(struct heap_fatal *fatal, struct ttd_reader *
             take_signal(fatal, &batch.u.fatal_signals[i]);
     }
     return heap_is_over(status) ? TTD_OK : status;
+}
+
+/* Takes the signal from the end of the trace: a thread whose stack has overflown may have no stack
+ * left to tell of it. Signals that do not come of a mistake are not errors. */
+static void take_end(struct heap_fatal *fatal, struct ttd_reader *reader)
+{
+    const uint64_t mistakes = 1u << ILL | 1u << TRAP | 1u << ABRT | 1u << BUS | 1u << FPE |
+                              1u << SEGV | UINT64_C(1) << SYS;
+    struct ttd_end end;
+    if (ttd_reader_end(reader, &end) != TTD_OK || end.reason != TTD_END_REASON_SIGNALED ||
+        end.code > SYS || !(mistakes >> end.code & 1))
+        return;
+    fatal->signal =
+        (struct ttd_fatal_signal){.signal = end.code, .position = ttd_position_invalid()};
+    fatal->count = 1;
 }
 
 static enum ttd_status find_snapshot(struct heap_fatal *fatal, const struct heap_trace *trace,
@@ -219,7 +234,9 @@ enum ttd_status heap_fatal_find(const struct heap_trace *trace, struct heap_fata
 {
     memset(fatal, 0, sizeof *fatal);
     enum ttd_status status = find_signal(fatal, trace->reader, error);
-    if (status != TTD_OK || !fatal->count)
+    if (status == TTD_OK && !fatal->count)
+        take_end(fatal, trace->reader);
+    if (status != TTD_OK || !ttd_position_is_valid(fatal->signal.position) || !fatal->count)
         return status;
     list_places(fatal);
     status = find_snapshot(fatal, trace, error);

@@ -58,6 +58,7 @@ struct heap_fatal {
      * of them. */
     struct ttd_fatal_signal earlier[HEAP_FATAL_EARLIER];
     size_t earlier_count;
+    /** If only the end of the trace tells of it: its number, at an invalid position. */
     struct ttd_fatal_signal signal;
     struct ttd_register registers[TTD_REGISTERS_MAX];
     /** The snapshot taken at the signal; number 0 if there is none or it was cut short. */

@@ -86,6 +86,10 @@ void report_fatal_text(struct report *report, const struct heap_fatal *fatal)
     out_text(output, ": ");
     report_signal_text(report, &fatal->signal);
     out_char(output, '\n');
+    if (!ttd_position_is_valid(fatal->signal.position)) {
+        out_char(output, '\n');
+        return;
+    }
     report_stack_text(report, fatal->signal.stack);
     for (size_t i = 0; i < fatal->place_count; i++)
         text_place(report, &fatal->places[i]);

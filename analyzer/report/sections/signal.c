@@ -80,6 +80,10 @@ void report_signal_text(struct report *report, const struct ttd_fatal_signal *si
         out_text(output, name);
     else
         out_format(output, "signal %u", signal->signal);
+    if (!ttd_position_is_valid(signal->position)) {
+        out_text(output, ", of which nothing more was recorded");
+        return;
+    }
     if (reason)
         out_format(output, " (%s)", reason);
     else
@@ -93,6 +97,13 @@ void report_signal_json(struct json *json, const struct ttd_fatal_signal *signal
 {
     json_unsigned(json, "signal", signal->signal);
     json_text(json, "name", name_of(signal));
+    if (!ttd_position_is_valid(signal->position)) {
+        static const char *const unknown[] = {"code",         "reason", "position",
+                                              "wall_time_ns", "thread", "address"};
+        for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+            json_null(json, unknown[i]);
+        return;
+    }
     if (signal->code < 0)
         json_difference(json, "code", 0 - (uint64_t)signal->code, 0);
     else

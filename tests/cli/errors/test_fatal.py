@@ -36,6 +36,24 @@ class Fatal(TestCase):
     def fatal(self, *arguments, **fields):
         return self.json_of("errors", self.die(*arguments, **fields))["fatal_signal"]
 
+    def test_told_by_the_end_alone(self):
+        """A thread whose stack has overflown may have no stack left to tell of its signal."""
+        path = self.write(self.script().close(reason=SIGNALED, code=SIGSEGV))
+        fatal = self.json_of("errors", path)["fatal_signal"]
+        self.assertEqual([fatal[name] for name in (
+            "signal", "name", "code", "reason", "position", "wall_time_ns", "thread", "address",
+            "stack", "snapshot", "fault", "registers")],
+            [SIGSEGV, "SIGSEGV", *[None] * 6, [], None, None, []])
+        text = self.run_ok("errors", path).text
+        self.assertIn("fatal-signal: SIGSEGV, of which nothing more was recorded\n\n"
+                      "No other errors\n", text)
+        row, = self.run_ok("errors", "--format", "csv", path).csv
+        self.assertEqual((row["kind"], row["position"], row["signal"]), ("fatal-signal", "", "11"))
+        self.assertEqual(run("errors", "--error-exitcode", "9", path).status, 9)
+        for number in (2, 9, 15, 64):
+            path = self.write(self.script().close(reason=SIGNALED, code=number), f"{number}.ttd")
+            self.assertIsNone(self.json_of("errors", path)["fatal_signal"])
+
     def test_use_after_free(self):
         script = self.script()
         script.snapshot(position="9:0", reason=5)

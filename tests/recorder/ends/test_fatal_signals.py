@@ -12,7 +12,7 @@ import subprocess
 import sys
 import unittest
 
-from support import PATIENCE, Recording, program
+from support import PATIENCE, Recording, analyze, program
 
 READER = os.environ['READER']
 RIP = 16
@@ -120,10 +120,14 @@ class Signals(Deaths):
 
     def test_that_cannot_be_told(self):
         """No handler runs where the signal is blocked, or in a child that shares the memory."""
-        for way, number in (('blocked', signal.SIGSEGV), ('vfork', 0)):
+        for way, number in (('blocked', signal.SIGSEGV), ('quiet thread overflow', signal.SIGSEGV),
+                            ('vfork', 0)):
             with self.subTest(way):
                 native, found = self.die(way)
                 self.assertEqual(found, [])
+                told = analyze('errors', self.trace)['fatal_signal'] or {'signal': 0}
+                self.assertEqual(told['signal'], number)
+                self.assertIsNone(told.get('position'))
 
     def test_core(self):
         """The core has the registers and the signal of the failure itself."""

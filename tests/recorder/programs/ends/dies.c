@@ -63,6 +63,13 @@ __attribute__((noinline)) static int overflow(int depth)
     return depth < DEPTH ? overflow(depth + 1) + room[0] : 0;
 }
 
+/* A thread without heap calls. */
+static void *overflow_quietly(void *unused)
+{
+    overflow(0);
+    return unused;
+}
+
 static void *overflow_in_thread(void *unused)
 {
     allocate();
@@ -175,6 +182,8 @@ static void die(const char *way)
         fail_in_two_threads();
     if (strcmp(way, "thread overflow") == 0)
         run(overflow_in_thread);
+    if (strcmp(way, "quiet thread overflow") == 0)
+        run(overflow_quietly);
     if (strcmp(way, "later thread overflow") == 0)
         run(overflow_beside_ended);
     if (strcmp(way, "child of thread") == 0)
