@@ -193,7 +193,7 @@ static int execute(struct session *session, const void *context)
     status = session_answer(session, &question, result, &search.outcome);
     if (status != STATUS_OK)
         return status;
-    certainty_add_contents(&session->report.certainty, &search.memory.snapshots, question.at);
+    report_judge_contents(&session->report.certainty, &search.memory);
     status = print_with_references(session, &query, &search);
     heap_search_free(&search);
     return status;

@@ -118,7 +118,7 @@ static int execute(struct session *session, const void *context)
     status = session_answer(session, &question, result, &memory.outcome);
     if (status != STATUS_OK)
         return status;
-    certainty_add_contents(&session->report.certainty, &memory.snapshots, question.at);
+    report_judge_contents(&session->report.certainty, &memory);
     status = print(session, options, &memory);
     heap_memory_free(&memory);
     return status;

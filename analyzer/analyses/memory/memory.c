@@ -45,7 +45,10 @@ enum ttd_status heap_memory_find(const struct heap_trace *trace,
     memory->outcome = state.outcome;
     take_blocks(memory, &state);
     heap_state_free(&state);
-    status = find_contents(memory, trace, error);
+    if (heap_blocks_are_nested(memory->blocks, memory->block_count))
+        status = heap_segments_find(&memory->segments, memory->blocks, memory->block_count);
+    if (status == TTD_OK)
+        status = find_contents(memory, trace, error);
     if (status != TTD_OK)
         heap_memory_free(memory);
     return status;
@@ -56,14 +59,19 @@ void heap_memory_free(struct heap_memory *memory)
     heap_snapshots_free(&memory->snapshots);
     contents_extents_free(&memory->extents);
     contents_pages_free(&memory->pages);
+    heap_segments_free(&memory->segments);
     free(memory->blocks);
     *memory = (struct heap_memory){.blocks = NULL};
 }
 
 const struct heap_block *heap_memory_block(const struct heap_memory *memory, uint64_t address)
 {
-    /* Finds the last block that begins at the address or before. Live blocks do not overlap, so
-     * only that one can cover it. */
+    if (memory->segments.count) {
+        size_t index = heap_segments_block(&memory->segments, address);
+        return index != SIZE_MAX ? &memory->blocks[index] : NULL;
+    }
+    /* Finds the last block that begins at the address or before. No block lies in another, so only
+     * that one can cover it. */
     size_t first = 0;
     size_t behind = memory->block_count;
     while (first < behind) {

@@ -3,6 +3,7 @@
 #ifndef ANALYZER_ANALYSES_MEMORY_MEMORY_H
 #define ANALYZER_ANALYSES_MEMORY_MEMORY_H
 
+#include "analyses/memory/segments.h"
 #include "contents/cursor.h"
 #include "heap/live.h"
 #include "travel/replay_to.h"
@@ -26,6 +27,8 @@ struct heap_memory {
     /** The live blocks, sorted by address. */
     struct heap_block *blocks;
     size_t block_count;
+    /** Empty if no block lies in another. */
+    struct heap_segments segments;
 };
 
 /**
@@ -37,7 +40,7 @@ enum ttd_status heap_memory_find(const struct heap_trace *trace,
                                  struct heap_memory *memory, struct ttd_error *error);
 void heap_memory_free(struct heap_memory *memory);
 
-/** Returns the live block that contains an address, or NULL. */
+/** Returns the innermost live block that contains an address, or NULL. */
 const struct heap_block *heap_memory_block(const struct heap_memory *memory, uint64_t address);
 
 /** Whether the snapshot of a part of the memory was taken before `block` was allocated there. If

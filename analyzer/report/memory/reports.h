@@ -27,6 +27,10 @@ struct report_search {
     const struct heap_referrers *referrers;
 };
 
+/** Adds the reasons why contents of memory may be of different moments, or be missing: those of the
+ * snapshots that tell of the range, or would if they were complete. */
+void report_judge_contents(struct certainty *certainty, const struct heap_memory *memory);
+
 void text_memory(struct report *report, struct report_memory *data);
 void json_memory(struct report *report, struct report_memory *data);
 void csv_memory(struct report *report, struct report_memory *data);

@@ -87,6 +87,8 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
                        "the whole trace");
     /* A loss may be recorded long after it happened, so an unread part of the trace may tell of
      * one. */
+    if (facts->is_patched && !certainty->count)
+        add(certainty, "the trace was recovered, and what is missing of it may have told more");
     if (!facts->is_intact && !certainty->count)
         add(certainty, "%s",
             facts->is_closed ? "the file is not intact, or was changed meanwhile: see "
@@ -115,23 +117,17 @@ void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapsh
             (unsigned long long)misplaced, (unsigned long)snapshot->number);
 }
 
-void certainty_add_contents(struct certainty *certainty, const struct heap_snapshots *snapshots,
-                            struct ttd_position at)
+void certainty_add_torn(struct certainty *certainty, const struct ttd_snapshot *snapshot)
 {
-    for (size_t i = 0; i < snapshots->count; i++) {
-        const struct ttd_snapshot *snapshot = &snapshots->snapshots[i];
-        if (!(snapshot->contents & TTD_SNAPSHOT_MEMORY) ||
-            ttd_position_compare(snapshot->position, at) > 0)
-            continue;
-        if (!(snapshot->flags & TTD_SNAPSHOT_STOPPED))
-            add(certainty,
-                "threads ran on while snapshot %lu was taken: its contents may be of different "
-                "moments",
-                (unsigned long)snapshot->number);
-        if (snapshot->flags & TTD_SNAPSHOT_INCOMPLETE || snapshot->missing)
-            add(certainty, "snapshot %lu is not complete: contents of memory are missing",
-                (unsigned long)snapshot->number);
-    }
+    add(certainty,
+        "threads ran on while snapshot %lu was taken: its contents may be of different moments",
+        (unsigned long)snapshot->number);
+}
+
+void certainty_add_missing(struct certainty *certainty, const struct ttd_snapshot *snapshot)
+{
+    add(certainty, "snapshot %lu is not complete: contents of memory are missing",
+        (unsigned long)snapshot->number);
 }
 
 void certainty_add_search(struct certainty *certainty, uint64_t searched, uint64_t unreadable)

@@ -27,6 +27,8 @@ struct certainty_facts {
     bool is_given_up;
     /** The whole trace was read, and is intact. */
     bool is_intact;
+    /** The trace was recovered, and parts of it are missing. */
+    bool is_patched;
     /** An index stands for a part of the trace that was not read. */
     bool rests_on_index;
     /** The findings depend on wall times. */
@@ -50,10 +52,10 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
 void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapshot *snapshot,
                             uint64_t misplaced);
 
-/** Adds the reasons why the contents of memory at a position may differ from those in the snapshots
- * before it, or be missing. */
-void certainty_add_contents(struct certainty *certainty, const struct heap_snapshots *snapshots,
-                            struct ttd_position at);
+/** Add the reason why contents of memory that a snapshot tells may be of different moments, or be
+ * missing. */
+void certainty_add_torn(struct certainty *certainty, const struct ttd_snapshot *snapshot);
+void certainty_add_missing(struct certainty *certainty, const struct ttd_snapshot *snapshot);
 
 /** Adds the reasons why a search of memory may have missed matches: see struct heap_search. */
 void certainty_add_search(struct certainty *certainty, uint64_t searched, uint64_t unreadable);

@@ -74,6 +74,43 @@ class Memory(TestCase):
         found = self.json_of("memory", path, "--address", "0x1000", "--at", "1:3")
         self.assertEqual(bytes_of(found), ({}, [("0x1000", 256, "unknown", None)]))
 
+    def test_behind_an_inner_block(self):
+        """Memory behind a block of a pool is of the block that the pool lies in."""
+        pool = 3
+        script = Snapshots().basics()
+        script.add("heap", name="pool", handle=0x1000, parent=1)
+        script.alloc(0x1000, 256)
+        script.alloc(0x1000, 16, heap=pool)
+        script.alloc(0x1040, 32, heap=pool)
+        marked = (0, 0x20, 0x48, 0x68, 0xf8, 0x100)
+        script.pages(b"".join(struct.pack("<Q", 7 if i in marked else 0)
+                              for i in range(0, PAGE, 8)))
+        script.memory((0x1000, 1, 3))
+        found = self.json_of("find", self.write(script.close()), "--address", "0x7")
+        self.assertEqual([match["block"] and match["block"]["size"] for match in found["places"]],
+                         [16, 256, 32, 256, 256, None])
+
+    def test_what_a_doubtful_snapshot_tells(self):
+        """Threads that ran on, or missing memory, make uncertain only what rests on the snapshot."""
+        def certain(command, *arguments):
+            return self.json_of(command, path, *arguments)["certain"]
+        script = Snapshots().basics()
+        script.pages(b"A" * PAGE, b"B" * PAGE)
+        script.memory((0x1000, 2, 3), (0x3000, 1, 3))
+        script.memory((0x1000, 1, 3), flags=0)
+        path = self.write(script.close())
+        self.assertFalse(certain("memory", "--address", "0x1000"))
+        self.assertTrue(certain("memory", "--address", "0x1200"))
+        self.assertFalse(certain("find", "--string", "AAAA"))
+        script = Snapshots().basics()
+        script.pages(b"A" * PAGE, b"B" * PAGE)
+        script.memory((0x1000, 1, 3), flags=3)
+        script.memory((0x1000, 2, 3))
+        path = self.write(script.close(), "incomplete.ttd")
+        self.assertTrue(certain("memory", "--address", "0x1000", "--length", "1K"))
+        self.assertFalse(certain("memory", "--address", "0x1000", "--length", "1025"))
+        self.assertFalse(certain("find", "--string", "AAAA"))
+
     def test_states(self):
         path = self.write(self.script().close())
         found = self.json_of("memory", path, "--address", "0x1fff", "--length", "0x2202")
