@@ -158,6 +158,7 @@ void session_outcome(struct session *session, const struct heap_outcome *outcome
     struct certainty_facts facts = {.trace = ttd_reader_trace(source->reader),
                                     .is_closed = source->is_closed,
                                     .is_intact = source_is_intact(source),
+                                    .is_patched = source->is_patched,
                                     .rests_on_index = source->has_keyframes,
                                     .is_truncated = source->is_truncated,
                                     .is_given_up = source->is_given_up,

@@ -7,6 +7,7 @@
 #include "cli/process/message.h"
 #include "cli/traces/input.h"
 #include "travel/cursor.h"
+#include "travel/losses.h"
 
 int source_open(struct source *source, const char *path, bool reads_whole_chunks)
 {
@@ -153,6 +154,26 @@ static void check_all(struct source *source)
         source_truncated(source, &error);
 }
 
+static enum ttd_status see_loss(void *context, const struct ttd_batch *batch)
+{
+    bool *has_damage = context;
+    for (size_t i = 0; i < batch->count; i++)
+        *has_damage |= batch->u.losses[i].reason == TTD_LOSS_DAMAGE;
+    return TTD_OK;
+}
+
+/* Whether the trace was recovered, and something was missing then. It may have been a list of
+ * losses, or of whatever a verdict rests on: a loss that was written in its place tells of events
+ * only. */
+static bool is_patched(struct source *source)
+{
+    struct ttd_error error;
+    bool has_damage = false;
+    if (!(ttd_reader_trace(source->reader)->flags & TTD_TRACE_RECOVERED))
+        return false;
+    return heap_losses_read(source->reader, see_loss, &has_damage, &error) != TTD_OK || has_damage;
+}
+
 bool source_is_intact(struct source *source)
 {
     /* Judged once, and only when a report needs it: the check may have to read the whole file. */
@@ -170,6 +191,8 @@ bool source_is_intact(struct source *source)
     struct stamp now = stamp_of(source->path);
     source->is_intact = (source->has_keyframes || ttd_reader_is_intact(source->reader)) &&
                         (!source->opened.text[0] || stamp_is_same(&source->opened, &now));
+    source->is_patched = source->is_intact && is_patched(source);
+    source->is_intact &= !source->is_patched;
     return source->is_intact;
 }
 

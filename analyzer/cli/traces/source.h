@@ -47,6 +47,8 @@ struct source {
     /** source_is_intact() was called, and answered `is_intact`. */
     bool is_judged;
     bool is_intact;
+    /** The trace was recovered, and says that parts of it are missing. */
+    bool is_patched;
     struct progress progress;
     struct trace_clock clock;
 };

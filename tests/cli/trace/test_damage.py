@@ -69,6 +69,31 @@ class Damage(TestCase):
         rows = self.run_ok("events", "-f", "json", path).json_lines
         self.assertEqual([r["number"] for r in rows], [*range(8), *range(12, 40)])
 
+    def test_recovered_without_what_verdicts_rest_on(self):
+        """The record of a loss may be lost itself, and so may the parents of heaps: recover cannot
+        tell, so that nothing is certain of what it has made."""
+        for kind in (10, 26):
+            script = Script(codec=0).basics()
+            script.add("heap", name="pool", handle=0x1000, parent=1)
+            script.alloc(0x1000, 256)
+            if kind == 10:
+                script.add("loss", reason=1, count=3, last_good="0:0", first_good="0:1")
+            else:
+                script.alloc(0x1000, 16, heap=3)
+            with open(self.write(script.close(), f"whole{kind}"), "rb") as file:
+                self.data = file.read()
+            (offset, _), = self.chunks(kind)
+            damaged = bytearray(self.data)
+            damaged[offset + HEADER] ^= 0x40
+            out = self.path(f"recovered{kind}")
+            run("recover", "-o", out, self.save(damaged))
+            for arguments in (["state"], ["state", "--at", "0:3"], ["leaks"], ["errors"], ["peak"],
+                              ["timeline"], ["events"]):
+                result = self.run_ok(*arguments, "-f", "json", out)
+                text = result.errors if arguments == ["events"] else " ".join(
+                    result.json["reasons"])
+                self.assertIn("the trace was recovered, and what is missing", text, arguments)
+
     def test_first_chunk_is_lost(self):
         """It alone says what clocks count: times are not known, nor in what recover makes."""
         script = Script(time_unit=1000, events_per_chunk=4).basics()
