@@ -15,6 +15,7 @@ struct taking {
     struct process *process;
     struct trace *trace;
     struct snapshot_request *asked; /* by a thread that waits; NULL if none does */
+    bool has_answered;              /* what was asked; the thread may have asked anew since */
     uint64_t own_memory;
     struct borrowed_code borrowed;
     struct ttd_snapshot snapshot;
@@ -202,6 +203,7 @@ static enum take_result take(struct taking *taking, const struct snapshot_reques
     if (result != TAKE_DONE)
         return result;
     /* A process that went on meanwhile may have changed what was read. */
+    taking->has_answered = taking->asked != NULL;
     if (taking->asked != NULL && !answer(taking->asked, SNAPSHOT_TAKEN))
         return TAKE_WITHDRAWN;
     if (!trace_snapshot(trace, snapshot))
@@ -236,9 +238,9 @@ enum take_result snapshots_take(struct collector *collector, struct process *pro
     return take(&taking, NULL);
 }
 
-/* Takes the snapshot that a thread has asked for. Returns the answer. */
-static uint32_t take_asked(struct collector *collector, struct process *process,
-                           struct snapshot_request *asked)
+/* Takes the snapshot that a thread has asked for, and answers, once. */
+static void take_asked(struct collector *collector, struct process *process,
+                       struct snapshot_request *asked)
 {
     struct snapshot_request request; /* the program may change it meanwhile */
     memcpy(&request, asked, sizeof request);
@@ -252,15 +254,18 @@ static uint32_t take_asked(struct collector *collector, struct process *process,
                      .reason = request.reason <= INT32_MAX ? request.reason : 0},
     };
     enum take_result result = taking.snapshot.contents != 0 ? take(&taking, &request) : TAKE_FAILED;
-    if (result == TAKE_DENIED && !request.has_permitted)
-        return SNAPSHOT_DENIED;
+    if (result == TAKE_DENIED && !request.has_permitted) {
+        answer(asked, SNAPSHOT_DENIED);
+        return;
+    }
     if (taking.snapshot.contents != 0)
         snapshots_note_missing(collector, process, result);
     bool is_written =
         request.signal != 0 &&
         waiting_thread_signal(process, &collector->host,
                               result == TAKE_DONE ? &taking.snapshot : NULL, &request);
-    return result == TAKE_DONE || is_written ? SNAPSHOT_TAKEN : SNAPSHOT_REFUSED;
+    if (!taking.has_answered)
+        answer(asked, is_written ? SNAPSHOT_TAKEN : SNAPSHOT_REFUSED);
 }
 
 void snapshots_answer(struct collector *collector)
@@ -275,8 +280,10 @@ void snapshots_answer(struct collector *collector)
             continue;
         collector_collect(collector);
         dumps_take(collector, process); /* which were asked for before */
-        answer(request, process->requests++ < REQUESTS_MAX ? take_asked(collector, process, request)
-                                                           : SNAPSHOT_REFUSED);
+        if (process->requests++ < REQUESTS_MAX)
+            take_asked(collector, process, request);
+        else
+            answer(request, SNAPSHOT_REFUSED);
         atomic_fetch_add(&collector->host.channel->answers, 1);
     }
 }
