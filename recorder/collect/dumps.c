@@ -178,6 +178,9 @@ void dumps_take(struct collector *collector, struct process *process)
          left > 0 && !process->has_exited && dump_queue_take(&process->dumps, &dump); left--) {
         enum take_result result = take(collector, process, &dump);
         snapshots_note_missing(collector, process, result);
+        /* Unlike a snapshot at the end, it was asked for before the process ended. */
+        bool is_missing = result == TAKE_FAILED || result == TAKE_DENIED;
+        collector->snapshots_missing.failed += is_missing && process->is_gone;
         dump_answer(&dump, result == TAKE_DONE);
     }
     collector->snapshots_missing.failed += process->dumps.refused;

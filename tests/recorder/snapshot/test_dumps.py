@@ -55,6 +55,13 @@ class Dumps(Recording):
             self.assertEqual(self.snapshots(), [(['memory'], False)])
             self.assertEqual(self.memory(places['range']), b'r' * SIZE)
 
+    def test_missed(self):
+        """Without a snapshot at the end nothing waits: a dump that came too late is told."""
+        for _ in range(20):
+            self.dump('later', options=['--no-snapshot'])
+            told = re.findall(r'snapshots? .*(?:fail|could not|missing)', self.messages)
+            self.assertEqual(len(self.snapshots()) + len(told), 1, self.messages)
+
     def test_nothing(self):
         results, _ = self.dump('empty', 'unmapped', 'none', options=['--no-snapshot'])
         self.assertEqual(results, [('empty', 0), ('unmapped', 0), ('none', 0)])
