@@ -166,8 +166,9 @@ static int execute(struct session *session, const struct diff_options *options)
         status = position_spec_resolve(&options->to, POSITION_FOR_ORDER, &session->source, &to);
     if (status != STATUS_OK)
         return status;
-    if (ttd_position_compare(to, from) <= 0)
-        return message_usage("diff", "the range is empty: --to is not after --from");
+    status = position_range_check("diff", &session->source, from, to);
+    if (status != STATUS_OK)
+        return status;
     bool is_end = ttd_position_compare(to, ttd_position_max()) == 0;
     struct ttd_position last = is_end ? to : heap_position_before(to);
     struct heap_diff diff;

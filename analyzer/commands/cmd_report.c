@@ -147,8 +147,9 @@ static int resolve(struct session *session, const struct report_options *options
         status = position_spec_resolve(&options->to, POSITION_FOR_ORDER, &session->source, &to);
     if (status != STATUS_OK)
         return status;
-    if (ttd_position_compare(to, facts->from) <= 0)
-        return message_usage("report", "the range is empty: --to is not after --from");
+    status = position_range_check("report", &session->source, facts->from, to);
+    if (status != STATUS_OK)
+        return status;
     facts->reaches_end = ttd_position_compare(to, ttd_position_max()) == 0;
     facts->last = facts->reaches_end ? to : heap_position_before(to);
     return STATUS_OK;

@@ -286,3 +286,15 @@ int position_spec_resolve(const struct position_spec *spec, enum position_purpos
         return source_fail(source, status, &error);
     return STATUS_OK;
 }
+
+int position_range_check(const char *command, const struct source *source, struct ttd_position from,
+                         struct ttd_position to)
+{
+    if (ttd_position_compare(to, from) > 0)
+        return STATUS_OK;
+    if (ttd_position_compare(from, ttd_position_max()) != 0)
+        return message_usage(command, "the range is empty: --to is not after --from");
+    message("%s: the range is empty: no event that can be read comes at --from or after it",
+            source->path);
+    return STATUS_USAGE;
+}

@@ -57,4 +57,9 @@ enum position_purpose {
 int position_spec_resolve(const struct position_spec *spec, enum position_purpose purpose,
                           struct source *source, struct ttd_position *position);
 
+/** Whether a range has a position. Returns an exit status; if it has none, a message was printed.
+ */
+int position_range_check(const char *command, const struct source *source, struct ttd_position from,
+                         struct ttd_position to);
+
 #endif

@@ -63,7 +63,12 @@ class Same(Index):
             script.event("Destroy", heap=heap, start=f"F0000:{heap}", end=f"F0000:{heap + 1}")
         script.add("churn", count=count, slots=1000, position="F1000:0")
         path = self.write(script.close(), f"{count}.ttd")
-        with subprocess.Popen([ANALYZER, "index", path], stdout=subprocess.DEVNULL) as process:
+        # A sanitizer keeps what is freed, so that uses of it are found.
+        options = os.environ.get("ASAN_OPTIONS", "")
+        environment = dict(os.environ, ASAN_OPTIONS=f"{options}:quarantine_size_mb=0:"
+                                                    "thread_local_quarantine_size_kb=0")
+        with subprocess.Popen([ANALYZER, "index", path], stdout=subprocess.DEVNULL,
+                              env=environment) as process:
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         self.assertEqual(process.returncode, 0)

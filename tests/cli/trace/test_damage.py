@@ -94,6 +94,16 @@ class Damage(TestCase):
                     result.json["reasons"])
                 self.assertIn("the trace was recovered, and what is missing", text, arguments)
 
+    def test_cut_before_all_events(self):
+        """A part of no events is no position: the reason is not that the range was given wrongly."""
+        offset, _ = self.chunks(8)[0]
+        path = self.save(self.data[:offset])
+        for arguments in (["diff", "--from", "10%"],
+                          ["report", "--from", "10%", "-o", self.path("page.html")]):
+            result = run(*arguments, path)
+            self.assertEqual(result.status, support.USAGE)
+            self.assertIn("no event that can be read comes at --from or after it", result.errors)
+
     def test_first_chunk_is_lost(self):
         """It alone says what clocks count: times are not known, nor in what recover makes."""
         script = Script(time_unit=1000, events_per_chunk=4).basics()
