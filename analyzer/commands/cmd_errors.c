@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze errors */
+#include "cli/options/island_options.h"
 #include "cli/process/exit.h"
 #include "commands/findings.h"
 #include "view/allocators.h"
@@ -21,7 +22,7 @@ static const char help[] =
     "                          release is known; beyond that, the oldest are forgotten\n"
     "      --error-exitcode N  exit with status N if there are findings, other than\n"
     "                          inconsistencies of the trace, or a fatal "
-    "signal\n" KNOWN_FINDINGS_HELP VIEW_FILTERS_HELP COMMAND_COMMON_HELP "\n"
+    "signal\n" ISLAND_OPTIONS_HELP KNOWN_FINDINGS_HELP VIEW_FILTERS_HELP COMMAND_COMMON_HELP "\n"
     "A trace-inconsistency is a block that was allocated where another was still live:\n"
     "the trace lacks something, the program is not to blame.\n";
 
@@ -29,13 +30,14 @@ struct errors_options {
     size_t limit;
     uint64_t remembered;
     uint64_t error_status;
+    struct heap_island_filter island;
 };
 
 static const struct own_option own_options[] = {
     OWN_OPTION("limit", option_limit, struct errors_options, limit),
     OWN_NUMBER("remember", option_size, struct errors_options, remembered, 1, HEAP_FREED_MAX),
     OWN_NUMBER("error-exitcode", option_number, struct errors_options, error_status, 0, 255),
-    OWN_OPTIONS_END};
+    ISLAND_OPTIONS(struct errors_options, island), OWN_OPTIONS_END};
 
 static ttd_id stack_of(const struct heap_call *call)
 {
@@ -153,6 +155,9 @@ static int execute(struct session *session, const void *context)
     struct heap_trace trace = source_trace(&session->source);
     struct heap_errors_options query = {.remembered = (uint32_t)options->remembered};
     struct heap_fatal fatal;
+    int status = session_islands(session, &options->island, &query.islands);
+    if (status != STATUS_OK)
+        return status;
     enum ttd_status result = heap_fatal_find(&trace, &fatal, &error);
     if (result == TTD_OK)
         result = heap_errors_find(&trace, &query, &errors, &error);
@@ -160,7 +165,7 @@ static int execute(struct session *session, const void *context)
         return source_fail(&session->source, result, &error);
     bool has_errors = false;
     session->needs_known_patterns = options->error_status;
-    int status = print(session, options->limit, &errors, &fatal, &has_errors);
+    status = print(session, options->limit, &errors, &fatal, &has_errors);
     if (status == STATUS_OK)
         status = known_findings_exit(&session->known_findings, has_errors, options->error_status);
     heap_errors_free(&errors);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze hot */
+#include "cli/options/island_options.h"
 #include "commands/cmd_usage.h"
 
 #include <string.h>
@@ -11,9 +12,10 @@ static const char help[] =
     "for which they lived.\n"
     "\n"
     "      --sort ORDER        what comes first: calls, bytes (the default) or "
-    "lifetime\n" VIEW_HELP COMMAND_COMMON_HELP;
+    "lifetime\n" ISLAND_OPTIONS_HELP VIEW_HELP COMMAND_COMMON_HELP;
 
 struct hot_options {
+    struct heap_island_filter island;
     enum heap_rank_order order;
 };
 
@@ -29,13 +31,15 @@ static bool parse_order(const char *argument, void *order)
 }
 
 static const struct own_option own_options[] = {
-    OWN_OPTION("sort", parse_order, struct hot_options, order), OWN_OPTIONS_END};
+    OWN_OPTION("sort", parse_order, struct hot_options, order),
+    ISLAND_OPTIONS(struct hot_options, island), OWN_OPTIONS_END};
 
 static int execute(struct session *session, const void *context)
 {
     const struct hot_options *options = context;
     session->uses_times = true;
     return rank_usage(session, &(struct usage_question){.query = {.order = options->order},
+                                                        .island = options->island,
                                                         .unit = "call",
                                                         .weight = orders[options->order],
                                                         .print = session->options.format->hot});

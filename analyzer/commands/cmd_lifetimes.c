@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze lifetimes */
+#include "cli/options/island_options.h"
 #include "cli/process/exit.h"
 #include "commands/findings.h"
 
@@ -9,7 +10,14 @@ static const char help[] =
     "Shows how long blocks live: how many, and how many bytes, by time and by the number\n"
     "of heap calls from their allocation to their release. A reallocation releases a\n"
     "block and allocates another.\n"
-    "\n" VIEW_FILTERS_HELP COMMAND_COMMON_HELP;
+    "\n" ISLAND_OPTIONS_HELP VIEW_FILTERS_HELP COMMAND_COMMON_HELP;
+
+struct lifetimes_options {
+    struct heap_island_filter island;
+};
+
+static const struct own_option own_options[] = {ISLAND_OPTIONS(struct lifetimes_options, island),
+                                                OWN_OPTIONS_END};
 
 /* Leaves out what the filters say. */
 static int filter(struct session *session, struct heap_usage *usage)
@@ -36,14 +44,17 @@ int lifetimes_print(struct session *session, struct heap_usage *usage)
     return status;
 }
 
-static int execute(struct session *session, const void *options)
+static int execute(struct session *session, const void *context)
 {
-    (void)options;
+    const struct lifetimes_options *options = context;
     struct heap_usage usage;
     struct question question = session_ask_all(session);
     struct heap_usage_options query = {.order = HEAP_RANK_BY_BYTES, .has_lifetimes = true};
+    int status = session_islands(session, &options->island, &query.islands);
+    if (status != STATUS_OK)
+        return status;
     enum ttd_status result = heap_usage_find(&question.trace, &query, &usage, &question.error);
-    int status = session_found(session, &question, result, &usage.outcome);
+    status = session_found(session, &question, result, &usage.outcome);
     if (status != STATUS_OK)
         return status;
     status = lifetimes_print(session, &usage);
@@ -51,10 +62,13 @@ static int execute(struct session *session, const void *options)
     return status;
 }
 
+static const struct lifetimes_options defaults = {.island = {.has_client = false}};
+
 const struct command command_lifetimes = {
     .name = "lifetimes",
     .summary = "how long blocks live",
     .help = help,
     .shares = COMMAND_FILTERS,
+    .own = {own_options, &defaults, sizeof defaults},
     .execute = execute,
 };

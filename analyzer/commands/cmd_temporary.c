@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze temporary */
+#include "cli/options/island_options.h"
 #include "commands/cmd_usage.h"
 
 static const char help[] =
@@ -9,23 +10,31 @@ static const char help[] =
     "of it between: the stacks that allocate them might do without.\n"
     "\n"
     "      --steps N           with at most N other calls of the thread between "
-    "(0)\n" VIEW_HELP COMMAND_COMMON_HELP;
+    "(0)\n" ISLAND_OPTIONS_HELP VIEW_HELP COMMAND_COMMON_HELP;
 
-static const struct own_option own_options[] = {OWN_CHOICE("steps", option_number),
-                                                OWN_OPTIONS_END};
+struct temporary_options {
+    struct heap_island_filter island;
+    /** Calls between the two of a temporary block. */
+    uint64_t steps;
+};
+
+static const struct own_option own_options[] = {
+    OWN_OPTION("steps", option_number, struct temporary_options, steps),
+    ISLAND_OPTIONS(struct temporary_options, island), OWN_OPTIONS_END};
 
 static int execute(struct session *session, const void *context)
 {
-    const uint64_t *steps = context;
-    return rank_usage(session, &(struct usage_question){
-                                   .query = {.steps = *steps, .order = HEAP_RANK_BY_TEMPORARY},
-                                   .unit = "temporary block",
-                                   .weight = "temporary blocks",
-                                   .print = session->options.format->temporary});
+    const struct temporary_options *options = context;
+    return rank_usage(session,
+                      &(struct usage_question){
+                          .query = {.steps = options->steps, .order = HEAP_RANK_BY_TEMPORARY},
+                          .island = options->island,
+                          .unit = "temporary block",
+                          .weight = "temporary blocks",
+                          .print = session->options.format->temporary});
 }
 
-/* Calls between the two of a temporary block. */
-static const uint64_t defaults = 0;
+static const struct temporary_options defaults = {.steps = 0};
 
 const struct command command_temporary = {
     .name = "temporary",

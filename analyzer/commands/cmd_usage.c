@@ -10,8 +10,11 @@ int rank_usage(struct session *session, const struct usage_question *asked)
     struct question question = session_ask_all(session);
     struct heap_usage_options query = asked->query;
     query.split = view_split(&session->options.view);
+    int status = session_islands(session, &asked->island, &query.islands);
+    if (status != STATUS_OK)
+        return status;
     enum ttd_status result = heap_usage_find(&question.trace, &query, &usage, &question.error);
-    int status = session_answer(session, &question, result, &usage.outcome);
+    status = session_answer(session, &question, result, &usage.outcome);
     if (status != STATUS_OK)
         return status;
     struct heap_site_table sites = heap_usage_site_table(&usage);

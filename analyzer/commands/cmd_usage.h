@@ -7,8 +7,10 @@
 #include "cli/session/session.h"
 
 struct usage_question {
-    /** The criterion of the ranking; its split is ignored, since the view determines it. */
+    /** The criterion of the ranking; its split and its islands are ignored, since the options
+     * determine them. */
     struct heap_usage_options query;
+    struct heap_island_filter island;
     /** See session_print_tree(). */
     const char *unit;
     const char *weight;

@@ -210,6 +210,8 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
 {
     struct usage_finder *finder = context;
     enum ttd_status status = TTD_OK;
+    if (effect->block && !heap_islands_want_block(finder->usage->options.islands, effect->block))
+        return TTD_OK;
     switch (effect->kind) {
     case HEAP_ACQUIRED:
         return acquire(finder, effect);
@@ -239,6 +241,8 @@ static enum ttd_status finish(void *context, struct heap_arrival *arrival, struc
     struct heap_site *site;
     enum ttd_status status = TTD_OK;
     while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor))) {
+        if (!heap_islands_want_block(finder->usage->options.islands, block))
+            continue;
         status = site_of(finder->usage, block, &site);
         if (status != TTD_OK)
             break;

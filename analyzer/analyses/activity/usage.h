@@ -5,6 +5,7 @@
 
 #include "heap/groups.h"
 #include "heap/totals.h"
+#include "travel/islands.h"
 #include "travel/pass.h"
 
 /** The allocations of one call site. */
@@ -49,6 +50,8 @@ struct heap_usage_options {
     /** Order of heap_usage.sites. */
     enum heap_rank_order order;
     enum heap_split split;
+    /** NULL, or counts only blocks that were allocated in these islands. */
+    const struct heap_islands *islands;
     /** Fills heap_usage.by_time and by_calls. */
     bool has_lifetimes;
 };

@@ -6,6 +6,7 @@
 #include "analyses/errors/freed.h"
 #include "analyses/errors/heap_status.h"
 #include "analyses/state/neighbours.h"
+#include "travel/islands.h"
 #include "travel/pass.h"
 
 enum heap_error_kind {
@@ -73,6 +74,8 @@ struct heap_finding {
 struct heap_errors_options {
     /** Number of freed blocks to remember, from 1 to HEAP_FREED_MAX. */
     uint32_t remembered;
+    /** NULL, or reports only calls in these islands. */
+    const struct heap_islands *islands;
 };
 
 struct error_finder;

@@ -121,6 +121,7 @@ enum ttd_status heap_errors_watch(struct heap_errors *errors,
     if (!finder)
         return TTD_ERROR_NO_MEMORY;
     finder->errors = errors;
+    finder->islands = options->islands;
     finder->has_early_blocks = heap_has_early_blocks(reader);
     finder->misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
     heap_status_table_init(&finder->statuses);

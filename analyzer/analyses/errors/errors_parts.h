@@ -9,6 +9,8 @@
 /** The state of a search. */
 struct error_finder {
     struct heap_errors *errors;
+    /** See heap_errors_options. */
+    const struct heap_islands *islands;
     /** Of the replay: before a call what it found. */
     const struct heap_live *live;
     const struct heap_counts *counts;

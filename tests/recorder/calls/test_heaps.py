@@ -187,6 +187,13 @@ class Heaps(Recording):
         self.assertEqual(self.errors('CadFx'), [[], used])
         self.assertEqual(self.errors('CCdFaFx'), [[], [], used])
 
+    def test_errors_of_an_activity(self):
+        self.errors('Cadx[xx')
+        counts = [[error['count'] for error in analyze('errors', self.trace, *options)['findings']
+                   if error['kind'] == 'use-of-destroyed-heap']
+                  for options in ([], ['--activity', '7'], ['--activity', '0'])]
+        self.assertEqual(counts, [[3], [2], [1]])
+
     def test_odd_addresses(self):
         """A block that the child of a fork has from its parent may lie anywhere."""
         self.assertEqual(self.errors('CoFf'), [[], []])

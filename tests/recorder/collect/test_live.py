@@ -206,6 +206,13 @@ class Live(Recording):
         added = analyze('diff', self.trace, *options)
         self.assertEqual(added['aifo']['bytes'], sum(known))
         self.assertEqual(added['aifi']['blocks'] + added['aifo']['blocks'], len(started))
+        for command in 'hot', 'temporary':
+            used = analyze(command, self.trace, *options)
+            self.assertEqual((used['allocations'], used['bytes']), (len(started), sum(started)))
+        lives = analyze('lifetimes', self.trace, *options)
+        self.assertEqual(lives['total_blocks'], len(started))
+        self.assertEqual(sum(lifetime['blocks'] for lifetime in lives['by_time']),
+                         len(started) - lives['never_released'])
 
     def is_global(self, mark, models, thread):
         kind, name = mark

@@ -11,6 +11,7 @@
  *     p w l u protects, makes writable, locks, unlocks
  *     d D     destroys it; destroys the oldest one, and so what is within it
  *     ( )     pauses and resumes recording of the thread
+ *     [       begins an island of activity 7
  *     F       forks: the child runs the rest of the script, and the parent waits for it
  *     G       forks: the parent runs the rest, then the child does, while the parent waits for it
  *     E       forks: the child runs the rest when the parent has ended
@@ -145,6 +146,8 @@ static void *run(void *argument)
         struct heap *newest = state->depth != 0 ? &state->heaps[state->depth - 1] : NULL;
         if (*letter == '(')
             ttd_live_try_pause(client);
+        else if (*letter == '[')
+            ttd_live_start(client, 7, TTD_LIVE_NO_LIMIT, NULL, 0);
         else if (*letter == ')')
             ttd_live_resume(client);
         else if (strchr("FGE", *letter) != NULL && !forks(*letter))
