@@ -102,6 +102,13 @@ static size_t name_size_of(const char *name, bool is_of_variable)
     return end > 1 && end < size && name[end - 1] == '.' ? end - 1 : size;
 }
 
+/* Whether a variable may be one of a function: compilers name these `kept.0` or `run.kept`. */
+static bool is_of_function(const GElf_Sym *symbol, const char *name)
+{
+    return is_variable(symbol) && GELF_ST_BIND(symbol->st_info) == STB_LOCAL &&
+           strchr(name, '.') != NULL;
+}
+
 typedef bool symbol_filter(const GElf_Sym *symbol);
 
 static void load(struct symbols *symbols, struct image *image, symbol_filter *is_wanted,
@@ -109,6 +116,7 @@ static void load(struct symbols *symbols, struct image *image, symbol_filter *is
 {
     *symbols = (struct symbols){0};
     size_t capacity = 0;
+    const char *file = NULL;
     int count = dwfl_module_getsymtab(image->module);
     for (int i = 0; i < count; i++) {
         GElf_Sym entry;
@@ -119,6 +127,8 @@ static void load(struct symbols *symbols, struct image *image, symbol_filter *is
         const char *name =
             dwfl_module_getsym_info(image->module, i, &entry, &address, &section, &elf, &bias);
         image->symbols = elf;
+        if (name != NULL && GELF_ST_TYPE(entry.st_info) == STT_FILE)
+            file = name;
         if (name == NULL || !is_wanted(&entry) || is_mapping(name))
             continue;
         if (GELF_ST_TYPE(entry.st_info) == STT_TLS)
@@ -131,7 +141,12 @@ static void load(struct symbols *symbols, struct image *image, symbol_filter *is
         symbols->symbols =
             grow_by_one(symbols->symbols, &capacity, symbols->count, sizeof *symbols->symbols);
         symbols->symbols[symbols->count++] =
-            (struct symbol){name, name_size, address, address + size, rank_of(&entry)};
+            (struct symbol){.name = name,
+                            .name_size = name_size,
+                            .begin = address,
+                            .end = address + size,
+                            .rank = rank_of(&entry),
+                            .file = is_of_function(&entry, name) ? file : NULL};
     }
     if (symbols->count > 0)
         qsort(symbols->symbols, symbols->count, sizeof *symbols->symbols, compare_symbols);

@@ -18,6 +18,9 @@ struct symbol {
     uint64_t end;
     /** Preference among names of one address: global over weak over local. */
     unsigned rank;
+    /** Of a variable that may be one of a function: its source file, which points into the image.
+     * Else NULL. */
+    const char *file;
 };
 
 struct symbols {

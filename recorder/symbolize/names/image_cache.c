@@ -12,6 +12,7 @@ static void close_binary(struct binary *binary)
     units_free(&binary->units);
     symbols_free(&binary->symbols);
     symbols_free(&binary->variables);
+    statics_free(&binary->statics);
     image_close(&binary->image);
     free(binary->path);
     free(binary->build_id);
@@ -127,9 +128,7 @@ void binary_load_code(struct binary *binary)
         return;
     binary->has_code = true;
     symbols_load(&binary->symbols, &binary->image);
-    if (binary->with_debug)
-        image_prepare_debug(&binary->image);
-    binary->has_units = binary->with_debug && units_load(&binary->units, &binary->image);
+    binary_load_units(binary);
 }
 
 void binary_load_data(struct binary *binary)
@@ -137,6 +136,16 @@ void binary_load_data(struct binary *binary)
     if (!binary->has_data)
         symbols_load_data(&binary->variables, &binary->image);
     binary->has_data = true;
+}
+
+void binary_load_units(struct binary *binary)
+{
+    if (binary->has_looked_for_units)
+        return;
+    binary->has_looked_for_units = true;
+    if (binary->with_debug)
+        image_prepare_debug(&binary->image);
+    binary->has_units = binary->with_debug && units_load(&binary->units, &binary->image);
 }
 
 void image_cache_release(struct binary *binary)

@@ -7,6 +7,7 @@
 
 #include "../image/image.h"
 #include "../image/symbols.h"
+#include "../dwarf/statics.h"
 #include "../dwarf/units.h"
 
 enum { IMAGE_CACHE_MAX = 16 };
@@ -19,12 +20,16 @@ struct binary {
     struct units units;
     /** Variables; empty before the first binary_load_data(). */
     struct symbols variables;
+    /** Those of functions, as far as they were asked for. */
+    struct statics statics;
     bool has_code;
     bool has_data;
     /** The request uses debug information. */
     bool with_debug;
-    /** The file has debug information, and the request uses it. */
+    /** The file has debug information, and the request uses it. Known after
+     * binary_load_units(). */
     bool has_units;
+    bool has_looked_for_units;
     /** The module's path; NULL if the binary is not cached. */
     char *path;
     /** Status of the file when it was opened. */
@@ -57,6 +62,9 @@ enum image_result image_cache_open(struct image_cache *images,
 /** Loads what names of functions, or of variables, need, unless it is loaded. */
 void binary_load_code(struct binary *binary);
 void binary_load_data(struct binary *binary);
+
+/** Loads the units, unless they are loaded; after one of the others. */
+void binary_load_units(struct binary *binary);
 
 /** Closes the binary unless it is cached. */
 void image_cache_release(struct binary *binary);

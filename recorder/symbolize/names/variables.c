@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../grow.h"
 
@@ -52,10 +53,16 @@ static struct symbolize_frame gap_at(const struct walk *walk, uint64_t offset, c
     return gap;
 }
 
-static struct symbolize_frame variable_of(const struct symbol *symbol)
+static struct symbolize_frame variable_of(struct binary *binary, const struct symbol *symbol)
 {
-    return (struct symbolize_frame){.function = symbol->name,
-                                    .function_size = symbol->name_size,
+    const char *name = NULL;
+    if (symbol->file != NULL) {
+        binary_load_units(binary);
+        name = binary->has_units ? statics_name(&binary->statics, &binary->units, symbol) : NULL;
+    }
+    return (struct symbolize_frame){.function = name != NULL ? name : symbol->name,
+                                    .function_size =
+                                        name != NULL ? strlen(name) : symbol->name_size,
                                     .begin = symbol->begin,
                                     .size = symbol->end - symbol->begin};
 }
@@ -76,7 +83,7 @@ void variables_answer(struct wire_encoder *encoder, struct binary *binary,
             continue;
         go_to(&walk, offset);
         struct symbolize_frame variable =
-            found[i] != NULL ? variable_of(found[i]) : gap_at(&walk, offset, name);
+            found[i] != NULL ? variable_of(binary, found[i]) : gap_at(&walk, offset, name);
         told = variable.begin + variable.size;
         if (answered == NULL || !answered[i])
             wire_encoder_variable(encoder, (uint32_t)i, &variable);

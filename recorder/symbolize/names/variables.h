@@ -11,7 +11,8 @@
 /**
  * Encodes the variable that holds each of the module's offsets, once: for the first of them. An
  * offset in no variable is answered by what lies between the variables around it, within its
- * section, and with the section's name; one in no section by itself, without a name.
+ * section, and with the section's name; one in no section by itself, without a name. A variable of
+ * a function is named with it, if debug information tells.
  *
  * @param answered  for each offset, 1 to skip it; NULL to skip none.
  */

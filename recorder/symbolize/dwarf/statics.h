@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/** Variables of functions, which symbol tables name without their function: from debug
+ * information. */
+#ifndef TTD_SYMBOLIZE_STATICS_H
+#define TTD_SYMBOLIZE_STATICS_H
+
+#include "../image/symbols.h"
+#include "units.h"
+
+/** A variable of a function, with a name such as "run()::kept". */
+struct static_variable {
+    uint64_t address;
+    char *name;
+};
+
+/** The variables of the units that were read, by address. All zero when empty. */
+struct statics {
+    struct static_variable *variables;
+    size_t count;
+    size_t capacity;
+    /** By unit; NULL before the first one is read. */
+    bool *is_read;
+};
+
+/**
+ * Returns the name of a variable of a function, valid until statics_free() or the next call; NULL
+ * if debug information tells of none. Reads the units whose source file is that of the symbol, each
+ * once.
+ */
+const char *statics_name(struct statics *statics, const struct units *units,
+                         const struct symbol *symbol);
+void statics_free(struct statics *statics);
+
+#endif
