@@ -4,60 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyses/activity/births.h"
 #include "base/grow.h"
-
-/* The time of a live block's allocation, which the block itself does not have: positions are no
- * times. `user` of a block is an index plus 1. */
-struct birth {
-    uint64_t wall_time;
-    /** Calls of the thread up to the one that allocated; 0 if by reallocation. */
-    uint64_t thread_call;
-};
 
 struct usage_finder {
     struct heap_usage *usage;
-    /** The latest wall time of the calls so far. */
-    uint64_t wall_time;
-    uint64_t *thread_calls;
-    size_t thread_count;
-    size_t thread_capacity;
-    struct hash_map by_thread;
-    struct birth *births;
-    size_t birth_count;
-    size_t birth_capacity;
-    uint32_t *unused;
-    size_t unused_count;
-    size_t unused_capacity;
+    struct births births;
 };
-
-static enum ttd_status thread_calls_of(struct usage_finder *finder, ttd_id thread, uint64_t **calls)
-{
-    uint32_t index = map_get(&finder->by_thread, thread, 0);
-    if (index == MAP_NONE) {
-        index = (uint32_t)finder->thread_count;
-        enum ttd_status status =
-            grow_array((void **)&finder->thread_calls, &finder->thread_capacity,
-                       finder->thread_count + 1, sizeof *finder->thread_calls);
-        if (status == TTD_OK)
-            status = map_set(&finder->by_thread, thread, 0, index);
-        if (status != TTD_OK)
-            return status;
-        finder->thread_calls[finder->thread_count++] = 0;
-    }
-    *calls = &finder->thread_calls[index];
-    return TTD_OK;
-}
 
 static enum ttd_status see_call(void *context, const struct ttd_event *event)
 {
     struct usage_finder *finder = context;
-    uint64_t *calls;
-    if (event->wall_time > finder->wall_time)
-        finder->wall_time = event->wall_time;
-    enum ttd_status status = thread_calls_of(finder, event->thread, &calls);
-    if (status == TTD_OK)
-        ++*calls;
-    return status;
+    return births_see_call(&finder->births, event);
 }
 
 static enum ttd_status site_of(struct heap_usage *usage, const struct heap_block *block,
@@ -79,37 +37,17 @@ static enum ttd_status site_of(struct heap_usage *usage, const struct heap_block
     return TTD_OK;
 }
 
-/* Takes an entry that a block which is gone has left, so that memory grows with the blocks that
- * live at once, not with the length of the trace. */
-static enum ttd_status new_birth(struct usage_finder *finder, uint32_t *user)
-{
-    if (finder->unused_count) {
-        *user = finder->unused[--finder->unused_count];
-        return TTD_OK;
-    }
-    enum ttd_status status = grow_array((void **)&finder->births, &finder->birth_capacity,
-                                        finder->birth_count + 1, sizeof *finder->births);
-    if (status == TTD_OK)
-        *user = (uint32_t)++finder->birth_count;
-    return status;
-}
-
 /* A reallocated block counts as a new one, but is never temporary: its contents were needed
  * before. */
 static enum ttd_status acquire(struct usage_finder *finder, const struct heap_effect *effect)
 {
-    struct heap_block *block = effect->block;
+    const struct heap_block *block = effect->block;
     struct heap_site *sites[2] = {&finder->usage->total, NULL};
-    uint64_t *calls;
     enum ttd_status status = site_of(finder->usage, block, &sites[1]);
     if (status == TTD_OK)
-        status = thread_calls_of(finder, block->thread, &calls);
-    if (status == TTD_OK)
-        status = new_birth(finder, &block->user);
+        status = births_add(&finder->births, effect);
     if (status != TTD_OK)
         return status;
-    finder->births[block->user - 1] = (struct birth){
-        .wall_time = finder->wall_time, .thread_call = effect->previous_address ? 0 : *calls};
     for (size_t i = 0; i < 2; i++) {
         sites[i]->allocations++;
         heap_sum_add(&sites[i]->bytes, block->size);
@@ -117,20 +55,19 @@ static enum ttd_status acquire(struct usage_finder *finder, const struct heap_ef
     return TTD_OK;
 }
 
-/* Whether the block was freed by the same thread, with few calls between. */
+/* Sets `result` to whether the block was freed by the same thread, with few calls between. */
 static enum ttd_status check_temporary(struct usage_finder *finder,
                                        const struct heap_effect *effect, bool *result)
 {
     const struct heap_block *block = effect->block;
-    uint64_t allocation = finder->births[block->user - 1].thread_call;
+    uint64_t calls;
     *result = false;
-    if (effect->kind != HEAP_RELEASED || effect->action != TTD_ACTION_FREE || !allocation ||
+    if (effect->kind != HEAP_RELEASED || effect->action != TTD_ACTION_FREE ||
         effect->thread != block->thread)
         return TTD_OK;
-    uint64_t *calls;
-    enum ttd_status status = thread_calls_of(finder, effect->thread, &calls);
+    enum ttd_status status = births_calls_since(&finder->births, block, &calls);
     if (status == TTD_OK)
-        *result = *calls - allocation - 1 <= finder->usage->options.steps;
+        *result = calls != UINT64_MAX && calls <= finder->usage->options.steps;
     return status;
 }
 
@@ -149,7 +86,7 @@ static enum ttd_status add_lifetime(struct heap_groups *lifetimes, uint64_t leng
 static enum ttd_status add_lifetimes(struct usage_finder *finder, const struct heap_effect *effect)
 {
     const struct heap_block *block = effect->block;
-    uint64_t time = finder->wall_time - finder->births[block->user - 1].wall_time;
+    uint64_t time = births_age(&finder->births, block);
     /* A reallocation in flight may take the place of a block that was allocated after its call. */
     uint64_t calls = effect->event > block->event ? effect->event - block->event : 0;
     enum ttd_status status = add_lifetime(&finder->usage->by_time, time, block);
@@ -159,7 +96,7 @@ static enum ttd_status add_lifetimes(struct usage_finder *finder, const struct h
 static void add_time(struct usage_finder *finder, struct heap_site *site,
                      const struct heap_block *block)
 {
-    uint64_t time = finder->wall_time - finder->births[block->user - 1].wall_time;
+    uint64_t time = births_age(&finder->births, block);
     double amount = (double)block->size * (double)time / 1e9;
     site->byte_seconds += amount;
     finder->usage->total.byte_seconds += amount;
@@ -184,15 +121,6 @@ static enum ttd_status release(struct usage_finder *finder, const struct heap_ef
     }
     add_time(finder, site, block);
     return finder->usage->options.has_lifetimes ? add_lifetimes(finder, effect) : TTD_OK;
-}
-
-static enum ttd_status forget(struct usage_finder *finder, uint32_t user)
-{
-    enum ttd_status status = grow_array((void **)&finder->unused, &finder->unused_capacity,
-                                        finder->unused_count + 1, sizeof *finder->unused);
-    if (status == TTD_OK)
-        finder->unused[finder->unused_count++] = user;
-    return status;
 }
 
 static enum ttd_status discard(struct usage_finder *finder, const struct heap_effect *effect)
@@ -226,7 +154,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     case HEAP_UNKNOWN_RELEASE:
         return TTD_OK;
     }
-    return status == TTD_OK ? forget(finder, effect->block->user) : status;
+    return status == TTD_OK ? births_remove(&finder->births, effect->block) : status;
 }
 
 /* Blocks that are never released live up to the end of the trace. */
@@ -265,7 +193,7 @@ enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usa
     if (!usage->finder)
         return TTD_ERROR_NO_MEMORY;
     usage->finder->usage = usage;
-    map_init(&usage->finder->by_thread);
+    births_init(&usage->finder->births);
     struct heap_watcher watcher = {
         .observer = {.context = usage->finder, .effect = see_effect, .call = see_call},
         .to = ttd_position_max(),
@@ -278,10 +206,7 @@ static void free_finder(struct usage_finder *finder)
 {
     if (!finder)
         return;
-    free(finder->thread_calls);
-    map_free(&finder->by_thread);
-    free(finder->births);
-    free(finder->unused);
+    births_free(&finder->births);
     free(finder);
 }
 
