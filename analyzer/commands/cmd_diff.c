@@ -90,7 +90,8 @@ static bool find_place(const struct heap_snapshots *snapshots, struct ttd_positi
     return after || heap_snapshots_before(snapshots, last, TTD_SNAPSHOT_REFERENCES);
 }
 
-/* Finds the classes of blocks, by the snapshot that tells what is lost as well. */
+/* Finds the classes of blocks from the snapshot that find_lost() uses, so that the classes and the
+ * verdicts of a report belong to the same memory. */
 static int find_classes(struct session *session, const struct heap_trace *trace,
                         struct heap_diff_options *range)
 {
@@ -107,7 +108,7 @@ static int find_classes(struct session *session, const struct heap_trace *trace,
     return session_classes(session, trace, place, &range->classes);
 }
 
-/* Finds what is lost of the blocks that the range has added; nothing without a snapshot. */
+/* Classifies the blocks that the range has added. Without a snapshot nothing is set. */
 static enum ttd_status find_lost(const struct heap_trace *trace,
                                  const struct heap_diff_options *range, struct heap_leaks *lost,
                                  struct ttd_error *error)
@@ -146,6 +147,7 @@ static int print(struct session *session, const struct diff_options *options,
         status = session_filter(session, &unknown);
     for (int i = 0; i < HEAP_QUADRANTS && status == STATUS_OK; i++) {
         struct heap_site_table sites = heap_groups_site_table(&diff->quadrants[i]);
+        /* A tree shows one quadrant only, so the others need not be grouped. */
         if (!session_has_tree(session) || options->quadrant == (enum heap_quadrant)i)
             status = session_view(session, &sites);
     }

@@ -45,8 +45,9 @@ static ttd_id stack_of(const struct heap_call *call)
 }
 
 /*
- * Whether one call of a pair that does not fit was made by an operator of C++. A library with such
- * operators of its own calls malloc() where another module's delete is recorded as what it is.
+ * Sets `pairs` to whether a mismatch comes from operators of C++ that the program defines itself.
+ * Of those only the malloc() inside is recorded, but the delete of another module is recorded as
+ * delete. The pair is correct then, and must not be reported.
  */
 static int pairs_operators(struct session *session, const struct heap_finding *finding, bool *pairs)
 {
@@ -65,7 +66,8 @@ static int pairs_operators(struct session *session, const struct heap_finding *f
     return session_check(session, status);
 }
 
-/* Whether a finding is to be reported: by the stack of the call that is wrong, and if it is new. */
+/* Sets `is_wanted` to whether a finding is reported: the filters let the stack of its call through,
+ * and it is no known finding. */
 static int judge(struct session *session, const struct heap_finding *finding, bool *is_wanted)
 {
     struct finding known = {.kind = finding->kind,
@@ -80,6 +82,8 @@ static int judge(struct session *session, const struct heap_finding *finding, bo
     return status;
 }
 
+/* Drops the findings that are not reported, and counts the calls of the others anew: totals and
+ * exit status must not include what the user has excluded. */
 static int judge_all(struct session *session, struct heap_errors *errors)
 {
     size_t kept = 0;
@@ -100,7 +104,8 @@ static int judge_all(struct session *session, struct heap_errors *errors)
     return status == STATUS_OK ? session_end_known_findings(session) : status;
 }
 
-/* Whether the signal that the program died of is to be reported: by the stack of the thread. */
+/* Sets `is_wanted` to whether the fatal signal is reported: the filters let the stack of its thread
+ * through. What it points at is certain only in an intact trace. */
 static int judge_fatal(struct session *session, struct heap_fatal *fatal, bool *is_wanted)
 {
     bool is_intact = source_is_intact(&session->source);

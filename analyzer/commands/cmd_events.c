@@ -94,12 +94,15 @@ struct lister {
     bool is_cut;
 };
 
-/* The maximum is beyond every event, also one whose position is that high. */
+/* Without --to no event is beyond the range. A comparison with the largest position would leave out
+ * an event at that very position. */
 static bool is_beyond(const struct lister *lister, const struct ttd_event *event)
 {
     return lister->has_end && !is_before(event, &lister->to);
 }
 
+/* An event is certain if no loss is known before it: otherwise the calls that are missing may have
+ * changed what it did. */
 static bool is_certain(const struct lister *lister, const struct ttd_event *event)
 {
     return !lister->outcome.losses.records ||
@@ -115,7 +118,8 @@ static void print(struct lister *lister, const struct ttd_event *event)
     session->options.format->event(&session->report, &data);
 }
 
-/* Losses that were recorded, perhaps long after they happened. */
+/* Adds recorded losses. A loss may be recorded long after it happened, so these are read in a pass
+ * before the events that they make uncertain. */
 static enum ttd_status see_losses(void *context, const struct ttd_batch *batch)
 {
     struct lister *lister = context;
@@ -162,6 +166,8 @@ static int find_bound(struct session *session, const struct position_spec *spec,
     return position_spec_resolve(spec, POSITION_FOR_ORDER, &session->source, &result->position);
 }
 
+/* Goes to the first event of the range. From the start of the trace the pass is a checked one, so
+ * that no other pass is needed for a certain verdict. */
 static int seek(struct session *session, const struct bound *from)
 {
     struct ttd_error error = {.what = NULL};
@@ -176,7 +182,9 @@ static int seek(struct session *session, const struct bound *from)
     return status == TTD_OK ? STATUS_OK : source_fail(&session->source, status, &error);
 }
 
-/* Warns, where no event has passed the filter, of the parts that name nothing in the trace. */
+/* Warns of the parts of the filter that name nothing in the trace. An empty list looks like an
+ * answer, though a name may have been misspelled. Costs a pass, and only where no event was listed.
+ */
 static int check_filter(struct lister *lister)
 {
     struct session *session = lister->session;
@@ -198,7 +206,7 @@ static int check_filter(struct lister *lister)
     return status;
 }
 
-/* Lists what comes from where the reader is. */
+/* Lists the events from the position of the reader on. */
 static int list_all(struct lister *lister)
 {
     struct session *session = lister->session;
@@ -234,7 +242,8 @@ static int list(struct lister *lister)
         status = session_output(session, true);
     if (status != STATUS_OK)
         return status;
-    /* Calls are many, and each is written when it is read. */
+    /* The user has asked for all events, however many, and each is written when it is read: the
+     * size limit of other reports does not apply. */
     session->output.out.room = UINT64_MAX;
     lister->details.has_times = source_has_times(&session->source);
     return list_all(lister);

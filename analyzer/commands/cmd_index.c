@@ -57,6 +57,8 @@ static int make(struct session *session)
     return status;
 }
 
+/* The command does not use session_run(), because it must refuse standard input before that is
+ * copied to a temporary file: nobody would find an index beside it. */
 static int run(const struct command *command, int count, char **arguments)
 {
     struct common_options options;

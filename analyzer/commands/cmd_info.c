@@ -26,6 +26,7 @@ static const char help[] =
     "                            are beside it: of the program and its child "
     "processes\n" COMMAND_COMMON_HELP;
 
+/* Copies a text, which in a batch is valid only until the next one. */
 static enum ttd_status keep(struct info_findings *findings, struct ttd_string from,
                             struct ttd_string *to)
 {
@@ -34,6 +35,7 @@ static enum ttd_status keep(struct info_findings *findings, struct ttd_string fr
     return to->data ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
+/* A crafted trace may have any number of metadata, so no more than METADATA_MAX are kept. */
 static enum ttd_status add_metadata(struct info_findings *findings,
                                     const struct ttd_metadata *record)
 {
@@ -109,7 +111,8 @@ void info_free(struct info_findings *findings)
     arena_free(&findings->text);
 }
 
-/* Content before the first unsupported chunk is reported all the same. */
+/* Chunks before the first unsupported one are reported all the same; the exit status still says
+ * that the rest could not be read. */
 static int report_stats(struct session *session, const struct info_findings *findings)
 {
     const struct heap_trace_stats *stats = &findings->stats;
@@ -153,6 +156,7 @@ static int execute(struct session *session, const void *options)
     return status;
 }
 
+/* Prints the traces of a recording. There is no session, because that belongs to one trace. */
 static int print_group(const struct common_options *options, const struct group *group)
 {
     struct output_file output;

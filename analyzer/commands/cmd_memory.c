@@ -43,7 +43,8 @@ static void write_zeros(struct text_output *output, uint64_t count)
     }
 }
 
-/* Writes the bytes of the whole range. */
+/* Writes the bytes of the whole range as they are. An offset in the output is one in the range, so
+ * bytes that are not known must be written too, as zeros; a message says how many they are. */
 static void write_raw(struct session *session, struct report_memory *data)
 {
     const struct heap_memory_options *options = &data->memory->options;

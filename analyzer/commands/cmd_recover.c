@@ -25,6 +25,8 @@ struct rescue {
     struct ttd_verdict verdict;
 };
 
+/* A file with much damage has thousands of problems. The first ones show what has happened to it.
+ */
 static bool see_problem(void *context, const struct ttd_problem *problem)
 {
     struct rescue *rescue = context;

@@ -31,6 +31,8 @@ struct request {
 static const struct own_option own_options[] = {
     OWN_OPTION("strings", option_flag, struct request, removes_strings), OWN_OPTIONS_END};
 
+/* A damaged trace is not redacted: what cannot be read cannot be searched for contents to remove.
+ */
 static enum ttd_status fill(void *context, const struct ttd_input *input,
                             const struct ttd_output *output, struct ttd_error *error)
 {

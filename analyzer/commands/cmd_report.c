@@ -55,7 +55,8 @@ static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
     return view_wants(&session->view, stack, is_wanted);
 }
 
-/* Writes what is live in the course of time, and the lifetimes. */
+/* Writes two parts of the page: the heap in the course of time, and the lifetimes. The filters of
+ * the user apply to both. */
 static int write_heap(struct session *session, const struct page_facts *facts,
                       struct report_findings *findings, struct page_calls *calls)
 {
@@ -114,7 +115,8 @@ static int write_snapshots(struct session *session, const struct heap_snapshot_l
     return STATUS_OK;
 }
 
-/* Writes the parts that are reports of other commands. */
+/* Writes the parts that other commands print. The commands run with the arguments that a user would
+ * give, so a page cannot say anything else than they do. */
 static int write_parts(struct session *session, const struct page_facts *facts,
                        const struct heap_trace *trace, struct report_findings *findings)
 {
@@ -137,6 +139,7 @@ static int write_parts(struct session *session, const struct page_facts *facts,
     return status;
 }
 
+/* Finds the range of the page, which includes `from` and ends before `to`. */
 static int resolve(struct session *session, const struct report_options *options,
                    struct page_facts *facts)
 {
@@ -168,7 +171,8 @@ static int check(const struct session *session)
     return STATUS_OK;
 }
 
-/* Writes the data of the page. */
+/* Writes the data of the page. Stacks are numbers of nodes in one tree of calls, which is written
+ * last, when all parts have named the stacks that they need. */
 static int write_data(struct session *session, const struct page_facts *facts,
                       const struct heap_trace *trace, struct report_findings *findings)
 {

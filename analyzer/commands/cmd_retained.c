@@ -111,7 +111,7 @@ static enum ttd_status find_label(void *context, const struct heap_block *block,
     return status;
 }
 
-/* Labels need names before the query. */
+/* Reads the names before the query, which asks for the label of each block. */
 static int prepare_labels(struct session *session, const struct retained_options *options,
                           struct heap_retained_options *query)
 {
@@ -130,6 +130,7 @@ static int execute(struct session *session, const void *context)
         return message_usage(session->options.command->name, "--tree and --by exclude each other");
     query.depth = options->is_tree ? (size_t)options->depth : 0;
     query.limit = options->limit.value ? (size_t)options->limit.value : SIZE_MAX;
+    /* The limit of a tree holds for each node, so the default of a list would fill many screens. */
     if (options->is_tree && !options->limit.is_given)
         query.limit = 8;
     struct question question;

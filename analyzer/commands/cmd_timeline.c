@@ -66,6 +66,7 @@ static int execute(struct session *session, const void *context)
     int status = session_names(session, has_filter);
     if (status != STATUS_OK)
         return status;
+    /* Amounts a second need times on either axis. */
     bool uses_times = options->axis == HEAP_AXIS_TIME || options->plot != TIMELINE_LIVE;
     if (uses_times && !source_has_times(&session->source))
         return source_fail_times(&session->source);

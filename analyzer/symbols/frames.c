@@ -42,6 +42,7 @@ enum ttd_status frame_list_add(struct frame_list *list, struct definitions *defi
     const struct definition_symbol *symbol =
         definitions_symbol(definitions, stack->module, stack->offset);
     enum ttd_status status = TTD_OK;
+    /* Without names the frame has its module and offset, which a later lookup can still name. */
     if (!symbol || !symbol->count) {
         status = spend(definitions, &frame);
         return status == TTD_OK ? frame_list_push(list, &frame) : status;

@@ -18,7 +18,8 @@ void stack_table_free(struct stack_table *table)
 enum ttd_status stack_table_add(struct stack_table *table, const struct ttd_batch *batch)
 {
     const struct stack_chunk *last = table->count ? &table->chunks[table->count - 1] : NULL;
-    /* The first definition of an identifier counts. */
+    /* The first definition of an identifier counts. A crafted chunk may define some identifiers
+     * again and others for the first time: only the latter are added. */
     uint64_t defined = last ? (uint64_t)last->first + last->count : 0;
     uint64_t first = batch->chunk.first_record > defined ? batch->chunk.first_record : defined;
     uint64_t after = batch->chunk.first_record + batch->chunk.record_count;
@@ -34,6 +35,8 @@ enum ttd_status stack_table_add(struct stack_table *table, const struct ttd_batc
     return status;
 }
 
+/* Chunks do not overlap and are sorted, so the search is a binary one. A trace has thousands of
+ * them. */
 struct stack_chunk *stack_table_find(const struct stack_table *table, ttd_id id)
 {
     size_t low = 0;
@@ -51,6 +54,8 @@ struct stack_chunk *stack_table_find(const struct stack_table *table, ttd_id id)
     return NULL;
 }
 
+/* Once the steps are spent none are left for cheaper work either: a command that has reached its
+ * limit must not go on with a part of its findings. */
 enum ttd_status stack_table_spend(const struct stack_table *table, uint64_t steps)
 {
     if (!table->steps)
@@ -70,6 +75,8 @@ enum ttd_status stack_table_get(const struct stack_table *table, ttd_id id, stru
     if (status != TTD_OK)
         return status;
     status = ttd_stacks_get(chunk->stacks, id, stack, &error);
+    /* Damage ends the stack at this frame. The report goes on, and says that the trace is damaged.
+     */
     if (status != TTD_ERROR_CORRUPT)
         return status;
     if (table->damage.tell)

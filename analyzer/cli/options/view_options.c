@@ -79,6 +79,7 @@ bool view_options_parse(struct view_options *options, int option, const char *ar
 
 const char *view_options_check(struct view_options *options, const struct report_format *format)
 {
+    /* Folded stacks are a tree; who asks for them need not say so. */
     if (format->needs_tree && options->shape == VIEW_FLAT)
         options->shape = VIEW_TOP_DOWN;
     if (options->depth && options->shape == VIEW_FLAT)

@@ -61,6 +61,8 @@ bool number_parse_size(const char *text, uint64_t *number)
     return true;
 }
 
+/* Accepts all or nothing: after "10-" a typing error such as "10-x" must not become an open range.
+ */
 bool number_parse_range(const char *text, struct number_range *range)
 {
     const char *end;

@@ -39,6 +39,8 @@ int session_open(struct session *session, const struct common_options *options)
         return status;
     }
     session->report.known_findings = &session->known_findings.summary;
+    /* Damage in stacks is found when a stack is looked up, perhaps long after its chunk was read.
+     */
     definitions_init(&session->definitions);
     session->definitions.stacks.damage = (struct stack_damage){&session->source, tell_damage};
     session->steps = limits_steps();
@@ -52,6 +54,7 @@ int session_open(struct session *session, const struct common_options *options)
     map_init(&session->judged);
     view_init(&session->view, &session->options.view, &session->definitions);
     session->report.view = &session->view;
+    /* The number of digits of times depends on the duration, which only the End tells. */
     if (options->format->has_times && session->source.is_closed)
         clock_begin(&session->source.clock, session->source.end.wall_time);
     session->report.clock = (struct report_clock){&session->source, tell_time};
@@ -82,6 +85,8 @@ static int check_patterns(struct session *session, const char *option,
     return status;
 }
 
+/* Reads the names once. A second call finds them, also after a failure: the first one has reported
+ * it. */
 int session_names(struct session *session, bool are_needed)
 {
     if (!are_needed || session->has_names)
@@ -132,7 +137,7 @@ int session_run_defaults(const struct command *command, int count, char **argume
 int session_output(struct session *session, bool is_long)
 {
     progress_end(&session->source.progress);
-    /* A part of a page. */
+    /* For a part of a page, the output was opened by the command that makes the page. */
     if (session->has_output)
         return STATUS_OK;
     bool pages = is_long && session->options.has_pager;
@@ -182,6 +187,8 @@ static void warn_of_uncertainty(const struct session *session)
                 session->report.certainty.reasons[i]);
 }
 
+/* An output that is not complete is removed, so that no script takes a part of a report for the
+ * whole. */
 int session_close(struct session *session, int status, bool keep)
 {
     warn_of_uncertainty(session);

@@ -47,7 +47,8 @@ int session_islands(struct session *session, const struct heap_island_filter *fi
     return STATUS_OK;
 }
 
-/* Definitions are needed even without records, to check the patterns. */
+/* Names are read even if there are no records to filter, because patterns that match no name in the
+ * trace are reported. */
 static bool needs_names(const struct session *session, const struct heap_site_table *sites)
 {
     return *sites->count || view_has_filter(&session->options.view);
@@ -60,6 +61,7 @@ int session_filter(struct session *session, const struct heap_site_table *sites)
                                : status;
 }
 
+/* Without filters every stack passes, so no names need to be read. */
 int session_wants(struct session *session, ttd_id stack, bool *is_wanted)
 {
     *is_wanted = true;
@@ -91,6 +93,8 @@ int session_group(struct session *session, const struct heap_site_table *sites)
         view_tree_build(&session->view, sites, session_tree_limit(session), &session->tree));
 }
 
+/* Folded stacks are read by programs that draw flame graphs; branches that are left out would make
+ * the frames above them too small. So the limit is for text, JSON and CSV only. */
 size_t session_tree_limit(const struct session *session)
 {
     return session->options.format->needs_tree ? SIZE_MAX : session->options.view.limit;

@@ -38,6 +38,8 @@ static void json_sizes(struct report *report, struct json *json,
     json_end_object(json);
 }
 
+/* An object of its own, with other names of members than reallocations have, so that a program
+ * cannot take inferred growth for recorded calls. */
 static void json_regrown(struct report *report, struct json *json, const struct report_moves *data)
 {
     const struct heap_move_table *table = &data->moves->regrown;

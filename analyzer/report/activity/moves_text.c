@@ -13,6 +13,7 @@ static void text_growth(struct text_output *output, const struct heap_move_group
         out_format(output, ", by a factor of %.2f each time", measure);
 }
 
+/* Results other than moved and in place are rare, so each is written only where it occurs. */
 static void text_other(struct text_output *output, const struct heap_move_counts *counts)
 {
     const struct {
@@ -46,6 +47,8 @@ static void text_counts(struct text_output *output, const struct heap_move_count
 static void text_sizes(struct report *report, const struct heap_move_group *group)
 {
     struct text_output *output = report->output;
+    /* Without a reallocation of a known block, no size was seen: `smallest` is still the largest
+     * number. */
     if (group->largest >= group->smallest) {
         out_text(output, "\n    sizes from ");
         out_grouped(output, group->smallest);
@@ -71,6 +74,7 @@ static void text_group(struct report *report, const struct heap_move_group *grou
     text_sizes(report, group);
 }
 
+/* The bytes are an upper limit: a container copies only the elements that it has. */
 static void text_regrown_sums(struct text_output *output, const struct heap_move_counts *counts)
 {
     out_text(output, "at most ");
@@ -79,6 +83,8 @@ static void text_regrown_sums(struct text_output *output, const struct heap_move
     report_count(output, counts->reallocs, "time");
 }
 
+/* Inferred growth is a list of its own, after everything that was recorded, so that nobody adds it
+ * to the reallocations. */
 static void text_regrown(struct report *report, const struct report_moves *data)
 {
     const struct heap_move_table *table = &data->moves->regrown;

@@ -15,7 +15,8 @@ static void text_name(struct report *report, const struct heap_fatal_place *plac
     out_hex(report->output, place->address);
 }
 
-/* Registers that point at no block are those of most values, and not told. */
+/* A register that points at no block is left out: most registers hold no pointers. The fault
+ * address is always written. */
 static void text_place(struct report *report, const struct heap_fatal_place *place)
 {
     struct text_output *output = report->output;
@@ -47,6 +48,7 @@ static void text_place(struct report *report, const struct heap_fatal_place *pla
     }
 }
 
+/* Says also why there is no snapshot, because the user may have asked for one. */
 static void text_snapshot(struct report *report, const struct heap_fatal *fatal)
 {
     struct text_output *output = report->output;
@@ -60,7 +62,9 @@ static void text_snapshot(struct report *report, const struct heap_fatal *fatal)
     out_char(output, '\n');
 }
 
-/* Tells of the signals before the one that the process died of, the newest first. */
+/* Writes the signals before the one that the process died of, the newest first. There are some
+ * where the program has a handler of its own: the first signal then shows the error, and the last
+ * one may be that of the abort(). */
 static void text_earlier(struct report *report, const struct heap_fatal *fatal)
 {
     struct text_output *output = report->output;

@@ -10,6 +10,7 @@ const char *retained_key_name(const struct report *report, const struct report_r
                                                        : names[data->options->by];
 }
 
+/* In the dominator tree, the nodes behind those of the blocks are the root groups. */
 const struct heap_root_group *retained_root(const struct heap_retained *retained,
                                             const struct heap_retainer *retainer)
 {

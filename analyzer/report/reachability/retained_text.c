@@ -3,6 +3,8 @@
 #include "report/reachability/retained_parts.h"
 #include "report/sections/place.h"
 
+/* Without the name of a class, the address of its table of virtual functions still tells classes
+ * apart. */
 static void text_class(struct report *report, const struct heap_retained *retained,
                        const struct heap_retainer *retainer)
 {
@@ -24,7 +26,7 @@ static void text_sums(struct text_output *output, const struct heap_retainer *re
     report_count(output, retainer->retained_blocks, "block");
 }
 
-/* Writes what a record is of, in one line. */
+/* Writes the retainer itself in one line: a root group, a block, or a class. */
 static void text_subject(struct report *report, const struct report_retained *data,
                          const struct heap_retainer *retainer)
 {
@@ -40,7 +42,7 @@ static void text_subject(struct report *report, const struct report_retained *da
     out_char(report->output, '\n');
 }
 
-/* A group of blocks: those that it consists of, and its name or stack. */
+/* Writes a group of blocks: its sizes, its own blocks, and its name or stack. */
 static void text_group(struct report *report, const struct report_retained *data,
                        const struct heap_retainer *retainer)
 {
@@ -66,6 +68,8 @@ static void text_group(struct report *report, const struct report_retained *data
         report_stack_text(report, retainer->stack);
 }
 
+/* A root group "leads to" blocks that others lead to as well, and "alone holds" the rest. A large
+ * difference shows that the memory is shared. */
 static void text_root(struct report *report, const struct report_retained *data,
                       const struct heap_retainer *retainer)
 {

@@ -75,6 +75,8 @@ void report_kind_csv(struct report *report, struct csv *csv, const char *kind,
     }
 }
 
+/* A file without blocks of the runtimes has no column for the kind: most readers want only the
+ * groups, and a column with one value would say nothing. */
 void report_groups_csv(struct report *report, const struct heap_groups *groups, size_t limit)
 {
     struct csv csv;

@@ -2,6 +2,8 @@
 /* When blocks were lost, as snapshots and releases tell. */
 #include "report/sections/sections.h"
 
+/* The release of the only block that held a lost block is the likely error: the program should have
+ * released what it held before. */
 static void text_releases(struct report *report, const struct heap_lost_range *lost,
                           uint64_t blocks)
 {
@@ -48,6 +50,7 @@ void report_lost_json(struct json *json, const struct heap_lost_range *lost)
     json_position(json, "last_release", lost->last_release);
 }
 
+/* The columns exist in each row, also where it is not known when blocks were lost. */
 void report_lost_csv(struct csv *csv, const struct heap_lost_range *lost)
 {
     bool is_released = lost && lost->released;

@@ -2,6 +2,8 @@
 /* The blocks that the C and C++ runtimes keep until the end, told apart from all others. */
 #include "report/sections/sections.h"
 
+/* A program that was killed had no time to say which blocks its runtimes keep. Then these blocks
+ * are among the others, and a reader must not take them for leaks. */
 static void text_counted(struct text_output *output, const struct report_runtime *runtime)
 {
     if (runtime->is_counted)

@@ -49,6 +49,8 @@ static void folded_name(struct report *report, const struct view_label *label)
         out_text(output, "[unknown]");
 }
 
+/* Links lead from a node to its parent, but a folded stack begins at the root. So the path is
+ * collected first, in an array and not by recursion: a trace may have stacks of any depth. */
 void report_tree_path(struct report *report, const struct view_tree *tree, uint32_t node,
                       uint32_t *path)
 {
@@ -84,6 +86,7 @@ void folded_tree(struct report *report, const struct report_tree *data)
     uint32_t *path = report_tree_path_room(report, data->tree, &arena);
     for (uint32_t i = 0; path && (i = view_tree_next(data->tree, i, SIZE_MAX)) != VIEW_NO_NODE;) {
         const struct view_node *node = &data->tree->nodes[i];
+        /* A reader of folded stacks adds up the weights below a frame itself. */
         if (!node->self.weight)
             continue;
         report_folded_begin(report->output, !report->certainty.count);

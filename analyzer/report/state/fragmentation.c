@@ -2,6 +2,7 @@
 /* The report of `fragmentation`: regions of memory, and how much of each is live. */
 #include "report/state/reports.h"
 
+/* Serves a region and the sum of all regions. In the sum, the space between regions is no gap. */
 static void text_sums(struct text_output *output, const struct heap_region *region)
 {
     report_count(output, region->used, "byte");

@@ -16,6 +16,7 @@ bool event_has_previous_address(const struct ttd_event *event)
     return event->action == TTD_ACTION_REALLOC;
 }
 
+/* A Free has a size only if the function takes it as an argument, such as sized operator delete. */
 bool event_has_size(const struct ttd_event *event)
 {
     return event_has_address(event) || (event->action == TTD_ACTION_FREE && event->size);

@@ -66,6 +66,7 @@ static void cell(struct text_output *output, size_t column, bool has, uint64_t v
     out_hex(output, value);
 }
 
+/* "{}" is a call without parameters, "{?}" one whose parameters were not recorded. */
 static void text_parameters(struct text_output *output, const struct ttd_event *event)
 {
     uint64_t parameters[TTD_PARAMETERS_MAX];
@@ -121,6 +122,7 @@ void text_event(struct report *report, const struct report_event *data)
         report_stack_text(report, event->stack);
 }
 
+/* Events are printed as they are read, so whether all are certain is known only at the end. */
 void text_events_end(struct report *report)
 {
     report_certainty_text(report);

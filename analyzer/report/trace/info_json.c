@@ -48,6 +48,8 @@ static void summary(struct json *json, const struct report_info *data)
     }
 }
 
+/* Members of the first chunk. If that was lost, the time unit is 0 and the times of the trace mean
+ * nothing, so they are null. */
 static void trace_object(struct json *json, const struct report_info *data)
 {
     const struct ttd_trace *trace = data->trace;
@@ -76,6 +78,8 @@ static void trace_object(struct json *json, const struct report_info *data)
     json_end_object(json);
 }
 
+/* Lists the threads that have events. The definition of such a thread may be lost, and then its
+ * number and name are null. */
 static void thread_list(struct report *report, struct json *json,
                         const struct heap_trace_stats *stats)
 {
@@ -125,6 +129,7 @@ static void module_list(struct report *report, struct json *json)
     json_end_array(json);
 }
 
+/* Chunks of unknown kinds, which a newer version may have written, are one entry: "other". */
 static void chunk_list(struct json *json, const struct heap_trace_stats *stats)
 {
     json_begin_array(json, "chunk_list");
@@ -143,6 +148,7 @@ static void chunk_list(struct json *json, const struct heap_trace_stats *stats)
     json_end_array(json);
 }
 
+/* Only the first losses are listed; `lost_events` counts all of them. */
 static void loss_list(struct json *json, const struct heap_losses *losses)
 {
     json_begin_array(json, "loss_list");

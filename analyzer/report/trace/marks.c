@@ -61,6 +61,8 @@ static void write_bytes(struct text_output *output, struct ttd_string data, size
         out_format(output, "%02x", (unsigned char)data.data[i]);
 }
 
+/* Data of a client are bytes of any form. They are written as text only if they are text, because
+ * other bytes would do as they like with a terminal. */
 static void text_data(struct text_output *output, struct ttd_string data)
 {
     bool shows_text = is_text(data);
@@ -132,6 +134,7 @@ void text_mark(struct report *report, const struct report_marks *options,
     out_char(output, '\n');
 }
 
+/* JSON has one object a line, so that a reader can begin before all marks are written. */
 void json_marks_begin(struct report *report)
 {
     (void)report;
