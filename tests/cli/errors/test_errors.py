@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
 """ttdanalyze errors"""
 
-import random
-
 import support
-from support import Script, TestCase, run
+from error_support import ErrorCase
+from support import Script, run
 
 MALLOC, CALLOC, REALLOC, FREE, POSIX_MEMALIGN, ALIGNED_ALLOC = 1, 2, 3, 5, 8, 9
 FREE_SIZED = 12
@@ -15,13 +14,7 @@ HEAP_ALLOC, HEAP_FREE = 48, 50
 INHERITS, ATTACHED = 2, 8
 
 
-class Errors(TestCase):
-    def findings(self, script, *arguments, name="trace.ttd"):
-        return self.json_of("errors", self.write(script.close(), name), *arguments)
-
-    def kinds(self, script, *arguments):
-        return [f["kind"] for f in self.findings(script, *arguments)["findings"]]
-
+class Errors(ErrorCase):
     def test_double_free(self):
         script = Script().basics()
         script.alloc(0x1000, 24)
@@ -171,101 +164,6 @@ class Errors(TestCase):
         self.assertEqual((finding["kind"], finding["released"]["stack_id"]),
                          ("realloc-of-freed", 3))
 
-    def test_heaps(self):
-        script = Script().basics()
-        script.event("Create", heap=2, stack=1)
-        script.alloc(0x1000, 24, heap=2)
-        script.alloc(0x2000, 24, heap=1)
-        script.free(0x2000, heap=2, stack=3)
-        script.event("Protect", heap=2, read_only=1, stack=4)
-        script.alloc(0x3000, 24, heap=2)
-        script.event("Protect", heap=2, read_only=0, stack=4)
-        script.alloc(0x4000, 24, heap=2)
-        script.event("Destroy", heap=2, stack=3)
-        script.free(0x1000, heap=2)
-        script.event("Lock", heap=2, stack=2)
-        script.event("Create", heap=2, stack=1)
-        script.alloc(0x1000, 24, heap=2)
-        found = self.findings(script)["findings"]
-        self.assertEqual([f["kind"] for f in found],
-                         ["wrong-heap", "use-of-read-only-heap", "use-of-destroyed-heap",
-                          "use-of-destroyed-heap"])
-        self.assertEqual((found[0]["heap_id"], found[0]["block"]["heap_id"]), (2, 1))
-        self.assertEqual([(f["conflict"]["action"], f["conflict"]["stack_id"])
-                          for f in found[1:]], [("Protect", 4), ("Destroy", 3), ("Destroy", 3)])
-        self.assertIn("  heap destroyed by ", self.run_ok("errors", self.path("trace.ttd")).text)
-
-    def test_call_under_way_when_the_heap_ends(self):
-        script = Script().basics()
-        script.event("Destroy", heap=2, start="2:0", end="2:1")
-        script.alloc(0x1000, 1, heap=2, start="1:0", end="3:0", thread=2)
-        self.assertEqual(self.kinds(script), [])
-
-    def test_locks(self):
-        script = Script().basics()
-        script.event("Lock", heap=2, stack=2)
-        script.event("Lock", heap=2, stack=3)
-        script.event("Unlock", heap=2, stack=2)
-        script.event("Unlock", heap=2, stack=2)
-        script.event("Unlock", heap=2, stack=3)             # one too many
-        script.event("Lock", heap=2, stack=2)
-        script.event("Unlock", heap=2, stack=4, thread=2)   # by another thread
-        found = self.findings(script)["findings"]
-        self.assertEqual([(f["kind"], f["action"], f["stack_id"], f["thread"],
-                           f["conflict"] and f["conflict"]["thread"]) for f in found],
-                         [("unbalanced-lock", "Unlock", 3, 1, None),
-                          ("unbalanced-lock", "Unlock", 4, 2, 1),
-                          ("unbalanced-lock", "Lock", 2, 1, None)])
-        self.assertIsNone(found[0]["address"])
-        self.assertIn("still locked when the program exited",
-                      self.run_ok("errors", self.path("trace.ttd")).text)
-
-    def test_oldest_lock(self):
-        """An Unlock of a thread without a lock is shown with the oldest one there is."""
-        chance = random.Random(4)
-        script = Script().basics()
-        for number in range(30):
-            script.add("thread", os=2000 + number)
-        for number in range(600):
-            script.add("stack", parent=1, module=1, offset=0x1000 + number)
-        held, expected = {1: [], 2: []}, []
-        for _ in range(600):
-            heap, thread = chance.choice((1, 2)), chance.randrange(1, 25)
-            choice = chance.random()
-            if choice < 0.01:
-                script.event("Destroy", heap=heap)
-                script.event("Create", heap=heap)
-                held[heap] = []
-            elif choice < 0.5 and thread not in held[heap]:
-                script.event("Lock", heap=heap, thread=thread)
-                held[heap].append(thread)
-            elif thread in held[heap]:
-                script.event("Unlock", heap=heap, thread=thread)
-                held[heap].remove(thread)
-            else:
-                script.event("Unlock", heap=heap, thread=thread, stack=10 + len(expected))
-                expected.append((thread, held[heap][0] if held[heap] else None))
-        found = self.findings(script, "--limit", "0")["findings"]
-        self.assertEqual([(f["thread"], f["conflict"] and f["conflict"]["thread"])
-                          for f in found if f["action"] == "Unlock"], expected)
-        self.assertGreater(len(expected), 100)
-
-    def test_locks_end_with_their_heap(self):
-        script = Script().basics()
-        script.event("Lock", heap=2, stack=2)
-        script.event("Destroy", heap=2)
-        script.event("Create", heap=2)
-        script.event("Unlock", heap=2, stack=3)
-        found = self.findings(script)["findings"]
-        self.assertEqual([(f["kind"], f["action"], f["conflict"]) for f in found],
-                         [("unbalanced-lock", "Unlock", None)])
-
-    def test_locks_of_a_program_that_was_killed(self):
-        script = Script().basics()
-        script.event("Lock", heap=2, stack=2)
-        path = self.write(script.close(reason=2))
-        self.assertEqual(self.json_of("errors", path)["findings"], [])
-
     def test_failed(self):
         script = Script().basics()
         script.alloc(0, 1 << 60, result=0)
@@ -356,71 +254,6 @@ class Errors(TestCase):
         self.assertEqual((len(found["findings"]), found["total_findings"]), (3, 4))
         text = self.run_ok("errors", "--limit", "3", self.path("trace.ttd")).text
         self.assertIn("… and 1 finding more", text)
-
-
-class Oracle(TestCase):
-    """Random calls one after the other, judged by a model that reads what `events` prints."""
-
-    def script(self, chance):
-        script = Script().basics()
-        for _ in range(60):
-            what = chance.random()
-            fields = {"stack": chance.randrange(1, 5), "thread": chance.randrange(1, 3)}
-            address = 0x1000 + 16 * chance.randrange(12)
-            if what < 0.45:
-                script.alloc(address, chance.randrange(0, 60), **fields)
-            elif what < 0.85:
-                script.free(address, **fields)
-            else:
-                script.realloc(address, 0x1000 + 16 * chance.randrange(12), 20, **fields)
-        return script.close()
-
-    @staticmethod
-    def judge(rows):
-        live, freed, found = {}, {}, {}
-        for row in rows:
-            if row["action"] != "Alloc":
-                base = int(row["base_address"], 16)
-                inside = [a for a, (_, size, _) in live.items() if a < base < a + size]
-                realloc = row["action"] == "ReAlloc"
-                key = None
-                if base in live:
-                    freed[base] = (live.pop(base), row)
-                elif base in freed:
-                    key = ("realloc-of-freed" if realloc else "double-free", row["action"],
-                           row["stack"], freed[base][0][0], freed[base][1]["stack"])
-                    freed[base] = (freed[base][0], row)
-                elif inside:
-                    key = ("interior-free", row["action"], row["stack"], live[max(inside)][0], 0)
-                else:
-                    # The block released last of those that it lay in; the table keeps their order.
-                    around = [stacks for a, stacks in freed.items() if a < base < a + stacks[0][1]]
-                    allocated, released = around[-1] if around else ((0,), {"stack": 0})
-                    key = ("invalid-free", row["action"], row["stack"], allocated[0],
-                           released["stack"])
-                if key:
-                    found[key] = found.get(key, 0) + 1
-            if row["action"] != "Free":
-                address = int(row["address"], 16)
-                if address in live:
-                    key = ("trace-inconsistency", row["action"], row["stack"], live[address][0], 0)
-                    found[key] = found.get(key, 0) + 1
-                live[address] = (row["stack"], row["size"], row)
-                freed.pop(address, None)
-        return found
-
-    def test_random(self):
-        for seed in range(25):
-            path = self.write(self.script(random.Random(seed)), f"trace{seed}")
-            rows = self.run_ok("events", "-f", "json", path).json_lines
-            found = {}
-            for f in self.json_of("errors", path, "--limit", "0")["findings"]:
-                key = (f["kind"], f["action"], f["stack_id"],
-                       f["allocated"]["stack_id"] if f["allocated"] else 0,
-                       f["released"]["stack_id"] if f["released"] else 0)
-                self.assertNotIn(key, found)
-                found[key] = f["count"]
-            self.assertEqual(found, self.judge(rows), seed)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Damaged traces: what every command makes of them; verify and recover"""
 
-import json
 import os
 import re
 import stat
@@ -326,17 +325,6 @@ class Damage(TestCase):
         path = self.save(bytes(data))
         result = self.run_ok("leaks", "-f", "json", path)
         self.assertEqual(result.json["total_blocks"], 40)
-
-
-class NoTrace(support.TestCase):
-    def test_what_verify_has_begun_is_ended(self):
-        """Problems were told before it turned out that no chunk is of any use."""
-        path = os.path.join(os.environ["TTD_SOURCE"], "fuzz", "seeds", "found-22")
-        result = support.run("verify", "-f", "json", path)
-        self.assertNotEqual(result.status, 0)
-        found = json.loads(result.text)
-        self.assertFalse(found["ok"])
-        self.assertTrue(found["problems"])
 
 
 if __name__ == "__main__":
