@@ -62,9 +62,9 @@ void fixture_check_intact(const void *data, size_t size)
     struct ttd_input input;
     struct ttd_verdict verdict;
     cr_assert_eq(ttd_input_memory(data, size, NULL, &input), TTD_OK);
-    cr_assert_eq(
-        ttd_verify(&input, NULL, &(struct ttd_problem_observer){report, NULL}, &verdict, NULL),
-        TTD_OK);
+    cr_assert_eq(ttd_verify(&input, NULL, &(struct ttd_problem_observer){.function = report},
+                            &verdict, NULL),
+                 TTD_OK);
     cr_assert(verdict.ok);
     cr_assert(verdict.closed);
     cr_assert_eq(verdict.problems, 0);

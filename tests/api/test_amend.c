@@ -119,7 +119,8 @@ Test(amend, an_intact_trace_gets_names_and_nothing_else)
     struct ttd_memory_output trace, amended;
     struct ttd_verdict verdict;
     write_trace(&trace, &exited);
-    cr_assert_eq(amend(&trace, (struct ttd_amendment){add, NULL}, &amended, &verdict), TTD_OK);
+    cr_assert_eq(amend(&trace, (struct ttd_amendment){.function = add}, &amended, &verdict),
+                 TTD_OK);
     cr_assert(verdict.ok);
     fixture_check_intact(amended.data, amended.size);
     struct found before = find(&trace);
@@ -143,7 +144,8 @@ Test(amend, a_trace_that_was_not_closed_stays_one_that_was_recovered)
     struct ttd_memory_output trace, amended, twice;
     struct ttd_verdict verdict;
     write_trace(&trace, NULL);
-    cr_assert_eq(amend(&trace, (struct ttd_amendment){add, NULL}, &amended, &verdict), TTD_OK);
+    cr_assert_eq(amend(&trace, (struct ttd_amendment){.function = add}, &amended, &verdict),
+                 TTD_OK);
     cr_assert_not(verdict.ok);
     fixture_check_intact(amended.data, amended.size);
     struct found after = find(&amended);
@@ -151,7 +153,8 @@ Test(amend, a_trace_that_was_not_closed_stays_one_that_was_recovered)
     cr_assert_eq(count_lines(&after, TTD_KIND_LOSSES), 1);
     cr_assert_eq(after.last_string, 4, "nothing is missing before the end");
     text_table_free(&after.lines);
-    cr_assert_eq(amend(&amended, (struct ttd_amendment){add, NULL}, &twice, &verdict), TTD_OK);
+    cr_assert_eq(amend(&amended, (struct ttd_amendment){.function = add}, &twice, &verdict),
+                 TTD_OK);
     fixture_check_intact(twice.data, twice.size);
     after = find(&twice);
     cr_assert_eq(after.flags, TTD_TRACE_RECOVERED);
@@ -175,7 +178,8 @@ Test(amend, a_lost_string_stays_lost)
         strings += trace.data[at + 10] == TTD_KIND_STRINGS;
     }
     trace.data[at + 112] ^= 1;
-    cr_assert_eq(amend(&trace, (struct ttd_amendment){add, NULL}, &amended, &verdict), TTD_OK);
+    cr_assert_eq(amend(&trace, (struct ttd_amendment){.function = add}, &amended, &verdict),
+                 TTD_OK);
     cr_assert_not(verdict.ok);
     fixture_check_intact(amended.data, amended.size);
     struct found after = find(&amended);
@@ -194,7 +198,8 @@ Test(amend, nothing_but_names_can_be_added)
     struct ttd_verdict verdict;
     struct ttd_position position = {9, 9};
     write_trace(&trace, &exited);
-    cr_assert_eq(amend(&trace, (struct ttd_amendment){add_event, &position}, &amended, &verdict),
+    cr_assert_eq(amend(&trace, (struct ttd_amendment){.function = add_event, .context = &position},
+                       &amended, &verdict),
                  TTD_ERROR_MISUSE);
     ttd_memory_output_free(&trace);
     ttd_memory_output_free(&amended);
@@ -207,7 +212,7 @@ Test(amend, a_derived_file_is_refused)
     struct ttd_trace info = fixture_trace();
     info.flags = TTD_TRACE_DERIVED;
     fixture_close(fixture_writer(&trace, &info, NULL));
-    cr_assert_eq(amend(&trace, (struct ttd_amendment){add, NULL}, &amended, &verdict),
+    cr_assert_eq(amend(&trace, (struct ttd_amendment){.function = add}, &amended, &verdict),
                  TTD_ERROR_ARGUMENT);
     ttd_memory_output_free(&trace);
     ttd_memory_output_free(&amended);

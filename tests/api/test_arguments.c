@@ -118,7 +118,7 @@ Test(arguments, definitions)
     struct ttd_heap_parent parent = {.heap = 2, .parent = 1};
     cr_assert_eq(ttd_writer_heap_parent(writer, &parent), TTD_ERROR_ARGUMENT);
     cr_assert_eq(ttd_writer_heap(writer, &(struct ttd_heap){.name = 1}, &id), TTD_OK);
-    cr_assert_eq(ttd_writer_heap_parent(writer, &(struct ttd_heap_parent){2, 2}),
+    cr_assert_eq(ttd_writer_heap_parent(writer, &(struct ttd_heap_parent){.heap = 2, .parent = 2}),
                  TTD_ERROR_ARGUMENT);
     cr_assert_eq(ttd_writer_heap_parent(writer, &parent), TTD_OK);
     cr_assert_eq(ttd_writer_heap_parent(writer, &parent), TTD_ERROR_ARGUMENT, "told twice");
@@ -126,7 +126,7 @@ Test(arguments, definitions)
     struct ttd_event event = {
         .action = TTD_ACTION_LOCK, .time_end = {0, 1}, .heap = id, .result = 1};
     cr_assert_eq(ttd_writer_event(writer, &event), TTD_OK);
-    cr_assert_eq(ttd_writer_heap_parent(writer, &(struct ttd_heap_parent){id, 1}),
+    cr_assert_eq(ttd_writer_heap_parent(writer, &(struct ttd_heap_parent){.heap = id, .parent = 1}),
                  TTD_ERROR_ARGUMENT, "told after an event");
     id = 77;
     struct ttd_module module = {.action = TTD_MODULE_UNLOAD, .id = 1};
@@ -165,7 +165,9 @@ Test(arguments, records)
     pages.page_size = 512;
     cr_assert_eq(ttd_writer_pages(writer, &pages, &first), TTD_OK);
     cr_assert_eq(first, TTD_PAGE_FIRST);
-    struct ttd_memory_run runs[2] = {{0, 1, 0, TTD_PAGE_FIRST + 1}, {0, 1, 0, TTD_PAGE_ZERO}};
+    struct ttd_memory_run runs[2] = {
+        {.address = 0, .page_count = 1, .protection = 0, .page = TTD_PAGE_FIRST + 1},
+        {.address = 0, .page_count = 1, .protection = 0, .page = TTD_PAGE_ZERO}};
     struct ttd_memory_map map = {.snapshot = 1,
                                  .last = true,
                                  .position = {0, 0},
@@ -213,7 +215,7 @@ static int count_close(void *context)
 
 static void refuse_open(const struct ttd_trace *trace, const struct ttd_writer_options *options)
 {
-    struct ttd_output output = {NULL, never_write, count_close};
+    struct ttd_output output = {.context = NULL, .write = never_write, .close = count_close};
     struct ttd_writer *none = NULL;
     struct ttd_error error = {.status = TTD_OK};
     closed = 0;

@@ -191,9 +191,11 @@ static void check_flip(const struct subject *s, const uint8_t *data, size_t chun
     struct ttd_verdict verdict = {0};
     struct ttd_problem first = {.error = {.what = ""}};
     cr_assert_eq(ttd_input_memory(data, size, NULL, &input), TTD_OK);
-    cr_assert_eq(ttd_verify(&input, NULL, &(struct ttd_problem_observer){keep_first, &first},
-                            &verdict, NULL),
-                 TTD_OK, "%s", how);
+    cr_assert_eq(
+        ttd_verify(&input, NULL,
+                   &(struct ttd_problem_observer){.function = keep_first, .context = &first},
+                   &verdict, NULL),
+        TTD_OK, "%s", how);
     cr_assert(!verdict.ok, "%s: verify", how);
     cr_assert_eq(first.error.status, TTD_ERROR_CORRUPT, "%s: verify", how);
     cr_assert_eq(first.error.offset, offset, "%s: verify: at %" PRIu64, how, first.error.offset);
@@ -270,8 +272,9 @@ static void check_cut(const struct subject *s, const uint8_t *data, size_t size,
     struct ttd_verdict verdict = {0};
     struct ttd_problem first = {.error = {.what = ""}};
     cr_assert_eq(ttd_input_memory(data, size, NULL, &input), TTD_OK);
-    status = ttd_verify(&input, NULL, &(struct ttd_problem_observer){keep_first, &first}, &verdict,
-                        NULL);
+    status = ttd_verify(&input, NULL,
+                        &(struct ttd_problem_observer){.function = keep_first, .context = &first},
+                        &verdict, NULL);
     if (chunk == 0) {
         cr_assert_eq(status, size < TTD_MAGIC_SIZE ? TTD_ERROR_NOT_A_TRACE : TTD_ERROR_TRUNCATED,
                      "%s: verify: %s", how, ttd_status_text(status));

@@ -28,7 +28,8 @@ struct faults {
     size_t at_once;
 };
 
-static const struct faults no_faults = {CHAOS_NEVER, CHAOS_NEVER, CHAOS_NEVER, 0, 0};
+static const struct faults no_faults = {
+    .memory = CHAOS_NEVER, .input = CHAOS_NEVER, .output = CHAOS_NEVER, .forever = 0, .at_once = 0};
 
 static void check_memory(const struct chaos_memory *memory)
 {
@@ -236,7 +237,7 @@ static enum ttd_status walk_input(enum walk walk, const struct ttd_input *from,
     struct ttd_verdict verdict = {0};
     struct ttd_redaction removed = {0};
     enum ttd_status status;
-    const struct ttd_amendment amendment = {add_name, NULL};
+    const struct ttd_amendment amendment = {.function = add_name};
     if (walk == WALK_AMEND)
         status = ttd_amend(from, to, allocator, &amendment, &verdict, &result->error);
     else if (walk == WALK_REDACT)

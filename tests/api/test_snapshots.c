@@ -60,7 +60,7 @@ Test(snapshots, values_must_be_legal)
     struct ttd_reference reference = {.region = 1, .offset = 0, .value = 0};
     references.references = &reference;
     check_refused(ttd_writer_references(writer, &references), "value of a reference");
-    struct ttd_class class = {8, 1};
+    struct ttd_class class = {.address = 8, .name = 1};
     struct ttd_classes classes = {.snapshot = 1, .classes = &class, .count = 1};
     check_refused(ttd_writer_classes(writer, &classes), "name of a class");
     classes.classes = NULL;
@@ -104,7 +104,7 @@ Test(snapshots, parts_come_before_their_snapshot)
     check_refused(write_reference(1, 1, 0), "part of a snapshot behind its end");
     struct ttd_frames frames = {.snapshot = 1};
     check_refused(ttd_writer_frames(writer, &frames), "part of a snapshot behind its end");
-    struct ttd_class class = {8, TTD_NONE};
+    struct ttd_class class = {.address = 8, .name = TTD_NONE};
     struct ttd_classes classes = {.snapshot = 1, .classes = &class, .count = 1};
     check_refused(ttd_writer_classes(writer, &classes), "part of a snapshot behind its end");
     struct ttd_memory_map map = {.snapshot = 1, .last = true, .page_size = 4096};

@@ -59,7 +59,8 @@ static void write_two(struct ttd_memory_output *memory)
     struct ttd_writer *writer = vector_writer(memory, &options);
     struct ttd_region regions[] = {{.kind = TTD_REGION_HEAP, .begin = 0x1000, .size = 0x1000},
                                    {.kind = TTD_REGION_STACK, .begin = 0x4000, .size = 0x1000}};
-    struct ttd_reference references[] = {{1, 8, 0x1010}, {2, 0, 0x1010}};
+    struct ttd_reference references[] = {{.region = 1, .offset = 8, .value = 0x1010},
+                                         {.region = 2, .offset = 0, .value = 0x1010}};
     struct ttd_snapshot snapshot = {
         .number = 1, .position = {1, 0}, .contents = TTD_SNAPSHOT_REFERENCES};
     vector_check(ttd_writer_regions(

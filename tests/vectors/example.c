@@ -31,9 +31,10 @@ static void write_stacks(struct ttd_writer *writer)
                                 .build_id_size = 4};
     ttd_id file = vector_string(writer, "/home/user/src/lines.c");
     vector_check(ttd_writer_module(writer, &module, &id));
-    struct ttd_symbol_frame names[] = {{vector_string(writer, "main"), file, 40},
-                                       {vector_string(writer, "read_line"), file, 12},
-                                       {vector_string(writer, "grow_line"), file, 25}};
+    struct ttd_symbol_frame names[] = {
+        {.function = vector_string(writer, "main"), .file = file, .line = 40},
+        {.function = vector_string(writer, "read_line"), .file = file, .line = 12},
+        {.function = vector_string(writer, "grow_line"), .file = file, .line = 25}};
     const uint64_t offsets[] = {0x1180, 0x1136, 0x1158};
     vector_check(ttd_writer_stack(writer, TTD_NONE, 1, offsets[0], &outer));
     vector_check(ttd_writer_stack(writer, outer, 1, offsets[1], &id));

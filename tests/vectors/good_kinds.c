@@ -101,7 +101,7 @@ static void write_records(struct ttd_writer *writer)
                             .last_good = {0x1A, 13},
                             .first_good = {0x1A, 15}};
     vector_check(ttd_writer_loss(writer, &loss));
-    struct ttd_metadata metadata = {{"command", 7}, {"example -x", 10}};
+    struct ttd_metadata metadata = {.key = {"command", 7}, .value = {"example -x", 10}};
     vector_check(ttd_writer_metadata(writer, &metadata));
     struct ttd_block block = {.address = 0x2000040,
                               .size = 96,
@@ -124,9 +124,14 @@ static void write_records(struct ttd_writer *writer)
         writer,
         &(struct ttd_pages){.first_page = 0, .page_size = sizeof page, .count = 1, .data = page},
         &first));
-    struct ttd_memory_run runs[] = {
-        {0x2000000, 1, TTD_MEMORY_READ | TTD_MEMORY_WRITE, TTD_PAGE_FIRST},
-        {0x2000200, 7, TTD_MEMORY_READ, TTD_PAGE_ZERO}};
+    struct ttd_memory_run runs[] = {{.address = 0x2000000,
+                                     .page_count = 1,
+                                     .protection = TTD_MEMORY_READ | TTD_MEMORY_WRITE,
+                                     .page = TTD_PAGE_FIRST},
+                                    {.address = 0x2000200,
+                                     .page_count = 7,
+                                     .protection = TTD_MEMORY_READ,
+                                     .page = TTD_PAGE_ZERO}};
     struct ttd_memory_map map = {.snapshot = 1,
                                  .last = true,
                                  .position = {0x1A, 16},

@@ -40,14 +40,16 @@ static void write_references(struct ttd_writer *writer, uint32_t snapshot)
     vector_check(ttd_writer_regions(
         writer,
         &(struct ttd_regions){.snapshot = snapshot, .first = 3, .regions = more, .count = 5}));
-    struct ttd_reference heap[] = {{1, 0x10, 0x555555557D48}, {1, 0x18, 0x602010}};
+    struct ttd_reference heap[] = {{.region = 1, .offset = 0x10, .value = 0x555555557D48},
+                                   {.region = 1, .offset = 0x18, .value = 0x602010}};
     vector_check(ttd_writer_references(
         writer, &(struct ttd_references){.snapshot = snapshot, .references = heap, .count = 2}));
-    struct ttd_reference roots[] = {{2, 0x1F8, 0x602010},
-                                    {3, 3 * sizeof(uint64_t), 0x602010},
-                                    {4, 0x48, 0x602011},
-                                    {4, 0x51, 0x602010},
-                                    {4, 0x58, 0x601FF8}};
+    struct ttd_reference roots[] = {
+        {.region = 2, .offset = 0x1F8, .value = 0x602010},
+        {.region = 3, .offset = 3 * sizeof(uint64_t), .value = 0x602010},
+        {.region = 4, .offset = 0x48, .value = 0x602011},
+        {.region = 4, .offset = 0x51, .value = 0x602010},
+        {.region = 4, .offset = 0x58, .value = 0x601FF8}};
     vector_check(ttd_writer_references(
         writer, &(struct ttd_references){.snapshot = snapshot, .references = roots, .count = 5}));
 }
@@ -68,8 +70,9 @@ static void write_names(struct ttd_writer *writer, uint32_t snapshot)
         &(struct ttd_frames){
             .snapshot = snapshot, .thread = 1, .stack = 2, .addresses = addresses, .count = 2}));
     vector_check(ttd_writer_frames(writer, &(struct ttd_frames){.snapshot = snapshot}));
-    struct ttd_class classes[] = {{0x555555557D48, vector_string(writer, "6Server")},
-                                  {0x555555557D20, TTD_NONE}};
+    struct ttd_class classes[] = {
+        {.address = 0x555555557D48, .name = vector_string(writer, "6Server")},
+        {.address = 0x555555557D20, .name = TTD_NONE}};
     vector_check(ttd_writer_classes(
         writer, &(struct ttd_classes){.snapshot = snapshot, .classes = classes, .count = 2}));
 }
@@ -123,7 +126,9 @@ void vector_write_snapshots(struct ttd_memory_output *memory)
     write_names(writer, 1);
     write_end(writer, 1, 0x1A);
     write_memory(writer);
-    struct ttd_register registers[] = {{0, 0}, {7, 0x7FFFFFFDE040}, {16, 0x555555555136}};
+    struct ttd_register registers[] = {{.number = 0, .value = 0},
+                                       {.number = 7, .value = 0x7FFFFFFDE040},
+                                       {.number = 16, .value = 0x555555555136}};
     struct ttd_fatal_signal signal = {.position = {0x2A, 1},
                                       .wall_time = 42000,
                                       .thread = 1,

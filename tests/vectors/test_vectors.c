@@ -112,7 +112,8 @@ static void check_verify(const struct vector *v, const struct vector_file *file)
     struct ttd_error error = {.what = ""};
     cr_assert_eq(ttd_input_memory(file->data, file->size, NULL, &input), TTD_OK);
     enum ttd_status status = ttd_verify(
-        &input, NULL, &(struct ttd_problem_observer){keep_first, &first}, &verdict, &error);
+        &input, NULL, &(struct ttd_problem_observer){.function = keep_first, .context = &first},
+        &verdict, &error);
     if (status == TTD_ERROR_NOT_A_TRACE || status == TTD_ERROR_UNSUPPORTED ||
         status == TTD_ERROR_TRUNCATED) {
         enum ttd_status expected = v->verify_what ? v->verify_status : v->status;
@@ -149,9 +150,11 @@ static void check_recover(const struct vector *v, const struct vector_file *file
     if (ttd_recover(&input, &output, NULL, NULL, &verdict, NULL) == TTD_OK) {
         struct ttd_problem first = {.error = {.what = ""}};
         cr_assert_eq(ttd_input_memory(recovered.data, recovered.size, NULL, &input), TTD_OK);
-        cr_expect_eq(ttd_verify(&input, NULL, &(struct ttd_problem_observer){keep_first, &first},
-                                &verdict, NULL),
-                     TTD_OK);
+        cr_expect_eq(
+            ttd_verify(&input, NULL,
+                       &(struct ttd_problem_observer){.function = keep_first, .context = &first},
+                       &verdict, NULL),
+            TTD_OK);
         /* Recover leaves problems as they are that only verify looks for. */
         bool is_kept = v->verify_what && strcmp(first.error.what, v->verify_what) == 0;
         cr_expect(verdict.ok || is_kept, "%s: %s", v->name, first.error.what);
