@@ -3,10 +3,11 @@
 #ifndef ANALYZER_BASE_TASK_H
 #define ANALYZER_BASE_TASK_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #include <ttdtrace/status.h>
+
+#include "base/thread.h"
 
 typedef enum ttd_status (*task_function)(void *context);
 

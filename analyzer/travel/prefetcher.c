@@ -18,9 +18,13 @@
 
 uint32_t heap_prefetch_batches(void)
 {
+#ifdef THREAD_NONE
+    return 1;
+#else
     cpu_set_t set;
     bool has_processor = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
     return has_processor ? HEAP_PREFETCH_BATCHES : 1;
+#endif
 }
 
 void heap_prefetcher_init(struct heap_prefetcher *prefetcher, struct ttd_reader *reader)

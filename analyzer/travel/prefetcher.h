@@ -6,11 +6,12 @@
 #ifndef ANALYZER_TRAVEL_PREFETCHER_H
 #define ANALYZER_TRAVEL_PREFETCHER_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #include <ttdtrace/reader.h>
+
+#include "base/thread.h"
 
 /** Number of batches that are read ahead: large enough that a side which had to wait finds several
  * batches of work when it is woken, small enough that the batches stay in the cache. */

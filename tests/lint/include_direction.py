@@ -51,6 +51,7 @@ ALLOWED = {
         ('analyses/reachability', 'analyses/state', *BELOW_CONTENTS),
         ('analyses/memory', 'analyses/state', 'contents', *BELOW_CONTENTS),
         ('analyses/trace', 'travel', 'heap', 'base'),
+        ('analyses/chronicle', 'analyses/activity', 'analyses/state', 'travel', 'heap', 'base'),
         ('symbols', 'base'),
         ('view', 'symbols', 'analyses/errors', 'analyses/state', *BELOW_CONTENTS),
         ('report/writers',),

@@ -46,7 +46,21 @@ static void extend(struct heap_region *region, const struct heap_block *block)
     region->last = last > region->last ? last : region->last;
 }
 
-static void sum_up(struct heap_fragmentation *fragmentation)
+enum ttd_status heap_fragmentation_add(struct heap_fragmentation *fragmentation,
+                                       const struct heap_block *block, uint64_t separating)
+{
+    /* Blocks come in order of address, so each belongs to the last region or begins a new one. */
+    struct heap_region *region =
+        fragmentation->count ? &fragmentation->regions[fragmentation->count - 1] : NULL;
+    bool is_near = region && (block->address <= region->last ||
+                              block->address - region->last - 1 < separating);
+    if (!is_near)
+        return begin_region(fragmentation, block);
+    extend(region, block);
+    return TTD_OK;
+}
+
+void heap_fragmentation_sum_up(struct heap_fragmentation *fragmentation)
 {
     struct heap_region *total = &fragmentation->total;
     for (size_t i = 0; i < fragmentation->count; i++) {
@@ -60,23 +74,13 @@ static void sum_up(struct heap_fragmentation *fragmentation)
     }
 }
 
-/* Blocks come in order of address, so each belongs to the last region or begins a new one. */
 static enum ttd_status find_regions(struct heap_fragmentation *fragmentation,
                                     const struct heap_state *state, uint64_t separating)
 {
     enum ttd_status status = TTD_OK;
-    for (size_t i = 0; i < state->block_count && status == TTD_OK; i++) {
-        const struct heap_block *block = &state->blocks[i];
-        struct heap_region *region =
-            fragmentation->count ? &fragmentation->regions[fragmentation->count - 1] : NULL;
-        bool is_near = region && (block->address <= region->last ||
-                                  block->address - region->last - 1 < separating);
-        if (is_near)
-            extend(region, block);
-        else
-            status = begin_region(fragmentation, block);
-    }
-    sum_up(fragmentation);
+    for (size_t i = 0; i < state->block_count && status == TTD_OK; i++)
+        status = heap_fragmentation_add(fragmentation, &state->blocks[i], separating);
+    heap_fragmentation_sum_up(fragmentation);
     return status;
 }
 

@@ -45,4 +45,14 @@ enum ttd_status heap_fragmentation_find(const struct heap_trace *trace,
                                         struct ttd_error *error);
 void heap_fragmentation_free(struct heap_fragmentation *fragmentation);
 
+/* For a caller that has the blocks. */
+
+/** Adds a block to `fragmentation`, which is all zero at first; blocks come in the order of their
+ * addresses. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status heap_fragmentation_add(struct heap_fragmentation *fragmentation,
+                                       const struct heap_block *block, uint64_t separating);
+
+/** Sets the total, when all blocks were added. */
+void heap_fragmentation_sum_up(struct heap_fragmentation *fragmentation);
+
 #endif

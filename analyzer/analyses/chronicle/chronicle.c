@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/chronicle/chronicle.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+/* Effects and blocks are numbered with 32 bits. */
+#define COUNT_MAX (UINT32_MAX - 2)
+
+static enum ttd_status grow_effects(struct chronicle *chronicle)
+{
+    size_t needed = chronicle->effect_count + 1;
+    size_t capacity = chronicle->effect_capacity;
+    if (needed <= capacity)
+        return TTD_OK;
+    if (needed > COUNT_MAX)
+        return TTD_ERROR_LIMIT;
+    enum ttd_status status =
+        grow_array((void **)&chronicle->effects, &capacity, needed, sizeof *chronicle->effects);
+    uint8_t *kinds = status == TTD_OK ? realloc(chronicle->kinds, capacity) : NULL;
+    if (!kinds)
+        return TTD_ERROR_NO_MEMORY;
+    chronicle->kinds = kinds;
+    chronicle->effect_capacity = capacity;
+    return TTD_OK;
+}
+
+static enum ttd_status add_effect(struct chronicle *chronicle, const struct heap_effect *effect,
+                                  enum chronicle_kind kind, uint32_t item)
+{
+    enum ttd_status status = grow_effects(chronicle);
+    if (status == TTD_OK &&
+        (!chronicle->time_count ||
+         chronicle->times[chronicle->time_count - 1].time != chronicle->wall_time)) {
+        status = grow_array((void **)&chronicle->times, &chronicle->time_capacity,
+                            chronicle->time_count + 1, sizeof *chronicle->times);
+        if (status == TTD_OK)
+            chronicle->times[chronicle->time_count++] =
+                (struct chronicle_time){(uint32_t)chronicle->effect_count, chronicle->wall_time};
+    }
+    if (status != TTD_OK)
+        return status;
+    chronicle->kinds[chronicle->effect_count] = (uint8_t)kind;
+    chronicle->effects[chronicle->effect_count++] =
+        (struct chronicle_effect){effect->position, (uint32_t)effect->event, item};
+    return TTD_OK;
+}
+
+static enum ttd_status grow_blocks(struct chronicle *chronicle)
+{
+    size_t needed = chronicle->block_count + 1;
+    size_t capacity = chronicle->block_capacity;
+    if (needed <= capacity)
+        return TTD_OK;
+    enum ttd_status status =
+        grow_array((void **)&chronicle->blocks, &capacity, needed, sizeof *chronicle->blocks);
+    struct chronicle_life *lives =
+        status == TTD_OK ? realloc(chronicle->lives, capacity * sizeof *lives) : NULL;
+    if (!lives)
+        return TTD_ERROR_NO_MEMORY;
+    chronicle->lives = lives;
+    chronicle->block_capacity = capacity;
+    return TTD_OK;
+}
+
+/* The chronicle's block of a live one is its `user` member. */
+static enum ttd_status acquire(struct chronicle *chronicle, const struct heap_effect *effect)
+{
+    struct heap_block *block = effect->block;
+    enum ttd_status status = grow_blocks(chronicle);
+    if (status != TTD_OK)
+        return status;
+    block->user = (uint32_t)chronicle->block_count++;
+    chronicle->blocks[block->user] = (struct chronicle_block){
+        .address = block->address,
+        .size = block->size,
+        .stack = block->stack,
+        .thread = block->thread,
+        .heap = block->heap,
+        .is_nested = heap_parents_get(chronicle->parents, block->heap) != TTD_NONE};
+    chronicle->lives[block->user] =
+        (struct chronicle_life){(uint32_t)chronicle->effect_count, CHRONICLE_NONE};
+    return add_effect(chronicle, effect, CHRONICLE_ACQUIRED, block->user);
+}
+
+static enum ttd_status release(struct chronicle *chronicle, const struct heap_effect *effect)
+{
+    uint32_t block = effect->block->user;
+    chronicle->lives[block].end = (uint32_t)chronicle->effect_count;
+    return add_effect(chronicle, effect, CHRONICLE_RELEASED, block);
+}
+
+static enum ttd_status destroy(struct chronicle *chronicle, const struct heap_effect *effect)
+{
+    enum ttd_status status =
+        grow_array((void **)&chronicle->destructions, &chronicle->destruction_capacity,
+                   chronicle->destruction_count + 1, sizeof *chronicle->destructions);
+    if (status != TTD_OK)
+        return status;
+    uint32_t index = (uint32_t)chronicle->destruction_count++;
+    chronicle->destructions[index] =
+        (struct chronicle_destruction){(uint32_t)chronicle->effect_count, effect->heap, 0, 0};
+    return add_effect(chronicle, effect, CHRONICLE_DESTROYED, index);
+}
+
+/* A block of a heap that was destroyed at the effect's position. */
+static void discard(struct chronicle *chronicle, const struct heap_effect *effect)
+{
+    size_t low = 0, high = chronicle->destruction_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct chronicle_effect *at =
+            &chronicle->effects[chronicle->destructions[middle].effect];
+        if (ttd_position_compare(at->position, effect->position) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low < chronicle->destruction_count &&
+           chronicle->destructions[low].heap != effect->block->heap)
+        low++;
+    if (low < chronicle->destruction_count)
+        chronicle->lives[effect->block->user].end = chronicle->destructions[low].effect;
+}
+
+static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+{
+    struct chronicle *chronicle = context;
+    switch (effect->kind) {
+    case HEAP_ACQUIRED:
+        return acquire(chronicle, effect);
+    case HEAP_RELEASED:
+    case HEAP_OVERLAPPED:
+        return release(chronicle, effect);
+    case HEAP_DESTROYED:
+        return destroy(chronicle, effect);
+    case HEAP_DISCARDED:
+        discard(chronicle, effect);
+        return TTD_OK;
+    case HEAP_UNKNOWN_RELEASE:
+        break;
+    }
+    return TTD_OK;
+}
+
+static enum ttd_status see_call(void *context, const struct ttd_event *event)
+{
+    struct chronicle *chronicle = context;
+    if (event->wall_time > chronicle->wall_time)
+        chronicle->wall_time = event->wall_time;
+    return TTD_OK;
+}
+
+/* Whether a block ended with its heap. */
+static const struct chronicle_effect *destruction_of(const struct chronicle *chronicle,
+                                                     size_t block)
+{
+    uint32_t end = chronicle->lives[block].end;
+    bool is_ended = end != CHRONICLE_NONE && chronicle->kinds[end] == CHRONICLE_DESTROYED;
+    return is_ended ? &chronicle->effects[end] : NULL;
+}
+
+/* Lists the blocks that each destruction ended. */
+static enum ttd_status list_ended(struct chronicle *chronicle)
+{
+    struct chronicle_destruction *destructions = chronicle->destructions;
+    const struct chronicle_effect *destruction;
+    uint32_t count = 0;
+    for (size_t i = 0; i < chronicle->block_count; i++) {
+        destruction = destruction_of(chronicle, i);
+        if (destruction)
+            destructions[destruction->item].behind++;
+    }
+    for (size_t i = 0; i < chronicle->destruction_count; i++) {
+        destructions[i].first = count;
+        count += destructions[i].behind;
+        destructions[i].behind = destructions[i].first;
+    }
+    chronicle->ended = malloc((count + 1) * sizeof *chronicle->ended);
+    if (!chronicle->ended)
+        return TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < chronicle->block_count; i++) {
+        destruction = destruction_of(chronicle, i);
+        if (destruction)
+            chronicle->ended[destructions[destruction->item].behind++] = (uint32_t)i;
+    }
+    return TTD_OK;
+}
+
+/* Makes room for as many effects as events; without it arrays grow as they are filled. */
+static void reserve(struct chronicle *chronicle, size_t events)
+{
+    chronicle->effects = malloc(events * sizeof *chronicle->effects);
+    chronicle->kinds = malloc(events);
+    if (chronicle->effects && chronicle->kinds) {
+        chronicle->effect_capacity = events;
+        return;
+    }
+    free(chronicle->effects);
+    free(chronicle->kinds);
+    chronicle->effects = NULL;
+    chronicle->kinds = NULL;
+}
+
+enum ttd_status chronicle_make(struct chronicle *chronicle, const struct heap_trace *trace,
+                               uint64_t events, struct ttd_error *error)
+{
+    *chronicle = (struct chronicle){.effect_count = 0};
+    if (events && events < COUNT_MAX / 64)
+        reserve(chronicle, (size_t)(events + events / 16));
+    struct heap_observer observer = {.context = chronicle,
+                                     .effect = see_effect,
+                                     .call = see_call,
+                                     .unwanted = HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
+    struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
+    struct heap_arrival *arrival = calloc(1, sizeof *arrival);
+    if (!arrival)
+        return TTD_ERROR_NO_MEMORY;
+    chronicle->parents = &arrival->cursor.replay.live.parents;
+    enum ttd_status status = heap_replay_to(arrival, trace, &route, error);
+    if (status == TTD_OK) {
+        /* Tells of the blocks of destroyed heaps that were not told of yet. */
+        heap_live_sweep(&arrival->cursor.replay.live);
+        status = arrival->cursor.replay.observer_status;
+    }
+    if (status == TTD_OK)
+        status = list_ended(chronicle);
+    chronicle->parents = NULL;
+    chronicle->gaps = arrival->gaps;
+    arrival->gaps = (struct heap_gaps){.count = 0};
+    heap_arrival_free(arrival);
+    free(arrival);
+    return status;
+}
+
+void chronicle_free(struct chronicle *chronicle)
+{
+    free(chronicle->effects);
+    free(chronicle->kinds);
+    free(chronicle->blocks);
+    free(chronicle->lives);
+    free(chronicle->destructions);
+    free(chronicle->ended);
+    free(chronicle->times);
+    free(chronicle->by_address);
+    free(chronicle->sorted_lives);
+    heap_gaps_free(&chronicle->gaps);
+    *chronicle = (struct chronicle){.effect_count = 0};
+}

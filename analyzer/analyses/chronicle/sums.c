@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/chronicle/sums.h"
+
+struct adding {
+    const struct chronicle *chronicle;
+    struct chronicle_sums *sums;
+    struct chronicle_filter filter;
+    enum ttd_status status;
+};
+
+/* A position is over: the state at it counts for the peak. */
+static void settle(struct heap_tick *tick)
+{
+    if (heap_sum_is_less(tick->peak, tick->live.bytes))
+        tick->peak = tick->live.bytes;
+}
+
+static void move_to(struct heap_tick *tick, const struct chronicle_effect *effect)
+{
+    if (ttd_position_compare(tick->position, effect->position) != 0)
+        settle(tick);
+    tick->position = effect->position;
+    if (effect->event > tick->event)
+        tick->event = effect->event;
+}
+
+static void add_to_tick(struct heap_tick *tick, const struct chronicle_block *block, bool begins)
+{
+    if (begins) {
+        tick->allocations++;
+        heap_sum_add(&tick->allocated, block->size);
+    } else {
+        tick->releases++;
+    }
+    if (block->is_nested)
+        return;
+    tick->live.blocks += begins ? 1 : -UINT64_C(1);
+    if (begins)
+        heap_sum_add(&tick->live.bytes, block->size);
+    else
+        heap_sum_take(&tick->live.bytes, block->size);
+}
+
+static void visit(void *context, uint32_t effect, const struct chronicle_block *block)
+{
+    struct adding *adding = context;
+    bool begins = adding->chronicle->kinds[effect] == CHRONICLE_ACQUIRED;
+    const ttd_id keys[HEAP_TICK_KEYS] = {[HEAP_TICK_BY_STACK] = block->stack,
+                                         [HEAP_TICK_BY_THREAD] = block->thread,
+                                         [HEAP_TICK_BY_HEAP] = block->heap,
+                                         [HEAP_TICK_BY_SIZE] = heap_class_of(block->size)};
+    move_to(&adding->sums->tick, &adding->chronicle->effects[effect]);
+    if (adding->filter.wants && !adding->filter.wants(adding->filter.context, block->stack))
+        return;
+    add_to_tick(&adding->sums->tick, block, begins);
+    for (int i = 0; i < HEAP_TICK_KEYS && adding->status == TTD_OK; i++) {
+        struct heap_tick_series *series = &adding->sums->series[i];
+        adding->status = begins ? heap_series_add(series, keys[i], block->size)
+                                : heap_series_take(series, keys[i], block->size);
+    }
+}
+
+enum ttd_status chronicle_sum(const struct chronicle *chronicle, struct chronicle_range range,
+                              const struct heap_tick *before, struct chronicle_filter filter,
+                              struct chronicle_sums *sums)
+{
+    struct adding adding = {chronicle, sums, filter, TTD_OK};
+    *sums = (struct chronicle_sums){.tick = {.position = before->position,
+                                             .event = before->event,
+                                             .live = before->live,
+                                             .peak = before->live.bytes}};
+    for (int i = 0; i < HEAP_TICK_KEYS; i++)
+        heap_series_init(&sums->series[i]);
+    chronicle_each(chronicle, range.from, range.to, visit, &adding);
+    settle(&sums->tick);
+    sums->tick.position = chronicle_position(chronicle, range.to);
+    sums->tick.wall_time = chronicle_wall_time(chronicle, range.to);
+    for (int i = 0; i < HEAP_TICK_KEYS && adding.status == TTD_OK; i++)
+        adding.status = heap_series_end_tick(&sums->series[i]);
+    return adding.status;
+}
+
+void chronicle_sums_free(struct chronicle_sums *sums)
+{
+    for (int i = 0; i < HEAP_TICK_KEYS; i++)
+        heap_series_free(&sums->series[i]);
+}
