@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Joins the page's styles and modules into one HTML text, split where its data belong, as C.
+"""Joins the page's styles and modules into one HTML text, split where the program puts its
+data, as C.
 
 Modules are joined in the order given: each imports only from those before it, and no two declare
 the same name at their top level.
@@ -7,13 +8,21 @@ the same name at their top level.
 
 import base64
 import hashlib
+import json
 import pathlib
 import re
 import sys
 
+from embed import as_c
+
 IMPORT = re.compile(r"^import\s[^;]*?from\s+'\./([a-z_]+)\.js';\n", re.MULTILINE)
 DECLARED = re.compile(r'^(?:export )?(?:async )?(?:function\*?|class|const|let) (\w+)',
                       re.MULTILINE)
+# The module that runs in a worker.
+WORKER = 'worker'
+# The places in the page, in order, at which the program puts something in.
+PLACES = ('policy_more', 'data', 'more')
+SPLIT = '\0'
 COMMENT = re.compile(r'^// SPDX.*\n', re.MULTILINE)
 
 
@@ -22,20 +31,34 @@ def fail(text):
 
 
 def join_modules(paths):
-    """The text of a script that has all modules in it."""
-    before, names, parts = set(), {}, []
+    """The text of a script that has all modules in it. The worker is a script of its own: a module
+    has its text as a constant."""
+    before, names, parts = {}, {}, []
     for path in paths:
         text = path.read_text(encoding='utf-8')
-        for name in IMPORT.findall(text):
+        imported = IMPORT.findall(text)
+        for name in imported:
             if name not in before:
                 fail(f'{path.name} imports {name}.js, which does not come before it')
+        before[path.stem] = path
+        if path.stem == WORKER:
+            modules = [before[name].read_text(encoding='utf-8') for name in imported]
+            worker = as_script([bare(module) for module in (*modules, text)])
+            text = f'const {WORKER.upper()} = {json.dumps(worker)};'
         for name in DECLARED.findall(text):
             if name in names:
                 fail(f'{path.name} declares {name}, as does {names[name]}')
             names[name] = path.name
-        before.add(path.stem)
-        text = COMMENT.sub('', IMPORT.sub('', text))
-        parts.append(re.sub(r'^export ', '', text, flags=re.MULTILINE).strip())
+        parts.append(bare(text))
+    return as_script(parts)
+
+
+def bare(text):
+    """A module without what only joins it to others."""
+    return re.sub(r'^export ', '', COMMENT.sub('', IMPORT.sub('', text)), flags=re.MULTILINE).strip()
+
+
+def as_script(parts):
     script = '\n' + '\n\n'.join(parts) + '\n'
     if '</script' in script or re.search(r'^import ', script, re.MULTILINE):
         fail('a module has what no inline script may have')
@@ -47,29 +70,30 @@ def hash_of(text):
     return "'sha256-" + base64.b64encode(digest).decode() + "'"
 
 
-def as_c(name, text):
-    data = text.encode('utf-8')
-    rows = [','.join(map(str, data[i:i + 24])) for i in range(0, len(data), 24)]
-    return f'static const unsigned char {name}[] = {{\n' + ',\n'.join(rows) + '};\n'
+def replace(page, text, name, value):
+    if text.count('@' + name + '@') != 1:
+        fail(f'{page.name} must have @{name}@ once')
+    before, after = text.split('@' + name + '@')
+    return before + value + after
 
 
 def main():
     page, style, *modules, output = map(pathlib.Path, sys.argv[1:])
     css = '\n' + style.read_text(encoding='utf-8')
     script = join_modules(modules)
-    policy = f"default-src 'none'; script-src {hash_of(script)}; style-src {hash_of(css)}"
+    policy = f"default-src 'none'; style-src {hash_of(css)}; script-src {hash_of(script)}"
     text = page.read_text(encoding='utf-8')
     for name, value in (('policy', policy), ('style', css), ('script', script)):
-        if text.count('@' + name + '@') != 1:
-            fail(f'{page.name} must have @{name}@ once')
-        before, after = text.split('@' + name + '@')
-        text = before + value + after
-    begin, end = text.split('@data@')
+        text = replace(page, text, name, value)
+    for name in PLACES:
+        text = replace(page, text, name, SPLIT)
+    pieces = text.split(SPLIT)
+    names = [f'piece_{i}' for i in range(len(pieces))]
     output.write_text(
         '/* Made by viewer/build.py. */\n#include "cli/page/page.h"\n\n' +
-        as_c('begin', begin) + as_c('end', end) +
-        'const struct page_frame_text page_frame_text = {begin, sizeof begin, end, sizeof end};\n',
-        encoding='utf-8')
+        ''.join(as_c(name, piece.encode('utf-8')) for name, piece in zip(names, pieces)) +
+        'const struct page_piece page_frame[PAGE_PIECES] = {' +
+        ', '.join(f'{{{name}, sizeof {name}}}' for name in names) + '};\n', encoding='utf-8')
 
 
 main()

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The data of the page: parts with a name each, most of which are what a command prints as JSON.
 
-async function inflate(text) {
-  const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
-  return new Response(stream).text();
-}
+import { unpack } from './pairs.js';
 
 /** Numbers from 2^53 on are texts in JSON. */
 export function numbers(list) {
@@ -21,7 +17,7 @@ export function sums(list) {
 
 /** Reads the parts: an object of them by name. */
 export async function readParts(text) {
-  const raw = await inflate(text.trim());
+  const raw = await unpack(text).text();
   const parts = {};
   const heads = [...raw.matchAll(/^#(\w+)\n/gm)];
   heads.forEach((head, i) => {

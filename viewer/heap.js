@@ -2,6 +2,7 @@
 // The heap at each tick, by call site, thread, heap and size.
 import { numbers, sums } from './data.js';
 import { comparePositions } from './format.js';
+import { RefinedTicks } from './refine.js';
 
 /** Live bytes and blocks by record of a series; moves from tick to tick. */
 class SeriesCursor {
@@ -13,8 +14,8 @@ class SeriesCursor {
   }
 
   apply(tick, sign) {
-    const { first, record, bytes, blocks } = this.series;
-    for (let i = first[tick]; i < first[tick + 1]; i++) {
+    const { first, end, record, bytes, blocks } = this.series;
+    for (let i = first[tick]; i < end[tick]; i++) {
       this.bytes[record[i]] += sign * bytes[i];
       this.blocks[record[i]] += sign * blocks[i];
     }
@@ -30,12 +31,39 @@ class SeriesCursor {
 export class Series {
   constructor(part, size) {
     this.keys = sums(part.keys);
-    this.first = Uint32Array.from([0, ...sums(part.counts)]);
+    this.end = Uint32Array.from(sums(part.counts));
+    this.first = Uint32Array.of(0, ...this.end.subarray(0, -1));
     this.record = sums(part.record);
     this.bytes = numbers(part.bytes);
     this.blocks = numbers(part.blocks);
     this.size = size ?? this.keys.length;
     this.cursors = [new SeriesCursor(this), new SeriesCursor(this)];
+  }
+
+  /** Makes room for `size` changes. */
+  reserve(size) {
+    if (this.record.length >= size) return;
+    for (const name of ['record', 'bytes', 'blocks']) {
+      const grown = new Float64Array(2 * size);
+      grown.set(this[name]);
+      this[name] = grown;
+    }
+  }
+
+  /** Moves the cursors back to ticks of the page, before the ticks between are changed; and gives
+   * them the new numbers of these. */
+  toBase(ticks) {
+    this.cursors.forEach((cursor) => {
+      while (cursor.tick >= 0 && (ticks[cursor.tick].stretch)) cursor.apply(cursor.tick--, -1);
+      cursor.base = cursor.tick < 0 ? -1 : ticks[cursor.tick].base;
+    });
+  }
+
+  fromBase(ticks) {
+    this.cursors.forEach((cursor) => {
+      cursor.tick = cursor.base < 0 ? -1
+        : ticks.findIndex(({ base, stretch }) => base === cursor.base && !stretch);
+    });
   }
 
   /** The state at a tick. Two can be held at once: `slot` 0 and 1. */
@@ -54,7 +82,9 @@ export class Heap {
     this.series = {};
     for (const [name, series] of Object.entries(part.series)) {
       this.series[name] = new Series(series);
-      if (series.counts.length < ticks) this.series[name].first = new Uint32Array(ticks + 1);
+      if (series.counts.length < ticks) {
+        this.series[name].first = this.series[name].end = new Uint32Array(ticks);
+      }
     }
     this.bySite = this.series.stack;
     // Records of the series by stack become call sites.
@@ -96,6 +126,12 @@ export class Heap {
     });
   }
 
+  /** Puts ticks between those of the page: see RefinedTicks. */
+  refine(moments, stretches) {
+    this.refined ||= new RefinedTicks(this);
+    this.refined.apply(this, moments, stretches);
+  }
+
   /** The tick at a position, or the last one before. */
   tickAt(position) {
     let low = 0;
@@ -118,12 +154,12 @@ export class Heap {
   /** Sums of all blocks at each tick. They exceed those of the heap where a program told of heaps
    * of its own, whose blocks lie within other blocks. */
   sumAll() {
-    const { first, bytes, blocks } = this.bySite;
+    const { first, end, bytes, blocks } = this.bySite;
     this.all = { bytes: new Float64Array(this.count), blocks: new Float64Array(this.count) };
     let bytesOfAll = 0;
     let blocksOfAll = 0;
     for (let tick = 0; tick < this.count; tick++) {
-      for (let i = first[tick]; i < first[tick + 1]; i++) {
+      for (let i = first[tick]; i < end[tick]; i++) {
         bytesOfAll += bytes[i];
         blocksOfAll += blocks[i];
       }

@@ -6,10 +6,13 @@ import { Calls } from './calls.js';
 import { CommandLine, Commands } from './commands.js';
 import { readParts } from './data.js';
 import { button, choice, doubts, element } from './dom.js';
+import { EventsView } from './events_view.js';
+import { Exact } from './exact.js';
 import { errorsView, leaksView } from './findings.js';
 import { FlameView } from './flame_view.js';
 import { bytes, count, duration, moment, signed } from './format.js';
 import { Heap } from './heap.js';
+import { MemoryView } from './memory_view.js';
 import { MEASURES, measureOf } from './measures.js';
 import { SitesView } from './sites_view.js';
 import { Scope } from './scope.js';
@@ -19,7 +22,7 @@ import { Timeline } from './timeline.js';
 
 const SHORTCUTS = [['← →', 'one tick'], ['Shift ← →', 'the range'], ['Page Up, Page Down', 'ten ticks'],
   ['Home, End', 'beginning and end'], ['p', 'the peak'], ['[ ]', 'range begins, ends here'],
-  ['z', 'zoom into the range'], ['Esc', 'whole trace'], ['1 … 7', 'views'], ['?', 'this help']];
+  ['z', 'zoom into the range'], ['Esc', 'whole trace'], ['1 … 9', 'views'], [', .', 'one call, in an exact page'], ['?', 'this help']];
 
 class Page {
   constructor(parts) {
@@ -29,7 +32,8 @@ class Page {
     this.state = new State(this.heap);
     this.scope = new Scope(parts.facts);
     this.commands = new Commands(parts.facts);
-    this.pieces = new Pieces(this.calls, this.heap, this.state, this.scope);
+    this.makeExact();
+    this.pieces = new Pieces(this.calls, this.heap, this.state, this.scope, this.exact);
     this.notes = notesOf(parts);
     this.timeline = new Timeline(this.heap, this.state, this.notes, this.scope);
     this.flame = new FlameView(this.heap, this.state);
@@ -56,9 +60,31 @@ class Page {
       ...(parts.retained ? [['retained', 'Held memory',
         () => made(retainedView(parts.retained, parts.roots, pieces)), ['roots', ...at], 'end',
         false]] : []),
+      ...(this.exact ? this.exactViews() : []),
       ['about', 'Trace', () => made(aboutView(parts, pieces, this.notes)), ['info'], 'trace', false],
     ].map(([key, title, make, words, reach, is_filtered]) =>
       ({ key, title, make, words, reach, is_filtered }));
+  }
+
+  /** The engine, if the page has its trace. */
+  makeExact() {
+    if (!document.getElementById('trace')) return;
+    this.exactNote = element('p', { class: 'exact-note', role: 'status', 'aria-label': 'Engine' });
+    this.exact = new Exact(this.heap, this.state, {
+      stacks: this.parts.stacks, is_filtered: this.scope.is_filtered,
+      tell: (text) => {
+        this.exactNote.textContent = text;
+        this.state.tell();
+      },
+    });
+  }
+
+  exactViews() {
+    const { pieces, exact } = this;
+    const memory = () => (this.memory ||= new MemoryView(exact, pieces));
+    const events = () => (this.events ||= new EventsView(exact, pieces));
+    return [['memory', 'Memory', memory, () => memory().words(), null, false],
+      ['calls', 'Calls', events, () => events().words(), null, false]];
   }
 
   makeHeap() {
@@ -97,7 +123,7 @@ class Page {
           .filter((text) => text).join(' · ')),
       element('span', { class: 'tools' }, link, button('Keys', () => this.help.showModal(),
         { 'aria-label': 'Help on keys' }))),
-      doubts(parts.heap) || '', this.makeNotes(), this.makeTimelineBar(), this.timeline.node, this.figures,
+      doubts(parts.heap) || '', this.makeNotes(), this.exactNote || '', this.makeTimelineBar(), this.timeline.node, this.figures,
       element('div', { class: 'tab-row' }, this.tabs, this.controls), this.note, this.place,
       this.command.node, this.help);
   }
@@ -133,7 +159,9 @@ class Page {
         ['bytes-sites', 'live bytes by function'], ['blocks', 'live blocks'],
         ['blocks-sites', 'live blocks by function']]),
       choice(state, 'axis', 'Over', [['time', 'time'], ['events', 'events']], { zoom: '' }),
-      button('Peak', () => state.set({ at: this.heap.peakTick() })),
+      button('Peak', () => this.goToPeak()),
+      ...(this.exact ? [button('‹', () => this.step(-1), { 'aria-label': 'One call back' }),
+        button('›', () => this.step(1), { 'aria-label': 'One call forward' })] : []),
       button('Whole trace', () => state.set({ from: 0, to: this.heap.last, zoom: '' })),
       this.timeline.tools);
   }
@@ -203,12 +231,14 @@ class Page {
     this.note.textContent = this.scope.ofView(view).join(' ');
     this.timeline.draw();
     view.made.draw?.();
-    this.command.set(this.commands.line(...(view.words ||
+    const words = typeof view.words === 'function' ? view.words() : view.words;
+    this.command.set(this.commands.line(...(words ||
       measureOf(this.state).words(this.heap, this.state, this.scope))));
   }
 
   listen() {
     this.state.listen(() => this.draw());
+    addEventListener('hashchange', () => this.exact?.follow());
     new ResizeObserver(() => this.state.tell()).observe(this.place);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.state.tell());
     addEventListener('keydown', (event) => this.key(event));
@@ -221,11 +251,28 @@ class Page {
     });
   }
 
+  /** One call back or forward. */
+  step(step) {
+    if (this.exact?.is_ready) this.exact.go('at', { step });
+  }
+
+  /** The position of the peak is known; that of filtered blocks by its tick only. */
+  goToPeak() {
+    const { position } = this.parts.heap.peak;
+    if (this.exact?.is_ready && !this.scope.is_filtered && this.scope.has(position)) {
+      this.exact.go('at', { position });
+    } else this.state.set({ at: this.heap.peakTick() });
+  }
+
   drag(event) {
     const { canvas } = this.timeline;
     const start = this.timeline.tickAt(event.offsetX);
     const move = (moved) => {
       const tick = this.timeline.tickAt(moved.offsetX);
+      if (!event.shiftKey && this.exact?.is_ready && this.timeline.isCoarse(moved.offsetX)) {
+        this.exact.go('at', { [this.timeline.axis]: this.timeline.valueAt(moved.offsetX) });
+        return;
+      }
       this.state.set(event.shiftKey
         ? { from: Math.min(start, tick), to: Math.max(start, tick), at: tick } : { at: tick });
     };
@@ -260,7 +307,7 @@ class Page {
     const values = heap[this.timeline.axis];
     const acts = {
       Home: () => state.set({ at: 0 }), End: () => state.set({ at: heap.last }),
-      p: () => state.set({ at: heap.peakTick() }), '?': () => this.help.showModal(),
+      p: () => this.goToPeak(), ',': () => this.step(-1), '.': () => this.step(1), '?': () => this.help.showModal(),
       '[': () => state.set({ from: Math.min(at, state.get('to')) }),
       ']': () => state.set({ to: Math.max(at, state.get('from')) }),
       z: () => state.set({ zoom: `${values[state.get('from')]}-${values[state.get('to')]}` }),

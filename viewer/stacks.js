@@ -7,8 +7,8 @@ import { baseName } from './format.js';
 const FRAMES_SHOWN = 12;
 
 export class Pieces {
-  constructor(calls, heap, state, scope) {
-    Object.assign(this, { calls, heap, state, scope });
+  constructor(calls, heap, state, scope, exact = null) {
+    Object.assign(this, { calls, heap, state, scope, exact });
   }
 
   frame(number) {
@@ -46,6 +46,10 @@ export class Pieces {
     if (!position) return '';
     if (!this.scope.has(position)) {
       return element('span', { title: 'Not in the range of this page' }, position);
+    }
+    if (this.exact) {
+      return button(position, () => this.exact.go('at', { position }),
+        { class: 'link', title: 'Move the cursor there' });
     }
     return button(position, () => this.state.set({ at: this.heap.tickAt(position) }),
       { class: 'link', title: 'Move the cursor to the last tick before or there' });

@@ -5,7 +5,7 @@
 export const DEFAULTS = {
   at: null, from: null, to: null, axis: 'time', plot: 'bytes', zoom: '', view: 'heap',
   measure: 'live', unit: 'bytes', tree: 'flame', direction: 'inward', scale: 'fill',
-  color: 'module', root: '', search: '', by: 'function', sort: '', filter: '',
+  color: 'module', root: '', search: '', by: 'function', sort: '', filter: '', address: '', region: '',
 };
 
 /** Ticks are written as their positions. */
@@ -25,11 +25,15 @@ export class State {
 
   read() {
     const given = new URLSearchParams(location.hash.slice(1));
+    this.asked = {};
     this.values = { ...DEFAULTS, at: this.heap.peakTick(), from: 0, to: this.heap.last };
     for (const [name, value] of given) {
       if (!Object.hasOwn(DEFAULTS, name)) continue;
       if (!TICKS.includes(name)) this.values[name] = value;
-      else if (/^[0-9A-F]+:[0-9A-F]+$/.test(value)) this.values[name] = this.heap.tickAt(value);
+      else if (/^[0-9A-F]{1,16}:[0-9A-F]{1,16}$/.test(value)) {
+        this.values[name] = this.heap.tickAt(value);
+        this.asked[name] = value;
+      }
     }
     if (this.values.from > this.values.to) this.values.from = 0;
   }

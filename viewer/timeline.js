@@ -21,7 +21,7 @@ function stackSeries(heap, unit) {
   const each = (visit) => {
     cursor.clear();
     for (let tick = 0; tick < heap.count; tick++) {
-      for (let i = bySite.first[tick]; i < bySite.first[tick + 1]; i++) {
+      for (let i = bySite.first[tick]; i < bySite.end[tick]; i++) {
         const key = functions[bySite.record[i]];
         const value = (cursor.get(key) || 0) + bySite[unit][i];
         cursor.set(key, value);
@@ -87,6 +87,19 @@ export class Timeline {
       x: (value) => LEFT + (value - from) / (to - from) * room,
       value: (x) => from + (x - LEFT) / room * (to - from),
     };
+  }
+
+  /** The value of the axis at an abscissa. */
+  valueAt(x) {
+    return this.scale(this.canvas.clientWidth).value(x);
+  }
+
+  /** Whether ticks are so far apart there that what is between them can be pointed at. */
+  isCoarse(x) {
+    const { x: place } = this.scale(this.canvas.clientWidth);
+    const values = this.heap[this.axis];
+    const tick = this.tickAt(x);
+    return tick < this.heap.last && place(values[tick + 1]) - place(values[tick]) > 2;
   }
 
   /** The tick that is shown at an abscissa: the last that begins there or before. */
@@ -185,8 +198,11 @@ export class Timeline {
   }
 
   rows(unit) {
-    this.stacks[unit] ||= stackSeries(this.heap, unit);
-    return this.stacks[unit];
+    const { refined } = this.heap;
+    this.stacks[unit] ||= stackSeries(this.heap, unit).map((row) =>
+      ({ ...row, values: refined ? refined.ofPage(row.values) : row.values }));
+    return refined ? this.stacks[unit].map((row) =>
+      ({ ...row, values: refined.spread(row.values) })) : this.stacks[unit];
   }
 
   showLegend(rows, colors) {

@@ -6,6 +6,7 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/page/page.h"
+#include "cli/page/page_exact.h"
 #include "commands/report_pass.h"
 #include "report/page/model.h"
 
@@ -26,6 +27,10 @@ static const char help[] =
     "\n"
     "      --from POSITION     show the time from this position on\n"
     "      --to POSITION       and before this one\n"
+    "      --exact             put the trace and what answers from it into the page: exact\n"
+    "                          at every call, with blocks, addresses and calls; without the\n"
+    "                          contents of memory\n"
+    "      --with-contents     with them\n"
     "      --title TEXT        the title of the page (the recorded command)\n" VIEW_FILTERS_HELP
         COMMAND_COMMON_HELP "\n"
     "The page has no --format. Lists have at most " GROUPS_TEXT " groups; totals count all.\n"
@@ -36,6 +41,8 @@ struct report_options {
     struct position_spec from;
     struct position_spec to;
     const char *title;
+    bool is_exact;
+    bool has_contents;
 };
 
 static bool parse_title(const char *argument, void *title)
@@ -47,7 +54,10 @@ static bool parse_title(const char *argument, void *title)
 static const struct own_option own_options[] = {
     OWN_OPTION("from", option_position, struct report_options, from),
     OWN_OPTION("to", option_position, struct report_options, to),
-    OWN_OPTION("title", parse_title, struct report_options, title), OWN_OPTIONS_END};
+    OWN_OPTION("exact", option_flag, struct report_options, is_exact),
+    OWN_OPTION("with-contents", option_flag, struct report_options, has_contents),
+    OWN_OPTION("title", parse_title, struct report_options, title),
+    OWN_OPTIONS_END};
 
 static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
 {
@@ -158,12 +168,18 @@ static int resolve(struct session *session, const struct report_options *options
     return STATUS_OK;
 }
 
-static int check(const struct session *session)
+static int check(const struct session *session, const struct report_options *own)
 {
     const struct common_options *options = &session->options;
     if (!page_is_built())
         return message_usage("report", "this ttdanalyze was built without the viewer: it takes "
                                        "libdeflate and -Dviewer=enabled");
+    if (own->is_exact && !page_has_engine())
+        return message_usage("report", "this ttdanalyze was built without the engine of exact "
+                                       "pages: it takes clang, lld, wasi-libc and "
+                                       "libclang-rt-dev-wasm32");
+    if (own->has_contents && !own->is_exact)
+        return message_usage("report", "--with-contents goes with --exact");
     if (strcmp(options->format->name, "text") != 0)
         return message_usage("report", "a page has no --format");
     if (!options->output && isatty(STDOUT_FILENO))
@@ -190,6 +206,8 @@ static int write_data(struct session *session, const struct page_facts *facts,
     session->report.stacks = (struct report_stacks){&calls, page_calls_number};
     if (status == STATUS_OK)
         status = write_parts(session, facts, trace, findings);
+    if (status == STATUS_OK && facts->is_exact)
+        status = session_check(session, page_write_stacks(&session->report, &calls));
     if (status == STATUS_OK)
         page_write_calls(&calls, &session->output.out);
     page_calls_free(&calls);
@@ -225,18 +243,24 @@ static int execute(struct session *session, const void *context)
 {
     const struct report_options *options = context;
     struct page_facts facts = {.title = options->title,
+                               .is_exact = options->is_exact,
                                .filters = &session->options.view,
                                .has_times = source_has_times(&session->source)};
-    int status = check(session);
+    int status = check(session, options);
     if (status == STATUS_OK)
         status = resolve(session, options, &facts);
     if (status == STATUS_OK)
         status = session_names(session, true);
     if (status == STATUS_OK)
         status = collect(session, &facts);
+    struct page_trace trace = {.trace = {NULL, 0}};
+    if (status == STATUS_OK && options->is_exact)
+        status = page_trace_read(session, options->has_contents, &trace);
     if (status == STATUS_OK)
-        return page_write(session);
-    page_drop(session);
+        status = page_write(session, options->is_exact ? &trace : NULL);
+    else
+        page_drop(session);
+    page_trace_free(&trace);
     return status;
 }
 

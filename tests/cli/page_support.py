@@ -1,13 +1,33 @@
 # SPDX-License-Identifier: MIT
 """The data of a page, read without a browser."""
 
-import base64
 import itertools
 import json
 import re
 import zlib
 
-DATA = re.compile(r'<script type="text/plain" id="data">([A-Za-z0-9+/=]*)</script>')
+ELEMENT = '<script type="text/plain" id="{}">([^<]*)</script>'
+
+# Digits of packed data: two stand for 13 bits.
+RADIX = 91
+BITS = 13
+
+
+def unpack(text):
+    """The data that an element has packed: their size, a space, digits and raw deflate."""
+    size, digits = text.split(" ", 1)
+    values = [ord("<" if digit == "!" else digit) - ord("#") for digit in digits]
+    whole = sum((low + RADIX * high) << (BITS * i)
+                for i, (low, high) in enumerate(zip(values[::2], values[1::2])))
+    return zlib.decompress(whole.to_bytes(max(int(size), (whole.bit_length() + 7) // 8),
+                                          "little")[:int(size)], -15)
+
+
+def element_of(path, name):
+    """The data in an element of a page; None if there is no such element."""
+    with open(path, encoding="utf-8") as file:
+        found = re.search(ELEMENT.format(name), file.read())
+    return unpack(found[1]) if found else None
 
 
 def sums(differences):
@@ -16,9 +36,7 @@ def sums(differences):
 
 def parts_of(path):
     """The parts of a page by name: JSON, and a list of it for marks."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    raw = zlib.decompress(base64.b64decode(DATA.search(text)[1]), -15).decode()
+    raw = element_of(path, "data").decode()
     parts = {}
     for name, body in re.findall(r"^#(\w+)\n(.*?)(?=^#|\Z)", raw, re.MULTILINE | re.DOTALL):
         parts[name] = ([json.loads(line) for line in body.splitlines()] if name == "marks"

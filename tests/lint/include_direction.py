@@ -52,6 +52,8 @@ ALLOWED = {
         ('analyses/memory', 'analyses/state', 'contents', *BELOW_CONTENTS),
         ('analyses/trace', 'travel', 'heap', 'base'),
         ('analyses/chronicle', 'analyses/activity', 'analyses/state', 'travel', 'heap', 'base'),
+        ('engine', 'analyses/chronicle', 'analyses/activity', 'analyses/state', 'travel', 'heap',
+         'base'),
         ('symbols', 'base'),
         ('view', 'symbols', 'analyses/errors', 'analyses/state', *BELOW_CONTENTS),
         ('report/writers',),

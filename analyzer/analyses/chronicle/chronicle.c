@@ -88,7 +88,9 @@ static enum ttd_status release(struct chronicle *chronicle, const struct heap_ef
 {
     uint32_t block = effect->block->user;
     chronicle->lives[block].end = (uint32_t)chronicle->effect_count;
-    return add_effect(chronicle, effect, CHRONICLE_RELEASED, block);
+    enum chronicle_kind kind =
+        effect->kind == HEAP_OVERLAPPED ? CHRONICLE_OVERLAPPED : CHRONICLE_RELEASED;
+    return add_effect(chronicle, effect, kind, block);
 }
 
 static enum ttd_status destroy(struct chronicle *chronicle, const struct heap_effect *effect)

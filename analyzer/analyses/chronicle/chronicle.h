@@ -17,11 +17,17 @@ struct chronicle_effect {
     struct ttd_position position;
     /** The event that had it. */
     uint32_t event;
-    /** Acquired, released: the block; destroyed: the index in `destructions`. */
+    /** Acquired, released, overlapped: the block; destroyed: the index in `destructions`. */
     uint32_t item;
 };
 
-enum chronicle_kind { CHRONICLE_ACQUIRED, CHRONICLE_RELEASED, CHRONICLE_DESTROYED };
+enum chronicle_kind {
+    CHRONICLE_ACQUIRED,
+    CHRONICLE_RELEASED,
+    CHRONICLE_DESTROYED,
+    /** Ended where another block was acquired: its release is missing in the trace. */
+    CHRONICLE_OVERLAPPED
+};
 
 struct chronicle_block {
     uint64_t address;

@@ -12,14 +12,12 @@
 #include "cli/process/limits.h"
 #include "cli/process/message.h"
 #include "cli/page/page_compress.h"
+#include "cli/page/page_exact.h"
 #include "report/page/model.h"
-
-/* Some browsers take a longer text of a script element for an empty one. */
-#define TEXT_MAX ((size_t)480 << 20)
 
 bool page_is_built(void)
 {
-    return page_frame_text.begin_size;
+    return page_frame[0].size;
 }
 
 int page_begin(struct session *session)
@@ -43,20 +41,6 @@ void page_drop(struct session *session)
     session->has_output = false;
 }
 
-static void write_base64(struct text_output *output, const unsigned char *data, size_t size)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < size; i += 3) {
-        size_t left = size - i;
-        unsigned word = (unsigned)data[i] << 16 | (left > 1 ? data[i + 1] : 0u) << 8 |
-                        (left > 2 ? data[i + 2] : 0u);
-        char text[4] = {digits[word >> 18], digits[word >> 12 & 63],
-                        left > 1 ? digits[word >> 6 & 63] : '=',
-                        left > 2 ? digits[word & 63] : '='};
-        out_write(output, text, sizeof text);
-    }
-}
-
 static int fail(const struct session *session, int error)
 {
     message("%s: %s", session->options.output ? session->options.output : "standard output",
@@ -64,9 +48,15 @@ static int fail(const struct session *session, int error)
     return STATUS_INTERNAL;
 }
 
-static int write_packed(struct session *session, const unsigned char *packed, size_t size)
+static void write_piece(struct text_output *output, size_t i)
 {
-    if (size / 3 * 4 > TEXT_MAX) {
+    out_write(output, (const char *)page_frame[i].text, page_frame[i].size);
+}
+
+static int write_packed(struct session *session, const struct page_packed *packed,
+                        const struct page_trace *trace)
+{
+    if (!page_fits(packed->size)) {
         message("the page would be too large for browsers: --from and --to, --include and "
                 "--exclude make it smaller");
         return STATUS_INTERNAL;
@@ -75,13 +65,19 @@ static int write_packed(struct session *session, const unsigned char *packed, si
     if (status != STATUS_OK)
         return status;
     struct text_output *output = &session->output.out;
-    out_write(output, (const char *)page_frame_text.begin, page_frame_text.begin_size);
-    write_base64(output, packed, size);
-    out_write(output, (const char *)page_frame_text.end, page_frame_text.end_size);
+    write_piece(output, 0);
+    if (trace)
+        page_write_policy(output);
+    write_piece(output, 1);
+    page_write_packed(output, packed);
+    write_piece(output, 2);
+    if (trace)
+        page_write_trace(output, trace);
+    write_piece(output, 3);
     return STATUS_OK;
 }
 
-int page_write(struct session *session)
+int page_write(struct session *session, const struct page_trace *trace)
 {
     int descriptor = session->output.out.descriptor;
     struct stat file;
@@ -101,13 +97,13 @@ int page_write(struct session *session)
     page_drop(session);
     if (data == MAP_FAILED)
         return fail(session, error);
-    unsigned char *packed;
-    size_t packed_size = page_compress(data, size, &packed);
+    struct page_packed packed;
+    bool is_packed = page_pack(data, size, &packed);
     munmap(data, size);
-    if (!packed_size)
+    if (!is_packed)
         return message_status(session->source.path, TTD_ERROR_NO_MEMORY);
-    int status = write_packed(session, packed, packed_size);
-    free(packed);
+    int status = write_packed(session, &packed, trace);
+    free(packed.data);
     return status;
 }
 

@@ -6,15 +6,18 @@
 
 #include "cli/session/session.h"
 
-/** The page around the data, made from the sources in viewer/; sizes 0 if it was not built. */
-struct page_frame_text {
-    const unsigned char *begin;
-    size_t begin_size;
-    const unsigned char *end;
-    size_t end_size;
+/** A piece of the page around what the program puts into it, made from the sources in viewer/. */
+struct page_piece {
+    const unsigned char *text;
+    size_t size;
 };
 
-extern const struct page_frame_text page_frame_text;
+/** Pieces: between them are what else the policy allows, the data, and what an exact page has
+ * besides. */
+#define PAGE_PIECES 4
+
+/** Sizes are 0 if the viewer was not built. */
+extern const struct page_piece page_frame[PAGE_PIECES];
 
 /** Whether this build can make pages. */
 bool page_is_built(void);
@@ -25,8 +28,11 @@ int page_begin(struct session *session);
 /** Drops the data of a page after a failure. */
 void page_drop(struct session *session);
 
-/** Writes the page with the data to the output that the options name. Returns an exit status. */
-int page_write(struct session *session);
+struct page_trace;
+
+/** Writes the page with the data to the output that the options name; with a trace, unless that is
+ * NULL. Returns an exit status. */
+int page_write(struct session *session, const struct page_trace *trace);
 
 /** Begins the part of a page that has the report of a command, with a certainty of its own. */
 void page_begin_report(struct session *session, const struct command *command);

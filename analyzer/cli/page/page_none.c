@@ -3,12 +3,12 @@
 #include "cli/page/page.h"
 #include "cli/page/page_compress.h"
 
-const struct page_frame_text page_frame_text = {.begin_size = 0};
+const struct page_piece page_frame[PAGE_PIECES];
 
-size_t page_compress(const void *data, size_t size, unsigned char **packed)
+bool page_pack(const void *data, size_t size, struct page_packed *packed)
 {
     (void)data;
     (void)size;
     (void)packed;
-    return 0;
+    return false;
 }

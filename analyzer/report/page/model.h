@@ -22,6 +22,8 @@ struct page_facts {
     struct ttd_position last;
     bool reaches_end;
     bool has_times;
+    /** The page has its trace in it. */
+    bool is_exact;
     /** A snapshot at the end of the range or before tells what points at which block. */
     bool has_snapshot;
 };
@@ -46,6 +48,14 @@ struct page_heap {
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
 enum ttd_status page_write_heap(struct report *report, const struct page_heap *heap);
+
+/**
+ * Writes the part `stacks`, of an exact page: all stacks of the trace, with their numbers in the
+ * tree.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
+ */
+enum ttd_status page_write_stacks(struct report *report, struct page_calls *calls);
 
 /** Internals of the model. */
 

@@ -207,8 +207,8 @@ class File(Report):
         scripts = re.findall(r'<script type="module">(.*?)</script>', text, re.DOTALL)
         hashes = [base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()
                   for part in (*scripts, style)]
-        self.assertEqual(policy, "default-src 'none'; script-src 'sha256-{}'; "
-                                 "style-src 'sha256-{}'".format(*hashes))
+        self.assertEqual(policy, "default-src 'none'; style-src 'sha256-{1}'; "
+                                 "script-src 'sha256-{0}'".format(*hashes))
         self.assertEqual(text.count("<script"), 2)
         self.assertIsNone(re.search(r"(?:src|href)=\"|url\(|@import", text))
 
@@ -227,6 +227,7 @@ class File(Report):
     def test_usage(self):
         trace = self.churn(10)
         for arguments, message in ((("-f", "json"), "a page has no --format"),
+                                   (("--with-contents",), "--with-contents goes with --exact"),
                                    (("--from", "end"), "the range is empty")):
             result = run("report", "-o", self.path("x"), *arguments, trace)
             self.assertEqual(result.status, support.USAGE)
@@ -238,6 +239,73 @@ class File(Report):
         result = run("report", "-o", self.path("x"), "--max-memory", "12M", self.churn(3000))
         self.assertNotEqual(result.status, 0)
         self.assertEqual([name for name in os.listdir(self.folder) if "churn" not in name], [])
+
+
+@unittest.skipUnless(os.environ["HAS_ENGINE"] == "1", "built without the engine")
+class Exact(Report):
+    def trace_in(self, trace, *arguments):
+        """The trace that an exact page has, as a file."""
+        page = self.report(trace, "--exact", *arguments)
+        self.assertEqual(stat.S_IMODE(os.stat(page).st_mode), 0o600)
+        path = self.path("inside.ttd")
+        with open(path, "wb") as file:
+            file.write(page_support.element_of(page, "trace"))
+        return path
+
+    def memory(self, is_closed=True):
+        """A trace with the contents of memory."""
+        secret = random.Random(1).randbytes(512)
+        script = Script().basics()
+        script.alloc(0x1000, 300)
+        script.add("pages", size=512, texts="".join(f"%{byte:02x}" for byte in secret))
+        script.add("map", snapshot=1, size=512, position="9:0", runs="0x1000:1:3")
+        script.add("snapshot", number=1, position="9:0", contents=4)
+        path = self.write(script.close() if is_closed else script.abandon(), "memory")
+        self.assertIn(secret, read(path))
+        return path, secret
+
+    def test_the_page_has_the_trace_and_the_engine(self):
+        trace = self.churn(500)
+        self.assertEqual(read(self.trace_in(trace)), read(trace))
+        page = self.path("report.html")
+        self.assertEqual(page_support.element_of(page, "engine")[:8], b"\0asm\1\0\0\0")
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1]
+        self.assertTrue(policy.endswith(" 'wasm-unsafe-eval'; worker-src blob:"), policy)
+        self.assertEqual(text.count("<script"), 4)
+
+    def test_an_ordinary_page_has_neither(self):
+        page = self.report(self.churn(10))
+        self.assertIsNone(page_support.element_of(page, "trace"))
+        self.assertIsNone(page_support.element_of(page, "engine"))
+
+    def test_contents_of_memory_only_on_demand(self):
+        trace, secret = self.memory()
+        self.assertIn(secret, read(self.trace_in(trace, "--with-contents")))
+        inside = self.trace_in(trace)
+        self.assertNotIn(secret, read(inside))
+        self.assertEqual(self.run_ok("events", "--format", "json", inside).json_lines,
+                         self.rows(trace))
+
+    def test_damaged_parts_may_be_contents(self):
+        trace, secret = self.memory()
+        data = bytearray(read(trace))
+        data[data.index(secret) - 1] ^= 1
+        with open(trace, "wb") as file:
+            file.write(data)
+        self.run_ok("report", "--exact", "-o", self.path("report.html"), trace)
+        inside = page_support.element_of(self.path("report.html"), "trace")
+        self.assertNotIn(secret, inside)
+
+    def test_a_trace_that_was_not_closed(self):
+        trace, secret = self.memory(is_closed=False)
+        self.assertNotIn(secret, read(self.trace_in(trace)))
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/** What an exact page has besides: the trace, and the engine that answers from it. */
+#ifndef ANALYZER_CLI_PAGE_PAGE_EXACT_H
+#define ANALYZER_CLI_PAGE_PAGE_EXACT_H
+
+#include "cli/page/page_compress.h"
+#include "cli/session/session.h"
+
+/** The engine, a program of WebAssembly; size 0 if it was not built. */
+struct page_engine {
+    const unsigned char *data;
+    size_t size;
+};
+
+extern const struct page_engine page_engine;
+
+/** The trace and the engine, packed. */
+struct page_trace {
+    struct page_packed trace;
+    struct page_packed engine;
+};
+
+/** Whether this build can make exact pages. */
+bool page_has_engine(void);
+
+/**
+ * Reads the session's trace once more, and leaves out what memory contained unless it is asked for.
+ * Of a damaged trace, whose damaged parts may be anything, only what is intact is kept then.
+ *
+ * @param trace  set on STATUS_OK; release with page_trace_free()
+ * @return an exit status; on failure a message was printed
+ */
+int page_trace_read(struct session *session, bool has_contents, struct page_trace *trace);
+
+/** One of zeros is allowed. */
+void page_trace_free(struct page_trace *trace);
+
+/** Writes what the policy of an exact page allows besides. */
+void page_write_policy(struct text_output *output);
+
+/** Writes the elements with trace and engine. */
+void page_write_trace(struct text_output *output, const struct page_trace *trace);
+
+#endif

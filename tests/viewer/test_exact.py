@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: MIT
+"""The exact page of `ttdanalyze report --exact` in a browser, as test_page.py: between ticks its
+numbers are those of the commands."""
+
+import os
+import random
+import time
+import unittest
+
+import browser
+import oracle
+import support
+import test_page
+from support import Script
+from test_page import PLACES, churn, whole
+
+WAIT_SECONDS = 60
+
+
+def setUpModule():
+    test_page.setUpModule()
+
+
+def tearDownModule():
+    test_page.tearDownModule()
+
+
+def evaluate(expression):
+    return test_page.opened.evaluate(expression)
+
+
+class ExactCase(test_page.PageCase):
+    def show_exact(self, trace, fragment="", *arguments):
+        self.show(trace, fragment, "--exact", *arguments)
+        self.assertEqual(evaluate("heapPage.exact.done.then(() => [heapPage.exact.is_ready, "
+                                  "heapPage.exactNote.textContent])"), [True, ""])
+        self.settle()
+
+    def visit(self, fragment):
+        """Goes somewhere, and waits until the engine has answered."""
+        self.go(fragment)
+        evaluate("Promise.resolve(heapPage.exact.run).then(() => 1)")
+        self.settle()
+
+    def check_silence(self):
+        """The worker is a part of the page."""
+        test_page.opened.requests[:] = [entry for entry in test_page.opened.requests
+                                        if not entry["request"]["url"].startswith("blob:")]
+        super().check_silence()
+
+    def wait(self, expression):
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not evaluate(expression):
+            self.assertLess(time.monotonic(), deadline, expression)
+            time.sleep(0.02)
+
+    def between(self, trace, seed=1):
+        """Positions at which something happens, none of which is a tick."""
+        ticks = set(evaluate("heapPage.heap.position"))
+        rows = self.run_ok("events", "--format", "json", trace).json_lines
+        found = [row["time_end"] if row["action"] == "Alloc" else row["time_start"] for row in rows
+                 if row["result"]]
+        found = [position for position in dict.fromkeys(found) if position not in ticks]
+        return random.Random(seed).sample(found, min(PLACES, len(found)))
+
+    def at(self):
+        return evaluate("heapPage.heap.position[heapPage.state.get('at')]")
+
+
+class Numbers(ExactCase):
+    def test_the_heap_between_ticks(self):
+        for name, script in (("churn", churn(6000, 1)),
+                             ("random", oracle.random_script(random.Random(5), 3000))):
+            trace = self.write(script, name)
+            self.show_exact(trace)
+            for position in self.between(trace):
+                self.visit(f"#at={position}")
+                with self.subTest(trace=name, position=position):
+                    # Not every call of the random trace changes the heap.
+                    if name == "churn":
+                        self.assertEqual(self.at(), position)
+                    test_page.Numbers.check_state(self, trace, self.at())
+                    found = self.json_of("state", trace, "--at", position)
+                    self.assertEqual(whole(self.texts("main > .figures dd small")[1]),
+                                     found["live_bytes"])
+            self.check_silence()
+
+    def test_threads_and_heaps(self):
+        trace = self.write(churn(5000, 2))
+        self.show_exact(trace)
+        for position in self.between(trace)[:5]:
+            found = self.json_of("state", trace, "--at", position)
+            for by in ("thread", "heap"):
+                self.visit(f"#at={position}&by={by}")
+                rows = sorted((whole(cells[0][1]), whole(cells[2][0]))
+                              for cells in self.rows(".sites-panel") if whole(cells[2][0]))
+                self.assertEqual(rows, sorted((item["bytes"], item["blocks"])
+                                              for item in found[by + "s"]))
+
+    def test_a_range_between_ticks(self):
+        trace = self.write(churn(5000, 3))
+        self.show_exact(trace)
+        ends = sorted(self.between(trace)[:2], key=oracle.position)
+        self.visit(f"#at={ends[1]}&from={ends[0]}&to={ends[1]}")
+        states = [self.json_of("state", trace, "--at", end)["live_bytes"] for end in ends]
+        grown = self.texts("main > .figures dd")[5]
+        self.assertEqual(evaluate("(({heap, state}) => heap.bytes[state.get('to')] - "
+                                  "heap.bytes[state.get('from')])(heapPage)"),
+                         states[1] - states[0], grown)
+        rows = self.run_ok("events", "--format", "json", trace).json_lines
+        low, high = map(oracle.position, ends)
+        allocations = sum(row["action"] == "Alloc" and bool(row["result"]) and
+                          low < oracle.position(row["time_end"]) <= high for row in rows)
+        self.assertIn(f"{allocations:,} allocations", grown)
+        self.visit("#")
+        self.assertEqual(evaluate("heapPage.heap.allocations.reduce((a, b) => a + b)"),
+                         sum(row["action"] == "Alloc" and bool(row["result"]) for row in rows))
+
+    def test_filters(self):
+        trace = self.write(churn(5000, 4))
+        self.show_exact(trace, "", "--exclude", "g(int)")
+        for position in self.between(trace)[:5]:
+            self.visit(f"#at={position}")
+            found = self.json_of("state", trace, "--at", position, "--exclude", "g(int)",
+                                 "--by", "function", "--limit", "0")
+            rows = sorted((whole(cells[0][1]), whole(cells[2][0]))
+                          for cells in self.rows(".sites-panel") if whole(cells[2][0]))
+            self.assertEqual(rows, sorted((group["bytes"], group["blocks"])
+                                          for group in found["groups"]))
+
+    def test_memory_is_that_of_fragmentation(self):
+        trace = self.write(churn(5000, 5))
+        self.show_exact(trace)
+        for position in self.between(trace)[:6]:
+            self.visit(f"#at={position}&view=memory")
+            self.wait("!heapPage.memory.run")
+            found = self.json_of("fragmentation", trace, "--at", position, "--limit", "0")
+            rows = evaluate("heapPage.memory.regions.rows.map((row) => [row.first.toString(16), "
+                            "row.last.toString(16), row.blocks, row.used, row.unused, row.gaps, "
+                            "row.largest])")
+            self.assertEqual(rows, [[region["begin"][2:], region["last"][2:], region["blocks"],
+                                     region["used_bytes"], region["gap_bytes"], region["gaps"],
+                                     region["largest_gap"]] for region in found["regions"]])
+            self.assertIn(f"{found['used_bytes']:,} bytes used", self.texts(".said")[0])
+            self.assertEqual(self.texts(".command code"),
+                             [f"ttdanalyze fragmentation --at {position} {trace}"])
+
+    def test_biographies_are_those_of_history(self):
+        trace = self.write(oracle.random_script(random.Random(8), 3000))
+        self.show_exact(trace)
+        rows = self.run_ok("events", "--format", "json", trace).json_lines
+        addresses = sorted({row["address"] for row in rows if row.get("address")})
+        for address in random.Random(1).sample(addresses, min(PLACES, len(addresses))):
+            self.visit(f"#view=memory&address={address}")
+            found = self.json_of("history", trace, "--address", address)
+            self.wait(f"heapPage.memory.told === {address!r} && "
+                      "document.querySelector('.story-panel .said')"
+                      f"?.textContent.includes({address!r})")
+            self.assertEqual(whole(self.texts(".story-panel .said")[0]), found["total_blocks"])
+            told = evaluate("[...document.querySelectorAll('.owner')].map((owner) => "
+                            "[owner.querySelector('h3').textContent, "
+                            "...[...owner.querySelectorAll('h4')].map((node) => node.textContent)])")
+            self.assertEqual(len(told), min(100, len(found["blocks"])))
+            for (title, *calls), block in zip(told, reversed(found["blocks"])):
+                self.assertTrue(title.startswith(f"{block['size']:,} bytes at {block['address']}"))
+                self.assertIn(f" at {block['allocated']} ", calls[0])
+                if block["previous_address"]:
+                    self.assertIn(f"from {block['previous_address']}", title)
+                self.assertEqual(len(calls), 2 if block["released"] else 1)
+                if block["released"]:
+                    self.assertIn(f" at {block['released']} ", calls[1])
+                self.assertEqual("missing" in calls[-1], block["overlapped"], calls)
+
+    def test_calls_are_those_of_events(self):
+        trace = self.write(oracle.random_script(random.Random(9), 3000))
+        self.show_exact(trace)
+        rows = self.run_ok("events", "--format", "json", trace).json_lines
+        for position in self.between(trace)[:8]:
+            self.visit(f"#at={position}&view=calls")
+            first, behind = evaluate("heapPage.events.range()")
+            self.wait(f"heapPage.events.table.rows[0]?.number === {first}")
+            shown = evaluate("heapPage.events.table.rows.map((call) => [call.number, call.start, "
+                             "call.returned ? call.end : null, call.action, call.api, call.thread, "
+                             "call.size, '0x' + call.address.toString(16), "
+                             "'0x' + call.base.toString(16), Number(call.result)])")
+            self.assertEqual(shown, [[row["number"], row["time_start"], row["time_end"],
+                                      row["action"], row["api"], row["thread"],
+                                      row.get("size", 0), row.get("address", "0x0"),
+                                      row.get("base_address", "0x0"), row["result"]]
+                                     for row in rows[first:behind]])
+            self.assertIn(f"--from '#{first}' --to '#{behind}'", self.texts(".command code")[0])
+        self.check_silence()
+
+
+class Use(ExactCase):
+    def press(self, key):
+        evaluate("void document.body.dispatchEvent(new KeyboardEvent('keydown', "
+                 f"{{key: {key!r}, bubbles: true}})), 1")
+        evaluate("Promise.resolve(heapPage.exact.run).then(() => 1)")
+        self.settle()
+
+    def test_steps_and_links(self):
+        trace = self.write(churn(5000, 6))
+        self.show_exact(trace)
+        rows = self.run_ok("events", "--format", "json", trace).json_lines
+        positions = [row["time_end"] if row["action"] == "Alloc" else row["time_start"]
+                     for row in rows]
+        self.visit(f"#at={positions[1000]}")
+        for i in range(1001, 1008):
+            self.press(".")
+            self.assertEqual(self.at(), positions[i])
+        for i in range(1006, 997, -1):
+            self.press(",")
+            self.assertEqual(self.at(), positions[i])
+        time.sleep(0.3)
+        fragment = evaluate("location.hash")
+        self.assertEqual(fragment, f"#at={positions[998]}")
+        self.show_exact(trace, fragment)
+        self.assertEqual(self.at(), positions[998])
+        self.press("p")
+        self.assertEqual(self.at(), self.json_of("peak", trace)["position"])
+        self.check_silence()
+
+    def test_a_click_tells_of_a_block(self):
+        trace = self.write(churn(3000, 7))
+        self.show_exact(trace, "#view=memory")
+        self.wait("Boolean(heapPage.memory && !heapPage.memory.run && heapPage.memory.layout)")
+        evaluate("(async () => { const {memory} = heapPage; const {top} = memory.layout.places[0]; "
+                 "await memory.pick(2, top + 2); return 1; })()")
+        self.settle()
+        address = self.rows(".blocks-panel")[0][0][0]
+        evaluate("void document.querySelector('.blocks-panel tbody tr').click(), 1")
+        self.settle()
+        self.wait("document.querySelectorAll('.owner').length > 0")
+        self.assertIn(f"address={address}", evaluate("heapPage.state.fragment()"))
+        self.assertIn(f"history --address {address}", self.texts(".command code")[0])
+
+    def test_traces_that_have_next_to_nothing(self):
+        one = Script().basics()
+        one.alloc(0x1000, 7)
+        open_one = Script().basics()
+        open_one.alloc(0x1000, 8)
+        for name, script in (("empty", Script().basics().close()), ("one", one.close()),
+                             ("evil", test_page.evil()), ("open", open_one.abandon())):
+            self.show_exact(self.write(script, name))
+            for view in ("heap", "memory", "calls"):
+                self.visit(f"#view={view}&address=0x1000")
+                self.press(".")
+                self.press(",")
+            self.wait("!heapPage.memory.run")
+            self.assertEqual(evaluate("typeof window.hacked"), "undefined")
+            self.check_silence()
+
+    def test_an_engine_that_fails_says_so(self):
+        trace = self.write(churn(100, 8))
+        page = self.path("page.html")
+        self.run_ok("report", "--exact", "-o", page, trace)
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        with open(page, "w", encoding="utf-8") as file:
+            file.write(text.replace('id="engine">', 'id="engine">1'))
+        test_page.opened.open("file://" + page)
+        self.wait("window.heapPage?.exactNote.textContent.includes('are not known')")
+        self.assertGreater(len(self.rows(".sites-panel")), 0)
+
+
+class Pictures(ExactCase):
+    def test_views(self):
+        trace = self.write(churn(4000, 11), "picture")
+        os.makedirs(test_page.SHOTS, exist_ok=True)
+        self.show_exact(trace)
+        for view in ("memory", "calls"):
+            self.visit(f"#view={view}&at={self.between(trace)[0]}")
+            time.sleep(0.5)
+            kind = f"{test_page.NAME}{test_page.MODE and '-' + test_page.MODE}"
+            path = os.path.join(test_page.SHOTS, f"{kind}-exact-{view}.png")
+            test_page.opened.screenshot(path)
+            self.assertGreater(os.path.getsize(path), 10000)
+
+
+if __name__ == "__main__":
+    if browser.missing(test_page.NAME):
+        raise SystemExit(77)
+    if test_page.MODE:
+        del Numbers, Use
+    support.main()

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+// The memory of an exact page: where the live blocks lie at the cursor, and the biographies of
+// addresses.
+import { button, element } from './dom.js';
+import { CallReader, hex } from './events_view.js';
+import { positionText } from './exact.js';
+import { bytes, count, percent } from './format.js';
+import { CanvasSurface, palette } from './surface.js';
+import { Table } from './table.js';
+
+/** Gaps of so many bytes separate regions, as `fragmentation` has it. */
+const GAP = 1n << 20n;
+/** Regions that are drawn, the largest ones. */
+const DRAWN = 12;
+const CELL = 6;
+const LABEL = 14;
+/** Blocks of a cell, and owners of an address, that are listed. */
+const LISTED = 100;
+const REGION = ['first', 'last', 'blocks', 'used', 'unused', 'gaps', 'largest'];
+const CELL_VALUES = 4;
+
+function readRegions(values) {
+  const list = [];
+  for (let i = 0; i < values.length; i += REGION.length) {
+    const region = Object.fromEntries(REGION.map((name, k) => [name, values[i + k]]));
+    for (const name of REGION.slice(2)) region[name] = Number(region[name]);
+    list.push({ ...region, size: region.last - region.first + 1n });
+  }
+  return list;
+}
+
+function readBlock(number, values) {
+  const [address, size, stack, thread, heap, sequence, steps, event, has_ended, endSequence, endSteps,
+    endEvent, overlapped] = values;
+  return {
+    number, address, size: Number(size), stack: Number(stack), thread: Number(thread),
+    heap: Number(heap), begin: positionText(sequence, steps), event: Number(event),
+    end: has_ended ? positionText(endSequence, endSteps) : null, endEvent: Number(endEvent),
+    is_overlapped: Boolean(overlapped),
+  };
+}
+
+/** The rows of cells of some regions: the smallest cells, a power of two, with which they fit. */
+export function layOutRegions(regions, columns, height) {
+  const rows = (region, size) => Number((region.size + size * BigInt(columns) - 1n) /
+    (size * BigInt(columns)));
+  let size = 16n;
+  const needed = () => regions.reduce((sum, region) => sum + LABEL + CELL * rows(region, size), 0);
+  while (needed() > height && size < 1n << 60n) size *= 2n;
+  let top = 0;
+  const places = regions.map((region) => {
+    const place = { region, top: top + LABEL, rows: rows(region, size) };
+    top += LABEL + CELL * place.rows;
+    return place;
+  });
+  return { size, columns, places };
+}
+
+export class MemoryView {
+  constructor(exact, pieces) {
+    Object.assign(this, { exact, pieces, reader: new CallReader(exact.engine) });
+    const { state, heap, calls } = pieces;
+    Object.assign(this, { state, heap, calls });
+    this.siteOf = new Map(Array.from(heap.stacks, (stack, site) => [stack, site]));
+    this.canvas = element('canvas', {
+      class: 'memory', role: 'img', tabindex: 0, 'aria-label': 'Map of the memory that blocks lie in',
+    });
+    this.canvas.addEventListener('click', (event) => this.pick(event.offsetX, event.offsetY));
+    this.canvas.addEventListener('pointermove', (event) => {
+      const cell = this.cellAt(event.offsetX, event.offsetY);
+      this.canvas.title = cell ? `${hex(cell.first)} to ${hex(cell.last)}` : '';
+    });
+    this.legend = element('ul', { class: 'legend', 'aria-label': 'Colours of the functions' });
+    this.note = element('p', { class: 'said' });
+    this.unknown = element('p', { class: 'doubt' });
+    this.makeTables();
+    this.input = element('input', {
+      type: 'search', placeholder: 'Address, such as 0x1f00', 'aria-label': 'Address',
+      on: { change: () => this.setAddress(this.input.value.trim()) },
+    });
+    this.story = element('div');
+    this.node = element('div', {}, this.unknown,
+      element('section', { class: 'panel', 'aria-label': 'Map' }, this.canvas, this.legend, this.note),
+      element('div', { class: 'halves' },
+        element('section', { class: 'panel regions-panel', 'aria-label': 'Regions' },
+          element('h3', {}, 'Regions'), this.regions.tools, this.regions.node),
+        element('section', { class: 'panel blocks-panel', 'aria-label': 'Blocks' },
+          element('h3', {}, 'Blocks'),
+          element('p', { class: 'dim' }, 'Click on the map to list the blocks there, and on a block ' +
+            'for its biography.'), this.blocks.node)),
+      element('section', { class: 'panel story-panel', 'aria-label': 'Biography' },
+        element('h3', {}, 'Biography of an address'),
+        element('div', { class: 'bar' }, this.input,
+          button('Show', () => this.setAddress(this.input.value.trim()))), this.story));
+  }
+
+  makeTables() {
+    const amount = (title, name) => ({
+      title, value: (row) => row[name], show: (row) => bytes(row[name]),
+      title_of: (row) => `${count(row[name])} bytes`,
+    });
+    this.regions = new Table('regions', [
+      { title: 'Begins', value: (row) => hex(row.first), is_number: false, class: 'name',
+        key: (row) => hex(row.first) },
+      { title: 'Ends', value: (row) => hex(row.last), is_number: false, class: 'name' },
+      { title: 'Blocks', value: (row) => row.blocks, show: (row) => count(row.blocks) },
+      amount('Used', 'used'), amount('In gaps', 'unused'),
+      { title: 'Used of it', value: (row) => row.used / (row.used + row.unused || 1),
+        show: (row) => percent(row.used, row.used + row.unused) },
+      { title: 'Gaps', value: (row) => row.gaps, show: (row) => count(row.gaps) },
+      amount('Largest gap', 'largest'),
+    ], { sort: 3, open: (row) => this.state.set({ region: hex(row.first) }) });
+    this.blocks = new Table('blocks', [
+      { title: 'Address', value: (row) => hex(row.address), is_number: false, class: 'name',
+        key: (row) => row.number },
+      { title: 'Size', value: (row) => row.size, show: (row) => count(row.size) },
+      { title: 'Allocated', value: (row) => row.event, show: (row) => this.pieces.position(row.begin) },
+      { title: 'By', value: (row) => this.name(row.stack), is_number: false, class: 'name' },
+    ], { open: (row) => this.setAddress(hex(row.address)) });
+    this.blocks.is_down = false;
+    this.blocks.setRows([]);
+  }
+
+  setAddress(text) {
+    this.state.set({ address: /^(0x)?[0-9a-f]{1,16}$/i.test(text)
+      ? `0x${text.replace(/^0x/i, '').toLowerCase()}` : '' });
+  }
+
+  words() {
+    const at = this.heap.position[this.state.get('at')];
+    const address = this.state.get('address');
+    return address ? ['history', '--address', address] : ['fragmentation', '--at', at];
+  }
+
+  /** The function of the program that allocated by a stack. */
+  functionOf(stack) {
+    const site = this.siteOf.get(stack);
+    const node = site === undefined ? -1 : this.heap.own[site];
+    return node < 0 ? this.calls.noStack : this.calls.functionAt(node);
+  }
+
+  name(stack) {
+    return this.calls.functions[this.functionOf(stack)].short;
+  }
+
+  draw() {
+    if (!this.exact.is_ready) return;
+    this.drawStory();
+    this.wish = `${this.exact.moment} ${this.state.get('region')} ${this.canvas.clientWidth}` +
+      ` ${getComputedStyle(document.documentElement).getPropertyValue('--panel')}`;
+    this.run ||= this.follow().finally(() => { this.run = null; });
+  }
+
+  /** Draws until the picture is that of the newest wish. */
+  async follow() {
+    while (this.shown !== this.wish) {
+      const wish = this.wish;
+      await this.drawMap();
+      this.shown = wish;
+    }
+  }
+
+  async drawMap() {
+    const { engine, moment } = this.exact;
+    const [values, unknown] = await engine.ask(['regions', moment, GAP], ['unknown', moment]);
+    const [total, ...regions] = readRegions(values);
+    this.unknown.hidden = !Number(unknown[0]);
+    this.unknown.textContent = `Uncertain: ${count(Number(unknown[0]))} of the blocks are unknown: they ` +
+      'may have been released while recording was off.';
+    const chosen = regions.filter((region) => hex(region.first) === this.state.get('region'));
+    const largest = [...regions].sort((a, b) => b.used - a.used).slice(0, DRAWN)
+      .sort((a, b) => (a.first < b.first ? -1 : 1));
+    const columns = Math.max(1, Math.floor(this.canvas.clientWidth / CELL));
+    this.layout = layOutRegions(chosen.length ? chosen : largest, columns, this.canvas.clientHeight);
+    const { size, places } = this.layout;
+    const cells = places.length ? await engine.ask(...places.map(({ region }) =>
+      ['cells', moment, region.first, region.last, size])) : [];
+    this.paint(cells);
+    this.regions.setRows(regions);
+    this.note.replaceChildren(`${count(total.blocks)} blocks in ${count(regions.length)} regions: ` +
+      `${count(total.used)} bytes used, ${count(total.unused)} bytes in ${count(total.gaps)} gaps, the ` +
+      `largest of ${count(total.largest)} bytes; a cell is ${bytes(Number(size))}` +
+      `${places.length < regions.length && !chosen.length ? `; the ${DRAWN} fullest regions are drawn` : ''}. `,
+    chosen.length ? button('All regions', () => this.state.set({ region: '' })) : '');
+  }
+
+  /** The functions that most cells are of have colours of their own. */
+  ranks(cells) {
+    const numbers = new Map();
+    for (const values of cells) {
+      for (let i = 0; i < values.length; i += CELL_VALUES) {
+        if (!values[i + 2]) continue;
+        const key = this.functionOf(Number(values[i + 3]));
+        numbers.set(key, (numbers.get(key) || 0) + 1);
+      }
+    }
+    return [...numbers].sort((a, b) => b[1] - a[1]).map(([key]) => key);
+  }
+
+  paint(cells) {
+    const colors = palette();
+    const surface = new CanvasSurface(this.canvas, colors);
+    const { size, columns, places } = this.layout;
+    const ranks = this.ranks(cells).slice(0, colors.series.length);
+    const colorOf = new Map(ranks.map((key, i) => [key, colors.series[i]]));
+    places.forEach(({ region, top, rows }, k) => {
+      surface.text(`${hex(region.first)}  ${bytes(Number(region.size))}`, 0, top - LABEL / 2, colors.dim);
+      surface.rect(0, top, columns * CELL, rows * CELL, colors.line, 0.25);
+      const values = cells[k];
+      for (let i = 0; i < values.length / CELL_VALUES; i++) {
+        const used = values[i * CELL_VALUES];
+        if (!values[i * CELL_VALUES + 2]) continue;
+        const color = colorOf.get(this.functionOf(Number(values[i * CELL_VALUES + 3]))) || colors.other;
+        surface.rect((i % columns) * CELL, top + Math.floor(i / columns) * CELL, CELL - 1, CELL - 1,
+          color, 0.25 + 0.75 * Number(used * 100n / size) / 100);
+      }
+    });
+    this.legend.replaceChildren(...ranks.map((key, i) => {
+      const swatch = element('i');
+      swatch.style.background = colors.series[i];
+      return element('li', { title: this.calls.functions[key].name }, swatch,
+        this.calls.functions[key].short);
+    }));
+  }
+
+  /** The addresses of a cell; null beside the regions. */
+  cellAt(x, y) {
+    if (!this.layout) return null;
+    const { size, columns, places } = this.layout;
+    const place = places.find(({ top, rows }) => y >= top && y < top + rows * CELL);
+    const column = Math.floor(x / CELL);
+    if (!place || column >= columns) return null;
+    const first = place.region.first +
+      BigInt(Math.floor((y - place.top) / CELL) * columns + column) * size;
+    if (first > place.region.last) return null;
+    const last = first + size - 1n;
+    return { first, last: last < place.region.last ? last : place.region.last };
+  }
+
+  async pick(x, y) {
+    const cell = this.cellAt(x, y);
+    if (!cell) return;
+    const [numbers] = await this.exact.engine.ask(
+      ['blocks', this.exact.moment, cell.first, cell.last, LISTED]);
+    const list = await this.readBlocks(numbers);
+    this.blocks.setRows(list);
+    if (list.length === 1) this.setAddress(hex(list[0].address));
+  }
+
+  async readBlocks(numbers) {
+    const list = Array.from(numbers, Number);
+    const answers = list.length ? await this.exact.engine.ask(...list.map((number) =>
+      ['block', number])) : [];
+    return list.map((number, i) => readBlock(number, answers[i]));
+  }
+
+  /** The biography of the address that was asked for. */
+  async drawStory() {
+    const address = this.state.get('address');
+    if (this.told === address) return;
+    this.told = address;
+    this.input.value = address;
+    if (!/^0x[0-9a-f]{1,16}$/.test(address)) {
+      this.story.replaceChildren();
+      return;
+    }
+    const [[total, ...numbers]] = await this.exact.engine.ask(['history', BigInt(address), LISTED]);
+    const owners = await this.readBlocks(numbers);
+    const told = await Promise.all(owners.map((owner) => this.tell(owner)));
+    if (this.told !== address) return;
+    const left = Number(total) - owners.length;
+    this.story.replaceChildren(
+      element('p', { class: 'said' }, `${count(Number(total))} blocks ever had the address ${address}` +
+        `${left ? `; the last ${owners.length} are shown` : ''}.`),
+      ...told.reverse());
+  }
+
+  async tell(owner) {
+    const { pieces } = this;
+    const [begun] = await this.reader.read(owner.event, 1);
+    const [ended] = owner.end ? await this.reader.read(owner.endEvent, 1) : [];
+    const call = (made, position) => ({ ...made, position, stack: this.exact.stackNumber(made.stack) });
+    return element('article', { class: 'finding owner' },
+      element('h3', { class: 'own' }, `${count(owner.size)} bytes at ${hex(owner.address)}`,
+        begun.base ? `, reallocated from ${hex(begun.base)}` : ''),
+      element('div', { class: 'calls' },
+        pieces.call('Allocated', call(begun, owner.begin)),
+        ended ? pieces.call(owner.is_overlapped ? 'Its release is missing; ended' : 'Ended', call(ended, owner.end))
+          : element('p', {}, 'Live at the end.')));
+  }
+}
