@@ -73,6 +73,17 @@ static void add_event(struct heap_trace_stats *stats, struct heap_trace_stats_th
     add_span(stats, event);
 }
 
+static enum ttd_status add_marks(struct heap_trace_stats *stats, const struct ttd_batch *batch)
+{
+    enum ttd_status status = TTD_OK;
+    stats->user_events += batch->count;
+    for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
+        struct heap_mark mark = heap_mark_of(&batch->u.user_events[i]);
+        status = heap_clients_add(&stats->clients, &mark);
+    }
+    return status;
+}
+
 static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
     struct heap_trace_stats *stats = context;
@@ -86,7 +97,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
         stats->fatal_signal.count = 0;
     }
     if (batch->kind == TTD_KIND_USER_EVENTS)
-        stats->user_events += batch->count;
+        return add_marks(stats, batch);
     if (batch->kind != TTD_KIND_EVENTS)
         return TTD_OK;
     struct heap_trace_stats_thread *thread = NULL;
@@ -198,5 +209,6 @@ void heap_trace_stats_free(struct heap_trace_stats *stats)
 {
     free(stats->threads);
     stats->threads = NULL;
+    heap_clients_free(&stats->clients);
     map_free(&stats->thread_index);
 }

@@ -6,6 +6,7 @@
 #include <ttdtrace/reader.h>
 #include <ttdtrace/snapshot.h>
 
+#include "analyses/trace/clients.h"
 #include "base/map.h"
 #include "travel/pass.h"
 
@@ -38,6 +39,7 @@ struct heap_trace_stats {
     uint64_t unfinished;
     uint64_t bytes_requested;
     uint64_t user_events;
+    struct heap_clients clients;
     /** Smallest and largest position at which a call begins or ends. */
     struct ttd_position first;
     struct ttd_position last;

@@ -16,6 +16,10 @@ bool info_has_end_code(const struct report_info *data);
 /** Returns the name of a processor architecture. Static. */
 const char *info_architecture(uint32_t architecture);
 
+/** Writes tables of the clients and the activities that the program has named; nothing if there are
+ * none. */
+void info_text_clients(struct text_output *output, const struct heap_clients *clients);
+
 /** Writes when the recording began, such as "2024-02-29T12:00:00Z". */
 void info_start_time(const struct report_info *data, char text[INFO_TIME_SIZE]);
 

@@ -23,6 +23,8 @@ void csv_info(struct report *report, const struct report_info *data)
                 {"memory_bytes", info_memory_bytes(stats)},
                 {"fatal_signal", stats->fatal_signal.signal},
                 {"threads", stats->thread_count},
+                {"clients", stats->clients.clients.count},
+                {"activities", stats->clients.activities.count},
                 {"lost_events", stats->outcome.losses.events},
                 {"closed", data->is_closed},
                 {"chunks", stats->all.chunks},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The report of `info` as JSON. */
+#include "report/trace/guid.h"
 #include "report/trace/info.h"
 #include "report/trace/reports.h"
 
@@ -107,6 +108,27 @@ static void thread_list(struct report *report, struct json *json,
     json_end_array(json);
 }
 
+/* Writes a list of clients, or of activities. */
+static void client_list(struct json *json, const char *key, const struct heap_client_list *list,
+                        bool has_activities)
+{
+    char guid[GUID_TEXT];
+    json_begin_array(json, key);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct heap_client *client = &list->items[i];
+        bool is_given = guid_is_given(client->client);
+        json_begin_object(json, NULL);
+        json_text(json, "client", is_given ? guid_text(client->client, guid) : NULL);
+        if (has_activities)
+            json_unsigned(json, "activity", client->activity);
+        json_unsigned(json, has_activities ? "islands" : "marks", client->count);
+        json_position(json, "first_position", client->first);
+        json_position(json, "last_position", client->last);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
 static void module_list(struct report *report, struct json *json)
 {
     const struct idtable *modules = &report->definitions->modules;
@@ -182,6 +204,8 @@ void json_info(struct report *report, const struct report_info *data)
     }
     json_end_array(&json);
     thread_list(report, &json, data->stats);
+    client_list(&json, "client_list", &data->stats->clients.clients, false);
+    client_list(&json, "activity_list", &data->stats->clients.activities, true);
     module_list(report, &json);
     chunk_list(&json, data->stats);
     loss_list(&json, &data->stats->outcome.losses);

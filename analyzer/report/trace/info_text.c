@@ -283,6 +283,7 @@ void text_info(struct report *report, const struct report_info *data)
     text_losses(report, &data->stats->outcome.losses);
     text_contents(report, data->stats);
     text_threads(report, data->stats);
+    info_text_clients(report->output, &data->stats->clients);
     text_chunks(report, data->stats);
     text_modules(report);
     report_certainty_text(report);

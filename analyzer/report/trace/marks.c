@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Marks as a table of text, as JSON lines and as CSV. */
-#include <stdio.h>
-
+#include "report/trace/guid.h"
 #include "report/trace/reports.h"
 #include "report/writers/escape.h"
 
@@ -16,24 +15,6 @@ enum {
 
 /* Bytes of data that text shows, if they are no text. */
 enum { BYTES_MAX = 32, TEXT_MAX = 200 };
-
-static bool has_client(const struct heap_mark *mark)
-{
-    uint8_t any = 0;
-    for (size_t i = 0; i < sizeof mark->client; i++)
-        any |= mark->client[i];
-    return any != 0;
-}
-
-enum { GUID_TEXT = 37 };
-
-static const char *guid_text(const uint8_t guid[16], char text[GUID_TEXT])
-{
-    char *end = text;
-    for (size_t i = 0; i < 16; i++)
-        end += sprintf(end, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", guid[i]);
-    return text;
-}
 
 /* Whether data are UTF-8 without control characters, other than tabs and new lines. */
 static bool is_text(struct ttd_string data)
@@ -122,7 +103,7 @@ void text_mark(struct report *report, const struct report_marks *options,
         out_text(output, "all");
     out_tab(output, COLUMN_KIND);
     out_text(output, heap_mark_kind_name(mark->kind));
-    if (has_client(mark)) {
+    if (guid_is_given(mark->client)) {
         out_tab(output, COLUMN_CLIENT);
         out_text(output, guid_text(mark->client, guid));
     }
@@ -153,7 +134,7 @@ void json_mark(struct report *report, const struct report_marks *options,
     json_count(&json, "wall_time_ns", options->has_times ? event->wall_time : TTD_UNKNOWN);
     json_unsigned(&json, "thread", event->thread);
     json_text(&json, "kind", heap_mark_kind_name(mark->kind));
-    json_text(&json, "client", has_client(mark) ? guid_text(mark->client, guid) : NULL);
+    json_text(&json, "client", guid_is_given(mark->client) ? guid_text(mark->client, guid) : NULL);
     json_bool(&json, "keyframe", event->flags & TTD_USER_EVENT_KEYFRAME);
     json_count(&json, "activity", is_of_recording ? mark->activity : TTD_UNKNOWN);
     json_count(&json, "throttle", is_of_recording ? mark->maximum : TTD_UNKNOWN);
@@ -186,7 +167,7 @@ void csv_mark(struct report *report, const struct report_marks *options,
     csv_count(&csv, options->has_times ? event->wall_time : TTD_UNKNOWN);
     csv_unsigned(&csv, event->thread);
     csv_text(&csv, heap_mark_kind_name(mark->kind));
-    csv_text(&csv, has_client(mark) ? guid_text(mark->client, guid) : "");
+    csv_text(&csv, guid_is_given(mark->client) ? guid_text(mark->client, guid) : "");
     csv_bool(&csv, event->flags & TTD_USER_EVENT_KEYFRAME);
     csv_count(&csv, is_of_recording ? mark->activity : TTD_UNKNOWN);
     csv_count(&csv, is_of_recording ? mark->maximum : TTD_UNKNOWN);

@@ -32,7 +32,9 @@ class Json(TestCase):
         script.event("Protect", heap=2, read_only=1)
         script.add("loss", reason=1, count=3, last_good="0:0", first_good="0:1")
         script.add("blocks", position="9:0", blocks="0x5000:10")
-        script.add("user", position="9:0", data="text")
+        script.add("user", position="9:0", data="text", client="client-of-a-test")
+        script.add("user", position="9:0", client="ttdtrace.thread%00",
+                   data="%01" + 7 * "%00" + 48 * "%00")
         self.trace = self.write(script.close())
         self.tables = documented()
 
@@ -53,7 +55,8 @@ class Json(TestCase):
         self.agree("info", found)
         self.agree("info.trace", found["trace"])
         self.assertEqual(list(found["metadata"][0]), ["key", "value"])
-        for name in ("thread_list", "module_list", "chunk_list", "loss_list"):
+        for name in ("thread_list", "client_list", "activity_list", "module_list", "chunk_list",
+                     "loss_list"):
             self.agree("info." + name, found[name][0])
 
     def test_group(self):
@@ -273,7 +276,7 @@ class Json(TestCase):
 
 
     def test_marks(self):
-        mark, = self.run_ok("marks", "-f", "json", self.trace).json_lines
+        mark = self.run_ok("marks", "-f", "json", self.trace).json_lines[0]
         self.agree("marks", mark)
 
 

@@ -111,6 +111,44 @@ class Info(TestCase):
                          [(17, 2, "2:0"), (None, 0, "4:0")])
         self.assertIn("Lost events     at least 17\n", self.run_ok("info", path).text)
 
+    def test_clients(self):
+        """Marks of two clients; islands of two activities, and of one without a client."""
+        def started(at, client, activity):
+            script.add("user", position=at, thread=1, client="ttdtrace.thread%00",
+                       data=f"%01{7 * '%00'}{client}%{activity:02x}{31 * '%00'}")
+        script = self.script()
+        for at in "4:1", "5:0":
+            script.add("user", position=at, client="second-client-ab")
+        script.add("user", position="5:1", client="a-client-comes-1")
+        started("6:0", "a-client-comes-1", 9)
+        started("6:1", "a-client-comes-1", 7)
+        started("6:2", "a-client-comes-1", 9)
+        started("6:3", 16 * "%00", 0)
+        path = self.write(script.close())
+        first = "612d636c-6965-6e74-2d63-6f6d65732d31"
+        second = "7365636f-6e64-2d63-6c69-656e742d6162"
+        found = self.json_of("info", path)
+        self.assertEqual([list(c.values()) for c in found["client_list"]],
+                         [[first, 4, "5:1", "6:2"], [second, 2, "4:1", "5:0"]])
+        self.assertEqual([list(a.values()) for a in found["activity_list"]],
+                         [[None, 0, 1, "6:3", "6:3"], [first, 7, 1, "6:1", "6:1"],
+                          [first, 9, 2, "6:0", "6:2"]])
+        rows = {r["name"]: r["value"] for r in self.run_ok("info", "-f", "csv", path).csv}
+        self.assertEqual((rows["clients"], rows["activities"]), ("2", "3"))
+        lines = [line.split() for line in self.run_ok("info", path).text.splitlines()]
+        self.assertIn([second, "2", "4:1", "5:0"], lines)
+        self.assertIn([first, "9", "2", "6:0", "6:2"], lines)
+        self.assertIn(["none", "0", "1", "6:3", "6:3"], lines)
+
+    def test_many_clients(self):
+        """The list ends somewhere, and says so."""
+        script = self.script()
+        for i in range(4100):
+            script.add("user", position="4:1", client=f"{i:016}")
+        path = self.write(script.close())
+        self.assertEqual(len(self.json_of("info", path)["client_list"]), 4096)
+        self.assertIn("\nand others\n", self.run_ok("info", path).text)
+
     def test_text(self):
         text = self.run_ok("info", self.write(self.script().close())).text
         self.assertIn("  command       demo --fast\n", text)

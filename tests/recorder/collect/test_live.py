@@ -195,6 +195,14 @@ class Live(Recording):
                                  model.activities[activity])
         sizes = {size for model in models for size in model.sizes}
         options = '--client', CLIENT
+        info = analyze('info', self.trace)
+        self.assertEqual([(client['client'], client['marks']) for client in info['client_list']],
+                         [(CLIENT, len(marks(self.trace, *options)))])
+        islands = [(i + 1, sum(kind == 'start' for kind, _ in model.marks))
+                   for i, model in enumerate(models)]
+        self.assertEqual([(found['client'], found['activity'], found['islands'])
+                          for found in info['activity_list']],
+                         [(CLIENT, *island) for island in islands if island[1]])
         started = {size for i, model in enumerate(models) for size in model.activities[i + 1]}
         blocks = analyze('state', self.trace, '--blocks')['blocks']
         of_client = analyze('state', self.trace, '--blocks', *options)['blocks']

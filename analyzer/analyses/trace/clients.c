@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/trace/clients.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+static int compare(const struct heap_client *a, const struct heap_client *b)
+{
+    int order = memcmp(a->client, b->client, sizeof a->client);
+    return order ? order : (a->activity > b->activity) - (a->activity < b->activity);
+}
+
+/* Returns the index of a record, or where it belongs. */
+static size_t place_of(const struct heap_client_list *list, const struct heap_client *record)
+{
+    size_t first = 0, count = list->count;
+    while (count) {
+        size_t half = count / 2;
+        bool is_before = compare(&list->items[first + half], record) < 0;
+        first += is_before ? half + 1 : 0;
+        count = is_before ? count - half - 1 : half;
+    }
+    return first;
+}
+
+static enum ttd_status add(struct heap_client_list *list, const struct heap_client *record)
+{
+    size_t place = place_of(list, record);
+    struct heap_client *item = place < list->count ? &list->items[place] : NULL;
+    if (item && compare(item, record) == 0) {
+        item->count++;
+        if (ttd_position_compare(record->first, item->first) < 0)
+            item->first = record->first;
+        if (ttd_position_compare(record->last, item->last) > 0)
+            item->last = record->last;
+        return TTD_OK;
+    }
+    if (list->count == HEAP_CLIENTS_MAX) {
+        list->is_cut = true;
+        return TTD_OK;
+    }
+    enum ttd_status status =
+        grow_array((void **)&list->items, &list->capacity, list->count + 1, sizeof *list->items);
+    if (status != TTD_OK)
+        return status;
+    item = &list->items[place];
+    memmove(item + 1, item, (list->count - place) * sizeof *item);
+    *item = *record;
+    list->count++;
+    return TTD_OK;
+}
+
+enum ttd_status heap_clients_add(struct heap_clients *clients, const struct heap_mark *mark)
+{
+    static const uint8_t nobody[16];
+    struct heap_client record = {
+        .count = 1, .first = mark->event->position, .last = mark->event->position};
+    memcpy(record.client, mark->client, sizeof record.client);
+    enum ttd_status status = TTD_OK;
+    if (memcmp(mark->client, nobody, sizeof nobody) != 0)
+        status = add(&clients->clients, &record);
+    record.activity = mark->activity;
+    return status == TTD_OK && mark->kind == HEAP_MARK_STARTED ? add(&clients->activities, &record)
+                                                               : status;
+}
+
+void heap_clients_free(struct heap_clients *clients)
+{
+    free(clients->clients.items);
+    free(clients->activities.items);
+    *clients = (struct heap_clients){.clients.items = NULL};
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/trace/guid.h"
+
+#include <stdio.h>
+
+const char *guid_text(const uint8_t guid[16], char text[GUID_TEXT])
+{
+    char *end = text;
+    for (size_t i = 0; i < 16; i++)
+        end += sprintf(end, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", guid[i]);
+    return text;
+}
+
+bool guid_is_given(const uint8_t guid[16])
+{
+    uint8_t any = 0;
+    for (size_t i = 0; i < 16; i++)
+        any |= guid[i];
+    return any != 0;
+}
