@@ -56,6 +56,8 @@ SIZE(ttd_loaded, 56);
 SIZE(ttd_name, 40);
 SIZE(ttd_position, 16);
 SIZE(ttd_chunk, 88);
+SIZE(ttd_call, 24);
+SIZE(ttd_calls, 48);
 SIZE(ttd_batch, 192);
 SIZE(ttd_reader_options, 32);
 SIZE(ttd_error, 32);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Reading faster. An ordinary reader needs none of this: whoever follows all blocks of long traces
- * does, and pays with rules about what stays valid for how long.
+ * Reading and writing faster. Ordinary readers and writers need none of this: whoever follows all
+ * blocks of long traces does, and pays with rules about what stays valid for how long; and so does
+ * a recorder.
  *
  * Ordinals: within a chunk, events with equal address_ordinals have equal addresses, so that an
  * address is looked up once a chunk and not once an event. ttd_batch.addresses has the address of
@@ -18,6 +19,9 @@
  * Single chunks of pages: ttd_reader_pages() reads one where ttd_reader_next_chunk() has found it,
  * so that a page is looked up without reading all others.
  *
+ * Usual calls: ttd_writer_calls() writes a run of them for much less than the same by
+ * ttd_writer_event().
+ *
  * Threads: one thread at a time may use an object. ttd_reader_event_batches() may be called by any
  * thread while another reads.
  */
@@ -27,6 +31,7 @@
 #include <stdint.h>
 
 #include <ttdtrace/reader.h>
+#include <ttdtrace/writer.h>
 
 TTD_BEGIN_DECLS
 
@@ -77,6 +82,48 @@ TTD_EXPORT void ttd_stacks_close(struct ttd_stacks *stacks);
  */
 TTD_EXPORT enum ttd_status ttd_stacks_get(struct ttd_stacks *stacks, ttd_id id,
                                           struct ttd_stack *stack, struct ttd_error *error);
+
+/** A call that allocated a block of `size` bytes, or freed a block: see ttd_writer_calls(). */
+struct ttd_call {
+    /** Of the block; not 0. */
+    uint64_t address;
+    /** What the caller asked for, or said of the block that it freed; else 0. */
+    uint64_t size;
+    /** TTD_NONE if it is not known. */
+    ttd_id stack;
+    /** TTD_ACTION_ALLOC or TTD_ACTION_FREE. */
+    uint8_t action;
+    /** The function that was called (enum ttd_api). */
+    uint8_t api;
+    /** 1, the size of an allocation or the address that is freed; or 2, that address and the size.
+     */
+    uint8_t parameter_count;
+};
+
+/** Calls of one thread, one right after the other. */
+struct ttd_calls {
+    const struct ttd_call *calls;
+    size_t count;
+    ttd_id thread;
+    ttd_id heap;
+    /** Of all of them: see ttd_event. */
+    uint64_t wall_time;
+    /** Where the first call begins. Each call ends one step later, and the next one begins one step
+     * after that. */
+    struct ttd_position start;
+};
+
+/**
+ * Appends the events of usual calls. It does what ttd_writer_event() does for each of them: the
+ * event has the result 1, the parameters that the call says, and no property besides.
+ *
+ * @param written  set in any case to how many events were appended
+ * @return TTD_OK if that is all of them; else what ttd_writer_event() returns for the next one:
+ *         TTD_ERROR_ARGUMENT (also if it is none of the calls above), TTD_ERROR_NO_MEMORY,
+ *         TTD_ERROR_IO, TTD_ERROR_MISUSE.
+ */
+TTD_EXPORT enum ttd_status ttd_writer_calls(struct ttd_writer *writer,
+                                            const struct ttd_calls *calls, size_t *written);
 
 TTD_END_DECLS
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <ttdtrace/advanced.h>
+
 #include "write/internal.h"
 
 /** Checks and adds an event. */
@@ -14,19 +16,74 @@ static enum ttd_status add(struct ttd_writer *writer, const struct ttd_event *ev
     return TTD_OK;
 }
 
+/** Counts events that were added; `last` is the wall time of the last of them. */
+static enum ttd_status count_events(struct ttd_writer *writer, size_t count, uint64_t wall_time)
+{
+    writer->event_count += count;
+    writer->position = writer->events.state.effect;
+    writer->wall_time = wall_time;
+    if (writer->events.count == writer->options.events_per_chunk)
+        return ttd_writer_flush_events(writer);
+    return TTD_OK;
+}
+
 enum ttd_status ttd_writer_event(struct ttd_writer *writer, const struct ttd_event *event)
 {
     if (writer->failed)
         return TTD_ERROR_MISUSE;
-    if (!ttd_events_encoder_add_predicted(&writer->events, event)) {
+    if (!ttd_events_encoder_add_usual(&writer->events, event)) {
         enum ttd_status status = add(writer, event);
         if (status != TTD_OK)
             return status;
     }
-    writer->event_count++;
-    writer->position = writer->events.state.effect;
-    writer->wall_time = event->wall_time;
-    if (writer->events.count == writer->options.events_per_chunk)
-        return ttd_writer_flush_events(writer);
-    return TTD_OK;
+    return count_events(writer, 1, event->wall_time);
+}
+
+/** Appends the event of call number `i`, which is not as predicted. */
+static enum ttd_status add_call(struct ttd_writer *writer, const struct ttd_calls *calls, size_t i)
+{
+    const struct ttd_call *call = &calls->calls[i];
+    bool frees = call->action == TTD_ACTION_FREE;
+    const uint64_t parameters[] = {frees ? call->address : call->size, call->size};
+    struct ttd_event event = {.action = call->action,
+                              .api = call->api,
+                              .heap = calls->heap,
+                              .thread = calls->thread,
+                              .stack = call->stack,
+                              .address = frees ? 0 : call->address,
+                              .base_address = frees ? call->address : 0,
+                              .size = call->size,
+                              .result = 1,
+                              .wall_time = calls->wall_time,
+                              .time_start = calls->start,
+                              .parameters = parameters,
+                              .parameter_count = call->parameter_count};
+    event.time_start.steps += 2 * (uint64_t)i;
+    event.time_end = event.time_start;
+    event.time_end.steps++;
+    if (call->address == 0 || call->parameter_count < 1 ||
+        call->parameter_count > (frees ? 2 : 1) || (!frees && call->action != TTD_ACTION_ALLOC))
+        return ttd_writer_refuse(writer, "call");
+    enum ttd_status status = add(writer, &event);
+    return status != TTD_OK ? status : count_events(writer, 1, calls->wall_time);
+}
+
+enum ttd_status ttd_writer_calls(struct ttd_writer *writer, const struct ttd_calls *calls,
+                                 size_t *written)
+{
+    enum ttd_status status = writer->failed ? TTD_ERROR_MISUSE : TTD_OK;
+    *written = 0;
+    while (status == TTD_OK && *written < calls->count) {
+        uint32_t left = writer->options.events_per_chunk - writer->events.count;
+        struct ttd_calls some = *calls;
+        if (some.count - *written > left)
+            some.count = *written + left;
+        size_t added = ttd_events_encoder_add_calls(&writer->events, &some, *written);
+        if (added != 0)
+            status = count_events(writer, added, calls->wall_time);
+        else
+            status = add_call(writer, calls, *written);
+        *written += added != 0 ? added : status == TTD_OK;
+    }
+    return status;
 }

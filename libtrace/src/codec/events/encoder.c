@@ -94,47 +94,12 @@ static inline bool same_parameters(const struct ttd_event_class *class,
     }
 }
 
-/** The shape that is predicted to come next; 0 for none. */
-static inline uint32_t predicted_shape(const struct ttd_events_encoder *encoder)
-{
-    const struct ttd_event_state *state = &encoder->state;
-    return encoder->count ? state->next_shapes[state->shape] : 0;
-}
-
-/** Returns the fast path for an event that returned, if its API's template has just that parameter.
- */
-static inline enum ttd_event_fast fast_of(const struct ttd_event *event)
-{
-    if (event->parameter_count != 1 || !event->parameters || event->result != 1)
-        return TTD_FAST_NONE;
-    uint64_t parameter = *event->parameters;
-    uint64_t others =
-        event->previous_address | event->reserve_size | event->commit_size | event->make_read_only;
-    if (event->action == TTD_ACTION_ALLOC && event->address != 0 &&
-        (others | event->base_address | (parameter ^ event->size)) == 0)
-        return TTD_FAST_ALLOC;
-    if (event->action == TTD_ACTION_FREE && event->base_address != 0 &&
-        (others | event->address | event->size | (parameter ^ event->base_address)) == 0)
-        return TTD_FAST_FREE;
-    return TTD_FAST_NONE;
-}
-
-/** Whether a usual event is of a shape. */
-static inline bool has_shape(const struct ttd_event *event, enum ttd_event_fast fast,
-                             const struct ttd_event_shape *shape,
-                             const struct ttd_event_class *class)
-{
-    return ((shape->stack ^ event->stack) | (class->heap ^ event->heap) |
-            (uint32_t)(class->fast ^ fast) | (uint32_t)(class->api ^ event->api)) == 0 &&
-           class->flags == event->flags;
-}
-
 static bool encode_shape(struct ttd_events_encoder *encoder, const struct ttd_event *event)
 {
     struct ttd_event_state *state = &encoder->state;
     unsigned form = ttd_events_form(event);
     uint64_t key = ttd_events_key(event, form);
-    uint32_t number = predicted_shape(encoder);
+    uint32_t number = ttd_events_predicted_shape(encoder);
     if (number != 0) {
         const struct ttd_event_shape *shape = &state->shapes[number];
         const struct ttd_event_class *class = &state->classes[shape->class_index];
@@ -152,20 +117,11 @@ static bool encode_shape(struct ttd_events_encoder *encoder, const struct ttd_ev
     return true;
 }
 
-/** Whether a call of a thread began and ended right after the one before. */
-static inline bool follows(const struct ttd_event *event, const struct ttd_event_thread *thread)
-{
-    struct ttd_position start = event->time_start, end = event->time_end, last = thread->end;
-    return ((start.sequence ^ last.sequence) | (end.sequence ^ last.sequence) |
-            (start.steps - last.steps - 1) | (end.steps - last.steps - 2) |
-            (event->thread ^ thread->id)) == 0 &&
-           end.steps >= last.steps;
-}
-
 static inline bool encode_time(struct ttd_events_encoder *encoder, const struct ttd_event *event)
 {
     struct ttd_event_state *state = &encoder->state;
-    if (encoder->count == 0 || !follows(event, &state->threads[state->thread]))
+    if (encoder->count == 0 || !ttd_events_follow(event->time_start, event->time_end, event->thread,
+                                                  &state->threads[state->thread]))
         return ttd_events_encode_exception(encoder, event);
     encoder->since_exception++;
     state->threads[state->thread].end = event->time_end;
@@ -184,56 +140,18 @@ static void encode_clock(struct ttd_events_encoder *encoder, uint64_t wall_time)
     encoder->since_clock = 0;
 }
 
-static inline void encode_size(struct ttd_events_encoder *encoder, const struct ttd_event *event,
-                               struct ttd_event_shape *shape)
-{
-    ttd_events_put(encoder, TTD_COLUMN_SIZES, ttd_swap_predicted(event->size, shape->size));
-    shape->size = event->size;
-}
-
 static void encode_values(struct ttd_events_encoder *encoder, const struct ttd_event *event)
 {
     struct ttd_event_shape *shape = &encoder->state.shapes[encoder->state.shape];
     const struct ttd_event_class *class = &encoder->state.classes[shape->class_index];
     if (class->form & TTD_FORM_SIZE)
-        encode_size(encoder, event, shape);
+        ttd_events_encode_size(encoder, event->size, shape);
     if (class->form & TTD_FORM_BASE)
-        ttd_events_encode_base(encoder, event, class->releases);
+        ttd_events_encode_base(encoder, event->base_address, class->releases);
     if (class->form & TTD_FORM_ADDRESS)
-        ttd_events_encode_address(encoder, event);
+        ttd_events_encode_address(encoder, event->address);
     if (class->general == TTD_GENERAL_OTHER)
         ttd_events_encode_extra(encoder, event, class);
-}
-
-bool ttd_events_encoder_add_predicted(struct ttd_events_encoder *encoder,
-                                      const struct ttd_event *event)
-{
-    struct ttd_event_state *state = &encoder->state;
-    uint32_t number = predicted_shape(encoder);
-    enum ttd_event_fast fast = fast_of(event);
-    if (fast == TTD_FAST_NONE || number == 0 || encoder->room == 0)
-        return false;
-    struct ttd_event_shape *shape = &state->shapes[number];
-    struct ttd_event_thread *thread = &state->threads[state->thread];
-    if (!has_shape(event, fast, shape, &state->classes[shape->class_index]) ||
-        !follows(event, thread) || event->wall_time != state->wall_time)
-        return false;
-    encoder->room--;
-    encoder->count++;
-    encoder->since_exception++;
-    encoder->since_clock++;
-    ttd_events_put8(encoder, TTD_COLUMN_SHAPES_FIRST, 0);
-    state->shape = number;
-    thread->end = event->time_end;
-    if (fast == TTD_FAST_FREE) {
-        state->effect = event->time_start;
-        ttd_events_encode_base(encoder, event, true);
-    } else {
-        state->effect = event->time_end;
-        encode_size(encoder, event, shape);
-        ttd_events_encode_address(encoder, event);
-    }
-    return true;
 }
 
 bool ttd_events_encoder_add(struct ttd_events_encoder *encoder, const struct ttd_event *event)

@@ -20,6 +20,31 @@ static inline void ttd_events_put(struct ttd_events_encoder *encoder, enum ttd_c
     ttd_buffer_append_varint(&encoder->columns[column], value);
 }
 
+/** The shape that is predicted to come next; 0 for none. */
+static inline uint32_t ttd_events_predicted_shape(const struct ttd_events_encoder *encoder)
+{
+    const struct ttd_event_state *state = &encoder->state;
+    return encoder->count ? state->next_shapes[state->shape] : 0;
+}
+
+/** Whether a call began and ended right after the one before, of the same thread. */
+static inline bool ttd_events_follow(struct ttd_position start, struct ttd_position end, ttd_id id,
+                                     const struct ttd_event_thread *thread)
+{
+    struct ttd_position last = thread->end;
+    return ((start.sequence ^ last.sequence) | (end.sequence ^ last.sequence) |
+            (start.steps - last.steps - 1) | (end.steps - last.steps - 2) | (id ^ thread->id)) ==
+               0 &&
+           end.steps >= last.steps;
+}
+
+static inline void ttd_events_encode_size(struct ttd_events_encoder *encoder, uint64_t size,
+                                          struct ttd_event_shape *shape)
+{
+    ttd_events_put(encoder, TTD_COLUMN_SIZES, ttd_swap_predicted(size, shape->size));
+    shape->size = size;
+}
+
 /** Returns the form of an event (TTD_FORM_*), without the bits about its parameters. */
 static inline unsigned ttd_events_form(const struct ttd_event *event)
 {
@@ -54,15 +79,17 @@ static inline uint64_t ttd_events_key(const struct ttd_event *event, unsigned fo
 bool ttd_events_encode_shape(struct ttd_events_encoder *encoder, const struct ttd_event *event,
                              unsigned form, uint64_t key, uint32_t *shape);
 
+/** Appends the symbol of a shape to its columns. */
+void ttd_events_put_symbol(struct ttd_events_encoder *encoder, uint32_t symbol);
+
 /** Appends the times of an event that are not as predicted, and counts it. False without memory. */
 bool ttd_events_encode_exception(struct ttd_events_encoder *encoder, const struct ttd_event *event);
 
-/** Appends the address that an event gives back, or only refers to. */
-void ttd_events_encode_base(struct ttd_events_encoder *encoder, const struct ttd_event *event,
-                            bool releases);
+/** Appends the address that an event gives back, or (`releases` is false) only refers to. */
+void ttd_events_encode_base(struct ttd_events_encoder *encoder, uint64_t base, bool releases);
 
 /** Appends the address that an event acquires. */
-void ttd_events_encode_address(struct ttd_events_encoder *encoder, const struct ttd_event *event);
+void ttd_events_encode_address(struct ttd_events_encoder *encoder, uint64_t address);
 
 /** Appends the optional values of an event: see enum ttd_event_general. */
 void ttd_events_encode_extra(struct ttd_events_encoder *encoder, const struct ttd_event *event,

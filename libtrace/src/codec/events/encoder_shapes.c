@@ -92,7 +92,7 @@ static bool add_shape(struct ttd_events_encoder *encoder, uint32_t class_index, 
     return true;
 }
 
-static void put_symbol(struct ttd_events_encoder *encoder, uint32_t symbol)
+void ttd_events_put_symbol(struct ttd_events_encoder *encoder, uint32_t symbol)
 {
     if (symbol < TTD_SHAPE_ONE_BYTE) {
         ttd_events_put8(encoder, TTD_COLUMN_SHAPES_FIRST, symbol);
@@ -136,6 +136,6 @@ bool ttd_events_encode_shape(struct ttd_events_encoder *encoder, const struct tt
         *shape = (uint32_t)state->shape_count;
     }
     /* 0 says that the same shape follows as the last time: a loop is then a run of zeros. */
-    put_symbol(encoder, *shape == state->next_shapes[state->shape] ? 0 : *shape);
+    ttd_events_put_symbol(encoder, *shape == state->next_shapes[state->shape] ? 0 : *shape);
     return true;
 }

@@ -46,31 +46,30 @@ static void put_explicit(struct ttd_events_encoder *encoder, enum ttd_column col
     *last = rotated;
 }
 
-void ttd_events_encode_base(struct ttd_events_encoder *encoder, const struct ttd_event *event,
-                            bool releases)
+void ttd_events_encode_base(struct ttd_events_encoder *encoder, uint64_t base, bool releases)
 {
     struct ttd_event_state *state = &encoder->state;
-    unsigned place = find_place(&state->allocated, encoder->allocated_at, event->base_address);
+    unsigned place = find_place(&state->allocated, encoder->allocated_at, base);
     ttd_events_put8(encoder, TTD_COLUMN_RELEASED, place);
     if (place == 0)
-        put_explicit(encoder, TTD_COLUMN_RELEASED_EXPLICIT, event->base_address, &state->released);
+        put_explicit(encoder, TTD_COLUMN_RELEASED_EXPLICIT, base, &state->released);
     if (!releases)
         return;
     if (place != 0)
         ttd_address_take(&state->allocated, place);
-    push(&state->freed, encoder->freed_at, event->base_address);
+    push(&state->freed, encoder->freed_at, base);
 }
 
-void ttd_events_encode_address(struct ttd_events_encoder *encoder, const struct ttd_event *event)
+void ttd_events_encode_address(struct ttd_events_encoder *encoder, uint64_t address)
 {
     struct ttd_event_state *state = &encoder->state;
-    unsigned place = find_place(&state->freed, encoder->freed_at, event->address);
+    unsigned place = find_place(&state->freed, encoder->freed_at, address);
     ttd_events_put8(encoder, TTD_COLUMN_ACQUIRED, place);
     if (place == 0)
-        put_explicit(encoder, TTD_COLUMN_ACQUIRED_EXPLICIT, event->address, &state->acquired);
+        put_explicit(encoder, TTD_COLUMN_ACQUIRED_EXPLICIT, address, &state->acquired);
     else
         ttd_address_take(&state->freed, place);
-    push(&state->allocated, encoder->allocated_at, event->address);
+    push(&state->allocated, encoder->allocated_at, address);
 }
 
 void ttd_events_encode_extra(struct ttd_events_encoder *encoder, const struct ttd_event *event,

@@ -3,6 +3,7 @@
 #ifndef TTD_CODEC_EVENTS_EVENTS_H
 #define TTD_CODEC_EVENTS_EVENTS_H
 
+#include <ttdtrace/advanced.h>
 #include <ttdtrace/model.h>
 #include <ttdtrace/status.h>
 
@@ -58,13 +59,16 @@ enum ttd_event_general {
     TTD_GENERAL_OTHER = 4
 };
 
-/** The two forms that most events have. Encoder and decoder have a fast path for each. */
+/** The forms that most events have. The encoder has a fast path for each, the decoder one for each
+ * of the first two. */
 enum ttd_event_fast {
     TTD_FAST_NONE = 0,
     /** An Alloc with result 1: size, address, and the size as its only parameter. */
     TTD_FAST_ALLOC = 1,
     /** A Free with result 1: base address, which is its only parameter. */
-    TTD_FAST_FREE = 2
+    TTD_FAST_FREE = 2,
+    /** Likewise, with a size, and both as its parameters. */
+    TTD_FAST_FREE_SIZED = 3
 };
 
 /** Exchanges 0 and the predicted value, so that a correct prediction is coded as 0. The function is
@@ -183,14 +187,22 @@ void ttd_events_encoder_free(struct ttd_events_encoder *encoder);
 void ttd_events_encoder_clear(struct ttd_events_encoder *encoder);
 
 /**
- * Adds an event if all of it is predicted except size and address, as with most events. It need not
- * have been validated: it has the thread and wall time of the event before, and the heap and stack
- * of an earlier one, all of which were valid.
+ * Adds calls, from number `first` on, as long as they are of a shape that the chunk has, and follow
+ * each other and the event before, in the same thread and at the same wall time, as most do. They
+ * need not be known to be valid: the event before was, and another one has the heap and the stack.
  *
- * @return false, with nothing changed, if the event is not of this kind or there is no room
+ * @return how many were added. The next one was not, and changed nothing
  */
-bool ttd_events_encoder_add_predicted(struct ttd_events_encoder *encoder,
-                                      const struct ttd_event *event);
+size_t ttd_events_encoder_add_calls(struct ttd_events_encoder *encoder,
+                                    const struct ttd_calls *calls, size_t first);
+
+/**
+ * Adds an event if it is of a usual call for which ttd_events_encoder_add_calls() does so.
+ *
+ * @return false if it is not so: nothing has changed then
+ */
+bool ttd_events_encoder_add_usual(struct ttd_events_encoder *encoder,
+                                  const struct ttd_event *event);
 
 /**
  * Adds a valid event, whose effect position is not before that of the event before.

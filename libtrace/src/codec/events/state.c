@@ -113,6 +113,9 @@ static enum ttd_event_fast fast_of(const struct ttd_event_class *class)
     if (class->action == TTD_ACTION_FREE && class->general == TTD_GENERAL_BASE &&
         values == TTD_FORM_BASE)
         return TTD_FAST_FREE;
+    if (class->action == TTD_ACTION_FREE && class->general == TTD_GENERAL_BASE_SIZE &&
+        values == (TTD_FORM_BASE | TTD_FORM_SIZE))
+        return TTD_FAST_FREE_SIZED;
     return TTD_FAST_NONE;
 }
 

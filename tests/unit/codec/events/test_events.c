@@ -295,7 +295,7 @@ static size_t encode_quickly(const struct chunk *chunk)
     ttd_events_encoder_clear(&encoder);
     ttd_buffer_clear(&payload);
     for (size_t i = 0; i < chunk->count; i++) {
-        if (ttd_events_encoder_add_predicted(&encoder, &chunk->events[i]))
+        if (ttd_events_encoder_add_usual(&encoder, &chunk->events[i]))
             quick_count++;
         else
             cr_assert(ttd_events_encoder_add(&encoder, &chunk->events[i]));
