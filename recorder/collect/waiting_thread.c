@@ -10,8 +10,12 @@ static uint32_t frame_count(const struct snapshot_request *request)
 static ttd_id stack_of(struct trace *trace, const struct snapshot_request *request)
 {
     ttd_id stack = TTD_NONE;
-    for (uint32_t i = frame_count(request); i-- > 0;)
-        stack = trace_stack(trace, stack, request->frame_pcs[i]);
+    uint32_t hash = 0;
+    for (uint32_t i = frame_count(request); i-- > 0;) {
+        uint64_t pc = request->frame_pcs[i]; /* the program may change it meanwhile */
+        hash = stacks_hash(&trace->stacks, hash, pc);
+        stack = trace_stack(trace, hash, stack, pc);
+    }
     return stack;
 }
 

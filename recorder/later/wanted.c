@@ -146,7 +146,8 @@ static enum ttd_status add_string(struct wanted *wanted, const struct ttd_string
 
 struct wanted_address *wanted_find(struct wanted *wanted, ttd_id module, uint64_t offset)
 {
-    const struct stack_entry *entry = stacks_probe(&wanted->places, module, offset);
+    uint32_t hash = stacks_hash(&wanted->places, module, offset);
+    const struct stack_entry *entry = stacks_probe(&wanted->places, hash, module, offset);
     return entry->id != TTD_NONE ? &wanted->addresses[entry->id - 1] : NULL;
 }
 
@@ -161,7 +162,8 @@ static struct wanted_address *address_at(struct wanted *wanted, ttd_id module, u
     if (grown == NULL)
         return NULL;
     wanted->addresses = grown;
-    struct stack_entry *entry = stacks_find(&wanted->places, module, offset);
+    struct stack_entry *entry =
+        stacks_find(&wanted->places, stacks_hash(&wanted->places, module, offset), module, offset);
     if (entry == NULL)
         return NULL;
     known = &wanted->addresses[wanted->address_count++];

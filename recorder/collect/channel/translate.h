@@ -21,6 +21,13 @@ enum call_kind {
  * operands that a call does not have. */
 enum { CALL_OPERANDS_MAX = 5, OPERAND_ZERO = CALL_OPERANDS_MAX, OPERAND_ONE, CALL_OPERANDS };
 
+/* Calls that can be a struct ttd_call, if they have an address, by their operands. */
+enum usual_call {
+    USUAL_NONE,
+    USUAL_ALLOC, /* size; address */
+    USUAL_FREE,  /* address, perhaps size */
+};
+
 /* The meaning of a call's operands, by their indexes. */
 struct call_shape {
     uint8_t kind;       /* enum call_kind */
@@ -31,6 +38,7 @@ struct call_shape {
     uint8_t address;
     uint8_t size;
     uint8_t count; /* to be multiplied with size */
+    uint8_t usual; /* enum usual_call */
 };
 
 /* By operation. */

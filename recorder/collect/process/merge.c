@@ -6,6 +6,7 @@
 #include "losses.h"
 #include "merge_queue.h"
 #include "process.h"
+#include "run.h"
 #include "user_events.h"
 
 enum { RECORDS_PER_TICK = 4096 };
@@ -73,8 +74,12 @@ static ttd_id update_stack(struct process *process, struct thread_stream *thread
     uint32_t added = record_added(record->head);
     const volatile uint64_t *frames = parsed->operands + parsed->shape->operands;
     ttd_id stack = depth != 0 ? thread->path[depth - 1] : TTD_NONE;
-    for (uint32_t i = 0; i < added; i++)
-        thread->path[depth++] = stack = trace_stack(process->trace, stack, frames[i]);
+    uint32_t hash = depth != 0 ? thread->hashes[depth - 1] : 0;
+    for (uint32_t i = 0; i < added; i++, depth++) {
+        uint64_t pc = frames[i]; /* the program may change it meanwhile */
+        thread->hashes[depth] = hash = stacks_hash(&process->trace->stacks, hash, pc);
+        thread->path[depth] = stack = trace_stack(process->trace, hash, stack, pc);
+    }
     thread->depth = depth;
     return stack;
 }
@@ -281,10 +286,13 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
         if (log_is_due(process, host))
             log_apply(process, host, first->sequence);
         user_events_reach(process, first->sequence);
-        if (!merge_record(process, first->thread, host))
+        size_t taken = run_merge(process, first->thread);
+        if (taken == 0 && !merge_record(process, first->thread, host))
             break;
-        if (++merged % RECORDS_PER_TICK == 0)
+        taken += taken == 0;
+        if (merged % RECORDS_PER_TICK + taken >= RECORDS_PER_TICK)
             host_tick(host);
+        merged += taken;
         uint64_t sequence = next_sequence(first->thread, host);
         if (sequence == first->sequence)
             continue;

@@ -38,9 +38,11 @@ struct thread_stream {
     bool is_off;                  /* the thread is suspended, by its last event of an island */
     struct ttd_position off;      /* since when */
     struct ttd_position checked;  /* the trace's last position when `lost` was read */
-    /* Ids of the last record's stack and of its callers' stacks, outermost first. */
+    /* Ids of the last record's stack and of its callers' stacks, outermost first; and their hashes,
+     * as stacks_hash() returns them. */
     uint32_t depth;
     ttd_id path[STACK_DEPTH_MAX];
+    uint32_t hashes[STACK_DEPTH_MAX];
 };
 
 /* Defines the thread in the trace of its process `pid`. An inner level has the id of its thread. */

@@ -80,7 +80,8 @@ static struct frame locate(struct modules *modules, uint64_t pc)
 
 const struct frame *modules_frame(struct modules *modules, uint64_t pc)
 {
-    struct stack_entry *entry = stacks_find(&modules->addresses, TTD_NONE, pc);
+    uint32_t hash = stacks_hash(&modules->addresses, 0, pc);
+    struct stack_entry *entry = stacks_find(&modules->addresses, hash, TTD_NONE, pc);
     if (entry == NULL)
         return NULL;
     if (entry->id != TTD_NONE)

@@ -8,58 +8,75 @@
 /* Many processes live only for a moment. Of the others, a small table is soon full. */
 enum { FIRST_CAPACITY = 1 << 9, SMALL_CAPACITY = 1 << 14 };
 
+/* Makes an empty table. False, with nothing changed, when there is no memory. */
+static bool make_table(struct stacks *stacks, size_t capacity)
+{
+    struct stack_entry *entries = calloc(capacity, sizeof *entries);
+    uint32_t *hashes = malloc(capacity * sizeof *hashes);
+    if (entries == NULL || hashes == NULL) {
+        free(entries);
+        free(hashes);
+        return false;
+    }
+    stacks->entries = entries;
+    stacks->hashes = hashes;
+    stacks->capacity = capacity;
+    stacks->count = 0;
+    return true;
+}
+
 bool stacks_init(struct stacks *stacks)
 {
     memset(stacks, 0, sizeof *stacks);
     if (getrandom(&stacks->key, sizeof stacks->key, 0) != sizeof stacks->key)
         stacks->key = (uintptr_t)stacks;
-    stacks->capacity = FIRST_CAPACITY;
-    stacks->entries = calloc(stacks->capacity, sizeof *stacks->entries);
-    return stacks->entries != NULL;
+    return make_table(stacks, FIRST_CAPACITY);
 }
 
 void stacks_free(struct stacks *stacks)
 {
     free(stacks->entries);
+    free(stacks->hashes);
     stacks->entries = NULL;
+    stacks->hashes = NULL;
+}
+
+/* Adds an entry that the table does not have. */
+static struct stack_entry *add(struct stacks *stacks, uint32_t hash, const struct stack_entry *new)
+{
+    struct stack_entry *entry = stacks_probe(stacks, hash, new->parent, new->pc);
+    stacks->hashes[entry - stacks->entries] = hash;
+    stacks->count++;
+    *entry = *new;
+    return entry;
 }
 
 /* Moves all entries but those of addresses in [begin, end) to a table of the given capacity. */
 static bool rebuild(struct stacks *stacks, size_t capacity, uint64_t begin, uint64_t end)
 {
     struct stacks old = *stacks;
-    struct stack_entry *entries = calloc(capacity, sizeof *entries);
-    if (entries == NULL)
+    if (!make_table(stacks, capacity))
         return false;
-    stacks->entries = entries;
-    stacks->capacity = capacity;
-    stacks->count = 0;
     for (size_t i = 0; i < old.capacity; i++) {
         const struct stack_entry *entry = &old.entries[i];
-        if (entry->id == TTD_NONE || (entry->pc >= begin && entry->pc < end))
-            continue;
-        *stacks_probe(stacks, entry->parent, entry->pc) = *entry;
-        stacks->count++;
+        if (entry->id != TTD_NONE && (entry->pc < begin || entry->pc >= end))
+            add(stacks, old.hashes[i], entry);
     }
     stacks_free(&old);
     return true;
 }
 
-struct stack_entry *stacks_find(struct stacks *stacks, ttd_id parent, uint64_t pc)
+struct stack_entry *stacks_find(struct stacks *stacks, uint32_t hash, ttd_id parent, uint64_t pc)
 {
-    struct stack_entry *entry = stacks_probe(stacks, parent, pc);
+    struct stack_entry *entry = stacks_probe(stacks, hash, parent, pc);
     if (entry->id != TTD_NONE)
         return entry;
     if (stacks->count + stacks->count / 2 >= stacks->capacity) {
         size_t factor = stacks->capacity < SMALL_CAPACITY ? 4 : 2;
         if (!rebuild(stacks, stacks->capacity * factor, 0, 0))
             return NULL;
-        entry = stacks_probe(stacks, parent, pc);
     }
-    entry->pc = pc;
-    entry->parent = parent;
-    stacks->count++;
-    return entry;
+    return add(stacks, hash, &(struct stack_entry){.pc = pc, .parent = parent});
 }
 
 void stacks_forget(struct stacks *stacks, uint64_t begin, uint64_t end)

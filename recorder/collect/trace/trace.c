@@ -158,11 +158,11 @@ void trace_unload_all(struct trace *trace, struct ttd_position position)
     stacks_forget(&trace->stacks, 0, UINT64_MAX);
 }
 
-ttd_id trace_new_stack(struct trace *trace, ttd_id parent, uint64_t pc)
+ttd_id trace_new_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64_t pc)
 {
     if (trace->writer == NULL)
         return TTD_NONE;
-    struct stack_entry *entry = stacks_find(&trace->stacks, parent, pc);
+    struct stack_entry *entry = stacks_find(&trace->stacks, hash, parent, pc);
     const struct frame *frame = entry != NULL ? modules_frame(&trace->modules, pc) : NULL;
     if (frame == NULL) {
         out_of_memory(trace);
@@ -171,6 +171,45 @@ ttd_id trace_new_stack(struct trace *trace, ttd_id parent, uint64_t pc)
     trace_check(trace,
                 ttd_writer_stack(trace->writer, parent, frame->module, frame->offset, &entry->id));
     return entry->id;
+}
+
+/* Counts calls that were written. */
+static void count_calls(struct trace *trace, const struct ttd_calls *calls, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct ttd_call *call = &calls->calls[i];
+        if (call->action == TTD_ACTION_FREE) {
+            trace->releases++;
+            continue;
+        }
+        trace->acquisitions++;
+        heap_pages_add(&trace->pages, call->address, call->size);
+    }
+    if (count == 0)
+        return;
+    bool frees = calls->calls[count - 1].action == TTD_ACTION_FREE;
+    trace->last = calls->start;
+    trace->last.steps += 2 * (count - 1) + !frees;
+    trace->clock = calls->wall_time;
+    trace->events += count;
+}
+
+void trace_calls(struct trace *trace, const struct ttd_calls *calls)
+{
+    struct ttd_calls rest = *calls;
+    while (rest.count != 0) {
+        size_t written = 0;
+        enum ttd_status status = trace->writer != NULL
+                                     ? ttd_writer_calls(trace->writer, &rest, &written)
+                                     : TTD_ERROR_MISUSE;
+        count_calls(trace, &rest, written);
+        if (status != TTD_OK)
+            trace_unwritten(trace, status);
+        written += status != TTD_OK;
+        rest.calls += written;
+        rest.count -= written;
+        rest.start.steps += 2 * written;
+    }
 }
 
 void trace_late(struct trace *trace, const struct ttd_event *event)

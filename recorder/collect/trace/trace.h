@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <ttdtrace/advanced.h>
 #include <ttdtrace/ttdtrace.h>
 
 #include "../../snapshot/heap_pages.h"
@@ -91,14 +92,14 @@ void trace_module_unload(struct trace *trace, struct ttd_position position, uint
 void trace_unload_all(struct trace *trace, struct ttd_position position);
 
 /* Defines a stack. Returns TTD_NONE if that is impossible. */
-ttd_id trace_new_stack(struct trace *trace, ttd_id parent, uint64_t pc);
+ttd_id trace_new_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64_t pc);
 
 /* Returns the stack with the return address `pc` on top of `parent`, defined if it is new; TTD_NONE
- * if that is impossible. */
-static inline ttd_id trace_stack(struct trace *trace, ttd_id parent, uint64_t pc)
+ * if that is impossible. `hash` is its stacks_hash(). */
+static inline ttd_id trace_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64_t pc)
 {
-    ttd_id known = stacks_probe(&trace->stacks, parent, pc)->id;
-    return known != TTD_NONE ? known : trace_new_stack(trace, parent, pc);
+    ttd_id known = stacks_probe(&trace->stacks, hash, parent, pc)->id;
+    return known != TTD_NONE ? known : trace_new_stack(trace, hash, parent, pc);
 }
 
 /* Cold paths of trace_event(): an event that comes too late, and one that cannot be written. */
@@ -131,6 +132,12 @@ static inline void trace_event(struct trace *trace, const struct ttd_event *even
     }
     trace->releases += event->action == TTD_ACTION_FREE;
 }
+
+/*
+ * Does what trace_event() does for each of these calls. No event that was written before comes
+ * after the first of them.
+ */
+void trace_calls(struct trace *trace, const struct ttd_calls *calls);
 
 /* Writes that calls are missing between two positions, the first not after the second. */
 void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread, uint64_t count,

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "run.h"
+
+#include "../../channel_record.h"
+
+enum { RUN_CALLS = 64, RUN_FRAMES = 512 };
+
+/* The stack of a call, as a difference from that of the call before. */
+struct run_stack {
+    uint32_t kept;
+    uint32_t depth; /* the other frames are in run.frames, behind those of the call before */
+};
+
+struct run_frame {
+    uint64_t pc;
+    uint32_t hash;
+};
+
+/* Calls are copied out of the channel before anything is looked up: the program may change it, and
+ * the entries of all their stacks come into the cache at the same time. */
+struct run {
+    uint32_t word; /* behind the last of them, in the chunk */
+    uint32_t count;
+    uint32_t frame_count;
+    uint32_t depth; /* of the last one's stack */
+    struct ttd_call calls[RUN_CALLS];
+    struct run_stack stacks[RUN_CALLS];
+    struct run_frame frames[RUN_FRAMES];
+};
+
+/* Copies the call of a record with this head. False if it is none that is usual. */
+static inline bool take_call(struct run *run, uint64_t head, const volatile uint64_t *operands)
+{
+    const struct call_shape *shape = &call_shapes[record_operation(head)];
+    struct ttd_call *call = &run->calls[run->count];
+    bool frees = shape->usual == USUAL_FREE;
+    if (shape->usual == USUAL_NONE || record_flags(head) != 0 ||
+        record_words(head) != 1u + shape->operands + record_added(head))
+        return false;
+    uint64_t first = operands[0], second = shape->operands == 2 ? operands[1] : 0;
+    call->address = frees ? first : second;
+    call->size = frees ? second : first;
+    call->action = shape->action;
+    call->api = (uint8_t)record_operation(head);
+    call->parameter_count = shape->parameters;
+    return call->address != 0;
+}
+
+/* Copies the frames of a record, and begins to look them up. */
+static inline void take_frames(struct run *run, uint32_t *hashes, const struct stacks *stacks,
+                               uint64_t head, const volatile uint64_t *frames)
+{
+    uint32_t depth = record_kept(head), end = depth + record_added(head), frame = run->frame_count;
+    uint32_t hash = depth != 0 ? hashes[depth - 1] : 0;
+    run->stacks[run->count] = (struct run_stack){depth, end};
+    for (; depth < end; frame++) {
+        uint64_t pc = *frames++;
+        hash = stacks_hash(stacks, hash, pc);
+        stacks_prefetch(stacks, hash);
+        hashes[depth++] = hash;
+        run->frames[frame] = (struct run_frame){pc, hash};
+    }
+    run->frame_count = frame;
+    run->depth = depth;
+}
+
+/* Copies the usual calls that come next, as far as they are known to be committed. */
+static void take_run(struct run *run, struct thread_stream *thread, const struct stacks *shared)
+{
+    const struct stacks stacks = *shared; /* a copy, which stays in registers */
+    const volatile uint64_t *words = thread->stream.chunk->data + thread->stream.word;
+    const volatile uint64_t *end = thread->stream.chunk->data + thread->stream.committed;
+    uint64_t head =
+        thread->next.head; /* the position was read with it: words[0] may have changed */
+    run->depth = thread->depth;
+    run->count = run->frame_count = 0;
+    while (run->count < RUN_CALLS) {
+        uint32_t kept = record_kept(head), added = record_added(head), count = record_words(head);
+        ptrdiff_t left = end - words;
+        if (count > left || kept > run->depth || kept + added > STACK_DEPTH_MAX ||
+            added > RUN_FRAMES - run->frame_count || !take_call(run, head, words + 1))
+            break;
+        /* A call that releases has returned if its thread went on. */
+        if (count == left && run->calls[run->count].action == TTD_ACTION_FREE)
+            break;
+        words += count;
+        take_frames(run, thread->hashes, &stacks, head, words - added);
+        run->count++;
+        if (words == end)
+            break;
+        head = words[0];
+    }
+    run->word = (uint32_t)(words - thread->stream.chunk->data);
+}
+
+/* Looks up the stacks. */
+static void find_stacks(struct run *run, struct thread_stream *thread, struct trace *trace)
+{
+    const struct run_frame *frame = run->frames;
+    for (uint32_t i = 0; i < run->count; i++) {
+        uint32_t depth = run->stacks[i].kept, end = run->stacks[i].depth;
+        ttd_id stack = depth != 0 ? thread->path[depth - 1] : TTD_NONE;
+        for (; depth < end; frame++)
+            thread->path[depth++] = stack = trace_stack(trace, frame->hash, stack, frame->pc);
+        run->calls[i].stack = stack;
+    }
+    thread->depth = run->depth;
+}
+
+size_t run_merge(struct process *process, struct thread_stream *thread)
+{
+    struct trace *trace = process->trace;
+    struct run run;
+    if (thread->has_held || !thread->has_next || !thread->is_defined ||
+        record_flags(thread->next.head) != 0)
+        return 0;
+    struct ttd_calls calls = {
+        .calls = run.calls,
+        .thread = thread->id,
+        .heap = trace->heap,
+        .wall_time = thread->wall_time,
+        .start = {thread->sequence, thread->steps + 1},
+    };
+    if (ttd_position_compare(calls.start, trace->last) < 0)
+        return 0;
+    take_run(&run, thread, &trace->stacks);
+    if (run.count == 0)
+        return 0;
+    find_stacks(&run, thread, trace);
+    calls.count = run.count;
+    trace_calls(trace, &calls);
+    thread->steps += 2 * (uint64_t)run.count;
+    thread->stream.word = run.word;
+    thread->has_next = false;
+    return run.count;
+}
