@@ -27,17 +27,23 @@ void heap_series_free(struct heap_tick_series *series)
 
 static enum ttd_status record_of(struct heap_tick_series *series, ttd_id key, uint32_t *record)
 {
-    *record = map_get(&series->by_key, key, 0);
-    if (*record != MAP_NONE)
+    *record = series->last_record;
+    if (series->count && series->last_key == key)
         return TTD_OK;
-    *record = (uint32_t)series->count;
-    enum ttd_status status = grow_array((void **)&series->records, &series->capacity,
-                                        series->count + 1, sizeof *series->records);
-    if (status == TTD_OK)
-        status = map_set(&series->by_key, key, 0, *record);
-    if (status == TTD_OK)
+    *record = map_get(&series->by_key, key, 0);
+    if (*record == MAP_NONE) {
+        *record = (uint32_t)series->count;
+        enum ttd_status status = grow_array((void **)&series->records, &series->capacity,
+                                            series->count + 1, sizeof *series->records);
+        if (status == TTD_OK)
+            status = map_set(&series->by_key, key, 0, *record);
+        if (status != TTD_OK)
+            return status;
         series->records[series->count++] = (struct heap_tick_record){.key = key};
-    return status;
+    }
+    series->last_key = key;
+    series->last_record = *record;
+    return TTD_OK;
 }
 
 static enum ttd_status touch(struct heap_tick_series *series, uint32_t index)

@@ -38,6 +38,10 @@ struct heap_tick_series {
     size_t count;
     size_t capacity;
     struct hash_map by_key;
+    /** The key that was looked up last and its record, if there is any record: most blocks are of
+     * few threads, heaps and sizes. */
+    ttd_id last_key;
+    uint32_t last_record;
     /** The changes of all ticks, in each tick by record; ends[i] is the index behind those of
      * tick i. */
     struct heap_tick_change *changes;

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Ticks are states of the heap, and their series the sums of what changed on the way to them. */
+#include "analyses/activity/ticks.h"
+
+#include <criterion/criterion.h>
+
+#include "support/heap/indexed_trace.h"
+
+#define TRACES 400
+
+/* More keys than any series here has: of stacks, threads, heaps, and classes of sizes. */
+#define KEYS_MAX 80
+
+static struct indexed_trace indexed;
+
+/* The number of the last tick of the model at a position or before. */
+static unsigned model_tick(struct ttd_position position)
+{
+    unsigned tick = 0;
+    while (tick + 1 < HEAP_MODEL_TICKS &&
+           ttd_position_compare(heap_model_at(tick + 1), position) <= 0)
+        tick++;
+    return tick;
+}
+
+static const struct heap_model *model_at(struct ttd_position position)
+{
+    return &indexed.states[model_tick(position)];
+}
+
+static struct heap_ticks_options choose_options(void)
+{
+    struct entropy *entropy = &indexed.entropy;
+    struct heap_ticks_options options = {.from = ttd_position_min(),
+                                         .last = ttd_position_max(),
+                                         .max = 4 + entropy_pick(entropy, 60),
+                                         .changes_max = entropy_pick(entropy, 3) ? 1000 : 1};
+    unsigned from = entropy_pick(entropy, HEAP_MODEL_TICKS);
+    unsigned length = entropy_pick(entropy, HEAP_MODEL_TICKS);
+    if (entropy_pick(entropy, 2))
+        options.from = heap_model_at(from);
+    if (entropy_pick(entropy, 2) && from + length < HEAP_MODEL_TICKS)
+        options.last = heap_model_at(from + length);
+    return options;
+}
+
+static void find(struct heap_ticks *ticks, const struct heap_ticks_options *options)
+{
+    struct heap_trace trace = {.reader = indexed.reader};
+    struct heap_pass pass = {.count = 0};
+    struct ttd_error error;
+    cr_assert_eq(heap_ticks_watch(ticks, options, indexed.reader, &pass), TTD_OK);
+    cr_assert_eq(heap_pass_run(&pass, &trace, &error), TTD_OK);
+    heap_ticks_end(ticks);
+}
+
+static void expect_state(const struct heap_tick *tick)
+{
+    const struct heap_model *model = model_at(tick->position);
+    struct heap_sum bytes = heap_model_bytes(model);
+    cr_assert_eq(tick->live.blocks, heap_model_outer_count(model));
+    cr_assert_eq(tick->live.bytes.low, bytes.low);
+    cr_assert_eq(tick->live.bytes.high, bytes.high);
+}
+
+/* The largest sum at the end of the tick before, and at any position after it up to that of the
+ * tick. */
+static void expect_peak(const struct heap_tick *before, const struct heap_tick *tick)
+{
+    struct heap_sum peak = heap_model_bytes(model_at(before->position));
+    for (unsigned t = model_tick(before->position); t <= model_tick(tick->position); t++) {
+        struct heap_sum bytes = heap_model_bytes(&indexed.states[t]);
+        if (heap_sum_is_less(peak, bytes))
+            peak = bytes;
+    }
+    cr_assert_eq(tick->peak.low, peak.low);
+    cr_assert_eq(tick->peak.high, peak.high);
+}
+
+static ttd_id key_of(enum heap_tick_key key, const struct ttd_event *event)
+{
+    const ttd_id keys[HEAP_TICK_KEYS] = {[HEAP_TICK_BY_STACK] = event->stack,
+                                         [HEAP_TICK_BY_THREAD] = event->thread,
+                                         [HEAP_TICK_BY_HEAP] = event->heap,
+                                         [HEAP_TICK_BY_SIZE] = heap_class_of(event->size)};
+    return keys[key];
+}
+
+/* The sums of a record are those of the model's blocks. */
+static void expect_record(enum heap_tick_key key, const struct heap_tick_change *sum, ttd_id wanted,
+                          const struct heap_model *model)
+{
+    uint64_t bytes = 0;
+    int64_t blocks = 0;
+    for (size_t i = 0; i < model->count; i++) {
+        if (key_of(key, model->live[i]) != wanted)
+            continue;
+        bytes += model->live[i]->size;
+        blocks++;
+    }
+    cr_assert_eq((uint64_t)sum->bytes, bytes);
+    cr_assert_eq(sum->blocks, blocks);
+}
+
+static void expect_series(const struct heap_ticks *ticks, enum heap_tick_key key)
+{
+    const struct heap_tick_series *series = &ticks->series[key];
+    struct heap_tick_change sums[KEYS_MAX] = {{0}};
+    cr_assert_leq(series->count, KEYS_MAX);
+    if (series->count)
+        cr_assert_eq(series->tick_count, ticks->count);
+    for (size_t tick = 0, next = 0; series->count && tick < ticks->count; tick++) {
+        for (; next < series->ends[tick]; next++) {
+            const struct heap_tick_change *change = &series->changes[next];
+            sums[change->record].bytes += change->bytes;
+            sums[change->record].blocks += change->blocks;
+        }
+        for (size_t i = 0; i < series->count; i++)
+            expect_record(key, &sums[i], series->records[i].key,
+                          model_at(ticks->ticks[tick].position));
+    }
+}
+
+/* Allocations less releases are what the number of blocks has grown by. */
+static void expect_activity(const struct heap_ticks *ticks)
+{
+    uint64_t blocks = model_at(ticks->ticks[0].position)->count;
+    for (size_t i = 1; i < ticks->count; i++) {
+        blocks += ticks->ticks[i].allocations - ticks->ticks[i].releases;
+        cr_assert_eq(blocks, model_at(ticks->ticks[i].position)->count);
+    }
+}
+
+Test(ticks, are_states_of_the_heap)
+{
+    for (uint64_t seed = 1; seed <= TRACES; seed++) {
+        struct heap_ticks ticks;
+        indexed_trace_open(&indexed, seed);
+        struct heap_ticks_options options = choose_options();
+        find(&ticks, &options);
+        cr_assert_leq(ticks.count, options.max);
+        for (size_t i = 0; i < ticks.count; i++) {
+            expect_state(&ticks.ticks[i]);
+            if (i)
+                expect_peak(&ticks.ticks[i - 1], &ticks.ticks[i]);
+        }
+        expect_activity(&ticks);
+        for (int key = 0; key < HEAP_TICK_KEYS; key++)
+            expect_series(&ticks, (enum heap_tick_key)key);
+        cr_assert_eq(ticks.at_peak.bytes, heap_sum_value(ticks.peak.bytes));
+        heap_ticks_free(&ticks);
+        indexed_trace_close(&indexed);
+    }
+}
