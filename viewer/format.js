@@ -100,3 +100,10 @@ export function comparePositions(a, b) {
   }
   return 0;
 }
+
+/** The position right after another. */
+export function followingPosition(position) {
+  const [sequence, steps] = position.split(':');
+  const next = (digits) => (BigInt(`0x${digits}`) + 1n).toString(16).toUpperCase();
+  return steps === 'F'.repeat(16) ? `${next(sequence)}:0` : `${sequence}:${next(steps)}`;
+}

@@ -117,13 +117,21 @@ export class Heap {
       this.usage[name] = new Float64Array(this.sites.length);
       this.usage[name].set(numbers(values));
     }
-    this.atPeak = {
+    this.atPeak = this.readGroups(part.at_peak);
+    this.lost = part.lost && Object.fromEntries(Object.entries(part.lost).map(([kind, groups]) =>
+      [kind, this.readGroups(groups)]));
+  }
+
+  /** Bytes and blocks by call site. */
+  readGroups(groups) {
+    const read = {
       bytes: new Float64Array(this.sites.length), blocks: new Float64Array(this.sites.length),
     };
-    sums(part.at_peak.site).forEach((site, i) => {
-      this.atPeak.bytes[site] = Number(part.at_peak.bytes[i]);
-      this.atPeak.blocks[site] = Number(part.at_peak.blocks[i]);
+    sums(groups.site).forEach((site, i) => {
+      read.bytes[site] = Number(groups.bytes[i]);
+      read.blocks[site] = Number(groups.blocks[i]);
     });
+    return read;
   }
 
   /** Puts ticks between those of the page: see RefinedTicks. */

@@ -13,7 +13,8 @@ import { FlameView } from './flame_view.js';
 import { bytes, count, duration, moment, signed } from './format.js';
 import { Heap } from './heap.js';
 import { MemoryView } from './memory_view.js';
-import { MEASURES, measureOf } from './measures.js';
+import { measureOf, measuresOf } from './measures.js';
+import { RangeView } from './range.js';
 import { SitesView } from './sites_view.js';
 import { Scope } from './scope.js';
 import { Pieces } from './stacks.js';
@@ -60,6 +61,7 @@ class Page {
       ...(parts.retained ? [['retained', 'Held memory',
         () => made(retainedView(parts.retained, parts.roots, pieces)), ['roots', ...at], 'end',
         false]] : []),
+      ['range', 'Range', () => new RangeView(this), null, null, true],
       ...(this.exact ? this.exactViews() : []),
       ['about', 'Trace', () => made(aboutView(parts, pieces, this.notes)), ['info'], 'trace', false],
     ].map(([key, title, make, words, reach, is_filtered]) =>
@@ -108,7 +110,7 @@ class Page {
     this.place = element('div', { class: 'view', role: 'tabpanel' });
     this.controls = element('div', { class: 'bar' },
       choice(state, 'measure', 'Measure',
-        Object.entries(MEASURES).map(([name, { title: text }]) => [name, text])),
+        measuresOf(this.heap).map(([name, { title: text }]) => [name, text])),
       choice(state, 'unit', 'Weigh by', [['bytes', 'bytes'], ['blocks', 'number']]));
     this.help = this.makeHelp();
     const link = button('Copy link', () => {
@@ -232,7 +234,7 @@ class Page {
     this.timeline.draw();
     view.made.draw?.();
     const words = typeof view.words === 'function' ? view.words() : view.words;
-    this.command.set(this.commands.line(...(words ||
+    this.command.set(this.commands.line(...(words || view.made.words?.() ||
       measureOf(this.state).words(this.heap, this.state, this.scope))));
   }
 

@@ -42,7 +42,27 @@ export const MEASURES = {
     words: (heap, state, scope) => (scope.to === null ? ['peak']
       : ['state', '--at', heap.part.peak.position]),
   },
+  lost: lost('Definitely lost', 'definitely', 'definite'),
+  indirect: lost('Indirectly lost', 'indirectly', 'indirect'),
+  possible: lost('Possibly lost', 'possibly', 'possible'),
 };
+
+/** A measure of lost blocks, which there is only if a snapshot tells. */
+function lost(title, name, kind) {
+  return {
+    title,
+    is_there: (heap) => heap.lost !== null,
+    values: (heap, state, unit) => heap.lost[name][unit],
+    has_nested: true,
+    words: (heap, state, scope) => ['leaks', '--show', kind,
+      ...(scope.to === null ? [] : ['--at', scope.to])],
+  };
+}
+
+/** The measures that a page has. */
+export function measuresOf(heap) {
+  return Object.entries(MEASURES).filter(([, { is_there }]) => !is_there || is_there(heap));
+}
 
 function range(...words) {
   return (heap, state) => ['diff', ...words, '--from', heap.position[state.get('from')],
@@ -57,7 +77,8 @@ function change(heap, state, unit, sign) {
 
 export function measureOf(state) {
   const name = state.get('measure');
-  return Object.hasOwn(MEASURES, name) ? MEASURES[name] : MEASURES.live;
+  const found = Object.hasOwn(MEASURES, name) ? MEASURES[name] : MEASURES.live;
+  return found.is_there && !found.is_there(state.heap) ? MEASURES.live : found;
 }
 
 /** A remark on sums of the measure in which blocks within others count; or "". */

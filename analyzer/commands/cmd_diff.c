@@ -7,9 +7,9 @@
 #include "cli/options/island_options.h"
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
-#include "cli/session/session.h"
 #include "cli/session/sidecar.h"
 #include "cli/traces/position_spec.h"
+#include "commands/findings.h"
 
 static const char help[] =
     "Usage: ttdanalyze diff [--from POSITION] [--to POSITION] [OPTIONS] [TRACE]\n"
@@ -160,9 +160,34 @@ static int print(struct session *session, const struct diff_options *options,
     return STATUS_OK;
 }
 
+/* Finds and prints the quadrants of a range. */
+static int find_range(struct session *session, const struct diff_options *options,
+                      const struct heap_trace *trace, struct heap_diff_options *query)
+{
+    struct heap_diff diff;
+    struct heap_leaks lost;
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace without_index = *trace;
+    int status = find_classes(session, trace, query);
+    if (status != STATUS_OK)
+        return status;
+    enum ttd_status result = heap_diff_find(trace, query, &diff, &error);
+    if (result != TTD_OK)
+        return source_fail(&session->source, result, &error);
+    without_index.keyframes = NULL;
+    result = find_lost(&without_index, query, &lost, &error);
+    status = result == TTD_OK ? print(session, options, &diff, &lost, query->last)
+                              : source_fail(&session->source, result, &error);
+    heap_diff_free(&diff);
+    if (result == TTD_OK)
+        heap_leaks_free(&lost);
+    return status;
+}
+
 static int execute(struct session *session, const struct diff_options *options)
 {
     struct ttd_position from, to;
+    struct heap_trace trace;
     int status = position_spec_resolve(&options->from, POSITION_FOR_ORDER, &session->source, &from);
     if (status == STATUS_OK)
         status = position_spec_resolve(&options->to, POSITION_FOR_ORDER, &session->source, &to);
@@ -172,33 +197,25 @@ static int execute(struct session *session, const struct diff_options *options)
     if (status != STATUS_OK)
         return status;
     bool is_end = ttd_position_compare(to, ttd_position_max()) == 0;
-    struct ttd_position last = is_end ? to : heap_position_before(to);
-    struct heap_diff diff;
-    struct heap_leaks lost;
-    struct ttd_error error = {.what = NULL};
-    struct heap_trace trace;
     status = session_trace(session, &trace);
     if (status != STATUS_OK)
         return status;
     trace.keyframes = sidecar_use(session, from);
+    struct heap_diff_options query = {.from = from,
+                                      .last = is_end ? to : heap_position_before(to),
+                                      .split = view_split(&session->options.view)};
+    status = session_islands(session, &options->island, &query.islands);
+    return status == STATUS_OK ? find_range(session, options, &trace, &query) : status;
+}
+
+int diff_print(struct session *session, struct ttd_position from, struct ttd_position last)
+{
+    struct diff_options options = {.quadrant = HEAP_AIFO};
     struct heap_diff_options query = {
         .from = from, .last = last, .split = view_split(&session->options.view)};
-    status = session_islands(session, &options->island, &query.islands);
-    if (status == STATUS_OK)
-        status = find_classes(session, &trace, &query);
-    if (status != STATUS_OK)
-        return status;
-    enum ttd_status result = heap_diff_find(&trace, &query, &diff, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
-    trace.keyframes = NULL;
-    result = find_lost(&trace, &query, &lost, &error);
-    status = result == TTD_OK ? print(session, options, &diff, &lost, last)
-                              : source_fail(&session->source, result, &error);
-    heap_diff_free(&diff);
-    if (result == TTD_OK)
-        heap_leaks_free(&lost);
-    return status;
+    struct heap_trace trace;
+    int status = session_trace(session, &trace);
+    return status == STATUS_OK ? find_range(session, &options, &trace, &query) : status;
 }
 
 static int compare(const struct common_options *common, const struct diff_options *options)

@@ -71,10 +71,17 @@ static int write_heap(struct session *session, const struct page_facts *facts,
                       struct report_findings *findings, struct page_calls *calls)
 {
     struct heap_site_table sites = heap_usage_site_table(&findings->usage);
-    struct page_heap heap = {.ticks = &findings->ticks, .usage = &findings->usage, .calls = calls};
+    struct page_heap heap = {.ticks = &findings->ticks,
+                             .usage = &findings->usage,
+                             .leaks = &findings->leaks,
+                             .calls = calls};
     session->uses_times = true;
     session_outcome(session, &findings->ticks.outcome, facts->last);
     int status = session_filter(session, &sites);
+    for (int kind = 0; kind < HEAP_LEAK_KINDS && status == STATUS_OK; kind++) {
+        struct heap_site_table leaks = heap_groups_site_table(&findings->leaks.kinds[kind]);
+        status = session_filter(session, &leaks);
+    }
     if (status == STATUS_OK)
         status = session_check(session, page_write_heap(&session->report, &heap));
     if (status != STATUS_OK)
@@ -84,14 +91,21 @@ static int write_heap(struct session *session, const struct page_facts *facts,
 }
 
 static int write_leaks(struct session *session, const struct page_facts *facts,
-                       const struct heap_trace *trace, struct heap_leaks *leaks)
+                       struct heap_leaks *leaks)
 {
-    struct ttd_error error = {.what = NULL};
-    enum ttd_status status = heap_leaks_end(leaks, trace, &error);
-    if (status != TTD_OK)
-        return source_fail(&session->source, status, &error);
     page_begin_report(session, &command_leaks);
     return leaks_print(session, leaks, facts->last);
+}
+
+/* Writes the quadrants of a range that is not the whole trace. */
+static int write_range(struct session *session, const struct page_facts *facts)
+{
+    bool is_whole =
+        facts->reaches_end && ttd_position_compare(facts->from, ttd_position_min()) == 0;
+    if (is_whole)
+        return STATUS_OK;
+    page_begin_report(session, &command_diff);
+    return diff_print(session, facts->from, facts->last);
 }
 
 /* Writes the blocks and then the roots that hold most, by the graph of one snapshot. */
@@ -130,7 +144,9 @@ static int write_snapshots(struct session *session, const struct heap_snapshot_l
 static int write_parts(struct session *session, const struct page_facts *facts,
                        const struct heap_trace *trace, struct report_findings *findings)
 {
-    int status = write_leaks(session, facts, trace, &findings->leaks);
+    int status = write_leaks(session, facts, &findings->leaks);
+    if (status == STATUS_OK)
+        status = write_range(session, facts);
     page_begin_report(session, &command_info);
     if (status == STATUS_OK)
         status = info_print(session, &findings->info);

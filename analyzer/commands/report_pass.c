@@ -45,7 +45,7 @@ enum ttd_status report_find(struct session *session, const struct heap_ticks_opt
     heap_usage_end(&findings->usage);
     heap_moves_end(&findings->moves);
     heap_errors_end(&findings->errors);
-    return status;
+    return status == TTD_OK ? heap_leaks_end(&findings->leaks, trace, error) : status;
 }
 
 void report_findings_free(struct report_findings *findings)

@@ -13,11 +13,10 @@ struct report_findings {
     struct heap_moves moves;
     struct heap_errors errors;
     struct heap_fatal fatal;
-    /** Complete after heap_leaks_end(). */
     struct heap_leaks leaks;
     struct info_findings info;
     struct heap_snapshot_list snapshots;
-    /** The blocks of the snapshot by which leaks were found, once they are complete. */
+    /** The blocks of the snapshot by which leaks were found. */
     struct heap_reach reach;
 };
 

@@ -188,6 +188,26 @@ class Numbers(PageCase):
                       for cells in self.rows(".sites-panel"))
         self.assertEqual([row for row in rows if row], [growth for growth in wanted if growth])
 
+    def test_lost_blocks(self):
+        trace = self.write(leaking())
+        self.show(trace)
+        for measure, kind in (("lost", "definite"), ("indirect", "indirect"),
+                              ("possible", "possible")):
+            self.go(f"#measure={measure}")
+            found = self.json_of("leaks", trace, "--show", kind, "--by", "function")
+            self.assertEqual(sorted((whole(cells[0][1]), whole(cells[2][0])) for cells in
+                                    self.rows(".sites-panel") if whole(cells[2][0])),
+                             sorted((group["bytes"], group["blocks"])
+                                    for group in found["groups"]), kind)
+            self.assertIn(f"{sum(group['bytes'] for group in found['groups']):,} bytes",
+                          self.texts(".flame-panel .said")[0])
+            self.assertEqual(self.texts(".command code"),
+                             [f"ttdanalyze leaks --show {kind} {trace}"])
+        self.assertGreater(len(self.json_of("leaks", trace, "--show", "definite")["groups"]), 0)
+        self.show(self.write(churn(40, 5), "without"), "#measure=lost")
+        self.assertIn("Live at the cursor", self.texts(".flame-panel .said")[0])
+        self.assertNotIn("Definitely lost", " ".join(self.texts("option")))
+
     def test_threads_and_heaps(self):
         trace = self.write(churn(500, 4))
         self.show(trace)
@@ -289,7 +309,7 @@ class Use(PageCase):
 class Hostile(PageCase):
     def test_names_only_display(self):
         self.show(self.write(evil()), "", "--title", EVIL[1])
-        for view in ("heap", "leaks", "errors", "moves", "lifetimes", "about"):
+        for view in ("heap", "range", "leaks", "errors", "moves", "lifetimes", "about"):
             self.go(f"#view={view}&by=stack")
             opened.evaluate("void document.querySelectorAll('tr[tabindex]')"
                             ".forEach((row) => row.click()), 1")
@@ -310,7 +330,7 @@ class Hostile(PageCase):
         errors.free(0x9000)
         for name, script in (("empty", Script().basics()), ("one", one), ("errors", errors)):
             self.show(self.write(script.close(), name))
-            for view in ("heap", "leaks", "errors", "moves", "lifetimes", "about"):
+            for view in ("heap", "range", "leaks", "errors", "moves", "lifetimes", "about"):
                 self.go(f"#view={view}")
             self.check_silence()
 
@@ -329,7 +349,7 @@ class Hostile(PageCase):
         script = Script().basics()
         script.alloc(0x1000, 8)
         self.show(self.write(script.abandon()))
-        for view in ("heap", "leaks", "errors", "moves", "lifetimes", "about"):
+        for view in ("heap", "range", "leaks", "errors", "moves", "lifetimes", "about"):
             self.go(f"#view={view}")
             self.assertIn("not closed cleanly", " ".join(self.texts(".doubt")), view)
 
@@ -358,6 +378,56 @@ class Limits(PageCase):
         found = self.json_of("state", trace, "--at", peak, "--limit", "0")
         self.assertEqual(sum(whole(cells[0][1]) for cells in self.rows(".sites-panel")
                              if whole(cells[2][0])), found["live_bytes"])
+        self.check_silence()
+
+    def check_quadrants(self, trace, *ends):
+        self.show(trace, "#view=range", *ends)
+        found = self.json_of("diff", trace, *ends, "--limit", "0")
+        for name in ("aifi", "aifo", "aofi", "aofo"):
+            scope = f"[data-quadrant={name}]"
+            self.assertEqual(sorted((whole(cells[0][1]), whole(cells[1][0]))
+                                    for cells in self.rows(scope)),
+                             sorted((group["bytes"], group["blocks"])
+                                    for group in found[name]["groups"]), name)
+            sums = self.texts(f"{scope} .sums")[0].split(", ", 1)
+            self.assertEqual((whole(sums[0]), whole(sums[1])),
+                             (found[name]["blocks"], found[name]["bytes"]), name)
+        self.assertEqual(self.texts(".command code")[0].split(), ["ttdanalyze", "diff", *ends, trace])
+        return found
+
+    def test_quadrants_of_the_range(self):
+        trace = self.write(churn(600, 13))
+        self.show(trace)
+        for first, last in ((3, 9), (0, 7), (12, 18)):
+            ends = ["--from", self.positions()[first], "--to", self.positions()[last]]
+            found = self.check_quadrants(trace, *ends)
+            self.assertGreater(found["aifi"]["blocks"] + found["aifo"]["blocks"], 0)
+            self.show(trace)
+        self.check_silence()
+
+    def test_lost_blocks_of_the_range(self):
+        trace = self.write(leaking())
+        self.show(trace)
+        found = self.check_quadrants(trace, "--from", self.positions()[1])
+        lost = found["classes"]["definitely_lost"]
+        self.assertGreater(lost["blocks"], 0)
+        self.assertIn(f"{lost['bytes']} bytes definitely lost", " ".join(self.texts(".lost li")))
+
+    def test_a_range_that_is_chosen(self):
+        trace = self.write(churn(600, 14))
+        self.show(trace)
+        for first, last in ((2, 11), (5, 6), (0, 19)):
+            places = [self.positions()[i] for i in (first, last)]
+            self.go(f"#view=range&from={places[0]}&to={places[1]}")
+            command = self.texts(".command code")[0].split()
+            self.assertEqual(command[:2], ["ttdanalyze", "diff"])
+            found = self.json_of("diff", trace, *command[2:-1])
+            figures = self.texts(".view .figures dd")
+            blocks = {name: found[name]["blocks"] for name in ("aifi", "aifo", "aofi", "aofo")}
+            self.assertEqual(whole(figures[0].split("B", 1)[1]), blocks["aofi"] + blocks["aofo"])
+            self.assertEqual(whole(figures[1].split("B", 1)[1]), blocks["aifi"] + blocks["aifo"])
+            self.assertEqual(whole(figures[2]), blocks["aifi"] + blocks["aofi"])
+            self.assertEqual(whole(figures[3].split("B", 1)[1]), blocks["aifo"] + blocks["aofo"])
         self.check_silence()
 
     def test_marks_outside_are_not_on_the_timeline(self):
@@ -409,7 +479,7 @@ class Pictures(PageCase):
         for width, height in ((1400, 900), (3840, 2160)):
             opened.size(width, height)
             self.show(trace)
-            for view in ("heap", "leaks", "errors", "moves", "lifetimes", "about"):
+            for view in ("heap", "range", "leaks", "errors", "moves", "lifetimes", "about"):
                 self.go(f"#view={view}&plot=bytes-sites")
                 path = os.path.join(SHOTS, f"{NAME}{MODE and '-' + MODE}-{width}-{view}.png")
                 opened.screenshot(path)

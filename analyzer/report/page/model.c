@@ -74,11 +74,12 @@ static void usage_json(struct json *json, const struct heap_usage *usage)
     json_end_object(json);
 }
 
-static enum ttd_status peak_json(struct json *json, const struct heap_groups *groups,
-                                 struct page_sites *sites)
+/* Writes the blocks of groups by call site. */
+static enum ttd_status groups_json(struct json *json, const char *key,
+                                   const struct heap_groups *groups, struct page_sites *sites)
 {
     enum ttd_status status = TTD_OK;
-    json_begin_object(json, "at_peak");
+    json_begin_object(json, key);
     json_begin_array(json, "site");
     for (size_t i = 0, last = 0; i < groups->count && status == TTD_OK; i++) {
         uint32_t number;
@@ -95,6 +96,25 @@ static enum ttd_status peak_json(struct json *json, const struct heap_groups *gr
     for (size_t i = 0; i < groups->count; i++)
         json_unsigned(json, NULL, groups->items[i].blocks);
     json_end_array(json);
+    json_end_object(json);
+    return status;
+}
+
+/* Writes the blocks that are lost, by kind; null if no snapshot tells. */
+static enum ttd_status lost_json(struct json *json, const struct heap_leaks *leaks,
+                                 struct page_sites *sites)
+{
+    static const char *const names[] = {[HEAP_DEFINITELY_LOST] = "definitely",
+                                        [HEAP_POSSIBLY_LOST] = "possibly",
+                                        [HEAP_INDIRECTLY_LOST] = "indirectly"};
+    enum ttd_status status = TTD_OK;
+    if (!leaks->snapshot.number) {
+        json_null(json, "lost");
+        return TTD_OK;
+    }
+    json_begin_object(json, "lost");
+    for (size_t kind = 0; kind < sizeof names / sizeof names[0] && status == TTD_OK; kind++)
+        status = groups_json(json, names[kind], &leaks->kinds[kind], sites);
     json_end_object(json);
     return status;
 }
@@ -168,7 +188,9 @@ enum ttd_status page_write_heap(struct report *report, const struct page_heap *h
     if (status == TTD_OK)
         status = page_series_json(&json, heap->ticks, &sites);
     if (status == TTD_OK)
-        status = peak_json(&json, &heap->ticks->at_peak, &sites);
+        status = groups_json(&json, "at_peak", &heap->ticks->at_peak, &sites);
+    if (status == TTD_OK)
+        status = lost_json(&json, heap->leaks, &sites);
     if (status == TTD_OK)
         status = sites_json(&json, &sites, heap->calls);
     names_json(report, &json, heap->ticks);

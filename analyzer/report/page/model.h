@@ -9,6 +9,7 @@
 
 #include "analyses/activity/ticks.h"
 #include "analyses/activity/usage.h"
+#include "analyses/reachability/leaks.h"
 #include "report/page/calls.h"
 #include "report/sections/sections.h"
 
@@ -37,6 +38,8 @@ void page_write_facts(struct report *report, const struct page_facts *facts);
 struct page_heap {
     const struct heap_ticks *ticks;
     const struct heap_usage *usage;
+    /** At the end of the range. */
+    const struct heap_leaks *leaks;
     /** The tree that receives the frames of call sites. Written last, when all parts have added
      * theirs. */
     struct page_calls *calls;
