@@ -23,11 +23,17 @@ WORKER = 'worker'
 # The places in the page, in order, at which the program puts something in.
 PLACES = ('policy_more', 'data', 'more')
 SPLIT = '\0'
-COMMENT = re.compile(r'^// SPDX.*\n', re.MULTILINE)
+COMMENT = re.compile(r'^\s*(?://.*|/\*(?:[^*]|\*(?!/))*\*/)\n', re.MULTILINE)
+INDENT = re.compile(r'^\s+', re.MULTILINE)
 
 
 def fail(text):
     sys.exit(f'build.py: {text}')
+
+
+def slim(text):
+    """Leaves out what only readers of the sources need: lines of comments, and indentation."""
+    return INDENT.sub('', COMMENT.sub('', text))
 
 
 def join_modules(paths):
@@ -55,11 +61,11 @@ def join_modules(paths):
 
 def bare(text):
     """A module without what only joins it to others."""
-    return re.sub(r'^export ', '', COMMENT.sub('', IMPORT.sub('', text)), flags=re.MULTILINE).strip()
+    return re.sub(r'^export ', '', slim(IMPORT.sub('', text)), flags=re.MULTILINE).strip()
 
 
 def as_script(parts):
-    script = '\n' + '\n\n'.join(parts) + '\n'
+    script = '\n' + '\n'.join(parts) + '\n'
     if '</script' in script or re.search(r'^import ', script, re.MULTILINE):
         fail('a module has what no inline script may have')
     return script
@@ -79,7 +85,7 @@ def replace(page, text, name, value):
 
 def main():
     page, style, *modules, output = map(pathlib.Path, sys.argv[1:])
-    css = '\n' + style.read_text(encoding='utf-8')
+    css = '\n' + slim(style.read_text(encoding='utf-8'))
     script = join_modules(modules)
     policy = f"default-src 'none'; style-src {hash_of(css)}; script-src {hash_of(script)}"
     text = page.read_text(encoding='utf-8')

@@ -92,6 +92,7 @@ export class Heap {
     this.bySite.record = this.bySite.record.map((record) => keys[record]);
     this.bySite.size = this.sites.length;
     this.bySite.cursors = [new SeriesCursor(this.bySite), new SeriesCursor(this.bySite)];
+    this.atPeak = this.readPeak(part.at_peak);
     this.sumAll();
   }
 
@@ -117,9 +118,19 @@ export class Heap {
       this.usage[name] = new Float64Array(this.sites.length);
       this.usage[name].set(numbers(values));
     }
-    this.atPeak = this.readGroups(part.at_peak);
     this.lost = part.lost && Object.fromEntries(Object.entries(part.lost).map(([kind, groups]) =>
       [kind, this.readGroups(groups)]));
+  }
+
+  /** What was live at the peak: what differs from the end of the tick in which it is. */
+  readPeak({ tick, site, bytes, blocks }) {
+    const end = this.bySite.at(tick);
+    const read = { bytes: end.bytes.slice(), blocks: end.blocks.slice() };
+    sums(site).forEach((number, i) => {
+      read.bytes[number] += Number(bytes[i]);
+      read.blocks[number] += Number(blocks[i]);
+    });
+    return read;
   }
 
   /** Bytes and blocks by call site. */

@@ -74,6 +74,15 @@ class Heap:
             result.append({key: value for key, value in live.items() if value != (0, 0)})
         return result
 
+    def at_peak(self):
+        """{stack: (blocks, bytes)} of what was live at the peak."""
+        part = self.part["at_peak"]
+        live = dict(self.states("stack")[part["tick"]]) if self.stacks else {}
+        for site, blocks, size in zip(sums(part["site"]), part["blocks"], part["bytes"]):
+            old = live.get(self.stacks[site], (0, 0))
+            live[self.stacks[site]] = (old[0] + int(blocks), old[1] + int(size))
+        return {stack: value for stack, value in live.items() if value != (0, 0)}
+
 
 class Calls:
     """The part `calls`: what stacks are, by their numbers."""

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/page/model.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
@@ -100,6 +101,76 @@ static enum ttd_status groups_json(struct json *json, const char *key,
     return status;
 }
 
+/* The sums of call sites at a tick, by record of the series. NULL without memory. */
+static struct heap_tick_change *sums_at(const struct heap_tick_series *series, size_t tick)
+{
+    struct heap_tick_change *sums = calloc(series->count + 1, sizeof *sums);
+    size_t end = tick < series->tick_count ? series->ends[tick] : series->change_count;
+    for (size_t i = 0; sums && i < end; i++) {
+        const struct heap_tick_change *change = &series->changes[i];
+        struct heap_tick_change *sum = &sums[change->record];
+        sum->bytes = (int64_t)((uint64_t)sum->bytes + (uint64_t)change->bytes);
+        sum->blocks += change->blocks;
+    }
+    return sums;
+}
+
+/* The tick in which the peak is. */
+static size_t tick_of_peak(const struct heap_ticks *ticks)
+{
+    size_t tick = 0;
+    while (tick + 1 < ticks->count &&
+           ttd_position_compare(ticks->ticks[tick].position, ticks->peak.position) < 0)
+        tick++;
+    return tick;
+}
+
+/* Makes the sums those of the peak less those of the tick, of which most are zero then. Drops the
+ * others, and sets `record` of those that are left to the call site. */
+static enum ttd_status take_peak(const struct heap_ticks *ticks, struct heap_tick_change *sums,
+                                 struct page_sites *sites, size_t *count)
+{
+    const struct heap_tick_series *series = &ticks->series[HEAP_TICK_BY_STACK];
+    enum ttd_status status = TTD_OK;
+    *count = 0;
+    for (size_t i = 0; i < series->count; i++) {
+        sums[i].bytes = (int64_t) - (uint64_t)sums[i].bytes;
+        sums[i].blocks = -sums[i].blocks;
+    }
+    for (size_t i = 0; i < ticks->at_peak.count; i++) {
+        const struct heap_group *group = &ticks->at_peak.items[i];
+        uint32_t record = map_get(&series->by_key, group->key.stack, 0);
+        assert(record != MAP_NONE);
+        sums[record].bytes = (int64_t)((uint64_t)sums[record].bytes + group->bytes);
+        sums[record].blocks += (int64_t)group->blocks;
+    }
+    for (size_t i = 0; i < series->count && status == TTD_OK; i++) {
+        struct heap_tick_change change = sums[i];
+        if (!change.bytes && !change.blocks)
+            continue;
+        status = page_sites_add(sites, series->records[i].key, &change.record);
+        sums[(*count)++] = change;
+    }
+    return status;
+}
+
+/* Writes what was live at the peak, as the tick in which it is and what differs from its end. */
+static enum ttd_status peak_json(struct json *json, const struct heap_ticks *ticks,
+                                 struct page_sites *sites)
+{
+    size_t tick = tick_of_peak(ticks), count;
+    struct heap_tick_change *sums = sums_at(&ticks->series[HEAP_TICK_BY_STACK], tick);
+    enum ttd_status status = sums ? take_peak(ticks, sums, sites, &count) : TTD_ERROR_NO_MEMORY;
+    if (status == TTD_OK) {
+        json_begin_object(json, "at_peak");
+        json_unsigned(json, "tick", tick);
+        page_changes_json(json, "site", sums, count);
+        json_end_object(json);
+    }
+    free(sums);
+    return status;
+}
+
 /* Writes the blocks that are lost, by kind; null if no snapshot tells. */
 static enum ttd_status lost_json(struct json *json, const struct heap_leaks *leaks,
                                  struct page_sites *sites)
@@ -188,7 +259,7 @@ enum ttd_status page_write_heap(struct report *report, const struct page_heap *h
     if (status == TTD_OK)
         status = page_series_json(&json, heap->ticks, &sites);
     if (status == TTD_OK)
-        status = groups_json(&json, "at_peak", &heap->ticks->at_peak, &sites);
+        status = peak_json(&json, heap->ticks, &sites);
     if (status == TTD_OK)
         status = lost_json(&json, heap->leaks, &sites);
     if (status == TTD_OK)

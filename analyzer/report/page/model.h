@@ -73,6 +73,11 @@ struct page_sites {
 /** Sets `number` to that of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status page_sites_add(struct page_sites *sites, ttd_id stack, uint32_t *number);
 
+/** Writes changes as members: their records, as differences from one to the next, with the name
+ * `key`; and their bytes and blocks. */
+void page_changes_json(struct json *json, const char *key, const struct heap_tick_change *changes,
+                       size_t count);
+
 /** Writes the members `ticks`, `peak` and `series`; the records of the series by stack are call
  * sites. */
 void page_ticks_json(struct json *json, const struct heap_ticks *ticks);

@@ -65,6 +65,23 @@ static void signed_json(struct json *json, int64_t value)
     json_difference(json, NULL, value < 0 ? size : 0, value < 0 ? 0 : size);
 }
 
+void page_changes_json(struct json *json, const char *key, const struct heap_tick_change *changes,
+                       size_t count)
+{
+    json_begin_array(json, key);
+    for (size_t i = 0; i < count; i++)
+        json_difference(json, NULL, i ? changes[i - 1].record : 0, changes[i].record);
+    json_end_array(json);
+    json_begin_array(json, "bytes");
+    for (size_t i = 0; i < count; i++)
+        signed_json(json, changes[i].bytes);
+    json_end_array(json);
+    json_begin_array(json, "blocks");
+    for (size_t i = 0; i < count; i++)
+        signed_json(json, changes[i].blocks);
+    json_end_array(json);
+}
+
 /* Writes the changes: how many each tick has; their records, as differences from one to the next;
  * and their bytes and blocks. */
 static void changes_json(struct json *json, const struct heap_tick_series *series)
@@ -73,19 +90,7 @@ static void changes_json(struct json *json, const struct heap_tick_series *serie
     for (size_t i = 0; i < series->tick_count; i++)
         json_unsigned(json, NULL, series->ends[i] - (i ? series->ends[i - 1] : 0));
     json_end_array(json);
-    json_begin_array(json, "record");
-    for (size_t i = 0; i < series->change_count; i++)
-        json_difference(json, NULL, i ? series->changes[i - 1].record : 0,
-                        series->changes[i].record);
-    json_end_array(json);
-    json_begin_array(json, "bytes");
-    for (size_t i = 0; i < series->change_count; i++)
-        signed_json(json, series->changes[i].bytes);
-    json_end_array(json);
-    json_begin_array(json, "blocks");
-    for (size_t i = 0; i < series->change_count; i++)
-        signed_json(json, series->changes[i].blocks);
-    json_end_array(json);
+    page_changes_json(json, "record", series->changes, series->change_count);
 }
 
 enum ttd_status page_series_json(struct json *json, const struct heap_ticks *ticks,

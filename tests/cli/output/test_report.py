@@ -119,16 +119,13 @@ class Ticks(Report):
 
     def test_the_peak(self):
         trace = self.churn(900)
-        part = self.heap(trace).part
+        heap = self.heap(trace)
+        part = heap.part
         found = self.json_of("peak", trace, "--limit", "0")
         self.assertEqual((part["peak"]["position"], part["peak"]["bytes"]),
                          (found["position"], found["live_bytes"]))
-        stacks = page_support.sums(part["sites"]["stack"])
-        sites = page_support.sums(part["at_peak"]["site"])
-        page = {stacks[site]: (blocks, size) for site, blocks, size in
-                zip(sites, part["at_peak"]["blocks"], part["at_peak"]["bytes"])}
-        self.assertEqual(page, {group["stack_id"]: (group["blocks"], group["bytes"])
-                                for group in found["groups"]})
+        self.assertEqual(heap.at_peak(), {group["stack_id"]: (group["blocks"], group["bytes"])
+                                          for group in found["groups"]})
 
     def test_traces_that_have_next_to_nothing(self):
         empty = self.write(Script().basics().close(), "empty")
