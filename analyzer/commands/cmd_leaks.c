@@ -2,6 +2,7 @@
 /* ttdanalyze leaks */
 #include <string.h>
 
+#include "analyses/state/heap_tree.h"
 #include "base/grow.h"
 #include "cli/options/island_options.h"
 #include "cli/process/exit.h"
@@ -187,22 +188,40 @@ static int view_groups(struct session *session, const struct leaks_options *opti
                                                             : status;
 }
 
+/* Finds the heaps, which tells who created those that leaks are grouped by. */
+static int find_heaps(struct session *session, struct ttd_position at, struct heap_tree *heaps)
+{
+    static const struct heap_groups none;
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace trace = source_trace(&session->source);
+    enum ttd_status result = heap_tree_find(&trace, at, &none, heaps, &error);
+    return result == TTD_OK ? STATUS_OK : source_fail(&session->source, result, &error);
+}
+
 static int print(struct session *session, const struct leaks_options *options,
                  struct heap_leaks *leaks, struct heap_groups *list, struct ttd_position at)
 {
     session_outcome(session, &leaks->outcome, at);
     certainty_add_snapshot(&session->report.certainty, &leaks->snapshot, leaks->misplaced);
+    bool is_by_heap = session->options.view.by == VIEW_BY_HEAP && !session_has_tree(session);
+    struct heap_tree heaps = {.nodes = NULL};
     int status = view_groups(session, options, leaks, list);
+    if (status == STATUS_OK && is_by_heap)
+        status = find_heaps(session, at, &heaps);
     if (status == STATUS_OK)
         status = session_output(session, true);
-    if (status != STATUS_OK || session_print_tree(session, "block", "bytes"))
+    if (status != STATUS_OK || session_print_tree(session, "block", "bytes")) {
+        heap_tree_free(&heaps);
         return status;
+    }
     struct report_leaks data = {.leaks = leaks,
                                 .groups = list,
                                 .limit = session->options.view.limit,
+                                .heaps = is_by_heap ? &heaps : NULL,
                                 .is_at_end = ttd_position_compare(at, ttd_position_max()) == 0,
                                 .has_early_blocks = heap_has_early_blocks(session->source.reader)};
     session->options.format->leaks(&session->report, &data);
+    heap_tree_free(&heaps);
     return STATUS_OK;
 }
 

@@ -80,6 +80,12 @@ static enum ttd_status finish(struct diff_finder *finder, struct heap_kept *kept
     return status == TTD_OK ? heap_groups_sort(&diff->runtime.groups) : status;
 }
 
+static void set_parents(struct heap_diff *diff, const struct heap_parents *parents)
+{
+    for (size_t i = 0; i < HEAP_QUADRANTS; i++)
+        diff->quadrants[i].parents = parents;
+}
+
 enum ttd_status heap_diff_find(const struct heap_trace *trace,
                                const struct heap_diff_options *options, struct heap_diff *diff,
                                struct ttd_error *error)
@@ -100,12 +106,14 @@ enum ttd_status heap_diff_find(const struct heap_trace *trace,
     struct heap_kept kept;
     struct heap_route route = {.to = options->last, .from = options->from, .observer = &observer};
     struct heap_arrival arrival = {.has_losses = false};
+    set_parents(diff, &arrival.cursor.replay.live.parents);
     enum ttd_status status = heap_kept_read(&kept, trace, options->split, &diff->runtime, error);
     diff->runtime.groups.classes = options->classes;
     if (status == TTD_OK)
         status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)
         status = finish(&finder, &kept, &arrival, error);
+    set_parents(diff, NULL);
     heap_arrival_free(&arrival);
     heap_kept_free(&kept);
     if (status != TTD_OK)

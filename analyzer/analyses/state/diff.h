@@ -27,8 +27,9 @@ struct heap_diff_options {
 
 struct heap_diff {
     struct heap_outcome outcome;
-    /** Groups by the stack that allocated. A block that was live at no position of the range is in
-     * no quadrant, so outside means before the range for an allocation, after it for a release. */
+    /** Groups by the stack that allocated, with their nested blocks. A block that was live at no
+     * position of the range is in no quadrant, so outside means before the range for an allocation,
+     * after it for a release. */
     struct heap_groups quadrants[HEAP_QUADRANTS];
     /** Those blocks not freed in the range that are unknown: see heap_gaps_end(). Not sorted. */
     struct heap_groups unknown;

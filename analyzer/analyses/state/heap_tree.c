@@ -137,11 +137,15 @@ static int compare(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-static uint32_t find(const struct heap_tree *tree, ttd_id heap)
+const struct heap_tree_node *heap_tree_get(const struct heap_tree *tree, ttd_id heap)
 {
     struct heap_tree_node key = {.heap = heap};
-    const struct heap_tree_node *node =
-        bsearch(&key, tree->nodes, tree->count, sizeof key, compare);
+    return tree->count ? bsearch(&key, tree->nodes, tree->count, sizeof key, compare) : NULL;
+}
+
+static uint32_t find(const struct heap_tree *tree, ttd_id heap)
+{
+    const struct heap_tree_node *node = heap_tree_get(tree, heap);
     return node ? (uint32_t)(node - tree->nodes) : HEAP_TREE_NONE;
 }
 

@@ -52,6 +52,9 @@ enum ttd_status heap_tree_find(const struct heap_trace *trace, struct ttd_positi
                                struct ttd_error *error);
 void heap_tree_free(struct heap_tree *tree);
 
+/** Returns the node of a heap; NULL if it is not in the tree. */
+const struct heap_tree_node *heap_tree_get(const struct heap_tree *tree, ttd_id heap);
+
 /** Walks the tree, parents before their children. Returns the node after `node`, the first node for
  * HEAP_TREE_NONE, and HEAP_TREE_NONE after the last one. */
 uint32_t heap_tree_next(const struct heap_tree *tree, uint32_t node);

@@ -80,31 +80,22 @@ static void text_classes(struct report *report, const struct report_leaks *data)
     out_char(output, '\n');
 }
 
-struct amount {
-    uint64_t blocks;
-    uint64_t bytes;
-};
-
 /* Counts the blocks of all kinds that lie in others, as far as filters have left them. */
-static struct amount count_nested(const struct heap_leaks *leaks)
+static struct report_nested count_nested(const struct heap_leaks *leaks)
 {
-    struct amount nested = {0, 0};
+    struct report_nested nested = {0, 0};
     for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
         heap_groups_count_nested(&leaks->kinds[kind], &nested.blocks, &nested.bytes);
     return nested;
 }
 
-/* Writes how many of the blocks lie in others, so that nobody takes the sums for memory. */
-static void text_nested(struct text_output *output, const struct heap_leaks *leaks)
+/* Returns the call that created the heap of a group, if the groups are by heap. */
+static struct heap_call creation(const struct report *report, const struct report_leaks *data,
+                                 const struct heap_group *group)
 {
-    struct amount nested = count_nested(leaks);
-    if (!nested.blocks)
-        return;
-    out_text(output, "Of these, in heaps of the program and so within other blocks: ");
-    report_count(output, nested.blocks, "block");
-    out_text(output, ", ");
-    report_count(output, nested.bytes, "byte");
-    out_char(output, '\n');
+    const struct view_label *label = view_find_label(report->view, group->key);
+    const struct heap_tree_node *heap = heap_tree_get(data->heaps, (ttd_id)label->number);
+    return heap ? heap->created : heap_call_none();
 }
 
 static void text_groups(struct report *report, const struct report_leaks *data)
@@ -135,6 +126,10 @@ static void text_groups(struct report *report, const struct report_leaks *data)
             report_lost_text(report, group->lost, group->blocks);
         }
         report_site_text(report, group->key);
+        if (data->heaps) {
+            struct heap_call created = creation(report, data, group);
+            report_call_text(report, "created", &created);
+        }
     }
     report_site_more(report, data->groups->count - count);
 }
@@ -148,7 +143,7 @@ void text_leaks(struct report *report, const struct report_leaks *data)
         text_live(report, data);
     text_kind(report, &data->leaks->kinds[HEAP_UNKNOWN],
               "Unknown, perhaps released while recording was off (--show unknown to list): ");
-    text_nested(report->output, data->leaks);
+    report_nested_text(report->output, "", count_nested(data->leaks));
     report_runtime_text(report);
     report_known_findings_text(report, REPORT_BLOCKS);
     text_notes(report, data);
@@ -173,6 +168,10 @@ static void json_groups(struct report *report, struct json *json, const struct r
             json_unsigned(json, "total_bytes", group->total_bytes);
             report_lost_json(json, group->lost);
         }
+        if (data->heaps) {
+            struct heap_call created = creation(report, data, group);
+            report_call_json(report, json, "created", &created);
+        }
         report_group_json(report, json, group);
         json_end_object(json);
     }
@@ -191,7 +190,7 @@ static uint64_t bytes_of(const struct heap_leaks *leaks)
 void json_leaks(struct report *report, const struct report_leaks *data)
 {
     const struct heap_leaks *leaks = data->leaks;
-    struct amount nested = count_nested(leaks);
+    struct report_nested nested = count_nested(leaks);
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);

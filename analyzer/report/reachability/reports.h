@@ -9,6 +9,7 @@
 #include "analyses/reachability/leaks.h"
 #include "analyses/reachability/referrers.h"
 #include "analyses/reachability/retained.h"
+#include "analyses/state/heap_tree.h"
 #include "report/sections/sections.h"
 
 /** The findings of `leaks`. */
@@ -18,6 +19,8 @@ struct report_leaks {
     const struct heap_groups *groups;
     /** Groups to show. */
     size_t limit;
+    /** With groups by heap, the heaps; else NULL. */
+    const struct heap_tree *heaps;
     bool is_at_end;
     /** Whether the process may release blocks that it had before it was recorded. */
     bool has_early_blocks;

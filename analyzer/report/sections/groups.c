@@ -34,6 +34,18 @@ void report_groups_text(struct report *report, const struct heap_groups *groups,
     report_site_more(report, groups->count - count);
 }
 
+void report_nested_text(struct text_output *output, const char *indent, struct report_nested nested)
+{
+    if (!nested.blocks)
+        return;
+    out_text(output, indent);
+    out_text(output, "Of these, in heaps of the program and so within other blocks: ");
+    report_count(output, nested.blocks, "block");
+    out_text(output, ", ");
+    report_count(output, nested.bytes, "byte");
+    out_char(output, '\n');
+}
+
 void report_group_json(struct report *report, struct json *json, const struct heap_group *group)
 {
     json_unsigned(json, "blocks", group->blocks);

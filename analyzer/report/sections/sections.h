@@ -101,6 +101,17 @@ struct report_leak_kind {
 /** By heap_leak_kind. */
 extern const struct report_leak_kind report_leak_kinds[HEAP_LEAK_KINDS];
 
+/** Sums of blocks that lie in other blocks. */
+struct report_nested {
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
+/** Writes a line that says how many blocks lie in others, so that nobody takes sums for memory;
+ * nothing for none. */
+void report_nested_text(struct text_output *output, const char *indent,
+                        struct report_nested nested);
+
 /** Writes the sums of groups: "2 blocks, 80 bytes". */
 void report_sums_text(struct text_output *output, const struct heap_groups *groups);
 

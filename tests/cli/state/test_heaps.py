@@ -105,6 +105,35 @@ class Heaps(NestedCase):
                       "below: 1 block, 8 bytes\n  created by ", text)
         self.assertEqual(support.run("state", path, "--heaps", "-f", "csv").status, 2)
 
+    def test_leaks_of_a_heap_name_its_creation(self):
+        path = self.write(with_chunk().close())
+        groups = {g["heap_id"]: g["created"]
+                  for g in self.json_of("leaks", path, "--by", "heap")["groups"]}
+        self.assertIsNone(groups[MALLOC])
+        self.assertEqual(groups[POOL]["stack_id"], 3)
+        created, = (h["created"] for h in self.json_of("state", path, "--heaps")["heap_tree"]
+                    if h["heap_id"] == POOL)
+        self.assertEqual(groups[POOL], created)
+        self.assertNotIn("created", self.json_of("leaks", path)["groups"][0])
+        text = self.run_ok("leaks", path, "--by", "heap").text
+        self.assertIn(f"heap 3 pool\n  created by {created['api']}() at {created['position']}",
+                      text)
+
+    def test_diff_counts_nested_blocks(self):
+        script = with_chunk()
+        script.alloc(SECOND, 32, heap=POOL)
+        script.free(SECOND, heap=POOL)
+        path = self.write(script.close())
+        found = self.json_of("diff", path)
+        self.assertEqual([(found[name]["blocks"], found[name]["nested_blocks"],
+                           found[name]["nested_bytes"]) for name in ("aifi", "aifo", "aofo")],
+                         [(1, 1, 32), (2, 1, 16), (0, 0, 0)])
+        found = self.json_of("diff", path, "--from", "#3")
+        self.assertEqual([(found[name]["blocks"], found[name]["nested_blocks"])
+                          for name in ("aifi", "aifo", "aofo")], [(1, 1), (0, 0), (2, 1)])
+        self.assertIn("    Of these, in heaps of the program and so within other blocks: "
+                      "1 block, 32 bytes\n", self.run_ok("diff", path).text)
+
     def test_destroyed_heaps_are_not_in_the_tree(self):
         script = with_chunk()
         script.event("Destroy", heap=POOL)
