@@ -74,9 +74,14 @@ Test(rules, list)
     list.position = ttd_position_min();
     list.last = true;
     cr_expect_eq(ttd_writer_live_blocks(writer, &list), TTD_OK);
-    list.list_id = 2; /* another list begins anew */
+    block.address++;
+    check_refused(ttd_writer_live_blocks(writer, &list), "continuation of a list of blocks");
+    list.list_id = 3; /* another list begins anew */
+    list.last = false;
     block.address = 1;
     cr_expect_eq(ttd_writer_live_blocks(writer, &list), TTD_OK);
+    list.list_id = 2;
+    check_refused(ttd_writer_live_blocks(writer, &list), "continuation of a list of blocks");
 }
 
 Test(rules, map)

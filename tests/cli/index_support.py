@@ -103,13 +103,15 @@ class HandMade(Index):
                 continue
             is_it = i == 2
             lines.append({
-                "list": list, "id": 1, "position": position, "stack": 2, "api": 1,
+                "list": list, "last": 0, "position": position, "stack": 2, "api": 1,
                 "allocated": allocated if is_it and allocated else self.tick(2 * number + 2),
                 "blocks": ":".join(str(part) for part in (
                     address if is_it and address else at,
                     size if is_it and size is not None else number,
                     event if is_it and event is not None else number)),
                 **(fields if is_it else {})})
+        if lines:
+            lines[-1]["last"] = 1
         return lines
 
     def stamp(self):

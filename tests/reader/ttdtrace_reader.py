@@ -188,7 +188,7 @@ class Reader:
             if not self.tolerant or stop.args[0] != 'truncated' or found is None:
                 raise
         if found is None:
-            raise Stop('not a trace', 0)
+            raise Stop('corrupt' if self.data[:len(MAGIC)] == MAGIC else 'not a trace', 0)
         self.trace_id = Header(self.data, found).trace_id
 
     def step(self):

@@ -62,6 +62,26 @@ static void first_strings(struct vector_file *file)
     chunk_edit_seal_all(file->data, file->size);
 }
 
+/* Nothing but the first chunk, whose header says something wrong. */
+
+static void only_trace(struct vector_file *file)
+{
+    vector_resize(file, chunk_edit_find(file->data, file->size, STRINGS));
+}
+
+static void only_hash(struct vector_file *file)
+{
+    only_trace(file);
+    file->data[TTD_HEADER_NUMBER] ^= 1;
+}
+
+static void only_reserved(struct vector_file *file)
+{
+    only_trace(file);
+    ttd_put32(file->data + TTD_HEADER_RESERVED, 1);
+    chunk_edit_seal_header(file->data);
+}
+
 #define BAD(name_, purpose_, requirements_, damage_, chunk_, what_)                                \
     {                                                                                              \
         .name = "bad-" name_, .purpose = purpose_, .requirements = requirements_,                  \
@@ -79,5 +99,9 @@ const struct vector vectors_bad_damage[] = {
         cut_behind_end, END + 1, "data after the End chunk"),
     BAD("first-strings", "the trace chunk is missing, and nothing else", "R-24 R-29", first_strings,
         TRACE, "first chunk"),
+    BAD("only-header-hash", "a single chunk with a bit of its header flipped: no good one at all",
+        "R-9", only_hash, TRACE, "header checksum"),
+    BAD("only-reserved", "a single chunk whose reserved field is not zero", "R-11", only_reserved,
+        TRACE, "reserved field is not zero"),
     {.name = NULL},
 };

@@ -29,31 +29,40 @@ static void blocks_order(struct vector_file *file)
     vector_replace(file, TTD_KIND_LIVE_BLOCKS, 0, payload, sizeof payload);
 }
 
-/* Two lists of a block at 0x20, the first one open: the second becomes its continuation. */
-static void write_blocks_continued(struct ttd_memory_output *memory)
+/* Lists of one block each, every one `step` bytes behind that of the list before. Only the last
+ * list has a last chunk; the first one has, too, if `ends_first`. */
+static void write_lists(struct ttd_memory_output *memory, uint32_t count, uint64_t step,
+                        bool ends_first)
 {
     struct ttd_writer_options options = ttd_writer_options_default();
     options.codec = TTD_CODEC_RAW;
     struct ttd_writer *writer = vector_writer(memory, &options);
-    struct ttd_block block = {.address = 0x20, .size = 24, .event = TTD_UNKNOWN};
-    struct ttd_live_blocks list = {.list = TTD_BLOCKS_SNAPSHOT,
-                                   .list_id = 1,
-                                   .last = false,
-                                   .position = {1, 0},
-                                   .blocks = &block,
-                                   .count = 1};
-    vector_check(ttd_writer_live_blocks(writer, &list));
-    list.list_id = 2;
-    list.last = true;
-    vector_check(ttd_writer_live_blocks(writer, &list));
+    for (uint32_t i = 0; i < count; i++) {
+        struct ttd_block block = {.address = 0x20 + i * step, .size = 24, .event = TTD_UNKNOWN};
+        struct ttd_live_blocks list = {.list = TTD_BLOCKS_SNAPSHOT,
+                                       .list_id = i + 1,
+                                       .last = i + 1 == count || (i == 0 && ends_first),
+                                       .position = {1, 0},
+                                       .blocks = &block,
+                                       .count = 1};
+        vector_check(ttd_writer_live_blocks(writer, &list));
+    }
     vector_close(writer);
 }
 
-static void blocks_continued(struct vector_file *file)
+static void write_same_block(struct ttd_memory_output *memory)
 {
-    size_t at = chunk_edit_find(file->data, file->size, 2);
-    ttd_put32(file->data + at + TTD_HEADER_SIZE + TTD_BLOCKS_LIST_ID, 1);
-    chunk_edit_seal(file->data + at, file->size - at);
+    write_lists(memory, 2, 0, false);
+}
+
+static void write_two_lists(struct ttd_memory_output *memory)
+{
+    write_lists(memory, 2, 0x10, true);
+}
+
+static void write_three_lists(struct ttd_memory_output *memory)
+{
+    write_lists(memory, 3, 0x10, false);
 }
 
 /* Pages: page_size, reserved, and a page. */
@@ -227,14 +236,16 @@ const struct vector vectors_bad_kinds[] = {
                0x80, 0x80, 0x40, 3, 0)),
     BAD("map-page-beyond", "a run whose ids end after 2^64", "R-72", HEAPS, "page of a run",
         RECORD(TTD_KIND_MEMORY_MAP, 0, MAP(1, 1, ZERO_64, 512), 1, 1, 3, INVALID)),
-    {.name = "bad-blocks-continued",
-     .purpose = "a list whose addresses fall from one chunk to the next; only verify looks there",
-     .requirements = "R-74",
-     .write = write_blocks_continued,
-     .damage = blocks_continued,
-     .chunk = VECTOR_NOWHERE,
-     .verify_status = TTD_ERROR_CORRUPT,
-     .verify_what = "order of blocks"},
+    DOUBTFUL("blocks-continued",
+             "a list whose addresses fall from one chunk to the next; only verify looks there",
+             "R-74", "order of blocks", .write = write_same_block,
+             PAYLOAD(2, TTD_BLOCKS_LIST_ID, 4, 1)),
+    DOUBTFUL("blocks-after-last", "a list that goes on after its last chunk", "R-74",
+             "continuation of a list of blocks", .write = write_two_lists,
+             PAYLOAD(2, TTD_BLOCKS_LIST_ID, 4, 1)),
+    DOUBTFUL("blocks-mixed", "a list that goes on after chunks of another one", "R-74",
+             "continuation of a list of blocks", .write = write_three_lists,
+             PAYLOAD(3, TTD_BLOCKS_LIST_ID, 4, 1)),
     {.name = "bad-string-again",
      .purpose = "an id that is defined twice: the first counts; only verify looks for that",
      .requirements = "R-69",

@@ -42,6 +42,29 @@ static void references_order(struct vector_file *file)
     vector_replace(file, TTD_KIND_REFERENCES, 0, payload, sizeof payload);
 }
 
+/* From region 5 to region 3, by a difference of 2^64 - 2. */
+static void references_fall(struct vector_file *file)
+{
+    static const uint8_t payload[] = {REFERENCES(1, 0, 11, 2, 2),
+                                      5,
+                                      0xFE,
+                                      0xFF,
+                                      0xFF,
+                                      0xFF,
+                                      0xFF,
+                                      0xFF,
+                                      0xFF,
+                                      0xFF,
+                                      0xFF,
+                                      1,
+                                      1,
+                                      0,
+                                      2,
+                                      2};
+    ttd_put32(vector_chunk(file, HEAPS) + TTD_HEADER_RECORD_COUNT, 2);
+    vector_replace(file, TTD_KIND_REFERENCES, 0, payload, sizeof payload);
+}
+
 /* Chunks of the file that the following are made of, behind the one of the trace. */
 enum {
     FIRST_REGIONS = 1,
@@ -138,6 +161,8 @@ const struct vector vectors_bad_snapshots[] = {
         RECORD(TTD_KIND_REFERENCES, 0, REFERENCES(1, 0, 1, 1, 2), 1, 0, 2, 2)),
     BAD("references-order", "two references of the same word", "R-83", HEAPS, "order of references",
         .damage = references_order),
+    BAD("references-fall", "a word in a region before that of the word before", "R-83", HEAPS,
+        "order of references", .damage = references_fall),
     BAD("reference-region-zero", "a word in region 0", "R-83", HEAPS, "region of a reference",
         RECORD(TTD_KIND_REFERENCES, 0, REFERENCES(1, 0, 1, 1, 1), 0, 0, 2)),
     BAD("reference-region", "a word in region 2^32", "R-83", HEAPS, "region of a reference",

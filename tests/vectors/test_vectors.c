@@ -115,9 +115,10 @@ static void check_verify(const struct vector *v, const struct vector_file *file)
         &input, NULL, &(struct ttd_problem_observer){.function = keep_first, .context = &first},
         &verdict, &error);
     if (status == TTD_ERROR_NOT_A_TRACE || status == TTD_ERROR_UNSUPPORTED ||
-        status == TTD_ERROR_TRUNCATED) {
+        status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_CORRUPT) {
         enum ttd_status expected = v->verify_what ? v->verify_status : v->status;
         cr_expect_eq(status, expected, "%s: %s", v->name, error.what);
+        cr_expect_str_eq(error.what, v->verify_what ? v->verify_what : v->what, "%s", v->name);
         return;
     }
     cr_expect_eq(status, TTD_OK, "%s: %s", v->name, error.what);

@@ -45,7 +45,7 @@ struct ttd_block {
 /** Blocks of one chunk of a list; a list is as many chunks as needed, `last` on the last one. */
 struct ttd_live_blocks {
     enum ttd_block_list list;
-    /** Number of the list within its file, from 1; not 0. */
+    /** Number of the list within its file, from 1; above those of all lists before. */
     uint32_t list_id;
     bool last;
     struct ttd_position position;

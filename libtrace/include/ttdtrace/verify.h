@@ -73,11 +73,11 @@ struct ttd_verdict {
  * @param observer  may be NULL
  * @param verdict   set on TTD_OK
  * @param error     detail on failure; may be NULL
- * @return TTD_OK when the check was done, whatever it found; TTD_ERROR_NOT_A_TRACE when there is no
- *         intact chunk at all; TTD_ERROR_TRUNCATED when the first is cut short, and there is no
- *         other; TTD_ERROR_UNSUPPORTED when the first is of another major version;
- *         TTD_ERROR_ARGUMENT; TTD_ERROR_NO_MEMORY; TTD_ERROR_IO; TTD_END when the function stopped
- *         it.
+ * @return TTD_OK when the check was done, whatever it found; when there is no good header at all,
+ *         TTD_ERROR_NOT_A_TRACE, or TTD_ERROR_CORRUPT if the file begins with the magic of a trace;
+ *         TTD_ERROR_TRUNCATED when the first chunk is cut short, and there is no other;
+ *         TTD_ERROR_UNSUPPORTED when the first is of another major version; TTD_ERROR_ARGUMENT;
+ *         TTD_ERROR_NO_MEMORY; TTD_ERROR_IO; TTD_END when the function stopped it.
  */
 TTD_EXPORT enum ttd_status ttd_verify(const struct ttd_input *input,
                                       const struct ttd_allocator *allocator,

@@ -126,7 +126,8 @@ TTD_EXPORT enum ttd_status ttd_writer_user_event(struct ttd_writer *writer,
 
 /**
  * Writes a chunk of a list of blocks, sorted by address, at most 65536 at a time. The next call
- * continues the list if it was not `last` and has the same list_id.
+ * continues the list if it was not `last` and has the same list_id; else it begins another list,
+ * whose list_id is larger.
  */
 TTD_EXPORT enum ttd_status ttd_writer_live_blocks(struct ttd_writer *writer,
                                                   const struct ttd_live_blocks *blocks);

@@ -74,27 +74,24 @@ static enum ttd_status read_first(struct ttd_reader *reader, struct ttd_error *e
     return TTD_OK;
 }
 
-/** Goes on without the first chunk if there is any other. `reason`: why it is no good. */
-static enum ttd_status open_damaged(struct ttd_reader *reader, enum ttd_status reason,
+/** Goes on without the first chunk if there is any other; else fails for the `reason` that the
+ * first one is no good. */
+static enum ttd_status open_damaged(struct ttd_reader *reader, const struct ttd_error *reason,
                                     struct ttd_error *error)
 {
     uint64_t found;
     struct ttd_error failure;
     /* A first chunk that is cut short has a good header. */
-    uint64_t from = reason == TTD_ERROR_TRUNCATED ? TTD_ALIGNMENT : 0;
+    uint64_t from = reason->status == TTD_ERROR_TRUNCATED ? TTD_ALIGNMENT : 0;
     enum ttd_status status = ttd_source_resync(&reader->source, from, 0, &found, &failure);
-    /* The only chunk is cut short: that says more than that none is intact. */
-    if (status == TTD_END && reason == TTD_ERROR_TRUNCATED)
-        return reason;
-    if (status == TTD_END || status == TTD_ERROR_LIMIT)
-        return ttd_fail(error, TTD_ERROR_NOT_A_TRACE, "no intact chunk", 0, TTD_NOWHERE);
     struct ttd_header header;
     if (status == TTD_OK)
         status = ttd_source_header(&reader->source, found, &header, &failure);
+    else if (status == TTD_END || status == TTD_ERROR_LIMIT)
+        failure = *reason;
     if (status != TTD_OK) {
-        if (error)
-            *error = failure;
-        return status;
+        *error = failure;
+        return failure.status;
     }
     reader->source.trace_id = header.trace_id;
     /* Only the id is known: every header repeats it. */
@@ -109,13 +106,16 @@ static enum ttd_status open_reader(struct ttd_reader *reader, struct ttd_error *
     enum ttd_status status = ttd_source_refresh(&reader->source, error);
     if (status != TTD_OK)
         return status;
-    status = read_first(reader, error);
+    struct ttd_error reason = {.what = ""};
+    status = read_first(reader, &reason);
     if (reader->options.tolerant && (status == TTD_ERROR_NOT_A_TRACE ||
                                      status == TTD_ERROR_CORRUPT || status == TTD_ERROR_TRUNCATED))
-        status = open_damaged(reader, status, error);
-    if (status != TTD_OK)
-        return status;
-    return ttd_reader_rewind(reader, reader->options.kinds);
+        status = open_damaged(reader, &reason, &reason);
+    if (status == TTD_OK)
+        return ttd_reader_rewind(reader, reader->options.kinds);
+    if (error)
+        *error = reason;
+    return status;
 }
 
 enum ttd_status ttd_reader_open(const struct ttd_input *input,

@@ -5,13 +5,15 @@
 
 #include "support/programs/tracegen.h"
 
-/* blocks=ADDRESS:SIZE:EVENT,... list=1 to 3; all of them allocated at one position */
+/* blocks=ADDRESS:SIZE:EVENT,... list=1 to 3; all of them allocated at one position. Without an id
+ * they continue the list before if that has no last chunk, else begin the next one. */
 static void write_blocks(const struct line *from)
 {
     static struct ttd_block blocks[4096];
+    static uint32_t next_id = 1;
     struct ttd_live_blocks list = {
         .list = (enum ttd_block_list)number_of(from, "list", TTD_BLOCKS_RUNTIME),
-        .list_id = (uint32_t)number_of(from, "id", 1),
+        .list_id = (uint32_t)number_of(from, "id", next_id),
         .last = number_of(from, "last", 1) != 0,
         .position = position_of(from, "position"),
         .blocks = blocks};
@@ -33,6 +35,7 @@ static void write_blocks(const struct line *from)
             to->event = strtoull(end + 1, &end, 0);
     }
     check(ttd_writer_live_blocks(writer, &list));
+    next_id = list.list_id + list.last;
 }
 
 /* size=N bytes each, texts=TEXT,... the beginnings of pages */

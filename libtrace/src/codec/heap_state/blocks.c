@@ -112,6 +112,9 @@ const char *ttd_list_take(struct ttd_list_state *state, const struct ttd_live_bl
     if (continues && (blocks->list != state->list ||
                       ttd_position_compare(blocks->position, state->position) != 0))
         return "continuation of a list of blocks";
+    /* Numbers of lists rise, so one that is not larger is of a list that has ended. */
+    if (!continues && blocks->list_id <= state->list_id)
+        return "continuation of a list of blocks";
     const struct ttd_block *first = blocks->count ? &blocks->blocks[0] : NULL;
     if (continues && first && !ttd_block_follows(first, state->address, state->heap))
         return "order of blocks";

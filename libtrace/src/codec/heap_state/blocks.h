@@ -12,6 +12,7 @@
 /** The state of a check of lists, which may extend over several chunks (spec, "Live blocks"). */
 struct ttd_list_state {
     enum ttd_block_list list;
+    /** Number of the last list; 0 before the first. */
     uint32_t list_id;
     /** The list goes on in the next chunk of live blocks, unless it was cut short. */
     bool is_open;

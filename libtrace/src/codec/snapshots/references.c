@@ -92,14 +92,18 @@ static void take_regions(struct ttd_cursor *column, struct ttd_reference *refere
     struct ttd_cursor in = *column;
     uint64_t region = 0;
     bool is_right = true;
+    bool is_ordered = true;
     for (size_t i = 0; i < count; i++) {
+        /* A difference may be so large that the sum wraps: then regions fall. */
+        uint64_t last = region;
         region += ttd_varint_fast(&in);
         references[i].region = (uint32_t)region;
         is_right &= region - 1 < UINT32_MAX;
+        is_ordered &= region >= last;
     }
     *column = in;
-    if (!is_right)
-        ttd_cursor_fail(column, "region of a reference");
+    if (!is_right || !is_ordered)
+        ttd_cursor_fail(column, is_right ? "order of references" : "region of a reference");
 }
 
 /** Reads the column of offsets; regions are known. */

@@ -214,14 +214,21 @@ Test(blocks, live_blocks_must_have_reserved_bytes_of_zero)
 
 /* ---- Lists in several chunks ---- */
 
-static const char *take(struct ttd_list_state *state, bool is_last, uint64_t address)
+static const char *take_of(struct ttd_list_state *state, uint32_t list_id, bool is_last,
+                           uint64_t address)
 {
     struct ttd_block block = {.address = address};
     struct ttd_live_blocks list = list_of_blocks();
+    list.list_id = list_id;
     list.last = is_last;
     list.blocks = &block;
     list.count = 1;
     return ttd_list_take(state, &list);
+}
+
+static const char *take(struct ttd_list_state *state, bool is_last, uint64_t address)
+{
+    return take_of(state, 4, is_last, address);
 }
 
 Test(blocks, list_goes_on_with_higher_addresses)
@@ -232,11 +239,21 @@ Test(blocks, list_goes_on_with_higher_addresses)
     cr_assert_str_eq(take(&state, true, 11), "order of blocks");
 }
 
-Test(blocks, list_that_has_ended_may_begin_again)
+Test(blocks, list_that_has_ended_must_not_go_on)
 {
     struct ttd_list_state state = {.is_open = false};
     cr_assert_null(take(&state, true, 10));
-    cr_assert_null(take(&state, true, 5));
+    cr_assert_str_eq(take(&state, true, 11), "continuation of a list of blocks");
+}
+
+Test(blocks, numbers_of_lists_must_rise)
+{
+    struct ttd_list_state state = {.is_open = false};
+    cr_assert_null(take_of(&state, 4, false, 10));
+    cr_assert_null(take_of(&state, 6, false, 5));
+    cr_assert_str_eq(take_of(&state, 4, false, 11), "continuation of a list of blocks");
+    cr_assert_str_eq(take_of(&state, 5, false, 5), "continuation of a list of blocks");
+    cr_assert_null(take_of(&state, 6, true, 6));
 }
 
 Test(blocks, list_must_stay_at_its_position)
