@@ -60,42 +60,56 @@ static int write_all(int descriptor, const char *data, size_t size)
     return 0;
 }
 
-/* Checks that an input begins as a trace, before all of it is copied: the input might never end. */
-static enum ttd_status check_begin(const char *data, size_t size, struct ttd_error *error)
-{
-    struct ttd_input input;
-    struct ttd_reader *reader = NULL;
-    if (ttd_input_memory(data, size, NULL, &input) != TTD_OK)
-        return fail(error, ENOMEM, "copy");
-    enum ttd_status status = ttd_reader_open(&input, NULL, NULL, &reader, error);
-    ttd_reader_close(reader);
-    return status == TTD_ERROR_NOT_A_TRACE ? status : TTD_OK;
-}
-
-static enum ttd_status copy(int source, int target, struct ttd_error *error)
+/* Copies an input up to its end, or up to the first read that makes it at least `*left` bytes;
+ * subtracts what was copied from `*left`. */
+static enum ttd_status copy(int source, int target, uint64_t *left, struct ttd_error *error)
 {
     enum ttd_status status = TTD_OK;
-    bool has_begun = false;
     char *data = malloc(COPY_SIZE);
     if (!data)
         return fail(error, ENOMEM, "copy");
-    while (status == TTD_OK) {
+    while (status == TTD_OK && *left) {
         ssize_t size = read(source, data, COPY_SIZE);
         if (size < 0 && errno == EINTR)
             continue;
         if (size < 0)
             status = fail(error, errno, "read");
-        if (size >= 0 && !has_begun)
-            status = check_begin(data, (size_t)size, error);
         if (size <= 0)
             break;
-        has_begun = true;
-        int reason = status == TTD_OK ? write_all(target, data, (size_t)size) : 0;
+        *left -= (uint64_t)size < *left ? (uint64_t)size : *left;
+        int reason = write_all(target, data, (size_t)size);
         if (reason)
             status = fail(error, reason, "temporary file");
     }
     free(data);
     return status;
+}
+
+/* Whether a trace is found in the beginning of an input, with damage or without. */
+static enum ttd_status check_begin(const char *path, struct ttd_error *error)
+{
+    struct ttd_input input;
+    struct ttd_reader *reader = NULL;
+    struct ttd_reader_options options = ttd_reader_options_default();
+    options.tolerant = true;
+    enum ttd_status status = ttd_input_file(path, NULL, &input, error);
+    if (status == TTD_OK)
+        status = ttd_reader_open(&input, &options, NULL, &reader, error);
+    ttd_reader_close(reader);
+    return status == TTD_ERROR_NOT_A_TRACE ? status : TTD_OK;
+}
+
+/* Copies an input, but of one that is no trace only as much as is searched for a good header: the
+ * input might never end. */
+static enum ttd_status copy_trace(int source, int target, const char *path, struct ttd_error *error)
+{
+    uint64_t left = TTD_SEARCH_MAX + COPY_SIZE;
+    enum ttd_status status = copy(source, target, &left, error);
+    if (status != TTD_OK || left)
+        return status;
+    status = check_begin(path, error);
+    left = UINT64_MAX;
+    return status == TTD_OK ? copy(source, target, &left, error) : status;
 }
 
 /* Copies an input that cannot be read at an offset, such as a pipe, to a file. */
@@ -106,7 +120,7 @@ static enum ttd_status open_copy(int source, struct ttd_input *input, struct ttd
         return fail(error, errno, "temporary file");
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", target);
-    enum ttd_status status = copy(source, target, error);
+    enum ttd_status status = copy_trace(source, target, path, error);
     if (status == TTD_OK)
         status = ttd_input_file(path, NULL, input, error);
     close(target);

@@ -94,6 +94,25 @@ class StandardInput(OneTrace):
                                             capture_output=True, check=False)
             self.assertEqual(redirected.stdout, piped.stdout, command)
 
+    def test_a_pipe_and_a_file_without_a_magic(self):
+        """The first chunk is damage like any other, also if the pipe gives its bytes one by one."""
+        with open(self.path, "rb") as file:
+            data = bytearray(file.read())
+        for size in (1, 8):
+            data[:size] = bytes(size)
+            path = self.make("damaged", data)
+            for command in ("events", "verify", "info"):
+                expected = run(command, path)
+                self.assertNotEqual(expected.status, support.OPEN)
+                with subprocess.Popen([ANALYZER, command, "-"], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE) as piped:
+                    for byte in data[:16]:
+                        piped.stdin.write(bytes([byte]))
+                        piped.stdin.flush()
+                    output, _ = piped.communicate(data[16:])
+                self.assertEqual(piped.returncode, expected.status, command)
+                self.assertEqual(output.decode(), expected.text.replace(path, "-"), command)
+
     def test_a_fifo(self):
         os.mkfifo(self.name("fifo"))
         with open(self.path, "rb") as source:
