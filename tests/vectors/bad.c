@@ -82,6 +82,12 @@ static void critical_kind(struct vector_file *file)
     set8(file, STACKS, TTD_HEADER_FLAGS, TTD_CHUNK_CRITICAL);
 }
 
+static void critical_payload(struct vector_file *file)
+{
+    critical_kind(file);
+    chunk_of(file, STACKS)[TTD_HEADER_SIZE] ^= 1;
+}
+
 static void raw_size_limit(struct vector_file *file)
 {
     set8(file, EVENTS, TTD_HEADER_CODEC, TTD_CODEC_LZ4);
@@ -104,6 +110,12 @@ static void item_count_bytes(struct vector_file *file)
 {
     set32(file, EVENTS, TTD_HEADER_RECORD_COUNT,
           ttd_get32(chunk_of(file, EVENTS) + TTD_HEADER_RAW_SIZE) + 1);
+}
+
+static void item_count_unknown(struct vector_file *file)
+{
+    set16(file, STACKS, TTD_HEADER_KIND, TTD_KIND_PRIVATE + 2);
+    set32(file, STACKS, TTD_HEADER_RECORD_COUNT, TTD_RECORDS_MAX);
 }
 
 static void first_kind(struct vector_file *file)
@@ -190,6 +202,8 @@ const struct vector vectors_bad[] = {
         HEADER(EVENTS, TTD_HEADER_RECORD_COUNT, 4, TTD_RECORDS_MAX + 1)),
     BAD("item-count-bytes", "more items than bytes", "R-12", EVENTS, "number of items",
         .damage = item_count_bytes),
+    BAD("item-count-unknown", "more items than bytes in a chunk of a kind that nobody knows",
+        "R-12", STACKS, "number of items", .damage = item_count_unknown),
     BAD("item-overflow", "item numbers beyond 2^64", "R-11", EVENTS, "number of the first item",
         HEADER(EVENTS, TTD_HEADER_FIRST_RECORD, 8, UINT64_MAX)),
     BAD("other-trace", "a chunk of another trace", "R-13", STACKS, "chunk of another trace",
@@ -240,5 +254,8 @@ const struct vector vectors_bad[] = {
     REFUSED("unsupported-critical-kind", "a critical chunk of a kind that nobody knows", "R-25",
             TTD_ERROR_UNSUPPORTED, STACKS, "critical chunk of an unknown kind",
             .damage = critical_kind),
+    REFUSED("unsupported-critical-payload", "such a chunk whose payload is bad as well", "R-25",
+            TTD_ERROR_UNSUPPORTED, STACKS, "critical chunk of an unknown kind",
+            .damage = critical_payload),
     {.name = NULL, 0},
 };

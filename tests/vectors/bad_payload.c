@@ -102,7 +102,7 @@ const struct vector vectors_bad_payload[] = {
         "action of a thread", PAYLOAD(THREADS, 0, 1, 3)),
     BAD("thread-id-zero", "a definition of id 0", "R-37", THREADS, "id of a thread",
         PAYLOAD(THREADS, 1, 1, 0)),
-    DOUBTFUL("thread-id-gap", "ids that are not dense; only verify looks for that", "R-7",
+    DOUBTFUL("thread-id-gap", "ids that are not dense; only verify looks for that", "R-91",
              "order of threads", PAYLOAD(THREADS, 1, 1, 2)),
     DOUBTFUL("heap-name-undefined", "a string used and never defined; only verify looks for that",
              "R-6 R-7", "undefined name of a heap", PAYLOAD(HEAPS, 1, 1, 9)),
