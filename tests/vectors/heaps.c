@@ -122,6 +122,7 @@ static void parent_twice(struct vector_file *file)
     size_t at = chunk_edit_find_kind(file->data, file->size, TTD_KIND_HEAP_PARENTS);
     file->data[at + TTD_HEADER_SIZE + 2] = POOL;
     chunk_edit_seal(file->data + at, file->size - at);
+    vector_seal_index(file);
 }
 
 /* An event of malloc before the parent of a pool. */
@@ -143,6 +144,7 @@ static void parent_late(struct vector_file *file)
     /* The class: action, api, form, number of parameters, heap. */
     file->data[at + TTD_HEADER_SIZE + TTD_EVENTS_COLUMNS + 4] = POOL;
     chunk_edit_seal(file->data + at, file->size - at);
+    vector_seal_index(file);
 }
 
 static void write_blocks(struct ttd_memory_output *memory)
@@ -162,6 +164,7 @@ static void blocks_heap(struct vector_file *file)
         heaps += ttd_get32(payload + TTD_BLOCKS_LENGTHS + 4 * i);
     payload[heaps + 1] = MALLOC;
     chunk_edit_seal(file->data + at, file->size - at);
+    vector_seal_index(file);
 }
 
 const struct vector vectors_bad_heaps[] = {
