@@ -54,7 +54,7 @@ class Engine {
   }
 }
 
-/** What happens between two moments, from the values of the engine. */
+/** Decodes the changes between two moments from the values of the engine. */
 function readSums(values, maps) {
   let i = 0;
   const next = () => Number(BigInt.asIntN(64, values[i++]));

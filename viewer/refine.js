@@ -104,7 +104,7 @@ export class RefinedTicks {
     series.fromBase(this.ticks);
   }
 
-  /** Of values by tick, those of the ticks of the page. */
+  /** Keeps those of the values by tick that belong to ticks of the page. */
   ofPage(values) {
     return values.filter((_, i) => !this.ticks[i].stretch);
   }

@@ -4,7 +4,7 @@ import { unpack } from './pairs.js';
 
 let engine = null;
 
-/** What the engine takes from the page, and from the system: the time and random numbers. */
+/** Imports of the engine: progress from the page, time and random numbers from the system. */
 function imports() {
   const view = () => new DataView(engine.memory.buffer);
   return {

@@ -12,7 +12,7 @@
 /* The lengths of a token go on in further bytes from here on. */
 #define LENGTH_MORE 15
 
-/* What the format demands of the end of a block: no match begins or ends nearer to it. */
+/* Restrictions of the format on the end of a block: no match begins or ends nearer to it. */
 #define OUT_BEHIND_LITERALS 12
 #define IN_BEHIND_LITERALS  8
 #define OUT_BEHIND_MATCH    5
@@ -110,7 +110,7 @@ int lz4_block_decode(const char *source, char *target, int source_size, int targ
                           .out = (uint8_t *)target,
                           .out_end = (uint8_t *)target + target_size};
     bool is_last = false;
-    /* Of nothing there is one block. */
+    /* Exactly one block decodes to nothing: a single token of 0. */
     if (target_size == 0)
         return source_size == 1 && *source == 0 ? 0 : -1;
     while (!is_last) {

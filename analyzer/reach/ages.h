@@ -6,9 +6,9 @@
 #include "graph/graph.h"
 #include "reach/nodes.h"
 
-/** What is known of the source of the edge before. */
+/** Facts about the source of the previous edge, kept for the next edge of the same source. */
 struct reach_ages {
-    /** Edges may be stale at all. */
+    /** False if no edge can be stale; then nothing is looked up. */
     bool is_asked;
     /** HEAP_NO_NODE before the first edge. */
     uint32_t source;
@@ -36,7 +36,7 @@ static inline unsigned reach_ages_flag(struct reach_ages *ages, const struct hea
     }
     bool is_older = ages->has_old_words &&
                     ttd_position_compare(heap_nodes_allocated(nodes, target), ages->allocated) < 0;
-    /* That a block lies in another is no word. */
+    /* The edge from a block to the one it lies in stands for no word in memory. */
     return is_older && heap_nodes_outer(nodes, source) != target ? GRAPH_STALE : 0;
 }
 

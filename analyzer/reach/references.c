@@ -115,7 +115,7 @@ enum ttd_status reach_references_next(struct reach_references *references,
         task_start(&references->task, fill, references);
         return TTD_OK;
     }
-    /* What was read before the end comes first. */
+    /* References that were read before the end or the failure are returned first. */
     references->groups[1 - references->current].count = 0;
     references->task.status = status;
     return (*group)->count ? TTD_OK : status;

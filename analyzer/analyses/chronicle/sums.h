@@ -6,7 +6,7 @@
 #include "analyses/activity/ticks.h"
 #include "analyses/chronicle/chronicle.h"
 
-/** What happens after a moment up to another. */
+/** Changes of the heap after one moment, up to and including another. */
 struct chronicle_sums {
     /** The state at the second moment. */
     struct heap_tick tick;

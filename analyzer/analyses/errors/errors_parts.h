@@ -11,7 +11,7 @@ struct error_finder {
     struct heap_errors *errors;
     /** See heap_errors_options. */
     const struct heap_islands *islands;
-    /** Of the replay: before a call what it found. */
+    /** Live blocks and counts of the replay; before a call is applied, those that it meets. */
     const struct heap_live *live;
     const struct heap_counts *counts;
     struct heap_freed freed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** What an exact page has besides: the trace, and the engine that answers from it. */
+/** Additions of an exact page: the trace, and the engine that answers questions about it. */
 #ifndef ANALYZER_CLI_PAGE_PAGE_EXACT_H
 #define ANALYZER_CLI_PAGE_PAGE_EXACT_H
 
@@ -24,18 +24,18 @@ struct page_trace {
 bool page_has_engine(void);
 
 /**
- * Reads the session's trace once more, and leaves out what memory contained unless it is asked for.
- * Of a damaged trace, whose damaged parts may be anything, only what is intact is kept then.
+ * Reads the session's trace once more. Without `has_contents`, leaves out the contents of memory,
+ * and also the damaged parts of a trace, since these may be contents.
  *
  * @param trace  set on STATUS_OK; release with page_trace_free()
  * @return an exit status; on failure a message was printed
  */
 int page_trace_read(struct session *session, bool has_contents, struct page_trace *trace);
 
-/** One of zeros is allowed. */
+/** Releases a trace; one that is all zeros is allowed. */
 void page_trace_free(struct page_trace *trace);
 
-/** Writes what the policy of an exact page allows besides. */
+/** Writes the sources that only the policy of an exact page allows. */
 void page_write_policy(struct text_output *output);
 
 /** Writes the elements with trace and engine. */

@@ -136,7 +136,7 @@ static uint32_t origin_flags(uint32_t parent, uint32_t before)
     return is_beside(before) ? PROCESS_GUEST : 0;
 }
 
-/* Of this process, and in a fork's child at first of its parent. */
+/* Sequences of this process; in a fork's child they are the parent's until it has its own slot. */
 static uint64_t image_sequence;
 static _Atomic uint64_t heaps_sequence;
 

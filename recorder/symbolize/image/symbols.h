@@ -18,8 +18,8 @@ struct symbol {
     uint64_t end;
     /** Preference among names of one address: global over weak over local. */
     unsigned rank;
-    /** Of a variable that may be one of a function: its source file, which points into the image.
-     * Else NULL. */
+    /** Source file of a variable that may be local to a function, a string in the image; otherwise
+     * NULL. */
     const char *file;
 };
 
