@@ -272,6 +272,18 @@ class Live(Recording):
             self.assertEqual(done, '1' if letter in 'mf' else '0')
         self.assertEqual(result.stdout.splitlines()[-1], 'client 0 open 0 added 0')
 
+    def test_no_client(self):
+        """A program that is linked statically, or loads the recorder's library by itself, runs on
+        without a client; the same program gets one when it is recorded."""
+        library = os.path.join(os.path.dirname(RECORDER), 'preload', 'libttdpreload.so')
+        for command in [program('latecomer_static')], [program('latecomer'), library]:
+            with self.subTest(command=command):
+                result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+                self.assertEqual((result.returncode, result.stdout, result.stderr),
+                                 (0, 'client 0: 0 0 0\n', ''))
+        result = self.record(program('latecomer'))
+        self.assertEqual(result.stdout, b'client 1: 1 1 1\n')
+
     def test_gaps_are_losses(self):
         """What may be missing is said, and only where it may be."""
         self.record(program('speaks'), 'mmpmfrmm')
