@@ -38,8 +38,9 @@ class LastCalls(TestCase):
         self.assertIn("  the block before it, at 0x1000, begins 32 bytes before it and has 24 bytes",
                       text)
         self.assertIn("  the block behind it, at 0x1040, 32 bytes behind it, has 24 bytes", text)
-        row, = self.run_ok("errors", "-f", "csv", self.path("trace.ttd")).csv
-        self.assertEqual((row["kind"], row["signal"]), ("died-in-call", "6"))
+        rows = self.run_ok("errors", "-f", "csv", self.path("trace.ttd")).csv
+        self.assertEqual([(row["kind"], row["signal"]) for row in rows],
+                         [("fatal-signal", "6"), ("died-in-call", "6")])
         self.assertEqual(run("errors", "--error-exitcode", "9", self.path("trace.ttd")).status, 9)
 
     def test_history_says_that_the_release_never_returned(self):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Asks for a client of the live API, and calls its functions whether it got one or not. An argument
- * is a library that it loads before. */
+/** Asks for a client of the live API, and calls its functions whether it got one or not. An
+ * argument is a library that it loads before. */
 #include <dlfcn.h>
 #include <stdio.h>
 
