@@ -18,12 +18,13 @@ export class State {
     this.values = { ...DEFAULTS };
     this.read();
     addEventListener('hashchange', () => {
-      if (location.hash !== this.written) this.read();
+      if (location.hash !== this.known) this.read();
       this.tell();
     });
   }
 
   read() {
+    this.known = location.hash;
     const given = new URLSearchParams(location.hash.slice(1));
     this.asked = {};
     this.values = { ...DEFAULTS, at: this.heap.peakTick(), from: 0, to: this.heap.last };
@@ -65,9 +66,12 @@ export class State {
     return `#${pairs.toString().replaceAll('%3A', ':')}`;
   }
 
+  /** Writes the fragment, unless somebody has just changed it and the event is on its way: writing
+   * would undo that. */
   write() {
-    this.written = this.fragment();
-    history.replaceState(null, '', this.written);
+    if (location.hash !== this.known) return;
+    history.replaceState(null, '', this.fragment());
+    this.known = location.hash;
   }
 
   listen(listener) {

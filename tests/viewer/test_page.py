@@ -274,6 +274,14 @@ class Use(PageCase):
         self.assertEqual(self.texts("[role=tab][aria-selected=true]"), ["Errors"])
         self.check_silence()
 
+    def test_an_address_given_while_the_page_writes_its_own(self):
+        trace = self.write(churn(200, 8))
+        self.show(trace)
+        opened.evaluate("heapPage.state.set({ at: 5 }), location.hash = "
+                        "`#at=${heapPage.heap.position[9]}`, heapPage.state.write(), 1")
+        self.settle()
+        self.assertEqual(self.at(), 9)
+
     def test_a_nonsense_fragment_is_harmless(self):
         trace = self.write(churn(50, 9))
         self.show(trace, "#at=zz&from=FFFF:0&view=nothing&by=x&measure=constructor&zoom=5-1"
