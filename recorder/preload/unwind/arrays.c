@@ -43,11 +43,6 @@ void unwinder_init(struct unwinder *unwinder, uintptr_t low, uintptr_t high, boo
         use_arrays(unwinder, unwinder->first_arrays, UNWIND_FIRST_FRAMES);
 }
 
-void unwinder_forget_rules(struct unwinder *unwinder)
-{
-    memset(unwinder->recent, 0, sizeof unwinder->recent);
-}
-
 bool unwinder_grow(struct unwinder *unwinder)
 {
     uint32_t capacity = unwinder->capacity;

@@ -47,9 +47,7 @@
  *   No walk where the innermost frame differs at most in its pc, and the rule for the new pc is
  * that for the old one (is_same_frame): stress 3.7, python 1.05. rbp is part of the state only
  * where it is live: stress 2.6, python 1.26. Rules are compiled to one word each and kept in a
- * table (rules.h): perl 11, python 9. Those looked up last are kept together (recent_rule): few
- * instructions, but clang++ waits less for the cache, and spends a quarter less in walk_stack()
- * (perf record). Common steps have a loop of their own that keeps the
+ * table (rules.h): perl 11, python 9. Common steps have a loop of their own that keeps the
  * state in registers (take_fast_steps): perl 1.19, python 1.11. Words are compared four at a time
  * (valid_checks): python 1.09, which has 31 frames; stress 0.89, which has 3. Frames realigned by
  * gcc have a kind of rule (RULE_DRAP): realigned 2.9. Rules say where other registers are saved
@@ -86,14 +84,6 @@ struct check {
     uintptr_t addr;
     uintptr_t value;
 };
-
-/* A rule that the table had for `pc`. */
-struct recent_rule {
-    uintptr_t pc; /* 0 in an unused entry */
-    unwind_rule rule;
-};
-
-#define RECENT_RULE_BITS 10
 
 enum {
     NEW_FRAME_FAST = 0,    /* or some of: */
@@ -139,9 +129,6 @@ struct unwinder {
     struct new_frame *new_frames; /* innermost first */
     struct step_read reads[UNWIND_MAX_READS];
     struct walk walk; /* the one under way */
-    /* The rules that were looked up last, by the hash of their addresses. Among all addresses in
-       the table those in use are far apart; here they share lines of the cache. */
-    struct recent_rule recent[1 << RECENT_RULE_BITS];
     struct unwind_scratch scratch;
     max_align_t first_arrays[];
 };
@@ -154,23 +141,7 @@ enum walk_end {
     WALK_GOES_ON,    /* of a step: walk->state is that of the caller */
 };
 
-/* Returns the rule for the return address `pc`, which is not 0. */
-static inline unwind_rule recent_rule(struct unwinder *unwinder, uintptr_t pc)
-{
-    struct recent_rule *recent =
-        &unwinder->recent[pc * 0x9e3779b97f4a7c15u >> (64 - RECENT_RULE_BITS)];
-    if (__builtin_expect(recent->pc == pc, 1))
-        return recent->rule;
-    unwind_rule rule = rules_find(pc, &unwinder->scratch.lookup);
-    if (rule_kind(rule) != RULE_STRAY) /* a module may be loaded there at any time */
-        *recent = (struct recent_rule){pc, rule};
-    return rule;
-}
-
 #pragma GCC visibility push(hidden)
-
-/* Forgets the rules that were looked up last. */
-void unwinder_forget_rules(struct unwinder *unwinder);
 
 /* Makes room for more frames; keeps the known and the new ones. False if there are already
    UNWIND_MAX_FRAMES, or no memory. */

@@ -32,7 +32,6 @@ void unwinder_reset(struct unwinder *unwinder)
 
 void unwinder_abandon(struct unwinder *unwinder)
 {
-    unwinder_forget_rules(unwinder);
     unwinder->wants_whole = true;
     unwinder->depth = 0;
     unwinder->meetable = 0;
@@ -89,7 +88,8 @@ static bool is_same_frame(struct unwinder *unwinder, const struct unwind_regs *r
         return false;
     const struct known_frame *known = &unwinder->frames[unwinder->depth - 1];
     return known->sp == regs->sp && (!known->is_bp_live || known->bp == regs->bp) &&
-           known->rule != RULE_NONE && known->rule == recent_rule(unwinder, regs->pc) &&
+           known->rule != RULE_NONE &&
+           known->rule == rules_find(regs->pc, &unwinder->scratch.lookup) &&
            valid_checks(unwinder) == unwinder->check_count;
 }
 
@@ -178,7 +178,6 @@ static bool begin_epoch(struct unwinder *unwinder, uint32_t epoch)
     unwinder->epoch = epoch;
     unwinder->depth = 0;
     cfi_forget(&unwinder->scratch.lookup);
-    unwinder_forget_rules(unwinder);
     return true;
 }
 

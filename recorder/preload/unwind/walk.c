@@ -45,7 +45,7 @@ static always_inline bool take_fast_steps(struct unwinder *unwinder, struct walk
                  is_state_of(&known[candidates - 1], unwinder->pcs[candidates - 1], &state);
         if (is_met)
             break;
-        unwind_rule rule = recent_rule(unwinder, state.pc);
+        unwind_rule rule = rules_find(state.pc, &unwinder->scratch.lookup);
         frame->state = state;
         frame->rule = rule;
         frame->kind = NEW_FRAME_FAST;
