@@ -112,7 +112,9 @@ static void expect_series(const struct heap_ticks *ticks, enum heap_tick_key key
     for (size_t tick = 0, next = 0; series->count && tick < ticks->count; tick++) {
         for (; next < series->ends[tick]; next++) {
             const struct heap_tick_change *change = &series->changes[next];
-            sums[change->record].bytes += change->bytes;
+            /* Sizes of the random traces go up to 2^63: sums are modulo 2^64, as the model's. */
+            sums[change->record].bytes =
+                (int64_t)((uint64_t)sums[change->record].bytes + (uint64_t)change->bytes);
             sums[change->record].blocks += change->blocks;
         }
         for (size_t i = 0; i < series->count; i++)
