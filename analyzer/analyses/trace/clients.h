@@ -16,7 +16,7 @@ struct heap_client {
     uint8_t client[16];
     /** 0 for a client. */
     uint64_t activity;
-    /** Of a client its marks, of an activity the islands that began. */
+    /** Number of marks of a client, or of islands that an activity began. */
     uint64_t count;
     /** Positions of the first and the last of these. */
     struct ttd_position first;

@@ -85,9 +85,9 @@ TTD_EXPORT enum ttd_status ttd_stacks_get(struct ttd_stacks *stacks, ttd_id id,
 
 /** A call that allocated a block of `size` bytes, or freed a block: see ttd_writer_calls(). */
 struct ttd_call {
-    /** Of the block; not 0. */
+    /** Address of the block; not 0. */
     uint64_t address;
-    /** What the caller asked for, or said of the block that it freed; else 0. */
+    /** Size requested, or given to a sized release; 0 for any other release. */
     uint64_t size;
     /** TTD_NONE if it is not known. */
     ttd_id stack;
@@ -106,7 +106,7 @@ struct ttd_calls {
     size_t count;
     ttd_id thread;
     ttd_id heap;
-    /** Of all of them: see ttd_event. */
+    /** Wall time of every call of the run: see ttd_event. */
     uint64_t wall_time;
     /** Where the first call begins. Each call ends one step later, and the next one begins one step
      * after that. */
