@@ -15,30 +15,20 @@
 #include "cli/session/session.h"
 #include "common/standard_descriptors.h"
 
-static const struct command *const commands[] = {
-    &command_info,      &command_events,    &command_leaks,     &command_state,
-    &command_history,   &command_peak,      &command_diff,      &command_hot,
-    &command_temporary, &command_lifetimes, &command_timeline,  &command_fragmentation,
-    &command_moves,     &command_errors,    &command_verify,    &command_recover,
-    &command_redact,    &command_index,     &command_marks,     &command_memory,
-    &command_snapshots, &command_find,      &command_referrers, &command_retained,
-    &command_roots,     &command_report};
-
 static const struct command *find(const char *name)
 {
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
-    }
-    return NULL;
+    const struct command *const *command = command_table;
+    while (*command && strcmp((*command)->name, name) != 0)
+        command++;
+    return *command;
 }
 
 /* Reports a name that is no command: suggests the nearest command, or how to ask about a trace. */
 static int refuse(const char *name)
 {
     struct suggestion best = {.typed = name};
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-        suggest(&best, commands[i]->name);
+    for (size_t i = 0; command_table[i]; i++)
+        suggest(&best, command_table[i]->name);
     if (best.name)
         return message_usage(NULL, "no such command: '%s'; did you mean '%s'?", name, best.name);
     if (access(name, F_OK) == 0)
@@ -57,8 +47,8 @@ static int print_help(void)
          "it is '-'. The trace is only read, never changed.\n"
          "\n"
          "Commands:");
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-        printf("  %-13s %s\n", commands[i]->name, commands[i]->summary);
+    for (size_t i = 0; command_table[i]; i++)
+        printf("  %-13s %s\n", command_table[i]->name, command_table[i]->summary);
     puts("\n"
          "'ttdanalyze COMMAND --help' says more; 'ttdanalyze --version' prints the version.\n"
          "A damaged trace is read as far as possible; 'verify' says what is wrong with it.\n"

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "command_line.h"
 
+#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct command *const commands[] = {
-    &command_info,      &command_events,    &command_leaks,    &command_state,
-    &command_history,   &command_peak,      &command_diff,     &command_hot,
-    &command_temporary, &command_lifetimes, &command_timeline, &command_fragmentation,
-    &command_moves,     &command_errors,    &command_verify,   &command_recover,
-    &command_redact,    &command_index,     &command_memory,   &command_snapshots,
-    &command_find,      &command_referrers, &command_retained, &command_roots};
+#include "../target.h"
 
 static const char *const moments[] = {"start", "end",  "50%", "#3",    "+1us",
                                       "+0.5s", "FF:1", "1:0", "FF:4+", NULL};
@@ -22,7 +17,8 @@ static const char *const actions[] = {"Alloc", "Free", "Alloc,Free", "ReAlloc,De
 static const char *const threads[] = {"1", "2", "os:100", "os:0x7d1", NULL};
 static const char *const heaps[] = {"1", "0x20", "main", NULL};
 static const char *const stacks[] = {"1", "9", "main", "*", NULL};
-static const char *const keys[] = {"stack", "function", "file", "module", "thread", "heap", NULL};
+static const char *const keys[] = {"stack",  "function", "file",  "module",
+                                   "thread", "heap",     "class", NULL};
 static const char *const retainers[] = {"block", "site", "class", "root", NULL};
 static const char *const shapes[] = {"top-down", "bottom-up", NULL};
 static const char *const quadrants[] = {"aifi", "aifo", "aofi", "aofo", NULL};
@@ -34,68 +30,77 @@ static const char *const exitcodes[] = {"77", NULL};
 static const char *const texts[] = {"a", "lib", "", NULL};
 static const char *const bytes[] = {"01", "00 01", "xx", NULL};
 static const char *const gaps[] = {"1", "16", "4K", NULL};
+static const char *const guids[] = {"00000000-0000-0000-0000-000000000001",
+                                    "0123456789abcdef0123456789abcdef", "x", NULL};
+static const char *const kinds[] = {"all", "definite", "reachable,indirect", "unknown", NULL};
+static const char *const files[] = {"/dev/null", "/nonexistent", "/", NULL};
+static const char *const empty[] = {"/dev/null", NULL};
 static const char *const flag[] = {NULL};
 
-/* An option, its possible values, and the commands that have it: by name, by shared options, or
- * all.
- */
+/* An option and its possible values: none for a flag; those of one command before those of all. */
 struct choice {
     const char *name;
     const char *const *values;
-    const char *commands;
-    unsigned shares;
+    const struct command *command;
 };
 
-#define ALL ~0u
-
 static const struct choice choices[] = {
-    {"--at", moments, " leaks state fragmentation memory find referrers retained roots ", 0},
-    {"--from", moments, " events diff ", 0},
-    {"--to", moments, " events diff ", 0},
-    {"--action", actions, " events ", 0},
-    {"--thread", threads, " events ", 0},
-    {"--heap", heaps, " events ", 0},
-    {"--address", addresses, " events state history memory find referrers ", 0},
-    {"--size", sizes, " events history ", 0},
-    {"--stack", stacks, " events ", 0},
-    {"--stacks", flag, " events ", 0},
-    {"--parameters", flag, " events ", 0},
-    {"--limit", numbers, " events history fragmentation errors find referrers retained roots ",
-     COMMAND_GROUPS},
-    {"--length", sizes, " memory ", 0},
-    {"--raw", flag, " memory ", 0},
-    {"--string", texts, " find ", 0},
-    {"--bytes", bytes, " find ", 0},
-    {"--pointer-to", numbers, " find ", 0},
-    {"--gap", gaps, " fragmentation ", 0},
-    {"--over", axes, " timeline ", 0},
-    {"--points", numbers, " timeline ", 0},
-    {"--plot", plots, " timeline ", 0},
-    {"--changes", flag, " diff ", 0},
-    {"--quadrant", quadrants, " diff ", 0},
-    {"--remember", numbers, " errors ", 0},
-    {"--error-exitcode", exitcodes, NULL, COMMAND_KNOWN_FINDINGS},
-    {"--fail-on-growth", flag, NULL, COMMAND_KNOWN_FINDINGS},
-    {"--chains", numbers, " moves ", 0},
-    {"--sort", orders, " hot ", 0},
-    {"--steps", numbers, " temporary ", 0},
-    {"--group", flag, " info ", 0},
-    {"--strings", flag, " redact ", 0},
-    {"--blocks", flag, " state ", 0},
-    {"--heaps", flag, " state ", 0},
-    {"--show-runtime", flag, " leaks state peak diff ", 0},
-    {"--by", keys, NULL, COMMAND_GROUPS},
-    {"--by", retainers, " retained ", 0},
-    {"--tree", shapes, NULL, COMMAND_GROUPS},
-    {"--tree", flag, " retained ", 0},
-    {"--depth", numbers, " referrers retained ", COMMAND_GROUPS},
-    {"--skip", patterns, NULL, COMMAND_GROUPS},
-    {"--include", patterns, " events ", COMMAND_FILTERS},
-    {"--exclude", patterns, " events ", COMMAND_FILTERS},
-    {"--full-stacks", flag, NULL, ALL},
-    {"--no-index", flag, NULL, ALL},
-    {"--no-pager", flag, NULL, ALL},
-    {"--max-memory", memories, NULL, ALL},
+    {"--at", moments, NULL},
+    {"--from", moments, NULL},
+    {"--to", moments, NULL},
+    {"--action", actions, NULL},
+    {"--thread", threads, NULL},
+    {"--heap", heaps, NULL},
+    {"--address", addresses, NULL},
+    {"--size", sizes, NULL},
+    {"--stack", stacks, NULL},
+    {"--stacks", flag, NULL},
+    {"--parameters", flag, NULL},
+    {"--limit", numbers, NULL},
+    {"--length", sizes, NULL},
+    {"--raw", flag, NULL},
+    {"--string", texts, NULL},
+    {"--bytes", bytes, NULL},
+    {"--pointer-to", numbers, NULL},
+    {"--gap", gaps, NULL},
+    {"--over", axes, NULL},
+    {"--points", numbers, NULL},
+    {"--plot", plots, NULL},
+    {"--changes", flag, NULL},
+    {"--quadrant", quadrants, NULL},
+    {"--remember", numbers, NULL},
+    {"--error-exitcode", exitcodes, NULL},
+    {"--fail-on-growth", flag, NULL},
+    {"--chains", numbers, NULL},
+    {"--sort", orders, NULL},
+    {"--steps", numbers, NULL},
+    {"--group", flag, NULL},
+    {"--strings", flag, NULL},
+    {"--blocks", flag, NULL},
+    {"--heaps", flag, NULL},
+    {"--show-runtime", flag, NULL},
+    {"--by", retainers, &command_retained},
+    {"--by", keys, NULL},
+    {"--tree", flag, &command_retained},
+    {"--tree", shapes, NULL},
+    {"--depth", numbers, NULL},
+    {"--skip", patterns, NULL},
+    {"--include", patterns, NULL},
+    {"--exclude", patterns, NULL},
+    {"--full-stacks", flag, NULL},
+    {"--no-index", flag, NULL},
+    {"--no-pager", flag, NULL},
+    {"--max-memory", memories, NULL},
+    {"--client", guids, NULL},
+    {"--activity", numbers, NULL},
+    {"--show", kinds, NULL},
+    {"--errors-for", kinds, NULL},
+    {"--baseline", files, NULL},
+    {"--suppressions", files, NULL},
+    {"--write-baseline", empty, NULL},
+    {"--title", texts, NULL},
+    {"--exact", flag, NULL},
+    {"--with-contents", flag, NULL},
 };
 
 static unsigned draw(uint64_t *state)
@@ -121,36 +126,72 @@ static const char *draw_value(const char *const *values, uint64_t *state)
     return values[draw(state) % count];
 }
 
-static bool has_option(const struct command_line *line, const struct choice *option)
+/* An option of a command without values here would never be tried. */
+static const struct choice *find_choice(const struct command *command, const char *name)
 {
-    char name[32];
-    snprintf(name, sizeof name, " %s ", line->command->name);
-    return option->shares == ALL || option->shares & line->command->shares ||
-           (option->commands && strstr(option->commands, name));
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        if (strcmp(choices[i].name + 2, name) == 0 &&
+            (!choices[i].command || choices[i].command == command))
+            return &choices[i];
+    }
+    fprintf(stderr, "%s --%s\n", command->name, name);
+    target_require(0, "values for each option");
+    return NULL;
+}
+
+static void add_option(struct command_line *line, const char *name, uint64_t *state)
+{
+    const struct choice *choice = find_choice(line->command, name);
+    if (draw(state) % 4 || line->count + 8 > COMMAND_LINE_ARGUMENTS_MAX)
+        return;
+    add(line, choice->name);
+    if (*choice->values)
+        add(line, draw_value(choice->values, state));
+}
+
+static void add_shared_options(struct command_line *line, const struct option *options,
+                               uint64_t *state)
+{
+    for (; options->name; options++)
+        add_option(line, options->name, state);
 }
 
 static void add_options(struct command_line *line, uint64_t *state)
 {
-    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-        if (!has_option(line, &choices[i]) || draw(state) % 4 ||
-            line->count + 8 > COMMAND_LINE_ARGUMENTS_MAX)
-            continue;
-        add(line, choices[i].name);
-        if (*choices[i].values)
-            add(line, draw_value(choices[i].values, state));
-    }
+    static const char *const common[] = {"full-stacks", "no-index", "no-pager", "max-memory"};
+    unsigned shares = line->command->shares;
+    const struct own_option *own = line->command->own.table;
+    for (; own && own->name; own++)
+        add_option(line, own->name, state);
+    if (shares & COMMAND_KNOWN_FINDINGS)
+        add_shared_options(line, known_findings_long_options, state);
+    if (shares & COMMAND_GROUPS)
+        add_shared_options(line, view_long_options, state);
+    if (shares & COMMAND_FILTERS)
+        add_shared_options(line, filter_long_options, state);
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        add_option(line, common[i], state);
+}
+
+static const struct command *draw_command(uint64_t *state)
+{
+    size_t count = 0;
+    while (command_table[count])
+        count++;
+    return command_table[draw(state) % count];
 }
 
 struct command_line command_line_draw(uint64_t state, const char *trace_path,
                                       const char *output_path)
 {
     static const char *const formats[] = {"text", "json", "csv", "folded"};
-    struct command_line line = {.command =
-                                    commands[draw(&state) % (sizeof commands / sizeof *commands)]};
+    struct command_line line = {.command = draw_command(&state)};
     add(&line, line.command->name);
-    line.format = formats[draw(&state) % (line.command->shares & COMMAND_GROUPS ? 4 : 3)];
-    add(&line, "--format");
-    add(&line, line.format);
+    if (line.command != &command_report) {
+        line.format = formats[draw(&state) % (line.command->shares & COMMAND_GROUPS ? 4 : 3)];
+        add(&line, "--format");
+        add(&line, line.format);
+    }
     bool makes_file = line.command == &command_recover || line.command == &command_redact;
     if (makes_file || draw(&state) % 16 == 0) {
         add(&line, "--output");
@@ -159,7 +200,7 @@ struct command_line command_line_draw(uint64_t state, const char *trace_path,
     line.makes_index = draw(&state) % 8 == 0;
     add_options(&line, &state);
     add(&line, trace_path);
-    if (line.command == &command_diff && draw(&state) % 2)
+    if (line.command->takes_two_traces && draw(&state) % 2)
         add(&line, trace_path);
     return line;
 }

@@ -9,7 +9,7 @@
 #include "../target.h"
 #include "support/chunk_edit.h"
 
-#define LINES 400
+#define LINES 1000
 
 static uint8_t *read_trace(const char *path, size_t *size)
 {

@@ -76,6 +76,9 @@ extern const struct command command_temporary;
 extern const struct command command_timeline;
 extern const struct command command_verify;
 
+/** All commands, in the order of the help; ends with NULL. */
+extern const struct command *const command_table[];
+
 /** The options that all commands have, and those that COMMAND_* bits stand for. */
 struct common_options {
     const struct command *command;
