@@ -25,9 +25,9 @@ void *arena_take(struct arena *arena, size_t size)
         arena->used = ALIGNMENT;
         arena->size = needed;
     }
-    char *taken = (char *)arena->last + arena->used;
+    char *memory = (char *)arena->last + arena->used;
     arena->used += size;
-    return taken;
+    return memory;
 }
 
 char *arena_copy(struct arena *arena, const char *data, size_t size)

@@ -50,16 +50,16 @@ enum ttd_status map_set(struct hash_map *map, uint64_t a, uint64_t b, uint32_t v
     return TTD_OK;
 }
 
-enum ttd_status map_copy(struct hash_map *to, const struct hash_map *from)
+enum ttd_status map_copy(struct hash_map *copy, const struct hash_map *map)
 {
     struct map_slot *slots = NULL;
-    if (from->capacity)
-        slots = table_resize(NULL, 0, from->capacity * sizeof *slots);
-    if (from->capacity && !slots)
+    if (map->capacity)
+        slots = table_resize(NULL, 0, map->capacity * sizeof *slots);
+    if (map->capacity && !slots)
         return TTD_ERROR_NO_MEMORY;
-    for (size_t i = 0; i < from->capacity; i++)
-        slots[i] = from->slots[i];
-    *to = *from;
-    to->slots = slots;
+    for (size_t i = 0; i < map->capacity; i++)
+        slots[i] = map->slots[i];
+    *copy = *map;
+    copy->slots = slots;
     return TTD_OK;
 }

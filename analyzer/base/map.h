@@ -54,7 +54,7 @@ static inline uint32_t map_get(const struct hash_map *map, uint64_t a, uint64_t 
  */
 enum ttd_status map_set(struct hash_map *map, uint64_t a, uint64_t b, uint32_t value);
 
-/** Copies a map into `to`, which is all zero. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status map_copy(struct hash_map *to, const struct hash_map *from);
+/** Copies a map into `copy`, which is all zero. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status map_copy(struct hash_map *copy, const struct hash_map *map);
 
 #endif

@@ -78,17 +78,17 @@ static inline void row_store(unsigned char *bytes, uint64_t word)
 
 static inline uint64_t rows_get(const struct rows *rows, size_t row, unsigned field)
 {
-    const struct row_field *place = &rows->fields[field];
-    uint64_t word = row_load(rows->bytes + row * rows->row_size + place->offset);
-    return place->lowest + (word & place->mask);
+    const struct row_field *layout = &rows->fields[field];
+    uint64_t word = row_load(rows->bytes + row * rows->row_size + layout->offset);
+    return layout->lowest + (word & layout->mask);
 }
 
 /** @param value  in the range of the field */
 static inline void rows_set(struct rows *rows, size_t row, unsigned field, uint64_t value)
 {
-    const struct row_field *place = &rows->fields[field];
-    unsigned char *bytes = rows->bytes + row * rows->row_size + place->offset;
-    row_store(bytes, (row_load(bytes) & ~place->mask) | (value - place->lowest));
+    const struct row_field *layout = &rows->fields[field];
+    unsigned char *bytes = rows->bytes + row * rows->row_size + layout->offset;
+    row_store(bytes, (row_load(bytes) & ~layout->mask) | (value - layout->lowest));
 }
 
 /**

@@ -9,7 +9,7 @@
 /** A number, and the index of the record that it belongs to: 12 bytes. */
 struct __attribute__((packed, aligned(4))) sort_key {
     uint64_t value;
-    uint32_t item;
+    uint32_t index;
 };
 
 /**

@@ -75,8 +75,9 @@ static struct range join(struct range range)
             i++;
             continue;
         }
-        struct range other = remove_range(i);
-        range = (struct range){is_before ? other.begin : range.begin, range.size + other.size};
+        struct range neighbour = remove_range(i);
+        range =
+            (struct range){is_before ? neighbour.begin : range.begin, range.size + neighbour.size};
         i = 0;
     }
     return range;
@@ -138,11 +139,11 @@ static void give_back(size_t size)
     pthread_mutex_unlock(&kept.mutex);
 }
 
-/* Maps pages, `added` bytes of which are additional. As many that are kept are given back, so that
+/* Maps pages, `growth` bytes of which are additional. As many that are kept are given back, so that
  * keeping them never takes more memory. */
-static void *map(size_t size, size_t added)
+static void *map(size_t size, size_t growth)
 {
-    give_back(added);
+    give_back(growth);
     void *pages = map_pages(size);
     if (pages)
         return pages;

@@ -107,7 +107,7 @@ static enum ttd_status find_label(void *context, const struct heap_block *block,
     struct view *view = context;
     struct heap_key key = heap_key_of_block(view_split(&view->options), block);
     enum ttd_status status = view_find_key(view, &key);
-    *label = key.other;
+    *label = key.property;
     return status;
 }
 

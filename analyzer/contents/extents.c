@@ -10,7 +10,7 @@ struct overlay {
     const struct heap_snapshots *snapshots;
     const struct contents_range *range;
     /** Extents of all snapshots that were read. */
-    struct contents_extents done;
+    struct contents_extents merged;
     /** Extents of the snapshot that is being read. */
     struct contents_extents next;
     /** Room for both together. */
@@ -63,20 +63,20 @@ static void sort(struct contents_extents *extents)
 }
 
 /* Appends what is left of older extents up to and including `last`, and drops it. */
-static enum ttd_status take_older(struct overlay *overlay, size_t *older, uint64_t *from,
+static enum ttd_status take_older(struct overlay *overlay, size_t *older, uint64_t *begin,
                                   uint64_t last)
 {
     enum ttd_status status = TTD_OK;
-    while (status == TTD_OK && *older < overlay->done.count) {
-        struct contents_extent extent = overlay->done.extents[*older];
-        if (extent.first < *from)
-            extent.first = *from;
+    while (status == TTD_OK && *older < overlay->merged.count) {
+        struct contents_extent extent = overlay->merged.extents[*older];
+        if (extent.first < *begin)
+            extent.first = *begin;
         if (extent.first > last)
             break;
         bool goes_on = extent.last > last;
         if (goes_on)
             extent.last = last;
-        if (extent.first <= overlay->done.extents[*older].last)
+        if (extent.first <= overlay->merged.extents[*older].last)
             status = append(&overlay->both, extent);
         if (goes_on)
             break;
@@ -88,7 +88,7 @@ static enum ttd_status take_older(struct overlay *overlay, size_t *older, uint64
 /* Drops the older extents that end at `last` or before. */
 static void skip_older(const struct overlay *overlay, size_t *older, uint64_t last)
 {
-    while (*older < overlay->done.count && overlay->done.extents[*older].last <= last)
+    while (*older < overlay->merged.count && overlay->merged.extents[*older].last <= last)
         ++*older;
 }
 
@@ -96,26 +96,26 @@ static void skip_older(const struct overlay *overlay, size_t *older, uint64_t la
 static enum ttd_status end_snapshot(struct overlay *overlay)
 {
     size_t older = 0;
-    uint64_t from = 0;
+    uint64_t begin = 0;
     enum ttd_status status = TTD_OK;
     sort(&overlay->next);
     overlay->both.count = 0;
     for (size_t i = 0; i < overlay->next.count && status == TTD_OK; i++) {
         struct contents_extent extent = overlay->next.extents[i];
-        if (extent.first > from)
-            status = take_older(overlay, &older, &from, extent.first - 1);
+        if (extent.first > begin)
+            status = take_older(overlay, &older, &begin, extent.first - 1);
         if (status == TTD_OK)
             status = append(&overlay->both, extent);
         skip_older(overlay, &older, extent.last);
-        from = extent.last + 1;
+        begin = extent.last + 1;
         if (extent.last == UINT64_MAX)
-            older = overlay->done.count;
+            older = overlay->merged.count;
     }
     if (status == TTD_OK)
-        status = take_older(overlay, &older, &from, UINT64_MAX);
-    struct contents_extents done = overlay->done;
-    overlay->done = overlay->both;
-    overlay->both = done;
+        status = take_older(overlay, &older, &begin, UINT64_MAX);
+    struct contents_extents replaced = overlay->merged;
+    overlay->merged = overlay->both;
+    overlay->both = replaced;
     overlay->next.count = 0;
     return status;
 }
@@ -186,8 +186,8 @@ enum ttd_status contents_extents_find(const struct heap_trace *trace,
     contents_extents_free(&overlay.next);
     contents_extents_free(&overlay.both);
     if (status == TTD_OK)
-        *extents = overlay.done;
+        *extents = overlay.merged;
     else
-        contents_extents_free(&overlay.done);
+        contents_extents_free(&overlay.merged);
     return status;
 }

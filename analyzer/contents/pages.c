@@ -29,7 +29,7 @@ enum ttd_status contents_pages_find(const struct heap_trace *trace, struct conte
 {
     *pages = (struct contents_pages){.reader = trace->reader};
     for (size_t i = 0; i < CONTENTS_KEPT; i++)
-        pages->kept[i].index = SIZE_MAX;
+        pages->cache[i].index = SIZE_MAX;
     /* Headers only: pages may be gigabytes, and few of them are asked for. */
     enum ttd_status status = ttd_reader_rewind(trace->reader, TTD_KINDS_ALL);
     while (status == TTD_OK) {
@@ -50,7 +50,7 @@ enum ttd_status contents_pages_find(const struct heap_trace *trace, struct conte
 void contents_pages_free(struct contents_pages *pages)
 {
     for (size_t i = 0; i < CONTENTS_KEPT; i++)
-        free(pages->kept[i].data);
+        free(pages->cache[i].data);
     free(pages->chunks);
     *pages = (struct contents_pages){.count = 0};
 }
@@ -59,14 +59,14 @@ void contents_pages_free(struct contents_pages *pages)
 static size_t find_chunk(const struct contents_pages *pages, uint64_t id)
 {
     size_t first = 0;
-    size_t behind = pages->count;
-    while (first < behind) {
-        size_t middle = first + (behind - first) / 2;
+    size_t end = pages->count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
         const struct ttd_chunk *chunk = &pages->chunks[middle];
         if (chunk->first_record + chunk->record_count <= id)
             first = middle + 1;
         else
-            behind = middle;
+            end = middle;
     }
     return first < pages->count && pages->chunks[first].first_record <= id ? first : SIZE_MAX;
 }
@@ -75,19 +75,19 @@ static size_t find_chunk(const struct contents_pages *pages, uint64_t id)
 static enum ttd_status load(struct contents_pages *pages, size_t index,
                             struct contents_chunk *chunk, struct ttd_error *error)
 {
-    struct ttd_pages read;
+    struct ttd_pages loaded;
     chunk->index = SIZE_MAX;
     chunk->pages = (struct ttd_pages){.count = 0};
-    enum ttd_status status = ttd_reader_pages(pages->reader, &pages->chunks[index], &read, error);
+    enum ttd_status status = ttd_reader_pages(pages->reader, &pages->chunks[index], &loaded, error);
     if (status == TTD_ERROR_IO || status == TTD_ERROR_NO_MEMORY)
         return status;
     if (status == TTD_OK) {
-        size_t size = (size_t)read.count * read.page_size;
+        size_t size = (size_t)loaded.count * loaded.page_size;
         status = grow_array((void **)&chunk->data, &chunk->capacity, size, 1);
         if (status != TTD_OK)
             return status;
-        memcpy(chunk->data, read.data, size);
-        chunk->pages = read;
+        memcpy(chunk->data, loaded.data, size);
+        chunk->pages = loaded;
     }
     chunk->index = index;
     return TTD_OK;
@@ -97,20 +97,20 @@ static enum ttd_status load(struct contents_pages *pages, size_t index,
 static enum ttd_status need(struct contents_pages *pages, size_t index,
                             struct contents_chunk **chunk, struct ttd_error *error)
 {
-    struct contents_chunk *oldest = &pages->kept[0];
+    struct contents_chunk *oldest = &pages->cache[0];
     enum ttd_status status = TTD_OK;
     *chunk = NULL;
     for (size_t i = 0; i < CONTENTS_KEPT && !*chunk; i++) {
-        if (pages->kept[i].index == index)
-            *chunk = &pages->kept[i];
-        else if (pages->kept[i].used < oldest->used)
-            oldest = &pages->kept[i];
+        if (pages->cache[i].index == index)
+            *chunk = &pages->cache[i];
+        else if (pages->cache[i].last_use < oldest->last_use)
+            oldest = &pages->cache[i];
     }
     if (!*chunk) {
         *chunk = oldest;
         status = load(pages, index, oldest, error);
     }
-    (*chunk)->used = ++pages->clock;
+    (*chunk)->last_use = ++pages->clock;
     return status;
 }
 

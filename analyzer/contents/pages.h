@@ -19,7 +19,7 @@ struct contents_chunk {
     uint8_t *data;
     size_t capacity;
     /** When it was needed last. */
-    uint64_t used;
+    uint64_t last_use;
 };
 
 /** All zero when empty. */
@@ -29,7 +29,7 @@ struct contents_pages {
     struct ttd_chunk *chunks;
     size_t count;
     size_t capacity;
-    struct contents_chunk kept[CONTENTS_KEPT];
+    struct contents_chunk cache[CONTENTS_KEPT];
     uint64_t clock;
 };
 

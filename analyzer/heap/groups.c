@@ -32,11 +32,11 @@ void heap_groups_free(struct heap_groups *groups)
 static inline uint32_t *find_number(const struct heap_groups *groups, struct heap_key key)
 {
     size_t mask = groups->number_capacity - 1;
-    size_t i = hash_value(groups->hash, (uint64_t)key.stack << 32 | key.other) & mask;
+    size_t i = hash_value(groups->hash, (uint64_t)key.stack << 32 | key.property) & mask;
     for (;; i = (i + 1) & mask) {
         uint32_t *number = &groups->numbers[i];
         if (!*number || (groups->items[*number - 1].key.stack == key.stack &&
-                         groups->items[*number - 1].key.other == key.other))
+                         groups->items[*number - 1].key.property == key.property))
             return number;
     }
 }
@@ -92,7 +92,7 @@ static struct heap_key key_in(const struct heap_groups *groups, const struct hea
 {
     struct heap_key key = heap_key_of_block(groups->split, block);
     if (groups->split == HEAP_SPLIT_CLASS)
-        key.other = heap_block_classes_get(groups->classes, block);
+        key.property = heap_block_classes_get(groups->classes, block);
     if (!groups->has_stacks)
         key.stack = TTD_NONE;
     return key;
@@ -154,11 +154,12 @@ void heap_groups_add_total(struct heap_groups *groups, const struct heap_block *
 
 void heap_groups_subtract(struct heap_groups *groups, const struct heap_block *block)
 {
-    struct ttd_position at = block->allocated;
+    struct ttd_position allocated = block->allocated;
     struct heap_group *group = find_group(groups, key_in(groups, block));
     if (!group)
         return;
-    if (ttd_position_compare(at, group->first) == 0 || ttd_position_compare(at, group->last) == 0) {
+    if (ttd_position_compare(allocated, group->first) == 0 ||
+        ttd_position_compare(allocated, group->last) == 0) {
         group->first = ttd_position_invalid();
         group->last = ttd_position_min();
     }
@@ -185,10 +186,10 @@ void heap_lost_range_merge(struct heap_lost_range *sum, const struct heap_lost_r
     sum->released += range->released;
 }
 
-static void merge(void *into, const void *from)
+static void merge(void *target, const void *source)
 {
-    struct heap_group *sum = into;
-    const struct heap_group *group = from;
+    struct heap_group *sum = target;
+    const struct heap_group *group = source;
     sum->blocks += group->blocks;
     sum->bytes = heap_add(sum->bytes, group->bytes);
     sum->total_blocks += group->total_blocks;
@@ -227,12 +228,12 @@ enum ttd_status heap_groups_join(struct heap_groups *groups)
     size_t count = 0;
     for (size_t i = 0; i < groups->count && status == TTD_OK; i++) {
         struct heap_group *group = &groups->items[i];
-        uint32_t index = map_get(&by_other, group->key.other, 0);
+        uint32_t index = map_get(&by_other, group->key.property, 0);
         if (index != MAP_NONE) {
             merge(&groups->items[index], group);
             continue;
         }
-        status = map_set(&by_other, group->key.other, 0, (uint32_t)count);
+        status = map_set(&by_other, group->key.property, 0, (uint32_t)count);
         group->key.stack = TTD_NONE;
         groups->items[count++] = *group;
     }
@@ -241,9 +242,9 @@ enum ttd_status heap_groups_join(struct heap_groups *groups)
     return status == TTD_OK ? heap_groups_sort(groups) : status;
 }
 
-static struct heap_amount amount(const void *item)
+static struct heap_amount amount(const void *record)
 {
-    const struct heap_group *group = item;
+    const struct heap_group *group = record;
     return (struct heap_amount){group->bytes, group->bytes, group->blocks};
 }
 
@@ -266,6 +267,6 @@ struct heap_site_table heap_groups_site_table(struct heap_groups *groups)
                                     .size = sizeof *groups->items,
                                     .merge = merge,
                                     .compare = heap_group_compare,
-                                    .amount = amount,
+                                    .amount_of = amount,
                                     .recount = recount};
 }

@@ -22,13 +22,13 @@ int heap_group_compare(const void *a, const void *b)
  * smallest value first. */
 enum criterion { BY_KEY, BY_BLOCKS, BY_BYTES, BY_TOTAL, CRITERIA };
 
-static inline uint64_t value_of(const struct heap_group *group, enum criterion by)
+static inline uint64_t value_of(const struct heap_group *group, enum criterion criterion)
 {
-    if (by == BY_KEY)
-        return (uint64_t)group->key.stack << 32 | group->key.other;
-    if (by == BY_TOTAL)
+    if (criterion == BY_KEY)
+        return (uint64_t)group->key.stack << 32 | group->key.property;
+    if (criterion == BY_TOTAL)
         return ~group->total_bytes;
-    return by == BY_BLOCKS ? ~group->blocks : ~group->bytes;
+    return criterion == BY_BLOCKS ? ~group->blocks : ~group->bytes;
 }
 
 /* Moves each group once, to where its key is. */
@@ -36,14 +36,14 @@ static void move_groups(struct heap_group *groups, struct sort_key *keys, size_t
 {
     for (size_t i = 0; i < count; i++) {
         struct heap_group first = groups[i];
-        size_t to = i;
-        for (size_t from = keys[i].item; from != i; from = keys[to].item) {
-            groups[to] = groups[from];
-            keys[to].item = (uint32_t)to;
-            to = from;
+        size_t target = i;
+        for (size_t source = keys[i].index; source != i; source = keys[target].index) {
+            groups[target] = groups[source];
+            keys[target].index = (uint32_t)target;
+            target = source;
         }
-        groups[to] = first;
-        keys[to].item = (uint32_t)to;
+        groups[target] = first;
+        keys[target].index = (uint32_t)target;
     }
 }
 
@@ -51,10 +51,11 @@ static void move_groups(struct heap_group *groups, struct sort_key *keys, size_t
 static void order(struct heap_groups *groups, struct sort_key *keys, struct sort_key *spare)
 {
     for (size_t i = 0; i < groups->count; i++)
-        keys[i].item = (uint32_t)i;
-    for (enum criterion by = BY_KEY; by < (groups->has_totals ? CRITERIA : BY_TOTAL); by++) {
+        keys[i].index = (uint32_t)i;
+    for (enum criterion criterion = BY_KEY; criterion < (groups->has_totals ? CRITERIA : BY_TOTAL);
+         criterion++) {
         for (size_t i = 0; i < groups->count; i++)
-            keys[i].value = value_of(&groups->items[keys[i].item], by);
+            keys[i].value = value_of(&groups->items[keys[i].index], criterion);
         sort_keys(keys, spare, groups->count);
     }
     move_groups(groups->items, keys, groups->count);

@@ -36,10 +36,10 @@ static void move_slots(struct heap_live *live, struct heap_slot *slots, size_t c
     for (size_t i = 0; i < live->slot_capacity; i++) {
         if (!live->slots[i].record)
             continue;
-        size_t at = live->slots[i].hash & (capacity - 1);
-        while (slots[at].record)
-            at = (at + 1) & (capacity - 1);
-        slots[at] = live->slots[i];
+        size_t slot = live->slots[i].hash & (capacity - 1);
+        while (slots[slot].record)
+            slot = (slot + 1) & (capacity - 1);
+        slots[slot] = live->slots[i];
     }
     table_give_back(live->slots, slot_bytes(live->slot_capacity));
     live->slots = slots;
@@ -94,10 +94,10 @@ enum ttd_status heap_live_make_index(struct heap_live *live)
         if (!address)
             continue;
         uint32_t hash = heap_live_hash(live, address);
-        size_t at = hash & mask;
-        while (live->slots[at].record)
-            at = (at + 1) & mask;
-        live->slots[at] = (struct heap_slot){hash, record + 1};
+        size_t slot = hash & mask;
+        while (live->slots[slot].record)
+            slot = (slot + 1) & mask;
+        live->slots[slot] = (struct heap_slot){hash, record + 1};
     }
     return TTD_OK;
 }
@@ -167,7 +167,7 @@ static enum ttd_status new_life(struct heap_live *live, ttd_id heap, uint32_t *l
 enum ttd_status heap_live_use(struct heap_live *live, ttd_id heap)
 {
     uint32_t life = map_get(&live->life_of_heap, heap, 0);
-    if (life == MAP_NONE || live->lives[life].ended || live->lives[life].heap != heap) {
+    if (life == MAP_NONE || live->lives[life].has_ended || live->lives[life].heap != heap) {
         enum ttd_status status = new_life(live, heap, &life);
         if (status != TTD_OK)
             return status;
@@ -193,17 +193,17 @@ static void empty_slot(struct heap_live *live, size_t hole)
         hole = i;
     }
     live->slots[hole].record = 0;
-    live->filled--;
+    live->used_records--;
 }
 
 static void forget(struct heap_live *live, uint32_t record)
 {
     struct heap_block *block = &live->blocks[record];
     size_t mask = live->slot_capacity - 1;
-    size_t at = heap_live_hash(live, block->address) & mask;
-    while (live->slots[at].record != record + 1)
-        at = (at + 1) & mask;
-    empty_slot(live, at);
+    size_t slot = heap_live_hash(live, block->address) & mask;
+    while (live->slots[slot].record != record + 1)
+        slot = (slot + 1) & mask;
+    empty_slot(live, slot);
     block->address = 0;
     live->unused[live->unused_count++] = record;
 }
@@ -211,19 +211,19 @@ static void forget(struct heap_live *live, uint32_t record)
 struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address, ttd_id heap)
 {
     const struct heap_slot *slot = probe(live, address, heap_live_hash(live, address));
-    uint32_t own = slot->record ? heap_live_own(live, slot->record - 1, heap) : HEAP_NO_RECORD;
-    return own == HEAP_NO_RECORD ? NULL : &live->blocks[own];
+    uint32_t record = slot->record ? heap_live_own(live, slot->record - 1, heap) : HEAP_NO_RECORD;
+    return record == HEAP_NO_RECORD ? NULL : &live->blocks[record];
 }
 
 uint64_t heap_live_destroy(struct heap_live *live, ttd_id heap, struct ttd_position end)
 {
     uint32_t life = map_get(&live->life_of_heap, heap, 0);
-    if (life == MAP_NONE || live->lives[life].ended || live->lives[life].heap != heap)
+    if (life == MAP_NONE || live->lives[life].has_ended || live->lives[life].heap != heap)
         return 0;
     uint64_t blocks = live->lives[life].blocks;
     if (!blocks)
         return 0;
-    live->lives[life].ended = true;
+    live->lives[life].has_ended = true;
     live->lives[life].end = end;
     live->life_ended++;
     live->last_heap = HEAP_NO_HEAP;
@@ -241,7 +241,7 @@ static void recycle_lives(struct heap_live *live)
     live->life_unused = HEAP_NO_LIFE;
     live->life_ended = 0;
     for (uint32_t i = 0; i < live->life_count; i++) {
-        if (!live->lives[i].ended)
+        if (!live->lives[i].has_ended)
             continue;
         live->lives[i].heap = live->life_unused;
         live->life_unused = i;

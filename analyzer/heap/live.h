@@ -82,7 +82,7 @@ struct heap_slot {
 struct heap_generation {
     /** In use: the heap. Unused: the next unused life. */
     uint32_t heap;
-    bool ended;
+    bool has_ended;
     /** The heap has a parent. */
     bool is_nested;
     uint64_t blocks;
@@ -99,7 +99,7 @@ struct heap_live {
     struct heap_slot *slots;
     size_t slot_capacity;
     /** Records in use: live, stale or neither. */
-    size_t filled;
+    size_t used_records;
     /** Live blocks; and those of heaps without a parent, with their bytes. */
     uint64_t count;
     uint64_t outer_count;
@@ -171,7 +171,7 @@ static inline uint32_t heap_live_add_record(struct heap_live *live, struct heap_
     live->blocks[record].is_held = false;
     live->blocks[record].is_shared = false;
     *slot = (struct heap_slot){hash, record + 1};
-    live->filled++;
+    live->used_records++;
     return record;
 }
 
@@ -180,10 +180,10 @@ static inline uint32_t heap_live_add_record(struct heap_live *live, struct heap_
 static inline size_t heap_live_find_slot(const struct heap_live *live, uint32_t hash)
 {
     size_t mask = live->slot_capacity - 1;
-    size_t at = hash & mask;
-    while (live->slots[at].record && live->slots[at].hash != hash)
-        at = (at + 1) & mask;
-    return at;
+    size_t slot = hash & mask;
+    while (live->slots[slot].record && live->slots[slot].hash != hash)
+        slot = (slot + 1) & mask;
+    return slot;
 }
 
 /** The general case of heap_live_record_at(). */
@@ -212,7 +212,7 @@ static inline uint32_t heap_live_record_at(struct heap_live *live, uint64_t addr
 static inline enum ttd_status heap_live_record(struct heap_live *live, uint64_t address,
                                                uint32_t hash, uint32_t *record)
 {
-    enum ttd_status status = heap_live_reserve(live, live->filled + 1);
+    enum ttd_status status = heap_live_reserve(live, live->used_records + 1);
     *record = 0;
     if (status == TTD_OK)
         *record = heap_live_record_at(live, address, hash, heap_live_find_slot(live, hash));
@@ -316,7 +316,7 @@ enum ttd_status heap_live_restore(struct heap_live *live, uint32_t record,
 static inline bool heap_live_release(struct heap_live *live, uint32_t record)
 {
     struct heap_block *block = &live->blocks[record];
-    if (!block->is_held || live->lives[block->life].ended)
+    if (!block->is_held || live->lives[block->life].has_ended)
         return false;
     block->is_held = false;
     heap_live_subtract(live, &live->lives[block->life], block->size);
@@ -326,7 +326,7 @@ static inline bool heap_live_release(struct heap_live *live, uint32_t record)
 /** Whether a record is that of a live block. */
 static inline bool heap_live_has(const struct heap_live *live, const struct heap_block *block)
 {
-    return block->is_held && !live->lives[block->life].ended;
+    return block->is_held && !live->lives[block->life].has_ended;
 }
 
 /** The general case of heap_live_own(). */
@@ -356,7 +356,7 @@ uint64_t heap_live_destroy(struct heap_live *live, ttd_id heap, struct ttd_posit
  */
 static inline bool heap_live_is_littered(const struct heap_live *live)
 {
-    return live->filled > 2 * live->count + live->block_count / 4 + HEAP_LITTER_MAX ||
+    return live->used_records > 2 * live->count + live->block_count / 4 + HEAP_LITTER_MAX ||
            live->life_ended > (uint64_t)live->block_count + HEAP_LITTER_MAX;
 }
 

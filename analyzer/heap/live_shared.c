@@ -48,9 +48,9 @@ static struct view look(const struct heap_live *live, uint32_t record, ttd_id he
     uint32_t hash = heap_live_hash(live, address);
     size_t mask = live->slot_capacity - 1;
     for (size_t i = hash & mask; live->slots[i].record; i = (i + 1) & mask) {
-        uint32_t other = live->slots[i].record - 1;
-        if (live->slots[i].hash == hash && live->blocks[other].address == address)
-            look_at(live, other, heap, &view);
+        uint32_t candidate = live->slots[i].record - 1;
+        if (live->slots[i].hash == hash && live->blocks[candidate].address == address)
+            look_at(live, candidate, heap, &view);
     }
     return view;
 }
@@ -63,17 +63,17 @@ uint32_t heap_live_own_slow(const struct heap_live *live, uint32_t record, ttd_i
 /* Adds a record to those of an address. */
 static enum ttd_status share(struct heap_live *live, uint32_t *record)
 {
-    enum ttd_status status = heap_live_reserve(live, (uint64_t)live->filled + 1);
+    enum ttd_status status = heap_live_reserve(live, (uint64_t)live->used_records + 1);
     if (status != TTD_OK)
         return status;
     uint64_t address = live->blocks[*record].address;
     uint32_t hash = heap_live_hash(live, address);
     size_t mask = live->slot_capacity - 1;
-    size_t at = hash & mask;
-    while (live->slots[at].record)
-        at = (at + 1) & mask;
+    size_t slot = hash & mask;
+    while (live->slots[slot].record)
+        slot = (slot + 1) & mask;
     live->blocks[*record].is_shared = true;
-    *record = heap_live_add_record(live, &live->slots[at], address, hash);
+    *record = heap_live_add_record(live, &live->slots[slot], address, hash);
     live->blocks[*record].is_shared = true;
     return TTD_OK;
 }
@@ -94,16 +94,16 @@ enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t *record, tt
 {
     enum ttd_status status = live->last_heap == heap ? TTD_OK : heap_live_use(live, heap);
     struct view view = look(live, *record, heap);
-    uint32_t ended = view.own;
-    if (ended == HEAP_NO_RECORD && view.count == HEAP_SHARED_MAX)
-        ended = view.oldest;
+    uint32_t released = view.own;
+    if (released == HEAP_NO_RECORD && view.count == HEAP_SHARED_MAX)
+        released = view.oldest;
     if (status != TTD_OK)
         return status;
-    if (ended == HEAP_NO_RECORD)
+    if (released == HEAP_NO_RECORD)
         return take_spare(live, record, view.spare);
-    *record = ended;
-    *replaced = live->blocks[ended];
-    (void)heap_live_release(live, ended);
+    *record = released;
+    *replaced = live->blocks[released];
+    (void)heap_live_release(live, released);
     return TTD_OK;
 }
 

@@ -40,7 +40,7 @@ static enum ttd_status find_records(struct heap_live *live, const uint64_t *addr
 {
     uint32_t hashes[TOGETHER];
     size_t slots[TOGETHER];
-    enum ttd_status status = heap_live_reserve(live, live->filled + count);
+    enum ttd_status status = heap_live_reserve(live, live->used_records + count);
     if (status != TTD_OK)
         return status;
     for (size_t i = 0; i < count; i++) {
@@ -68,8 +68,8 @@ enum ttd_status heap_ordinal_map_add(struct heap_ordinal_map *ordinals, struct h
     enum ttd_status status = grow_array((void **)&ordinals->records, &ordinals->capacity, end,
                                         sizeof *ordinals->records);
     while (status == TTD_OK && ordinals->count < end) {
-        size_t left = end - ordinals->count;
-        size_t count = left < TOGETHER ? left : TOGETHER;
+        size_t remaining = end - ordinals->count;
+        size_t count = remaining < TOGETHER ? remaining : TOGETHER;
         status = find_records(live, batch->addresses + (ordinals->count - batch->first_ordinal),
                               count, ordinals->records + ordinals->count);
         ordinals->count += status == TTD_OK ? count : 0;

@@ -7,9 +7,9 @@ void heap_parents_free(struct heap_parents *parents)
     *parents = (struct heap_parents){.by_heap = {0}};
 }
 
-enum ttd_status heap_parents_copy(struct heap_parents *to, const struct heap_parents *from)
+enum ttd_status heap_parents_copy(struct heap_parents *copy, const struct heap_parents *parents)
 {
-    return map_copy(&to->by_heap, &from->by_heap);
+    return map_copy(&copy->by_heap, &parents->by_heap);
 }
 
 enum ttd_status heap_parents_add(struct heap_parents *parents, const struct ttd_batch *batch)

@@ -18,8 +18,8 @@ void heap_parents_free(struct heap_parents *parents);
  * TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_parents_add(struct heap_parents *parents, const struct ttd_batch *batch);
 
-/** Copies the parents into `to`, which is empty. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status heap_parents_copy(struct heap_parents *to, const struct heap_parents *from);
+/** Copies the parents into `copy`, which is empty. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status heap_parents_copy(struct heap_parents *copy, const struct heap_parents *parents);
 
 /** Returns the parent of a heap; TTD_NONE if it takes its memory from the system. */
 static inline ttd_id heap_parents_get(const struct heap_parents *parents, ttd_id heap)

@@ -18,7 +18,7 @@ enum ttd_status heap_replay_init(struct heap_replay *replay, const struct heap_o
     if (observer)
         replay->observer = *observer;
     if (replay->observer.effect)
-        replay->wanted = ~observer->unwanted;
+        replay->wanted_effects = ~observer->unwanted;
     return start(replay);
 }
 

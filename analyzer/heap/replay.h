@@ -151,7 +151,7 @@ struct heap_replay {
     struct heap_block_copies ended_since_peak;
     struct heap_observer observer;
     /** Effects that the observer is told of; 0 if there is none. */
-    unsigned wanted;
+    unsigned wanted_effects;
     enum ttd_status observer_status;
 };
 

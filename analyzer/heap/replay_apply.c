@@ -55,7 +55,7 @@ static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t recor
         status = keep_ended(replay, &old, record);
     if (status == TTD_OK)
         status = keep_born(&replay->changes, block->event, record);
-    if (!replay->wanted || status != TTD_OK)
+    if (!replay->wanted_effects || status != TTD_OK)
         return status;
     struct heap_block *stored = &replay->live.blocks[record];
     status = heap_tell_acquired(replay, stored, has_replaced ? &old : NULL, pending);
@@ -120,15 +120,15 @@ static inline enum ttd_status apply_free(struct heap_replay *replay, const struc
 
 /* Whether the acquisition of a ReAlloc comes before anything else can happen. */
 static inline bool is_alone(const struct heap_replay *replay, const struct ttd_event *event,
-                            struct range in)
+                            struct range range)
 {
-    return event + 1 < in.end && !replay->queue.count &&
-           ttd_position_compare(event->time_end, in.until) <= 0 &&
+    return event + 1 < range.end && !replay->queue.count &&
+           ttd_position_compare(event->time_end, range.until) <= 0 &&
            ttd_position_compare(event->time_end, ttd_event_position(event + 1)) <= 0;
 }
 
 static enum ttd_status apply_realloc(struct heap_replay *replay, const struct ttd_event *event,
-                                     struct range in)
+                                     struct range range)
 {
     if (!event->result)
         return TTD_OK;
@@ -149,7 +149,7 @@ static enum ttd_status apply_realloc(struct heap_replay *replay, const struct tt
         pending.previous = replay->live.blocks[released];
         pending.block.user = pending.previous.user;
     }
-    if (is_alone(replay, event, in))
+    if (is_alone(replay, event, range))
         return acquire(replay, address_entry(replay, event), &pending.block, &pending);
     return heap_queue_push(&replay->queue, &pending);
 }
@@ -177,7 +177,7 @@ static inline void count_event(struct heap_counts *counts, const struct ttd_even
 }
 
 static inline enum ttd_status apply_event(struct heap_replay *replay, const struct ttd_event *event,
-                                          struct range in)
+                                          struct range range)
 {
     if (replay->observer.call) {
         enum ttd_status status = heap_tell_call(replay, event);
@@ -191,7 +191,7 @@ static inline enum ttd_status apply_event(struct heap_replay *replay, const stru
     case TTD_ACTION_FREE:
         return apply_free(replay, event);
     case TTD_ACTION_REALLOC:
-        return apply_realloc(replay, event, in);
+        return apply_realloc(replay, event, range);
     case TTD_ACTION_DESTROY:
         return apply_destroy(replay, event);
     default:
@@ -225,7 +225,7 @@ static size_t count_until(const struct ttd_event *events, size_t count, struct t
 }
 
 static enum ttd_status apply_events(struct heap_replay *replay, const struct ttd_event *events,
-                                    size_t count, struct range in)
+                                    size_t count, struct range range)
 {
     bool has_runs = !heap_is_watched(replay);
     enum ttd_status status = TTD_OK;
@@ -238,7 +238,7 @@ static enum ttd_status apply_events(struct heap_replay *replay, const struct ttd
         if (replay->queue.count)
             status = heap_replay_settle(replay, ttd_event_position(event));
         if (status == TTD_OK)
-            status = apply_event(replay, event, in);
+            status = apply_event(replay, event, range);
     }
     return status;
 }
@@ -248,11 +248,11 @@ enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_b
 {
     const struct ttd_event *events = batch->u.events;
     size_t count = count_until(events, batch->count, until);
-    struct range in = {events + batch->count, until};
+    struct range range = {events + batch->count, until};
     heap_ordinal_map_begin(&replay->records, &replay->live, batch->chunk.offset);
     enum ttd_status status = heap_ordinal_map_add(&replay->records, &replay->live, batch);
     if (status == TTD_OK)
-        status = apply_events(replay, events, count, in);
+        status = apply_events(replay, events, count, range);
     if (status != TTD_OK)
         return status;
     if (count)

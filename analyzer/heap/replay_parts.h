@@ -9,7 +9,7 @@
 
 static inline bool heap_is_wanted(const struct heap_replay *replay, enum heap_effect_kind kind)
 {
-    return replay->wanted & HEAP_EFFECT_BIT(kind);
+    return replay->wanted_effects & HEAP_EFFECT_BIT(kind);
 }
 
 /* Each returns TTD_OK, and what the observer returns, now or before. */
@@ -82,7 +82,8 @@ static inline __attribute__((always_inline)) void heap_prefetch(const struct ttd
 /** Whether anything is to be told or kept of what happens. */
 static inline bool heap_is_watched(const struct heap_replay *replay)
 {
-    return replay->wanted || replay->observer.call || replay->changes.since || replay->keeps_peak;
+    return replay->wanted_effects || replay->observer.call || replay->changes.since ||
+           replay->keeps_peak;
 }
 
 /**

@@ -23,7 +23,7 @@ enum heap_split {
  * its key. */
 struct heap_key {
     ttd_id stack;
-    ttd_id other;
+    ttd_id property;
 };
 
 /** The share of a record in a tree. Trees are ordered by `weight`. Sums saturate. */
@@ -39,10 +39,10 @@ struct heap_site_table {
     void *records;
     size_t *count;
     size_t size;
-    void (*merge)(void *into, const void *from);
+    void (*merge)(void *target, const void *source);
     /** For qsort(), the largest first. */
     int (*compare)(const void *a, const void *b);
-    struct heap_amount (*amount)(const void *item);
+    struct heap_amount (*amount_of)(const void *record);
     /** Computes the owner's totals again, from the records that are left. */
     void (*recount)(void *owner);
 };
@@ -61,8 +61,10 @@ static inline uint64_t heap_add(uint64_t a, uint64_t b)
 static inline struct heap_key heap_key_of(enum heap_split split, ttd_id stack, ttd_id thread,
                                           ttd_id heap)
 {
-    ttd_id other = split == HEAP_SPLIT_THREAD ? thread : split == HEAP_SPLIT_HEAP ? heap : TTD_NONE;
-    return (struct heap_key){stack, other};
+    ttd_id property = split == HEAP_SPLIT_THREAD ? thread
+                      : split == HEAP_SPLIT_HEAP ? heap
+                                                 : TTD_NONE;
+    return (struct heap_key){stack, property};
 }
 
 /** The largest class: a number has at most 64 binary digits. */

@@ -17,11 +17,11 @@ void heap_sort_blocks(const struct heap_block *blocks, struct sort_key *keys,
     /* Insertion: an address has few blocks, most often one. */
     for (size_t i = 1; i < count; i++) {
         struct sort_key key = keys[i];
-        size_t at = i;
-        for (; at > 0 && keys[at - 1].value == key.value &&
-               blocks[keys[at - 1].item].heap > blocks[key.item].heap;
-             at--)
-            keys[at] = keys[at - 1];
-        keys[at] = key;
+        size_t gap = i;
+        for (; gap > 0 && keys[gap - 1].value == key.value &&
+               blocks[keys[gap - 1].index].heap > blocks[key.index].heap;
+             gap--)
+            keys[gap] = keys[gap - 1];
+        keys[gap] = key;
     }
 }

@@ -15,8 +15,8 @@ struct room {
 
 static uint64_t last_of(const struct heap_block *block)
 {
-    uint64_t behind = block->size ? block->size - 1 : 0;
-    return behind > UINT64_MAX - block->address ? UINT64_MAX : block->address + behind;
+    uint64_t last_offset = block->size ? block->size - 1 : 0;
+    return last_offset > UINT64_MAX - block->address ? UINT64_MAX : block->address + last_offset;
 }
 
 /* Whether a block can lie in another one. One that is younger has the memory anew, unless a
@@ -51,7 +51,7 @@ static uint64_t count(const struct heap_live *live, const struct room *room)
         room->keys[key_count++] = heap_block_key(live->blocks, block);
     heap_sort_blocks(live->blocks, room->keys, room->spare, key_count);
     for (size_t i = 0; i < key_count; i++) {
-        block = &live->blocks[room->keys[i].item];
+        block = &live->blocks[room->keys[i].index];
         while (open_count && last_of(room->open[open_count - 1]) < block->address)
             open_count--;
         if (heap_parents_get(&live->parents, block->heap) != TTD_NONE)

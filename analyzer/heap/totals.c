@@ -40,16 +40,16 @@ static enum ttd_status total_of(struct heap_totals *totals, ttd_id heap,
     return TTD_OK;
 }
 
-static void add(struct heap_total *to, uint64_t size)
+static void add(struct heap_total *total, uint64_t size)
 {
-    heap_sum_add(&to->bytes, size);
-    to->blocks++;
+    heap_sum_add(&total->bytes, size);
+    total->blocks++;
 }
 
-static void subtract(struct heap_total *from, const struct heap_total *what)
+static void subtract(struct heap_total *total, const struct heap_total *part)
 {
-    heap_sum_subtract(&from->bytes, what->bytes);
-    from->blocks -= what->blocks;
+    heap_sum_subtract(&total->bytes, part->bytes);
+    total->blocks -= part->blocks;
 }
 
 enum ttd_status heap_totals_add(struct heap_totals *totals, const struct heap_effect *effect)

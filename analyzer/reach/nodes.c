@@ -49,8 +49,8 @@ static void fill(struct heap_nodes *nodes, const struct heap_live *live,
     for (uint32_t i = 0; i < nodes->count; i++) {
         uint64_t values[HEAP_NODE_FIELDS];
         if (i + AHEAD < nodes->count)
-            __builtin_prefetch(&live->blocks[keys[i + AHEAD].item]);
-        get_fields(&live->blocks[keys[i].item], values);
+            __builtin_prefetch(&live->blocks[keys[i + AHEAD].index]);
+        get_fields(&live->blocks[keys[i].index], values);
         rows_fill(&nodes->rows, i, values, HEAP_NODE_FIELDS);
     }
 }

@@ -81,7 +81,7 @@ static enum ttd_status sort(struct stale_words *words, const struct row_range *r
         for (uint32_t i = 0; i < words->count; i++) {
             rows_set(&sorted, i, STALE_ADDRESS, keys[i].value);
             for (unsigned field = STALE_EDGE; field < STALE_FIELDS; field++)
-                rows_set(&sorted, i, field, rows_get(&words->rows, keys[i].item, field));
+                rows_set(&sorted, i, field, rows_get(&words->rows, keys[i].index, field));
         }
         rows_free(&words->rows);
         words->rows = sorted;

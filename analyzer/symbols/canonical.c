@@ -7,15 +7,15 @@
 
 /* Whether the suffix of a part or copy of a function begins at an offset. Compilers append it when
  * they split or specialize a function. */
-static bool is_clone_suffix(struct ttd_string name, size_t at)
+static bool is_clone_suffix(struct ttd_string name, size_t offset)
 {
     static const char *const words[] = {".cold",     ".constprop",  ".isra", ".llvm",
                                         ".lto_priv", ".localalias", ".part"};
-    if (canonical_stands_at(name, at, " [clone "))
+    if (canonical_stands_at(name, offset, " [clone "))
         return true;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        size_t after = at + strlen(words[i]);
-        if (canonical_stands_at(name, at, words[i]) &&
+        size_t after = offset + strlen(words[i]);
+        if (canonical_stands_at(name, offset, words[i]) &&
             (after == name.size || name.data[after] == '.'))
             return true;
     }
@@ -32,11 +32,11 @@ struct ttd_string canonical_without_clone(struct ttd_string name)
 }
 
 /* Whether the name of an operator begins at an offset. */
-static bool is_operator(struct ttd_string canonical, size_t at)
+static bool is_operator(struct ttd_string canonical, size_t offset)
 {
-    bool begins = !at || canonical.data[at - 1] == ':';
-    return begins && canonical_stands_at(canonical, at, "operator") &&
-           (at + 8 == canonical.size || !canonical_is_word(canonical.data[at + 8]));
+    bool begins = !offset || canonical.data[offset - 1] == ':';
+    return begins && canonical_stands_at(canonical, offset, "operator") &&
+           (offset + 8 == canonical.size || !canonical_is_word(canonical.data[offset + 8]));
 }
 
 size_t canonical_bare(struct ttd_string canonical, char *text)

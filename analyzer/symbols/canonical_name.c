@@ -10,7 +10,7 @@
  * again: a return type is known as such only when the name follows. */
 struct name_reader {
     struct ttd_string name;
-    size_t at;
+    size_t offset;
     char *text;
     size_t size;
 };
@@ -22,12 +22,12 @@ static bool is_digit(char c)
 
 static char peek(const struct name_reader *reader)
 {
-    return reader->at < reader->name.size ? reader->name.data[reader->at] : 0;
+    return reader->offset < reader->name.size ? reader->name.data[reader->offset] : 0;
 }
 
 static bool stands(const struct name_reader *reader, const char *word)
 {
-    return canonical_stands_at(reader->name, reader->at, word);
+    return canonical_stands_at(reader->name, reader->offset, word);
 }
 
 static void put(struct name_reader *reader, const char *text, size_t size)
@@ -43,13 +43,14 @@ static void skip_brackets(struct name_reader *reader)
     do {
         char c = peek(reader);
         /* The '>' of "->" closes no bracket. */
-        bool is_arrow = c == '>' && reader->at > 0 && reader->name.data[reader->at - 1] == '-';
+        bool is_arrow =
+            c == '>' && reader->offset > 0 && reader->name.data[reader->offset - 1] == '-';
         if (c == '(' || c == '<' || c == '{' || c == '[')
             depth++;
         else if ((c == ')' || c == '>' || c == '}' || c == ']') && !is_arrow)
             depth--;
-        reader->at++;
-    } while (depth && reader->at < reader->name.size);
+        reader->offset++;
+    } while (depth && reader->offset < reader->name.size);
 }
 
 /* Replaces a lambda: "{lambda(int)#1}" of demanglers, "<lambda(int)>" of debug information, "$_0"
@@ -57,11 +58,11 @@ static void skip_brackets(struct name_reader *reader)
 static bool take_lambda(struct name_reader *reader)
 {
     bool is_part = reader->size > 1 && reader->text[reader->size - 1] == ':';
-    size_t end = reader->at + 2;
+    size_t end = reader->offset + 2;
     while (end < reader->name.size && is_digit(reader->name.data[end]))
         end++;
     if (is_part && stands(reader, "$_") && canonical_stands_at(reader->name, end, "::"))
-        reader->at = end;
+        reader->offset = end;
     else if (stands(reader, "{lambda") || stands(reader, "<lambda"))
         skip_brackets(reader);
     else
@@ -114,10 +115,10 @@ static void flush_builtin(struct name_reader *reader, struct builtin *type)
 
 static struct ttd_string take_word(struct name_reader *reader)
 {
-    size_t begin = reader->at;
+    size_t begin = reader->offset;
     while (canonical_is_word(peek(reader)))
-        reader->at++;
-    return (struct ttd_string){reader->name.data + begin, reader->at - begin};
+        reader->offset++;
+    return (struct ttd_string){reader->name.data + begin, reader->offset - begin};
 }
 
 static void put_word(struct name_reader *reader, struct builtin *type, struct ttd_string word)
@@ -143,7 +144,7 @@ static void take_arguments(struct name_reader *reader)
     struct builtin type = {.longs = 0};
     struct name_reader end = *reader;
     skip_brackets(&end);
-    while (reader->at < end.at) {
+    while (reader->offset < end.offset) {
         char c = peek(reader);
         if (canonical_is_word(c)) {
             put_word(reader, &type, take_word(reader));
@@ -155,7 +156,7 @@ static void take_arguments(struct name_reader *reader)
             continue;
         if (c != ' ')
             put(reader, &c, 1);
-        reader->at++;
+        reader->offset++;
     }
     flush_builtin(reader, &type);
 }
@@ -168,16 +169,17 @@ static bool take_operator(struct name_reader *reader)
     if (!stands(reader, "operator") ||
         (reader->size && canonical_is_word(reader->text[reader->size - 1])))
         return false;
-    if (reader->at + 8 < reader->name.size && canonical_is_word(reader->name.data[reader->at + 8]))
+    if (reader->offset + 8 < reader->name.size &&
+        canonical_is_word(reader->name.data[reader->offset + 8]))
         return false;
     put(reader, "operator", 8);
-    reader->at += 8;
+    reader->offset += 8;
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         if (!stands(reader, symbols[i]))
             continue;
         put(reader, symbols[i], strlen(symbols[i]));
-        reader->at += strlen(symbols[i]);
-        reader->at += stands(reader, " <");
+        reader->offset += strlen(symbols[i]);
+        reader->offset += stands(reader, " <");
         return true;
     }
     while (peek(reader) && peek(reader) != '(') {
@@ -187,7 +189,7 @@ static bool take_operator(struct name_reader *reader)
             continue;
         }
         put(reader, &c, 1);
-        reader->at++;
+        reader->offset++;
     }
     return true;
 }
@@ -198,10 +200,10 @@ static bool take_operator(struct name_reader *reader)
 static void take_space(struct name_reader *reader, bool after_parameters)
 {
     static const char *const qualifiers[] = {"const", "volatile", "&&", "&", "noexcept"};
-    reader->at++;
+    reader->offset++;
     for (size_t i = 0; after_parameters && i < sizeof qualifiers / sizeof qualifiers[0]; i++) {
         if (stands(reader, qualifiers[i])) {
-            reader->at += strlen(qualifiers[i]);
+            reader->offset += strlen(qualifiers[i]);
             return;
         }
     }
@@ -213,7 +215,7 @@ static void take_parentheses(struct name_reader *reader, bool *after_parameters)
     static const char anonymous[] = "(anonymous namespace)";
     if (stands(reader, anonymous)) {
         put(reader, anonymous, sizeof anonymous - 1);
-        reader->at += sizeof anonymous - 1;
+        reader->offset += sizeof anonymous - 1;
         return;
     }
     skip_brackets(reader);
@@ -240,7 +242,7 @@ static void take_part(struct name_reader *reader, bool *after_parameters)
     } else {
         *after_parameters = false;
         put(reader, &c, 1);
-        reader->at++;
+        reader->offset++;
     }
 }
 
@@ -255,7 +257,7 @@ static size_t write_name(struct name_reader *reader)
         return reader->size;
     }
     bool after_parameters = false;
-    while (reader->at < reader->name.size)
+    while (reader->offset < reader->name.size)
         take_part(reader, &after_parameters);
     return reader->size;
 }

@@ -9,10 +9,11 @@
 #include <ttdtrace/model.h>
 
 /** Whether a word stands at an offset of a name. */
-static inline bool canonical_stands_at(struct ttd_string name, size_t at, const char *word)
+static inline bool canonical_stands_at(struct ttd_string name, size_t offset, const char *word)
 {
     size_t size = strlen(word);
-    return at <= name.size && name.size - at >= size && memcmp(name.data + at, word, size) == 0;
+    return offset <= name.size && name.size - offset >= size &&
+           memcmp(name.data + offset, word, size) == 0;
 }
 
 /** Whether a character may be part of an identifier or a number, as compilers write them. */

@@ -38,12 +38,12 @@ static enum ttd_status add_string(struct definitions *definitions,
     enum ttd_status status = idtable_add(&definitions->strings, string->id, &record);
     if (status != TTD_OK || !record)
         return status;
-    struct definition_string *added = record;
-    added->size = (uint32_t)string->text.size;
-    added->text = arena_copy(&definitions->text, string->text.data, string->text.size);
-    if (added->text)
+    struct definition_string *definition = record;
+    definition->size = (uint32_t)string->text.size;
+    definition->text = arena_copy(&definitions->text, string->text.data, string->text.size);
+    if (definition->text)
         return TTD_OK;
-    added->size = 0;
+    definition->size = 0;
     return TTD_ERROR_NO_MEMORY;
 }
 
@@ -59,15 +59,16 @@ static enum ttd_status add_module(struct definitions *definitions, const struct 
     enum ttd_status status = idtable_add(&definitions->modules, module->id, &record);
     if (status != TTD_OK || !record)
         return status;
-    struct definition_module *added = record;
-    *added = (struct definition_module){.path = module->path,
-                                        .bias = module->bias,
-                                        .begin = module->begin,
-                                        .end = module->end,
-                                        .loaded = module->position,
-                                        .unloaded = ttd_position_invalid()};
-    added->build_id_size = module->build_id_size <= TTD_BUILD_ID_MAX ? module->build_id_size : 0;
-    memcpy(added->build_id, module->build_id, added->build_id_size);
+    struct definition_module *definition = record;
+    *definition = (struct definition_module){.path = module->path,
+                                             .bias = module->bias,
+                                             .begin = module->begin,
+                                             .end = module->end,
+                                             .loaded = module->position,
+                                             .unloaded = ttd_position_invalid()};
+    definition->build_id_size =
+        module->build_id_size <= TTD_BUILD_ID_MAX ? module->build_id_size : 0;
+    memcpy(definition->build_id, module->build_id, definition->build_id_size);
     return TTD_OK;
 }
 
@@ -76,7 +77,7 @@ static enum ttd_status add_thread(struct definitions *definitions, const struct 
     if (thread->action == TTD_THREAD_END) {
         struct definition_thread *definition = idtable_get(&definitions->threads, thread->id);
         if (definition) {
-            definition->ended = thread->position;
+            definition->end = thread->position;
             if (thread->name != TTD_NONE)
                 definition->name = thread->name;
         }

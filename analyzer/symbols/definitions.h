@@ -37,9 +37,9 @@ struct definition_module {
 struct definition_thread {
     uint64_t os_id;
     ttd_id name;
-    struct ttd_position begun;
+    struct ttd_position begin;
     /** Invalid while running. */
-    struct ttd_position ended;
+    struct ttd_position end;
 };
 
 struct definition_heap {

@@ -21,21 +21,21 @@ struct sink {
  * safe because the demangler keeps its state on the stack. */
 static void collect(const char *data, size_t size, void *context)
 {
-    struct sink *out = context;
-    if (size > DEMANGLE_MAX - out->size)
-        longjmp(out->full, 1);
+    struct sink *sink = context;
+    if (size > DEMANGLE_MAX - sink->size)
+        longjmp(sink->full, 1);
     if (size) /* `data` may be NULL for size 0 */
-        memcpy(out->text + out->size, data, size);
-    out->size += size;
+        memcpy(sink->text + sink->size, data, size);
+    sink->size += size;
 }
 
-static bool try_all(const char *name, struct sink *out)
+static bool try_all(const char *name, struct sink *sink)
 {
     int options = DMGL_PARAMS | DMGL_ANSI;
-    if (rust_demangle_callback(name, options, collect, out))
+    if (rust_demangle_callback(name, options, collect, sink))
         return true;
-    out->size = 0;
-    return cplus_demangle_v3_callback(name, options, collect, out);
+    sink->size = 0;
+    return cplus_demangle_v3_callback(name, options, collect, sink);
 }
 
 size_t demangle(const char *name, char text[DEMANGLE_MAX + 1])
@@ -43,11 +43,11 @@ size_t demangle(const char *name, char text[DEMANGLE_MAX + 1])
     bool may_be = name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
     if (!may_be || strlen(name) > MANGLED_MAX)
         return 0;
-    struct sink out = {.text = text};
-    if (setjmp(out.full))
+    struct sink sink = {.text = text};
+    if (setjmp(sink.full))
         return 0;
-    if (!try_all(name, &out))
+    if (!try_all(name, &sink))
         return 0;
-    text[out.size] = '\0';
-    return out.size;
+    text[sink.size] = '\0';
+    return sink.size;
 }

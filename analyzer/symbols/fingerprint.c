@@ -166,8 +166,8 @@ static enum ttd_status make_site(struct fingerprinter *fingerprinter, const stru
     enum ttd_status status =
         frame_list_add(&fingerprinter->frames, fingerprinter->definitions, stack);
     size_t count = fingerprinter->frames.count;
-    size_t most = count < FINGERPRINT_INLINED_MAX ? count : FINGERPRINT_INLINED_MAX;
-    for (size_t i = 0; i < most && status == TTD_OK; i++) {
+    size_t inlined_count = count < FINGERPRINT_INLINED_MAX ? count : FINGERPRINT_INLINED_MAX;
+    for (size_t i = 0; i < inlined_count && status == TTD_OK; i++) {
         status =
             grow_array((void **)&fingerprinter->site_frames, &fingerprinter->site_frame_capacity,
                        fingerprinter->site_frame_count + 1, sizeof *fingerprinter->site_frames);
@@ -183,7 +183,7 @@ static enum ttd_status make_site(struct fingerprinter *fingerprinter, const stru
                          (uint32_t)fingerprinter->site_count);
     if (status != TTD_OK)
         return status;
-    site.count = most;
+    site.count = inlined_count;
     site.module = module_of(fingerprinter);
     fingerprinter->sites[fingerprinter->site_count++] = site;
     return TTD_OK;

@@ -69,11 +69,11 @@ enum ttd_status frame_list_expand(struct frame_list *list, struct definitions *d
 }
 
 enum ttd_status frame_list_begin(struct frame_list *list, struct definitions *definitions,
-                                 ttd_id stack, size_t most)
+                                 ttd_id stack, size_t max_count)
 {
     list->count = 0;
     enum ttd_status status = TTD_OK;
-    while (status == TTD_OK && list->count < most) {
+    while (status == TTD_OK && list->count < max_count) {
         struct ttd_stack current;
         status = definitions_stack(definitions, stack, &current);
         if (status == TTD_OK)

@@ -46,9 +46,9 @@ void frame_list_free(struct frame_list *list);
 enum ttd_status frame_list_expand(struct frame_list *list, struct definitions *definitions,
                                   ttd_id stack);
 
-/** Expands a stack like frame_list_expand(), but stops after about `most` frames. */
+/** Expands a stack like frame_list_expand(), but stops after about `max_count` frames. */
 enum ttd_status frame_list_begin(struct frame_list *list, struct definitions *definitions,
-                                 ttd_id stack, size_t most);
+                                 ttd_id stack, size_t max_count);
 
 /** Adds the frames of one address of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY,
  * TTD_ERROR_LIMIT (see stack_table_spend()). */

@@ -71,19 +71,19 @@ enum ttd_status stack_memo_find(struct stack_memo *memo, const struct stack_tabl
                                 uint32_t *fact)
 {
     size_t count;
-    uint32_t above;
-    enum ttd_status status = climb(memo, table, stack, finder, &count, &above);
+    uint32_t caller_fact;
+    enum ttd_status status = climb(memo, table, stack, finder, &count, &caller_fact);
     while (status == TTD_OK && count > 0) {
         const struct ttd_stack *next = &memo->path[--count];
-        uint32_t found = 0;
+        uint32_t own_fact = 0;
         uint32_t *cell;
-        status = finder->find(finder->context, next, above, &found);
+        status = finder->find(finder->context, next, caller_fact, &own_fact);
         if (status == TTD_OK)
             status = cell_of(memo, table, next->id, &cell);
         if (status == TTD_OK)
-            *cell = above = found;
+            *cell = caller_fact = own_fact;
     }
     if (status == TTD_OK)
-        *fact = above;
+        *fact = caller_fact;
     return status;
 }

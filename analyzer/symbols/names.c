@@ -17,14 +17,14 @@ static bool has_module(const struct definitions *definitions, const struct names
 enum { AS_FUNCTION, AS_FILE };
 
 static enum ttd_status ask(struct definitions *definitions, const struct names_matcher *matcher,
-                           struct hash_map *asked, ttd_id id, unsigned as, bool *has_match)
+                           struct hash_map *asked, ttd_id id, unsigned purpose, bool *has_match)
 {
-    if (id == TTD_NONE || map_get(asked, id, as) != MAP_NONE)
+    if (id == TTD_NONE || map_get(asked, id, purpose) != MAP_NONE)
         return TTD_OK;
-    struct ttd_string name = as == AS_FUNCTION ? definitions_function(definitions, id)
-                                               : definitions_text(definitions, id);
+    struct ttd_string name = purpose == AS_FUNCTION ? definitions_function(definitions, id)
+                                                    : definitions_text(definitions, id);
     *has_match = matcher->matches(matcher->context, name);
-    return map_set(asked, id, as, true);
+    return map_set(asked, id, purpose, true);
 }
 
 enum ttd_status names_find(struct definitions *definitions, const struct names_matcher *matcher,

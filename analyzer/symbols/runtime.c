@@ -37,10 +37,11 @@ static bool begins(struct ttd_string text, const char *word)
 
 bool runtime_has_module(struct ttd_string path)
 {
-    size_t at = path.size;
-    while (at > 0 && path.data[at - 1] != '/')
-        at--;
-    struct ttd_string name = at ? (struct ttd_string){path.data + at, path.size - at} : path;
+    size_t begin = path.size;
+    while (begin > 0 && path.data[begin - 1] != '/')
+        begin--;
+    struct ttd_string name =
+        begin ? (struct ttd_string){path.data + begin, path.size - begin} : path;
     for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++) {
         if (begins(name, modules[i]))
             return true;
@@ -86,10 +87,10 @@ bool runtime_is_main(const struct frame *frame)
 
 size_t runtime_main_of(const struct frame_list *list)
 {
-    size_t at = list->count;
-    while (at > 0) {
-        if (runtime_is_main(&list->frames[--at]))
-            return at;
+    size_t index = list->count;
+    while (index > 0) {
+        if (runtime_is_main(&list->frames[--index]))
+            return index;
     }
     return list->count;
 }

@@ -27,11 +27,11 @@ enum ttd_status stack_table_add(struct stack_table *table, const struct ttd_batc
         return TTD_OK;
     enum ttd_status status = grow_array((void **)&table->chunks, &table->capacity, table->count + 1,
                                         sizeof *table->chunks);
-    struct stack_chunk added = {.first = (ttd_id)first, .count = (uint32_t)(after - first)};
+    struct stack_chunk chunk = {.first = (ttd_id)first, .count = (uint32_t)(after - first)};
     if (status == TTD_OK)
-        status = ttd_stacks_open(batch, NULL, &added.stacks);
+        status = ttd_stacks_open(batch, NULL, &chunk.stacks);
     if (status == TTD_OK)
-        table->chunks[table->count++] = added;
+        table->chunks[table->count++] = chunk;
     return status;
 }
 

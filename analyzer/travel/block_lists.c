@@ -8,12 +8,12 @@
 /* Blocks of a chunk. */
 #define PART 65536
 
-/* Blocks to be written: keys[i].item is the index of one. */
+/* Blocks to be written: keys[i].index is the index of one. */
 struct selection {
     const struct heap_block *blocks;
     struct sort_key *keys;
     size_t count;
-    struct ttd_block *part;
+    struct ttd_block *buffer;
 };
 
 static struct ttd_block block_of(const struct heap_block *block)
@@ -34,21 +34,21 @@ static enum ttd_status write_parts(struct heap_block_lister *lister, struct ttd_
     struct ttd_live_blocks list = {.list = TTD_BLOCKS_KEYFRAME,
                                    .list_id = ++lister->count,
                                    .position = position,
-                                   .blocks = chosen->part};
-    size_t done = 0;
+                                   .blocks = chosen->buffer};
+    size_t written = 0;
     /* At least once: an empty list is written as well. */
     do {
-        list.count = chosen->count - done < PART ? chosen->count - done : PART;
-        list.last = done + list.count == chosen->count;
+        list.count = chosen->count - written < PART ? chosen->count - written : PART;
+        list.last = written + list.count == chosen->count;
         for (size_t i = 0; i < list.count; i++)
-            chosen->part[i] = block_of(&chosen->blocks[chosen->keys[done + i].item]);
+            chosen->buffer[i] = block_of(&chosen->blocks[chosen->keys[written + i].index]);
         /* One code writes an index and checks one, so that both agree on what it must hold. */
         enum ttd_status status = lister->check ? heap_index_check_blocks(lister->check, &list)
                                                : ttd_writer_live_blocks(lister->writer, &list);
         if (status != TTD_OK)
             return status;
-        done += list.count;
-    } while (done < chosen->count);
+        written += list.count;
+    } while (written < chosen->count);
     return TTD_OK;
 }
 
@@ -57,14 +57,14 @@ static bool selection_init(struct selection *chosen, const struct heap_block *bl
     /* One key more than blocks: malloc(0) may be NULL. */
     *chosen = (struct selection){.blocks = blocks,
                                  .keys = malloc((count + 1) * sizeof *chosen->keys),
-                                 .part = malloc(PART * sizeof *chosen->part)};
-    return chosen->keys && chosen->part;
+                                 .buffer = malloc(PART * sizeof *chosen->buffer)};
+    return chosen->keys && chosen->buffer;
 }
 
 static void selection_free(struct selection *chosen)
 {
     free(chosen->keys);
-    free(chosen->part);
+    free(chosen->buffer);
 }
 
 static enum ttd_status write_sorted(struct heap_block_lister *lister, struct ttd_position position,

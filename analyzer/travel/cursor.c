@@ -59,10 +59,10 @@ static enum ttd_status call_hook(struct heap_cursor *cursor, const struct ttd_ba
     return cursor->hook_status;
 }
 
-/* Reads until there are events to apply, or the trace ends. Unless `from` is NULL, batches must fit
- * that keyframe. One that does not is kept from the hook: the replay starts over, and the hook
+/* Reads until there are events to apply, or the trace ends. Unless `keyframe` is NULL, batches must
+ * fit that keyframe. One that does not is kept from the hook: the replay starts over, and the hook
  * would see it twice. */
-static enum ttd_status refill(struct heap_cursor *cursor, const struct heap_keyframe *from,
+static enum ttd_status refill(struct heap_cursor *cursor, const struct heap_keyframe *keyframe,
                               struct ttd_error *error)
 {
     while (!cursor->batch.count && !cursor->at_end) {
@@ -76,7 +76,7 @@ static enum ttd_status refill(struct heap_cursor *cursor, const struct heap_keyf
             cursor->at_end = true;
             return TTD_OK;
         }
-        if (status == TTD_OK && from && !may_follow(&batch, from))
+        if (status == TTD_OK && keyframe && !may_follow(&batch, keyframe))
             status = TTD_ERROR_CORRUPT;
         if (status == TTD_OK)
             status = call_hook(cursor, &batch);

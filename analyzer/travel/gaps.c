@@ -64,14 +64,14 @@ static void sort(struct heap_gaps *gaps)
     gaps->is_sorted = true;
 }
 
-struct ttd_position heap_gaps_end(struct heap_gaps *gaps, struct ttd_position at)
+struct ttd_position heap_gaps_end(struct heap_gaps *gaps, struct ttd_position position)
 {
     if (!gaps->is_sorted)
         sort(gaps);
     size_t first = 0, count = gaps->count;
     while (count) {
         size_t half = count / 2;
-        bool is_before = ttd_position_compare(gaps->items[first + half].begin, at) < 0;
+        bool is_before = ttd_position_compare(gaps->items[first + half].begin, position) < 0;
         first += is_before ? half + 1 : 0;
         count = is_before ? count - half - 1 : half;
     }

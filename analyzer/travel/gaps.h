@@ -40,7 +40,7 @@ void heap_gaps_free(struct heap_gaps *gaps);
 
 /** Returns the latest end of all gaps that begin before a position; 0:0 if there is none. A block
  * that is live at the position and was allocated before this end is unknown. */
-struct ttd_position heap_gaps_end(struct heap_gaps *gaps, struct ttd_position at);
+struct ttd_position heap_gaps_end(struct heap_gaps *gaps, struct ttd_position position);
 
 /** Whether a block allocated at a position is unknown, where `unknown_before` is the result of
  * heap_gaps_end(). */

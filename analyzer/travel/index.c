@@ -288,7 +288,7 @@ enum ttd_status heap_index_write(const struct heap_trace *trace,
 enum ttd_status heap_index_compare(const struct heap_trace *trace, struct heap_index_check *check,
                                    struct ttd_error *error)
 {
-    struct heap_index_spacing none = {.keyframes = 0};
-    struct index_maker maker = {.lister.check = check, .spacing = &none, .chunk = UINT64_MAX};
+    struct heap_index_spacing no_spacing = {.keyframes = 0};
+    struct index_maker maker = {.lister.check = check, .spacing = &no_spacing, .chunk = UINT64_MAX};
     return run(&maker, trace, error);
 }

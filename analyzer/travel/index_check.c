@@ -109,16 +109,16 @@ static bool have_same_counts(const struct ttd_state *a, const struct ttd_state *
 }
 
 /* Returns what differs, or NULL. */
-static const char *compare_states(const struct ttd_state *said, const struct ttd_state *state)
+static const char *compare_states(const struct ttd_state *recorded, const struct ttd_state *state)
 {
-    if (!is_same(said->position, state->position))
+    if (!is_same(recorded->position, state->position))
         return "a state of the heap is at another position than in the trace";
-    if (!have_same_counts(said, state))
+    if (!have_same_counts(recorded, state))
         return "a state of the heap has other counts of events than the trace";
-    if (said->blocks != state->blocks)
+    if (recorded->blocks != state->blocks)
         return "a state of the heap has another number of blocks than in the trace";
-    if (said->form == TTD_STATE_SUMMARY &&
-        (said->sums != state->sums || !is_same(said->end, state->end)))
+    if (recorded->form == TTD_STATE_SUMMARY &&
+        (recorded->sums != state->sums || !is_same(recorded->end, state->end)))
         return "a summary has another number of sums, or another end, than in the trace";
     return NULL;
 }
@@ -129,9 +129,9 @@ static enum ttd_status check_peaks(struct heap_index_check *check, const struct 
     struct heap_index_records *records = &check->peaks;
     enum ttd_status status = find_state(check, records, true);
     while (status == TTD_OK && !records->is_over) {
-        const struct ttd_state *said = &records->batch.u.states[records->taken];
-        if (!is_same(said->position, state->position) || said->blocks != state->blocks ||
-            said->bytes != state->bytes || said->bytes_high != state->bytes_high)
+        const struct ttd_state *recorded = &records->batch.u.states[records->taken];
+        if (!is_same(recorded->position, state->position) || recorded->blocks != state->blocks ||
+            recorded->bytes != state->bytes || recorded->bytes_high != state->bytes_high)
             return differ(check, records, "the peak is not that of the trace");
         check->compared++;
         records->taken++;
@@ -145,10 +145,10 @@ enum ttd_status heap_index_check_state(struct heap_index_check *check,
 {
     if (state->form == TTD_STATE_PEAK)
         return check_peaks(check, state);
-    const struct ttd_state *said = heap_index_check_next(check);
-    if (!said || said->form != state->form)
+    const struct ttd_state *recorded = heap_index_check_next(check);
+    if (!recorded || recorded->form != state->form)
         return heap_index_check_misplaced(check);
-    const char *difference = compare_states(said, state);
+    const char *difference = compare_states(recorded, state);
     if (difference)
         return differ(check, &check->states, difference);
     check->compared++;
@@ -173,25 +173,25 @@ static bool are_same_blocks(const struct ttd_block *a, const struct ttd_block *b
 
 static bool is_of_list(const struct heap_index_records *records, const struct ttd_live_blocks *list)
 {
-    const struct ttd_live_blocks *said = records->batch.u.live_blocks;
+    const struct ttd_live_blocks *recorded = records->batch.u.live_blocks;
     return !records->is_over && records->batch.kind == TTD_KIND_LIVE_BLOCKS &&
-           said->list == list->list && is_same(said->position, list->position);
+           recorded->list == list->list && is_same(recorded->position, list->position);
 }
 
 enum ttd_status heap_index_check_blocks(struct heap_index_check *check,
                                         const struct ttd_live_blocks *list)
 {
-    const char *what = "a list of live blocks is not that of the trace";
+    const char *difference = "a list of live blocks is not that of the trace";
     struct heap_index_records *records = &check->lists;
     /* An empty list is a chunk without blocks. */
     if (!list->count && is_of_list(records, list) && !records->batch.u.live_blocks->count)
         return read_batch(check, records);
-    enum ttd_status status = list->count ? TTD_OK : differ(check, records, what);
+    enum ttd_status status = list->count ? TTD_OK : differ(check, records, difference);
     for (size_t i = 0; i < list->count && status == TTD_OK; i++) {
         if (!is_of_list(records, list) || records->taken >= records->batch.u.live_blocks->count)
-            return differ(check, records, what);
-        const struct ttd_block *said = &records->batch.u.live_blocks->blocks[records->taken++];
-        if (!are_same_blocks(said, &list->blocks[i]))
+            return differ(check, records, difference);
+        const struct ttd_block *recorded = &records->batch.u.live_blocks->blocks[records->taken++];
+        if (!are_same_blocks(recorded, &list->blocks[i]))
             return differ(check, records, "a live block is not that of the trace");
         if (records->taken == records->batch.u.live_blocks->count)
             status = read_batch(check, records);
@@ -263,14 +263,14 @@ static enum ttd_status take_sums(struct heap_index_check *check, size_t count,
     return status;
 }
 
-static enum ttd_status compare_lists(struct heap_index_check *check, struct sum_list *said,
-                                     struct sum_list *given,
+static enum ttd_status compare_lists(struct heap_index_check *check, struct sum_list *recorded,
+                                     struct sum_list *computed,
                                      const struct heap_index_records *location)
 {
-    qsort(said->sums, said->count, sizeof *said->sums, compare_sums);
-    qsort(given->sums, given->count, sizeof *given->sums, compare_sums);
-    for (size_t i = 0; i < given->count; i++)
-        if (!are_same_sums(&said->sums[i], &given->sums[i]))
+    qsort(recorded->sums, recorded->count, sizeof *recorded->sums, compare_sums);
+    qsort(computed->sums, computed->count, sizeof *computed->sums, compare_sums);
+    for (size_t i = 0; i < computed->count; i++)
+        if (!are_same_sums(&recorded->sums[i], &computed->sums[i]))
             return differ(check, location, "a sum of a summary is not that of the trace");
     return TTD_OK;
 }
@@ -279,14 +279,14 @@ enum ttd_status heap_index_check_sums(struct heap_index_check *check,
                                       const struct heap_tables *sums)
 {
     struct heap_index_records location = check->lists;
-    struct sum_list said = {.count = 0}, given = {.count = 0};
-    enum ttd_status status = collect_sums(&given, sums);
+    struct sum_list recorded = {.count = 0}, computed = {.count = 0};
+    enum ttd_status status = collect_sums(&computed, sums);
     if (status == TTD_OK)
-        status = take_sums(check, given.count, &said);
-    if (status == TTD_OK && given.count)
-        status = compare_lists(check, &said, &given, &location);
-    free(said.sums);
-    free(given.sums);
+        status = take_sums(check, computed.count, &recorded);
+    if (status == TTD_OK && computed.count)
+        status = compare_lists(check, &recorded, &computed, &location);
+    free(recorded.sums);
+    free(computed.sums);
     return status;
 }
 

@@ -94,10 +94,10 @@ static enum ttd_status find_in_chunk(struct list_finder *finder, const struct tt
         finder->sums_left = next->sums;
     }
     bool has_sums = chunk->kind == TTD_KIND_SUMS;
-    uint64_t *left = has_sums ? &finder->sums_left : &finder->blocks_left;
-    if (chunk->record_count > *left)
+    uint64_t *remaining = has_sums ? &finder->sums_left : &finder->blocks_left;
+    if (chunk->record_count > *remaining)
         return TTD_ERROR_CORRUPT;
-    *left -= chunk->record_count;
+    *remaining -= chunk->record_count;
     return TTD_OK;
 }
 
@@ -126,13 +126,13 @@ static enum ttd_status find_lists(struct heap_keyframes *keyframes)
 
 bool heap_index_belongs_to(struct ttd_reader *sidecar, struct ttd_reader *trace)
 {
-    struct ttd_trace wanted;
+    struct ttd_trace tie;
     struct ttd_end end;
     const struct ttd_trace *has = ttd_reader_trace(sidecar);
-    return ttd_reader_tie(trace, &wanted) == TTD_OK && ttd_reader_end(sidecar, &end) == TTD_OK &&
-           (has->flags & TTD_TRACE_DERIVED) && wanted.source_hash &&
-           has->source_trace_id == wanted.source_trace_id &&
-           has->source_size == wanted.source_size && has->source_hash == wanted.source_hash;
+    return ttd_reader_tie(trace, &tie) == TTD_OK && ttd_reader_end(sidecar, &end) == TTD_OK &&
+           (has->flags & TTD_TRACE_DERIVED) && tie.source_hash &&
+           has->source_trace_id == tie.source_trace_id && has->source_size == tie.source_size &&
+           has->source_hash == tie.source_hash;
 }
 
 enum ttd_status heap_keyframes_open(struct ttd_reader *sidecar, struct ttd_reader *trace,

@@ -17,10 +17,10 @@ void heap_losses_add(struct heap_losses *losses, const struct ttd_batch *batch)
             losses->events = heap_add(losses->events, loss->count);
         if (losses->kept_count == HEAP_LOSSES_KEPT)
             continue;
-        struct ttd_loss *kept = &losses->kept[losses->kept_count++];
-        *kept = *loss;
-        if ((unsigned)kept->reason > TTD_LOSS_LATE)
-            kept->reason = TTD_LOSS_UNKNOWN;
+        struct ttd_loss *added_loss = &losses->kept[losses->kept_count++];
+        *added_loss = *loss;
+        if ((unsigned)added_loss->reason > TTD_LOSS_LATE)
+            added_loss->reason = TTD_LOSS_UNKNOWN;
     }
 }
 

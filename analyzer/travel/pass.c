@@ -109,27 +109,27 @@ static enum ttd_status finish(struct heap_pass *pass, struct heap_arrival *arriv
 }
 
 /* Goes on to a later position, whose watchers then are the next to finish. */
-static enum ttd_status go_on(struct heap_arrival *arrival, struct ttd_position to,
+static enum ttd_status go_on(struct heap_arrival *arrival, struct ttd_position position,
                              struct ttd_error *error)
 {
     struct heap_replay *replay = &arrival->cursor.replay;
     /* Where nothing is left to be replayed, the index of a large heap is not made for nothing. */
     bool is_over = arrival->reached_end && !replay->queue.count;
     enum ttd_status status = is_over ? TTD_OK : heap_live_make_index(&replay->live);
-    return status == TTD_OK ? heap_replay_on(arrival, to, error) : status;
+    return status == TTD_OK ? heap_replay_on(arrival, position, error) : status;
 }
 
 static enum ttd_status run(struct heap_pass *pass, struct heap_arrival *arrival,
                            const struct heap_trace *trace, struct ttd_error *error)
 {
-    struct heap_observer all = {
+    struct heap_observer merged = {
         .context = pass, .effect = see_effect, .call = pass->call_count ? see_call : NULL};
     struct heap_route route = {.keeps_peak = pass->keeps_peak};
     for (size_t i = 0; i < pass->count; i++)
         route.kinds |= pass->watchers[i].kinds;
     struct ttd_position at = ttd_position_min();
     if (pass->effect_count || pass->call_count)
-        route.observer = pass->count == 1 ? &pass->watchers[0].observer : &all;
+        route.observer = pass->count == 1 ? &pass->watchers[0].observer : &merged;
     if (!find_next(pass, at, &at))
         return TTD_OK;
     route.to = at;

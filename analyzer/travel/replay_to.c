@@ -45,16 +45,16 @@ static enum ttd_status begin(struct heap_arrival *arrival, const struct heap_tra
 {
     memset(arrival, 0, sizeof *arrival);
     arrival->hook = trace->hook;
-    struct heap_trace seen = {.reader = trace->reader,
-                              .keyframes = takes_keyframes(route) ? trace->keyframes : NULL,
-                              .hook = {.context = arrival, .batch = see_batch},
-                              .is_checked = trace->is_checked};
+    struct heap_trace replayed = {.reader = trace->reader,
+                                  .keyframes = takes_keyframes(route) ? trace->keyframes : NULL,
+                                  .hook = {.context = arrival, .batch = see_batch},
+                                  .is_checked = trace->is_checked};
     enum ttd_status status = TTD_OK;
-    if (seen.keyframes || ttd_position_compare(route->to, ttd_position_max()) < 0)
+    if (replayed.keyframes || ttd_position_compare(route->to, ttd_position_max()) < 0)
         status = read_losses(arrival, trace->reader, error);
     if (status != TTD_OK)
         return status;
-    status = heap_cursor_init(&arrival->cursor, &seen, HEAP_CURSOR_KINDS | route->kinds,
+    status = heap_cursor_init(&arrival->cursor, &replayed, HEAP_CURSOR_KINDS | route->kinds,
                               route->observer);
     /* A summary does not have the blocks that a gap makes unknown. */
     arrival->cursor.sums = arrival->gaps.count ? NULL : route->sums;
@@ -63,10 +63,10 @@ static enum ttd_status begin(struct heap_arrival *arrival, const struct heap_tra
     return status;
 }
 
-static enum ttd_status go(struct heap_arrival *arrival, struct ttd_position to,
+static enum ttd_status go(struct heap_arrival *arrival, struct ttd_position position,
                           struct ttd_error *error)
 {
-    enum ttd_status status = heap_cursor_seek(&arrival->cursor, to, error);
+    enum ttd_status status = heap_cursor_seek(&arrival->cursor, position, error);
     arrival->reached_end = arrival->cursor.at_end && !arrival->cursor.batch.count;
     return status;
 }
@@ -84,11 +84,11 @@ enum ttd_status heap_replay_to(struct heap_arrival *arrival, const struct heap_t
     return status == TTD_OK ? go(arrival, route->to, error) : status;
 }
 
-enum ttd_status heap_replay_on(struct heap_arrival *arrival, struct ttd_position to,
+enum ttd_status heap_replay_on(struct heap_arrival *arrival, struct ttd_position position,
                                struct ttd_error *error)
 {
     arrival->cursor.keyframes = NULL;
-    return go(arrival, to, error);
+    return go(arrival, position, error);
 }
 
 void heap_arrival_free(struct heap_arrival *arrival)

@@ -55,7 +55,7 @@ enum ttd_status heap_replay_to(struct heap_arrival *arrival, const struct heap_t
 
 /** Goes on to a later position without using keyframes, so the observer is told of all effects
  * between. Statuses as heap_replay_to(). */
-enum ttd_status heap_replay_on(struct heap_arrival *arrival, struct ttd_position to,
+enum ttd_status heap_replay_on(struct heap_arrival *arrival, struct ttd_position position,
                                struct ttd_error *error);
 
 void heap_arrival_free(struct heap_arrival *arrival);

@@ -68,7 +68,7 @@ struct heap_peak heap_peak_of_state(const struct ttd_state *state)
 struct ttd_sum heap_sum_of_group(size_t table, const struct heap_group *group)
 {
     return (struct ttd_sum){.table = (enum ttd_sum_table)table,
-                            .key = table == HEAP_BY_STACK ? group->key.stack : group->key.other,
+                            .key = table == HEAP_BY_STACK ? group->key.stack : group->key.property,
                             .api = group->api,
                             .blocks = group->blocks,
                             .bytes = group->bytes,
@@ -79,13 +79,13 @@ struct ttd_sum heap_sum_of_group(size_t table, const struct heap_group *group)
 /* Whether blocks of a class of sizes can have so many bytes. */
 static bool fits_class(const struct heap_group *group)
 {
-    uint64_t first, last, least, most;
-    heap_class_range(group->key.other, &first, &last);
-    if (__builtin_mul_overflow(first, group->blocks, &least))
-        least = UINT64_MAX;
-    if (__builtin_mul_overflow(last, group->blocks, &most))
-        most = UINT64_MAX;
-    return group->bytes >= least && group->bytes <= most;
+    uint64_t first, last, lowest, highest;
+    heap_class_range(group->key.property, &first, &last);
+    if (__builtin_mul_overflow(first, group->blocks, &lowest))
+        lowest = UINT64_MAX;
+    if (__builtin_mul_overflow(last, group->blocks, &highest))
+        highest = UINT64_MAX;
+    return group->bytes >= lowest && group->bytes <= highest;
 }
 
 bool heap_group_of_sum(const struct ttd_sum *sum, struct heap_group *group)
@@ -98,6 +98,6 @@ bool heap_group_of_sum(const struct ttd_sum *sum, struct heap_group *group)
     if (sum->table == TTD_SUMS_BY_STACK)
         group->key.stack = sum->key;
     else
-        group->key.other = sum->key;
+        group->key.property = sum->key;
     return !heap_group_is_unknown(group) && (sum->table != TTD_SUMS_BY_SIZE || fits_class(group));
 }

@@ -198,7 +198,7 @@ static enum ttd_status write_sums(struct heap_tables *sums, struct heap_block_li
 
 static enum ttd_status write(struct heap_summary *summary, struct heap_block_lister *lister)
 {
-    struct heap_keyframe *keyframe = &summary->done;
+    struct heap_keyframe *keyframe = &summary->last_range;
     keyframe->blocks = summary->ended.count;
     keyframe->sums = count_sums(&summary->sums);
     struct ttd_state state = heap_state_of_keyframe(keyframe);
@@ -273,8 +273,8 @@ enum ttd_status heap_summary_end(struct heap_summary *summary, struct heap_repla
         heap_summary_close(summary);
         return TTD_OK;
     }
-    summary->done = summary->begin;
-    summary->done.end = end;
+    summary->last_range = summary->begin;
+    summary->last_range.end = end;
     /* The arrays change sides, so that the replay can go on with an array of its own while another
      * thread writes from this one. */
     struct heap_block_copies ended = replay->changes.ended;

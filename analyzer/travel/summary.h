@@ -37,7 +37,7 @@ struct heap_summary {
     struct heap_keyframe begin;
     /* The members below describe the last summary that has ended. While heap_summary_write() runs
      * they belong to its thread. */
-    struct heap_keyframe done;
+    struct heap_keyframe last_range;
     /** Blocks released in the range of the summary; and blocks acquired in it that were still live
      * at its end. */
     struct heap_block_copies ended;

@@ -188,7 +188,7 @@ enum ttd_status view_tree_add(struct view_tree *tree, struct view *view,
     tree->views[side] = view;
     map_init(&addition.stacks);
     for (size_t i = 0; i < *sites->count && status == TTD_OK; i++) {
-        struct heap_amount amount = sites->amount(heap_site_record(sites, i));
+        struct heap_amount amount = sites->amount_of(heap_site_record(sites, i));
         if (amount.weight || amount.count)
             status = add_record(&addition, *heap_site_record(sites, i), amount);
     }

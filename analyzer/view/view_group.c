@@ -23,8 +23,8 @@ struct view_label view_record_label(const struct view *view, struct heap_key key
     static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_NONE,   LABEL_FILE,
                                             LABEL_MODULE, LABEL_THREAD, LABEL_HEAP};
     if (view->options.by == VIEW_BY_CLASS)
-        return class_label(view, key.other);
-    return (struct view_label){.kind = kinds[view->options.by], .number = key.other};
+        return class_label(view, key.property);
+    return (struct view_label){.kind = kinds[view->options.by], .number = key.property};
 }
 
 /* Finds the label that a record is grouped by. */
@@ -67,12 +67,12 @@ static enum ttd_status merge_records(struct view *view, const struct heap_site_t
         enum ttd_status status = view_find_key(view, &key);
         if (status != TTD_OK)
             return status;
-        uint32_t group = map_get(groups, key.stack, key.other);
+        uint32_t group = map_get(groups, key.stack, key.property);
         if (group != MAP_NONE) {
             sites->merge(heap_site_record(sites, group), heap_site_record(sites, i));
             continue;
         }
-        status = map_set(groups, key.stack, key.other, (uint32_t)count);
+        status = map_set(groups, key.stack, key.property, (uint32_t)count);
         if (status != TTD_OK)
             return status;
         memmove(heap_site_record(sites, count), heap_site_record(sites, i), sites->size);
@@ -97,5 +97,5 @@ enum ttd_status view_group(struct view *view, const struct heap_site_table *site
 
 const struct view_label *view_find_label(const struct view *view, struct heap_key key)
 {
-    return &view->labels.labels[key.other];
+    return &view->labels.labels[key.property];
 }

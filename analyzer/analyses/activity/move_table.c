@@ -23,7 +23,7 @@ void heap_move_table_free(struct heap_move_table *table)
 enum ttd_status heap_move_table_find(struct heap_move_table *table, struct heap_key key,
                                      struct heap_move_group **group)
 {
-    uint32_t index = map_get(&table->by_key, key.stack, key.other);
+    uint32_t index = map_get(&table->by_key, key.stack, key.property);
     if (index != MAP_NONE) {
         *group = &table->groups[index];
         return TTD_OK;
@@ -31,7 +31,7 @@ enum ttd_status heap_move_table_find(struct heap_move_table *table, struct heap_
     enum ttd_status status = grow_array((void **)&table->groups, &table->capacity, table->count + 1,
                                         sizeof *table->groups);
     if (status == TTD_OK)
-        status = map_set(&table->by_key, key.stack, key.other, (uint32_t)table->count);
+        status = map_set(&table->by_key, key.stack, key.property, (uint32_t)table->count);
     if (status != TTD_OK)
         return status;
     *group = &table->groups[table->count++];
@@ -100,6 +100,6 @@ struct heap_site_table heap_move_site_table(struct heap_move_table *table)
                                     .size = sizeof *table->groups,
                                     .merge = merge,
                                     .compare = compare,
-                                    .amount = amount,
+                                    .amount_of = amount,
                                     .recount = recount};
 }

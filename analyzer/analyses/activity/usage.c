@@ -22,13 +22,13 @@ static enum ttd_status site_of(struct heap_usage *usage, const struct heap_block
                                struct heap_site **site)
 {
     struct heap_key key = heap_key_of_block(usage->options.split, block);
-    uint32_t index = map_get(&usage->by_key, key.stack, key.other);
+    uint32_t index = map_get(&usage->by_key, key.stack, key.property);
     if (index == MAP_NONE) {
         index = (uint32_t)usage->count;
         enum ttd_status status = grow_array((void **)&usage->sites, &usage->capacity,
                                             usage->count + 1, sizeof *usage->sites);
         if (status == TTD_OK)
-            status = map_set(&usage->by_key, key.stack, key.other, index);
+            status = map_set(&usage->by_key, key.stack, key.property, index);
         if (status != TTD_OK)
             return status;
         usage->sites[usage->count++] = (struct heap_site){.key = key};

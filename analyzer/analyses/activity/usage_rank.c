@@ -131,7 +131,7 @@ struct heap_site_table heap_usage_site_table(struct heap_usage *usage)
                                     .size = sizeof *usage->sites,
                                     .merge = merge,
                                     .compare = orders[usage->options.order].compare,
-                                    .amount = orders[usage->options.order].amount,
+                                    .amount_of = orders[usage->options.order].amount,
                                     .recount = recount};
 }
 
@@ -140,7 +140,7 @@ void heap_lifetimes_sum(const struct heap_groups *groups,
 {
     memset(lifetimes, 0, HEAP_LIFETIMES * sizeof *lifetimes);
     for (size_t i = 0; i < groups->count; i++) {
-        struct heap_lifetime *lifetime = &lifetimes[groups->items[i].key.other];
+        struct heap_lifetime *lifetime = &lifetimes[groups->items[i].key.property];
         lifetime->blocks += groups->items[i].blocks;
         heap_sum_add(&lifetime->bytes, groups->items[i].bytes);
     }

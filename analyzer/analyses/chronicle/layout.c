@@ -25,8 +25,8 @@ enum ttd_status chronicle_sort(struct chronicle *chronicle)
     if (has_memory)
         sort(chronicle, keys, spare);
     for (size_t i = 0; has_memory && i < chronicle->block_count; i++) {
-        chronicle->by_address[i] = keys[i].item;
-        chronicle->sorted_lives[i] = chronicle->lives[keys[i].item];
+        chronicle->by_address[i] = keys[i].index;
+        chronicle->sorted_lives[i] = chronicle->lives[keys[i].index];
     }
     if (!has_memory) {
         free(chronicle->by_address);

@@ -76,7 +76,7 @@ static enum ttd_status add_blocks(struct search *search, const struct heap_group
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < by_heap->count && status == TTD_OK; i++) {
         struct heap_tree_node *node;
-        status = obtain(search, by_heap->items[i].key.other, &node);
+        status = obtain(search, by_heap->items[i].key.property, &node);
         if (status != TTD_OK)
             break;
         node->blocks = by_heap->items[i].blocks;

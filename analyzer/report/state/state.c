@@ -14,7 +14,7 @@ struct report_live report_live_of(const struct report *report, const struct heap
     for (size_t i = 0; i < by_heap->count; i++) {
         const struct heap_group *group = &by_heap->items[i];
         const struct definition_heap *heap =
-            definitions_heap(report->definitions, group->key.other);
+            definitions_heap(report->definitions, group->key.property);
         bool is_nested = heap && heap->parent != TTD_NONE;
         uint64_t *blocks = is_nested ? &live.nested_blocks : &live.blocks;
         uint64_t *bytes = is_nested ? &live.nested_bytes : &live.bytes;
@@ -29,9 +29,9 @@ static void json_heaps(struct report *report, struct json *json, const struct he
     json_begin_array(json, "heaps");
     for (size_t i = 0; i < groups->count; i++) {
         const struct definition_heap *heap =
-            definitions_heap(report->definitions, groups->items[i].key.other);
+            definitions_heap(report->definitions, groups->items[i].key.property);
         json_begin_object(json, NULL);
-        json_unsigned(json, "heap_id", groups->items[i].key.other);
+        json_unsigned(json, "heap_id", groups->items[i].key.property);
         json_hex(json, "heap", heap ? heap->handle : 0);
         json_name(json, "name",
                   definitions_text(report->definitions, heap ? heap->name : TTD_NONE));
@@ -47,9 +47,9 @@ static void json_threads(struct report *report, struct json *json, const struct 
     json_begin_array(json, "threads");
     for (size_t i = 0; i < groups->count; i++) {
         const struct definition_thread *thread =
-            definitions_thread(report->definitions, groups->items[i].key.other);
+            definitions_thread(report->definitions, groups->items[i].key.property);
         json_begin_object(json, NULL);
-        json_unsigned(json, "thread", groups->items[i].key.other);
+        json_unsigned(json, "thread", groups->items[i].key.property);
         json_name(json, "name",
                   definitions_text(report->definitions, thread ? thread->name : TTD_NONE));
         json_sums(json, &groups->items[i]);
@@ -63,7 +63,7 @@ static void json_sizes(struct json *json, const struct heap_groups *groups)
     json_begin_array(json, "sizes");
     for (size_t i = 0; i < groups->count; i++) {
         uint64_t first, last;
-        heap_class_range(groups->items[i].key.other, &first, &last);
+        heap_class_range(groups->items[i].key.property, &first, &last);
         json_begin_object(json, NULL);
         json_unsigned(json, "smallest", first);
         json_unsigned(json, "largest", last);

@@ -38,7 +38,7 @@ static void text_table(struct report *report, const struct heap_groups *groups,
     out_char(report->output, '\n');
     for (size_t i = 0; i < groups->count; i++) {
         out_text(report->output, "  ");
-        name(report, groups->items[i].key.other);
+        name(report, groups->items[i].key.property);
         out_tab(report->output, COLUMN_BLOCKS);
         report_count(report->output, groups->items[i].blocks, "block");
         out_tab(report->output, COLUMN_BYTES);

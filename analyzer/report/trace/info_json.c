@@ -97,8 +97,8 @@ static void thread_list(struct report *report, struct json *json,
             json_null(json, "os_id");
         json_name(json, "name",
                   definitions_text(report->definitions, definition ? definition->name : TTD_NONE));
-        json_position(json, "begun", definition ? definition->begun : ttd_position_invalid());
-        json_position(json, "ended", definition ? definition->ended : ttd_position_invalid());
+        json_position(json, "begun", definition ? definition->begin : ttd_position_invalid());
+        json_position(json, "ended", definition ? definition->end : ttd_position_invalid());
         json_unsigned(json, "events", thread->events);
         json_unsigned(json, "allocs", thread->allocs);
         json_unsigned(json, "frees", thread->frees);

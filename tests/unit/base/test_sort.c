@@ -16,7 +16,7 @@ static void fill(uint64_t seed, unsigned bits, unsigned shift)
     struct entropy entropy = entropy_of_seed(seed);
     for (uint32_t i = 0; i < COUNT; i++) {
         uint64_t value = bits ? entropy_next(&entropy) >> (64 - bits) : 0;
-        keys[i] = (struct sort_key){.value = value << shift, .item = i};
+        keys[i] = (struct sort_key){.value = value << shift, .index = i};
     }
 }
 
@@ -26,7 +26,7 @@ static void expect_sorted(size_t count)
     for (size_t i = 1; i < count; i++) {
         cr_assert_leq(keys[i - 1].value, keys[i].value);
         if (keys[i - 1].value == keys[i].value)
-            cr_assert_lt(keys[i - 1].item, keys[i].item);
+            cr_assert_lt(keys[i - 1].index, keys[i].index);
     }
 }
 
@@ -36,7 +36,7 @@ static void expect_every_item_once(size_t count)
     for (size_t i = 0; i < COUNT; i++)
         seen[i] = 0;
     for (size_t i = 0; i < count; i++)
-        seen[keys[i].item]++;
+        seen[keys[i].index]++;
     for (size_t i = 0; i < count; i++)
         cr_assert_eq(seen[i], 1);
 }
@@ -63,10 +63,10 @@ Test(sort, orders_numbers_that_differ_in_high_digits_only)
 Test(sort, keeps_what_belongs_to_a_number)
 {
     for (uint32_t i = 0; i < COUNT; i++)
-        keys[i] = (struct sort_key){.value = COUNT - i, .item = i};
+        keys[i] = (struct sort_key){.value = COUNT - i, .index = i};
     sort_keys(keys, spare, COUNT);
     for (uint32_t i = 0; i < COUNT; i++)
-        cr_assert_eq(keys[i].value + keys[i].item, COUNT);
+        cr_assert_eq(keys[i].value + keys[i].index, COUNT);
 }
 
 Test(sort, touches_nothing_behind_what_it_sorts)
@@ -76,7 +76,7 @@ Test(sort, touches_nothing_behind_what_it_sorts)
     sort_keys(keys, spare, 100);
     expect_sorted(100);
     cr_assert_eq(keys[100].value, behind.value);
-    cr_assert_eq(keys[100].item, behind.item);
+    cr_assert_eq(keys[100].index, behind.index);
 }
 
 Test(sort, of_nothing_or_one_number_does_nothing)

@@ -41,7 +41,7 @@ static void expect_group(const struct heap_group *group, ttd_id stack, ttd_id ot
                          uint64_t blocks, uint64_t bytes)
 {
     cr_assert_eq(group->key.stack, stack);
-    cr_assert_eq(group->key.other, other);
+    cr_assert_eq(group->key.property, other);
     cr_assert_eq(group->blocks, blocks);
     cr_assert_eq(group->bytes, bytes);
 }
@@ -165,7 +165,7 @@ static struct heap_group random_group(struct entropy *entropy, unsigned keys)
     if (!entropy_pick(entropy, 9))
         group.key.stack = UINT32_MAX - group.key.stack;
     if (!entropy_pick(entropy, 3))
-        group.key.other = entropy_pick(entropy, 4);
+        group.key.property = entropy_pick(entropy, 4);
     group.blocks = random_amount(entropy);
     group.bytes = random_amount(entropy);
     group.first = (struct ttd_position){1, entropy_below(entropy, 100)};
@@ -177,7 +177,7 @@ static struct heap_group random_group(struct entropy *entropy, unsigned keys)
 static struct heap_group *find_sum(struct heap_group *sums, size_t count, struct heap_key key)
 {
     for (size_t i = 0; i < count; i++)
-        if (sums[i].key.stack == key.stack && sums[i].key.other == key.other)
+        if (sums[i].key.stack == key.stack && sums[i].key.property == key.property)
             return &sums[i];
     return NULL;
 }
@@ -201,7 +201,7 @@ static size_t add_to_sums(struct heap_group *sums, size_t count, const struct he
 
 static void expect_same(const struct heap_group *group, const struct heap_group *expected)
 {
-    expect_group(group, expected->key.stack, expected->key.other, expected->blocks,
+    expect_group(group, expected->key.stack, expected->key.property, expected->blocks,
                  expected->bytes);
     cr_assert_eq(ttd_position_compare(group->first, expected->first), 0);
     cr_assert_eq(ttd_position_compare(group->last, expected->last), 0);

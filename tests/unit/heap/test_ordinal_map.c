@@ -59,7 +59,7 @@ Test(ordinal_map, has_one_entry_for_ordinals_of_the_same_address)
     cr_assert_eq(add(addresses, 0, 3), TTD_OK);
 
     cr_assert_eq(heap_ordinal_map_get(&ordinals, 0), heap_ordinal_map_get(&ordinals, 2));
-    cr_assert_eq(live.filled, 2);
+    cr_assert_eq(live.used_records, 2);
 }
 
 Test(ordinal_map, takes_one_batch_after_the_other)
@@ -128,5 +128,5 @@ Test(ordinal_map, has_a_littered_table_swept_at_another_chunk)
 
     heap_ordinal_map_begin(&ordinals, &live, CHUNK + 8);
 
-    cr_assert_eq(live.filled, 0);
+    cr_assert_eq(live.used_records, 0);
 }

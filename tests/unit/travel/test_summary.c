@@ -23,11 +23,11 @@ static bool belongs_to(const struct heap_group *group, size_t table, const struc
     case HEAP_BY_STACK:
         return event->stack == group->key.stack;
     case HEAP_BY_HEAP:
-        return event->heap == group->key.other;
+        return event->heap == group->key.property;
     case HEAP_BY_THREAD:
-        return event->thread == group->key.other;
+        return event->thread == group->key.property;
     default:
-        return count_digits(event->size) == group->key.other;
+        return count_digits(event->size) == group->key.property;
     }
 }
 
