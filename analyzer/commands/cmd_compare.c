@@ -161,8 +161,8 @@ static int find_new(struct compared_heaps *heaps, const struct common_options *c
 {
     struct session *session = &heaps->sessions[HEAP_NEW];
     struct common_options new_options = *common;
-    if (common->other)
-        new_options.trace = common->other;
+    if (common->other_path)
+        new_options.trace = common->other_path;
     int status = session_open(session, &new_options);
     if (status != STATUS_OK)
         return status;
@@ -192,7 +192,7 @@ static int find_both(struct compared_heaps *heaps, const struct common_options *
 /* One trace after the other: of the first, names and sums are kept, no block. */
 int compare_heaps(const struct common_options *common, const struct compare_options *options)
 {
-    struct compared_heaps heaps = {.is_one_trace = !common->other,
+    struct compared_heaps heaps = {.is_one_trace = !common->other_path,
                                    .shows_runtime = options->shows_runtime};
     heap_comparison_init(&heaps.comparison);
     labels_init(&heaps.labels);

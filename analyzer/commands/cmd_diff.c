@@ -82,11 +82,11 @@ static const struct own_option own_options[] = {
  * or after it knows all blocks of the range; without one, a snapshot before the end knows a part.
  * Returns false if there is no snapshot. */
 static bool find_place(const struct heap_snapshots *snapshots, struct ttd_position last,
-                       struct ttd_position *place)
+                       struct ttd_position *position)
 {
     const struct ttd_snapshot *after =
         heap_snapshots_after(snapshots, last, TTD_SNAPSHOT_REFERENCES);
-    *place = after ? after->position : last;
+    *position = after ? after->position : last;
     return after || heap_snapshots_before(snapshots, last, TTD_SNAPSHOT_REFERENCES);
 }
 
@@ -95,7 +95,7 @@ static bool find_place(const struct heap_snapshots *snapshots, struct ttd_positi
 static int find_classes(struct session *session, const struct heap_trace *trace,
                         struct heap_diff_options *range)
 {
-    struct ttd_position place;
+    struct ttd_position snapshot_position;
     struct ttd_error error = {.what = NULL};
     struct heap_snapshots snapshots = {.count = 0};
     if (session->options.view.by != VIEW_BY_CLASS)
@@ -103,9 +103,9 @@ static int find_classes(struct session *session, const struct heap_trace *trace,
     enum ttd_status status = heap_snapshots_find(trace, &snapshots, &error);
     if (status != TTD_OK)
         return source_fail(&session->source, status, &error);
-    find_place(&snapshots, range->last, &place);
+    find_place(&snapshots, range->last, &snapshot_position);
     heap_snapshots_free(&snapshots);
-    return session_classes(session, trace, place, &range->classes);
+    return session_classes(session, trace, snapshot_position, &range->classes);
 }
 
 /* Classifies the blocks that the range has added. Without a snapshot nothing is set. */
@@ -230,12 +230,12 @@ static int compare(const struct common_options *common, const struct diff_option
     if (heap_island_filter_is_given(&options->island))
         return message_usage("diff", "--client and --activity apply to a range of one trace, not "
                                      "to a comparison of two heaps");
-    if (common->other && is_by_id)
+    if (common->other_path && is_by_id)
         return message_usage("diff", "no thread or heap of one trace is one of another");
     if (common->view.by == VIEW_BY_CLASS)
         return message_usage("diff", "--by class applies to a range of one trace, not to a "
                                      "comparison of two heaps");
-    if (common->other && !options->has_from)
+    if (common->other_path && !options->has_from)
         two.specs[HEAP_OLD].kind = POSITION_SPEC_END;
     return compare_heaps(common, &two);
 }
@@ -249,7 +249,7 @@ static int run(const struct command *command, int count, char **arguments)
     int status = command_options(&common_options, command, count, arguments, &options);
     if (status >= 0)
         return status;
-    if (common_options.other || options.has_changes)
+    if (common_options.other_path || options.has_changes)
         return compare(&common_options, &options);
     if (options.has_quadrant && common_options.view.shape == VIEW_FLAT)
         return message_usage("diff", "--quadrant needs --tree");

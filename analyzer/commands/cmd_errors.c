@@ -70,15 +70,15 @@ static int pairs_operators(struct session *session, const struct heap_finding *f
  * and it is no known finding. */
 static int judge(struct session *session, const struct heap_finding *finding, bool *is_wanted)
 {
-    struct finding known = {.kind = finding->kind,
-                            .api = finding->call.api,
-                            .stacks = {finding->call.stack, stack_of(&finding->allocated),
-                                       stack_of(&finding->released), stack_of(&finding->conflict)},
-                            .count = 1,
-                            .amount = finding->count};
+    struct finding judged = {.kind = finding->kind,
+                             .api = finding->call.api,
+                             .stacks = {finding->call.stack, stack_of(&finding->allocated),
+                                        stack_of(&finding->released), stack_of(&finding->conflict)},
+                             .count = 1,
+                             .amount = finding->count};
     int status = session_wants(session, finding->call.stack, is_wanted);
     if (status == STATUS_OK && *is_wanted && known_findings_are_needed(&session->known_findings))
-        status = session_judge(session, &known, is_wanted);
+        status = session_judge(session, &judged, is_wanted);
     return status;
 }
 

@@ -150,7 +150,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
              !heap_islands_want(lister->islands, event->thread, ttd_event_position(event))))
             continue;
         print(lister, event);
-        if (session->output.out.error)
+        if (session->output.text.error)
             return TTD_END;
     }
     return lister->filter.status;
@@ -244,7 +244,7 @@ static int list(struct lister *lister)
         return status;
     /* The user has asked for all events, however many, and each is written when it is read: the
      * size limit of other reports does not apply. */
-    session->output.out.room = UINT64_MAX;
+    session->output.text.room = UINT64_MAX;
     lister->details.has_times = source_has_times(&session->source);
     return list_all(lister);
 }

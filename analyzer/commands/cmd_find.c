@@ -43,8 +43,8 @@ struct find_options {
 static int digit_of(char c)
 {
     const char *digits = "0123456789abcdef";
-    const char *found = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
-    return found ? (int)(found - digits) : -1;
+    const char *digit = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
+    return digit ? (int)(digit - digits) : -1;
 }
 
 /* Parses bytes as pairs of hexadecimal digits, with or without blanks between them. */

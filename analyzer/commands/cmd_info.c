@@ -27,12 +27,12 @@ static const char help[] =
     "processes\n" COMMAND_COMMON_HELP;
 
 /* Copies a text, which in a batch is valid only until the next one. */
-static enum ttd_status keep(struct info_findings *findings, struct ttd_string from,
-                            struct ttd_string *to)
+static enum ttd_status keep(struct info_findings *findings, struct ttd_string string,
+                            struct ttd_string *copy)
 {
-    to->size = from.size;
-    to->data = arena_copy(&findings->text, from.data, from.size);
-    return to->data ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    copy->size = string.size;
+    copy->data = arena_copy(&findings->text, string.data, string.size);
+    return copy->data ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
 /* A crafted trace may have any number of metadata, so no more than METADATA_MAX are kept. */
@@ -45,10 +45,10 @@ static enum ttd_status add_metadata(struct info_findings *findings,
                                         findings->metadata_count + 1, sizeof *findings->metadata);
     if (status != TTD_OK)
         return status;
-    struct ttd_metadata *added = &findings->metadata[findings->metadata_count];
-    status = keep(findings, record->key, &added->key);
+    struct ttd_metadata *kept_record = &findings->metadata[findings->metadata_count];
+    status = keep(findings, record->key, &kept_record->key);
     if (status == TTD_OK)
-        status = keep(findings, record->value, &added->value);
+        status = keep(findings, record->value, &kept_record->value);
     if (status == TTD_OK)
         findings->metadata_count++;
     return status;
@@ -164,7 +164,7 @@ static int print_group(const struct common_options *options, const struct group 
     if (status != STATUS_OK)
         return status;
     struct report report = {
-        .output = &output.out, .path = options->trace, .shows_all = options->has_full_stacks};
+        .output = &output.text, .path = options->trace, .shows_all = options->has_full_stacks};
     struct report_group data = {&group->members[0].trace.group, group->members, group->count};
     options->format->group(&report, &data);
     return output_close(&output, STATUS_OK, true);

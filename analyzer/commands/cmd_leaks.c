@@ -44,7 +44,7 @@ struct leaks_options {
     uint64_t error_status;
     bool shows_runtime;
     /** Kinds to list, and those that --error-exitcode counts. */
-    unsigned shown;
+    unsigned shown_kinds;
     unsigned errors;
 };
 
@@ -91,7 +91,7 @@ static const struct own_option own_options[] = {
     ISLAND_OPTIONS(struct leaks_options, island),
     OWN_NUMBER("error-exitcode", option_number, struct leaks_options, error_status, 0, 255),
     OWN_OPTION("errors-for", parse_errors, struct leaks_options, errors),
-    OWN_OPTION("show", parse_kinds, struct leaks_options, shown),
+    OWN_OPTION("show", parse_kinds, struct leaks_options, shown_kinds),
     OWN_OPTION("show-runtime", option_flag, struct leaks_options, shows_runtime),
     OWN_OPTIONS_END};
 
@@ -151,12 +151,12 @@ static int view_kind(struct session *session, struct heap_groups *groups, bool a
 }
 
 /* Lists the groups of the kinds that are shown, one kind after the other. */
-static enum ttd_status list_groups(const struct heap_leaks *leaks, unsigned shown,
+static enum ttd_status list_groups(const struct heap_leaks *leaks, unsigned shown_kinds,
                                    struct heap_groups *list)
 {
     for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++) {
         const struct heap_groups *groups = &leaks->kinds[kind];
-        if (!(shown & KIND_BIT(kind)) || !groups->count)
+        if (!(shown_kinds & KIND_BIT(kind)) || !groups->count)
             continue;
         enum ttd_status status = grow_array((void **)&list->items, &list->capacity,
                                             list->count + groups->count, sizeof *list->items);
@@ -174,40 +174,41 @@ static enum ttd_status list_groups(const struct heap_leaks *leaks, unsigned show
 static int view_groups(struct session *session, const struct leaks_options *options,
                        struct heap_leaks *leaks, struct heap_groups *list)
 {
-    unsigned shown = kinds_of(leaks, options->shown);
-    unsigned findings = shown | kinds_of(leaks, options->errors);
+    unsigned shown_kinds = kinds_of(leaks, options->shown_kinds);
+    unsigned findings = shown_kinds | kinds_of(leaks, options->errors);
     int status = session_runtime(session, &leaks->runtime, options->shows_runtime);
     for (int kind = 0; kind < HEAP_LEAK_KINDS && status == STATUS_OK; kind++)
         status = view_kind(session, &leaks->kinds[kind], findings & KIND_BIT(kind));
     if (status == STATUS_OK && known_findings_are_needed(&session->known_findings))
         status = session_end_known_findings(session);
     if (status == STATUS_OK)
-        status = session_check(session, list_groups(leaks, shown, list));
+        status = session_check(session, list_groups(leaks, shown_kinds, list));
     struct heap_site_table sites = heap_groups_site_table(list);
     return status == STATUS_OK && session_has_tree(session) ? session_group(session, &sites)
                                                             : status;
 }
 
 /* Finds the heaps, which tells who created those that leaks are grouped by. */
-static int find_heaps(struct session *session, struct ttd_position at, struct heap_tree *heaps)
+static int find_heaps(struct session *session, struct ttd_position position,
+                      struct heap_tree *heaps)
 {
-    static const struct heap_groups none;
+    static const struct heap_groups no_groups;
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
-    enum ttd_status result = heap_tree_find(&trace, at, &none, heaps, &error);
+    enum ttd_status result = heap_tree_find(&trace, position, &no_groups, heaps, &error);
     return result == TTD_OK ? STATUS_OK : source_fail(&session->source, result, &error);
 }
 
 static int print(struct session *session, const struct leaks_options *options,
-                 struct heap_leaks *leaks, struct heap_groups *list, struct ttd_position at)
+                 struct heap_leaks *leaks, struct heap_groups *list, struct ttd_position position)
 {
-    session_outcome(session, &leaks->outcome, at);
+    session_outcome(session, &leaks->outcome, position);
     certainty_add_snapshot(&session->report.certainty, &leaks->snapshot, leaks->misplaced);
     bool is_by_heap = session->options.view.by == VIEW_BY_HEAP && !session_has_tree(session);
     struct heap_tree heaps = {.nodes = NULL};
     int status = view_groups(session, options, leaks, list);
     if (status == STATUS_OK && is_by_heap)
-        status = find_heaps(session, at, &heaps);
+        status = find_heaps(session, position, &heaps);
     if (status == STATUS_OK)
         status = session_output(session, true);
     if (status != STATUS_OK || session_print_tree(session, "block", "bytes")) {
@@ -218,7 +219,8 @@ static int print(struct session *session, const struct leaks_options *options,
                                 .groups = list,
                                 .limit = session->options.view.limit,
                                 .heaps = is_by_heap ? &heaps : NULL,
-                                .is_at_end = ttd_position_compare(at, ttd_position_max()) == 0,
+                                .is_at_end =
+                                    ttd_position_compare(position, ttd_position_max()) == 0,
                                 .has_early_blocks = heap_has_early_blocks(session->source.reader)};
     session->options.format->leaks(&session->report, &data);
     heap_tree_free(&heaps);
@@ -226,12 +228,12 @@ static int print(struct session *session, const struct leaks_options *options,
 }
 
 static const struct leaks_options defaults = {
-    .at = {.kind = POSITION_SPEC_END}, .shown = KINDS_LISTED, .errors = KINDS_LISTED};
+    .at = {.kind = POSITION_SPEC_END}, .shown_kinds = KINDS_LISTED, .errors = KINDS_LISTED};
 
-int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_position at)
+int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_position position)
 {
     struct heap_groups list = {.items = NULL};
-    int status = print(session, &defaults, leaks, &list, at);
+    int status = print(session, &defaults, leaks, &list, position);
     heap_groups_free(&list);
     return status;
 }

@@ -80,7 +80,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
             continue;
         session->options.format->mark(&session->report, &lister->details, &mark);
         lister->count++;
-        if (session->output.out.error || lister->count == lister->options->limit)
+        if (session->output.text.error || lister->count == lister->options->limit)
             return TTD_END;
     }
     return TTD_OK;
@@ -101,7 +101,7 @@ static int execute(struct session *session, const void *context)
     if (status != STATUS_OK)
         return status;
     /* Marks are many, and each is written when it is read. */
-    session->output.out.room = UINT64_MAX;
+    session->output.text.room = UINT64_MAX;
     lister.details.has_times = source_has_times(&session->source);
     session->options.format->marks_begin(&session->report);
     status = source_read(&session->source, TTD_KIND_BIT(TTD_KIND_USER_EVENTS), &hook);

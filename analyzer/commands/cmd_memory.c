@@ -52,24 +52,24 @@ static void write_raw(struct session *session, struct report_memory *data)
         &data->memory->extents, &data->memory->pages, options->first, options->last);
     struct contents_part part;
     uint64_t unknown = 0;
-    while (!session->output.out.error && data->status == TTD_OK) {
+    while (!session->output.text.error && data->status == TTD_OK) {
         data->status = contents_cursor_next(&cursor, &part, &data->error);
         if (data->status != TTD_OK)
             break;
         uint64_t size = part.last - part.first + 1;
         if (part.data)
-            out_write(&session->output.out, (const char *)part.data, (size_t)size);
+            out_write(&session->output.text, (const char *)part.data, (size_t)size);
         else
-            write_zeros(&session->output.out, size);
+            write_zeros(&session->output.text, size);
         if (part.state != CONTENTS_ZERO && !part.data)
             unknown += size;
     }
     if (data->status == TTD_END)
         data->status = TTD_OK;
-    uint64_t all = options->last - options->first + 1;
+    uint64_t range_size = options->last - options->first + 1;
     if (unknown)
         message("warning: %s: %llu of %llu bytes are not known, and are written as zeros",
-                session->source.path, (unsigned long long)unknown, (unsigned long long)all);
+                session->source.path, (unsigned long long)unknown, (unsigned long long)range_size);
 }
 
 static int print(struct session *session, const struct memory_options *options,
@@ -80,7 +80,7 @@ static int print(struct session *session, const struct memory_options *options,
     if (status != STATUS_OK)
         return status;
     /* The user has chosen the length: no limit on output. */
-    session->output.out.room = UINT64_MAX;
+    session->output.text.room = UINT64_MAX;
     if (options->is_raw) {
         write_raw(session, &data);
         session->has_reasons = false;

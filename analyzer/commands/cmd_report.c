@@ -225,7 +225,7 @@ static int write_data(struct session *session, const struct page_facts *facts,
     if (status == STATUS_OK && facts->is_exact)
         status = session_check(session, page_write_stacks(&session->report, &calls));
     if (status == STATUS_OK)
-        page_write_calls(&calls, &session->output.out);
+        page_write_calls(&calls, &session->output.text);
     page_calls_free(&calls);
     view_free(&view);
     return status;

@@ -36,7 +36,7 @@ static bool see_problem(void *context, const struct ttd_problem *problem)
     if (!checker->problems)
         checker->format->verify_begin(&checker->report);
     checker->format->problem(&checker->report, problem, checker->problems++);
-    return !checker->output.out.error;
+    return !checker->output.text.error;
 }
 
 /* Names the trace and the index that belong together, `named` being one of them, in memory that is
@@ -103,7 +103,7 @@ static int verify(const struct common_options *options)
     if (status != TTD_OK)
         return input_fail(options->trace, status, &error);
     struct checker checker = {.format = options->format};
-    checker.report = (struct report){.output = &checker.output.out, .path = options->trace};
+    checker.report = (struct report){.output = &checker.output.text, .path = options->trace};
     int result = output_open(&checker.output, options->output, options->trace, false);
     if (result != STATUS_OK) {
         if (input.close)

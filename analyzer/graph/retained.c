@@ -32,13 +32,13 @@ enum ttd_status graph_retained_by_group(const struct graph_dominators *dominator
         return TTD_ERROR_NO_MEMORY;
     for (uint32_t i = 0; i < group_count; i++)
         retained[i] = (struct graph_retained){0};
-    for (uint32_t place = 0; place < dominators->reached; place++) {
-        uint32_t node = dominators->order[place];
+    for (uint32_t number = 0; number < dominators->reached; number++) {
+        uint32_t node = dominators->order[number];
         if (node >= dominators->node_count || groups[node] == GRAPH_NONE ||
-            place < ends[groups[node]])
+            number < ends[groups[node]])
             continue;
         struct graph_retained *sum = &retained[groups[node]];
-        ends[groups[node]] = place + dominators->extents[node];
+        ends[groups[node]] = number + dominators->extents[node];
         sum->blocks += dominators->extents[node];
         sum->bytes = add_saturated(sum->bytes, dominators->bytes[node]);
     }

@@ -69,10 +69,10 @@ static uint32_t lowest_above(struct link *links, uint32_t node, uint32_t number)
     for (;;) {
         struct link *link = &links[node];
         if (link->above > number) {
-            const struct link *above = &links[link->above];
-            if (above->lowest < link->lowest)
-                link->lowest = above->lowest;
-            link->above = above->above;
+            const struct link *upper = &links[link->above];
+            if (upper->lowest < link->lowest)
+                link->lowest = upper->lowest;
+            link->above = upper->above;
         }
         if (link->lowest < lowest)
             lowest = link->lowest;
@@ -90,9 +90,9 @@ static void find_semidominators(const struct finder *finder)
         const struct graph_visit *visit = &tree->visits[tree->nodes[number]];
         uint32_t lowest = tree->earliest[number];
         for (uint32_t i = visit->later_sources; i < visit[1].later_sources; i++) {
-            uint32_t found = lowest_above(finder->links, finder->sources[i], number);
-            if (found < lowest)
-                lowest = found;
+            uint32_t candidate = lowest_above(finder->links, finder->sources[i], number);
+            if (candidate < lowest)
+                lowest = candidate;
         }
         tree->earliest[number] = lowest;
         finder->links[number] = (struct link){tree->parents[number], lowest};

@@ -18,10 +18,10 @@ static enum ttd_status number_blocks(const struct heap_reach *reach,
     return status;
 }
 
-enum ttd_status heap_find_classes(const struct heap_trace *trace, struct ttd_position at,
+enum ttd_status heap_find_classes(const struct heap_trace *trace, struct ttd_position position,
                                   struct heap_block_classes *classes, struct ttd_error *error)
 {
-    struct heap_reach_options options = {.at = at, .finds_classes_only = true};
+    struct heap_reach_options options = {.at = position, .finds_classes_only = true};
     struct heap_reach reach;
     enum ttd_status status = heap_reach_find(trace, &options, &reach, error);
     if (status != TTD_OK)

@@ -88,10 +88,10 @@ static uint32_t holder_of(const struct heap_nodes *nodes, const struct open_node
     uint64_t last = heap_nodes_last(nodes, node);
     size_t least = open->count > HEAP_SHARED_MAX ? open->count - HEAP_SHARED_MAX : 0;
     for (size_t i = open->count; i > least; i--) {
-        uint32_t other = open->nodes[i - 1];
-        if (heap_nodes_get(nodes, other, HEAP_NODE_HEAP) < heap &&
-            heap_nodes_last(nodes, other) >= last)
-            return other;
+        uint32_t candidate = open->nodes[i - 1];
+        if (heap_nodes_get(nodes, candidate, HEAP_NODE_HEAP) < heap &&
+            heap_nodes_last(nodes, candidate) >= last)
+            return candidate;
     }
     return HEAP_NO_NODE;
 }

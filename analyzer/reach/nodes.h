@@ -85,8 +85,8 @@ static inline uint64_t heap_nodes_last(const struct heap_nodes *nodes, uint32_t 
 {
     uint64_t first = heap_nodes_address(nodes, node);
     uint64_t size = heap_nodes_size(nodes, node);
-    uint64_t behind = size ? size - 1 : 0;
-    return behind > UINT64_MAX - first ? UINT64_MAX : first + behind;
+    uint64_t last_offset = size ? size - 1 : 0;
+    return last_offset > UINT64_MAX - first ? UINT64_MAX : first + last_offset;
 }
 
 /** Whether an address lies in a block. The one after its last byte does not. */

@@ -9,23 +9,24 @@
 
 /* Finds the next references of the snapshot. The chunks of all snapshots are of one kind: those of
  * others are passed over. */
-static enum ttd_status find_record(struct reach_references *from)
+static enum ttd_status find_record(struct reach_references *references)
 {
-    const struct ttd_batch *batch = &from->batch;
-    for (;; from->next_record++, from->next_reference = 0) {
-        while (from->next_record == batch->count) {
-            enum ttd_status status = ttd_reader_next(from->reader, &from->batch, from->error);
+    const struct ttd_batch *batch = &references->batch;
+    for (;; references->next_record++, references->next_reference = 0) {
+        while (references->next_record == batch->count) {
+            enum ttd_status status =
+                ttd_reader_next(references->reader, &references->batch, references->error);
             if (status != TTD_OK)
                 return status;
             if (batch->kind != TTD_KIND_REFERENCES)
-                from->batch.count = 0;
-            from->next_record = 0;
+                references->batch.count = 0;
+            references->next_record = 0;
         }
-        const struct ttd_references *record = &batch->u.references[from->next_record];
-        bool is_of_snapshot = record->snapshot == from->builder->reach->snapshot.number;
-        if (is_of_snapshot && !from->next_reference)
-            from->builder->seen += record->count;
-        if (is_of_snapshot && from->next_reference < record->count)
+        const struct ttd_references *record = &batch->u.references[references->next_record];
+        bool is_of_snapshot = record->snapshot == references->builder->reach->snapshot.number;
+        if (is_of_snapshot && !references->next_reference)
+            references->builder->seen += record->count;
+        if (is_of_snapshot && references->next_reference < record->count)
             return TTD_OK;
     }
 }
@@ -37,40 +38,42 @@ static bool is_taken(struct reach_builder *builder, const struct ttd_reference *
            (!builder->finds_classes_only || reach_builder_may_be_class(builder, reference->value));
 }
 
-static void take(struct reach_references *from, struct reach_reference_group *group)
+static void take(struct reach_references *references, struct reach_reference_group *group)
 {
-    const struct ttd_references *record = &from->batch.u.references[from->next_record];
-    for (; from->next_reference < record->count && group->count < GROUP; from->next_reference++) {
-        const struct ttd_reference *reference = &record->references[from->next_reference];
-        if (is_taken(from->builder, reference))
+    const struct ttd_references *record = &references->batch.u.references[references->next_record];
+    for (; references->next_reference < record->count && group->count < GROUP;
+         references->next_reference++) {
+        const struct ttd_reference *reference = &record->references[references->next_reference];
+        if (is_taken(references->builder, reference))
             group->references[group->count++] = *reference;
     }
 }
 
 /* Values are looked up in batches, so that cache misses of one search overlap with those of
  * others. */
-static void look_up(struct reach_references *from, struct reach_reference_group *group)
+static void look_up(struct reach_references *references, struct reach_reference_group *group)
 {
-    const struct heap_nodes *nodes = &from->builder->reach->nodes;
+    const struct heap_nodes *nodes = &references->builder->reach->nodes;
     for (size_t i = 0; i < group->count; i += ADDRESS_BATCH) {
         uint64_t values[ADDRESS_BATCH];
         size_t count = group->count - i < ADDRESS_BATCH ? group->count - i : ADDRESS_BATCH;
         for (size_t j = 0; j < count; j++)
             values[j] = group->references[i + j].value;
-        address_index_count_batch(&from->index, &nodes->rows, values, count, group->preceding + i);
+        address_index_count_batch(&references->index, &nodes->rows, values, count,
+                                  group->preceding + i);
     }
 }
 
 /* Fills the group that the caller does not have: the task. */
 static enum ttd_status fill(void *context)
 {
-    struct reach_references *from = context;
-    struct reach_reference_group *group = &from->groups[1 - from->current];
+    struct reach_references *references = context;
+    struct reach_reference_group *group = &references->groups[1 - references->current];
     enum ttd_status status = TTD_OK;
     group->count = 0;
-    while (group->count < GROUP && (status = find_record(from)) == TTD_OK)
-        take(from, group);
-    look_up(from, group);
+    while (group->count < GROUP && (status = find_record(references)) == TTD_OK)
+        take(references, group);
+    look_up(references, group);
     return status;
 }
 

@@ -43,13 +43,13 @@ void heap_snapshots_free(struct heap_snapshots *snapshots)
 }
 
 const struct ttd_snapshot *heap_snapshots_before(const struct heap_snapshots *snapshots,
-                                                 struct ttd_position at, uint32_t contents)
+                                                 struct ttd_position position, uint32_t contents)
 {
     const struct ttd_snapshot *newest = NULL;
     for (size_t i = 0; i < snapshots->count; i++) {
         const struct ttd_snapshot *snapshot = &snapshots->snapshots[i];
         if ((snapshot->contents & contents) == contents &&
-            ttd_position_compare(snapshot->position, at) <= 0 &&
+            ttd_position_compare(snapshot->position, position) <= 0 &&
             (!newest || ttd_position_compare(snapshot->position, newest->position) >= 0))
             newest = snapshot;
     }
@@ -57,13 +57,13 @@ const struct ttd_snapshot *heap_snapshots_before(const struct heap_snapshots *sn
 }
 
 const struct ttd_snapshot *heap_snapshots_after(const struct heap_snapshots *snapshots,
-                                                struct ttd_position from, uint32_t contents)
+                                                struct ttd_position position, uint32_t contents)
 {
     const struct ttd_snapshot *oldest = NULL;
     for (size_t i = 0; i < snapshots->count; i++) {
         const struct ttd_snapshot *snapshot = &snapshots->snapshots[i];
         if ((snapshot->contents & contents) == contents &&
-            ttd_position_compare(snapshot->position, from) >= 0 &&
+            ttd_position_compare(snapshot->position, position) >= 0 &&
             (!oldest || ttd_position_compare(snapshot->position, oldest->position) < 0))
             oldest = snapshot;
     }

@@ -126,12 +126,12 @@ static enum ttd_status replay(struct search *search, const struct heap_trace *tr
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_DESTROYED) |
                                                  HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
     struct heap_route route = {.to = reach->snapshot.position, .observer = &observer};
-    struct heap_trace again = *trace;
-    again.is_checked = true;
+    struct heap_trace checked_trace = *trace;
+    checked_trace.is_checked = true;
     struct heap_arrival arrival;
     enum ttd_status status = reach_survivors_init(&search->survivors, &reach->nodes);
     if (status == TTD_OK) {
-        status = heap_replay_to(&arrival, &again, &route, error);
+        status = heap_replay_to(&arrival, &checked_trace, &route, error);
         /* Blocks of destroyed heaps are told of now. */
         if (status == TTD_OK && arrival.cursor.replay.live.life_ended)
             heap_live_sweep(&arrival.cursor.replay.live);

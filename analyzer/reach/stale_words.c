@@ -147,11 +147,11 @@ static struct span find(struct stale_words *words, uint64_t address, uint64_t si
     return span;
 }
 
-static void set(struct stale_words *words, uint64_t place, struct ttd_position position)
+static void set(struct stale_words *words, uint64_t word, struct ttd_position position)
 {
     /* Blocks of a destroyed heap are told of late. */
-    if (ttd_position_compare(position, words->released[place]) > 0)
-        words->released[place] = position;
+    if (ttd_position_compare(position, words->released[word]) > 0)
+        words->released[word] = position;
 }
 
 /* Notes a release of words. A segment tree: any number of them is noted at a few nodes that cover
@@ -177,9 +177,9 @@ static void note_pending(struct stale_words *words)
     uint32_t counts[2 * STALE_RELEASES];
     for (size_t i = 0; i < words->pending_count; i++) {
         const struct stale_release *release = &words->pending[i];
-        uint64_t behind = release->size - 1, room = UINT64_MAX - release->address;
+        uint64_t last_offset = release->size - 1, room = UINT64_MAX - release->address;
         addresses[2 * i] = release->address - 1;
-        addresses[2 * i + 1] = release->address + (behind < room ? behind : room);
+        addresses[2 * i + 1] = release->address + (last_offset < room ? last_offset : room);
     }
     address_index_count_batch(&words->index, &words->rows, addresses, 2 * words->pending_count,
                               counts);

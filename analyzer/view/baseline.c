@@ -87,8 +87,8 @@ void baseline_sort(struct baseline *baseline)
 static bool parse_kind(struct ttd_string name, unsigned *kind)
 {
     for (unsigned i = 0; i < SUPPRESS_KINDS; i++) {
-        const char *known = baseline_kind_name(i);
-        if (strlen(known) == name.size && memcmp(known, name.data, name.size) == 0) {
+        const char *kind_name = baseline_kind_name(i);
+        if (strlen(kind_name) == name.size && memcmp(kind_name, name.data, name.size) == 0) {
             *kind = i;
             return true;
         }
@@ -203,11 +203,11 @@ enum ttd_status baseline_record_of(struct fingerprinter *fingerprinter,
     enum ttd_status status =
         fingerprint_stack(fingerprinter, definitions, stacks[0], &record.fingerprint);
     for (size_t i = 1; i < BASELINE_STACKS && status == TTD_OK; i++) {
-        struct fingerprint other = {0, 0};
+        struct fingerprint stack_fingerprint = {0, 0};
         if (stacks[i] == TTD_NONE)
             continue;
-        status = fingerprint_stack(fingerprinter, definitions, stacks[i], &other);
-        record.fingerprint = mix(record.fingerprint, other);
+        status = fingerprint_stack(fingerprinter, definitions, stacks[i], &stack_fingerprint);
+        record.fingerprint = mix(record.fingerprint, stack_fingerprint);
     }
     if (status == TTD_OK)
         *result = record;

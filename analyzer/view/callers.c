@@ -26,9 +26,9 @@ bool view_is_skipped(const struct view *view, const struct frame *frame)
 
 bool view_has_own(const struct view *view, const struct frame *frame)
 {
-    enum view_key by = view->options.by;
+    enum view_key key = view->options.by;
     bool is_mixed;
-    if (by != VIEW_BY_FUNCTION && by != VIEW_BY_FILE && by != VIEW_BY_MODULE)
+    if (key != VIEW_BY_FUNCTION && key != VIEW_BY_FILE && key != VIEW_BY_MODULE)
         return true;
     if (runtime_begins(frame) || runtime_has_module(frame->module) || view_is_skipped(view, frame))
         return false;
@@ -62,12 +62,13 @@ static bool is_foreign(const struct view_frame *frame)
 }
 
 /* Finds the innermost stack, as its identifier plus 1, with a frame that is not left out. */
-static enum ttd_status find_last(struct view *view, const struct ttd_stack *stack, uint32_t above,
+static enum ttd_status find_last(struct view *view, const struct ttd_stack *stack,
+                                 uint32_t caller_fact,
                                  bool (*is_left_out)(const struct view_frame *), uint32_t *fact)
 {
     struct view_site site;
     enum ttd_status status = view_go_through(view, stack, &site);
-    *fact = above ? above : NO_CALLER;
+    *fact = caller_fact ? caller_fact : NO_CALLER;
     for (size_t i = 0; i < site.count && status == TTD_OK; i++) {
         if (!is_left_out(&view->frames[site.first + i]) && stack->id < NO_CALLER - 1)
             *fact = stack->id + 1;
@@ -75,16 +76,16 @@ static enum ttd_status find_last(struct view *view, const struct ttd_stack *stac
     return status;
 }
 
-static enum ttd_status find_caller(void *context, const struct ttd_stack *stack, uint32_t above,
-                                   uint32_t *fact)
+static enum ttd_status find_caller(void *context, const struct ttd_stack *stack,
+                                   uint32_t caller_fact, uint32_t *fact)
 {
-    return find_last(context, stack, above, allocates, fact);
+    return find_last(context, stack, caller_fact, allocates, fact);
 }
 
-static enum ttd_status find_own_caller(void *context, const struct ttd_stack *stack, uint32_t above,
-                                       uint32_t *fact)
+static enum ttd_status find_own_caller(void *context, const struct ttd_stack *stack,
+                                       uint32_t caller_fact, uint32_t *fact)
 {
-    return find_last(context, stack, above, is_foreign, fact);
+    return find_last(context, stack, caller_fact, is_foreign, fact);
 }
 
 /* Sets `caller` and `site` by a fact: the stack, and its frames from the first that is not left

@@ -28,8 +28,8 @@ static uint64_t hash_text(struct hash_key key, uint64_t hash, struct ttd_string 
     hash = hash_value(key, hash ^ text.size);
     for (size_t i = 0; i < text.size; i += sizeof(uint64_t)) {
         uint64_t part = 0;
-        size_t left = text.size - i;
-        memcpy(&part, text.data + i, left < sizeof part ? left : sizeof part);
+        size_t remaining = text.size - i;
+        memcpy(&part, text.data + i, remaining < sizeof part ? remaining : sizeof part);
         hash = hash_value(key, hash ^ part);
     }
     return hash;

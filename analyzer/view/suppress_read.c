@@ -37,9 +37,9 @@ bool suppress_next_line(struct rule_reader *reader, struct ttd_string *line)
 {
     while (reader->next_line < reader->text.size) {
         const char *begin = reader->text.data + reader->next_line;
-        size_t left = reader->text.size - reader->next_line;
-        const char *end = memchr(begin, '\n', left);
-        size_t size = end ? (size_t)(end - begin) : left;
+        size_t remaining = reader->text.size - reader->next_line;
+        const char *end = memchr(begin, '\n', remaining);
+        size_t size = end ? (size_t)(end - begin) : remaining;
         reader->next_line += size + (end != NULL);
         reader->line++;
         *line = suppress_trim((struct ttd_string){begin, size});

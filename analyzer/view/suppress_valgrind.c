@@ -12,12 +12,12 @@ static const uint32_t free_kinds =
     SUPPRESS_BIT(HEAP_ERROR_WRONG_HEAP) | SUPPRESS_BIT(HEAP_ERROR_USE_OF_DESTROYED_HEAP);
 
 /* Whether a comma-separated list of tools contains one. */
-static bool has_tool(struct ttd_string tools, const char *wanted)
+static bool has_tool(struct ttd_string tools, const char *tool)
 {
     while (tools.size) {
         const char *comma = memchr(tools.data, ',', tools.size);
         size_t size = comma ? (size_t)(comma - tools.data) : tools.size;
-        if (suppress_equals((struct ttd_string){tools.data, size}, wanted))
+        if (suppress_equals((struct ttd_string){tools.data, size}, tool))
             return true;
         size += comma != NULL;
         tools = (struct ttd_string){tools.data + size, tools.size - size};

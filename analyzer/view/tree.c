@@ -147,13 +147,13 @@ static enum ttd_status count_tails(struct view_tree *tree)
 /* Makes the nodes of the tail of a node that is shown. */
 static enum ttd_status show_tail(struct view_tree *tree, uint32_t node)
 {
-    uint32_t below;
+    uint32_t inner;
     enum ttd_status status;
-    while ((status = view_tail_step(tree, node, &below)) == TTD_OK && below != VIEW_NO_NODE) {
-        tree->nodes[node].first = below;
+    while ((status = view_tail_step(tree, node, &inner)) == TTD_OK && inner != VIEW_NO_NODE) {
+        tree->nodes[node].first = inner;
         tree->nodes[node].count = 1;
-        tree->nodes[below].branches = tree->nodes[node].branches;
-        node = below;
+        tree->nodes[inner].branches = tree->nodes[node].branches;
+        node = inner;
     }
     return status;
 }

@@ -29,23 +29,23 @@ enum ttd_status view_tree_add_node(struct view_tree *tree, uint32_t parent, uint
 }
 
 enum ttd_status view_tree_find_label(struct view_tree *tree, const struct view *view,
-                                     uint32_t label, uint32_t *found)
+                                     uint32_t label, uint32_t *label_id)
 {
-    *found = label;
+    *label_id = label;
     if (tree->labels == &view->labels)
         return TTD_OK;
     struct view_label name = view->labels.labels[label];
     if (tree->is_across)
         name = label_across(name);
-    return labels_add(tree->labels, &name, found);
+    return labels_add(tree->labels, &name, label_id);
 }
 
 enum ttd_status view_tree_add_below(struct view_tree *tree, uint32_t node, uint32_t label,
-                                    uint32_t *below)
+                                    uint32_t *child)
 {
-    *below = (uint32_t)tree->count;
+    *child = (uint32_t)tree->count;
     enum ttd_status status = view_tree_add_node(tree, node, label);
-    return status == TTD_OK ? map_set(&tree->index, node, label, *below) : status;
+    return status == TTD_OK ? map_set(&tree->index, node, label, *child) : status;
 }
 
 enum ttd_status view_tree_descend(const struct view_addition *addition, uint32_t label,
@@ -55,11 +55,11 @@ enum ttd_status view_tree_descend(const struct view_addition *addition, uint32_t
     enum ttd_status status = view_tree_find_label(tree, addition->view, label, &label);
     if (status != TTD_OK)
         return status;
-    uint32_t below = map_get(&tree->index, *node, label);
-    *is_new = below == MAP_NONE;
+    uint32_t child = map_get(&tree->index, *node, label);
+    *is_new = child == MAP_NONE;
     if (*is_new)
-        status = view_tree_add_below(tree, *node, label, &below);
-    *node = below;
+        status = view_tree_add_below(tree, *node, label, &child);
+    *node = child;
     return status;
 }
 
@@ -163,17 +163,17 @@ static enum ttd_status add_record(struct view_addition *addition, struct heap_ke
     uint32_t node = 0;
     struct ttd_stack caller;
     struct view_site site;
-    enum ttd_status found = view_find_caller(addition->view, key.stack, &caller, &site);
-    enum ttd_status status = found == TTD_END ? TTD_OK : found;
+    enum ttd_status caller_status = view_find_caller(addition->view, key.stack, &caller, &site);
+    enum ttd_status status = caller_status == TTD_END ? TTD_OK : caller_status;
     if (status == TTD_OK)
-        status = add_first(addition, key, found == TTD_OK, &node);
-    if (status == TTD_OK && found == TTD_OK)
+        status = add_first(addition, key, caller_status == TTD_OK, &node);
+    if (status == TTD_OK && caller_status == TTD_OK)
         status = addition->view->options.shape == VIEW_TOP_DOWN
                      ? add_inward(addition, &caller, site, &node)
                      : view_tree_add_outward(addition, &caller, site, &node);
-    uint32_t below;
-    if (status == TTD_OK && found == TTD_END)
-        status = view_tail_step(tree, node, &below);
+    uint32_t child;
+    if (status == TTD_OK && caller_status == TTD_END)
+        status = view_tail_step(tree, node, &child);
     if (status == TTD_OK)
         view_add_amount(
             addition->side == HEAP_OLD ? &tree->old[node].self : &tree->nodes[node].self, amount);

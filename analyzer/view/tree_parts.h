@@ -30,11 +30,11 @@ enum ttd_status view_tree_add_node(struct view_tree *tree, uint32_t parent, uint
 
 /** Adds a node for a label of the tree, below another one. */
 enum ttd_status view_tree_add_below(struct view_tree *tree, uint32_t node, uint32_t label,
-                                    uint32_t *below);
+                                    uint32_t *child);
 
 /** Translates a label of the view into one of the tree. */
 enum ttd_status view_tree_find_label(struct view_tree *tree, const struct view *view,
-                                     uint32_t label, uint32_t *found);
+                                     uint32_t label, uint32_t *label_id);
 
 /** Moves `node` to the node below it that has a label of the view, which is made if there is none.
  */
@@ -58,9 +58,9 @@ enum ttd_status view_tail_size(const struct view_tree *tree, uint32_t node, uint
  * Makes the first node of the tail of `node`. The rest of the tail becomes its tail, and `node` has
  * none.
  *
- * @param below  set to the new node, or to VIEW_NO_NODE if there is none
+ * @param child  set to the new node, or to VIEW_NO_NODE if there is none
  * @return TTD_OK, or as view_tree_build().
  */
-enum ttd_status view_tail_step(struct view_tree *tree, uint32_t node, uint32_t *below);
+enum ttd_status view_tail_step(struct view_tree *tree, uint32_t node, uint32_t *child);
 
 #endif

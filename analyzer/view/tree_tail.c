@@ -74,25 +74,25 @@ static enum ttd_status open_tail(const struct view_tree *tree, const struct view
 }
 
 /* Moves the sums of a node to the only node below it. */
-static void hand_down(struct view_tree *tree, uint32_t node, uint32_t below)
+static void hand_down(struct view_tree *tree, uint32_t node, uint32_t child)
 {
     struct view_node *upper = &tree->nodes[node];
-    tree->nodes[below].total = upper->total;
-    tree->nodes[below].self = upper->self;
+    tree->nodes[child].total = upper->total;
+    tree->nodes[child].self = upper->self;
     upper->self = (struct heap_amount){0, 0, 0};
     if (!tree->is_of_two)
         return;
-    tree->old[below] = tree->old[node];
+    tree->old[child] = tree->old[node];
     tree->old[node].self = (struct heap_amount){0, 0, 0};
 }
 
-enum ttd_status view_tail_step(struct view_tree *tree, uint32_t node, uint32_t *below)
+enum ttd_status view_tail_step(struct view_tree *tree, uint32_t node, uint32_t *child)
 {
     struct view_tail tail = tree->nodes[node].tail;
     struct tail_cursor cursor;
     uint32_t label = 0;
-    uint32_t found;
-    *below = VIEW_NO_NODE;
+    uint32_t label_id;
+    *child = VIEW_NO_NODE;
     if (!tail.has_more)
         return TTD_OK;
     tree->nodes[node].tail.has_more = false;
@@ -102,13 +102,13 @@ enum ttd_status view_tail_step(struct view_tree *tree, uint32_t node, uint32_t *
         status = next_label(&cursor, tail.last, &label);
     if (status != TTD_OK)
         return status == TTD_END ? TTD_OK : status;
-    status = view_tree_find_label(tree, cursor.view, label, &found);
+    status = view_tree_find_label(tree, cursor.view, label, &label_id);
     if (status == TTD_OK)
-        status = view_tree_add_below(tree, node, found, below);
+        status = view_tree_add_below(tree, node, label_id, child);
     if (status != TTD_OK)
         return status;
-    tree->nodes[*below].tail = tail_of(tree, &cursor, label);
-    hand_down(tree, node, *below);
+    tree->nodes[*child].tail = tail_of(tree, &cursor, label);
+    hand_down(tree, node, *child);
     return TTD_OK;
 }
 
@@ -132,7 +132,7 @@ static enum ttd_status count_outward(struct view *view, ttd_id id, uint32_t last
 enum ttd_status view_tail_size(const struct view_tree *tree, uint32_t node, uint64_t *size)
 {
     const struct view_tail *tail = &tree->nodes[node].tail;
-    uint64_t most = tree->levels - tree->nodes[node].depth - 1;
+    uint64_t max_size = tree->levels - tree->nodes[node].depth - 1;
     uint32_t last = tail->last;
     struct tail_cursor cursor;
     *size = 0;
@@ -144,10 +144,10 @@ enum ttd_status view_tail_size(const struct view_tree *tree, uint32_t node, uint
         *size += !view_merges(cursor.view) || label != last;
         last = label;
     }
-    uint64_t rest = 0;
+    uint64_t outward_count = 0;
     if (status == TTD_OK)
-        status = count_outward(cursor.view, cursor.stack.parent, last, &rest);
-    *size = *size + rest < most ? *size + rest : most;
+        status = count_outward(cursor.view, cursor.stack.parent, last, &outward_count);
+    *size = *size + outward_count < max_size ? *size + outward_count : max_size;
     return status;
 }
 
@@ -161,13 +161,13 @@ enum ttd_status view_tree_add_outward(const struct view_addition *addition,
     bool is_new = false;
     while (!is_new && !is_at(tree, &tree->nodes[*node].tail, &cursor)) {
         uint32_t label;
-        uint32_t below;
+        uint32_t child;
         enum ttd_status status =
             view_tree_is_last(tree, *node) ? TTD_END : next_label(&cursor, last, &label);
-        enum ttd_status made =
-            status == TTD_OK || status == TTD_END ? view_tail_step(tree, *node, &below) : status;
-        if (status == TTD_END || made != TTD_OK)
-            return made;
+        enum ttd_status step_status =
+            status == TTD_OK || status == TTD_END ? view_tail_step(tree, *node, &child) : status;
+        if (status == TTD_END || step_status != TTD_OK)
+            return step_status;
         status = view_tree_descend(addition, label, node, &is_new);
         if (status != TTD_OK)
             return status;

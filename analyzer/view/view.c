@@ -59,24 +59,24 @@ static bool matches(const struct view_patterns *patterns, const struct frame *fr
     return false;
 }
 
-static enum label_kind kind_of_frames(enum view_key by)
+static enum label_kind kind_of_frames(enum view_key key)
 {
-    return by == VIEW_BY_FILE ? LABEL_FILE : by == VIEW_BY_MODULE ? LABEL_MODULE : LABEL_FUNCTION;
+    return key == VIEW_BY_FILE ? LABEL_FILE : key == VIEW_BY_MODULE ? LABEL_MODULE : LABEL_FUNCTION;
 }
 
 static enum ttd_status add_frame(struct view *view, const struct frame *frame)
 {
-    struct view_frame added = {.allocates = view_is_skipped(view, frame),
-                               .is_own = view_has_own(view, frame),
-                               .is_included = matches(&view->options.include, frame),
-                               .is_excluded = matches(&view->options.exclude, frame)};
+    struct view_frame view_frame = {.allocates = view_is_skipped(view, frame),
+                                    .is_own = view_has_own(view, frame),
+                                    .is_included = matches(&view->options.include, frame),
+                                    .is_excluded = matches(&view->options.exclude, frame)};
     struct view_label label = label_of_frame(kind_of_frames(view->options.by), frame);
-    enum ttd_status status = labels_add(&view->labels, &label, &added.label);
+    enum ttd_status status = labels_add(&view->labels, &label, &view_frame.label);
     if (status == TTD_OK)
         status = grow_array((void **)&view->frames, &view->frame_capacity, view->frame_count + 1,
                             sizeof *view->frames);
     if (status == TTD_OK)
-        view->frames[view->frame_count++] = added;
+        view->frames[view->frame_count++] = view_frame;
     return status;
 }
 
@@ -129,7 +129,7 @@ enum ttd_status view_find_fact(struct view *view, struct stack_memo *memo, ttd_i
 
 /* Finds the number of labels plus 1; UINT32_MAX stands for that and more. */
 static enum ttd_status find_label_count(void *context, const struct ttd_stack *stack,
-                                        uint32_t above, uint32_t *fact)
+                                        uint32_t caller_fact, uint32_t *fact)
 {
     struct view *view = context;
     struct view_site site;
@@ -144,14 +144,14 @@ static enum ttd_status find_label_count(void *context, const struct ttd_stack *s
     }
     struct ttd_stack parent;
     /* Frames of one label that follow each other are one, also where one is the caller's. */
-    if (above && view_merges(view)) {
+    if (caller_fact && view_merges(view)) {
         status = definitions_stack(view->definitions, stack->parent, &parent);
         if (status == TTD_OK)
             status = view_find_site(view, &parent, &site);
         if (status == TTD_OK)
             count -= view->frames[site.first].label == last;
     }
-    count += above ? above : 1;
+    count += caller_fact ? caller_fact : 1;
     *fact = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
     return status;
 }

@@ -24,15 +24,15 @@ enum ttd_status view_knows(const struct view *view, const struct ttd_string *pat
 #define STACK_IS_INCLUDED UINT32_C(2)
 #define STACK_IS_EXCLUDED UINT32_C(4)
 
-static enum ttd_status find_verdict(void *context, const struct ttd_stack *stack, uint32_t above,
-                                    uint32_t *fact)
+static enum ttd_status find_verdict(void *context, const struct ttd_stack *stack,
+                                    uint32_t caller_fact, uint32_t *fact)
 {
     struct view *view = context;
     struct view_site site;
     enum ttd_status status = view_go_through(view, stack, &site);
     if (status != TTD_OK)
         return status;
-    *fact = above | STACK_IS_SEEN;
+    *fact = caller_fact | STACK_IS_SEEN;
     for (size_t i = 0; i < site.count; i++) {
         const struct view_frame *frame = &view->frames[site.first + i];
         *fact |= (frame->is_included ? STACK_IS_INCLUDED : 0) |

@@ -29,10 +29,10 @@ static size_t home_of(const struct chain_table *table, uint64_t event)
 /* The slot of an event, or the empty one where it belongs. */
 static size_t find(const struct chain_table *table, uint64_t event)
 {
-    size_t at = home_of(table, event);
-    while (!is_empty(&table->slots[at]) && table->slots[at].event != event)
-        at = (at + 1) & (table->capacity - 1);
-    return at;
+    size_t slot = home_of(table, event);
+    while (!is_empty(&table->slots[slot]) && table->slots[slot].event != event)
+        slot = (slot + 1) & (table->capacity - 1);
+    return slot;
 }
 
 static enum ttd_status grow(struct chain_table *table)
@@ -74,12 +74,13 @@ bool chain_table_take(struct chain_table *table, uint64_t event, struct heap_cha
         return false;
     *chain = table->slots[hole].chain;
     /* Slots behind the hole move into it where they may, so that a search need not pass holes. */
-    for (size_t at = (hole + 1) & mask; !is_empty(&table->slots[at]); at = (at + 1) & mask) {
-        size_t distance = (at - home_of(table, table->slots[at].event)) & mask;
-        if (distance < ((at - hole) & mask))
+    for (size_t slot = (hole + 1) & mask; !is_empty(&table->slots[slot]);
+         slot = (slot + 1) & mask) {
+        size_t distance = (slot - home_of(table, table->slots[slot].event)) & mask;
+        if (distance < ((slot - hole) & mask))
             continue;
-        table->slots[hole] = table->slots[at];
-        hole = at;
+        table->slots[hole] = table->slots[slot];
+        hole = slot;
     }
     table->slots[hole] = (struct chain_slot){.event = 0};
     table->count--;

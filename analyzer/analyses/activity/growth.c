@@ -60,10 +60,10 @@ static double spread(double sum, double squares, double count)
 enum heap_growth heap_move_growth(const struct heap_move_group *group, double *measure)
 {
     *measure = 0;
-    uint64_t known = group->counts.moved + group->counts.in_place - group->counts.unknown_old;
-    if (group->shrunk > known / 2)
+    uint64_t measured = group->counts.moved + group->counts.in_place - group->counts.unknown_old;
+    if (group->shrunk > measured / 2)
         return HEAP_GROWTH_SHRINKING;
-    if (known >= MEASURED_MIN && group->grown < known - group->grown - group->shrunk)
+    if (measured >= MEASURED_MIN && group->grown < measured - group->grown - group->shrunk)
         return HEAP_GROWTH_SAME;
     if (group->measured < MEASURED_MIN)
         return HEAP_GROWTH_UNKNOWN;

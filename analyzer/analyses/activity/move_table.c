@@ -70,17 +70,17 @@ static void add_counts(struct heap_move_counts *sum, const struct heap_move_coun
     sum->bytes_copied += counts->bytes_copied;
 }
 
-static void merge(void *into, const void *from)
+static void merge(void *target, const void *source)
 {
-    struct heap_move_group *sum = into;
-    const struct heap_move_group *group = from;
+    struct heap_move_group *sum = target;
+    const struct heap_move_group *group = source;
     add_counts(&sum->counts, &group->counts);
     heap_growth_merge(sum, group);
 }
 
-static struct heap_amount amount(const void *item)
+static struct heap_amount amount(const void *record)
 {
-    const struct heap_move_counts *counts = &((const struct heap_move_group *)item)->counts;
+    const struct heap_move_counts *counts = &((const struct heap_move_group *)record)->counts;
     return (struct heap_amount){counts->bytes_copied, counts->bytes_copied, counts->reallocs};
 }
 

@@ -113,14 +113,14 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 static enum ttd_status add_change(struct heap_tick_series *series,
-                                  const struct heap_tick_change *added)
+                                  const struct heap_tick_change *change)
 {
-    if (!added->bytes && !added->blocks)
+    if (!change->bytes && !change->blocks)
         return TTD_OK;
     enum ttd_status status = grow_array((void **)&series->changes, &series->change_capacity,
                                         series->change_count + 1, sizeof *series->changes);
     if (status == TTD_OK)
-        series->changes[series->change_count++] = *added;
+        series->changes[series->change_count++] = *change;
     return status;
 }
 
@@ -140,13 +140,13 @@ enum ttd_status heap_series_end_tick(struct heap_tick_series *series)
         qsort(series->touched, series->touched_count, sizeof *series->touched, compare_numbers);
     for (size_t i = 0; i < series->touched_count && status == TTD_OK; i++) {
         struct heap_tick_record *record = &series->records[series->touched[i]];
-        struct heap_tick_change added = {series->touched[i],
-                                         (int64_t)(record->bytes - record->told_bytes),
-                                         (int64_t)(record->blocks - record->told_blocks)};
+        struct heap_tick_change change = {series->touched[i],
+                                          (int64_t)(record->bytes - record->told_bytes),
+                                          (int64_t)(record->blocks - record->told_blocks)};
         record->told_bytes = record->bytes;
         record->told_blocks = record->blocks;
         record->is_touched = false;
-        status = add_change(series, &added);
+        status = add_change(series, &change);
     }
     series->touched_count = 0;
     return status == TTD_OK ? add_tick(series) : status;
@@ -164,16 +164,16 @@ struct merging {
     size_t count;
 };
 
-static void collect(struct merging *merging, const struct heap_tick_change *from)
+static void collect(struct merging *merging, const struct heap_tick_change *change)
 {
-    struct heap_tick_change *sum = &merging->sums[from->record];
-    if (!merging->is_listed[from->record]) {
-        merging->is_listed[from->record] = true;
-        merging->order[merging->count++] = from->record;
-        *sum = (struct heap_tick_change){.record = from->record};
+    struct heap_tick_change *sum = &merging->sums[change->record];
+    if (!merging->is_listed[change->record]) {
+        merging->is_listed[change->record] = true;
+        merging->order[merging->count++] = change->record;
+        *sum = (struct heap_tick_change){.record = change->record};
     }
-    sum->bytes = (int64_t)((uint64_t)sum->bytes + (uint64_t)from->bytes);
-    sum->blocks += from->blocks;
+    sum->bytes = (int64_t)((uint64_t)sum->bytes + (uint64_t)change->bytes);
+    sum->blocks += change->blocks;
 }
 
 static enum ttd_status end_merged(struct merging *merging)

@@ -31,15 +31,15 @@ static void merge(struct heap_timeline *timeline)
         *point = timeline->points[2 * i];
         if (2 * i + 1 == timeline->count)
             break;
-        const struct heap_point *other = &timeline->points[2 * i + 1];
-        if (heap_sum_is_less(point->peak, other->peak))
-            point->peak = other->peak;
-        point->live = other->live;
-        point->allocations += other->allocations;
-        point->releases += other->releases;
+        const struct heap_point *next = &timeline->points[2 * i + 1];
+        if (heap_sum_is_less(point->peak, next->peak))
+            point->peak = next->peak;
+        point->live = next->live;
+        point->allocations += next->allocations;
+        point->releases += next->releases;
         struct heap_sum sum = point->allocated;
-        heap_sum_add(&sum, other->allocated.low);
-        sum.high += other->allocated.high;
+        heap_sum_add(&sum, next->allocated.low);
+        sum.high += next->allocated.high;
         point->allocated = sum;
     }
     timeline->count = count;

@@ -64,10 +64,10 @@ static void add_sum(struct heap_sum *sum, struct heap_sum value)
     sum->high += value.high;
 }
 
-static void merge(void *into, const void *from)
+static void merge(void *target, const void *source)
 {
-    struct heap_site *sum = into;
-    const struct heap_site *site = from;
+    struct heap_site *sum = target;
+    const struct heap_site *site = source;
     sum->allocations += site->allocations;
     add_sum(&sum->bytes, site->bytes);
     sum->temporary += site->temporary;
@@ -77,31 +77,31 @@ static void merge(void *into, const void *from)
     sum->byte_seconds += site->byte_seconds;
 }
 
-static struct heap_amount amount_of_calls(const void *item)
+static struct heap_amount amount_of_calls(const void *record)
 {
-    const struct heap_site *site = item;
+    const struct heap_site *site = record;
     return (struct heap_amount){site->allocations, heap_sum_value(site->bytes), site->allocations};
 }
 
-static struct heap_amount amount_of_bytes(const void *item)
+static struct heap_amount amount_of_bytes(const void *record)
 {
-    const struct heap_site *site = item;
+    const struct heap_site *site = record;
     uint64_t bytes = heap_sum_value(site->bytes);
     return (struct heap_amount){bytes, bytes, site->allocations};
 }
 
 /* Trees order by whole numbers: bytes times microseconds loses little and does not overflow. */
-static struct heap_amount amount_of_lifetime(const void *item)
+static struct heap_amount amount_of_lifetime(const void *record)
 {
-    const struct heap_site *site = item;
+    const struct heap_site *site = record;
     double value = site->byte_seconds * 1e6 + 0.5;
     uint64_t weight = value < 0x1p64 ? (uint64_t)value : UINT64_MAX;
     return (struct heap_amount){weight, heap_sum_value(site->bytes), site->allocations};
 }
 
-static struct heap_amount amount_of_temporary(const void *item)
+static struct heap_amount amount_of_temporary(const void *record)
 {
-    const struct heap_site *site = item;
+    const struct heap_site *site = record;
     uint64_t bytes = heap_sum_value(site->temporary_bytes);
     return (struct heap_amount){site->temporary, bytes, site->temporary};
 }

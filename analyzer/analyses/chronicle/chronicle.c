@@ -27,7 +27,7 @@ static enum ttd_status grow_effects(struct chronicle *chronicle)
 }
 
 static enum ttd_status add_effect(struct chronicle *chronicle, const struct heap_effect *effect,
-                                  enum chronicle_kind kind, uint32_t item)
+                                  enum chronicle_kind kind, uint32_t subject)
 {
     enum ttd_status status = grow_effects(chronicle);
     if (status == TTD_OK &&
@@ -43,7 +43,7 @@ static enum ttd_status add_effect(struct chronicle *chronicle, const struct heap
         return status;
     chronicle->kinds[chronicle->effect_count] = (uint8_t)kind;
     chronicle->effects[chronicle->effect_count++] =
-        (struct chronicle_effect){effect->position, (uint32_t)effect->event, item};
+        (struct chronicle_effect){effect->position, (uint32_t)effect->event, subject};
     return TTD_OK;
 }
 
@@ -112,9 +112,9 @@ static void discard(struct chronicle *chronicle, const struct heap_effect *effec
     size_t low = 0, high = chronicle->destruction_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct chronicle_effect *at =
+        const struct chronicle_effect *last_effect =
             &chronicle->effects[chronicle->destructions[middle].effect];
-        if (ttd_position_compare(at->position, effect->position) < 0)
+        if (ttd_position_compare(last_effect->position, effect->position) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -172,7 +172,7 @@ static enum ttd_status list_ended(struct chronicle *chronicle)
     for (size_t i = 0; i < chronicle->block_count; i++) {
         destruction = destruction_of(chronicle, i);
         if (destruction)
-            destructions[destruction->item].behind++;
+            destructions[destruction->subject].behind++;
     }
     for (size_t i = 0; i < chronicle->destruction_count; i++) {
         destructions[i].first = count;
@@ -185,7 +185,7 @@ static enum ttd_status list_ended(struct chronicle *chronicle)
     for (size_t i = 0; i < chronicle->block_count; i++) {
         destruction = destruction_of(chronicle, i);
         if (destruction)
-            chronicle->ended[destructions[destruction->item].behind++] = (uint32_t)i;
+            chronicle->ended[destructions[destruction->subject].behind++] = (uint32_t)i;
     }
     return TTD_OK;
 }

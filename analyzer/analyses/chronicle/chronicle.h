@@ -18,7 +18,7 @@ struct chronicle_effect {
     /** The event that had it. */
     uint32_t event;
     /** Acquired, released, overlapped: the block; destroyed: the index in `destructions`. */
-    uint32_t item;
+    uint32_t subject;
 };
 
 enum chronicle_kind {

@@ -84,12 +84,12 @@ void chronicle_each(const struct chronicle *chronicle, uint32_t from, uint32_t t
                     chronicle_visit visit, void *context)
 {
     for (uint32_t i = from; i < to; i++) {
-        uint32_t item = chronicle->effects[i].item;
+        uint32_t subject = chronicle->effects[i].subject;
         if (chronicle->kinds[i] != CHRONICLE_DESTROYED) {
-            visit(context, i, &chronicle->blocks[item]);
+            visit(context, i, &chronicle->blocks[subject]);
             continue;
         }
-        const struct chronicle_destruction *destruction = &chronicle->destructions[item];
+        const struct chronicle_destruction *destruction = &chronicle->destructions[subject];
         for (uint32_t k = destruction->first; k < destruction->behind; k++)
             visit(context, i, &chronicle->blocks[chronicle->ended[k]]);
     }

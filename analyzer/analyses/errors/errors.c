@@ -22,10 +22,10 @@ static uint64_t call_key(const struct heap_finding *finding)
 static uint64_t conflict_key(const struct heap_finding *finding)
 {
     ttd_id allocated = heap_call_is_known(&finding->allocated) ? finding->allocated.stack : 0;
-    ttd_id other = heap_call_is_known(&finding->released) ? finding->released.stack : 0;
+    ttd_id second_stack = heap_call_is_known(&finding->released) ? finding->released.stack : 0;
     if (heap_call_is_known(&finding->conflict))
-        other = finding->conflict.stack;
-    return (uint64_t)allocated << 32 | other;
+        second_stack = finding->conflict.stack;
+    return (uint64_t)allocated << 32 | second_stack;
 }
 
 /* A loop makes the same mistake a million times: calls with the same kind and stacks are one

@@ -30,9 +30,9 @@ enum ttd_status heap_error_finder_add(struct error_finder *finder,
     const struct heap_call *call = &finding->call;
     if (finder->islands && !heap_islands_want(finder->islands, call->thread, call->position))
         return TTD_OK;
-    struct heap_finding added = *finding;
-    added.signal = finding->call.is_unfinished ? finder->last_calls.signal : 0;
-    return heap_errors_add(finder->errors, &added);
+    struct heap_finding completed = *finding;
+    completed.signal = finding->call.is_unfinished ? finder->last_calls.signal : 0;
+    return heap_errors_add(finder->errors, &completed);
 }
 
 void heap_finding_set_block(struct heap_finding *finding, const struct heap_block *block)

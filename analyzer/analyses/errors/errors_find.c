@@ -66,18 +66,18 @@ static void judge(struct heap_errors *errors)
 {
     for (size_t i = 0; i < errors->count; i++) {
         struct heap_finding *finding = &errors->findings[i];
-        struct ttd_position from = ttd_position_min();
+        struct ttd_position begin = ttd_position_min();
         /* A block of another heap says nothing of the time when the own one may have been there. */
         if (heap_call_is_known(&finding->allocated) && finding->kind != HEAP_ERROR_WRONG_HEAP)
-            from = finding->allocated.position;
+            begin = finding->allocated.position;
         if (heap_call_is_known(&finding->released))
-            from = finding->released.position;
+            begin = finding->released.position;
         if (heap_call_is_known(&finding->conflict))
-            from = finding->conflict.position;
+            begin = finding->conflict.position;
         /* The return of a last call may be among the events that are missing. */
-        struct ttd_position to = finding->signal ? ttd_position_max() : finding->call.position;
+        struct ttd_position end = finding->signal ? ttd_position_max() : finding->call.position;
         bool rests_on_itself = finding->kind == HEAP_ERROR_FAILED_CALL;
-        if (!rests_on_itself && heap_losses_between(&errors->outcome.losses, from, to))
+        if (!rests_on_itself && heap_losses_between(&errors->outcome.losses, begin, end))
             finding->is_certain = false;
     }
 }

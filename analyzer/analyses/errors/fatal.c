@@ -127,7 +127,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
 
 /* The live block of the place, and those that begin next before it and after it. */
 struct around {
-    const struct heap_block *in;
+    const struct heap_block *containing;
     const struct heap_block *before;
     const struct heap_block *after;
 };
@@ -138,7 +138,7 @@ static void see_block(struct around *around, uint64_t address, const struct heap
 {
     const struct heap_block **nearest = &around->before;
     if (heap_block_covers(block, address, address))
-        nearest = &around->in;
+        nearest = &around->containing;
     else if (block->address > address)
         nearest = &around->after;
     bool is_nearer =
@@ -156,11 +156,11 @@ static struct heap_neighbour neighbour_of(const struct heap_block *block)
 static void decide(struct heap_fatal_place *place, const struct around *around)
 {
     uint64_t near = place->is_register ? HEAP_FATAL_NEAR_REGISTER : HEAP_FATAL_NEAR_ADDRESS;
-    if (around->in) {
+    if (around->containing) {
         place->where = HEAP_FATAL_IN_LIVE;
-        place->block_address = around->in->address;
-        place->block_size = around->in->size;
-        place->allocated = heap_call_of_block(around->in);
+        place->block_address = around->containing->address;
+        place->block_size = around->containing->size;
+        place->allocated = heap_call_of_block(around->containing);
         place->released = heap_call_none();
     }
     if (place->where != HEAP_FATAL_ELSEWHERE)
@@ -197,16 +197,16 @@ static void judge(struct heap_fatal *fatal, const struct ttd_reader *reader)
     bool has_others = heap_has_early_blocks(reader) || fatal->outcome.in_flight;
     for (size_t i = 0; i < fatal->place_count; i++) {
         struct heap_fatal_place *place = &fatal->places[i];
-        struct ttd_position from = ttd_position_min();
+        struct ttd_position begin = ttd_position_min();
         if (place->where == HEAP_FATAL_IN_LIVE)
-            from = place->allocated.position;
+            begin = place->allocated.position;
         if (place->where == HEAP_FATAL_IN_RELEASED)
-            from = place->released.position;
+            begin = place->released.position;
         bool has_block =
             place->where == HEAP_FATAL_IN_LIVE || place->where == HEAP_FATAL_IN_RELEASED;
         place->is_certain =
             !fatal->outcome.truncated && (has_block || !has_others) &&
-            !heap_losses_between(&fatal->outcome.losses, from, fatal->signal.position);
+            !heap_losses_between(&fatal->outcome.losses, begin, fatal->signal.position);
     }
 }
 

@@ -89,9 +89,9 @@ const struct heap_freed_block *heap_freed_containing(const struct heap_freed *fr
 {
     /* From the newest entry on: of all blocks that had the address, the last owner is the one
      * meant. */
-    for (uint32_t back = 1; back <= freed->capacity; back++) {
-        uint32_t index = freed->position >= back ? freed->position - back
-                                                 : freed->position + freed->capacity - back;
+    for (uint32_t distance = 1; distance <= freed->capacity; distance++) {
+        uint32_t index = freed->position >= distance ? freed->position - distance
+                                                     : freed->position + freed->capacity - distance;
         const struct heap_freed_block *record = &freed->records[index];
         if (record->address && address > record->address &&
             address - record->address < record->size)

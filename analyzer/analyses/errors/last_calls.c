@@ -40,11 +40,11 @@ bool heap_last_calls_see(struct heap_last_calls *last_calls, const struct ttd_ev
 void heap_last_calls_add(struct heap_last_calls *last_calls, const struct heap_finding *call,
                          const struct heap_live *live)
 {
-    struct heap_finding *added = &last_calls->calls[last_calls->count++];
-    *added = *call;
-    added->signal = last_calls->signal;
+    struct heap_finding *finding = &last_calls->calls[last_calls->count++];
+    *finding = *call;
+    finding->signal = last_calls->signal;
     if (live && call->address)
-        added->neighbours = heap_neighbours_find(live, call->address);
+        finding->neighbours = heap_neighbours_find(live, call->address);
 }
 
 static bool is_about(const struct heap_finding *finding, const struct heap_finding *call)
@@ -95,12 +95,12 @@ enum ttd_status heap_last_calls_report(const struct heap_last_calls *last_calls,
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < last_calls->count && status == TTD_OK; i++) {
         const struct heap_finding *call = &last_calls->calls[i];
-        struct heap_finding *known = find(errors, call);
-        if (!known) {
+        struct heap_finding *finding = find(errors, call);
+        if (!finding) {
             status = heap_errors_add(errors, call);
             continue;
         }
-        known->neighbours = call->neighbours;
+        finding->neighbours = call->neighbours;
     }
     remove_others(last_calls, errors);
     put_first(errors);

@@ -73,13 +73,13 @@ const struct heap_block *heap_memory_block(const struct heap_memory *memory, uin
     /* Finds the last block that begins at the address or before. No block lies in another, so only
      * that one can cover it. */
     size_t first = 0;
-    size_t behind = memory->block_count;
-    while (first < behind) {
-        size_t middle = first + (behind - first) / 2;
+    size_t end = memory->block_count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
         if (memory->blocks[middle].address <= address)
             first = middle + 1;
         else
-            behind = middle;
+            end = middle;
     }
     const struct heap_block *block = first ? &memory->blocks[first - 1] : NULL;
     return block && heap_block_covers(block, address, address) ? block : NULL;

@@ -49,13 +49,14 @@ static enum ttd_status find_pattern(struct seeker *seeker, const uint8_t *bytes,
                                     uint64_t address)
 {
     const struct heap_search_options *options = seeker->options;
-    const uint8_t *at = bytes;
+    const uint8_t *match = bytes;
     const uint8_t *end = bytes + size;
     enum ttd_status status = TTD_OK;
-    while (status == TTD_OK && at < end &&
-           (at = memmem(at, (size_t)(end - at), options->pattern, options->pattern_size))) {
-        status = add(seeker, address + (uint64_t)(at - bytes), 0);
-        at++;
+    while (
+        status == TTD_OK && match < end &&
+        (match = memmem(match, (size_t)(end - match), options->pattern, options->pattern_size))) {
+        status = add(seeker, address + (uint64_t)(match - bytes), 0);
+        match++;
     }
     return status;
 }
@@ -63,12 +64,12 @@ static enum ttd_status find_pattern(struct seeker *seeker, const uint8_t *bytes,
 /* Keeps the last bytes of the carry and of a part for the next one. */
 static void keep(struct seeker *seeker, const uint8_t *bytes, size_t size)
 {
-    size_t most = seeker->options->pattern_size - 1;
-    if (size > most) {
-        bytes += size - most;
-        size = most;
+    size_t overlap = seeker->options->pattern_size - 1;
+    if (size > overlap) {
+        bytes += size - overlap;
+        size = overlap;
     }
-    size_t kept = seeker->carry_size + size > most ? most - size : seeker->carry_size;
+    size_t kept = seeker->carry_size + size > overlap ? overlap - size : seeker->carry_size;
     memmove(seeker->carry, seeker->carry + seeker->carry_size - kept, kept);
     memcpy(seeker->carry + kept, bytes, size);
     seeker->carry_size = kept + size;
@@ -78,8 +79,8 @@ static void keep(struct seeker *seeker, const uint8_t *bytes, size_t size)
 static enum ttd_status find_across(struct seeker *seeker, const uint8_t *bytes, size_t size,
                                    uint64_t address)
 {
-    size_t most = seeker->options->pattern_size - 1;
-    size_t head = size < most ? size : most;
+    size_t overlap = seeker->options->pattern_size - 1;
+    size_t head = size < overlap ? size : overlap;
     if (!seeker->carry_size || !head)
         return TTD_OK;
     memcpy(seeker->carry + seeker->carry_size, bytes, head);

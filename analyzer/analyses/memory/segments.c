@@ -13,8 +13,8 @@ struct sweep {
 
 static uint64_t last_of(const struct heap_block *block)
 {
-    uint64_t behind = block->size ? block->size - 1 : 0;
-    return behind > UINT64_MAX - block->address ? UINT64_MAX : block->address + behind;
+    uint64_t last_offset = block->size ? block->size - 1 : 0;
+    return last_offset > UINT64_MAX - block->address ? UINT64_MAX : block->address + last_offset;
 }
 
 bool heap_blocks_are_nested(const struct heap_block *blocks, size_t count)
@@ -83,13 +83,13 @@ void heap_segments_free(struct heap_segments *segments)
 size_t heap_segments_block(const struct heap_segments *segments, uint64_t address)
 {
     size_t first = 0;
-    size_t behind = segments->count;
-    while (first < behind) {
-        size_t middle = first + (behind - first) / 2;
+    size_t end = segments->count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
         if (segments->items[middle].first <= address)
             first = middle + 1;
         else
-            behind = middle;
+            end = middle;
     }
     return first ? segments->items[first - 1].block : SIZE_MAX;
 }

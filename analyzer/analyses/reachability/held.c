@@ -101,21 +101,21 @@ static enum ttd_status find_tree(const struct heap_trace *trace, struct heap_hel
     return status;
 }
 
-enum ttd_status heap_held_find(const struct heap_trace *trace, struct ttd_position at,
+enum ttd_status heap_held_find(const struct heap_trace *trace, struct ttd_position position,
                                struct heap_held *held, struct ttd_error *error)
 {
-    struct heap_reach_options options = {.at = at, .omits_verdicts = true};
+    struct heap_reach_options options = {.at = position, .omits_verdicts = true};
     *held = (struct heap_held){.blocks = 0};
     enum ttd_status status = heap_reach_find(trace, &options, &held->reach, error);
     return status == TTD_OK ? find_tree(trace, held, error) : status;
 }
 
-enum ttd_status heap_held_build(const struct heap_trace *trace, struct heap_reach *begun,
+enum ttd_status heap_held_build(const struct heap_trace *trace, struct heap_reach *reach,
                                 struct heap_held *held, struct ttd_error *error)
 {
     struct heap_reach_options options = {.omits_verdicts = true};
-    *held = (struct heap_held){.reach = *begun};
-    *begun = (struct heap_reach){.class_count = 0};
+    *held = (struct heap_held){.reach = *reach};
+    *reach = (struct heap_reach){.class_count = 0};
     enum ttd_status status = heap_reach_read(&held->reach, trace, &options, error);
     if (status == TTD_OK)
         return find_tree(trace, held, error);

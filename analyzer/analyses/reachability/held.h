@@ -45,14 +45,14 @@ struct heap_held {
  * @param held  set on TTD_OK; release with heap_held_free()
  * @return as heap_reach_find().
  */
-enum ttd_status heap_held_find(const struct heap_trace *trace, struct ttd_position at,
+enum ttd_status heap_held_find(const struct heap_trace *trace, struct ttd_position position,
                                struct heap_held *held, struct ttd_error *error);
 /**
  * The same from the blocks of a snapshot, which need not be replayed to again.
  *
- * @param begun  outcome, snapshot and nodes of it; taken over, and then all zero
+ * @param reach  outcome, snapshot and nodes of it; taken over, and then all zero
  */
-enum ttd_status heap_held_build(const struct heap_trace *trace, struct heap_reach *begun,
+enum ttd_status heap_held_build(const struct heap_trace *trace, struct heap_reach *reach,
                                 struct heap_held *held, struct ttd_error *error);
 void heap_held_free(struct heap_held *held);
 

@@ -121,14 +121,14 @@ static void find_variable(const struct heap_places *places, struct heap_place *p
                           ? TTD_THREAD_LOCAL + place->offset
                           : place->region->begin + place->offset - places->biases[bias];
     size_t first = 0;
-    size_t behind = places->variable_count;
-    while (first < behind) {
-        size_t middle = first + (behind - first) / 2;
+    size_t end = places->variable_count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
         const struct ttd_variable *variable = &places->variables[middle];
         if (variable->module < module || (variable->module == module && variable->offset <= offset))
             first = middle + 1;
         else
-            behind = middle;
+            end = middle;
     }
     const struct ttd_variable *variable = first ? &places->variables[first - 1] : NULL;
     /* A variable of unknown size reaches up to the next one. */

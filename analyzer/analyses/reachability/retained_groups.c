@@ -117,12 +117,12 @@ static enum ttd_status sum_up(struct heap_retained *retained, const uint32_t *gr
     enum ttd_status status = sizes ? TTD_OK : TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < retained->count && status == TTD_OK; i += GRAPH_TOGETHER_MAX) {
         struct graph_retained sums[GRAPH_TOGETHER_MAX];
-        size_t left = retained->count - i;
+        size_t remaining = retained->count - i;
         struct graph_together query = {.dominators = &held->dominators,
                                        .groups = groups,
                                        .first = (uint32_t)i,
-                                       .count = left < GRAPH_TOGETHER_MAX ? (uint32_t)left
-                                                                          : GRAPH_TOGETHER_MAX,
+                                       .count = remaining < GRAPH_TOGETHER_MAX ? (uint32_t)remaining
+                                                                               : GRAPH_TOGETHER_MAX,
                                        .sizes = sizes};
         status = graph_retained_together(&held->reach.graph, &query, sums);
         if (status == TTD_OK)

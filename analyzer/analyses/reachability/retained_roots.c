@@ -36,11 +36,11 @@ static enum ttd_status sum_up(struct heap_retained *retained)
     enum ttd_status status = groups && sizes ? TTD_OK : TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < retained->count && status == TTD_OK; i += GRAPH_TOGETHER_MAX) {
         struct graph_retained direct[GRAPH_TOGETHER_MAX], reached[GRAPH_TOGETHER_MAX];
-        size_t left = retained->count - i;
+        size_t remaining = retained->count - i;
         struct graph_leading query = {.groups = groups,
                                       .first = (uint32_t)i,
-                                      .count = left < GRAPH_TOGETHER_MAX ? (uint32_t)left
-                                                                         : GRAPH_TOGETHER_MAX,
+                                      .count = remaining < GRAPH_TOGETHER_MAX ? (uint32_t)remaining
+                                                                              : GRAPH_TOGETHER_MAX,
                                       .sizes = sizes};
         status = graph_reached_together(&retained->held.reach.graph, &query, direct, reached);
         for (size_t j = 0; j < query.count && status == TTD_OK; j++) {

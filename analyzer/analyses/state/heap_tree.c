@@ -98,10 +98,10 @@ static enum ttd_status add_parents(struct search *search)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < search->tree->count && status == TTD_OK; i++) {
-        struct heap_tree_node *above;
+        struct heap_tree_node *parent_node;
         ttd_id parent = parent_of(search, search->tree->nodes[i].heap);
         if (parent != TTD_NONE)
-            status = obtain(search, parent, &above);
+            status = obtain(search, parent, &parent_node);
     }
     return status;
 }
@@ -160,10 +160,10 @@ static void link_nodes(const struct search *search)
         if (parent == TTD_NONE)
             continue;
         node->parent = find(tree, parent);
-        struct heap_tree_node *above = &tree->nodes[node->parent];
-        node->level = above->level + 1;
-        above->inner_blocks += node->blocks;
-        above->inner_bytes = heap_add(above->inner_bytes, node->bytes);
+        struct heap_tree_node *parent_node = &tree->nodes[node->parent];
+        node->level = parent_node->level + 1;
+        parent_node->inner_blocks += node->blocks;
+        parent_node->inner_bytes = heap_add(parent_node->inner_bytes, node->bytes);
     }
     for (size_t i = tree->count; i-- > 0;) {
         struct heap_tree_node *node = &tree->nodes[i];
@@ -174,11 +174,11 @@ static void link_nodes(const struct search *search)
     }
 }
 
-enum ttd_status heap_tree_find(const struct heap_trace *trace, struct ttd_position at,
+enum ttd_status heap_tree_find(const struct heap_trace *trace, struct ttd_position position,
                                const struct heap_groups *by_heap, struct heap_tree *tree,
                                struct ttd_error *error)
 {
-    struct search search = {.tree = tree, .at = at};
+    struct search search = {.tree = tree, .at = position};
     *tree = (struct heap_tree){.nodes = NULL};
     map_init(&search.by_heap);
     enum ttd_status status = read_heaps(&search, trace, error);
@@ -205,11 +205,11 @@ void heap_tree_free(struct heap_tree *tree)
 }
 
 /* Returns the next heap without a parent, from an index on. */
-static uint32_t next_root(const struct heap_tree *tree, size_t from)
+static uint32_t next_root(const struct heap_tree *tree, size_t first)
 {
-    while (from < tree->count && tree->nodes[from].parent != HEAP_TREE_NONE)
-        from++;
-    return from < tree->count ? (uint32_t)from : HEAP_TREE_NONE;
+    while (first < tree->count && tree->nodes[first].parent != HEAP_TREE_NONE)
+        first++;
+    return first < tree->count ? (uint32_t)first : HEAP_TREE_NONE;
 }
 
 uint32_t heap_tree_next(const struct heap_tree *tree, uint32_t node)

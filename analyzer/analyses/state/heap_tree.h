@@ -47,7 +47,7 @@ struct heap_tree {
  * @param tree     set on TTD_OK, the nodes by heap; release with heap_tree_free()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_UNSUPPORTED.
  */
-enum ttd_status heap_tree_find(const struct heap_trace *trace, struct ttd_position at,
+enum ttd_status heap_tree_find(const struct heap_trace *trace, struct ttd_position position,
                                const struct heap_groups *by_heap, struct heap_tree *tree,
                                struct ttd_error *error);
 void heap_tree_free(struct heap_tree *tree);

@@ -34,14 +34,14 @@ struct owners_finder {
 };
 
 /* Keeps the owner that was acquired later. */
-static void keep_later(struct candidate *best, const struct candidate *other)
+static void keep_later(struct candidate *best, const struct candidate *candidate)
 {
     int order = best->is_set ? ttd_position_compare(best->owner.block.allocated,
-                                                    other->owner.block.allocated)
+                                                    candidate->owner.block.allocated)
                              : -1;
-    if (other->is_set &&
-        (order < 0 || (order == 0 && best->owner.block.event < other->owner.block.event)))
-        *best = *other;
+    if (candidate->is_set &&
+        (order < 0 || (order == 0 && best->owner.block.event < candidate->owner.block.event)))
+        *best = *candidate;
 }
 
 static enum ttd_status hold(struct owners_finder *finder, struct heap_block *block,

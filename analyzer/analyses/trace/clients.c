@@ -27,14 +27,14 @@ static size_t place_of(const struct heap_client_list *list, const struct heap_cl
 
 static enum ttd_status add(struct heap_client_list *list, const struct heap_client *record)
 {
-    size_t place = place_of(list, record);
-    struct heap_client *item = place < list->count ? &list->items[place] : NULL;
-    if (item && compare(item, record) == 0) {
-        item->count++;
-        if (ttd_position_compare(record->first, item->first) < 0)
-            item->first = record->first;
-        if (ttd_position_compare(record->last, item->last) > 0)
-            item->last = record->last;
+    size_t index = place_of(list, record);
+    struct heap_client *client = index < list->count ? &list->items[index] : NULL;
+    if (client && compare(client, record) == 0) {
+        client->count++;
+        if (ttd_position_compare(record->first, client->first) < 0)
+            client->first = record->first;
+        if (ttd_position_compare(record->last, client->last) > 0)
+            client->last = record->last;
         return TTD_OK;
     }
     if (list->count == HEAP_CLIENTS_MAX) {
@@ -45,9 +45,9 @@ static enum ttd_status add(struct heap_client_list *list, const struct heap_clie
         grow_array((void **)&list->items, &list->capacity, list->count + 1, sizeof *list->items);
     if (status != TTD_OK)
         return status;
-    item = &list->items[place];
-    memmove(item + 1, item, (list->count - place) * sizeof *item);
-    *item = *record;
+    client = &list->items[index];
+    memmove(client + 1, client, (list->count - index) * sizeof *client);
+    *client = *record;
     list->count++;
     return TTD_OK;
 }

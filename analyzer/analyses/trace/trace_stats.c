@@ -131,10 +131,10 @@ static enum ttd_status read_headers(struct heap_trace_stats *stats, struct ttd_r
 /* Adds the loss behind the last chunk, which the reader knows only when it has been there. */
 static void end_reading(struct heap_trace_stats *stats, const struct ttd_reader *reader)
 {
-    struct ttd_loss rest;
+    struct ttd_loss final_loss;
     struct ttd_batch batch = {
-        .kind = TTD_KIND_LOSSES, .count = 1, .synthetic = true, .u.losses = &rest};
-    if (!stats->is_unsupported && ttd_reader_rest(reader, &rest))
+        .kind = TTD_KIND_LOSSES, .count = 1, .synthetic = true, .u.losses = &final_loss};
+    if (!stats->is_unsupported && ttd_reader_rest(reader, &final_loss))
         heap_losses_add(&stats->outcome.losses, &batch);
     stats->outcome.position = stats->last;
     stats->outcome.reached_end = true;

@@ -40,13 +40,14 @@ static const struct option common_long_options[] = {
 /* Joins all options of a command, its own first. */
 static void merge(struct option *long_options, const struct command *command)
 {
-    const struct own_option *own = command->own.table;
+    const struct own_option *own_option = command->own.table;
     unsigned shares = command->shares;
     size_t count = 0;
-    for (; own && own[count].name && count < OWN_MAX; count++)
+    for (; own_option && own_option[count].name && count < OWN_MAX; count++)
         long_options[count] = (struct option){
-            own[count].name, own[count].parse == option_flag ? no_argument : required_argument,
-            NULL, OPTION_FIRST + (int)count};
+            own_option[count].name,
+            own_option[count].parse == option_flag ? no_argument : required_argument, NULL,
+            OPTION_FIRST + (int)count};
     for (size_t i = 0; shares & COMMAND_KNOWN_FINDINGS && known_findings_long_options[i].name; i++)
         long_options[count++] = known_findings_long_options[i];
     for (size_t i = 0; shares & COMMAND_GROUPS && view_long_options[i].name; i++)
@@ -143,30 +144,31 @@ static const char *name_of(const struct option *long_options, int value)
 
 static int take_operands(struct common_options *result, int count, char **arguments)
 {
-    int most = result->command->takes_two_traces ? 2 : 1;
+    int max_operands = result->command->takes_two_traces ? 2 : 1;
     const char *name = result->command->name;
     if (optind == count && access(INPUT_DEFAULT, F_OK) != 0)
         return message_usage(name, "no trace is named, and there is no "
                                    "'" INPUT_DEFAULT "' here");
-    if (optind + most < count)
+    if (optind + max_operands < count)
         return message_usage(name, "%s at a time: '%s' is too much",
-                             most == 1 ? "one trace" : "two traces", arguments[optind + most]);
+                             max_operands == 1 ? "one trace" : "two traces",
+                             arguments[optind + max_operands]);
     result->trace = optind < count ? arguments[optind] : INPUT_DEFAULT;
-    result->other = optind + 1 < count ? arguments[optind + 1] : NULL;
+    result->other_path = optind + 1 < count ? arguments[optind + 1] : NULL;
     /* Standard input has no file beside which an index could stand. */
     result->has_index = result->has_index && !input_is_standard(result->trace);
-    limits_set(result->max_memory, (const char *const[2]){result->trace, result->other});
+    limits_set(result->max_memory, (const char *const[2]){result->trace, result->other_path});
     return -1;
 }
 
 /* Parses an option of the command's own, or one that it shares with others. */
-static bool take_own(struct common_options *result, int option, void *own)
+static bool take_own(struct common_options *result, int option, void *own_values)
 {
     if (option >= OPTION_VIEW && option < OPTION_VIEW_END)
         return view_options_parse(&result->view, option, optarg);
     if (option >= OPTION_KNOWN_FINDINGS && option < OPTION_KNOWN_FINDINGS_END)
         return known_findings_parse_option(&result->known_findings, option, optarg);
-    return own_option_parse(&result->command->own.table[option - OPTION_FIRST], optarg, own);
+    return own_option_parse(&result->command->own.table[option - OPTION_FIRST], optarg, own_values);
 }
 
 /* Checks the options that depend on each other. */
@@ -221,7 +223,8 @@ static int refuse_option(const struct command *command, int problem, char *const
 }
 
 /* Parses all options. Returns -1 to go on, or the exit status. */
-static int take_options(struct common_options *result, int count, char **arguments, void *own)
+static int take_options(struct common_options *result, int count, char **arguments,
+                        void *own_values)
 {
     const struct command *command = result->command;
     struct option long_options[OWN_MAX + SHARED_MAX +
@@ -236,7 +239,7 @@ static int take_options(struct common_options *result, int count, char **argumen
             status = refuse_option(command, option, arguments, long_options);
         else if (option < OPTION_FIRST || option >= OPTION_NO_PAGER)
             status = take_common(result, option);
-        else if (!take_own(result, option, own))
+        else if (!take_own(result, option, own_values))
             status = refuse_argument(command, name_of(long_options, option));
         if (status >= 0)
             return status;
@@ -245,13 +248,13 @@ static int take_options(struct common_options *result, int count, char **argumen
 }
 
 int command_options(struct common_options *result, const struct command *command, int count,
-                    char **arguments, void *own)
+                    char **arguments, void *own_values)
 {
     *result = (struct common_options){.command = command,
                                       .format = report_format_find("text"),
                                       .has_pager = true,
                                       .has_index = true};
     view_options_init(&result->view);
-    int status = take_options(result, count, arguments, own);
+    int status = take_options(result, count, arguments, own_values);
     return status >= 0 ? status : take_operands(result, count, arguments);
 }

@@ -96,18 +96,18 @@ struct common_options {
     struct known_findings_options known_findings;
     const char *trace;
     /** The second trace, for a command that compares; else NULL. */
-    const char *other;
+    const char *other_path;
 };
 
 /**
  * Reads options and the names of the traces.
  *
  * @param result  set to the common options
- * @param own     what the command's own options are parsed into
+ * @param own_values  what the command's own options are parsed into
  * @return -1 to go on, or the exit status, also after --help
  */
 int command_options(struct common_options *result, const struct command *command, int count,
-                    char **arguments, void *own);
+                    char **arguments, void *own_values);
 
 /** The end of every help text. */
 #define COMMAND_COMMON_HELP                                                                        \

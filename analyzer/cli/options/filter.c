@@ -16,8 +16,8 @@ void filter_free(struct filter *filter)
 static bool add_action(struct filter *filter, const char *name, size_t size)
 {
     for (int i = TTD_ACTION_ALLOC; i <= TTD_ACTION_DESTROY; i++) {
-        const char *known = ttd_action_name((enum ttd_action)i);
-        if (strlen(known) == size && strncasecmp(known, name, size) == 0) {
+        const char *action_name = ttd_action_name((enum ttd_action)i);
+        if (strlen(action_name) == size && strncasecmp(action_name, name, size) == 0) {
             filter->actions |= UINT32_C(1) << i;
             return true;
         }
@@ -115,13 +115,13 @@ static bool passes_heap(const struct filter *filter, const struct definitions *d
  * where the action has none, and matches only where the call had it. */
 static bool passes_address(const struct filter *filter, const struct ttd_event *event)
 {
-    uint64_t all[] = {event->address, event->base_address, event->previous_address};
+    uint64_t addresses[] = {event->address, event->base_address, event->previous_address};
     bool uses_heap = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_FREE ||
                      event->action == TTD_ACTION_REALLOC;
     for (size_t i = 0; uses_heap && i < filter->address_count; i++) {
-        for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
-            bool is_given = all[k] || (k == 0) == (event->action != TTD_ACTION_FREE);
-            if (is_given && number_in_range(all[k], filter->addresses[i]))
+        for (size_t k = 0; k < sizeof addresses / sizeof addresses[0]; k++) {
+            bool is_given = addresses[k] || (k == 0) == (event->action != TTD_ACTION_FREE);
+            if (is_given && number_in_range(addresses[k], filter->addresses[i]))
                 return true;
         }
     }
@@ -152,8 +152,8 @@ struct match {
 /* Bytes of names that cost one step. */
 #define NAME_STEP 64
 
-static enum ttd_status find_match(void *context, const struct ttd_stack *stack, uint32_t above,
-                                  uint32_t *fact)
+static enum ttd_status find_match(void *context, const struct ttd_stack *stack,
+                                  uint32_t caller_fact, uint32_t *fact)
 {
     const struct match *match = context;
     struct definitions *definitions = match->definitions;
@@ -162,7 +162,7 @@ static enum ttd_status find_match(void *context, const struct ttd_stack *stack, 
     const struct definition_symbol *symbol =
         definitions_symbol(definitions, stack->module, stack->offset);
     enum ttd_status status = TTD_OK;
-    bool matches = above == STACK_MATCHES ||
+    bool matches = caller_fact == STACK_MATCHES ||
                    (module && text_matches(pattern, definitions_text(definitions, module->path)));
     for (uint32_t i = 0; symbol && i < symbol->count && !matches && status == TTD_OK; i++) {
         struct ttd_string name =

@@ -9,8 +9,8 @@
 static int digit_of(char c)
 {
     static const char digits[] = "0123456789abcdef";
-    const char *found = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
-    return found ? (int)(found - digits) : -1;
+    const char *digit = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
+    return digit ? (int)(digit - digits) : -1;
 }
 
 bool option_client(const char *argument, void *member)

@@ -102,49 +102,51 @@ static int read_known_findings(const char *path, struct suppressions *suppressio
     return status == TTD_OK ? STATUS_OK : STATUS_USAGE;
 }
 
-int known_findings_open(struct known_findings *known, const struct known_findings_options *options)
+int known_findings_open(struct known_findings *findings,
+                        const struct known_findings_options *options)
 {
-    *known = (struct known_findings){.options = options};
-    suppress_init(&known->suppressions);
-    baseline_init(&known->baseline);
-    baseline_init(&known->current);
-    known->summary.suppressions = &known->suppressions;
-    known->summary.has_suppressions = options->suppression_count;
-    known->summary.has_baseline = options->baseline;
+    *findings = (struct known_findings){.options = options};
+    suppress_init(&findings->suppressions);
+    baseline_init(&findings->baseline);
+    baseline_init(&findings->current);
+    findings->summary.suppressions = &findings->suppressions;
+    findings->summary.has_suppressions = options->suppression_count;
+    findings->summary.has_baseline = options->baseline;
     int status = STATUS_OK;
     for (size_t i = 0; i < options->suppression_count && status == STATUS_OK; i++)
-        status = read_known_findings(options->suppressions[i], &known->suppressions, NULL);
+        status = read_known_findings(options->suppressions[i], &findings->suppressions, NULL);
     if (options->baseline && status == STATUS_OK)
-        status = read_known_findings(options->baseline, NULL, &known->baseline);
+        status = read_known_findings(options->baseline, NULL, &findings->baseline);
     if (status != STATUS_OK)
-        known_findings_close(known);
+        known_findings_close(findings);
     return status;
 }
 
-void known_findings_close(struct known_findings *known)
+void known_findings_close(struct known_findings *findings)
 {
-    suppress_free(&known->suppressions);
-    baseline_free(&known->baseline);
-    baseline_free(&known->current);
-    fingerprinter_free(&known->fingerprinter);
-    free(known->growths);
+    suppress_free(&findings->suppressions);
+    baseline_free(&findings->baseline);
+    baseline_free(&findings->current);
+    fingerprinter_free(&findings->fingerprinter);
+    free(findings->growths);
 }
 
-bool known_findings_are_needed(const struct known_findings *known)
+bool known_findings_are_needed(const struct known_findings *findings)
 {
-    return known->options->suppression_count || known->options->baseline ||
-           known->options->written_baseline;
+    return findings->options->suppression_count || findings->options->baseline ||
+           findings->options->written_baseline;
 }
 
-enum ttd_status known_findings_judge(struct known_findings *known, struct definitions *definitions,
-                                     const struct finding *finding, bool *is_new)
+enum ttd_status known_findings_judge(struct known_findings *findings,
+                                     struct definitions *definitions, const struct finding *finding,
+                                     bool *is_new)
 {
-    struct report_known_findings *report = &known->summary;
+    struct report_known_findings *report = &findings->summary;
     struct suppression *rule;
     struct baseline_record record;
     bool is_leak = finding->kind >= SUPPRESS_LEAK;
     *is_new = false;
-    enum ttd_status status = suppress_find(&known->suppressions, definitions, finding->kind,
+    enum ttd_status status = suppress_find(&findings->suppressions, definitions, finding->kind,
                                            finding->api, finding->stacks[0], &rule);
     if (status != TTD_OK)
         return status;
@@ -156,14 +158,14 @@ enum ttd_status known_findings_judge(struct known_findings *known, struct defini
         return TTD_OK;
     }
     *is_new = true;
-    if (!known->options->baseline && !known->options->written_baseline)
+    if (!findings->options->baseline && !findings->options->written_baseline)
         return TTD_OK;
-    status = baseline_record_of(&known->fingerprinter, definitions,
+    status = baseline_record_of(&findings->fingerprinter, definitions,
                                 is_leak ? SUPPRESS_LEAK : finding->kind, finding->stacks, &record);
     record.count = is_leak ? finding->count : finding->amount;
     if (status == TTD_OK)
-        status = baseline_add(&known->current, &record);
-    if (status == TTD_OK && baseline_find(&known->baseline, &record)) {
+        status = baseline_add(&findings->current, &record);
+    if (status == TTD_OK && baseline_find(&findings->baseline, &record)) {
         *is_new = false;
         report->in_baseline = heap_add(report->in_baseline, finding->count);
         report->in_baseline_amount = heap_add(report->in_baseline_amount, finding->amount);
@@ -171,28 +173,28 @@ enum ttd_status known_findings_judge(struct known_findings *known, struct defini
     return status;
 }
 
-enum ttd_status known_findings_find_growth(struct known_findings *known)
+enum ttd_status known_findings_find_growth(struct known_findings *findings)
 {
     enum ttd_status status = TTD_OK;
-    for (size_t i = 0; i < known->current.count && status == TTD_OK; i++) {
-        const struct baseline_record *record = &known->current.records[i];
-        const struct baseline_record *before = baseline_find(&known->baseline, record);
+    for (size_t i = 0; i < findings->current.count && status == TTD_OK; i++) {
+        const struct baseline_record *record = &findings->current.records[i];
+        const struct baseline_record *before = baseline_find(&findings->baseline, record);
         if (!before || record->count <= before->count)
             continue;
-        size_t count = known->summary.growth_count;
-        status = grow_array((void **)&known->growths, &known->growth_capacity, count + 1,
-                            sizeof *known->growths);
+        size_t count = findings->summary.growth_count;
+        status = grow_array((void **)&findings->growths, &findings->growth_capacity, count + 1,
+                            sizeof *findings->growths);
         if (status == TTD_OK)
-            known->growths[known->summary.growth_count++] =
+            findings->growths[findings->summary.growth_count++] =
                 (struct report_growth){record->kind, record->stack, before->count, record->count};
     }
-    known->summary.growths = known->growths;
+    findings->summary.growths = findings->growths;
     return status;
 }
 
-int known_findings_exit(const struct known_findings *known, bool has_findings, uint64_t status)
+int known_findings_exit(const struct known_findings *findings, bool has_findings, uint64_t status)
 {
-    if (known->options->fails_on_growth && known->summary.growth_count)
+    if (findings->options->fails_on_growth && findings->summary.growth_count)
         return status ? (int)status : 1;
     return has_findings ? (int)status : STATUS_OK;
 }
@@ -213,15 +215,15 @@ static void write_functions(struct text_output *output, const struct frame_list 
     }
 }
 
-static enum ttd_status write_entries(struct known_findings *known, struct definitions *definitions,
-                                     struct text_output *output)
+static enum ttd_status write_entries(struct known_findings *findings,
+                                     struct definitions *definitions, struct text_output *output)
 {
     struct frame_list frames = {0};
     enum ttd_status status = TTD_OK;
-    baseline_sort(&known->current);
+    baseline_sort(&findings->current);
     out_text(output, BASELINE_HEADER "\n");
-    for (size_t i = 0; i < known->current.count && status == TTD_OK; i++) {
-        const struct baseline_record *record = &known->current.records[i];
+    for (size_t i = 0; i < findings->current.count && status == TTD_OK; i++) {
+        const struct baseline_record *record = &findings->current.records[i];
         char text[FINGERPRINT_TEXT];
         fingerprint_format(record->fingerprint, text);
         out_format(output, "%s %s %llu", baseline_kind_name(record->kind), text,
@@ -234,17 +236,17 @@ static enum ttd_status write_entries(struct known_findings *known, struct defini
     return status;
 }
 
-int known_findings_write(struct known_findings *known, struct definitions *definitions,
+int known_findings_write(struct known_findings *findings, struct definitions *definitions,
                          const char *trace)
 {
-    if (!known->options->written_baseline)
+    if (!findings->options->written_baseline)
         return STATUS_OK;
     struct output_file output;
-    int opened = output_open(&output, known->options->written_baseline, trace, false);
+    int opened = output_open(&output, findings->options->written_baseline, trace, false);
     if (opened != STATUS_OK)
         return opened;
-    enum ttd_status status = write_entries(known, definitions, &output.out);
+    enum ttd_status status = write_entries(findings, definitions, &output.text);
     int result =
-        status == TTD_OK ? STATUS_OK : message_status(known->options->written_baseline, status);
+        status == TTD_OK ? STATUS_OK : message_status(findings->options->written_baseline, status);
     return output_close(&output, result, status == TTD_OK);
 }

@@ -76,15 +76,17 @@ struct known_findings {
 };
 
 /** Reads the files. Returns an exit status; on failure a message was printed. */
-int known_findings_open(struct known_findings *known, const struct known_findings_options *options);
-void known_findings_close(struct known_findings *known);
+int known_findings_open(struct known_findings *findings,
+                        const struct known_findings_options *options);
+void known_findings_close(struct known_findings *findings);
 
 /** Whether any of the options is given. */
-bool known_findings_are_needed(const struct known_findings *known);
+bool known_findings_are_needed(const struct known_findings *findings);
 
 /** Sets `is_new` to whether a finding is to be reported. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status known_findings_judge(struct known_findings *known, struct definitions *definitions,
-                                     const struct finding *finding, bool *is_new);
+enum ttd_status known_findings_judge(struct known_findings *findings,
+                                     struct definitions *definitions, const struct finding *finding,
+                                     bool *is_new);
 
 /**
  * Finds the findings that occur more often than in the baseline. Called once all findings were
@@ -92,10 +94,10 @@ enum ttd_status known_findings_judge(struct known_findings *known, struct defini
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-enum ttd_status known_findings_find_growth(struct known_findings *known);
+enum ttd_status known_findings_find_growth(struct known_findings *findings);
 
 /** Returns the exit status for findings: `status` is that of --error-exitcode, 0 if not given. */
-int known_findings_exit(const struct known_findings *known, bool has_findings, uint64_t status);
+int known_findings_exit(const struct known_findings *findings, bool has_findings, uint64_t status);
 
 /**
  * Writes the baseline, if the options ask for one.
@@ -103,7 +105,7 @@ int known_findings_exit(const struct known_findings *known, bool has_findings, u
  * @param trace  its file, which must not be overwritten
  * @return an exit status; on failure a message was printed
  */
-int known_findings_write(struct known_findings *known, struct definitions *definitions,
+int known_findings_write(struct known_findings *findings, struct definitions *definitions,
                          const char *trace);
 
 #endif

@@ -30,9 +30,9 @@ bool option_size(const char *argument, void *number)
 
 bool option_given(const char *argument, void *number)
 {
-    struct given_number *given = number;
-    given->is_given = true;
-    return number_parse(argument, &given->value);
+    struct given_number *member = number;
+    member->is_given = true;
+    return number_parse(argument, &member->value);
 }
 
 bool option_limit(const char *argument, void *limit)
@@ -56,13 +56,13 @@ bool option_name(const char *argument, const char *const *names, size_t count, s
     return false;
 }
 
-bool own_option_parse(const struct own_option *option, const char *argument, void *own)
+bool own_option_parse(const struct own_option *option, const char *argument, void *own_values)
 {
-    void *member = (char *)own + option->offset;
+    void *member = (char *)own_values + option->offset;
     if (!option->parse(argument, member))
         return false;
-    if (!option->most)
+    if (!option->max)
         return true;
     uint64_t number = *(const uint64_t *)member;
-    return number >= option->least && number <= option->most;
+    return number >= option->min && number <= option->max;
 }

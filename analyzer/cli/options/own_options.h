@@ -17,9 +17,9 @@ struct own_option {
     option_parser parse;
     /** Offset of the member in the command's options. */
     size_t offset;
-    /** The range of a number, of type uint64_t, if `most` is not 0. */
-    uint64_t least;
-    uint64_t most;
+    /** The range of a number, of type uint64_t, if `max` is not 0. */
+    uint64_t min;
+    uint64_t max;
 };
 
 /** The own options of a command; all NULL for none. */
@@ -74,6 +74,6 @@ bool option_limit(const char *argument, void *limit);
 bool option_name(const char *argument, const char *const *names, size_t count, size_t *index);
 
 /** Parses the argument of an option into the command's options; false if it is invalid. */
-bool own_option_parse(const struct own_option *option, const char *argument, void *own);
+bool own_option_parse(const struct own_option *option, const char *argument, void *own_values);
 
 #endif

@@ -13,23 +13,23 @@ static size_t least(size_t a, size_t b, size_t c)
 
 /* Returns the edit distance: letters to change, add, remove or swap with the next one, to make one
  * name of the other. Only the last three rows of the table of all prefixes are kept. */
-static size_t distance(const char *left, const char *right)
+static size_t distance(const char *word, const char *other_word)
 {
-    size_t rows[3][NAME_MAX_SIZE + 1], right_size = strlen(right);
+    size_t rows[3][NAME_MAX_SIZE + 1], right_size = strlen(other_word);
     for (size_t k = 0; k <= right_size; k++)
         rows[0][k] = k;
-    for (size_t i = 1; left[i - 1]; i++) {
+    for (size_t i = 1; word[i - 1]; i++) {
         size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t k = 1; k <= right_size; k++) {
-            size_t change = above[k - 1] + (left[i - 1] != right[k - 1]);
+            size_t change = above[k - 1] + (word[i - 1] != other_word[k - 1]);
             row[k] = least(above[k] + 1, row[k - 1] + 1, change);
-            if (i > 1 && k > 1 && left[i - 1] == right[k - 2] && left[i - 2] == right[k - 1] &&
-                before[k - 2] + 1 < row[k])
+            if (i > 1 && k > 1 && word[i - 1] == other_word[k - 2] &&
+                word[i - 2] == other_word[k - 1] && before[k - 2] + 1 < row[k])
                 row[k] = before[k - 2] + 1;
         }
     }
-    return rows[strlen(left) % 3][right_size];
+    return rows[strlen(word) % 3][right_size];
 }
 
 void suggest(struct suggestion *best, const char *name)

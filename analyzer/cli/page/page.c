@@ -28,8 +28,8 @@ int page_begin(struct session *session)
         return STATUS_INTERNAL;
     }
     session->output = (struct output_file){.path = NULL};
-    out_init(&session->output.out, descriptor, false);
-    session->output.out.room = limits_output();
+    out_init(&session->output.text, descriptor, false);
+    session->output.text.room = limits_output();
     session->has_output = true;
     return STATUS_OK;
 }
@@ -37,7 +37,7 @@ int page_begin(struct session *session)
 void page_drop(struct session *session)
 {
     if (session->has_output)
-        close(session->output.out.descriptor);
+        close(session->output.text.descriptor);
     session->has_output = false;
 }
 
@@ -64,7 +64,7 @@ static int write_packed(struct session *session, const struct page_packed *packe
     int status = session_output(session, false);
     if (status != STATUS_OK)
         return status;
-    struct text_output *output = &session->output.out;
+    struct text_output *output = &session->output.text;
     write_piece(output, 0);
     if (trace)
         page_write_policy(output);
@@ -79,15 +79,15 @@ static int write_packed(struct session *session, const struct page_packed *packe
 
 int page_write(struct session *session, const struct page_trace *trace)
 {
-    int descriptor = session->output.out.descriptor;
+    int descriptor = session->output.text.descriptor;
     struct stat file;
-    bool is_written = out_flush(&session->output.out);
-    if (session->output.out.is_full) {
+    bool is_written = out_flush(&session->output.text);
+    if (session->output.text.is_full) {
         page_drop(session);
         return message_output(session->options.output);
     }
     if (!is_written || fstat(descriptor, &file) != 0) {
-        int error = is_written ? errno : session->output.out.error;
+        int error = is_written ? errno : session->output.text.error;
         page_drop(session);
         return fail(session, error);
     }
@@ -109,7 +109,7 @@ int page_write(struct session *session, const struct page_trace *trace)
 
 void page_begin_report(struct session *session, const struct command *command)
 {
-    page_begin_part(&session->output.out, command->name);
+    page_begin_part(&session->output.text, command->name);
     session->uses_times = false;
     session->report.runtime = (struct report_runtime){.groups = NULL};
     session->report.certainty.count = 0;
@@ -117,10 +117,10 @@ void page_begin_report(struct session *session, const struct command *command)
 
 int page_run_part(struct session *session, const struct command *command)
 {
-    uint64_t room = session->output.out.room;
+    uint64_t room = session->output.text.room;
     page_begin_report(session, command);
     int status = command->execute(session, command->own.defaults);
-    session->output.out.room = room < session->output.out.room ? room : session->output.out.room;
+    session->output.text.room = room < session->output.text.room ? room : session->output.text.room;
     session->has_reasons = true;
     return status;
 }

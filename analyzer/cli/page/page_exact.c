@@ -33,13 +33,13 @@ static enum ttd_status read_input(const struct session *session, struct bytes *t
         return status;
     trace->size = (size_t)session->source.size;
     trace->data = malloc(trace->size + 1);
-    size_t got = 0;
+    size_t read_size = 0;
     int reason = ENOMEM;
     if (trace->data)
-        reason = input.read_at(input.context, 0, trace->data, trace->size, &got);
+        reason = input.read_at(input.context, 0, trace->data, trace->size, &read_size);
     if (input.close)
         input.close(input.context);
-    if (!reason && got == trace->size)
+    if (!reason && read_size == trace->size)
         return TTD_OK;
     *error =
         (struct ttd_error){TTD_ERROR_IO, reason ? reason : EIO, TTD_NOWHERE, TTD_NOWHERE, "read"};

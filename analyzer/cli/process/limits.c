@@ -43,12 +43,12 @@ static uint64_t memory_of_machine(void)
 
 static uint64_t default_memory(const char *const traces[2])
 {
-    uint64_t most = memory_of_machine() / 4 * 3;
+    uint64_t upper_limit = memory_of_machine() / 4 * 3;
     uint64_t size = size_of(traces[0]) + size_of(traces[1]);
     uint64_t memory = LIMITS_MEMORY_MINIMUM;
     if (size > LIMITS_MEMORY_MINIMUM / LIMITS_MEMORY_RATIO)
         memory = size < UINT64_MAX / LIMITS_MEMORY_RATIO ? size * LIMITS_MEMORY_RATIO : UINT64_MAX;
-    return memory < most ? memory : most;
+    return memory < upper_limit ? memory : upper_limit;
 }
 
 /* A sanitizer maps terabytes of shadow memory, which a limit would refuse: there only steps are

@@ -33,11 +33,11 @@ void message(const char *format, ...)
 }
 
 /* Prints which limit was reached, and how to raise it. */
-static void print_limit(const char *prefix, const char *path, const char *what)
+static void print_limit(const char *prefix, const char *path, const char *resource)
 {
     char limit[LIMITS_TEXT];
     limits_format(limit);
-    message("%s%s: needs more %s%s; --max-memory SIZE allows more", prefix, path, what, limit);
+    message("%s%s: needs more %s%s; --max-memory SIZE allows more", prefix, path, resource, limit);
 }
 
 int message_status(const char *path, enum ttd_status status)
@@ -77,9 +77,9 @@ void message_error(const char *prefix, const char *path, const struct ttd_error 
                                  used ? ", " : "", (unsigned long long)error->chunk);
     const char *reason =
         error->system_error ? strerror(error->system_error) : ttd_status_text(error->status);
-    const char *what = error->what ? error->what : "";
-    message("%s%s: %s%s%s%s%s", prefix, path, location, used ? ": " : "", reason, *what ? ": " : "",
-            what);
+    const char *description = error->what ? error->what : "";
+    message("%s%s: %s%s%s%s%s", prefix, path, location, used ? ": " : "", reason,
+            *description ? ": " : "", description);
 }
 
 int message_usage(const char *command, const char *format, ...)

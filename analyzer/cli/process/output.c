@@ -33,11 +33,11 @@ static bool wants_color(int descriptor)
  * numbers have one form. */
 static bool has_utf8(void)
 {
-    locale_t own = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
-    if (own == (locale_t)0)
+    locale_t environment_locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    if (environment_locale == (locale_t)0)
         return false;
-    bool result = strcmp(nl_langinfo_l(CODESET, own), "UTF-8") == 0;
-    freelocale(own);
+    bool result = strcmp(nl_langinfo_l(CODESET, environment_locale), "UTF-8") == 0;
+    freelocale(environment_locale);
     return result;
 }
 
@@ -54,9 +54,9 @@ static size_t width_of(int descriptor)
 
 static void prepare(struct output_file *output, int descriptor)
 {
-    out_init(&output->out, descriptor, wants_color(descriptor));
-    output->out.has_utf8 = has_utf8();
-    output->out.width = width_of(descriptor);
+    out_init(&output->text, descriptor, wants_color(descriptor));
+    output->text.has_utf8 = has_utf8();
+    output->text.width = width_of(descriptor);
 }
 
 /* Runs the pager in the child process, whose standard input is the pipe. */
@@ -94,7 +94,7 @@ static bool start_pager(struct output_file *output)
      * which has to wait for the pager. */
     signal(SIGPIPE, SIG_IGN);
     output->pager = child;
-    output->out.descriptor = ends[1];
+    output->text.descriptor = ends[1];
     return true;
 }
 
@@ -169,35 +169,35 @@ int output_open(struct output_file *output, const char *path, const char *source
 
 static int close_file(struct output_file *output, int status, bool keep)
 {
-    if (output->out.descriptor != STDOUT_FILENO && close(output->out.descriptor) != 0 &&
-        !output->out.error)
-        output->out.error = errno;
+    if (output->text.descriptor != STDOUT_FILENO && close(output->text.descriptor) != 0 &&
+        !output->text.error)
+        output->text.error = errno;
     if (output->temporary) {
-        if (!keep || output->out.error)
+        if (!keep || output->text.error)
             unlink(output->temporary);
         else if (rename(output->temporary, output->destination.path) != 0) {
-            output->out.error = errno;
+            output->text.error = errno;
             unlink(output->temporary);
         }
         free(output->temporary);
         output->temporary = NULL;
     }
     output_path_free(&output->destination);
-    if (!output->out.error)
+    if (!output->text.error)
         return status;
     /* A reader that closes the pipe early, such as head, is no failure. */
-    if (output->out.error == EPIPE)
+    if (output->text.error == EPIPE)
         return output->pager ? status : STATUS_INTERNAL;
     const char *name = output->path ? output->path : "standard output";
-    if (output->out.is_full)
+    if (output->text.is_full)
         return message_output(name);
-    message("%s: %s", name, strerror(output->out.error));
+    message("%s: %s", name, strerror(output->text.error));
     return STATUS_INTERNAL;
 }
 
 int output_close(struct output_file *output, int status, bool keep)
 {
-    out_flush(&output->out);
+    out_flush(&output->text);
     status = close_file(output, status, keep);
     while (output->pager && waitpid(output->pager, NULL, 0) < 0 && errno == EINTR)
         continue;

@@ -10,7 +10,7 @@
 #include "report/writers/out.h"
 
 struct output_file {
-    struct text_output out;
+    struct text_output text;
     /** Name of the file to be made, NULL for standard output; and the name under which it is
      * written. */
     const char *path;

@@ -107,9 +107,9 @@ static int fill_file(const struct common_options *options, new_trace_function fi
 /* Whether the summary would get between the trace's bytes. */
 static bool is_standard_output(int descriptor)
 {
-    struct stat own, there;
-    return fstat(STDOUT_FILENO, &own) == 0 && fstat(descriptor, &there) == 0 &&
-           own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+    struct stat standard_output, file;
+    return fstat(STDOUT_FILENO, &standard_output) == 0 && fstat(descriptor, &file) == 0 &&
+           standard_output.st_dev == file.st_dev && standard_output.st_ino == file.st_ino;
 }
 
 int new_trace_make(const struct common_options *options, new_trace_function fill, void *context,
@@ -137,6 +137,6 @@ int new_trace_summary(const struct common_options *options, struct output_file *
                       struct report *report)
 {
     int status = output_open(summary, NULL, options->trace, false);
-    *report = (struct report){.output = &summary->out, .path = options->trace};
+    *report = (struct report){.output = &summary->text, .path = options->trace};
     return status;
 }

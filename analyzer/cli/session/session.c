@@ -8,12 +8,12 @@
 #include "cli/process/limits.h"
 #include "cli/process/message.h"
 
-static bool tell_time(void *context, struct ttd_position at, char *text)
+static bool tell_time(void *context, struct ttd_position position, char *text)
 {
     struct source *source = context;
     uint64_t duration = source->is_closed ? source->end.wall_time : source->clock.newest;
     return source_has_times(source) &&
-           clock_text(&source->clock, source->reader, duration, at, text);
+           clock_text(&source->clock, source->reader, duration, position, text);
 }
 
 static void tell_damage(void *context, const struct ttd_error *error)
@@ -27,7 +27,7 @@ int session_open(struct session *session, const struct common_options *options)
     session->has_output = false;
     session->uses_times = false;
     session->has_reasons = options->format->has_reasons;
-    session->report = (struct report){.output = &session->output.out,
+    session->report = (struct report){.output = &session->output.text,
                                       .shows_all = options->has_full_stacks,
                                       .path = options->trace};
     int status = known_findings_open(&session->known_findings, &session->options.known_findings);
@@ -108,29 +108,29 @@ int session_check(struct session *session, enum ttd_status status)
     return status == TTD_OK ? STATUS_OK : source_fail(&session->source, status, &error);
 }
 
-int session_run(const struct command *command, int count, char **arguments, void *own)
+int session_run(const struct command *command, int count, char **arguments, void *own_values)
 {
     struct common_options common_options;
-    int status = command_options(&common_options, command, count, arguments, own);
+    int status = command_options(&common_options, command, count, arguments, own_values);
     if (status >= 0)
         return status;
     struct session session;
     status = session_open(&session, &common_options);
     if (status != STATUS_OK)
         return status;
-    status = command->execute(&session, own);
+    status = command->execute(&session, own_values);
     return session_close(&session, status, session.has_output);
 }
 
 int session_run_defaults(const struct command *command, int count, char **arguments)
 {
-    void *own = malloc(command->own.size + 1);
-    if (!own)
+    void *own_values = malloc(command->own.size + 1);
+    if (!own_values)
         return message_status(command->name, TTD_ERROR_NO_MEMORY);
     if (command->own.size)
-        memcpy(own, command->own.defaults, command->own.size);
-    int status = session_run(command, count, arguments, own);
-    free(own);
+        memcpy(own_values, command->own.defaults, command->own.size);
+    int status = session_run(command, count, arguments, own_values);
+    free(own_values);
     return status;
 }
 
@@ -144,7 +144,7 @@ int session_output(struct session *session, bool is_long)
     int status =
         output_open(&session->output, session->options.output, session->options.trace, pages);
     session->has_output = status == STATUS_OK;
-    session->output.out.room = limits_output();
+    session->output.text.room = limits_output();
     return status;
 }
 
@@ -155,7 +155,7 @@ int session_begin_report(struct session *session, bool needs_names)
 }
 
 void session_outcome(struct session *session, const struct heap_outcome *outcome,
-                     struct ttd_position at)
+                     struct ttd_position position)
 {
     struct source *source = &session->source;
     if (outcome->truncated)
@@ -170,7 +170,7 @@ void session_outcome(struct session *session, const struct heap_outcome *outcome
                                     .uses_times = session->uses_times,
                                     .losses = &outcome->losses,
                                     .counts = &outcome->counts,
-                                    .at = at,
+                                    .at = position,
                                     .reached_end = outcome->reached_end,
                                     .last = outcome->position,
                                     .part_of = source->part_of};

@@ -47,10 +47,10 @@ struct session {
  * Runs a command: parses its options, opens the trace, calls execute() and completes the output. A
  * status that execute() returns once the output is open is a result, and the output is kept.
  *
- * @param own  the command's own options, set to their defaults
+ * @param own_values  the command's own options, set to their defaults
  * @return the exit status
  */
-int session_run(const struct command *command, int count, char **arguments, void *own);
+int session_run(const struct command *command, int count, char **arguments, void *own_values);
 
 /** Runs a command like session_run(); its own options start as a copy of its defaults. */
 int session_run_defaults(const struct command *command, int count, char **arguments);
@@ -80,8 +80,8 @@ int session_trace(struct session *session, struct heap_trace *trace);
  * @param classes  set to the classes, which the session owns, or to NULL if they are not needed
  * @return an exit status
  */
-int session_classes(struct session *session, const struct heap_trace *trace, struct ttd_position at,
-                    const struct heap_block_classes **classes);
+int session_classes(struct session *session, const struct heap_trace *trace,
+                    struct ttd_position position, const struct heap_block_classes **classes);
 
 /** Report a failure of the analyzer itself, if `status` is one: memory is exhausted, or a tree is
  * too large. Return an exit status. */
@@ -147,10 +147,11 @@ int session_islands(struct session *session, const struct heap_island_filter *fi
 
 /** Prepares a question about a position, with the index if it saves time. Returns an exit status.
  */
-int session_ask(struct session *session, const struct position_spec *at, struct question *question);
+int session_ask(struct session *session, const struct position_spec *position,
+                struct question *question);
 
 /** Prepares a question as session_ask() does, with a trace from session_trace(). */
-int session_ask_runtime(struct session *session, const struct position_spec *at,
+int session_ask_runtime(struct session *session, const struct position_spec *position,
                         struct question *question);
 
 /** Returns a question about the whole trace, without the index. */
@@ -166,10 +167,10 @@ int session_found(struct session *session, const struct question *question, enum
 int session_answer(struct session *session, const struct question *question, enum ttd_status result,
                    const struct heap_outcome *outcome);
 
-/** Judges the certainty of the report from the outcome of a query for the position `at`. Also
+/** Judges the certainty of the report from the outcome of a query for a position. Also
  * reports, once, that the trace ends within a chunk. */
 void session_outcome(struct session *session, const struct heap_outcome *outcome,
-                     struct ttd_position at);
+                     struct ttd_position position);
 
 /** Completes the output and releases everything. Returns `status`, or the status of a failure on
  * the way. From STATUS_USAGE on no file is left, unless `keep`. */

@@ -5,16 +5,17 @@
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
 
-static int resolve(struct session *session, const struct position_spec *at,
+static int resolve(struct session *session, const struct position_spec *position,
                    struct question *question)
 {
     question->error = (struct ttd_error){.what = NULL};
-    return position_spec_resolve(at, POSITION_FOR_STATE, &session->source, &question->at);
+    return position_spec_resolve(position, POSITION_FOR_STATE, &session->source, &question->at);
 }
 
-int session_ask(struct session *session, const struct position_spec *at, struct question *question)
+int session_ask(struct session *session, const struct position_spec *position,
+                struct question *question)
 {
-    int status = resolve(session, at, question);
+    int status = resolve(session, position, question);
     if (status != STATUS_OK)
         return status;
     question->trace = source_trace(&session->source);
@@ -23,10 +24,10 @@ int session_ask(struct session *session, const struct position_spec *at, struct 
     return STATUS_OK;
 }
 
-int session_ask_runtime(struct session *session, const struct position_spec *at,
+int session_ask_runtime(struct session *session, const struct position_spec *position,
                         struct question *question)
 {
-    int status = resolve(session, at, question);
+    int status = resolve(session, position, question);
     if (status == STATUS_OK)
         status = session_trace(session, &question->trace);
     if (status == STATUS_OK)

@@ -5,14 +5,14 @@
 #include "cli/session/session.h"
 #include "reach/find_classes.h"
 
-int session_classes(struct session *session, const struct heap_trace *trace, struct ttd_position at,
-                    const struct heap_block_classes **classes)
+int session_classes(struct session *session, const struct heap_trace *trace,
+                    struct ttd_position position, const struct heap_block_classes **classes)
 {
     struct ttd_error error = {.what = NULL};
     *classes = NULL;
     if (session->options.view.by != VIEW_BY_CLASS)
         return STATUS_OK;
-    enum ttd_status result = heap_find_classes(trace, at, &session->classes, &error);
+    enum ttd_status result = heap_find_classes(trace, position, &session->classes, &error);
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
     if (!session->classes.snapshot.number) {

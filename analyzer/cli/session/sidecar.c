@@ -112,10 +112,10 @@ static const struct heap_keyframes *use(struct session *session, bool pays)
     return source->has_keyframes ? &source->keyframes : NULL;
 }
 
-const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_position at)
+const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_position position)
 {
-    bool is_start = ttd_position_compare(at, ttd_position_min()) == 0;
-    bool is_end = ttd_position_compare(at, ttd_position_max()) == 0;
+    bool is_start = ttd_position_compare(position, ttd_position_min()) == 0;
+    bool is_end = ttd_position_compare(position, ttd_position_max()) == 0;
     return is_start || is_end ? NULL : use(session, true);
 }
 

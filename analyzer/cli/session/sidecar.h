@@ -8,15 +8,15 @@
 #include "travel/index.h"
 
 /**
- * Returns the keyframes for going to `at`, which the session owns; NULL to go there without. An
- * index that is missing, damaged or of another trace is made anew if the trace is long enough to be
- * worth it; if that fails, the command does without. An answer that uses keyframes is not certain,
- * since the rest of the trace is not read.
+ * Returns the keyframes for going to a position, which the session owns; NULL to go there without.
+ * An index that is missing, damaged or of another trace is made anew if the trace is long enough to
+ * be worth it; if that fails, the command does without. An answer that uses keyframes is not
+ * certain, since the rest of the trace is not read.
  *
  * For the start and the end of a trace the result is NULL: at the start keyframes would save
  * nothing, and at the end the whole trace is read, so that the answer is certain.
  */
-const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_position at);
+const struct heap_keyframes *sidecar_use(struct session *session, struct ttd_position position);
 
 /** Returns the keyframes of an existing index, or NULL; makes none. For a question whose answer the
  * index contains, and which otherwise takes a replay of everything. */

@@ -157,12 +157,12 @@ void clock_see(struct trace_clock *clock, const struct ttd_batch *batch)
 }
 
 /* Finds the last chunk that begins at or before a position; SIZE_MAX if there is none. */
-static size_t find_chunk(const struct trace_clock *clock, struct ttd_position at)
+static size_t find_chunk(const struct trace_clock *clock, struct ttd_position position)
 {
     size_t low = 0, high = clock->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (ttd_position_compare(clock->chunks[middle].first.position, at) <= 0)
+        if (ttd_position_compare(clock->chunks[middle].first.position, position) <= 0)
             low = middle + 1;
         else
             high = middle;
@@ -191,12 +191,12 @@ static void read_events(struct clock_chunk *chunk, struct ttd_reader *reader, ui
 }
 
 /* Returns the time of the last event at or before a position. */
-static uint64_t exact_time(const struct clock_chunk *chunk, struct ttd_position at)
+static uint64_t exact_time(const struct clock_chunk *chunk, struct ttd_position position)
 {
     size_t low = 0, high = chunk->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (ttd_position_compare(chunk->events[middle].position, at) <= 0)
+        if (ttd_position_compare(chunk->events[middle].position, position) <= 0)
             low = middle + 1;
         else
             high = middle;
@@ -230,12 +230,12 @@ static uint64_t next_time(struct ttd_reader *reader, const struct clock_chunk *c
 
 /* Finds the chunk of a position that no pass has seen. */
 static struct clock_chunk *look_up(struct trace_clock *clock, struct ttd_reader *reader,
-                                   struct ttd_position at)
+                                   struct ttd_position position)
 {
     struct ttd_error error;
     struct ttd_batch batch;
     if (ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS)) != TTD_OK ||
-        ttd_reader_seek(reader, at, &error) != TTD_OK || !next_events(reader, &batch))
+        ttd_reader_seek(reader, position, &error) != TTD_OK || !next_events(reader, &batch))
         return NULL;
     struct clock_chunk chunk = chunk_of(&batch);
     size_t index = find_chunk(clock, chunk.first.position) + 1;
@@ -245,17 +245,17 @@ static struct clock_chunk *look_up(struct trace_clock *clock, struct ttd_reader 
 
 /* Finds the chunk of a position and the time of its end; NULL if that takes too many look-ups. */
 static struct clock_chunk *chunk_at(struct trace_clock *clock, struct ttd_reader *reader,
-                                    uint64_t duration, struct ttd_position at)
+                                    uint64_t duration, struct ttd_position position)
 {
-    size_t index = find_chunk(clock, at);
+    size_t index = find_chunk(clock, position);
     struct clock_chunk *chunk = index != SIZE_MAX ? &clock->chunks[index] : NULL;
-    bool is_noted =
-        chunk && (ttd_position_compare(at, chunk->last) <= 0 || chunk->next_time != TTD_UNKNOWN);
+    bool is_noted = chunk && (ttd_position_compare(position, chunk->last) <= 0 ||
+                              chunk->next_time != TTD_UNKNOWN);
     bool is_known = is_noted && chunk->next_time != TTD_UNKNOWN;
     if (!is_known && clock->lookups++ >= LOOKUPS_MAX)
         return NULL;
     if (!is_noted)
-        chunk = look_up(clock, reader, at);
+        chunk = look_up(clock, reader, position);
     if (chunk && chunk->next_time == TTD_UNKNOWN)
         chunk->next_time = next_time(reader, chunk, duration);
     return chunk;
@@ -266,19 +266,19 @@ static void write_time(char text[CLOCK_TEXT], uint64_t time, uint64_t least)
 {
     int digits = 9;
     uint64_t unit = unit_of(least);
-    for (uint64_t rest = unit; rest > 1; rest /= 10)
+    for (uint64_t scale = unit; scale > 1; scale /= 10)
         digits--;
     /* Cut off, not rounded, so that the event did not happen before the time written. */
     snprintf(text, CLOCK_TEXT, "+%.*fs", digits, (double)(time - time % unit) / 1e9);
 }
 
 bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t duration,
-                struct ttd_position at, char text[CLOCK_TEXT])
+                struct ttd_position position, char text[CLOCK_TEXT])
 {
     /* A longer duration is damage, and a double could not tell its nanoseconds apart. */
     if (clock->has_failed || !duration || duration >= UINT64_C(1) << 53)
         return false;
-    struct clock_chunk *chunk = chunk_at(clock, reader, duration, at);
+    struct clock_chunk *chunk = chunk_at(clock, reader, duration, position);
     if (!chunk)
         return false;
     uint64_t begin = chunk->first.time;
@@ -292,7 +292,7 @@ bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t d
         read_events(chunk, reader, unit_of(finest));
     }
     if (is_coarse && chunk->noted == chunk->next_event)
-        write_time(text, exact_time(chunk, at), finest);
+        write_time(text, exact_time(chunk, position), finest);
     else
         write_time(text, begin, lasts > finest ? lasts : finest);
     return true;

@@ -75,6 +75,6 @@ void clock_see(struct trace_clock *clock, const struct ttd_batch *batch);
  * @return false if the time is not known
  */
 bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t duration,
-                struct ttd_position at, char text[CLOCK_TEXT]);
+                struct ttd_position position, char text[CLOCK_TEXT]);
 
 #endif

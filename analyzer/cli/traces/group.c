@@ -154,7 +154,7 @@ static int compare_members(const void *left, const void *right)
 
 int group_find(const char *path, struct group *group)
 {
-    static const struct ttd_group none;
+    static const struct ttd_group no_group;
     struct ttd_reader *reader;
     struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
     *group = (struct group){.members = NULL};
@@ -168,7 +168,7 @@ int group_find(const char *path, struct group *group)
     status = add_member(group, path, reader);
     ttd_reader_close(reader);
     /* A trace that lost its first chunk has no group: it stands alone. */
-    if (status == TTD_OK && memcmp(&group->members[0].trace.group, &none, sizeof none) != 0)
+    if (status == TTD_OK && memcmp(&group->members[0].trace.group, &no_group, sizeof no_group) != 0)
         status = look_beside(group, path);
     if (status != TTD_OK) {
         message("%s: %s", path, ttd_status_text(status));

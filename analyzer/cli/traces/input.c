@@ -24,9 +24,9 @@ bool input_is_standard(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-static enum ttd_status fail(struct ttd_error *error, int reason, const char *what)
+static enum ttd_status fail(struct ttd_error *error, int reason, const char *description)
 {
-    *error = (struct ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE, what};
+    *error = (struct ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE, description};
     return TTD_ERROR_IO;
 }
 
@@ -60,15 +60,15 @@ static int write_all(int descriptor, const char *data, size_t size)
     return 0;
 }
 
-/* Copies an input up to its end, or up to the first read that makes it at least `*left` bytes;
- * subtracts what was copied from `*left`. */
-static enum ttd_status copy(int source, int target, uint64_t *left, struct ttd_error *error)
+/* Copies an input up to its end, or up to the first read that makes it at least `*remaining` bytes;
+ * subtracts what was copied from `*remaining`. */
+static enum ttd_status copy(int source, int target, uint64_t *remaining, struct ttd_error *error)
 {
     enum ttd_status status = TTD_OK;
     char *data = malloc(COPY_SIZE);
     if (!data)
         return fail(error, ENOMEM, "copy");
-    while (status == TTD_OK && *left) {
+    while (status == TTD_OK && *remaining) {
         ssize_t size = read(source, data, COPY_SIZE);
         if (size < 0 && errno == EINTR)
             continue;
@@ -76,7 +76,7 @@ static enum ttd_status copy(int source, int target, uint64_t *left, struct ttd_e
             status = fail(error, errno, "read");
         if (size <= 0)
             break;
-        *left -= (uint64_t)size < *left ? (uint64_t)size : *left;
+        *remaining -= (uint64_t)size < *remaining ? (uint64_t)size : *remaining;
         int reason = write_all(target, data, (size_t)size);
         if (reason)
             status = fail(error, reason, "temporary file");
@@ -103,13 +103,13 @@ static enum ttd_status check_begin(const char *path, struct ttd_error *error)
  * input might never end. */
 static enum ttd_status copy_trace(int source, int target, const char *path, struct ttd_error *error)
 {
-    uint64_t left = TTD_SEARCH_MAX + COPY_SIZE;
-    enum ttd_status status = copy(source, target, &left, error);
-    if (status != TTD_OK || left)
+    uint64_t remaining = TTD_SEARCH_MAX + COPY_SIZE;
+    enum ttd_status status = copy(source, target, &remaining, error);
+    if (status != TTD_OK || remaining)
         return status;
     status = check_begin(path, error);
-    left = UINT64_MAX;
-    return status == TTD_OK ? copy(source, target, &left, error) : status;
+    remaining = UINT64_MAX;
+    return status == TTD_OK ? copy(source, target, &remaining, error) : status;
 }
 
 /* Copies an input that cannot be read at an offset, such as a pipe, to a file. */
@@ -182,10 +182,10 @@ static ssize_t read_begin(const char *path, char *text, size_t size)
     int descriptor = input_is_standard(path)
                          ? dup(STDIN_FILENO)
                          : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    ssize_t got = descriptor >= 0 ? pread(descriptor, text, size, 0) : -1;
+    ssize_t read_size = descriptor >= 0 ? pread(descriptor, text, size, 0) : -1;
     if (descriptor >= 0)
         close(descriptor);
-    return got;
+    return read_size;
 }
 
 const char *input_recognise(const char *path)

@@ -287,12 +287,12 @@ int position_spec_resolve(const struct position_spec *spec, enum position_purpos
     return STATUS_OK;
 }
 
-int position_range_check(const char *command, const struct source *source, struct ttd_position from,
-                         struct ttd_position to)
+int position_range_check(const char *command, const struct source *source,
+                         struct ttd_position begin, struct ttd_position end)
 {
-    if (ttd_position_compare(to, from) > 0)
+    if (ttd_position_compare(end, begin) > 0)
         return STATUS_OK;
-    if (ttd_position_compare(from, ttd_position_max()) != 0)
+    if (ttd_position_compare(begin, ttd_position_max()) != 0)
         return message_usage(command, "the range is empty: --to is not after --from");
     message("%s: the range is empty: no event that can be read comes at --from or after it",
             source->path);

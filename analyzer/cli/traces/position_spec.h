@@ -59,7 +59,7 @@ int position_spec_resolve(const struct position_spec *spec, enum position_purpos
 
 /** Whether a range has a position. Returns an exit status; if it has none, a message was printed.
  */
-int position_range_check(const char *command, const struct source *source, struct ttd_position from,
-                         struct ttd_position to);
+int position_range_check(const char *command, const struct source *source,
+                         struct ttd_position begin, struct ttd_position end);
 
 #endif

@@ -45,11 +45,11 @@ static void text_live(struct report *report, const struct report_leaks *data)
                          "snapshot of references (see ttdrecord --snapshot-at-exit)\n");
 }
 
-static void text_kind(struct report *report, const struct heap_groups *groups, const char *what)
+static void text_kind(struct report *report, const struct heap_groups *groups, const char *label)
 {
     if (!groups->blocks)
         return;
-    out_text(report->output, what);
+    out_text(report->output, label);
     report_sums_text(report->output, groups);
     out_char(report->output, '\n');
 }
@@ -219,11 +219,11 @@ void json_leaks(struct report *report, const struct report_leaks *data)
  * growth has no group to belong to. */
 static void csv_growths(struct report *report, struct csv *csv, size_t limit)
 {
-    const struct report_known_findings *known = report->known_findings;
+    const struct report_known_findings *known_findings = report->known_findings;
     if (report->view->options.by != VIEW_BY_STACK)
         return;
-    for (size_t i = 0; i < known->growth_count && i < limit; i++) {
-        const struct report_growth *growth = &known->growths[i];
+    for (size_t i = 0; i < known_findings->growth_count && i < limit; i++) {
+        const struct report_growth *growth = &known_findings->growths[i];
         csv_text(csv, "grown");
         csv_empty(csv);
         csv_unsigned(csv, growth->now);

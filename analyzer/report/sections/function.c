@@ -10,36 +10,36 @@
 /* Longer template arguments are left out. */
 #define ARGUMENTS_MAX 24
 
-static bool stands_at(struct ttd_string name, size_t at, const char *word)
+static bool stands_at(struct ttd_string name, size_t offset, const char *word)
 {
     size_t size = strlen(word);
-    return name.size - at >= size && memcmp(name.data + at, word, size) == 0;
+    return name.size - offset >= size && memcmp(name.data + offset, word, size) == 0;
 }
 
 /* Returns the size of an operator with '<' in its name that begins at an offset; 0 if there is
  * none. */
-static size_t operator_size(struct ttd_string name, size_t at)
+static size_t operator_size(struct ttd_string name, size_t offset)
 {
     static const char *const names[] = {"operator<=>", "operator<<=", "operator<<",
                                         "operator<=", "operator<"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (stands_at(name, at, names[i]))
+        if (stands_at(name, offset, names[i]))
             return strlen(names[i]);
     }
     return 0;
 }
 
 /* Returns the size of the bracketed part at an offset; 0 if nothing closes it. */
-static size_t arguments_size(struct ttd_string name, size_t at)
+static size_t arguments_size(struct ttd_string name, size_t offset)
 {
     size_t depth = 0;
-    for (size_t i = at; i < name.size; i++) {
+    for (size_t i = offset; i < name.size; i++) {
         char c = name.data[i];
-        bool is_arrow = c == '>' && i > at && name.data[i - 1] == '-';
+        bool is_arrow = c == '>' && i > offset && name.data[i - 1] == '-';
         if (c == '<' || c == '(')
             depth++;
         else if ((c == '>' || c == ')') && !is_arrow && --depth == 0)
-            return i + 1 - at;
+            return i + 1 - offset;
     }
     return 0;
 }

@@ -26,17 +26,17 @@ static size_t shown(const struct report *report)
 
 static void text_growths(struct report *report, enum report_unit unit)
 {
-    const struct report_known_findings *known = report->known_findings;
+    const struct report_known_findings *known_findings = report->known_findings;
     struct text_output *output = report->output;
-    if (!known->growth_count)
+    if (!known_findings->growth_count)
         return;
     out_bold(output);
     out_text(output, "Grown since the baseline: ");
-    report_count(output, known->growth_count, unit == REPORT_BLOCKS ? "stack" : "finding");
+    report_count(output, known_findings->growth_count, unit == REPORT_BLOCKS ? "stack" : "finding");
     out_plain(output);
     out_char(output, '\n');
     for (size_t i = 0; i < shown(report); i++) {
-        const struct report_growth *growth = &known->growths[i];
+        const struct report_growth *growth = &known_findings->growths[i];
         out_text(output, "  ");
         if (unit == REPORT_FINDINGS)
             out_format(output, "%s: ", baseline_kind_name(growth->kind));
@@ -47,20 +47,20 @@ static void text_growths(struct report *report, enum report_unit unit)
         out_char(output, '\n');
         report_stack_text(report, growth->stack);
     }
-    if (shown(report) < known->growth_count)
-        out_format(output, "  … and %zu more\n", known->growth_count - shown(report));
+    if (shown(report) < known_findings->growth_count)
+        out_format(output, "  … and %zu more\n", known_findings->growth_count - shown(report));
 }
 
 void report_known_findings_text(struct report *report, enum report_unit unit)
 {
-    const struct report_known_findings *known = report->known_findings;
+    const struct report_known_findings *known_findings = report->known_findings;
     struct text_output *output = report->output;
-    if (known && known->suppressed) {
+    if (known_findings && known_findings->suppressed) {
         out_text(output, "Suppressed: ");
-        text_sums(output, unit, known->suppressed, known->suppressed_amount);
+        text_sums(output, unit, known_findings->suppressed, known_findings->suppressed_amount);
         out_char(output, '\n');
-        for (size_t i = 0; i < known->suppressions->count; i++) {
-            const struct suppression *rule = &known->suppressions->rules[i];
+        for (size_t i = 0; i < known_findings->suppressions->count; i++) {
+            const struct suppression *rule = &known_findings->suppressions->rules[i];
             if (!rule->matched)
                 continue;
             out_text(output, "  ");
@@ -72,9 +72,9 @@ void report_known_findings_text(struct report *report, enum report_unit unit)
             out_format(output, ":%zu)\n", rule->line);
         }
     }
-    if (known && known->has_baseline) {
+    if (known_findings && known_findings->has_baseline) {
         out_text(output, "In the baseline: ");
-        text_sums(output, unit, known->in_baseline, known->in_baseline_amount);
+        text_sums(output, unit, known_findings->in_baseline, known_findings->in_baseline_amount);
         out_char(output, '\n');
         text_growths(report, unit);
     }
@@ -114,12 +114,13 @@ static void json_growths(struct report *report, struct json *json)
 
 void report_known_findings_json(struct report *report, struct json *json, enum report_unit unit)
 {
-    const struct report_known_findings *known = report->known_findings;
-    if (known && known->has_suppressions) {
-        json_sums(json, SUPPRESSED, unit, known->suppressed, known->suppressed_amount);
+    const struct report_known_findings *known_findings = report->known_findings;
+    if (known_findings && known_findings->has_suppressions) {
+        json_sums(json, SUPPRESSED, unit, known_findings->suppressed,
+                  known_findings->suppressed_amount);
         json_begin_array(json, "suppressions");
-        for (size_t i = 0; i < known->suppressions->count; i++) {
-            const struct suppression *rule = &known->suppressions->rules[i];
+        for (size_t i = 0; i < known_findings->suppressions->count; i++) {
+            const struct suppression *rule = &known_findings->suppressions->rules[i];
             if (!rule->matched)
                 continue;
             json_begin_object(json, NULL);
@@ -131,8 +132,9 @@ void report_known_findings_json(struct report *report, struct json *json, enum r
         }
         json_end_array(json);
     }
-    if (known && known->has_baseline) {
-        json_sums(json, KNOWN, unit, known->in_baseline, known->in_baseline_amount);
+    if (known_findings && known_findings->has_baseline) {
+        json_sums(json, KNOWN, unit, known_findings->in_baseline,
+                  known_findings->in_baseline_amount);
         json_growths(report, json);
     }
 }

@@ -69,7 +69,7 @@ void report_call_json(struct report *report, struct json *json, const char *key,
                       const struct heap_call *call);
 
 /** Writes a line such as "allocated by malloc() at FAB:17B1 in thread 1", and the stack. */
-void report_call_text(struct report *report, const char *what, const struct heap_call *call);
+void report_call_text(struct report *report, const char *label, const struct heap_call *call);
 
 /** Writes a position, and in parentheses its wall time if that is known. */
 void report_position_text(struct report *report, struct ttd_position position);

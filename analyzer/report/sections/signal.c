@@ -53,8 +53,8 @@ static const struct signal_name *find_signal(uint32_t number)
 
 static const char *name_of(const struct ttd_fatal_signal *signal)
 {
-    const struct signal_name *known = find_signal(signal->signal);
-    return known ? known->name : NULL;
+    const struct signal_name *signal_name = find_signal(signal->signal);
+    return signal_name ? signal_name->name : NULL;
 }
 
 /* Describes a signal's code; NULL if it is not known. */
@@ -64,12 +64,12 @@ static const char *reason_of(const struct ttd_fatal_signal *signal)
         "sent by kill",           "sent by sigqueue",           "a timer expired",
         "a message arrived",      "asynchronous I/O completed", "queued I/O",
         "sent by raise or tgkill"};
-    const struct signal_name *known = find_signal(signal->signal);
+    const struct signal_name *signal_name = find_signal(signal->signal);
     if (signal->code == FROM_KERNEL)
         return "sent by the kernel";
     if (signal->code <= 0)
         return signal->code > -(int64_t)(sizeof sent / sizeof sent[0]) ? sent[-signal->code] : NULL;
-    return known && signal->code <= CODES_MAX ? known->codes[signal->code] : NULL;
+    return signal_name && signal->code <= CODES_MAX ? signal_name->codes[signal->code] : NULL;
 }
 
 void report_signal_text(struct report *report, const struct ttd_fatal_signal *signal)

@@ -164,11 +164,11 @@ void report_position_text(struct report *report, struct ttd_position position)
         out_format(report->output, " (%s)", text);
 }
 
-void report_call_text(struct report *report, const char *what, const struct heap_call *call)
+void report_call_text(struct report *report, const char *label, const struct heap_call *call)
 {
     if (!heap_call_is_known(call))
         return;
-    out_format(report->output, "  %s by %s() at ", what, ttd_api_name(call->api));
+    out_format(report->output, "  %s by %s() at ", label, ttd_api_name(call->api));
     report_position_text(report, call->position);
     out_format(report->output, " in thread %u%s\n", call->thread,
                call->is_unfinished ? ", which never returned" : "");

@@ -16,7 +16,7 @@ void report_tree_number(struct text_output *output, const char *sign, uint64_t v
 {
     /* Numbers end at a column, so their width comes first: digits, and a comma for each three. */
     size_t digits = 1;
-    for (uint64_t rest = value; rest >= 10; rest /= 10)
+    for (uint64_t remaining = value; remaining >= 10; remaining /= 10)
         digits++;
     digits += (digits - 1) / 3 + strlen(sign);
     out_tab(output, end > digits ? end - digits : 0);

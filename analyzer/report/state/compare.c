@@ -48,13 +48,14 @@ static struct fingerprint fingerprint_of(struct report *report, struct fingerpri
 
 /* ---- Text ---- */
 
-static void text_signed(struct text_output *output, const uint64_t sides[HEAP_SIDES],
+static void text_signed(struct text_output *output, const uint64_t amounts[HEAP_SIDES],
                         const char *unit)
 {
-    bool has_grown = sides[HEAP_OLD] <= sides[HEAP_NEW];
+    bool has_grown = amounts[HEAP_OLD] <= amounts[HEAP_NEW];
     out_char(output, has_grown ? '+' : '-');
     report_count(output,
-                 has_grown ? sides[HEAP_NEW] - sides[HEAP_OLD] : sides[HEAP_OLD] - sides[HEAP_NEW],
+                 has_grown ? amounts[HEAP_NEW] - amounts[HEAP_OLD]
+                           : amounts[HEAP_OLD] - amounts[HEAP_NEW],
                  unit);
 }
 

@@ -33,11 +33,11 @@ static struct node_sides self_of(const struct view_tree *tree, uint32_t node)
 
 /* ---- Text ---- */
 
-static void text_signed(struct text_output *output, const uint64_t sides[HEAP_SIDES], size_t end)
+static void text_signed(struct text_output *output, const uint64_t amounts[HEAP_SIDES], size_t end)
 {
-    bool has_shrunk = sides[HEAP_OLD] > sides[HEAP_NEW];
+    bool has_shrunk = amounts[HEAP_OLD] > amounts[HEAP_NEW];
     uint64_t distance =
-        has_shrunk ? sides[HEAP_OLD] - sides[HEAP_NEW] : sides[HEAP_NEW] - sides[HEAP_OLD];
+        has_shrunk ? amounts[HEAP_OLD] - amounts[HEAP_NEW] : amounts[HEAP_NEW] - amounts[HEAP_OLD];
     report_tree_number(output, has_shrunk ? "-" : "+", distance, end);
 }
 

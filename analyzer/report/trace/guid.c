@@ -13,8 +13,8 @@ const char *guid_text(const uint8_t guid[16], char text[GUID_TEXT])
 
 bool guid_is_given(const uint8_t guid[16])
 {
-    uint8_t any = 0;
+    uint8_t bits = 0;
     for (size_t i = 0; i < 16; i++)
-        any |= guid[i];
-    return any != 0;
+        bits |= guid[i];
+    return bits != 0;
 }

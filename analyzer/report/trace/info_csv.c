@@ -12,26 +12,26 @@ void csv_info(struct report *report, const struct report_info *data)
     const struct {
         const char *name;
         uint64_t value;
-    } rows[] = {{"events", stats->events},
-                {"allocs", stats->actions[TTD_ACTION_ALLOC]},
-                {"frees", stats->actions[TTD_ACTION_FREE]},
-                {"reallocs", stats->actions[TTD_ACTION_REALLOC]},
-                {"failed", stats->failed},
-                {"unfinished", stats->unfinished},
-                {"snapshots", stats->kinds[TTD_KIND_SNAPSHOTS].records},
-                {"references", stats->kinds[TTD_KIND_REFERENCES].records},
-                {"memory_bytes", info_memory_bytes(stats)},
-                {"fatal_signal", stats->fatal_signal.signal},
-                {"threads", stats->thread_count},
-                {"clients", stats->clients.clients.count},
-                {"activities", stats->clients.activities.count},
-                {"lost_events", stats->outcome.losses.events},
-                {"closed", data->is_closed},
-                {"chunks", stats->all.chunks},
-                {"file_bytes", data->file_bytes}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        csv_text(&csv, rows[i].name);
-        csv_unsigned(&csv, rows[i].value);
+    } records[] = {{"events", stats->events},
+                   {"allocs", stats->actions[TTD_ACTION_ALLOC]},
+                   {"frees", stats->actions[TTD_ACTION_FREE]},
+                   {"reallocs", stats->actions[TTD_ACTION_REALLOC]},
+                   {"failed", stats->failed},
+                   {"unfinished", stats->unfinished},
+                   {"snapshots", stats->kinds[TTD_KIND_SNAPSHOTS].records},
+                   {"references", stats->kinds[TTD_KIND_REFERENCES].records},
+                   {"memory_bytes", info_memory_bytes(stats)},
+                   {"fatal_signal", stats->fatal_signal.signal},
+                   {"threads", stats->thread_count},
+                   {"clients", stats->clients.clients.count},
+                   {"activities", stats->clients.activities.count},
+                   {"lost_events", stats->outcome.losses.events},
+                   {"closed", data->is_closed},
+                   {"chunks", stats->all.chunks},
+                   {"file_bytes", data->file_bytes}};
+    for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) {
+        csv_text(&csv, records[i].name);
+        csv_unsigned(&csv, records[i].value);
         csv_end_row(&csv);
     }
     csv_text(&csv, "end_reason");

@@ -7,7 +7,7 @@
 static void summary(struct json *json, const struct report_info *data)
 {
     const struct heap_trace_stats *stats = data->stats;
-    struct ttd_position none = ttd_position_invalid();
+    struct ttd_position no_position = ttd_position_invalid();
     json_unsigned(json, "file_bytes", data->file_bytes);
     json_unsigned(json, "chunks", stats->all.chunks);
     json_unsigned(json, "events", stats->events);
@@ -30,8 +30,8 @@ static void summary(struct json *json, const struct report_info *data)
     json_unsigned(json, "lost_events", stats->outcome.losses.events);
     json_bool(json, "lost_events_exact", !stats->outcome.losses.unknown);
     json_double(json, "bytes_per_event", info_bytes_per_event(stats));
-    json_position(json, "first_position", stats->events ? stats->first : none);
-    json_position(json, "last_position", stats->events ? stats->last : none);
+    json_position(json, "first_position", stats->events ? stats->first : no_position);
+    json_position(json, "last_position", stats->events ? stats->last : no_position);
     json_count(json, "last_wall_time_ns",
                data->trace->time_unit ? stats->last_wall_time : TTD_UNKNOWN);
     json_bool(json, "closed", data->is_closed);

@@ -12,9 +12,9 @@ static bool has_gap(const struct ttd_problem *problem)
 /* A problem outside of events has no positions. */
 static bool has_positions(const struct ttd_problem *problem)
 {
-    struct ttd_position none = ttd_position_min();
-    return ttd_position_compare(problem->last_good, none) != 0 ||
-           ttd_position_compare(problem->first_good, none) != 0;
+    struct ttd_position no_position = ttd_position_min();
+    return ttd_position_compare(problem->last_good, no_position) != 0 ||
+           ttd_position_compare(problem->first_good, no_position) != 0;
 }
 
 static void text_missing(struct text_output *output, uint64_t count, const char *unit)

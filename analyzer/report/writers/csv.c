@@ -72,13 +72,14 @@ void csv_unsigned(struct csv *csv, uint64_t value)
     out_unsigned(csv->output, value);
 }
 
-void csv_difference(struct csv *csv, uint64_t from, uint64_t to)
+void csv_difference(struct csv *csv, uint64_t old_value, uint64_t new_value)
 {
     /* The sign is written by itself: no signed type holds all differences of two u64. */
     begin_field(csv);
-    if (from > to)
+    if (old_value > new_value)
         out_char(csv->output, '-');
-    out_unsigned(csv->output, from > to ? from - to : to - from);
+    out_unsigned(csv->output,
+                 old_value > new_value ? old_value - new_value : new_value - old_value);
 }
 
 void csv_count(struct csv *csv, uint64_t value)

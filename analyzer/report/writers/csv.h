@@ -27,8 +27,8 @@ void csv_list_begin(struct csv *csv);
 void csv_list_item(struct csv *csv, struct ttd_string text, bool is_first);
 void csv_list_end(struct csv *csv);
 void csv_unsigned(struct csv *csv, uint64_t value);
-/** Writes `to` - `from`, with a sign if it is negative. */
-void csv_difference(struct csv *csv, uint64_t from, uint64_t to);
+/** Writes `new_value` - `old_value`, with a sign if it is negative. */
+void csv_difference(struct csv *csv, uint64_t old_value, uint64_t new_value);
 /** Writes an unsigned field, or an empty one for TTD_UNKNOWN. */
 void csv_count(struct csv *csv, uint64_t value);
 void csv_double(struct csv *csv, double value);

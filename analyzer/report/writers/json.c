@@ -113,13 +113,13 @@ void json_unsigned(struct json *json, const char *key, uint64_t value)
         out_char(json->output, '"');
 }
 
-void json_difference(struct json *json, const char *key, uint64_t from, uint64_t to)
+void json_difference(struct json *json, const char *key, uint64_t old_value, uint64_t new_value)
 {
-    uint64_t distance = from > to ? from - to : to - from;
+    uint64_t distance = old_value > new_value ? old_value - new_value : new_value - old_value;
     begin_value(json, key);
     if (distance >= EXACT_MAX)
         out_char(json->output, '"');
-    if (from > to)
+    if (old_value > new_value)
         out_char(json->output, '-');
     out_unsigned(json->output, distance);
     if (distance >= EXACT_MAX)

@@ -33,8 +33,8 @@ void json_text(struct json *json, const char *key, const char *text);
 void json_name(struct json *json, const char *key, struct ttd_string text);
 /** Writes a number; from 2^53 on a string, since many readers lose digits of larger numbers. */
 void json_unsigned(struct json *json, const char *key, uint64_t value);
-/** Writes `to` - `from` as json_unsigned() does, with a sign if it is negative. */
-void json_difference(struct json *json, const char *key, uint64_t from, uint64_t to);
+/** Writes `new_value` - `old_value` as json_unsigned() does, with a sign if it is negative. */
+void json_difference(struct json *json, const char *key, uint64_t old_value, uint64_t new_value);
 /** As json_unsigned(), but null for TTD_UNKNOWN. */
 void json_count(struct json *json, const char *key, uint64_t value);
 void json_double(struct json *json, const char *key, double value);

@@ -22,7 +22,7 @@ void out_init(struct text_output *output, int descriptor, bool has_color)
 
 bool out_flush(struct text_output *output)
 {
-    size_t done = 0;
+    size_t written = 0;
     /* A report that exceeds its limit ends here; is_full tells the caller why it could not write.
      */
     if (output->room < output->used) {
@@ -31,10 +31,10 @@ bool out_flush(struct text_output *output)
     } else if (output->room != UINT64_MAX) {
         output->room -= output->used;
     }
-    while (!output->error && done < output->used) {
-        ssize_t n = write(output->descriptor, output->buffer + done, output->used - done);
+    while (!output->error && written < output->used) {
+        ssize_t n = write(output->descriptor, output->buffer + written, output->used - written);
         if (n >= 0)
-            done += (size_t)n;
+            written += (size_t)n;
         else if (errno != EINTR)
             output->error = errno;
     }
@@ -77,42 +77,42 @@ void out_unsigned(struct text_output *output, uint64_t value)
 {
     /* 2^64 - 1 has 20 digits. */
     char text[20];
-    size_t at = sizeof text;
+    size_t begin = sizeof text;
     do {
-        text[--at] = (char)('0' + value % 10);
+        text[--begin] = (char)('0' + value % 10);
         value /= 10;
     } while (value);
-    out_write(output, text + at, sizeof text - at);
+    out_write(output, text + begin, sizeof text - begin);
 }
 
 void out_grouped(struct text_output *output, uint64_t value)
 {
     /* 20 digits and six commas. */
     char text[27];
-    size_t at = sizeof text;
+    size_t begin = sizeof text;
     unsigned digits = 0;
     do {
         if (digits && digits % 3 == 0)
-            text[--at] = ',';
-        text[--at] = (char)('0' + value % 10);
+            text[--begin] = ',';
+        text[--begin] = (char)('0' + value % 10);
         value /= 10;
         digits++;
     } while (value);
-    out_write(output, text + at, sizeof text - at);
+    out_write(output, text + begin, sizeof text - begin);
 }
 
 void out_hex(struct text_output *output, uint64_t value)
 {
     /* 0x and 16 digits. */
     char text[18];
-    size_t at = sizeof text;
+    size_t begin = sizeof text;
     do {
-        text[--at] = "0123456789abcdef"[value & 15];
+        text[--begin] = "0123456789abcdef"[value & 15];
         value >>= 4;
     } while (value);
-    text[--at] = 'x';
-    text[--at] = '0';
-    out_write(output, text + at, sizeof text - at);
+    text[--begin] = 'x';
+    text[--begin] = '0';
+    out_write(output, text + begin, sizeof text - begin);
 }
 
 void out_position(struct text_output *output, struct ttd_position position)
