@@ -14,9 +14,10 @@
  */
 static int find_standard(const struct stat *file)
 {
-    struct stat own;
+    struct stat standard_file;
     for (int standard = STDOUT_FILENO; standard <= STDERR_FILENO; standard++)
-        if (fstat(standard, &own) == 0 && own.st_dev == file->st_dev && own.st_ino == file->st_ino)
+        if (fstat(standard, &standard_file) == 0 && standard_file.st_dev == file->st_dev &&
+            standard_file.st_ino == file->st_ino)
             return standard;
     return -1;
 }

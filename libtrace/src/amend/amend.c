@@ -43,10 +43,10 @@ static enum ttd_status add_names(void *context)
     if (status != TTD_OK)
         return ttd_fail(copy->error, status, "memory", TTD_NOWHERE, TTD_NOWHERE);
     status = amending->amendment->function(amending->amendment->context, writer);
-    enum ttd_status ended = ttd_writer_end_names(writer, &written);
-    if (ended != TTD_OK && copy->error)
+    enum ttd_status end_status = ttd_writer_end_names(writer, &written);
+    if (end_status != TTD_OK && copy->error)
         *copy->error = copy->emitter.error;
-    return ended != TTD_OK ? ended : status;
+    return end_status != TTD_OK ? end_status : status;
 }
 
 /** Stops the copying of what was intact and is not any more. */

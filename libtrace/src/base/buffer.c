@@ -18,21 +18,21 @@ void ttd_buffer_free(struct ttd_buffer *buffer)
     *buffer = (struct ttd_buffer){.allocator = buffer->allocator};
 }
 
-static bool has_room(const struct ttd_buffer *buffer, size_t more)
+static bool has_room(const struct ttd_buffer *buffer, size_t size)
 {
-    return !buffer->failed && more <= buffer->capacity - buffer->size;
+    return !buffer->failed && size <= buffer->capacity - buffer->size;
 }
 
-bool ttd_buffer_reserve(struct ttd_buffer *buffer, size_t more)
+bool ttd_buffer_reserve(struct ttd_buffer *buffer, size_t size)
 {
-    if (has_room(buffer, more))
+    if (has_room(buffer, size))
         return true;
     /* A failure sticks, so that callers check once, when all is appended. */
     if (buffer->failed)
         return false;
     void *data = buffer->data;
-    if (more > SIZE_MAX - buffer->size ||
-        ttd_grow_array(buffer->allocator, &data, &buffer->capacity, buffer->size + more, 1)) {
+    if (size > SIZE_MAX - buffer->size ||
+        ttd_grow_array(buffer->allocator, &data, &buffer->capacity, buffer->size + size, 1)) {
         buffer->failed = true;
         return false;
     }

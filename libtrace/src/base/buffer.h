@@ -29,9 +29,9 @@ static inline void ttd_buffer_clear(struct ttd_buffer *buffer)
     buffer->size = 0;
 }
 
-/** Makes room for `more` bytes after the content. Returns false, and sets `failed`, if memory is
+/** Makes room for `size` bytes after the content. Returns false, and sets `failed`, if memory is
  * exhausted. */
-bool ttd_buffer_reserve(struct ttd_buffer *buffer, size_t more);
+bool ttd_buffer_reserve(struct ttd_buffer *buffer, size_t size);
 
 /** Appends bytes; does nothing after a failure. */
 void ttd_buffer_put(struct ttd_buffer *buffer, const void *data, size_t size);
@@ -50,10 +50,10 @@ static inline void ttd_buffer_append_varint(struct ttd_buffer *buffer, uint64_t 
     }
     /* Four groups at once, of which only those needed stay: their number is hard to predict. */
     uint32_t v = (uint32_t)value;
-    unsigned more = 1 + (v >= 1u << 14) + (v >= 1u << 21);
+    unsigned extra_bytes = 1 + (v >= 1u << 14) + (v >= 1u << 21);
     uint32_t bytes = (v & 0x7F) | (v & 0x3F80) << 1 | (v & 0x1FC000) << 2 | (v & 0xFE00000) << 3;
-    ttd_put32(end, bytes | (UINT32_C(0x808080) & ((UINT32_C(1) << 8 * more) - 1)));
-    buffer->size += more + 1;
+    ttd_put32(end, bytes | (UINT32_C(0x808080) & ((UINT32_C(1) << 8 * extra_bytes) - 1)));
+    buffer->size += extra_bytes + 1;
 }
 
 #endif

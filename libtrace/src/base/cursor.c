@@ -8,7 +8,7 @@ void ttd_cursor_fail(struct ttd_cursor *cursor, const char *what)
     if (!cursor->error)
         cursor->error = what;
     /* Nothing is left to read: loops over a wrong count end, and no later error hides the first. */
-    cursor->at = cursor->end;
+    cursor->next = cursor->end;
 }
 
 const uint8_t *ttd_cursor_bytes(struct ttd_cursor *cursor, size_t size)
@@ -17,8 +17,8 @@ const uint8_t *ttd_cursor_bytes(struct ttd_cursor *cursor, size_t size)
         ttd_cursor_fail(cursor, "payload too short");
         return NULL;
     }
-    const uint8_t *bytes = cursor->at;
-    cursor->at += size;
+    const uint8_t *bytes = cursor->next;
+    cursor->next += size;
     return bytes;
 }
 
@@ -50,11 +50,11 @@ uint64_t ttd_cursor_varint_slow(struct ttd_cursor *cursor)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
-        if (cursor->at == cursor->end) {
+        if (cursor->next == cursor->end) {
             ttd_cursor_fail(cursor, "payload too short");
             return 0;
         }
-        uint8_t byte = *cursor->at++;
+        uint8_t byte = *cursor->next++;
         /* The tenth byte holds the last bit of 64. */
         if (shift == 63 && byte > 1)
             break;
@@ -104,6 +104,6 @@ struct ttd_cursor ttd_cursor_split(struct ttd_cursor *cursor, size_t size)
 
 void ttd_cursor_finish(struct ttd_cursor *cursor)
 {
-    if (cursor->at != cursor->end)
+    if (cursor->next != cursor->end)
         ttd_cursor_fail(cursor, "bytes left over in the payload");
 }

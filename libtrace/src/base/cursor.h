@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 
 struct ttd_cursor {
-    const uint8_t *at;
+    const uint8_t *next;
     const uint8_t *end;
     /** Description of the first error, in static storage; NULL before. */
     const char *error;
@@ -27,17 +27,17 @@ static inline struct ttd_cursor ttd_cursor_of(const uint8_t *data, size_t size)
 
 static inline size_t ttd_cursor_left(const struct ttd_cursor *cursor)
 {
-    return (size_t)(cursor->end - cursor->at);
+    return (size_t)(cursor->end - cursor->next);
 }
 
 /** Records an error, unless there is one already. */
 void ttd_cursor_fail(struct ttd_cursor *cursor, const char *what);
 
-/** Records the error that `wrong` describes, if it is not NULL. */
-static inline void ttd_cursor_check(struct ttd_cursor *cursor, const char *wrong)
+/** Records the error that `violation` describes, if it is not NULL. */
+static inline void ttd_cursor_check(struct ttd_cursor *cursor, const char *violation)
 {
-    if (wrong)
-        ttd_cursor_fail(cursor, wrong);
+    if (violation)
+        ttd_cursor_fail(cursor, violation);
 }
 
 /** Returns the next `size` bytes; NULL, with an error, if there are fewer. */
@@ -56,8 +56,8 @@ uint64_t ttd_cursor_varint_slow(struct ttd_cursor *cursor);
 /** Reads a varint. Any form but the shortest is an error. */
 static inline uint64_t ttd_cursor_varint(struct ttd_cursor *cursor)
 {
-    if (cursor->at != cursor->end && *cursor->at < 0x80)
-        return *cursor->at++;
+    if (cursor->next != cursor->end && *cursor->next < 0x80)
+        return *cursor->next++;
     return ttd_cursor_varint_slow(cursor);
 }
 

@@ -50,18 +50,18 @@ int ttd_grow_array(const struct ttd_allocator *allocator, void **array, size_t *
         return 0;
     /* A small array grows faster: to move it costs more than the memory. How it grows does not
      * depend on the size of an element: arrays of one capacity grow alike. */
-    size_t wanted = *capacity + (*capacity <= SMALL_CAPACITY ? *capacity : *capacity / 2);
-    if (wanted < count)
-        wanted = count;
-    if (wanted < 16)
-        wanted = 16;
-    if (wanted > SIZE_MAX / element)
+    size_t new_capacity = *capacity + (*capacity <= SMALL_CAPACITY ? *capacity : *capacity / 2);
+    if (new_capacity < count)
+        new_capacity = count;
+    if (new_capacity < 16)
+        new_capacity = 16;
+    if (new_capacity > SIZE_MAX / element)
         return -1;
-    void *block = allocator->resize(allocator->context, *array, wanted * element);
+    void *block = allocator->resize(allocator->context, *array, new_capacity * element);
     if (!block)
         return -1;
     *array = block;
-    *capacity = wanted;
+    *capacity = new_capacity;
     return 0;
 }
 

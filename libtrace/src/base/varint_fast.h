@@ -29,20 +29,20 @@ static inline uint64_t ttd_varint_squeeze(uint64_t x)
  * of bytes is hard to predict. */
 static inline uint64_t ttd_varint_fast(struct ttd_cursor *cursor)
 {
-    size_t left = ttd_cursor_left(cursor);
-    const uint8_t *at = cursor->at;
-    if (left >= 1 && at[0] < 0x80) {
-        cursor->at = at + 1;
-        return at[0];
+    size_t remaining = ttd_cursor_left(cursor);
+    const uint8_t *next = cursor->next;
+    if (remaining >= 1 && next[0] < 0x80) {
+        cursor->next = next + 1;
+        return next[0];
     }
-    if (left >= 8) {
-        uint64_t x = ttd_get64(at);
+    if (remaining >= 8) {
+        uint64_t x = ttd_get64(next);
         uint64_t stops = ~x & UINT64_C(0x8080808080808080);
         uint64_t mask = stops ^ (stops - 1); /* all bits of the varint's bytes */
         x &= mask;
         if (stops != 0 && x > mask >> 8) {
             const uint64_t ones = UINT64_C(0x0101010101010101);
-            cursor->at = at + ((mask & ones) * ones >> 56);
+            cursor->next = next + ((mask & ones) * ones >> 56);
             return ttd_varint_squeeze(x);
         }
     }

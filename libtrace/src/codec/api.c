@@ -94,9 +94,10 @@ size_t ttd_template_stored(const char *items)
 }
 
 /** The value of a letter other than X; false if there is none. */
-static bool item_value(char item, const struct ttd_event *event, uint64_t before, uint64_t *value)
+static bool item_value(char parameter, const struct ttd_event *event, uint64_t before,
+                       uint64_t *value)
 {
-    switch (item) {
+    switch (parameter) {
     case 'S':
         *value = event->size;
         return true;

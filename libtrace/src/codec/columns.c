@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 #include "codec/columns.h"
 
-void ttd_split_columns(struct ttd_cursor *in, struct ttd_cursor *columns, size_t count)
+void ttd_split_columns(struct ttd_cursor *cursor, struct ttd_cursor *columns, size_t count)
 {
-    struct ttd_cursor lengths = ttd_cursor_split(in, 4 * count);
+    struct ttd_cursor lengths = ttd_cursor_split(cursor, 4 * count);
     for (size_t i = 0; i < count; i++)
-        columns[i] = ttd_cursor_split(in, ttd_cursor_get32(&lengths));
-    ttd_cursor_finish(in);
+        columns[i] = ttd_cursor_split(cursor, ttd_cursor_get32(&lengths));
+    ttd_cursor_finish(cursor);
 }
 
-void ttd_finish_columns(struct ttd_cursor *in, struct ttd_cursor *columns, size_t count)
+void ttd_finish_columns(struct ttd_cursor *cursor, struct ttd_cursor *columns, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         /* A column with bytes left over is corrupt, like a payload: one encoding for each content.
          */
         ttd_cursor_finish(&columns[i]);
-        ttd_cursor_check(in, columns[i].error);
+        ttd_cursor_check(cursor, columns[i].error);
     }
 }
 
-void ttd_join_columns(struct ttd_buffer *out, const struct ttd_buffer *columns, size_t count)
+void ttd_join_columns(struct ttd_buffer *buffer, const struct ttd_buffer *columns, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         /* A column without memory is too short, but looks right: only its flag tells. */
-        out->failed |= columns[i].failed;
-        ttd_buffer_put32(out, (uint32_t)columns[i].size);
+        buffer->failed |= columns[i].failed;
+        ttd_buffer_put32(buffer, (uint32_t)columns[i].size);
     }
     for (size_t i = 0; i < count; i++)
-        ttd_buffer_put(out, columns[i].data, columns[i].size);
+        ttd_buffer_put(buffer, columns[i].data, columns[i].size);
 }

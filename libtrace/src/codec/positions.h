@@ -10,14 +10,14 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 
-void ttd_encode_position(struct ttd_buffer *out, struct ttd_position position);
-struct ttd_position ttd_decode_position(struct ttd_cursor *in);
+void ttd_encode_position(struct ttd_buffer *buffer, struct ttd_position position);
+struct ttd_position ttd_decode_position(struct ttd_cursor *cursor);
 /** Decodes a position at which something happened; the invalid position is an error. */
-struct ttd_position ttd_decode_valid_position(struct ttd_cursor *in);
+struct ttd_position ttd_decode_valid_position(struct ttd_cursor *cursor);
 
-void ttd_encode_fixed_position(struct ttd_buffer *out, struct ttd_position position);
+void ttd_encode_fixed_position(struct ttd_buffer *buffer, struct ttd_position position);
 /** Decodes a position at which something happened; the invalid position is an error. */
-struct ttd_position ttd_decode_fixed_position(struct ttd_cursor *in);
+struct ttd_position ttd_decode_fixed_position(struct ttd_cursor *cursor);
 
 /** Whether a position is valid, or has the one form of the invalid position. */
 static inline bool ttd_position_is_canonical(struct ttd_position position)

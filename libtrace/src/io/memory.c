@@ -19,8 +19,8 @@ static int memory_read_at(void *context, uint64_t offset, void *data, size_t siz
     /* Before it is narrowed: size_t may have 32 bits. */
     if (offset >= memory->size)
         return 0;
-    size_t left = memory->size - (size_t)offset;
-    *got = size < left ? size : left;
+    size_t remaining = memory->size - (size_t)offset;
+    *got = size < remaining ? size : remaining;
     if (*got != 0)
         memcpy(data, memory->data + offset, *got);
     return 0;

@@ -35,9 +35,9 @@ static int file_read_at(void *context, uint64_t offset, void *data, size_t size,
         /* off_t is signed. */
         if (offset > INT64_MAX - *got)
             return EOVERFLOW;
-        size_t left = size - *got;
+        size_t remaining = size - *got;
         ssize_t n = pread(handle->descriptor, (char *)data + *got,
-                          left < SSIZE_MAX ? left : SSIZE_MAX, (off_t)(offset + *got));
+                          remaining < SSIZE_MAX ? remaining : SSIZE_MAX, (off_t)(offset + *got));
         /* The end of the file: the caller decides whether that is too early. */
         if (n == 0)
             break;

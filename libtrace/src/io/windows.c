@@ -46,15 +46,15 @@ static int file_read_at(void *context, uint64_t offset, void *data, size_t size,
     const struct file *f = context;
     *got = 0;
     while (*got < size) {
-        uint64_t at = offset + *got;
+        uint64_t position = offset + *got;
         /* The offset goes with each call: the file pointer is not shared between threads. */
-        OVERLAPPED place = {0};
-        place.Offset = (DWORD)at;
-        place.OffsetHigh = (DWORD)(at >> 32);
-        size_t left = size - *got;
+        OVERLAPPED overlapped = {0};
+        overlapped.Offset = (DWORD)position;
+        overlapped.OffsetHigh = (DWORD)(position >> 32);
+        size_t remaining = size - *got;
         DWORD n = 0;
-        if (!ReadFile(f->handle, (char *)data + *got, left < INT_MAX ? (DWORD)left : INT_MAX, &n,
-                      &place))
+        if (!ReadFile(f->handle, (char *)data + *got,
+                      remaining < INT_MAX ? (DWORD)remaining : INT_MAX, &n, &overlapped))
             /* A read behind the end is an error here; to callers it is no bytes. */
             return GetLastError() == ERROR_HANDLE_EOF ? 0 : last_error();
         if (n == 0)

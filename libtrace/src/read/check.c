@@ -142,12 +142,12 @@ enum ttd_status ttd_check_batch(struct ttd_reader *reader, const struct ttd_batc
         begin_chunk(check);
     if (is_known(reader, batch))
         return TTD_OK;
-    const char *wrong;
-    if (!ttd_id_check_batch(&check->ids, &reader->allocator, batch, &wrong))
+    const char *violation;
+    if (!ttd_id_check_batch(&check->ids, &reader->allocator, batch, &violation))
         return no_memory(reader, error);
     check->redefines |= check->ids.redefines;
     if (!check->wrong)
-        check->wrong = wrong;
+        check->wrong = violation;
     if (batch->kind == TTD_KIND_LOSSES)
         for (size_t i = 0; i < batch->count; i++)
             check->lost_events = ttd_add_count(check->lost_events, batch->u.losses[i].count);
@@ -237,11 +237,11 @@ static void end_early(struct ttd_reader *reader, enum ttd_status status,
     ttd_fail(&open, TTD_ERROR_TRUNCATED, "not closed cleanly", reader->offset, TTD_NOWHERE);
     uint64_t size = reader->source.size;
     bool whole = status == TTD_END;
-    struct ttd_loss rest;
+    struct ttd_loss final_loss;
     ttd_check_damage(reader, whole ? &open : error,
                      whole || size < reader->offset ? 0 : size - reader->offset, whole ? 0 : 1);
-    if (ttd_reader_rest(reader, &rest))
-        ttd_check_lost(reader, &rest);
+    if (ttd_reader_rest(reader, &final_loss))
+        ttd_check_lost(reader, &final_loss);
 }
 
 void ttd_check_end(struct ttd_reader *reader, enum ttd_status status, const struct ttd_error *error)

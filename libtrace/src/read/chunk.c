@@ -43,11 +43,11 @@ static enum ttd_status check_end(struct ttd_reader *reader, const struct ttd_hea
                                  struct ttd_error *error)
 {
     if (!reader->gap.pending) {
-        const char *wrong = reader->end_judged ? NULL : check_totals(reader, header, end);
-        if (!wrong)
+        const char *violation = reader->end_judged ? NULL : check_totals(reader, header, end);
+        if (!violation)
             return TTD_OK;
         struct ttd_error detail;
-        ttd_fail(&detail, TTD_ERROR_CORRUPT, wrong, header->offset, header->number);
+        ttd_fail(&detail, TTD_ERROR_CORRUPT, violation, header->offset, header->number);
         enum ttd_status status = ttd_reader_damage(reader, &detail, error);
         if (status != TTD_OK)
             return status;
@@ -228,8 +228,8 @@ static enum ttd_status approach_events(struct ttd_reader *reader, const struct t
                                        struct ttd_batch *batch, struct ttd_error *error)
 {
     bool has_gap = reader->gap.pending;
-    bool wanted = is_wanted(reader, TTD_KIND_EVENTS);
-    if ((has_gap && reader->checks) || (wanted && (has_gap || reader->options.whole_chunks))) {
+    bool has_events = is_wanted(reader, TTD_KIND_EVENTS);
+    if ((has_gap && reader->checks) || (has_events && (has_gap || reader->options.whole_chunks))) {
         enum ttd_status status = try_events(reader, header, batch, error);
         if (status != TTD_OK || batch->synthetic)
             return status;

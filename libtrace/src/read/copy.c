@@ -92,11 +92,11 @@ enum ttd_status ttd_copy_run(struct ttd_copy *copy, const struct ttd_check *chec
                              const struct ttd_input *input, const struct ttd_output *output,
                              const struct ttd_allocator *allocator, struct ttd_verdict *verdict)
 {
-    const char *wrong = check_arguments(input, output, allocator, verdict);
+    const char *violation = check_arguments(input, output, allocator, verdict);
     enum ttd_status status;
     struct ttd_verdict result;
-    if (wrong) {
-        status = ttd_fail(copy->error, TTD_ERROR_ARGUMENT, wrong, TTD_NOWHERE, TTD_NOWHERE);
+    if (violation) {
+        status = ttd_fail(copy->error, TTD_ERROR_ARGUMENT, violation, TTD_NOWHERE, TTD_NOWHERE);
         if (input && input->close)
             input->close(input->context);
     } else {

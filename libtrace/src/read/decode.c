@@ -52,9 +52,9 @@ enum ttd_status ttd_reader_begin(struct ttd_reader *reader, const struct ttd_hea
     reader->symbol_offset = 0;
     reader->variable_offset = 0;
     reader->is_first_batch = true;
-    const char *wrong = check_records(header);
-    if (wrong)
-        return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, wrong, error);
+    const char *violation = check_records(header);
+    if (violation)
+        return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, violation, error);
     if (gives_stored(reader)) {
         reader->left = header->record_count;
         enum ttd_status stored = ttd_source_stored(&reader->source, header, error);

@@ -20,19 +20,19 @@
 static enum ttd_status decode_symbols(struct ttd_reader *reader, size_t *count,
                                       struct ttd_error *error)
 {
-    struct ttd_cursor *in = &reader->payload;
+    struct ttd_cursor *cursor = &reader->payload;
     size_t frames = 0;
     size_t n = 0;
     for (; n < *count && frames < FRAMES_ENOUGH; n++) {
         struct ttd_symbol *symbol = &reader->records.symbols[n];
-        ttd_decode_symbol(in, symbol, &reader->symbol_offset);
+        ttd_decode_symbol(cursor, symbol, &reader->symbol_offset);
         void *array = reader->frames;
         if (ttd_grow_array(&reader->allocator, &array, &reader->frames_capacity,
                            frames + symbol->frame_count, sizeof *reader->frames))
             return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
         reader->frames = array;
         for (uint32_t i = 0; i < symbol->frame_count; i++)
-            ttd_decode_symbol_frame(in, &reader->frames[frames++]);
+            ttd_decode_symbol_frame(cursor, &reader->frames[frames++]);
     }
     /* Only now the array stays where it is. */
     frames = 0;
@@ -48,47 +48,47 @@ static enum ttd_status decode_symbols(struct ttd_reader *reader, size_t *count,
 /** Reads `count` records of a kind that has several in a chunk, all of the same shape. */
 static void decode_plain(struct ttd_reader *reader, size_t count)
 {
-    struct ttd_cursor *in = &reader->payload;
+    struct ttd_cursor *cursor = &reader->payload;
     ttd_id id = (ttd_id)reader->next_record;
     for (size_t i = 0; i < count; i++) {
         switch (reader->header.kind) {
         case TTD_KIND_STRINGS:
             reader->records.strings[i] =
-                (struct ttd_string_definition){id++, ttd_decode_string(in)};
+                (struct ttd_string_definition){id++, ttd_decode_string(cursor)};
             break;
         case TTD_KIND_MODULES:
-            ttd_decode_module(in, &reader->records.modules[i]);
+            ttd_decode_module(cursor, &reader->records.modules[i]);
             break;
         case TTD_KIND_THREADS:
-            ttd_decode_thread(in, &reader->records.threads[i]);
+            ttd_decode_thread(cursor, &reader->records.threads[i]);
             break;
         case TTD_KIND_HEAPS:
             reader->records.heaps[i].id = id++;
-            ttd_decode_heap(in, &reader->records.heaps[i]);
+            ttd_decode_heap(cursor, &reader->records.heaps[i]);
             break;
         case TTD_KIND_HEAP_PARENTS:
-            ttd_decode_heap_parent(in, &reader->records.heap_parents[i]);
+            ttd_decode_heap_parent(cursor, &reader->records.heap_parents[i]);
             break;
         case TTD_KIND_USER_EVENTS:
-            ttd_decode_user_event(in, &reader->records.user_events[i]);
+            ttd_decode_user_event(cursor, &reader->records.user_events[i]);
             break;
         case TTD_KIND_LOSSES:
-            ttd_decode_loss(in, &reader->records.losses[i]);
+            ttd_decode_loss(cursor, &reader->records.losses[i]);
             break;
         case TTD_KIND_STATES:
-            ttd_decode_state(in, &reader->records.states[i]);
+            ttd_decode_state(cursor, &reader->records.states[i]);
             break;
         case TTD_KIND_SUMS:
-            ttd_decode_sum(in, &reader->records.sums[i]);
+            ttd_decode_sum(cursor, &reader->records.sums[i]);
             break;
         case TTD_KIND_SNAPSHOTS:
-            ttd_decode_snapshot(in, &reader->records.snapshots[i]);
+            ttd_decode_snapshot(cursor, &reader->records.snapshots[i]);
             break;
         case TTD_KIND_VARIABLES:
-            ttd_decode_variable(in, &reader->records.variables[i], &reader->variable_offset);
+            ttd_decode_variable(cursor, &reader->records.variables[i], &reader->variable_offset);
             break;
         default:
-            ttd_decode_metadata(in, &reader->records.metadata[i]);
+            ttd_decode_metadata(cursor, &reader->records.metadata[i]);
             break;
         }
     }
@@ -97,19 +97,19 @@ static void decode_plain(struct ttd_reader *reader, size_t count)
 /** Kinds whose chunk is a single record. */
 static enum ttd_status decode_single(struct ttd_reader *reader, struct ttd_error *error)
 {
-    struct ttd_cursor *in = &reader->payload;
+    struct ttd_cursor *cursor = &reader->payload;
     const struct ttd_header *header = &reader->header;
     void *array;
     switch (header->kind) {
     case TTD_KIND_TRACE:
-        ttd_decode_trace(in, &reader->records.trace);
+        ttd_decode_trace(cursor, &reader->records.trace);
         reader->records.trace.trace_id = header->trace_id;
-        if (!in->error && ttd_check_trace(&reader->records.trace))
-            ttd_cursor_fail(in, ttd_check_trace(&reader->records.trace));
+        if (!cursor->error && ttd_check_trace(&reader->records.trace))
+            ttd_cursor_fail(cursor, ttd_check_trace(&reader->records.trace));
         break;
     case TTD_KIND_LIVE_BLOCKS:
-        if (header->record_count > ttd_cursor_left(in) / BLOCK_SIZE_MIN) {
-            ttd_cursor_fail(in, "number of blocks");
+        if (header->record_count > ttd_cursor_left(cursor) / BLOCK_SIZE_MIN) {
+            ttd_cursor_fail(cursor, "number of blocks");
             break;
         }
         array = reader->blocks;
@@ -118,16 +118,16 @@ static enum ttd_status decode_single(struct ttd_reader *reader, struct ttd_error
             return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
         reader->blocks = array;
         reader->records.live_blocks = (struct ttd_live_blocks){.count = header->record_count};
-        ttd_decode_live_blocks(in, &reader->records.live_blocks, reader->blocks);
+        ttd_decode_live_blocks(cursor, &reader->records.live_blocks, reader->blocks);
         break;
     case TTD_KIND_PAGES:
         reader->records.pages =
             (struct ttd_pages){.first_page = header->first_record, .count = header->record_count};
-        ttd_decode_pages(in, &reader->records.pages);
+        ttd_decode_pages(cursor, &reader->records.pages);
         break;
     case TTD_KIND_MEMORY_MAP:
-        if (header->record_count > ttd_cursor_left(in) / RUN_SIZE_MIN) {
-            ttd_cursor_fail(in, "number of runs");
+        if (header->record_count > ttd_cursor_left(cursor) / RUN_SIZE_MIN) {
+            ttd_cursor_fail(cursor, "number of runs");
             break;
         }
         array = reader->runs;
@@ -136,10 +136,10 @@ static enum ttd_status decode_single(struct ttd_reader *reader, struct ttd_error
             return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
         reader->runs = array;
         reader->records.memory_map = (struct ttd_memory_map){.count = header->record_count};
-        ttd_decode_memory_map(in, &reader->records.memory_map, reader->runs);
+        ttd_decode_memory_map(cursor, &reader->records.memory_map, reader->runs);
         break;
     case TTD_KIND_END:
-        ttd_decode_end(in, &reader->records.end);
+        ttd_decode_end(cursor, &reader->records.end);
         break;
     default:
         return ttd_reader_decode_part(reader, error);

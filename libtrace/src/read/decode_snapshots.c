@@ -39,12 +39,12 @@ static struct part_sizes part_sizes(unsigned kind)
 
 enum ttd_status ttd_reader_decode_part(struct ttd_reader *reader, struct ttd_error *error)
 {
-    struct ttd_cursor *in = &reader->payload;
+    struct ttd_cursor *cursor = &reader->payload;
     size_t count = reader->header.record_count;
     struct part_sizes sizes = part_sizes(reader->header.kind);
     /* Before there is room for them: memory is in proportion to the bytes that are there. */
-    if (count > ttd_cursor_left(in) / sizes.bytes_min) {
-        ttd_cursor_fail(in, "number of items");
+    if (count > ttd_cursor_left(cursor) / sizes.bytes_min) {
+        ttd_cursor_fail(cursor, "number of items");
         return TTD_OK;
     }
     enum ttd_status status = make_room(reader, count, sizes.item, error);
@@ -53,15 +53,15 @@ enum ttd_status ttd_reader_decode_part(struct ttd_reader *reader, struct ttd_err
     switch (reader->header.kind) {
     case TTD_KIND_REGIONS:
         reader->records.regions = (struct ttd_regions){.count = count};
-        ttd_decode_regions(in, &reader->records.regions, reader->items);
+        ttd_decode_regions(cursor, &reader->records.regions, reader->items);
         break;
     case TTD_KIND_REFERENCES:
         reader->records.references = (struct ttd_references){.count = count};
-        ttd_decode_references(in, &reader->records.references, reader->items);
+        ttd_decode_references(cursor, &reader->records.references, reader->items);
         break;
     default:
         reader->records.classes = (struct ttd_classes){.count = count};
-        ttd_decode_classes(in, &reader->records.classes, reader->items);
+        ttd_decode_classes(cursor, &reader->records.classes, reader->items);
         break;
     }
     return TTD_OK;
@@ -70,17 +70,17 @@ enum ttd_status ttd_reader_decode_part(struct ttd_reader *reader, struct ttd_err
 enum ttd_status ttd_reader_decode_frames(struct ttd_reader *reader, size_t *count,
                                          struct ttd_error *error)
 {
-    struct ttd_cursor *in = &reader->payload;
+    struct ttd_cursor *cursor = &reader->payload;
     struct ttd_frames *records = reader->records.frames;
     size_t items = 0;
     size_t n = 0;
     for (; n < *count && items < ITEMS_ENOUGH; n++) {
-        ttd_decode_frames(in, &records[n]);
+        ttd_decode_frames(cursor, &records[n]);
         enum ttd_status status =
             make_room(reader, items + records[n].count, sizeof(uint64_t), error);
         if (status != TTD_OK)
             return status;
-        ttd_decode_frame_addresses(in, (uint64_t *)reader->items + items, records[n].count);
+        ttd_decode_frame_addresses(cursor, (uint64_t *)reader->items + items, records[n].count);
         items += records[n].count;
     }
     /* Growing has moved the array until now. */
@@ -96,17 +96,18 @@ enum ttd_status ttd_reader_decode_frames(struct ttd_reader *reader, size_t *coun
 enum ttd_status ttd_reader_decode_signals(struct ttd_reader *reader, size_t *count,
                                           struct ttd_error *error)
 {
-    struct ttd_cursor *in = &reader->payload;
+    struct ttd_cursor *cursor = &reader->payload;
     struct ttd_fatal_signal *records = reader->records.fatal_signals;
     size_t items = 0;
     size_t n = 0;
     for (; n < *count && items < ITEMS_ENOUGH; n++) {
-        ttd_decode_fatal_signal(in, &records[n]);
+        ttd_decode_fatal_signal(cursor, &records[n]);
         enum ttd_status status =
             make_room(reader, items + records[n].count, sizeof(struct ttd_register), error);
         if (status != TTD_OK)
             return status;
-        ttd_decode_registers(in, (struct ttd_register *)reader->items + items, records[n].count);
+        ttd_decode_registers(cursor, (struct ttd_register *)reader->items + items,
+                             records[n].count);
         items += records[n].count;
     }
     size_t first = 0;

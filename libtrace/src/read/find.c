@@ -54,13 +54,13 @@ static const char *check_order(const struct ttd_reader *reader, const struct ttd
 /** Passes over bytes that are no chunk. TTD_END when there is no further chunk. */
 static enum ttd_status skip_damage(struct ttd_reader *reader, struct ttd_error *error)
 {
-    uint64_t found;
+    uint64_t next_offset;
     /* A search that has stopped goes on where it did; a new one begins behind the bad header. */
-    uint64_t from = reader->offset + (reader->scanning ? 0 : TTD_ALIGNMENT);
+    uint64_t search_offset = reader->offset + (reader->scanning ? 0 : TTD_ALIGNMENT);
     enum ttd_status status =
-        ttd_source_resync(&reader->source, from, reader->next_number, &found, error);
+        ttd_source_resync(&reader->source, search_offset, reader->next_number, &next_offset, error);
     if (status == TTD_OK || status == TTD_END || status == TTD_ERROR_LIMIT) {
-        reader->offset = found;
+        reader->offset = next_offset;
         reader->scanning = status != TTD_OK;
     }
     return status;
@@ -79,11 +79,11 @@ static bool is_usable(const struct ttd_reader *reader, const struct ttd_header *
 static enum ttd_status judge(struct ttd_reader *reader, const struct ttd_header *header,
                              struct ttd_error *error)
 {
-    const char *wrong = check_order(reader, header);
-    if (!wrong)
+    const char *violation = check_order(reader, header);
+    if (!violation)
         return TTD_OK;
     struct ttd_error detail;
-    ttd_fail(&detail, TTD_ERROR_CORRUPT, wrong, header->offset, header->number);
+    ttd_fail(&detail, TTD_ERROR_CORRUPT, violation, header->offset, header->number);
     enum ttd_status status = ttd_reader_damage(reader, &detail, error);
     /* The chunk is found again when its events are read, after the loss. */
     reader->first_is_told |= header->number == 0;
@@ -102,11 +102,11 @@ static enum ttd_status judge(struct ttd_reader *reader, const struct ttd_header 
 static enum ttd_status look_behind(struct ttd_reader *reader, const struct ttd_error *detail,
                                    struct ttd_error *error)
 {
-    uint64_t found;
+    uint64_t next_offset;
     struct ttd_error damage = *detail;
     uint64_t searched = reader->source.searched;
     enum ttd_status status = ttd_source_resync(&reader->source, reader->offset + TTD_ALIGNMENT,
-                                               reader->next_number, &found, error);
+                                               reader->next_number, &next_offset, error);
     if (status == TTD_END || status == TTD_ERROR_LIMIT) {
         /* It may be looked for many times while the file grows. */
         reader->source.searched = searched;
@@ -117,7 +117,7 @@ static enum ttd_status look_behind(struct ttd_reader *reader, const struct ttd_e
     if (status != TTD_OK)
         return status;
     damage.status = TTD_ERROR_CORRUPT;
-    reader->offset = found;
+    reader->offset = next_offset;
     return ttd_reader_damage(reader, &damage, error);
 }
 

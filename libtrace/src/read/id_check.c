@@ -14,67 +14,68 @@ static bool define(struct ttd_id_check *ids, ttd_id id, ttd_id *count)
 }
 
 /**
- * Returns the first violation of a batch: `wrong` if there is one already, else `what` unless
+ * Returns the first violation of a batch: `violation` if there is one already, else `what` unless
  * `is_right`. Records behind a wrong one are checked as well, so that their ids count as defined.
  */
-static const char *first_wrong(const char *wrong, bool is_right, const char *what)
+static const char *first_wrong(const char *violation, bool is_right, const char *what)
 {
-    return wrong || is_right ? wrong : what;
+    return violation || is_right ? violation : what;
 }
 
 static const char *check_strings(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
-    const char *wrong = NULL;
+    const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         bool is_next = define(ids, batch->u.strings[i].id, &ids->strings);
-        wrong = first_wrong(wrong, is_next, "order of strings");
+        violation = first_wrong(violation, is_next, "order of strings");
     }
-    return wrong;
+    return violation;
 }
 
 static const char *check_modules(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
-    const char *wrong = NULL;
+    const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_module *module = &batch->u.modules[i];
         if (module->action == TTD_MODULE_UNLOAD) {
-            wrong = first_wrong(wrong, ttd_id_check_knows(ids, module->id, ids->modules),
-                                "unload of an undefined module");
+            violation = first_wrong(violation, ttd_id_check_knows(ids, module->id, ids->modules),
+                                    "unload of an undefined module");
             continue;
         }
         bool is_next = define(ids, module->id, &ids->modules);
-        wrong = first_wrong(wrong, is_next, "order of modules");
-        wrong = first_wrong(wrong, ttd_id_check_knows(ids, module->path, ids->strings),
-                            "undefined path of a module");
+        violation = first_wrong(violation, is_next, "order of modules");
+        violation = first_wrong(violation, ttd_id_check_knows(ids, module->path, ids->strings),
+                                "undefined path of a module");
     }
-    return wrong;
+    return violation;
 }
 
 static const char *check_threads(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
-    const char *wrong = NULL;
+    const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_thread *thread = &batch->u.threads[i];
-        wrong = first_wrong(wrong, ttd_id_check_knows(ids, thread->name, ids->strings),
-                            "undefined name of a thread");
+        violation = first_wrong(violation, ttd_id_check_knows(ids, thread->name, ids->strings),
+                                "undefined name of a thread");
         bool is_right = thread->action == TTD_THREAD_END
                             ? ttd_id_check_knows(ids, thread->id, ids->threads)
                             : define(ids, thread->id, &ids->threads);
-        wrong = first_wrong(wrong, is_right, "order of threads");
+        violation = first_wrong(violation, is_right, "order of threads");
     }
-    return wrong;
+    return violation;
 }
 
 static const char *check_heaps(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
-    const char *wrong = NULL;
+    const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         bool is_next = define(ids, batch->u.heaps[i].id, &ids->heaps);
-        wrong = first_wrong(wrong, is_next, "order of heaps");
-        wrong = first_wrong(wrong, ttd_id_check_knows(ids, batch->u.heaps[i].name, ids->strings),
-                            "undefined name of a heap");
+        violation = first_wrong(violation, is_next, "order of heaps");
+        violation =
+            first_wrong(violation, ttd_id_check_knows(ids, batch->u.heaps[i].name, ids->strings),
+                        "undefined name of a heap");
     }
-    return wrong;
+    return violation;
 }
 
 static inline ttd_id larger(ttd_id a, ttd_id b)
@@ -85,16 +86,16 @@ static inline ttd_id larger(ttd_id a, ttd_id b)
 /** Parents have lower ids than heaps, so they are defined if these are. */
 static const char *check_heap_parents(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
-    const char *wrong = NULL;
+    const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         ttd_id heap = batch->u.heap_parents[i].heap;
-        wrong = first_wrong(wrong, heap > ids->settled_heap, "order of heap parents");
-        wrong = first_wrong(wrong, ttd_id_check_knows(ids, heap, ids->heaps),
-                            "undefined heap of a parent");
+        violation = first_wrong(violation, heap > ids->settled_heap, "order of heap parents");
+        violation = first_wrong(violation, ttd_id_check_knows(ids, heap, ids->heaps),
+                                "undefined heap of a parent");
         ids->redefines = ids->redefines || heap <= ids->settled_heap;
         ids->settled_heap = larger(ids->settled_heap, heap);
     }
-    return wrong;
+    return violation;
 }
 
 /** Checks a stack, for whose depth there is room. Returns the first violation, or NULL. */
@@ -105,14 +106,14 @@ static const char *check_stack(struct ttd_id_check *ids, const struct ttd_stack 
         ids->unknown = true;
         return "order of stacks";
     }
-    const char *wrong = first_wrong(NULL, ttd_id_check_knows(ids, stack->module, ids->modules),
-                                    "undefined module of a stack");
+    const char *violation = first_wrong(NULL, ttd_id_check_knows(ids, stack->module, ids->modules),
+                                        "undefined module of a stack");
     if (ids->unknown)
-        return wrong;
+        return violation;
     unsigned depth = stack->parent ? ids->depths[stack->parent] + 1u : 1;
     bool is_right = depth <= TTD_STACK_DEPTH_MAX;
     ids->depths[stack->id] = (uint16_t)(is_right ? depth : TTD_STACK_DEPTH_MAX + 1u);
-    return first_wrong(wrong, is_right, "depth of a stack");
+    return first_wrong(violation, is_right, "depth of a stack");
 }
 
 bool ttd_id_check_grow(struct ttd_id_check *ids, const struct ttd_allocator *allocator,
@@ -133,8 +134,8 @@ static bool check_stacks(struct ttd_id_check *ids, const struct ttd_allocator *a
     if (!ids->unknown && !ttd_id_check_grow(ids, allocator, batch->count))
         return false;
     for (size_t i = 0; i < batch->count; i++) {
-        const char *wrong = check_stack(ids, &batch->u.stacks[i]);
-        *what = first_wrong(*what, !wrong, wrong);
+        const char *violation = check_stack(ids, &batch->u.stacks[i]);
+        *what = first_wrong(*what, !violation, violation);
     }
     return true;
 }
@@ -175,9 +176,9 @@ static const char *check_events(struct ttd_id_check *ids, const struct ttd_batch
 
 static const char *check_blocks(struct ttd_id_check *ids, const struct ttd_live_blocks *list)
 {
-    const char *wrong = ttd_list_take(&ids->list, list);
-    if (wrong && !ids->unknown)
-        return wrong;
+    const char *violation = ttd_list_take(&ids->list, list);
+    if (violation && !ids->unknown)
+        return violation;
     for (size_t i = 0; i < list->count; i++) {
         const struct ttd_block *block = &list->blocks[i];
         if (!ttd_id_check_knows(ids, block->thread, ids->threads) ||
@@ -200,9 +201,9 @@ static const char *check_pages(struct ttd_id_check *ids, const struct ttd_pages 
 
 static const char *check_map(struct ttd_id_check *ids, const struct ttd_memory_map *map)
 {
-    const char *wrong = ttd_snapshot_order_part(&ids->snapshots, map->snapshot);
-    if (ids->unknown || wrong)
-        return ids->unknown ? NULL : wrong;
+    const char *violation = ttd_snapshot_order_part(&ids->snapshots, map->snapshot);
+    if (ids->unknown || violation)
+        return ids->unknown ? NULL : violation;
     for (size_t i = 0; i < map->count; i++) {
         const struct ttd_memory_run *run = &map->runs[i];
         if (run->page >= TTD_PAGE_FIRST &&

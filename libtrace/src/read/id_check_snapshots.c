@@ -2,15 +2,16 @@
 /* Snapshots and their parts: ids, and their order (spec, "Snapshots"). */
 #include "read/check.h"
 
-/** Returns `wrong`, but NULL where definitions may be missing: the order is then unknown, too. */
-static const char *unless_unknown(const struct ttd_id_check *ids, const char *wrong)
+/** Returns `violation`, but NULL where definitions may be missing: the order is then unknown, too.
+ */
+static const char *unless_unknown(const struct ttd_id_check *ids, const char *violation)
 {
-    return ids->unknown ? NULL : wrong;
+    return ids->unknown ? NULL : violation;
 }
 
 static const char *check_snapshots(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
-    const char *wrong = NULL;
+    const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_snapshot *snapshot = &batch->u.snapshots[i];
         bool redefines;
@@ -21,26 +22,26 @@ static const char *check_snapshots(struct ttd_id_check *ids, const struct ttd_ba
         if (!order && (snapshot->regions != ids->snapshots.regions ||
                        snapshot->references != ids->snapshots.references))
             order = "number of parts of a snapshot";
-        if (!wrong)
-            wrong = redefines ? order : unless_unknown(ids, order);
-        if (!wrong && !ttd_id_check_knows(ids, snapshot->thread, ids->threads))
-            wrong = "undefined thread of a snapshot";
+        if (!violation)
+            violation = redefines ? order : unless_unknown(ids, order);
+        if (!violation && !ttd_id_check_knows(ids, snapshot->thread, ids->threads))
+            violation = "undefined thread of a snapshot";
     }
-    return wrong;
+    return violation;
 }
 
 static const char *check_regions(struct ttd_id_check *ids, const struct ttd_regions *list)
 {
-    const char *wrong = ttd_snapshot_order_regions(&ids->snapshots, list, &ids->redefines);
-    wrong = ids->redefines ? wrong : unless_unknown(ids, wrong);
-    for (size_t i = 0; i < list->count && !wrong; i++) {
+    const char *violation = ttd_snapshot_order_regions(&ids->snapshots, list, &ids->redefines);
+    violation = ids->redefines ? violation : unless_unknown(ids, violation);
+    for (size_t i = 0; i < list->count && !violation; i++) {
         const struct ttd_region *region = &list->regions[i];
         if (!ttd_id_check_knows(ids, region->thread, ids->threads) ||
             !ttd_id_check_knows(ids, region->module, ids->modules) ||
             !ttd_id_check_knows(ids, region->name, ids->strings))
-            wrong = "undefined identifier of a region";
+            violation = "undefined identifier of a region";
     }
-    return wrong;
+    return violation;
 }
 
 static const char *check_variables(const struct ttd_id_check *ids, const struct ttd_batch *batch)
@@ -56,28 +57,28 @@ static const char *check_variables(const struct ttd_id_check *ids, const struct 
 
 static const char *check_frames(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
-    const char *wrong = NULL;
+    const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_frames *frames = &batch->u.frames[i];
         const char *order =
             unless_unknown(ids, ttd_snapshot_order_part(&ids->snapshots, frames->snapshot));
-        if (!wrong)
-            wrong = order;
-        if (!wrong && (!ttd_id_check_knows(ids, frames->thread, ids->threads) ||
-                       !ttd_id_check_knows(ids, frames->stack, ids->stacks)))
-            wrong = "undefined identifier of frames";
+        if (!violation)
+            violation = order;
+        if (!violation && (!ttd_id_check_knows(ids, frames->thread, ids->threads) ||
+                           !ttd_id_check_knows(ids, frames->stack, ids->stacks)))
+            violation = "undefined identifier of frames";
     }
-    return wrong;
+    return violation;
 }
 
 static const char *check_classes(struct ttd_id_check *ids, const struct ttd_classes *list)
 {
-    const char *wrong =
+    const char *violation =
         unless_unknown(ids, ttd_snapshot_order_part(&ids->snapshots, list->snapshot));
-    for (size_t i = 0; i < list->count && !wrong; i++)
+    for (size_t i = 0; i < list->count && !violation; i++)
         if (!ttd_id_check_knows(ids, list->classes[i].name, ids->strings))
-            wrong = "undefined name of a class";
-    return wrong;
+            violation = "undefined name of a class";
+    return violation;
 }
 
 static const char *check_signals(const struct ttd_id_check *ids, const struct ttd_batch *batch)

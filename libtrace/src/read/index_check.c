@@ -40,9 +40,9 @@ static bool check_links(const struct ttd_index_check *check, const struct ttd_in
     if (!same_link(&links->links[0], self))
         return false;
     size_t i = 1;
-    for (size_t back = 1; back <= check->seen_count; back *= 2, i++)
+    for (size_t distance = 1; distance <= check->seen_count; distance *= 2, i++)
         if (i >= links->count ||
-            !same_link(&links->links[i], &check->seen[check->seen_count - back]))
+            !same_link(&links->links[i], &check->seen[check->seen_count - distance]))
             return false;
     return i == links->count;
 }

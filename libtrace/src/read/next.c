@@ -9,14 +9,14 @@ static enum ttd_status find_next(struct ttd_reader *reader, struct ttd_header *h
     uint64_t offset = reader->offset;
     uint64_t number = reader->next_number;
     enum ttd_status status = ttd_reader_find(reader, header, error);
-    bool found = status == TTD_OK;
-    if (found)
+    bool is_found = status == TTD_OK;
+    if (is_found)
         reader->next_number = header->number;
     if (reader->checks && reader->passed.what) {
-        uint64_t end = found ? header->offset : reader->source.size;
+        uint64_t end = is_found ? header->offset : reader->source.size;
         uint64_t missing = reader->ended ? 0 : TTD_UNKNOWN;
         ttd_check_damage(reader, &reader->passed, end > offset ? end - offset : 0,
-                         found ? header->number - number : missing);
+                         is_found ? header->number - number : missing);
     }
     return status;
 }

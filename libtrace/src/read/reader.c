@@ -79,14 +79,15 @@ static enum ttd_status read_first(struct ttd_reader *reader, struct ttd_error *e
 static enum ttd_status open_damaged(struct ttd_reader *reader, const struct ttd_error *reason,
                                     struct ttd_error *error)
 {
-    uint64_t found;
+    uint64_t first_offset;
     struct ttd_error failure;
     /* A first chunk that is cut short has a good header. */
-    uint64_t from = reason->status == TTD_ERROR_TRUNCATED ? TTD_ALIGNMENT : 0;
-    enum ttd_status status = ttd_source_resync(&reader->source, from, 0, &found, &failure);
+    uint64_t search_offset = reason->status == TTD_ERROR_TRUNCATED ? TTD_ALIGNMENT : 0;
+    enum ttd_status status =
+        ttd_source_resync(&reader->source, search_offset, 0, &first_offset, &failure);
     struct ttd_header header;
     if (status == TTD_OK)
-        status = ttd_source_header(&reader->source, found, &header, &failure);
+        status = ttd_source_header(&reader->source, first_offset, &header, &failure);
     else if (status == TTD_END || status == TTD_ERROR_LIMIT)
         failure = *reason;
     if (status != TTD_OK) {
@@ -125,14 +126,14 @@ enum ttd_status ttd_reader_open(const struct ttd_input *input,
 {
     if (!input)
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "input", TTD_NOWHERE, TTD_NOWHERE);
-    const char *wrong = reader ? check_open(input, options, allocator) : "reader";
-    struct ttd_allocator table = ttd_allocator_or_default(wrong ? NULL : allocator);
-    struct ttd_reader *result = wrong ? NULL : ttd_allocate_zeroed(&table, sizeof *result);
+    const char *violation = reader ? check_open(input, options, allocator) : "reader";
+    struct ttd_allocator table = ttd_allocator_or_default(violation ? NULL : allocator);
+    struct ttd_reader *result = violation ? NULL : ttd_allocate_zeroed(&table, sizeof *result);
     if (!result) {
         if (input->close)
             input->close(input->context);
-        return ttd_fail(error, wrong ? TTD_ERROR_ARGUMENT : TTD_ERROR_NO_MEMORY,
-                        wrong ? wrong : "memory", TTD_NOWHERE, TTD_NOWHERE);
+        return ttd_fail(error, violation ? TTD_ERROR_ARGUMENT : TTD_ERROR_NO_MEMORY,
+                        violation ? violation : "memory", TTD_NOWHERE, TTD_NOWHERE);
     }
     result->allocator = table;
     result->options = options ? *options : ttd_reader_options_default();
@@ -243,9 +244,9 @@ static enum ttd_status read_end(struct ttd_reader *reader, uint8_t bytes[TTD_END
         header.record_count != 1 || header.first_record != 0 ||
         ttd_hash(bytes + TTD_HEADER_SIZE, TTD_END_PAYLOAD_SIZE) != header.payload_hash)
         return TTD_ERROR_CORRUPT;
-    struct ttd_cursor in = ttd_cursor_of(bytes + TTD_HEADER_SIZE, TTD_END_PAYLOAD_SIZE);
-    ttd_decode_end(&in, end);
-    return in.error ? TTD_ERROR_CORRUPT : TTD_OK;
+    struct ttd_cursor cursor = ttd_cursor_of(bytes + TTD_HEADER_SIZE, TTD_END_PAYLOAD_SIZE);
+    ttd_decode_end(&cursor, end);
+    return cursor.error ? TTD_ERROR_CORRUPT : TTD_OK;
 }
 
 enum ttd_status ttd_reader_end(struct ttd_reader *reader, struct ttd_end *end)

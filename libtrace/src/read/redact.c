@@ -37,10 +37,10 @@ static enum ttd_status put(struct redaction *r, const struct ttd_header *header)
 }
 
 /** Writes a name that tells the id of the string only; empty ones stay empty. */
-static void redact_string(struct redaction *r, struct ttd_cursor *in, uint64_t id)
+static void redact_string(struct redaction *r, struct ttd_cursor *cursor, uint64_t id)
 {
     char name[32];
-    struct ttd_string string = ttd_decode_string(in);
+    struct ttd_string string = ttd_decode_string(cursor);
     if (string.size != 0) {
         /* With the id, so that different names stay different. */
         string.data = name;
@@ -50,32 +50,32 @@ static void redact_string(struct redaction *r, struct ttd_cursor *in, uint64_t i
     ttd_encode_string(&r->copy.payload, string);
 }
 
-static void redact_module(struct redaction *r, struct ttd_cursor *in, uint64_t ordinal)
+static void redact_module(struct redaction *r, struct ttd_cursor *cursor, uint64_t ordinal)
 {
     (void)ordinal;
     struct ttd_module module;
-    ttd_decode_module(in, &module);
+    ttd_decode_module(cursor, &module);
     r->removed.build_ids += module.build_id_size != 0;
     module.build_id_size = 0;
     ttd_encode_module(&r->copy.payload, &module);
 }
 
-static void redact_user_event(struct redaction *r, struct ttd_cursor *in, uint64_t ordinal)
+static void redact_user_event(struct redaction *r, struct ttd_cursor *cursor, uint64_t ordinal)
 {
     (void)ordinal;
     struct ttd_user_event event;
-    ttd_decode_user_event(in, &event);
+    ttd_decode_user_event(cursor, &event);
     r->removed.user_events += event.size != 0;
     event.size = 0;
     ttd_encode_user_event(&r->copy.payload, &event);
 }
 
 /** A snapshot whose contents of memory are gone has still the blocks, which events tell. */
-static void redact_snapshot(struct redaction *r, struct ttd_cursor *in, uint64_t ordinal)
+static void redact_snapshot(struct redaction *r, struct ttd_cursor *cursor, uint64_t ordinal)
 {
     (void)ordinal;
     struct ttd_snapshot snapshot;
-    ttd_decode_snapshot(in, &snapshot);
+    ttd_decode_snapshot(cursor, &snapshot);
     r->removed.memory_snapshots += (snapshot.contents & TTD_SNAPSHOT_MEMORY) != 0;
     snapshot.contents &= ~(uint32_t)TTD_SNAPSHOT_MEMORY;
     if (snapshot.contents == 0)
@@ -83,13 +83,13 @@ static void redact_snapshot(struct redaction *r, struct ttd_cursor *in, uint64_t
     ttd_encode_snapshot(&r->copy.payload, &snapshot);
 }
 
-static void redact_fatal_signal(struct redaction *r, struct ttd_cursor *in, uint64_t ordinal)
+static void redact_fatal_signal(struct redaction *r, struct ttd_cursor *cursor, uint64_t ordinal)
 {
     (void)ordinal;
     struct ttd_register registers[TTD_REGISTERS_MAX];
     struct ttd_fatal_signal signal;
-    ttd_decode_fatal_signal(in, &signal);
-    ttd_decode_registers(in, registers, signal.count);
+    ttd_decode_fatal_signal(cursor, &signal);
+    ttd_decode_registers(cursor, registers, signal.count);
     r->removed.registers += signal.count;
     signal.count = 0;
     ttd_encode_fatal_signal(&r->copy.payload, &signal);
@@ -101,10 +101,10 @@ typedef void redact_function(struct redaction *r, struct ttd_cursor *in, uint64_
 
 /** Writes all records of a chunk. */
 static enum ttd_status put_redacted(struct redaction *r, const struct ttd_header *header,
-                                    struct ttd_cursor *in, redact_function *redact)
+                                    struct ttd_cursor *cursor, redact_function *redact)
 {
     for (uint32_t i = 0; i < header->record_count; i++)
-        redact(r, in, header->first_record + i);
+        redact(r, cursor, header->first_record + i);
     return put(r, header);
 }
 
@@ -121,14 +121,14 @@ static bool is_harmless(const struct ttd_metadata *metadata)
 }
 
 static enum ttd_status put_metadata(struct redaction *r, const struct ttd_header *header,
-                                    struct ttd_cursor *in)
+                                    struct ttd_cursor *cursor)
 {
     struct ttd_header copy = *header;
     copy.first_record = r->metadata;
     copy.record_count = 0;
     for (uint32_t i = 0; i < header->record_count; i++) {
         struct ttd_metadata metadata;
-        ttd_decode_metadata(in, &metadata);
+        ttd_decode_metadata(cursor, &metadata);
         if (!is_harmless(&metadata))
             continue;
         ttd_encode_metadata(&r->copy.payload, &metadata);
@@ -139,34 +139,34 @@ static enum ttd_status put_metadata(struct redaction *r, const struct ttd_header
     return copy.record_count ? put(r, &copy) : TTD_OK;
 }
 
-/** Writes a chunk that has strings; `in` is its payload. */
+/** Writes a chunk that has strings; `cursor` is at its payload. */
 static enum ttd_status put_without_strings(struct redaction *r, const struct ttd_header *header,
-                                           struct ttd_cursor in, const uint8_t *stored)
+                                           struct ttd_cursor cursor, const uint8_t *stored)
 {
     switch (header->kind) {
     case TTD_KIND_STRINGS:
-        return put_redacted(r, header, &in, redact_string);
+        return put_redacted(r, header, &cursor, redact_string);
     case TTD_KIND_MODULES:
-        return put_redacted(r, header, &in, redact_module);
+        return put_redacted(r, header, &cursor, redact_module);
     case TTD_KIND_USER_EVENTS:
-        return put_redacted(r, header, &in, redact_user_event);
+        return put_redacted(r, header, &cursor, redact_user_event);
     case TTD_KIND_METADATA:
-        return put_metadata(r, header, &in);
+        return put_metadata(r, header, &cursor);
     default:
         return ttd_copy_stored(&r->copy, header, stored);
     }
 }
 
-/** Writes a chunk that is not left out; `in` is its payload. */
+/** Writes a chunk that is not left out; `cursor` is at its payload. */
 static enum ttd_status put_chunk(struct redaction *r, const struct ttd_header *header,
-                                 struct ttd_cursor in, const uint8_t *stored)
+                                 struct ttd_cursor cursor, const uint8_t *stored)
 {
     if (header->kind == TTD_KIND_SNAPSHOTS)
-        return put_redacted(r, header, &in, redact_snapshot);
+        return put_redacted(r, header, &cursor, redact_snapshot);
     if (header->kind == TTD_KIND_FATAL_SIGNALS)
-        return put_redacted(r, header, &in, redact_fatal_signal);
+        return put_redacted(r, header, &cursor, redact_fatal_signal);
     if (r->has_strings)
-        return put_without_strings(r, header, in, stored);
+        return put_without_strings(r, header, cursor, stored);
     if (header->kind == TTD_KIND_METADATA)
         r->metadata += header->record_count;
     return ttd_copy_stored(&r->copy, header, stored);

@@ -124,7 +124,7 @@ static enum ttd_status search_entries(struct ttd_reader *reader, struct ttd_curs
                                       const struct ttd_index_link *link,
                                       const struct seek_target *target)
 {
-    const uint8_t *chosen = entries->at;
+    const uint8_t *chosen = entries->next;
     while (ttd_cursor_left(entries) != 0) {
         const uint8_t *entry = ttd_cursor_bytes(entries, TTD_HEADER_SIZE);
         struct ttd_header header;

@@ -78,15 +78,15 @@ static enum ttd_status check_remainder(struct ttd_source *source, uint64_t offse
 {
     if (offset >= source->size)
         return TTD_END;
-    size_t left = (size_t)(source->size - offset);
+    size_t remaining = (size_t)(source->size - offset);
     uint8_t bytes[TTD_MAGIC_SIZE];
-    if (left > sizeof bytes)
-        left = sizeof bytes;
-    enum ttd_status status = ttd_source_read(source, offset, bytes, left, error);
+    if (remaining > sizeof bytes)
+        remaining = sizeof bytes;
+    enum ttd_status status = ttd_source_read(source, offset, bytes, remaining, error);
     if (status != TTD_OK)
         return status;
     /* A recorder was killed while it wrote a header, or these bytes never were one. */
-    if (!ttd_is_magic(bytes, left))
+    if (!ttd_is_magic(bytes, remaining))
         return ttd_fail(error, TTD_ERROR_CORRUPT, "magic", offset, TTD_NOWHERE);
     return ttd_fail(error, TTD_ERROR_TRUNCATED, "incomplete header", offset, TTD_NOWHERE);
 }
@@ -194,17 +194,17 @@ static bool is_header(struct ttd_source *source, const uint8_t *bytes, uint64_t 
            (source->trace_id == 0 || header.trace_id == source->trace_id);
 }
 
-/** The first place from `at` on, which is aligned, where a magic may be; else where to go on: so
- * that no header that ends behind `size` is passed over. */
-static size_t next_candidate(const uint8_t *block, size_t at, size_t size)
+/** Returns the first aligned offset from `begin` on at which a magic may be; else where to go on:
+ * so that no header that ends behind `size` is passed over. */
+static size_t next_candidate(const uint8_t *block, size_t begin, size_t size)
 {
     static const uint8_t magic[TTD_MAGIC_SIZE] = {TTD_MAGIC_BYTES};
     size_t end = size - TTD_HEADER_SIZE + 1;
-    const uint8_t *found = block + at;
-    while ((found = memchr(found, magic[0], end - (size_t)(found - block)))) {
-        if ((size_t)(found - block) % TTD_ALIGNMENT == 0)
-            return (size_t)(found - block);
-        if (++found == block + end)
+    const uint8_t *candidate = block + begin;
+    while ((candidate = memchr(candidate, magic[0], end - (size_t)(candidate - block)))) {
+        if ((size_t)(candidate - block) % TTD_ALIGNMENT == 0)
+            return (size_t)(candidate - block);
+        if (++candidate == block + end)
             break;
     }
     return (end + TTD_ALIGNMENT - 1) / TTD_ALIGNMENT * TTD_ALIGNMENT;
@@ -225,19 +225,19 @@ enum ttd_status ttd_source_resync(struct ttd_source *source, uint64_t offset, ui
         enum ttd_status status = read_some(source, offset, block, sizeof block, &got, error);
         if (status != TTD_OK)
             return status;
-        size_t at = 0;
-        for (; at + TTD_HEADER_SIZE <= got; at += TTD_ALIGNMENT) {
-            at = next_candidate(block, at, got);
-            if (at + TTD_HEADER_SIZE > got)
+        size_t position = 0;
+        for (; position + TTD_HEADER_SIZE <= got; position += TTD_ALIGNMENT) {
+            position = next_candidate(block, position, got);
+            if (position + TTD_HEADER_SIZE > got)
                 break;
-            if (ttd_is_magic(block + at, TTD_MAGIC_SIZE) &&
-                is_header(source, block + at, offset + at, number)) {
-                *found = offset + at;
+            if (ttd_is_magic(block + position, TTD_MAGIC_SIZE) &&
+                is_header(source, block + position, offset + position, number)) {
+                *found = offset + position;
                 return TTD_OK;
             }
         }
-        offset += at;
-        source->searched += at;
+        offset += position;
+        source->searched += position;
         if (got < sizeof block) {
             *found = offset;
             return TTD_END;

@@ -125,8 +125,8 @@ static enum ttd_status begin(struct ttd_stacks *stacks, struct ttd_error *error)
 /** Decodes as many as a reader does at a time, or those that are left; all of them or none. */
 static enum ttd_status decode_more(struct ttd_stacks *stacks, struct ttd_error *error)
 {
-    size_t left = stacks->chunk.record_count - stacks->count;
-    size_t count = left < TTD_RECORD_BATCH ? left : TTD_RECORD_BATCH;
+    size_t remaining = stacks->chunk.record_count - stacks->count;
+    size_t count = remaining < TTD_RECORD_BATCH ? remaining : TTD_RECORD_BATCH;
     void *links = stacks->links;
     if (ttd_grow_array(&stacks->allocator, &links, &stacks->capacity, stacks->chunk.record_count,
                        sizeof *stacks->links))
@@ -138,12 +138,12 @@ static enum ttd_status decode_more(struct ttd_stacks *stacks, struct ttd_error *
         stacks->count = 0;
         return no_memory(stacks, error);
     }
-    if (!what && count == left)
+    if (!what && count == remaining)
         what = ttd_stacks_decoder_finish(&stacks->decoder);
     if (what)
         return damaged(stacks, what, error);
     stacks->count += count;
-    if (count == left)
+    if (count == remaining)
         drop_payload(stacks);
     return TTD_OK;
 }

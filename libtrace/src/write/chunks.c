@@ -74,10 +74,10 @@ static size_t buffered(const struct ttd_writer *writer, enum ttd_kind kind)
 }
 
 enum ttd_status ttd_writer_begin_record(struct ttd_writer *writer, enum ttd_kind kind,
-                                        const char *wrong)
+                                        const char *violation)
 {
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
+    if (violation)
+        return ttd_writer_refuse(writer, violation);
     if (writer->failed)
         return TTD_ERROR_MISUSE;
     if (writer->records[kind].count < TTD_RECORDS_MAX && buffered(writer, kind) < FLUSH_SIZE)
@@ -85,11 +85,11 @@ enum ttd_status ttd_writer_begin_record(struct ttd_writer *writer, enum ttd_kind
     return ttd_writer_flush_records(writer);
 }
 
-enum ttd_status ttd_writer_begin_chunk(struct ttd_writer *writer, const char *wrong)
+enum ttd_status ttd_writer_begin_chunk(struct ttd_writer *writer, const char *violation)
 {
     if (writer->failed)
         return TTD_ERROR_MISUSE;
-    return wrong ? ttd_writer_refuse(writer, wrong) : ttd_writer_flush(writer);
+    return violation ? ttd_writer_refuse(writer, violation) : ttd_writer_flush(writer);
 }
 
 enum ttd_status ttd_writer_end_record(struct ttd_writer *writer, enum ttd_kind kind)

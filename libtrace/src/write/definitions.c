@@ -5,11 +5,11 @@
 
 /** Does what ttd_writer_begin_record() does, and checks that one more id can be defined. */
 static enum ttd_status begin_definition(struct ttd_writer *writer, enum ttd_kind kind, ttd_id count,
-                                        const char *wrong)
+                                        const char *violation)
 {
-    if (!wrong && !writer->failed && count == UINT32_MAX)
+    if (!violation && !writer->failed && count == UINT32_MAX)
         return ttd_writer_limit(writer, "number of identifiers");
-    return ttd_writer_begin_record(writer, kind, wrong);
+    return ttd_writer_begin_record(writer, kind, violation);
 }
 
 /**
@@ -80,10 +80,10 @@ enum ttd_status ttd_writer_module(struct ttd_writer *writer, const struct ttd_mo
                                   ttd_id *id)
 {
     bool load = module->action == TTD_MODULE_LOAD;
-    const char *wrong = check_module(writer, module);
-    if (!wrong && load && !id)
-        wrong = "id";
-    enum ttd_status status = begin_definition(writer, TTD_KIND_MODULES, writer->modules, wrong);
+    const char *violation = check_module(writer, module);
+    if (!violation && load && !id)
+        violation = "id";
+    enum ttd_status status = begin_definition(writer, TTD_KIND_MODULES, writer->modules, violation);
     if (status != TTD_OK)
         return status;
     /* The writer gives ids; the caller's struct stays as it is. */
@@ -114,10 +114,10 @@ enum ttd_status ttd_writer_thread(struct ttd_writer *writer, const struct ttd_th
                                   ttd_id *id)
 {
     bool begin = thread->action == TTD_THREAD_BEGIN;
-    const char *wrong = check_thread(writer, thread);
-    if (!wrong && begin && !id)
-        wrong = "id";
-    enum ttd_status status = begin_definition(writer, TTD_KIND_THREADS, writer->threads, wrong);
+    const char *violation = check_thread(writer, thread);
+    if (!violation && begin && !id)
+        violation = "id";
+    enum ttd_status status = begin_definition(writer, TTD_KIND_THREADS, writer->threads, violation);
     if (status != TTD_OK)
         return status;
     /* As of a module: the writer gives the id. */

@@ -6,9 +6,9 @@
 /** Checks and adds an event. */
 static enum ttd_status add(struct ttd_writer *writer, const struct ttd_event *event)
 {
-    const char *wrong = ttd_writer_check_event(writer, event);
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
+    const char *violation = ttd_writer_check_event(writer, event);
+    if (violation)
+        return ttd_writer_refuse(writer, violation);
     if (!ttd_events_encoder_add(&writer->events, event))
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
     if (event->heap > writer->settled_heap)
@@ -74,16 +74,16 @@ enum ttd_status ttd_writer_calls(struct ttd_writer *writer, const struct ttd_cal
     enum ttd_status status = writer->failed ? TTD_ERROR_MISUSE : TTD_OK;
     *written = 0;
     while (status == TTD_OK && *written < calls->count) {
-        uint32_t left = writer->options.events_per_chunk - writer->events.count;
-        struct ttd_calls some = *calls;
-        if (some.count - *written > left)
-            some.count = *written + left;
-        size_t added = ttd_events_encoder_add_calls(&writer->events, &some, *written);
-        if (added != 0)
-            status = count_events(writer, added, calls->wall_time);
+        uint32_t room = writer->options.events_per_chunk - writer->events.count;
+        struct ttd_calls fitting = *calls;
+        if (fitting.count - *written > room)
+            fitting.count = *written + room;
+        size_t added_count = ttd_events_encoder_add_calls(&writer->events, &fitting, *written);
+        if (added_count != 0)
+            status = count_events(writer, added_count, calls->wall_time);
         else
             status = add_call(writer, calls, *written);
-        *written += added != 0 ? added : status == TTD_OK;
+        *written += added_count != 0 ? added_count : status == TTD_OK;
     }
     return status;
 }

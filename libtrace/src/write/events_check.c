@@ -58,6 +58,6 @@ const char *ttd_writer_check_event(const struct ttd_writer *writer, const struct
         return "heap";
     if (!ttd_writer_knows(writer, event->stack, writer->stack_count))
         return "stack";
-    const char *wrong = check_action(event);
-    return wrong ? wrong : check_times(writer, event);
+    const char *violation = check_action(event);
+    return violation ? violation : check_times(writer, event);
 }

@@ -92,17 +92,17 @@ static inline bool ttd_writer_knows(const struct ttd_writer *writer, ttd_id id, 
 }
 
 /**
- * Begins a record of a kind. Refuses it if `wrong`, a description of its first violation, is not
- * NULL; returns TTD_ERROR_MISUSE after a failure; else makes room for it.
+ * Begins a record of a kind. Refuses it if `violation`, a description of its first violation, is
+ * not NULL; returns TTD_ERROR_MISUSE after a failure; else makes room for it.
  */
 enum ttd_status ttd_writer_begin_record(struct ttd_writer *writer, enum ttd_kind kind,
-                                        const char *wrong);
+                                        const char *violation);
 
 /**
- * Begins a chunk that is written at once, behind all that is buffered. Refuses it if `wrong`, a
+ * Begins a chunk that is written at once, behind all that is buffered. Refuses it if `violation`, a
  * description of its first violation, is not NULL.
  */
-enum ttd_status ttd_writer_begin_chunk(struct ttd_writer *writer, const char *wrong);
+enum ttd_status ttd_writer_begin_chunk(struct ttd_writer *writer, const char *violation);
 
 /** Counts the record that was appended to the payload of `kind`. */
 enum ttd_status ttd_writer_end_record(struct ttd_writer *writer, enum ttd_kind kind);

@@ -12,11 +12,11 @@ enum ttd_status ttd_names_open(struct ttd_writer *writer, ttd_names_lookup looku
 {
     if (!writer || !names || !ttd_allocator_is_valid(allocator))
         return TTD_ERROR_ARGUMENT;
-    struct ttd_allocator used = ttd_allocator_or_default(allocator);
-    struct ttd_names *result = ttd_allocate_zeroed(&used, sizeof *result);
+    struct ttd_allocator table = ttd_allocator_or_default(allocator);
+    struct ttd_names *result = ttd_allocate_zeroed(&table, sizeof *result);
     if (!result)
         return TTD_ERROR_NO_MEMORY;
-    result->allocator = used;
+    result->allocator = table;
     result->writer = writer;
     result->lookup = lookup;
     result->context = context;
@@ -28,10 +28,10 @@ enum ttd_status ttd_names_open(struct ttd_writer *writer, ttd_names_lookup looku
     return TTD_OK;
 }
 
-static void free_table(struct ttd_names *names, struct names_table *of)
+static void free_table(struct ttd_names *names, struct names_table *table)
 {
-    ttd_map_free(&of->map);
-    ttd_release(&names->allocator, of->records);
+    ttd_map_free(&table->map);
+    ttd_release(&names->allocator, table->records);
 }
 
 void ttd_names_close(struct ttd_names *names)
@@ -48,9 +48,10 @@ void ttd_names_close(struct ttd_names *names)
     ttd_release(&allocator, names);
 }
 
-bool ttd_names_reserve(struct ttd_names *names, struct names_table *in, size_t size)
+bool ttd_names_reserve(struct ttd_names *names, struct names_table *table, size_t size)
 {
-    return !ttd_grow_array(&names->allocator, &in->records, &in->capacity, in->count + 1, size);
+    return !ttd_grow_array(&names->allocator, &table->records, &table->capacity, table->count + 1,
+                           size);
 }
 
 /* ---- Strings ---- */
@@ -66,13 +67,14 @@ enum ttd_status ttd_names_string(struct ttd_names *names, struct ttd_string text
     }
     struct names_table *strings = &names->strings;
     uint64_t key = ttd_hash(text.data, text.size);
-    uint32_t place;
+    uint32_t index;
     /* Different strings may have one hash: the next keys are tried, and bytes compared. */
-    for (; ttd_map_find(&strings->map, key, &place); key++) {
-        const struct known_string *known = (const struct known_string *)strings->records + place;
-        if (known->size == text.size &&
-            memcmp(names->text.data + known->at, text.data, text.size) == 0) {
-            *id = known->id;
+    for (; ttd_map_find(&strings->map, key, &index); key++) {
+        const struct known_string *candidate =
+            (const struct known_string *)strings->records + index;
+        if (candidate->size == text.size &&
+            memcmp(names->text.data + candidate->offset, text.data, text.size) == 0) {
+            *id = candidate->id;
             return TTD_OK;
         }
     }
@@ -81,15 +83,15 @@ enum ttd_status ttd_names_string(struct ttd_names *names, struct ttd_string text
     if (!ttd_names_reserve(names, strings, sizeof(struct known_string)) ||
         !ttd_buffer_reserve(&names->text, text.size))
         return TTD_ERROR_NO_MEMORY;
-    struct known_string added = {.at = names->text.size, .size = text.size};
-    enum ttd_status status = ttd_writer_string(names->writer, text.data, text.size, &added.id);
+    struct known_string string = {.offset = names->text.size, .size = text.size};
+    enum ttd_status status = ttd_writer_string(names->writer, text.data, text.size, &string.id);
     if (status != TTD_OK)
         return status;
     if (!ttd_map_add(&strings->map, key, (uint32_t)strings->count))
         return TTD_ERROR_NO_MEMORY;
     ttd_buffer_put(&names->text, text.data, text.size);
-    ((struct known_string *)strings->records)[strings->count++] = added;
-    *id = added.id;
+    ((struct known_string *)strings->records)[strings->count++] = string;
+    *id = string.id;
     return TTD_OK;
 }
 
@@ -124,8 +126,8 @@ enum ttd_status ttd_names_load(struct ttd_names *names, struct ttd_position posi
     if (module->end <= module->begin || module->build_id_size > TTD_BUILD_ID_MAX ||
         (!module->build_id && module->build_id_size != 0))
         return TTD_ERROR_ARGUMENT;
-    size_t place = modules_before(names, module->end - 1);
-    if (place != 0 && names->modules[place - 1].end > module->begin)
+    size_t index = modules_before(names, module->end - 1);
+    if (index != 0 && names->modules[index - 1].end > module->begin)
         return TTD_ERROR_ARGUMENT;
     void *array = names->modules;
     if (ttd_grow_array(&names->allocator, &array, &names->module_capacity, names->module_count + 1,
@@ -145,9 +147,9 @@ enum ttd_status ttd_names_load(struct ttd_names *names, struct ttd_position posi
         status = ttd_writer_module(names->writer, &record, &record.id);
     if (status != TTD_OK)
         return status;
-    struct known_module *added = names->modules + place;
-    memmove(added + 1, added, (names->module_count - place) * sizeof *added);
-    *added = (struct known_module){module->begin, module->end, module->bias, record.id};
+    struct known_module *loaded = names->modules + index;
+    memmove(loaded + 1, loaded, (names->module_count - index) * sizeof *loaded);
+    *loaded = (struct known_module){module->begin, module->end, module->bias, record.id};
     names->module_count++;
     if (id)
         *id = record.id;
@@ -157,14 +159,15 @@ enum ttd_status ttd_names_load(struct ttd_names *names, struct ttd_position posi
 enum ttd_status ttd_names_unload(struct ttd_names *names, struct ttd_position position,
                                  uint64_t address)
 {
-    const struct known_module *known = ttd_names_module_at(names, address);
-    if (!known)
+    const struct known_module *loaded = ttd_names_module_at(names, address);
+    if (!loaded)
         return TTD_ERROR_ARGUMENT;
-    struct ttd_module record = {.action = TTD_MODULE_UNLOAD, .id = known->id, .position = position};
+    struct ttd_module record = {
+        .action = TTD_MODULE_UNLOAD, .id = loaded->id, .position = position};
     enum ttd_status status = ttd_writer_module(names->writer, &record, NULL);
     if (status != TTD_OK)
         return status;
-    struct known_module *removed = names->modules + (known - names->modules);
+    struct known_module *removed = names->modules + (loaded - names->modules);
     names->module_count--;
     memmove(removed, removed + 1,
             (names->module_count - (size_t)(removed - names->modules)) * sizeof *removed);

@@ -12,7 +12,7 @@
 
 /** A string that was written; its text is in names->text. */
 struct known_string {
-    size_t at;
+    size_t offset;
     size_t size;
     ttd_id id;
 };
@@ -61,7 +61,7 @@ struct ttd_names {
 };
 
 /** Makes room for one more record of `size` bytes. False without memory. */
-bool ttd_names_reserve(struct ttd_names *names, struct names_table *in, size_t size);
+bool ttd_names_reserve(struct ttd_names *names, struct names_table *table, size_t size);
 /** The module that is loaded at an address; NULL if there is none. Valid until the next load. */
 const struct known_module *ttd_names_module_at(const struct ttd_names *names, uint64_t address);
 

@@ -8,26 +8,26 @@
 #include "layout.h"
 
 /** Finds a stack or a frame; sets the key to add it under if it is not there. */
-static const struct known_stack *find(const struct names_table *in,
-                                      const struct known_stack *wanted, uint64_t *key)
+static const struct known_stack *find(const struct names_table *table,
+                                      const struct known_stack *frame, uint64_t *key)
 {
-    uint64_t ids = (uint64_t)wanted->module << 32 | wanted->parent;
-    uint32_t place;
-    *key = ttd_map_hash(wanted->offset) ^ ttd_map_hash(ttd_map_hash(ids));
-    for (; ttd_map_find(&in->map, *key, &place); (*key)++) {
-        const struct known_stack *known = (const struct known_stack *)in->records + place;
-        if (known->offset == wanted->offset && known->module == wanted->module &&
-            known->parent == wanted->parent)
-            return known;
+    uint64_t ids = (uint64_t)frame->module << 32 | frame->parent;
+    uint32_t index;
+    *key = ttd_map_hash(frame->offset) ^ ttd_map_hash(ttd_map_hash(ids));
+    for (; ttd_map_find(&table->map, *key, &index); (*key)++) {
+        const struct known_stack *candidate = (const struct known_stack *)table->records + index;
+        if (candidate->offset == frame->offset && candidate->module == frame->module &&
+            candidate->parent == frame->parent)
+            return candidate;
     }
     return NULL;
 }
 
-static bool add(struct names_table *table, uint64_t key, const struct known_stack *added)
+static bool add(struct names_table *table, uint64_t key, const struct known_stack *stack)
 {
     if (!ttd_map_add(&table->map, key, (uint32_t)table->count))
         return false;
-    ((struct known_stack *)table->records)[table->count++] = *added;
+    ((struct known_stack *)table->records)[table->count++] = *stack;
     return true;
 }
 
@@ -86,26 +86,27 @@ static enum ttd_status push(struct ttd_names *names, ttd_id parent, uint64_t add
 {
     /* The call is before the return address, which may be another function's or module's. */
     const struct known_module *module = ttd_names_module_at(names, address - 1);
-    struct known_stack wanted = {.offset = module ? address - module->bias : address,
-                                 .module = module ? module->id : TTD_NONE,
-                                 .parent = parent};
+    struct known_stack key_frame = {.offset = module ? address - module->bias : address,
+                                    .module = module ? module->id : TTD_NONE,
+                                    .parent = parent};
     uint64_t key;
-    const struct known_stack *known = find(&names->stacks, &wanted, &key);
-    if (known) {
-        *stack = known->id;
+    const struct known_stack *existing = find(&names->stacks, &key_frame, &key);
+    if (existing) {
+        *stack = existing->id;
         return TTD_OK;
     }
-    struct known_stack frame = {.offset = wanted.offset, .module = wanted.module};
+    struct known_stack frame = {.offset = key_frame.offset, .module = key_frame.module};
     enum ttd_status status = name_frame(names, &frame, address - 1);
     if (status != TTD_OK)
         return status;
-    if (!ttd_names_reserve(names, &names->stacks, sizeof wanted))
+    if (!ttd_names_reserve(names, &names->stacks, sizeof key_frame))
         return TTD_ERROR_NO_MEMORY;
-    status = ttd_writer_stack(names->writer, parent, wanted.module, wanted.offset, &wanted.id);
+    status =
+        ttd_writer_stack(names->writer, parent, key_frame.module, key_frame.offset, &key_frame.id);
     if (status != TTD_OK)
         return status;
-    *stack = wanted.id;
-    return add(&names->stacks, key, &wanted) ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    *stack = key_frame.id;
+    return add(&names->stacks, key, &key_frame) ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
 enum ttd_status ttd_names_stack(struct ttd_names *names, const uint64_t *addresses, size_t count,

@@ -86,8 +86,8 @@ static const char *check_blocks(const struct ttd_writer *writer,
     if ((!blocks->blocks && blocks->count != 0) || blocks->count > TTD_RECORDS_MAX)
         return "number of blocks";
     /* Address 0 is no block, so 0 stands before the first. */
-    static const struct ttd_block none;
-    const struct ttd_block *last = &none;
+    static const struct ttd_block no_block;
+    const struct ttd_block *last = &no_block;
     for (size_t i = 0; i < blocks->count; i++) {
         const struct ttd_block *block = &blocks->blocks[i];
         if (!ttd_block_follows(block, last->address, last->heap))
@@ -107,10 +107,10 @@ enum ttd_status ttd_writer_live_blocks(struct ttd_writer *writer,
                                        const struct ttd_live_blocks *blocks)
 {
     struct ttd_list_state list = writer->list;
-    const char *wrong = check_blocks(writer, blocks);
-    if (!wrong)
-        wrong = ttd_list_take(&list, blocks);
-    enum ttd_status status = ttd_writer_begin_chunk(writer, wrong);
+    const char *violation = check_blocks(writer, blocks);
+    if (!violation)
+        violation = ttd_list_take(&list, blocks);
+    enum ttd_status status = ttd_writer_begin_chunk(writer, violation);
     if (status != TTD_OK)
         return status;
     /* Taken over once the chunk can be written: a refused one changes nothing. */
@@ -129,11 +129,11 @@ enum ttd_status ttd_writer_pages(struct ttd_writer *writer, const struct ttd_pag
         return ttd_writer_refuse(writer, "pages");
     uint64_t first = writer->records[TTD_KIND_PAGES].next_record;
     /* Chunks of limited size: a reader that wants one page decompresses one chunk. */
-    uint32_t most = PAGES_SIZE / pages->page_size;
+    uint32_t max_count = PAGES_SIZE / pages->page_size;
     for (uint32_t i = 0; i < pages->count;) {
-        uint32_t left = pages->count - i;
+        uint32_t remaining = pages->count - i;
         struct ttd_pages part = *pages;
-        part.count = left < most ? left : most;
+        part.count = remaining < max_count ? remaining : max_count;
         part.data = pages->data + (size_t)i * pages->page_size;
         ttd_encode_pages(&writer->payload, &part);
         enum ttd_status status =
@@ -179,10 +179,10 @@ static const char *check_map(const struct ttd_writer *writer, const struct ttd_m
 enum ttd_status ttd_writer_memory_map(struct ttd_writer *writer, const struct ttd_memory_map *map)
 {
     struct ttd_snapshot_order order = writer->snapshots;
-    const char *wrong = check_map(writer, map);
-    if (!wrong)
-        wrong = ttd_snapshot_order_part(&order, map->snapshot);
-    enum ttd_status status = ttd_writer_begin_chunk(writer, wrong);
+    const char *violation = check_map(writer, map);
+    if (!violation)
+        violation = ttd_snapshot_order_part(&order, map->snapshot);
+    enum ttd_status status = ttd_writer_begin_chunk(writer, violation);
     if (status != TTD_OK)
         return status;
     writer->snapshots = order;

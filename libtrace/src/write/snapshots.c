@@ -26,16 +26,16 @@ static enum ttd_status put_part(struct ttd_writer *writer, const struct part *pa
     if (part->count == 0)
         return TTD_OK;
     struct ttd_snapshot_order order = writer->snapshots;
-    const char *wrong = part->check(writer, part->list, &order);
-    if (wrong)
-        return ttd_writer_refuse(writer, wrong);
+    const char *violation = part->check(writer, part->list, &order);
+    if (violation)
+        return ttd_writer_refuse(writer, violation);
     enum ttd_status status = ttd_writer_flush_records(writer);
     /* Whether that failed or not: after a failure the writer takes no more parts. */
     writer->snapshots = order;
     size_t count;
     for (size_t first = 0; first < part->count && status == TTD_OK; first += count) {
-        size_t left = part->count - first;
-        count = left < TTD_RECORDS_MAX ? left : TTD_RECORDS_MAX;
+        size_t remaining = part->count - first;
+        count = remaining < TTD_RECORDS_MAX ? remaining : TTD_RECORDS_MAX;
         part->encode(writer, part->list, first, count);
         status = ttd_writer_put_records(writer, part->kind, count, writer->position);
     }
@@ -50,25 +50,25 @@ static const char *check_regions(const struct ttd_writer *writer, const void *li
     const struct ttd_regions *regions = list;
     if (!regions->regions)
         return "regions";
-    const char *wrong = ttd_check_regions(regions);
-    for (size_t i = 0; i < regions->count && !wrong; i++) {
+    const char *violation = ttd_check_regions(regions);
+    for (size_t i = 0; i < regions->count && !violation; i++) {
         const struct ttd_region *region = &regions->regions[i];
         if (!ttd_writer_knows(writer, region->thread, writer->threads) ||
             !ttd_writer_knows(writer, region->module, writer->modules) ||
             !ttd_writer_knows(writer, region->name, writer->strings))
-            wrong = "identifier in a region";
+            violation = "identifier in a region";
     }
     bool redefines;
-    return wrong ? wrong : ttd_snapshot_order_regions(order, regions, &redefines);
+    return violation ? violation : ttd_snapshot_order_regions(order, regions, &redefines);
 }
 
 static void encode_regions(struct ttd_writer *writer, const void *list, size_t first, size_t count)
 {
-    struct ttd_regions some = *(const struct ttd_regions *)list;
-    some.first += (uint32_t)first;
-    some.regions += first;
-    some.count = count;
-    ttd_encode_regions(&writer->payload, &some);
+    struct ttd_regions part = *(const struct ttd_regions *)list;
+    part.first += (uint32_t)first;
+    part.regions += first;
+    part.count = count;
+    ttd_encode_regions(&writer->payload, &part);
 }
 
 enum ttd_status ttd_writer_regions(struct ttd_writer *writer, const struct ttd_regions *regions)
@@ -84,17 +84,18 @@ static const char *check_references(const struct ttd_writer *writer, const void 
 {
     (void)writer;
     const struct ttd_references *references = list;
-    const char *wrong = references->references ? ttd_check_references(references) : "references";
-    return wrong ? wrong : ttd_snapshot_order_references(order, references);
+    const char *violation =
+        references->references ? ttd_check_references(references) : "references";
+    return violation ? violation : ttd_snapshot_order_references(order, references);
 }
 
 static void encode_references(struct ttd_writer *writer, const void *list, size_t first,
                               size_t count)
 {
-    struct ttd_references some = *(const struct ttd_references *)list;
-    some.references += first;
-    some.count = count;
-    ttd_encode_references(&writer->payload, &some, writer->columns);
+    struct ttd_references part = *(const struct ttd_references *)list;
+    part.references += first;
+    part.count = count;
+    ttd_encode_references(&writer->payload, &part, writer->columns);
 }
 
 enum ttd_status ttd_writer_references(struct ttd_writer *writer,
@@ -120,10 +121,10 @@ static const char *check_classes(const struct ttd_writer *writer, const void *li
 
 static void encode_classes(struct ttd_writer *writer, const void *list, size_t first, size_t count)
 {
-    struct ttd_classes some = *(const struct ttd_classes *)list;
-    some.classes += first;
-    some.count = count;
-    ttd_encode_classes(&writer->payload, &some);
+    struct ttd_classes part = *(const struct ttd_classes *)list;
+    part.classes += first;
+    part.count = count;
+    ttd_encode_classes(&writer->payload, &part);
 }
 
 enum ttd_status ttd_writer_classes(struct ttd_writer *writer, const struct ttd_classes *classes)
@@ -178,12 +179,12 @@ enum ttd_status ttd_writer_snapshot(struct ttd_writer *writer, const struct ttd_
 {
     struct ttd_snapshot_order order = writer->snapshots;
     bool redefines;
-    const char *wrong = ttd_check_snapshot(snapshot);
-    if (!wrong && !ttd_writer_knows(writer, snapshot->thread, writer->threads))
-        wrong = "thread of a snapshot";
-    if (!wrong)
-        wrong = ttd_snapshot_order_finish(&order, snapshot->number, &redefines);
-    enum ttd_status status = ttd_writer_begin_chunk(writer, wrong);
+    const char *violation = ttd_check_snapshot(snapshot);
+    if (!violation && !ttd_writer_knows(writer, snapshot->thread, writer->threads))
+        violation = "thread of a snapshot";
+    if (!violation)
+        violation = ttd_snapshot_order_finish(&order, snapshot->number, &redefines);
+    enum ttd_status status = ttd_writer_begin_chunk(writer, violation);
     if (status != TTD_OK)
         return status;
     writer->snapshots = order;

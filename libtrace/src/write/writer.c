@@ -95,11 +95,11 @@ enum ttd_status ttd_writer_open(const struct ttd_output *output, const struct tt
 {
     if (!output || !output->write)
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "output", TTD_NOWHERE, TTD_NOWHERE);
-    const char *wrong = writer ? check_open(trace, options, allocator) : "writer";
+    const char *violation = writer ? check_open(trace, options, allocator) : "writer";
     /* The output is taken over, also on failure. */
-    if (wrong) {
+    if (violation) {
         close_output(output);
-        return ttd_fail(error, TTD_ERROR_ARGUMENT, wrong, TTD_NOWHERE, TTD_NOWHERE);
+        return ttd_fail(error, TTD_ERROR_ARGUMENT, violation, TTD_NOWHERE, TTD_NOWHERE);
     }
     struct ttd_allocator table = ttd_allocator_or_default(allocator);
     struct ttd_writer *result = ttd_allocate_zeroed(&table, sizeof *result);

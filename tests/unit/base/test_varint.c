@@ -163,7 +163,7 @@ static void expect_same_reading(const uint8_t *bytes, size_t size)
     struct ttd_cursor cursor = expected;
     uint64_t value = ttd_cursor_varint(&expected);
     cr_assert_eq(ttd_varint_fast(&cursor), value);
-    cr_assert_eq(cursor.at, expected.at);
+    cr_assert_eq(cursor.next, expected.next);
     cr_assert_eq(cursor.error, expected.error);
 }
 

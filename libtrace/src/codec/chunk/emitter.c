@@ -76,14 +76,14 @@ static enum ttd_status send_parts(struct ttd_emitter *emitter, const uint8_t *he
                                   const uint8_t *stored, size_t stored_size, uint64_t size)
 {
     static const uint8_t zeros[TTD_ALIGNMENT];
-    uint8_t piece[SMALL_CHUNK];
-    if (size <= sizeof piece) {
-        memcpy(piece, header, TTD_HEADER_SIZE);
+    uint8_t chunk[SMALL_CHUNK];
+    if (size <= sizeof chunk) {
+        memcpy(chunk, header, TTD_HEADER_SIZE);
         if (stored_size)
-            memcpy(piece + TTD_HEADER_SIZE, stored, stored_size);
-        memset(piece + TTD_HEADER_SIZE + stored_size, 0,
+            memcpy(chunk + TTD_HEADER_SIZE, stored, stored_size);
+        memset(chunk + TTD_HEADER_SIZE + stored_size, 0,
                (size_t)size - TTD_HEADER_SIZE - stored_size);
-        return send(emitter, piece, (size_t)size);
+        return send(emitter, chunk, (size_t)size);
     }
     enum ttd_status status = send(emitter, header, TTD_HEADER_SIZE);
     if (status == TTD_OK)
@@ -170,8 +170,8 @@ static void make_links(struct ttd_emitter *emitter, struct ttd_index_links *link
     links->count = 1;
     /* With links twice as far each time, a search reads a number of indexes logarithmic in theirs.
      */
-    for (size_t back = 1; back <= emitter->written_count; back *= 2)
-        links->links[links->count++] = emitter->written[emitter->written_count - back];
+    for (size_t distance = 1; distance <= emitter->written_count; distance *= 2)
+        links->links[links->count++] = emitter->written[emitter->written_count - distance];
 }
 
 static enum ttd_status put_index(struct ttd_emitter *emitter)

@@ -6,7 +6,7 @@
 #include "codec/positions.h"
 #include "layout.h"
 
-void ttd_encode_trace(struct ttd_buffer *out, const struct ttd_trace *trace)
+void ttd_encode_trace(struct ttd_buffer *buffer, const struct ttd_trace *trace)
 {
     /* All zero first: what lies between the fields is reserved. */
     uint8_t bytes[TTD_TRACE_SIZE] = {0};
@@ -24,7 +24,7 @@ void ttd_encode_trace(struct ttd_buffer *out, const struct ttd_trace *trace)
     ttd_put64(bytes + TTD_TRACE_SOURCE_TRACE_ID, trace->source_trace_id);
     ttd_put64(bytes + TTD_TRACE_SOURCE_SIZE, trace->source_size);
     ttd_put64(bytes + TTD_TRACE_SOURCE_HASH, trace->source_hash);
-    ttd_buffer_put(out, bytes, sizeof bytes);
+    ttd_buffer_put(buffer, bytes, sizeof bytes);
 }
 
 const char *ttd_check_trace(const struct ttd_trace *trace)
@@ -43,29 +43,29 @@ const char *ttd_check_trace(const struct ttd_trace *trace)
     return NULL;
 }
 
-void ttd_decode_trace(struct ttd_cursor *in, struct ttd_trace *trace)
+void ttd_decode_trace(struct ttd_cursor *cursor, struct ttd_trace *trace)
 {
     memset(trace, 0, sizeof *trace);
-    const uint8_t *group = ttd_cursor_bytes(in, sizeof trace->group.bytes);
+    const uint8_t *group = ttd_cursor_bytes(cursor, sizeof trace->group.bytes);
     if (group)
         memcpy(trace->group.bytes, group, sizeof trace->group.bytes);
-    trace->parent_trace_id = ttd_cursor_get64(in);
-    trace->parent_position.sequence = ttd_cursor_get64(in);
-    trace->parent_position.steps = ttd_cursor_get64(in);
-    trace->start_time = (int64_t)ttd_cursor_get64(in);
-    trace->time_unit = ttd_cursor_get64(in);
-    trace->process_id = ttd_cursor_get64(in);
-    trace->parent_process_id = ttd_cursor_get64(in);
-    trace->flags = ttd_cursor_get32(in);
-    trace->architecture = ttd_cursor_get32(in);
-    trace->pointer_size = ttd_cursor_get32(in);
-    ttd_cursor_reserved32(in);
-    trace->source_trace_id = ttd_cursor_get64(in);
-    trace->source_size = ttd_cursor_get64(in);
-    trace->source_hash = ttd_cursor_get64(in);
+    trace->parent_trace_id = ttd_cursor_get64(cursor);
+    trace->parent_position.sequence = ttd_cursor_get64(cursor);
+    trace->parent_position.steps = ttd_cursor_get64(cursor);
+    trace->start_time = (int64_t)ttd_cursor_get64(cursor);
+    trace->time_unit = ttd_cursor_get64(cursor);
+    trace->process_id = ttd_cursor_get64(cursor);
+    trace->parent_process_id = ttd_cursor_get64(cursor);
+    trace->flags = ttd_cursor_get32(cursor);
+    trace->architecture = ttd_cursor_get32(cursor);
+    trace->pointer_size = ttd_cursor_get32(cursor);
+    ttd_cursor_reserved32(cursor);
+    trace->source_trace_id = ttd_cursor_get64(cursor);
+    trace->source_size = ttd_cursor_get64(cursor);
+    trace->source_hash = ttd_cursor_get64(cursor);
 }
 
-void ttd_encode_end(struct ttd_buffer *out, const struct ttd_end *end)
+void ttd_encode_end(struct ttd_buffer *buffer, const struct ttd_end *end)
 {
     uint8_t bytes[TTD_END_PAYLOAD_SIZE];
     ttd_put32(bytes + TTD_END_PAYLOAD_REASON, end->reason);
@@ -75,22 +75,22 @@ void ttd_encode_end(struct ttd_buffer *out, const struct ttd_end *end)
     ttd_put64(bytes + TTD_END_PAYLOAD_LOST_EVENTS, end->lost_events);
     ttd_put64(bytes + TTD_END_PAYLOAD_CHUNKS, end->chunks);
     ttd_put64(bytes + TTD_END_PAYLOAD_INDEX_OFFSET, end->index_offset);
-    ttd_buffer_put(out, bytes, sizeof bytes);
+    ttd_buffer_put(buffer, bytes, sizeof bytes);
 }
 
-void ttd_decode_end(struct ttd_cursor *in, struct ttd_end *end)
+void ttd_decode_end(struct ttd_cursor *cursor, struct ttd_end *end)
 {
-    uint32_t reason = ttd_cursor_get32(in);
+    uint32_t reason = ttd_cursor_get32(cursor);
     /* An enum may be an int: larger values would become negative. */
     if (reason > INT32_MAX)
-        ttd_cursor_fail(in, "reason of the end");
+        ttd_cursor_fail(cursor, "reason of the end");
     end->reason = (enum ttd_end_reason)reason;
-    end->code = ttd_cursor_get32(in);
-    end->wall_time = ttd_cursor_get64(in);
-    end->events = ttd_cursor_get64(in);
+    end->code = ttd_cursor_get32(cursor);
+    end->wall_time = ttd_cursor_get64(cursor);
+    end->events = ttd_cursor_get64(cursor);
     if (end->events == UINT64_MAX)
-        ttd_cursor_fail(in, "events of the end");
-    end->lost_events = ttd_cursor_get64(in);
-    end->chunks = ttd_cursor_get64(in);
-    end->index_offset = ttd_cursor_get64(in);
+        ttd_cursor_fail(cursor, "events of the end");
+    end->lost_events = ttd_cursor_get64(cursor);
+    end->chunks = ttd_cursor_get64(cursor);
+    end->index_offset = ttd_cursor_get64(cursor);
 }

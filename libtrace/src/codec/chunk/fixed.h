@@ -12,13 +12,13 @@
 #include "base/cursor.h"
 
 /* spec, "Trace"; trace_id is in the chunk's header. */
-void ttd_encode_trace(struct ttd_buffer *out, const struct ttd_trace *trace);
-void ttd_decode_trace(struct ttd_cursor *in, struct ttd_trace *trace);
+void ttd_encode_trace(struct ttd_buffer *buffer, const struct ttd_trace *trace);
+void ttd_decode_trace(struct ttd_cursor *cursor, struct ttd_trace *trace);
 /** Validates the properties of a trace. Returns a description of the first violation, or NULL. */
 const char *ttd_check_trace(const struct ttd_trace *trace);
 
 /* spec, "End". */
-void ttd_encode_end(struct ttd_buffer *out, const struct ttd_end *end);
-void ttd_decode_end(struct ttd_cursor *in, struct ttd_end *end);
+void ttd_encode_end(struct ttd_buffer *buffer, const struct ttd_end *end);
+void ttd_decode_end(struct ttd_cursor *cursor, struct ttd_end *end);
 
 #endif

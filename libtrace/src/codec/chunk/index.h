@@ -24,9 +24,10 @@ struct ttd_index_links {
 };
 
 /** Appends the links; the entries, headers as they are in the file, follow. */
-void ttd_encode_index_links(struct ttd_buffer *out, const struct ttd_index_links *links);
+void ttd_encode_index_links(struct ttd_buffer *buffer, const struct ttd_index_links *links);
 
 /** Reads the links; what is left of the cursor is `entries` entries of TTD_HEADER_SIZE bytes. */
-void ttd_decode_index_links(struct ttd_cursor *in, struct ttd_index_links *links, uint32_t entries);
+void ttd_decode_index_links(struct ttd_cursor *cursor, struct ttd_index_links *links,
+                            uint32_t entries);
 
 #endif

@@ -49,35 +49,35 @@ bool ttd_payload_is_known(unsigned codec)
 }
 
 /** Adds the bytes of a length that goes on after its token. Returns what is behind them. */
-static const uint8_t *add_length(const uint8_t *at, const uint8_t *end, size_t *length)
+static const uint8_t *add_length(const uint8_t *next, const uint8_t *end, size_t *length)
 {
-    uint8_t more = 255;
-    while (more == 255 && at != end) {
-        more = *at++;
-        *length += more;
+    uint8_t byte = 255;
+    while (byte == 255 && next != end) {
+        byte = *next++;
+        *length += byte;
     }
-    return at;
+    return next;
 }
 
 /** Whether the offset of a match is 0. LZ4's decoders do not reject it, and what each makes of it
  * is undefined. The block is one that LZ4 has decoded, and so is well-formed otherwise. */
 static bool has_offset_zero(const uint8_t *block, size_t size)
 {
-    const uint8_t *at = block;
+    const uint8_t *next = block;
     const uint8_t *end = block + size;
-    while (at != end) {
-        unsigned token = *at++;
+    while (next != end) {
+        unsigned token = *next++;
         size_t length = token >> 4;
         if (length == 15)
-            at = add_length(at, end, &length);
-        if ((size_t)(end - at) < length + 2)
+            next = add_length(next, end, &length);
+        if ((size_t)(end - next) < length + 2)
             return false; /* the last sequence has no match */
-        at += length;
-        if (ttd_get16(at) == 0)
+        next += length;
+        if (ttd_get16(next) == 0)
             return true;
-        at += 2;
+        next += 2;
         if ((token & 15) == 15)
-            at = add_length(at, end, &length);
+            next = add_length(next, end, &length);
     }
     return false;
 }

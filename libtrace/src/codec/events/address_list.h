@@ -24,19 +24,19 @@ struct ttd_address_list {
 /** Removes and returns the address at `place`, counted from 1 for the newest. */
 static inline uint64_t ttd_address_take(struct ttd_address_list *list, size_t place)
 {
-    uint64_t *item = list->items + list->count - place;
+    uint64_t *taken = list->items + list->count - place;
     uint64_t *end = list->items + list->count;
-    uint64_t address = *item;
+    uint64_t address = *taken;
     list->count--;
     /* May move what lies behind the end, which is of no account: there is room for a block. */
     do {
-        uint64_t a = item[1], b = item[2], c = item[3], d = item[4];
-        item[0] = a;
-        item[1] = b;
-        item[2] = c;
-        item[3] = d;
-        item += TTD_ADDRESS_BLOCK;
-    } while (item < end);
+        uint64_t a = taken[1], b = taken[2], c = taken[3], d = taken[4];
+        taken[0] = a;
+        taken[1] = b;
+        taken[2] = c;
+        taken[3] = d;
+        taken += TTD_ADDRESS_BLOCK;
+    } while (taken < end);
     return address;
 }
 
@@ -64,23 +64,23 @@ struct ttd_ordinal_four {
 /** Removes and returns the ordinal at `place`, counted from 1 for the newest. */
 static inline uint32_t ttd_ordinal_take(struct ttd_ordinal_list *list, size_t place)
 {
-    uint32_t *item = list->items + list->count - place;
+    uint32_t *taken = list->items + list->count - place;
     const uint32_t *end = list->items + list->count;
-    uint32_t ordinal = *item;
+    uint32_t ordinal = *taken;
     list->count--;
     /* May move what lies behind the end, which is of no account: there is room for a block. */
     do {
         struct ttd_ordinal_four a, b, c, d;
-        memcpy(&a, item + 1, sizeof a);
-        memcpy(&b, item + 5, sizeof b);
-        memcpy(&c, item + 9, sizeof c);
-        memcpy(&d, item + 13, sizeof d);
-        memcpy(item, &a, sizeof a);
-        memcpy(item + 4, &b, sizeof b);
-        memcpy(item + 8, &c, sizeof c);
-        memcpy(item + 12, &d, sizeof d);
-        item += TTD_ORDINAL_BLOCK;
-    } while (item < end);
+        memcpy(&a, taken + 1, sizeof a);
+        memcpy(&b, taken + 5, sizeof b);
+        memcpy(&c, taken + 9, sizeof c);
+        memcpy(&d, taken + 13, sizeof d);
+        memcpy(taken, &a, sizeof a);
+        memcpy(taken + 4, &b, sizeof b);
+        memcpy(taken + 8, &c, sizeof c);
+        memcpy(taken + 12, &d, sizeof d);
+        taken += TTD_ORDINAL_BLOCK;
+    } while (taken < end);
     return ordinal;
 }
 

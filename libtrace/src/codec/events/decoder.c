@@ -79,7 +79,7 @@ uint64_t ttd_events_next_gap(struct ttd_events_decoder *decoder, enum ttd_column
                              uint64_t number)
 {
     struct ttd_cursor *cursor = &decoder->columns[column];
-    if (cursor->at == cursor->end)
+    if (cursor->next == cursor->end)
         return TTD_NO_EVENT;
     uint64_t gap = ttd_cursor_varint_max(cursor, TTD_RECORDS_MAX);
     return gap < TTD_NO_EVENT - number ? number + gap : TTD_NO_EVENT - 1;

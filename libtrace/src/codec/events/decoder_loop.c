@@ -6,16 +6,16 @@
 #include "codec/events/decoder.h"
 
 /** The general case of a symbol: see TTD_SHAPE_ONE_BYTE. */
-static inline uint32_t read_symbol(struct ttd_cursor *more, uint32_t first)
+static inline uint32_t read_symbol(struct ttd_cursor *cursor, uint32_t first)
 {
     size_t size = first == TTD_SHAPE_ESCAPE ? 2 : 1;
-    if (ttd_cursor_left(more) < size) {
-        ttd_cursor_fail(more, "payload too short");
+    if (ttd_cursor_left(cursor) < size) {
+        ttd_cursor_fail(cursor, "payload too short");
         return 0;
     }
-    uint32_t low = *more->at++;
+    uint32_t low = *cursor->next++;
     if (size == 2)
-        return TTD_SHAPE_TWO_BYTES + low + ((uint32_t)*more->at++ << 8);
+        return TTD_SHAPE_TWO_BYTES + low + ((uint32_t)*cursor->next++ << 8);
     return TTD_SHAPE_ONE_BYTE + ((first - TTD_SHAPE_ONE_BYTE) << 8) + low;
 }
 
@@ -28,7 +28,7 @@ static bool decode_shapes(struct ttd_events_decoder *decoder, uint32_t count)
     uint32_t shape_count = (uint32_t)state->shape_count;
     const struct ttd_event_class *classes = state->classes;
     const struct ttd_event *prototypes = decoder->prototypes;
-    const uint8_t *symbols = decoder->columns[TTD_COLUMN_SHAPES_FIRST].at;
+    const uint8_t *symbols = decoder->columns[TTD_COLUMN_SHAPES_FIRST].next;
     struct ttd_event *event = decoder->batch->events;
     uint32_t before = state->shape;
     uint32_t tally = 0;
@@ -54,7 +54,7 @@ static bool decode_shapes(struct ttd_events_decoder *decoder, uint32_t count)
     }
     state->shape = before;
     decoder->tally = tally;
-    decoder->columns[TTD_COLUMN_SHAPES_FIRST].at += count;
+    decoder->columns[TTD_COLUMN_SHAPES_FIRST].next += count;
     return true;
 }
 
@@ -121,19 +121,19 @@ static bool decode_times(struct ttd_events_decoder *decoder, uint32_t count)
     uint32_t nevers = 0;
     for (uint32_t i = 0, n = 1; i < count; i += n, n = 1) {
         uint64_t number = decoder->number;
-        bool done;
+        bool is_decoded;
         if (number == decoder->clock_change)
             change_clock(decoder);
         if (number == decoder->exception) {
-            done = decode_exception(decoder, i);
+            is_decoded = decode_exception(decoder, i);
             nevers += TTD_TALLY_NEVERS(decoder->classes[i]->tally);
         } else {
             n = count - i;
             n = n < decoder->exception - number ? n : (uint32_t)(decoder->exception - number);
             n = n < decoder->clock_change - number ? n : (uint32_t)(decoder->clock_change - number);
-            done = decode_run(decoder, events + i, n);
+            is_decoded = decode_run(decoder, events + i, n);
         }
-        if (!done)
+        if (!is_decoded)
             return false;
     }
     /* A call that never returned is an exception. */

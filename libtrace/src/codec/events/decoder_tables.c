@@ -71,8 +71,8 @@ static bool reserve_classes(struct ttd_events_decoder *decoder, uint32_t count)
 enum ttd_status ttd_events_read_classes(struct ttd_events_decoder *decoder, uint32_t count)
 {
     struct ttd_event_state *state = &decoder->state;
-    struct ttd_cursor *in = &decoder->columns[TTD_COLUMN_CLASSES];
-    if (count > ttd_cursor_left(in) / CLASS_SIZE_MIN || count > TTD_RECORDS_MAX) {
+    struct ttd_cursor *cursor = &decoder->columns[TTD_COLUMN_CLASSES];
+    if (count > ttd_cursor_left(cursor) / CLASS_SIZE_MIN || count > TTD_RECORDS_MAX) {
         ttd_events_decoder_fail(decoder, "number of classes");
         return TTD_ERROR_CORRUPT;
     }
@@ -80,15 +80,15 @@ enum ttd_status ttd_events_read_classes(struct ttd_events_decoder *decoder, uint
         return TTD_ERROR_NO_MEMORY;
     for (uint32_t i = 0; i < count; i++) {
         struct ttd_event_class *class = &state->classes[i];
-        class->action = ttd_cursor_get8(in);
-        class->api = ttd_cursor_get8(in);
-        class->form = ttd_cursor_get8(in);
-        class->parameter_count = ttd_cursor_get8(in);
-        class->heap = ttd_cursor_varint32(in);
-        class->flags = ttd_cursor_varint(in);
-        const char *wrong = check_class(class);
-        if (wrong)
-            ttd_events_decoder_fail(decoder, wrong);
+        class->action = ttd_cursor_get8(cursor);
+        class->api = ttd_cursor_get8(cursor);
+        class->form = ttd_cursor_get8(cursor);
+        class->parameter_count = ttd_cursor_get8(cursor);
+        class->heap = ttd_cursor_varint32(cursor);
+        class->flags = ttd_cursor_varint(cursor);
+        const char *violation = check_class(class);
+        if (violation)
+            ttd_events_decoder_fail(decoder, violation);
         else
             ttd_event_class_complete(class);
         decoder->prototypes[i] = prototype_of(class);
@@ -104,20 +104,20 @@ static bool read_shapes(struct ttd_events_decoder *decoder, uint32_t count)
     struct ttd_cursor classes = decoder->columns[TTD_COLUMN_SHAPE_CLASSES];
     struct ttd_cursor stacks = decoder->columns[TTD_COLUMN_SHAPE_STACKS];
     uint64_t stack = TTD_NONE;
-    bool good = true;
+    bool is_valid = true;
     ttd_event_state_set_shape(state, 0, 0, TTD_NONE);
-    for (uint32_t i = 1; i <= count && good; i++) {
+    for (uint32_t i = 1; i <= count && is_valid; i++) {
         uint64_t class_index = ttd_varint_fast(&classes);
         stack += ttd_unzigzag(ttd_varint_fast(&stacks));
-        good = class_index < state->class_count && stack <= UINT32_MAX;
-        if (good) {
+        is_valid = class_index < state->class_count && stack <= UINT32_MAX;
+        if (is_valid) {
             ttd_event_state_set_shape(state, i, (uint32_t)class_index, (ttd_id)stack);
             state->stored_count += state->classes[class_index].stored;
         }
     }
     decoder->columns[TTD_COLUMN_SHAPE_CLASSES] = classes;
     decoder->columns[TTD_COLUMN_SHAPE_STACKS] = stacks;
-    return good;
+    return is_valid;
 }
 
 enum ttd_status ttd_events_read_shapes(struct ttd_events_decoder *decoder, uint32_t count)

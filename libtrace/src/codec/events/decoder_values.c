@@ -30,11 +30,11 @@ struct places {
     struct ttd_ordinal_list freed;
 };
 
-static inline void decode_base(struct ttd_events_decoder *decoder, struct places *at, bool releases,
-                               struct ttd_event *event)
+static inline void decode_base(struct ttd_events_decoder *decoder, struct places *places,
+                               bool releases, struct ttd_event *event)
 {
-    size_t place = *at->released++;
-    struct ttd_ordinal_list *allocated = &at->allocated;
+    size_t place = *places->released++;
+    struct ttd_ordinal_list *allocated = &places->allocated;
     uint32_t ordinal = 0;
     if (place == 0)
         ordinal = take_explicit(decoder, TTD_COLUMN_RELEASED_EXPLICIT, &decoder->state.released);
@@ -45,16 +45,16 @@ static inline void decode_base(struct ttd_events_decoder *decoder, struct places
     else
         ordinal = allocated->items[allocated->count - place];
     if (releases)
-        ttd_ordinal_push(&at->freed, ordinal);
+        ttd_ordinal_push(&places->freed, ordinal);
     event->base_ordinal = ordinal;
     event->base_address = decoder->addresses.spelled[ordinal];
 }
 
-static inline void decode_address(struct ttd_events_decoder *decoder, struct places *at,
+static inline void decode_address(struct ttd_events_decoder *decoder, struct places *places,
                                   struct ttd_event *event)
 {
-    size_t place = *at->acquired++;
-    struct ttd_ordinal_list *freed = &at->freed;
+    size_t place = *places->acquired++;
+    struct ttd_ordinal_list *freed = &places->freed;
     uint32_t ordinal = 0;
     if (place == 0)
         ordinal = take_explicit(decoder, TTD_COLUMN_ACQUIRED_EXPLICIT, &decoder->state.acquired);
@@ -62,7 +62,7 @@ static inline void decode_address(struct ttd_events_decoder *decoder, struct pla
         ttd_events_decoder_fail(decoder, "place of an address");
     else
         ordinal = ttd_ordinal_take(freed, place);
-    ttd_ordinal_push(&at->allocated, ordinal);
+    ttd_ordinal_push(&places->allocated, ordinal);
     event->address_ordinal = ordinal;
     event->address = decoder->addresses.spelled[ordinal];
 }
@@ -75,24 +75,24 @@ static inline void decode_size(struct ttd_cursor *sizes, struct ttd_event *event
 }
 
 /** The only parameter of a usual event is a member of it, too. */
-static inline void decode_event(struct ttd_events_decoder *decoder, struct places *at,
+static inline void decode_event(struct ttd_events_decoder *decoder, struct places *places,
                                 struct ttd_cursor *sizes, size_t index, struct ttd_event *event)
 {
     const struct ttd_event_class *class = decoder->classes[index];
     if (class->fast == TTD_FAST_FREE) {
-        decode_base(decoder, at, true, event);
+        decode_base(decoder, places, true, event);
         event->parameters = &event->base_address;
     } else if (class->fast == TTD_FAST_ALLOC) {
         decode_size(sizes, event, decoder->shapes[index]);
-        decode_address(decoder, at, event);
+        decode_address(decoder, places, event);
         event->parameters = &event->size;
     } else {
         if (class->form & TTD_FORM_SIZE)
             decode_size(sizes, event, decoder->shapes[index]);
         if (class->form & TTD_FORM_BASE)
-            decode_base(decoder, at, class->releases, event);
+            decode_base(decoder, places, class->releases, event);
         if (class->form & TTD_FORM_ADDRESS)
-            decode_address(decoder, at, event);
+            decode_address(decoder, places, event);
         if (class->general != TTD_GENERAL_NONE || class->action == TTD_ACTION_REALLOC)
             ttd_events_decode_general(decoder, index);
     }
@@ -116,16 +116,16 @@ void ttd_events_decode_values(struct ttd_events_decoder *decoder, uint32_t count
     size_t spelled = decoder->addresses.count;
     struct ttd_event_buffer *batch = decoder->batch;
     struct ttd_cursor sizes = decoder->columns[TTD_COLUMN_SIZES];
-    struct places at = {decoder->columns[TTD_COLUMN_RELEASED].at,
-                        decoder->columns[TTD_COLUMN_ACQUIRED].at, decoder->addresses.allocated,
-                        decoder->addresses.freed};
+    struct places places = {decoder->columns[TTD_COLUMN_RELEASED].next,
+                            decoder->columns[TTD_COLUMN_ACQUIRED].next,
+                            decoder->addresses.allocated, decoder->addresses.freed};
     for (uint32_t i = 0; i < count; i++)
-        decode_event(decoder, &at, &sizes, i, &batch->events[i]);
+        decode_event(decoder, &places, &sizes, i, &batch->events[i]);
     decoder->columns[TTD_COLUMN_SIZES] = sizes;
-    decoder->columns[TTD_COLUMN_RELEASED].at = at.released;
-    decoder->columns[TTD_COLUMN_ACQUIRED].at = at.acquired;
-    decoder->addresses.allocated.count = at.allocated.count;
-    decoder->addresses.freed.count = at.freed.count;
+    decoder->columns[TTD_COLUMN_RELEASED].next = places.released;
+    decoder->columns[TTD_COLUMN_ACQUIRED].next = places.acquired;
+    decoder->addresses.allocated.count = places.allocated.count;
+    decoder->addresses.freed.count = places.freed.count;
     batch->first_ordinal = (uint32_t)spelled;
     batch->address_count = decoder->addresses.count - spelled;
     memcpy(batch->addresses, decoder->addresses.spelled + spelled,

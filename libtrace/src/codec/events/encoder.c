@@ -173,12 +173,12 @@ bool ttd_events_encoder_add(struct ttd_events_encoder *encoder, const struct ttd
     return true;
 }
 
-void ttd_events_encoder_finish(struct ttd_events_encoder *encoder, struct ttd_buffer *out)
+void ttd_events_encoder_finish(struct ttd_events_encoder *encoder, struct ttd_buffer *buffer)
 {
-    ttd_buffer_put32(out, (uint32_t)encoder->state.class_count);
-    ttd_buffer_put32(out, (uint32_t)encoder->state.shape_count);
+    ttd_buffer_put32(buffer, (uint32_t)encoder->state.class_count);
+    ttd_buffer_put32(buffer, (uint32_t)encoder->state.shape_count);
     for (size_t i = 0; i < TTD_COLUMN_COUNT; i++)
-        ttd_buffer_put32(out, (uint32_t)encoder->columns[i].size);
+        ttd_buffer_put32(buffer, (uint32_t)encoder->columns[i].size);
     for (size_t i = 0; i < TTD_COLUMN_COUNT; i++)
-        ttd_buffer_put(out, encoder->columns[i].data, encoder->columns[i].size);
+        ttd_buffer_put(buffer, encoder->columns[i].data, encoder->columns[i].size);
 }

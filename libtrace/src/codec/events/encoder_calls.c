@@ -74,7 +74,7 @@ size_t ttd_events_encoder_add_calls(struct ttd_events_encoder *encoder,
                                     const struct ttd_calls *calls, size_t first)
 {
     struct ttd_event_state *state = &encoder->state;
-    size_t left = calls->count - first, added = 0;
+    size_t remaining = calls->count - first, added_count = 0;
     if (encoder->count == 0 || calls->wall_time != state->wall_time)
         return 0;
     struct ttd_event_thread *thread = &state->threads[state->thread];
@@ -82,27 +82,27 @@ size_t ttd_events_encoder_add_calls(struct ttd_events_encoder *encoder,
     start.steps += 2 * first;
     if (!ttd_events_follow(start, (struct ttd_position){start.sequence, start.steps + 1},
                            calls->thread, thread) ||
-        2 * left > UINT64_MAX - start.steps)
+        2 * remaining > UINT64_MAX - start.steps)
         return 0;
-    if (left > encoder->room)
-        left = encoder->room;
-    for (; added < left; added++) {
-        const struct ttd_call *call = &calls->calls[first + added];
+    if (remaining > encoder->room)
+        remaining = encoder->room;
+    for (; added_count < remaining; added_count++) {
+        const struct ttd_call *call = &calls->calls[first + added_count];
         enum ttd_event_fast fast = fast_of(call);
         if (fast == TTD_FAST_NONE || !encode_shape(encoder, call, fast, calls->heap))
             break;
         encode_values(encoder, call, fast);
     }
-    if (added == 0)
+    if (added_count == 0)
         return 0;
-    encoder->room -= (uint32_t)added;
-    encoder->count += (uint32_t)added;
-    encoder->since_exception += (uint32_t)added;
-    encoder->since_clock += (uint32_t)added;
-    thread->end = (struct ttd_position){start.sequence, start.steps + 2 * added - 1};
+    encoder->room -= (uint32_t)added_count;
+    encoder->count += (uint32_t)added_count;
+    encoder->since_exception += (uint32_t)added_count;
+    encoder->since_clock += (uint32_t)added_count;
+    thread->end = (struct ttd_position){start.sequence, start.steps + 2 * added_count - 1};
     state->effect = thread->end;
-    state->effect.steps -= calls->calls[first + added - 1].action == TTD_ACTION_FREE;
-    return added;
+    state->effect.steps -= calls->calls[first + added_count - 1].action == TTD_ACTION_FREE;
+    return added_count;
 }
 
 /** Whether a returned event has what it tells as its parameters, and nothing else. */

@@ -45,15 +45,15 @@ static unsigned encode_end(struct ttd_position start, struct ttd_position end, u
 static bool change_thread(struct ttd_events_encoder *encoder, ttd_id id)
 {
     struct ttd_event_state *state = &encoder->state;
-    bool known = ttd_map_find(&encoder->thread_map, id, &state->thread);
-    if (!known) {
+    bool is_known = ttd_map_find(&encoder->thread_map, id, &state->thread);
+    if (!is_known) {
         state->thread = (uint32_t)state->thread_count;
         if (!ttd_event_state_add_thread(state, id) ||
             !ttd_map_add(&encoder->thread_map, id, state->thread))
             return false;
     }
     ttd_events_put(encoder, TTD_COLUMN_TIME_VALUES, state->thread);
-    if (!known)
+    if (!is_known)
         ttd_events_put(encoder, TTD_COLUMN_TIME_VALUES, id);
     return true;
 }

@@ -12,11 +12,11 @@ static inline size_t hash_address(uint64_t address)
 }
 
 /** The place of an address in a list, 1 for the newest; 0 if it is not found near the end. */
-static inline unsigned find_place(const struct ttd_address_list *list, const uint32_t *at,
+static inline unsigned find_place(const struct ttd_address_list *list, const uint32_t *newest_at,
                                   uint64_t address)
 {
     /* Since it was appended it can only have moved towards the begin. */
-    size_t i = at[hash_address(address)];
+    size_t i = newest_at[hash_address(address)];
     size_t least = list->count > SEARCH_DEPTH ? list->count - SEARCH_DEPTH : 0;
     if (i > list->count)
         i = list->count;
@@ -32,10 +32,10 @@ static inline unsigned find_place(const struct ttd_address_list *list, const uin
     return 0;
 }
 
-static inline void push(struct ttd_address_list *list, uint32_t *at, uint64_t address)
+static inline void push(struct ttd_address_list *list, uint32_t *newest_at, uint64_t address)
 {
     ttd_address_push(list, address);
-    at[hash_address(address)] = (uint32_t)list->count;
+    newest_at[hash_address(address)] = (uint32_t)list->count;
 }
 
 static void put_explicit(struct ttd_events_encoder *encoder, enum ttd_column column,

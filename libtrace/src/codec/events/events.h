@@ -211,8 +211,8 @@ bool ttd_events_encoder_add_usual(struct ttd_events_encoder *encoder,
  */
 bool ttd_events_encoder_add(struct ttd_events_encoder *encoder, const struct ttd_event *event);
 
-/** Appends the payload to `out`, which keeps a failure. */
-void ttd_events_encoder_finish(struct ttd_events_encoder *encoder, struct ttd_buffer *out);
+/** Appends the payload to `buffer`, which keeps a failure. */
+void ttd_events_encoder_finish(struct ttd_events_encoder *encoder, struct ttd_buffer *buffer);
 
 /** Largest number of events in a batch; small enough that a batch stays in the cache. */
 #define TTD_EVENT_BATCH 192

@@ -70,19 +70,19 @@ bool ttd_event_state_reserve_shapes(struct ttd_event_state *state, size_t count)
     const size_t sizes[] = {sizeof *state->shapes, sizeof *state->next_shapes,
                             sizeof *state->stored_at};
     size_t capacity = state->shape_capacity;
-    bool done = true;
-    for (size_t i = 0; i < 3 && done; i++) {
+    bool has_room = true;
+    for (size_t i = 0; i < 3 && has_room; i++) {
         /* Arrays of one capacity grow alike, so the last capacity is that of all three. */
         capacity = state->shape_capacity;
-        done = !ttd_grow_array(state->allocator, &arrays[i], &capacity, count + 1, sizes[i]);
+        has_room = !ttd_grow_array(state->allocator, &arrays[i], &capacity, count + 1, sizes[i]);
     }
     /* Also after a failure: those that have grown may have moved. */
     state->shapes = arrays[0];
     state->next_shapes = arrays[1];
     state->stored_at = arrays[2];
-    if (done)
+    if (has_room)
         state->shape_capacity = capacity;
-    return done;
+    return has_room;
 }
 
 static enum ttd_event_general general_of(const struct ttd_event_class *class)

@@ -27,32 +27,32 @@ static void append_block(struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT],
     apis->data[apis->size++] = block->api;
 }
 
-void ttd_encode_live_blocks(struct ttd_buffer *out, const struct ttd_live_blocks *blocks,
-                            struct ttd_buffer work[TTD_BLOCK_COLUMN_COUNT])
+void ttd_encode_live_blocks(struct ttd_buffer *buffer, const struct ttd_live_blocks *blocks,
+                            struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT])
 {
-    ttd_buffer_put32(out, blocks->list);
-    ttd_buffer_put32(out, blocks->list_id);
-    ttd_buffer_put32(out, blocks->last ? TTD_BLOCKS_LAST : 0);
-    ttd_buffer_put32(out, 0);
-    ttd_encode_fixed_position(out, blocks->position);
+    ttd_buffer_put32(buffer, blocks->list);
+    ttd_buffer_put32(buffer, blocks->list_id);
+    ttd_buffer_put32(buffer, blocks->last ? TTD_BLOCKS_LAST : 0);
+    ttd_buffer_put32(buffer, 0);
+    ttd_encode_fixed_position(buffer, blocks->position);
     /* Room for the longest varints at once: appending a block then checks nothing. */
     bool has_room = true;
     for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++) {
-        ttd_buffer_clear(&work[i]);
-        has_room = ttd_buffer_reserve(&work[i], blocks->count * TTD_VARINT_MAX) && has_room;
+        ttd_buffer_clear(&columns[i]);
+        has_room = ttd_buffer_reserve(&columns[i], blocks->count * TTD_VARINT_MAX) && has_room;
     }
     for (size_t i = 0; i < blocks->count && has_room; i++) {
-        static const struct ttd_block none = {.event = TTD_UNKNOWN};
-        append_block(work, i ? &blocks->blocks[i - 1] : &none, &blocks->blocks[i]);
+        static const struct ttd_block no_block = {.event = TTD_UNKNOWN};
+        append_block(columns, i ? &blocks->blocks[i - 1] : &no_block, &blocks->blocks[i]);
     }
-    ttd_join_columns(out, work, TTD_BLOCK_COLUMN_COUNT);
+    ttd_join_columns(buffer, columns, TTD_BLOCK_COLUMN_COUNT);
 }
 
-static ttd_id get_stack(struct ttd_cursor *in, ttd_id last)
+static ttd_id get_stack(struct ttd_cursor *cursor, ttd_id last)
 {
-    uint64_t stack = last + ttd_unzigzag(ttd_cursor_varint(in));
+    uint64_t stack = last + ttd_unzigzag(ttd_cursor_varint(cursor));
     if (stack > UINT32_MAX)
-        ttd_cursor_fail(in, "id of a stack");
+        ttd_cursor_fail(cursor, "id of a stack");
     return (ttd_id)stack;
 }
 
@@ -79,31 +79,31 @@ static void get_block(struct ttd_cursor *columns, const struct ttd_block *last,
     block->api = ttd_cursor_get8(&columns[TTD_BLOCK_APIS]);
 }
 
-void ttd_decode_live_blocks(struct ttd_cursor *in, struct ttd_live_blocks *list,
+void ttd_decode_live_blocks(struct ttd_cursor *cursor, struct ttd_live_blocks *list,
                             struct ttd_block *blocks)
 {
-    uint32_t kind = ttd_cursor_get32(in);
+    uint32_t kind = ttd_cursor_get32(cursor);
     if (kind < TTD_BLOCKS_KEYFRAME || kind > TTD_BLOCKS_RUNTIME)
-        ttd_cursor_fail(in, "list of blocks");
+        ttd_cursor_fail(cursor, "list of blocks");
     list->list = (enum ttd_block_list)kind;
-    list->list_id = ttd_cursor_get32(in);
+    list->list_id = ttd_cursor_get32(cursor);
     if (list->list_id == 0)
-        ttd_cursor_fail(in, "number of a list of blocks");
-    uint32_t flags = ttd_cursor_get32(in);
+        ttd_cursor_fail(cursor, "number of a list of blocks");
+    uint32_t flags = ttd_cursor_get32(cursor);
     if (flags & ~TTD_BLOCKS_LAST)
-        ttd_cursor_fail(in, "unknown flags of a list of blocks");
+        ttd_cursor_fail(cursor, "unknown flags of a list of blocks");
     list->last = flags & TTD_BLOCKS_LAST;
-    ttd_cursor_reserved32(in);
-    list->position = ttd_decode_fixed_position(in);
+    ttd_cursor_reserved32(cursor);
+    list->position = ttd_decode_fixed_position(cursor);
     list->blocks = blocks;
     struct ttd_cursor columns[TTD_BLOCK_COLUMN_COUNT];
-    ttd_split_columns(in, columns, TTD_BLOCK_COLUMN_COUNT);
+    ttd_split_columns(cursor, columns, TTD_BLOCK_COLUMN_COUNT);
     struct ttd_block last = {.event = TTD_UNKNOWN};
     for (size_t i = 0; i < list->count; i++) {
         get_block(columns, &last, &blocks[i]);
         last = blocks[i];
     }
-    ttd_finish_columns(in, columns, TTD_BLOCK_COLUMN_COUNT);
+    ttd_finish_columns(cursor, columns, TTD_BLOCK_COLUMN_COUNT);
 }
 
 const char *ttd_list_take(struct ttd_list_state *state, const struct ttd_live_blocks *blocks)

@@ -33,11 +33,11 @@ static inline bool ttd_block_follows(const struct ttd_block *block, uint64_t add
  * the first violation, or NULL. */
 const char *ttd_list_take(struct ttd_list_state *state, const struct ttd_live_blocks *blocks);
 
-/** Appends the payload; `work` has one buffer per column. */
-void ttd_encode_live_blocks(struct ttd_buffer *out, const struct ttd_live_blocks *blocks,
-                            struct ttd_buffer work[TTD_BLOCK_COLUMN_COUNT]);
+/** Appends the payload; `columns` has one buffer per column. */
+void ttd_encode_live_blocks(struct ttd_buffer *buffer, const struct ttd_live_blocks *blocks,
+                            struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT]);
 /** Decodes the payload. `list->count` is set before the call, and `blocks` has room for as many. */
-void ttd_decode_live_blocks(struct ttd_cursor *in, struct ttd_live_blocks *list,
+void ttd_decode_live_blocks(struct ttd_cursor *cursor, struct ttd_live_blocks *list,
                             struct ttd_block *blocks);
 
 #endif

@@ -9,9 +9,9 @@
 #include "base/cursor.h"
 
 /** Appends the payload. The runs are valid and in the order of addresses. */
-void ttd_encode_memory_map(struct ttd_buffer *out, const struct ttd_memory_map *map);
+void ttd_encode_memory_map(struct ttd_buffer *buffer, const struct ttd_memory_map *map);
 /** Decodes the payload. `map->count` is set before the call, and `runs` has room for as many. */
-void ttd_decode_memory_map(struct ttd_cursor *in, struct ttd_memory_map *map,
+void ttd_decode_memory_map(struct ttd_cursor *cursor, struct ttd_memory_map *map,
                            struct ttd_memory_run *runs);
 
 #endif

@@ -9,10 +9,10 @@
 #include "base/cursor.h"
 
 /** Appends the payload. */
-void ttd_encode_pages(struct ttd_buffer *out, const struct ttd_pages *pages);
+void ttd_encode_pages(struct ttd_buffer *buffer, const struct ttd_pages *pages);
 /** Decodes the payload, into which `pages->data` then points. `count` and `first_page` are set
  * before the call. */
-void ttd_decode_pages(struct ttd_cursor *in, struct ttd_pages *pages);
+void ttd_decode_pages(struct ttd_cursor *cursor, struct ttd_pages *pages);
 /** Whether the format allows pages of this size in bytes. */
 bool ttd_page_size_is_valid(uint64_t size);
 

@@ -25,47 +25,47 @@ static size_t list_counts(struct ttd_state *state, uint64_t *counts[6 + TTD_STAT
     return n;
 }
 
-void ttd_encode_state(struct ttd_buffer *out, const struct ttd_state *state)
+void ttd_encode_state(struct ttd_buffer *buffer, const struct ttd_state *state)
 {
     struct ttd_state copy = *state;
     uint64_t *counts[6 + TTD_STATE_ACTIONS];
-    ttd_buffer_put_varint(out, state->form);
-    ttd_encode_position(out, state->position);
-    ttd_buffer_put_varint(out, state->blocks);
+    ttd_buffer_put_varint(buffer, state->form);
+    ttd_encode_position(buffer, state->position);
+    ttd_buffer_put_varint(buffer, state->blocks);
     if (state->form == TTD_STATE_PEAK) {
-        ttd_buffer_put_varint(out, state->bytes_high);
-        ttd_buffer_put_varint(out, state->bytes);
+        ttd_buffer_put_varint(buffer, state->bytes_high);
+        ttd_buffer_put_varint(buffer, state->bytes);
         return;
     }
     size_t count = list_counts(&copy, counts);
     for (size_t i = 0; i < count; i++)
-        ttd_buffer_put_varint(out, *counts[i]);
+        ttd_buffer_put_varint(buffer, *counts[i]);
     if (state->form != TTD_STATE_SUMMARY)
         return;
-    ttd_buffer_put_varint(out, state->sums);
-    ttd_encode_position(out, state->end);
+    ttd_buffer_put_varint(buffer, state->sums);
+    ttd_encode_position(buffer, state->end);
 }
 
-void ttd_decode_state(struct ttd_cursor *in, struct ttd_state *state)
+void ttd_decode_state(struct ttd_cursor *cursor, struct ttd_state *state)
 {
     memset(state, 0, sizeof *state);
-    state->form = (enum ttd_state_form)ttd_cursor_varint_max(in, TTD_STATE_PEAK);
-    state->position = ttd_decode_position(in);
-    state->blocks = ttd_cursor_varint(in);
+    state->form = (enum ttd_state_form)ttd_cursor_varint_max(cursor, TTD_STATE_PEAK);
+    state->position = ttd_decode_position(cursor);
+    state->blocks = ttd_cursor_varint(cursor);
     if (state->form == TTD_STATE_PEAK) {
-        state->bytes_high = ttd_cursor_varint(in);
-        state->bytes = ttd_cursor_varint(in);
+        state->bytes_high = ttd_cursor_varint(cursor);
+        state->bytes = ttd_cursor_varint(cursor);
     } else {
         uint64_t *counts[6 + TTD_STATE_ACTIONS];
         size_t count = list_counts(state, counts);
         for (size_t i = 0; i < count; i++)
-            *counts[i] = ttd_cursor_varint(in);
+            *counts[i] = ttd_cursor_varint(cursor);
     }
     if (state->form == TTD_STATE_SUMMARY) {
-        state->sums = ttd_cursor_varint(in);
-        state->end = ttd_decode_position(in);
+        state->sums = ttd_cursor_varint(cursor);
+        state->end = ttd_decode_position(cursor);
     }
-    ttd_cursor_check(in, ttd_check_state(state));
+    ttd_cursor_check(cursor, ttd_check_state(state));
 }
 
 const char *ttd_check_state(const struct ttd_state *state)
@@ -87,32 +87,32 @@ const char *ttd_check_state(const struct ttd_state *state)
 
 /* ---- Sums ---- */
 
-void ttd_encode_sum(struct ttd_buffer *out, const struct ttd_sum *sum)
+void ttd_encode_sum(struct ttd_buffer *buffer, const struct ttd_sum *sum)
 {
-    ttd_buffer_put_varint(out, sum->table);
-    ttd_buffer_put_varint(out, sum->key);
-    ttd_buffer_put8(out, sum->api);
-    ttd_buffer_put_varint(out, sum->blocks);
-    ttd_buffer_put_varint(out, sum->bytes);
+    ttd_buffer_put_varint(buffer, sum->table);
+    ttd_buffer_put_varint(buffer, sum->key);
+    ttd_buffer_put8(buffer, sum->api);
+    ttd_buffer_put_varint(buffer, sum->blocks);
+    ttd_buffer_put_varint(buffer, sum->bytes);
     if (sum->table != TTD_SUMS_BY_STACK)
         return;
-    ttd_encode_position(out, sum->first);
-    ttd_encode_position(out, sum->last);
+    ttd_encode_position(buffer, sum->first);
+    ttd_encode_position(buffer, sum->last);
 }
 
-void ttd_decode_sum(struct ttd_cursor *in, struct ttd_sum *sum)
+void ttd_decode_sum(struct ttd_cursor *cursor, struct ttd_sum *sum)
 {
     memset(sum, 0, sizeof *sum);
-    sum->table = (enum ttd_sum_table)ttd_cursor_varint_max(in, TTD_SUMS_BY_SIZE);
-    sum->key = ttd_cursor_varint32(in);
-    sum->api = ttd_cursor_get8(in);
-    sum->blocks = ttd_cursor_varint(in);
-    sum->bytes = ttd_cursor_varint(in);
+    sum->table = (enum ttd_sum_table)ttd_cursor_varint_max(cursor, TTD_SUMS_BY_SIZE);
+    sum->key = ttd_cursor_varint32(cursor);
+    sum->api = ttd_cursor_get8(cursor);
+    sum->blocks = ttd_cursor_varint(cursor);
+    sum->bytes = ttd_cursor_varint(cursor);
     if (sum->table == TTD_SUMS_BY_STACK) {
-        sum->first = ttd_decode_position(in);
-        sum->last = ttd_decode_position(in);
+        sum->first = ttd_decode_position(cursor);
+        sum->last = ttd_decode_position(cursor);
     }
-    ttd_cursor_check(in, ttd_check_sum(sum));
+    ttd_cursor_check(cursor, ttd_check_sum(sum));
 }
 
 const char *ttd_check_sum(const struct ttd_sum *sum)

@@ -17,10 +17,10 @@ const char *ttd_snapshot_order_part(struct ttd_snapshot_order *order, uint32_t n
 const char *ttd_snapshot_order_regions(struct ttd_snapshot_order *order,
                                        const struct ttd_regions *regions, bool *redefines)
 {
-    const char *wrong = ttd_snapshot_order_part(order, regions->snapshot);
-    *redefines = wrong || regions->first <= order->regions;
-    if (wrong)
-        return wrong;
+    const char *violation = ttd_snapshot_order_part(order, regions->snapshot);
+    *redefines = violation || regions->first <= order->regions;
+    if (violation)
+        return violation;
     bool is_next = regions->first == order->regions + 1;
     uint32_t last = regions->first + (uint32_t)(regions->count - 1);
     /* Taken in even if it is wrong, so that one gap is reported once. */
@@ -32,9 +32,9 @@ const char *ttd_snapshot_order_regions(struct ttd_snapshot_order *order,
 const char *ttd_snapshot_order_references(struct ttd_snapshot_order *order,
                                           const struct ttd_references *references)
 {
-    const char *wrong = ttd_snapshot_order_part(order, references->snapshot);
-    if (wrong)
-        return wrong;
+    const char *violation = ttd_snapshot_order_part(order, references->snapshot);
+    if (violation)
+        return violation;
     const struct ttd_reference *first = &references->references[0];
     const struct ttd_reference *last = &references->references[references->count - 1];
     bool goes_on = first->region > order->region ||
@@ -54,8 +54,8 @@ const char *ttd_snapshot_order_finish(struct ttd_snapshot_order *order, uint32_t
     *redefines = number <= order->finished;
     if (*redefines)
         return "number of a snapshot";
-    const char *wrong = ttd_snapshot_order_part(order, number);
-    if (!wrong)
+    const char *violation = ttd_snapshot_order_part(order, number);
+    if (!violation)
         order->finished = number;
-    return wrong;
+    return violation;
 }

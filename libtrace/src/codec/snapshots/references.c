@@ -13,35 +13,36 @@
 
 const char *ttd_check_references(const struct ttd_references *references)
 {
-    const struct ttd_reference *at = references->references;
-    bool is_ordered = at->region != 0;
-    bool has_values = at->value != 0;
-    for (size_t left = references->count - 1; left != 0; left--, at++) {
-        is_ordered &=
-            at[1].region == at->region ? at[1].offset > at->offset : at[1].region > at->region;
-        has_values &= at[1].value != 0;
+    const struct ttd_reference *reference = references->references;
+    bool is_ordered = reference->region != 0;
+    bool has_values = reference->value != 0;
+    for (size_t remaining = references->count - 1; remaining != 0; remaining--, reference++) {
+        is_ordered &= reference[1].region == reference->region
+                          ? reference[1].offset > reference->offset
+                          : reference[1].region > reference->region;
+        has_values &= reference[1].value != 0;
     }
     if (!is_ordered)
         return "order of references";
     return has_values ? NULL : "value of a reference";
 }
 
-static void append_regions(struct ttd_buffer *out, const struct ttd_reference *references,
+static void append_regions(struct ttd_buffer *buffer, const struct ttd_reference *references,
                            size_t count)
 {
-    struct ttd_buffer column = *out;
+    struct ttd_buffer column = *buffer;
     uint32_t region = 0;
     for (size_t i = 0; i < count; i++) {
         ttd_buffer_append_varint(&column, references[i].region - region);
         region = references[i].region;
     }
-    *out = column;
+    *buffer = column;
 }
 
-static void append_offsets(struct ttd_buffer *out, const struct ttd_reference *references,
+static void append_offsets(struct ttd_buffer *buffer, const struct ttd_reference *references,
                            size_t count)
 {
-    struct ttd_buffer column = *out;
+    struct ttd_buffer column = *buffer;
     uint32_t region = 0;
     uint64_t next = 0;
     for (size_t i = 0; i < count; i++) {
@@ -52,56 +53,56 @@ static void append_offsets(struct ttd_buffer *out, const struct ttd_reference *r
         region = references[i].region;
         next = references[i].offset + WORD_SIZE;
     }
-    *out = column;
+    *buffer = column;
 }
 
-static void append_values(struct ttd_buffer *out, const struct ttd_reference *references,
+static void append_values(struct ttd_buffer *buffer, const struct ttd_reference *references,
                           size_t count)
 {
-    struct ttd_buffer column = *out;
+    struct ttd_buffer column = *buffer;
     uint64_t last = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t value = ttd_rotate_right(references[i].value, TTD_REFERENCE_ROTATION);
         ttd_buffer_append_varint(&column, ttd_zigzag(value - last));
         last = value;
     }
-    *out = column;
+    *buffer = column;
 }
 
-void ttd_encode_references(struct ttd_buffer *out, const struct ttd_references *references,
-                           struct ttd_buffer work[TTD_REFERENCE_COLUMN_COUNT])
+void ttd_encode_references(struct ttd_buffer *buffer, const struct ttd_references *references,
+                           struct ttd_buffer columns[TTD_REFERENCE_COLUMN_COUNT])
 {
-    ttd_buffer_put32(out, references->snapshot);
-    ttd_buffer_put32(out, 0);
+    ttd_buffer_put32(buffer, references->snapshot);
+    ttd_buffer_put32(buffer, 0);
     bool has_room = true;
     for (size_t i = 0; i < TTD_REFERENCE_COLUMN_COUNT; i++) {
-        ttd_buffer_clear(&work[i]);
-        has_room = ttd_buffer_reserve(&work[i], references->count * TTD_VARINT_MAX) && has_room;
+        ttd_buffer_clear(&columns[i]);
+        has_room = ttd_buffer_reserve(&columns[i], references->count * TTD_VARINT_MAX) && has_room;
     }
     if (has_room) {
-        append_regions(&work[TTD_REFERENCE_REGIONS], references->references, references->count);
-        append_offsets(&work[TTD_REFERENCE_OFFSETS], references->references, references->count);
-        append_values(&work[TTD_REFERENCE_VALUES], references->references, references->count);
+        append_regions(&columns[TTD_REFERENCE_REGIONS], references->references, references->count);
+        append_offsets(&columns[TTD_REFERENCE_OFFSETS], references->references, references->count);
+        append_values(&columns[TTD_REFERENCE_VALUES], references->references, references->count);
     }
-    ttd_join_columns(out, work, TTD_REFERENCE_COLUMN_COUNT);
+    ttd_join_columns(buffer, columns, TTD_REFERENCE_COLUMN_COUNT);
 }
 
 /** Reads the column of regions. */
 static void take_regions(struct ttd_cursor *column, struct ttd_reference *references, size_t count)
 {
-    struct ttd_cursor in = *column;
+    struct ttd_cursor cursor = *column;
     uint64_t region = 0;
     bool is_right = true;
     bool is_ordered = true;
     for (size_t i = 0; i < count; i++) {
         /* A difference may be so large that the sum wraps: then regions fall. */
         uint64_t last = region;
-        region += ttd_varint_fast(&in);
+        region += ttd_varint_fast(&cursor);
         references[i].region = (uint32_t)region;
         is_right &= region - 1 < UINT32_MAX;
         is_ordered &= region >= last;
     }
-    *column = in;
+    *column = cursor;
     if (!is_right || !is_ordered)
         ttd_cursor_fail(column, is_right ? "order of references" : "region of a reference");
 }
@@ -109,12 +110,12 @@ static void take_regions(struct ttd_cursor *column, struct ttd_reference *refere
 /** Reads the column of offsets; regions are known. */
 static void take_offsets(struct ttd_cursor *column, struct ttd_reference *references, size_t count)
 {
-    struct ttd_cursor in = *column;
+    struct ttd_cursor cursor = *column;
     uint32_t region = 0;
     uint64_t next = 0;
     bool is_ordered = true;
     for (size_t i = 0; i < count; i++) {
-        uint64_t distance = ttd_rotate_left(ttd_varint_fast(&in), TTD_REFERENCE_ROTATION);
+        uint64_t distance = ttd_rotate_left(ttd_varint_fast(&cursor), TTD_REFERENCE_ROTATION);
         bool is_first = references[i].region != region;
         uint64_t offset = (is_first ? 0 : next) + distance;
         is_ordered &= is_first || offset > next - WORD_SIZE;
@@ -122,7 +123,7 @@ static void take_offsets(struct ttd_cursor *column, struct ttd_reference *refere
         region = references[i].region;
         next = offset + WORD_SIZE;
     }
-    *column = in;
+    *column = cursor;
     if (!is_ordered)
         ttd_cursor_fail(column, "order of references");
 }
@@ -130,31 +131,31 @@ static void take_offsets(struct ttd_cursor *column, struct ttd_reference *refere
 /** Reads the column of values. */
 static void take_values(struct ttd_cursor *column, struct ttd_reference *references, size_t count)
 {
-    struct ttd_cursor in = *column;
+    struct ttd_cursor cursor = *column;
     uint64_t value = 0;
     bool has_values = true;
     for (size_t i = 0; i < count; i++) {
-        value += ttd_unzigzag(ttd_varint_fast(&in));
+        value += ttd_unzigzag(ttd_varint_fast(&cursor));
         references[i].value = ttd_rotate_left(value, TTD_REFERENCE_ROTATION);
         has_values &= value != 0;
     }
-    *column = in;
+    *column = cursor;
     if (!has_values)
         ttd_cursor_fail(column, "value of a reference");
 }
 
-void ttd_decode_references(struct ttd_cursor *in, struct ttd_references *list,
+void ttd_decode_references(struct ttd_cursor *cursor, struct ttd_references *list,
                            struct ttd_reference *references)
 {
-    list->snapshot = ttd_cursor_get32(in);
+    list->snapshot = ttd_cursor_get32(cursor);
     if (list->snapshot == 0)
-        ttd_cursor_fail(in, "number of a snapshot");
-    ttd_cursor_reserved32(in);
+        ttd_cursor_fail(cursor, "number of a snapshot");
+    ttd_cursor_reserved32(cursor);
     list->references = references;
     struct ttd_cursor columns[TTD_REFERENCE_COLUMN_COUNT];
-    ttd_split_columns(in, columns, TTD_REFERENCE_COLUMN_COUNT);
+    ttd_split_columns(cursor, columns, TTD_REFERENCE_COLUMN_COUNT);
     take_regions(&columns[TTD_REFERENCE_REGIONS], references, list->count);
     take_offsets(&columns[TTD_REFERENCE_OFFSETS], references, list->count);
     take_values(&columns[TTD_REFERENCE_VALUES], references, list->count);
-    ttd_finish_columns(in, columns, TTD_REFERENCE_COLUMN_COUNT);
+    ttd_finish_columns(cursor, columns, TTD_REFERENCE_COLUMN_COUNT);
 }

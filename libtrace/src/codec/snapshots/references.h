@@ -13,14 +13,14 @@
  * the first violation, or NULL. */
 const char *ttd_check_references(const struct ttd_references *references);
 
-/** Appends the payload; `work` has one buffer per column. The references are valid. */
-void ttd_encode_references(struct ttd_buffer *out, const struct ttd_references *references,
-                           struct ttd_buffer work[TTD_REFERENCE_COLUMN_COUNT]);
+/** Appends the payload; `columns` has one buffer per column. The references are valid. */
+void ttd_encode_references(struct ttd_buffer *buffer, const struct ttd_references *references,
+                           struct ttd_buffer columns[TTD_REFERENCE_COLUMN_COUNT]);
 
 /** Decodes the payload. `list->count` is set before the call, and `references` has room for as
  * many.
  */
-void ttd_decode_references(struct ttd_cursor *in, struct ttd_references *list,
+void ttd_decode_references(struct ttd_cursor *cursor, struct ttd_references *list,
                            struct ttd_reference *references);
 
 #endif

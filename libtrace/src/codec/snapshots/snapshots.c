@@ -7,45 +7,45 @@
 #include "layout.h"
 
 /** The number of the snapshot that a part belongs to. */
-static uint32_t check_number(struct ttd_cursor *in, uint32_t number)
+static uint32_t check_number(struct ttd_cursor *cursor, uint32_t number)
 {
     if (number == 0)
-        ttd_cursor_fail(in, "number of a snapshot");
+        ttd_cursor_fail(cursor, "number of a snapshot");
     return number;
 }
 
 /* ---- Snapshots ---- */
 
-void ttd_encode_snapshot(struct ttd_buffer *out, const struct ttd_snapshot *snapshot)
+void ttd_encode_snapshot(struct ttd_buffer *buffer, const struct ttd_snapshot *snapshot)
 {
-    ttd_buffer_put_varint(out, snapshot->number);
-    ttd_encode_position(out, snapshot->position);
-    ttd_buffer_put_varint(out, snapshot->wall_time);
-    ttd_buffer_put_varint(out, snapshot->duration);
-    ttd_buffer_put_varint(out, snapshot->contents);
-    ttd_buffer_put_varint(out, snapshot->reason);
-    ttd_buffer_put_varint(out, snapshot->flags);
-    ttd_buffer_put_varint(out, snapshot->missing);
-    ttd_buffer_put_varint(out, snapshot->thread);
-    ttd_buffer_put_varint(out, snapshot->regions);
-    ttd_buffer_put_varint(out, snapshot->references);
+    ttd_buffer_put_varint(buffer, snapshot->number);
+    ttd_encode_position(buffer, snapshot->position);
+    ttd_buffer_put_varint(buffer, snapshot->wall_time);
+    ttd_buffer_put_varint(buffer, snapshot->duration);
+    ttd_buffer_put_varint(buffer, snapshot->contents);
+    ttd_buffer_put_varint(buffer, snapshot->reason);
+    ttd_buffer_put_varint(buffer, snapshot->flags);
+    ttd_buffer_put_varint(buffer, snapshot->missing);
+    ttd_buffer_put_varint(buffer, snapshot->thread);
+    ttd_buffer_put_varint(buffer, snapshot->regions);
+    ttd_buffer_put_varint(buffer, snapshot->references);
 }
 
-void ttd_decode_snapshot(struct ttd_cursor *in, struct ttd_snapshot *snapshot)
+void ttd_decode_snapshot(struct ttd_cursor *cursor, struct ttd_snapshot *snapshot)
 {
     memset(snapshot, 0, sizeof *snapshot);
-    snapshot->number = ttd_cursor_varint32(in);
-    snapshot->position = ttd_decode_position(in);
-    snapshot->wall_time = ttd_cursor_varint(in);
-    snapshot->duration = ttd_cursor_varint(in);
-    snapshot->contents = ttd_cursor_varint32(in);
-    snapshot->reason = ttd_cursor_varint32(in);
-    snapshot->flags = ttd_cursor_varint32(in);
-    snapshot->missing = ttd_cursor_varint(in);
-    snapshot->thread = ttd_cursor_varint32(in);
-    snapshot->regions = ttd_cursor_varint(in);
-    snapshot->references = ttd_cursor_varint(in);
-    ttd_cursor_check(in, ttd_check_snapshot(snapshot));
+    snapshot->number = ttd_cursor_varint32(cursor);
+    snapshot->position = ttd_decode_position(cursor);
+    snapshot->wall_time = ttd_cursor_varint(cursor);
+    snapshot->duration = ttd_cursor_varint(cursor);
+    snapshot->contents = ttd_cursor_varint32(cursor);
+    snapshot->reason = ttd_cursor_varint32(cursor);
+    snapshot->flags = ttd_cursor_varint32(cursor);
+    snapshot->missing = ttd_cursor_varint(cursor);
+    snapshot->thread = ttd_cursor_varint32(cursor);
+    snapshot->regions = ttd_cursor_varint(cursor);
+    snapshot->references = ttd_cursor_varint(cursor);
+    ttd_cursor_check(cursor, ttd_check_snapshot(snapshot));
 }
 
 const char *ttd_check_snapshot(const struct ttd_snapshot *snapshot)
@@ -63,42 +63,43 @@ const char *ttd_check_snapshot(const struct ttd_snapshot *snapshot)
 
 /* ---- Regions ---- */
 
-void ttd_encode_regions(struct ttd_buffer *out, const struct ttd_regions *regions)
+void ttd_encode_regions(struct ttd_buffer *buffer, const struct ttd_regions *regions)
 {
-    ttd_buffer_put32(out, regions->snapshot);
-    ttd_buffer_put32(out, regions->first);
+    ttd_buffer_put32(buffer, regions->snapshot);
+    ttd_buffer_put32(buffer, regions->first);
     /* Many regions are adjacent: each begin is coded from the end before. */
     uint64_t end = 0;
     for (size_t i = 0; i < regions->count; i++) {
         const struct ttd_region *region = &regions->regions[i];
-        ttd_buffer_put_varint(out, region->kind);
-        ttd_buffer_put_varint(out, ttd_zigzag(region->begin - end));
-        ttd_buffer_put_varint(out, region->size);
-        ttd_buffer_put_varint(out, region->thread);
-        ttd_buffer_put_varint(out, region->module);
-        ttd_buffer_put_varint(out, region->name);
+        ttd_buffer_put_varint(buffer, region->kind);
+        ttd_buffer_put_varint(buffer, ttd_zigzag(region->begin - end));
+        ttd_buffer_put_varint(buffer, region->size);
+        ttd_buffer_put_varint(buffer, region->thread);
+        ttd_buffer_put_varint(buffer, region->module);
+        ttd_buffer_put_varint(buffer, region->name);
         end = region->begin + region->size;
     }
 }
 
-void ttd_decode_regions(struct ttd_cursor *in, struct ttd_regions *list, struct ttd_region *regions)
+void ttd_decode_regions(struct ttd_cursor *cursor, struct ttd_regions *list,
+                        struct ttd_region *regions)
 {
-    list->snapshot = ttd_cursor_get32(in);
-    list->first = ttd_cursor_get32(in);
+    list->snapshot = ttd_cursor_get32(cursor);
+    list->first = ttd_cursor_get32(cursor);
     list->regions = regions;
     uint64_t end = 0;
     for (size_t i = 0; i < list->count; i++) {
         struct ttd_region *region = &regions[i];
-        region->kind = (enum ttd_region_kind)ttd_cursor_varint_max(in, TTD_REGION_FILE);
-        region->begin = end + ttd_unzigzag(ttd_cursor_varint(in));
-        region->size = ttd_cursor_varint(in);
-        region->thread = ttd_cursor_varint32(in);
-        region->module = ttd_cursor_varint32(in);
-        region->name = ttd_cursor_varint32(in);
+        region->kind = (enum ttd_region_kind)ttd_cursor_varint_max(cursor, TTD_REGION_FILE);
+        region->begin = end + ttd_unzigzag(ttd_cursor_varint(cursor));
+        region->size = ttd_cursor_varint(cursor);
+        region->thread = ttd_cursor_varint32(cursor);
+        region->module = ttd_cursor_varint32(cursor);
+        region->name = ttd_cursor_varint32(cursor);
         end = region->begin + region->size;
     }
-    ttd_cursor_check(in, ttd_check_regions(list));
-    ttd_cursor_finish(in);
+    ttd_cursor_check(cursor, ttd_check_regions(list));
+    ttd_cursor_finish(cursor);
 }
 
 static const char *check_region(const struct ttd_region *region)
@@ -118,134 +119,135 @@ const char *ttd_check_regions(const struct ttd_regions *regions)
         return "number of a snapshot";
     if (regions->first == 0 || regions->count - 1 > UINT32_MAX - regions->first)
         return "number of a region";
-    const char *wrong = NULL;
-    for (size_t i = 0; i < regions->count && !wrong; i++)
-        wrong = check_region(&regions->regions[i]);
-    return wrong;
+    const char *violation = NULL;
+    for (size_t i = 0; i < regions->count && !violation; i++)
+        violation = check_region(&regions->regions[i]);
+    return violation;
 }
 
 /* ---- Variables ---- */
 
-void ttd_encode_variable(struct ttd_buffer *out, const struct ttd_variable *variable,
+void ttd_encode_variable(struct ttd_buffer *buffer, const struct ttd_variable *variable,
                          uint64_t *offset)
 {
-    ttd_buffer_put_varint(out, variable->module);
-    ttd_buffer_put_varint(out, ttd_zigzag(variable->offset - *offset));
-    ttd_buffer_put_varint(out, variable->size);
-    ttd_buffer_put_varint(out, variable->name);
+    ttd_buffer_put_varint(buffer, variable->module);
+    ttd_buffer_put_varint(buffer, ttd_zigzag(variable->offset - *offset));
+    ttd_buffer_put_varint(buffer, variable->size);
+    ttd_buffer_put_varint(buffer, variable->name);
     *offset = variable->offset;
 }
 
-void ttd_decode_variable(struct ttd_cursor *in, struct ttd_variable *variable, uint64_t *offset)
+void ttd_decode_variable(struct ttd_cursor *cursor, struct ttd_variable *variable, uint64_t *offset)
 {
-    variable->module = ttd_cursor_varint32(in);
+    variable->module = ttd_cursor_varint32(cursor);
     if (variable->module == TTD_NONE)
-        ttd_cursor_fail(in, "module of a variable");
-    *offset += ttd_unzigzag(ttd_cursor_varint(in));
+        ttd_cursor_fail(cursor, "module of a variable");
+    *offset += ttd_unzigzag(ttd_cursor_varint(cursor));
     variable->offset = *offset;
-    variable->size = ttd_cursor_varint(in);
-    variable->name = ttd_cursor_varint32(in);
+    variable->size = ttd_cursor_varint(cursor);
+    variable->name = ttd_cursor_varint32(cursor);
 }
 
 /* ---- Frames ---- */
 
-void ttd_encode_frames(struct ttd_buffer *out, const struct ttd_frames *frames)
+void ttd_encode_frames(struct ttd_buffer *buffer, const struct ttd_frames *frames)
 {
-    ttd_buffer_put_varint(out, frames->snapshot);
-    ttd_buffer_put_varint(out, frames->thread);
-    ttd_buffer_put_varint(out, frames->stack);
-    ttd_buffer_put_varint(out, frames->count);
+    ttd_buffer_put_varint(buffer, frames->snapshot);
+    ttd_buffer_put_varint(buffer, frames->thread);
+    ttd_buffer_put_varint(buffer, frames->stack);
+    ttd_buffer_put_varint(buffer, frames->count);
     for (size_t i = 0; i < frames->count; i++)
         ttd_buffer_put_varint(
-            out, ttd_zigzag(frames->addresses[i] - (i ? frames->addresses[i - 1] : 0)));
+            buffer, ttd_zigzag(frames->addresses[i] - (i ? frames->addresses[i - 1] : 0)));
 }
 
-void ttd_decode_frames(struct ttd_cursor *in, struct ttd_frames *frames)
+void ttd_decode_frames(struct ttd_cursor *cursor, struct ttd_frames *frames)
 {
     memset(frames, 0, sizeof *frames);
-    frames->snapshot = check_number(in, ttd_cursor_varint32(in));
-    frames->thread = ttd_cursor_varint32(in);
-    frames->stack = ttd_cursor_varint32(in);
-    frames->count = (size_t)ttd_cursor_varint_max(in, TTD_FRAMES_MAX);
+    frames->snapshot = check_number(cursor, ttd_cursor_varint32(cursor));
+    frames->thread = ttd_cursor_varint32(cursor);
+    frames->stack = ttd_cursor_varint32(cursor);
+    frames->count = (size_t)ttd_cursor_varint_max(cursor, TTD_FRAMES_MAX);
 }
 
-void ttd_decode_frame_addresses(struct ttd_cursor *in, uint64_t *addresses, size_t count)
+void ttd_decode_frame_addresses(struct ttd_cursor *cursor, uint64_t *addresses, size_t count)
 {
     uint64_t address = 0;
     for (size_t i = 0; i < count; i++) {
-        address += ttd_unzigzag(ttd_cursor_varint(in));
+        address += ttd_unzigzag(ttd_cursor_varint(cursor));
         addresses[i] = address;
     }
 }
 
 /* ---- Classes ---- */
 
-void ttd_encode_classes(struct ttd_buffer *out, const struct ttd_classes *classes)
+void ttd_encode_classes(struct ttd_buffer *buffer, const struct ttd_classes *classes)
 {
-    ttd_buffer_put32(out, classes->snapshot);
-    ttd_buffer_put32(out, 0);
+    ttd_buffer_put32(buffer, classes->snapshot);
+    ttd_buffer_put32(buffer, 0);
     uint64_t last = 0;
     for (size_t i = 0; i < classes->count; i++) {
-        ttd_buffer_put_varint(out, ttd_zigzag(classes->classes[i].address - last));
-        ttd_buffer_put_varint(out, classes->classes[i].name);
+        ttd_buffer_put_varint(buffer, ttd_zigzag(classes->classes[i].address - last));
+        ttd_buffer_put_varint(buffer, classes->classes[i].name);
         last = classes->classes[i].address;
     }
 }
 
-void ttd_decode_classes(struct ttd_cursor *in, struct ttd_classes *list, struct ttd_class *classes)
+void ttd_decode_classes(struct ttd_cursor *cursor, struct ttd_classes *list,
+                        struct ttd_class *classes)
 {
-    list->snapshot = check_number(in, ttd_cursor_get32(in));
-    ttd_cursor_reserved32(in);
+    list->snapshot = check_number(cursor, ttd_cursor_get32(cursor));
+    ttd_cursor_reserved32(cursor);
     list->classes = classes;
     uint64_t address = 0;
     for (size_t i = 0; i < list->count; i++) {
-        address += ttd_unzigzag(ttd_cursor_varint(in));
+        address += ttd_unzigzag(ttd_cursor_varint(cursor));
         classes[i].address = address;
-        classes[i].name = ttd_cursor_varint32(in);
+        classes[i].name = ttd_cursor_varint32(cursor);
     }
-    ttd_cursor_finish(in);
+    ttd_cursor_finish(cursor);
 }
 
 /* ---- Fatal signals ---- */
 
-void ttd_encode_fatal_signal(struct ttd_buffer *out, const struct ttd_fatal_signal *signal)
+void ttd_encode_fatal_signal(struct ttd_buffer *buffer, const struct ttd_fatal_signal *signal)
 {
-    ttd_encode_position(out, signal->position);
-    ttd_buffer_put_varint(out, signal->wall_time);
-    ttd_buffer_put_varint(out, signal->thread);
-    ttd_buffer_put_varint(out, signal->stack);
-    ttd_buffer_put_varint(out, signal->signal);
+    ttd_encode_position(buffer, signal->position);
+    ttd_buffer_put_varint(buffer, signal->wall_time);
+    ttd_buffer_put_varint(buffer, signal->thread);
+    ttd_buffer_put_varint(buffer, signal->stack);
+    ttd_buffer_put_varint(buffer, signal->signal);
     /* si_code may be negative, such as SI_TKILL of a signal from a thread. */
-    ttd_buffer_put_varint(out, ttd_zigzag((uint64_t)signal->code));
-    ttd_buffer_put_varint(out, signal->address);
-    ttd_buffer_put_varint(out, signal->snapshot);
-    ttd_buffer_put_varint(out, signal->count);
+    ttd_buffer_put_varint(buffer, ttd_zigzag((uint64_t)signal->code));
+    ttd_buffer_put_varint(buffer, signal->address);
+    ttd_buffer_put_varint(buffer, signal->snapshot);
+    ttd_buffer_put_varint(buffer, signal->count);
     for (size_t i = 0; i < signal->count; i++) {
-        ttd_buffer_put_varint(out, signal->registers[i].number);
-        ttd_buffer_put_varint(out, signal->registers[i].value);
+        ttd_buffer_put_varint(buffer, signal->registers[i].number);
+        ttd_buffer_put_varint(buffer, signal->registers[i].value);
     }
 }
 
-void ttd_decode_fatal_signal(struct ttd_cursor *in, struct ttd_fatal_signal *signal)
+void ttd_decode_fatal_signal(struct ttd_cursor *cursor, struct ttd_fatal_signal *signal)
 {
     memset(signal, 0, sizeof *signal);
-    signal->position = ttd_decode_valid_position(in);
-    signal->wall_time = ttd_cursor_varint(in);
-    signal->thread = ttd_cursor_varint32(in);
-    signal->stack = ttd_cursor_varint32(in);
-    signal->signal = (uint32_t)ttd_cursor_varint_max(in, INT32_MAX);
+    signal->position = ttd_decode_valid_position(cursor);
+    signal->wall_time = ttd_cursor_varint(cursor);
+    signal->thread = ttd_cursor_varint32(cursor);
+    signal->stack = ttd_cursor_varint32(cursor);
+    signal->signal = (uint32_t)ttd_cursor_varint_max(cursor, INT32_MAX);
     if (signal->signal == 0)
-        ttd_cursor_fail(in, "number of a signal");
-    signal->code = (int64_t)ttd_unzigzag(ttd_cursor_varint(in));
-    signal->address = ttd_cursor_varint(in);
-    signal->snapshot = ttd_cursor_varint32(in);
-    signal->count = (size_t)ttd_cursor_varint_max(in, TTD_REGISTERS_MAX);
+        ttd_cursor_fail(cursor, "number of a signal");
+    signal->code = (int64_t)ttd_unzigzag(ttd_cursor_varint(cursor));
+    signal->address = ttd_cursor_varint(cursor);
+    signal->snapshot = ttd_cursor_varint32(cursor);
+    signal->count = (size_t)ttd_cursor_varint_max(cursor, TTD_REGISTERS_MAX);
 }
 
-void ttd_decode_registers(struct ttd_cursor *in, struct ttd_register *registers, size_t count)
+void ttd_decode_registers(struct ttd_cursor *cursor, struct ttd_register *registers, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        registers[i].number = ttd_cursor_varint32(in);
-        registers[i].value = ttd_cursor_varint(in);
+        registers[i].number = ttd_cursor_varint32(cursor);
+        registers[i].value = ttd_cursor_varint(cursor);
     }
 }

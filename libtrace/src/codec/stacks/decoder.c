@@ -65,14 +65,14 @@ static const char *first_error(const struct ttd_stacks_decoder *decoder)
 static inline uint64_t take_short(struct ttd_cursor *cursor)
 {
     if (ttd_cursor_left(cursor) >= 2) {
-        uint32_t low = cursor->at[0];
-        uint32_t high = cursor->at[1];
+        uint32_t low = cursor->next[0];
+        uint32_t high = cursor->next[1];
         if (low < 0x80) {
-            cursor->at++;
+            cursor->next++;
             return low;
         }
         if (high - 1 < 0x7F) {
-            cursor->at += 2;
+            cursor->next += 2;
             return (low & 0x7F) | high << 7;
         }
     }
@@ -86,33 +86,33 @@ bool ttd_stacks_decoder_next(struct ttd_stacks_decoder *decoder, struct ttd_stac
     struct ttd_cursor frames = decoder->columns[TTD_STACK_FRAMES];
     size_t frame_count = decoder->table.count;
     ttd_id id = decoder->next_id;
-    const char *wrong = NULL;
+    const char *violation = NULL;
     for (size_t i = 0; i < count; i++, id++) {
-        uint64_t back = take_short(&parents);
+        uint64_t distance = take_short(&parents);
         uint64_t frame = take_short(&frames);
         /* Ids begin at 1: no stack is so far back. */
-        if (back >= id) {
-            wrong = "parent of a stack";
+        if (distance >= id) {
+            violation = "parent of a stack";
             break;
         }
         if (frame - 1 >= frame_count) {
             /* A failed cursor gives 0, which must not pass for a new frame. */
             if (frame != 0 || frames.error) {
-                wrong = "frame of a stack";
+                violation = "frame of a stack";
                 break;
             }
             if (!new_frame(decoder))
                 return false;
             frame = frame_count = decoder->table.count;
         }
-        links[i] = (struct ttd_stack_link){(uint32_t)back, (uint32_t)(frame - 1)};
+        links[i] = (struct ttd_stack_link){(uint32_t)distance, (uint32_t)(frame - 1)};
     }
     decoder->columns[TTD_STACK_PARENTS] = parents;
     decoder->columns[TTD_STACK_FRAMES] = frames;
     decoder->next_id = id;
     *what = first_error(decoder);
     if (!*what)
-        *what = wrong;
+        *what = violation;
     return true;
 }
 

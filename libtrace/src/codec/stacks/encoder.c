@@ -79,10 +79,10 @@ size_t ttd_stacks_encoder_size(const struct ttd_stacks_encoder *encoder)
     return size;
 }
 
-void ttd_stacks_encoder_finish(struct ttd_stacks_encoder *encoder, struct ttd_buffer *out)
+void ttd_stacks_encoder_finish(struct ttd_stacks_encoder *encoder, struct ttd_buffer *buffer)
 {
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
-        ttd_buffer_put32(out, (uint32_t)encoder->columns[i].size);
+        ttd_buffer_put32(buffer, (uint32_t)encoder->columns[i].size);
     for (size_t i = 0; i < TTD_STACK_COLUMN_COUNT; i++)
-        ttd_buffer_put(out, encoder->columns[i].data, encoder->columns[i].size);
+        ttd_buffer_put(buffer, encoder->columns[i].data, encoder->columns[i].size);
 }

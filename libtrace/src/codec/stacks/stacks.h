@@ -53,7 +53,7 @@ bool ttd_stacks_encoder_add(struct ttd_stacks_encoder *encoder, const struct ttd
 /** Returns the size of the payload so far, in bytes. */
 size_t ttd_stacks_encoder_size(const struct ttd_stacks_encoder *encoder);
 /** Appends the payload. */
-void ttd_stacks_encoder_finish(struct ttd_stacks_encoder *encoder, struct ttd_buffer *out);
+void ttd_stacks_encoder_finish(struct ttd_stacks_encoder *encoder, struct ttd_buffer *buffer);
 
 /** A stack as a chunk stores it. */
 struct ttd_stack_link {

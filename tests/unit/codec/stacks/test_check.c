@@ -169,7 +169,7 @@ Test(stacks_check, refuses_each_column_with_a_byte_left_over)
         cr_assert(begin_chunk());
         size_t size = ttd_cursor_left(&decoder.columns[column]);
         cr_assert_lt(size, sizeof longer);
-        memcpy(longer, decoder.columns[column].at, size);
+        memcpy(longer, decoder.columns[column].next, size);
         longer[size] = 0;
         decoder.columns[column] = ttd_cursor_of(longer, size + 1);
         cr_assert_not(ttd_stacks_decoder_accepts(&decoder, 3, MODULE_MAX, depths), "column %d",
