@@ -17,9 +17,10 @@ export class Commands {
 
   /** The command line of ttdanalyze with these words, the page's filters and the trace. */
   line(...words) {
-    const { include, exclude, path } = this.facts;
+    const { include, exclude, client, activity, path } = this.facts;
     const filters = UNFILTERED.includes(words[0]) ? [] : [...include.flatMap((name) => ['--include', name]),
-      ...exclude.flatMap((name) => ['--exclude', name])];
+      ...exclude.flatMap((name) => ['--exclude', name]), ...client === null ? [] : ['--client', client],
+      ...activity === null ? [] : ['--activity', activity]];
     return ['ttdanalyze', ...words, ...filters, path].map((word) => quote(String(word))).join(' ');
   }
 }

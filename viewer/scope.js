@@ -6,7 +6,8 @@ export class Scope {
   constructor(facts) {
     Object.assign(this, facts);
     this.is_part = comparePositions(facts.from, '0:0') > 0 || facts.to !== null;
-    this.is_filtered = facts.include.length + facts.exclude.length > 0;
+    this.is_filtered = facts.include.length + facts.exclude.length > 0 ||
+      facts.client !== null || facts.activity !== null;
     this.end = facts.to === null ? 'the end of the trace' : facts.to;
   }
 
@@ -24,6 +25,8 @@ export class Scope {
         `highest from the start of the trace to ${this.end}.` : '',
       this.include.length ? `Only stacks with ${quoted(this.include)} count.` : '',
       this.exclude.length ? `Stacks with ${quoted(this.exclude)} do not count.` : '',
+      this.client === null ? '' : `Only what ran in islands of client ${this.client} counts.`,
+      this.activity === null ? '' : `Only what ran in islands of activity ${this.activity} counts.`,
     ].filter((text) => text);
   }
 

@@ -96,16 +96,20 @@ static int add_all(struct compared_heaps *heaps, enum heap_side side, struct hea
                                 : session_runtime(session, kept, false);
 }
 
-static int find(struct compared_heaps *heaps, enum heap_side side, const struct position_spec *spec)
+static int find(struct compared_heaps *heaps, enum heap_side side,
+                const struct compare_options *asked)
 {
     struct session *session = &heaps->sessions[side];
     struct question question;
-    int status = session_ask_runtime(session, spec, &question);
+    int status = session_ask_runtime(session, &asked->specs[side], &question);
     if (status != STATUS_OK)
         return status;
     struct heap_state state;
     struct heap_state_options options = {
         .at = question.at, .split = view_split(&session->options.view), .tells_runtime = true};
+    status = session_islands(session, &asked->island, &options.islands);
+    if (status != STATUS_OK)
+        return status;
     enum ttd_status result = heap_state_find(&question.trace, &options, &state, &question.error);
     status = session_answer(session, &question, result, &state.outcome);
     if (status != STATUS_OK)
@@ -166,7 +170,7 @@ static int find_new(struct compared_heaps *heaps, const struct common_options *c
     int status = session_open(session, &new_options);
     if (status != STATUS_OK)
         return status;
-    status = find(heaps, HEAP_NEW, &options->specs[HEAP_NEW]);
+    status = find(heaps, HEAP_NEW, options);
     if (status == STATUS_OK)
         status = print(heaps, options);
     return session_close(session, status, false);
@@ -183,7 +187,7 @@ static int find_both(struct compared_heaps *heaps, const struct common_options *
         status = session_check(session,
                                view_tree_begin(&heaps->tree, &heaps->labels, !heaps->is_one_trace));
     if (status == STATUS_OK)
-        status = find(heaps, HEAP_OLD, &options->specs[HEAP_OLD]);
+        status = find(heaps, HEAP_OLD, options);
     if (status == STATUS_OK)
         status = find_new(heaps, common, options);
     return session_close(session, status, false);

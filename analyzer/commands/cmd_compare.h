@@ -5,10 +5,13 @@
 
 #include "cli/options/command.h"
 #include "cli/traces/position_spec.h"
+#include "travel/islands.h"
 
 struct compare_options {
     /** Positions in the old and the new heap. */
     struct position_spec specs[HEAP_SIDES];
+    /** Compares only blocks that were allocated in the islands that it selects. */
+    struct heap_island_filter island;
     /** Changes to show at most; SIZE_MAX for all. */
     size_t limit;
     /** Blocks that the runtimes keep are compared as well. */

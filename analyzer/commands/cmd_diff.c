@@ -208,11 +208,14 @@ static int execute(struct session *session, const struct diff_options *options)
     return status == STATUS_OK ? find_range(session, options, &trace, &query) : status;
 }
 
-int diff_print(struct session *session, struct ttd_position from, struct ttd_position last)
+int diff_print(struct session *session, struct ttd_position from, struct ttd_position last,
+               const struct heap_islands *islands)
 {
     struct diff_options options = {.quadrant = HEAP_AIFO};
-    struct heap_diff_options query = {
-        .from = from, .last = last, .split = view_split(&session->options.view)};
+    struct heap_diff_options query = {.from = from,
+                                      .last = last,
+                                      .split = view_split(&session->options.view),
+                                      .islands = islands};
     struct heap_trace trace;
     int status = session_trace(session, &trace);
     return status == STATUS_OK ? find_range(session, &options, &trace, &query) : status;
@@ -221,15 +224,13 @@ int diff_print(struct session *session, struct ttd_position from, struct ttd_pos
 static int compare(const struct common_options *common, const struct diff_options *options)
 {
     struct compare_options two = {.specs = {options->from, options->to},
+                                  .island = options->island,
                                   .limit = common->view.limit,
                                   .shows_runtime = options->shows_runtime};
     bool is_by_id = common->view.by == VIEW_BY_THREAD || common->view.by == VIEW_BY_HEAP;
     if (options->has_quadrant)
         return message_usage(
             "diff", "--quadrant applies to a range of one trace, not to a comparison of two heaps");
-    if (heap_island_filter_is_given(&options->island))
-        return message_usage("diff", "--client and --activity apply to a range of one trace, not "
-                                     "to a comparison of two heaps");
     if (common->other_path && is_by_id)
         return message_usage("diff", "no thread or heap of one trace is one of another");
     if (common->view.by == VIEW_BY_CLASS)

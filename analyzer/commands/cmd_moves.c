@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze moves */
+#include "cli/options/island_options.h"
 #include "cli/process/exit.h"
 #include "commands/findings.h"
 
@@ -12,15 +13,22 @@ static const char help[] =
     "Tells what reallocations cost: how often they moved the block, and how many bytes\n"
     "were copied, for each calling stack; and the blocks that were reallocated most.\n"
     "\n"
-    "      --chains N          show at most N blocks (10)\n" VIEW_HELP COMMAND_COMMON_HELP "\n"
+    "      --chains N          show at most N blocks (10)\n" ISLAND_OPTIONS_HELP VIEW_HELP
+        COMMAND_COMMON_HELP "\n"
     "A stack that grows blocks linearly, by the same number of bytes each time, and whose\n"
     "blocks move, copies in total the square of the final size: let it grow by a factor.\n"
     "\n"
     "Apart, and inferred: where a container of C++ seems to grow, because a larger block\n"
     "is allocated and, a few calls later, a smaller one of the same stack released.\n";
 
-static const struct own_option own_options[] = {{"chains", option_number, 0, 0, CHAINS_MAX},
-                                                OWN_OPTIONS_END};
+struct moves_options {
+    struct heap_island_filter island;
+    uint64_t chains;
+};
+
+static const struct own_option own_options[] = {
+    OWN_NUMBER("chains", option_number, struct moves_options, chains, 0, CHAINS_MAX),
+    ISLAND_OPTIONS(struct moves_options, island), OWN_OPTIONS_END};
 
 /* Writes what is inferred as folded stacks of their own. */
 static int print_folded(struct session *session, const struct heap_site_table *sites)
@@ -60,13 +68,16 @@ int moves_print(struct session *session, struct heap_moves *moves)
 
 static int execute(struct session *session, const void *context)
 {
-    const uint64_t *chains = context;
+    const struct moves_options *options = context;
     struct heap_moves moves;
     struct question question = session_ask_all(session);
-    struct heap_moves_options query = {.chains = (size_t)*chains,
+    struct heap_moves_options query = {.chains = (size_t)options->chains,
                                        .split = view_split(&session->options.view)};
+    int status = session_islands(session, &options->island, &query.islands);
+    if (status != STATUS_OK)
+        return status;
     enum ttd_status result = heap_moves_find(&question.trace, &query, &moves, &question.error);
-    int status = session_found(session, &question, result, &moves.outcome);
+    status = session_found(session, &question, result, &moves.outcome);
     if (status != STATUS_OK)
         return status;
     status = moves_print(session, &moves);
@@ -74,8 +85,7 @@ static int execute(struct session *session, const void *context)
     return status;
 }
 
-/* The chains to show. */
-static const uint64_t defaults = MOVES_CHAINS;
+static const struct moves_options defaults = {.chains = MOVES_CHAINS};
 
 const struct command command_moves = {
     .name = "moves",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze peak */
 #include "analyses/state/peak.h"
+#include "cli/options/island_options.h"
 #include "cli/process/exit.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
@@ -12,14 +13,17 @@ static const char help[] =
     "allocated them.\n"
     "\n"
     "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
-    "                          themselves until the end\n" VIEW_HELP COMMAND_COMMON_HELP;
+    "                          themselves until the end\n" ISLAND_OPTIONS_HELP VIEW_HELP
+        COMMAND_COMMON_HELP;
 
 struct peak_options {
+    struct heap_island_filter island;
     bool shows_runtime;
 };
 
 static const struct own_option own_options[] = {
-    OWN_OPTION("show-runtime", option_flag, struct peak_options, shows_runtime), OWN_OPTIONS_END};
+    OWN_OPTION("show-runtime", option_flag, struct peak_options, shows_runtime),
+    ISLAND_OPTIONS(struct peak_options, island), OWN_OPTIONS_END};
 
 static int print(struct session *session, const struct peak_options *options,
                  struct heap_peak_state *state)
@@ -36,16 +40,20 @@ static int print(struct session *session, const struct peak_options *options,
     return status;
 }
 
-static int execute(struct session *session, const void *options)
+static int execute(struct session *session, const void *context)
 {
+    const struct peak_options *options = context;
     struct heap_peak_state peak;
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace;
     int status = session_trace(session, &trace);
     if (status != STATUS_OK)
         return status;
-    trace.keyframes = sidecar_use_existing(session);
     struct heap_peak_state_options query = {.split = view_split(&session->options.view)};
+    status = session_islands(session, &options->island, &query.islands);
+    if (status != STATUS_OK)
+        return status;
+    trace.keyframes = sidecar_use_existing(session);
     enum ttd_status result = heap_peak_state_find(&trace, &query, &peak, &error);
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);

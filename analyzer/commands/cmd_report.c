@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/options/island_options.h"
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/page/page.h"
@@ -31,13 +32,14 @@ static const char help[] =
     "                          at every call, with blocks, addresses and calls; without the\n"
     "                          contents of memory\n"
     "      --with-contents     with them\n"
-    "      --title TEXT        the title of the page (the recorded command)\n" VIEW_FILTERS_HELP
-        COMMAND_COMMON_HELP "\n"
+    "      --title TEXT        the title of the page (the recorded command)\n" ISLAND_OPTIONS_HELP
+        VIEW_FILTERS_HELP COMMAND_COMMON_HELP "\n"
     "The page has no --format. Lists have at most " GROUPS_TEXT " groups; totals count all.\n"
     "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;
 
 struct report_options {
+    struct heap_island_filter island;
     struct position_spec from;
     struct position_spec to;
     const char *title;
@@ -57,6 +59,7 @@ static const struct own_option own_options[] = {
     OWN_OPTION("exact", option_flag, struct report_options, is_exact),
     OWN_OPTION("with-contents", option_flag, struct report_options, has_contents),
     OWN_OPTION("title", parse_title, struct report_options, title),
+    ISLAND_OPTIONS(struct report_options, island),
     OWN_OPTIONS_END};
 
 static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
@@ -98,14 +101,15 @@ static int write_leaks(struct session *session, const struct page_facts *facts,
 }
 
 /* Writes the quadrants of a range that is not the whole trace. */
-static int write_range(struct session *session, const struct page_facts *facts)
+static int write_range(struct session *session, const struct page_facts *facts,
+                       const struct heap_islands *islands)
 {
     bool is_whole =
         facts->reaches_end && ttd_position_compare(facts->from, ttd_position_min()) == 0;
     if (is_whole)
         return STATUS_OK;
     page_begin_report(session, &command_diff);
-    return diff_print(session, facts->from, facts->last);
+    return diff_print(session, facts->from, facts->last, islands);
 }
 
 /* Writes the blocks and then the roots that hold most, by the graph of one snapshot. */
@@ -146,7 +150,7 @@ static int write_parts(struct session *session, const struct page_facts *facts,
 {
     int status = write_leaks(session, facts, &findings->leaks);
     if (status == STATUS_OK)
-        status = write_range(session, facts);
+        status = write_range(session, facts, findings->islands);
     page_begin_report(session, &command_info);
     if (status == STATUS_OK)
         status = info_print(session, &findings->info);
@@ -194,6 +198,9 @@ static int check(const struct session *session, const struct report_options *own
         return message_usage("report", "this ttdanalyze was built without the engine of exact "
                                        "pages: it takes clang, lld, wasi-libc and "
                                        "libclang-rt-dev-wasm32");
+    if (own->is_exact && heap_island_filter_is_given(&own->island))
+        return message_usage("report", "--client and --activity do not go with --exact: an exact "
+                                       "page answers for all blocks of the trace");
     if (own->has_contents && !own->is_exact)
         return message_usage("report", "--with-contents goes with --exact");
     if (strcmp(options->format->name, "text") != 0)
@@ -231,7 +238,8 @@ static int write_data(struct session *session, const struct page_facts *facts,
     return status;
 }
 
-static int collect(struct session *session, struct page_facts *facts)
+static int collect(struct session *session, const struct report_options *options,
+                   struct page_facts *facts)
 {
     struct heap_ticks_options range = {.from = facts->from,
                                        .last = facts->last,
@@ -244,6 +252,8 @@ static int collect(struct session *session, struct page_facts *facts)
     if (view_has_filter(&session->options.view))
         range.filter = wants;
     int status = session_trace(session, &trace);
+    if (status == STATUS_OK)
+        status = session_islands(session, &options->island, &range.islands);
     if (status != STATUS_OK)
         return status;
     enum ttd_status result = report_find(session, &range, &trace, &findings, &error);
@@ -261,6 +271,7 @@ static int execute(struct session *session, const void *context)
     struct page_facts facts = {.title = options->title,
                                .is_exact = options->is_exact,
                                .filters = &session->options.view,
+                               .island = &options->island,
                                .has_times = source_has_times(&session->source)};
     int status = check(session, options);
     if (status == STATUS_OK)
@@ -268,7 +279,7 @@ static int execute(struct session *session, const void *context)
     if (status == STATUS_OK)
         status = session_names(session, true);
     if (status == STATUS_OK)
-        status = collect(session, &facts);
+        status = collect(session, options, &facts);
     struct page_trace trace = {.trace = {NULL, 0}};
     if (status == STATUS_OK && options->is_exact)
         status = page_trace_read(session, options->has_contents, &trace);

@@ -2,6 +2,7 @@
 /* ttdanalyze timeline */
 #include <string.h>
 
+#include "cli/options/island_options.h"
 #include "cli/process/exit.h"
 #include "cli/session/session.h"
 
@@ -18,10 +19,11 @@ static const char help[] =
     "      --points N   at most N points (50), so many that each covers a round number;\n"
     "                   each shows the most that was live until the next\n"
     "      --plot WHAT  live (the default): bytes; allocations: calls per second; or\n"
-    "                   allocated: bytes per second. JSON and CSV have all\n" VIEW_FILTERS_HELP
-        COMMAND_COMMON_HELP;
+    "                   allocated: bytes per second. JSON and CSV have all\n" ISLAND_OPTIONS_HELP
+        VIEW_FILTERS_HELP COMMAND_COMMON_HELP;
 
 struct timeline_options {
+    struct heap_island_filter island;
     enum heap_axis axis;
     uint64_t points;
     enum timeline_plot plot;
@@ -50,7 +52,8 @@ static bool parse_axis(const char *argument, void *axis)
 static const struct own_option own_options[] = {
     OWN_OPTION("over", parse_axis, struct timeline_options, axis),
     OWN_NUMBER("points", option_number, struct timeline_options, points, 2, POINTS_MAX),
-    OWN_OPTION("plot", parse_plot, struct timeline_options, plot), OWN_OPTIONS_END};
+    OWN_OPTION("plot", parse_plot, struct timeline_options, plot),
+    ISLAND_OPTIONS(struct timeline_options, island), OWN_OPTIONS_END};
 
 static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
 {
@@ -76,6 +79,9 @@ static int execute(struct session *session, const void *context)
                                           .max = (size_t)options->points,
                                           .filter = has_filter ? wants : NULL,
                                           .filter_context = session};
+    status = session_islands(session, &options->island, &query.islands);
+    if (status != STATUS_OK)
+        return status;
     enum ttd_status result =
         heap_timeline_find(&question.trace, &query, &timeline, &question.error);
     status = session_answer(session, &question, result, &timeline.outcome);

@@ -30,8 +30,10 @@ int errors_print(struct session *session, size_t limit, struct heap_errors *erro
 /** Prints the leaks at a position, those that `leaks` shows unless told otherwise. */
 int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_position at);
 
-/** Finds the quadrants of a range in passes of their own, and prints them. */
-int diff_print(struct session *session, struct ttd_position from, struct ttd_position last);
+/** Finds the quadrants of a range in passes of their own, and prints them.
+ * @param islands  only blocks that were allocated in these; NULL for all */
+int diff_print(struct session *session, struct ttd_position from, struct ttd_position last,
+               const struct heap_islands *islands);
 
 int retained_print(struct session *session, const struct heap_retained_options *options,
                    const struct heap_retained *retained);

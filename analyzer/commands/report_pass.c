@@ -9,11 +9,17 @@ static enum ttd_status watch(struct session *session, const struct heap_ticks_op
                              struct heap_pass *pass, struct ttd_error *error)
 {
     enum heap_split split = view_split(&session->options.view);
-    struct heap_usage_options usage = {.order = HEAP_RANK_BY_STACK, .has_lifetimes = true};
-    struct heap_moves_options moves = {.chains = MOVES_CHAINS, .split = split};
-    struct heap_errors_options errors = {.remembered = HEAP_FREED_DEFAULT};
-    struct heap_leaks_options leaks = {
-        .at = range->last, .split = split, .tells_when = true, .reach = &findings->reach};
+    struct heap_usage_options usage = {
+        .order = HEAP_RANK_BY_STACK, .islands = range->islands, .has_lifetimes = true};
+    struct heap_moves_options moves = {
+        .chains = MOVES_CHAINS, .split = split, .islands = range->islands};
+    struct heap_errors_options errors = {.remembered = HEAP_FREED_DEFAULT,
+                                         .islands = range->islands};
+    struct heap_leaks_options leaks = {.at = range->last,
+                                       .islands = range->islands,
+                                       .split = split,
+                                       .tells_when = true,
+                                       .reach = &findings->reach};
     enum ttd_status status = heap_ticks_watch(&findings->ticks, range, trace->reader, pass);
     if (status == TTD_OK)
         status = heap_usage_watch(&findings->usage, &usage, pass);
@@ -35,6 +41,7 @@ enum ttd_status report_find(struct session *session, const struct heap_ticks_opt
 {
     struct heap_pass pass = {.count = 0};
     memset(findings, 0, sizeof *findings);
+    findings->islands = range->islands;
     enum ttd_status status = heap_fatal_find(trace, &findings->fatal, error);
     if (status == TTD_OK)
         status = watch(session, range, trace, findings, &pass, error);

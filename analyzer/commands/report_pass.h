@@ -8,6 +8,8 @@
 #include "commands/findings.h"
 
 struct report_findings {
+    /** Those of the range; NULL for all calls and blocks. */
+    const struct heap_islands *islands;
     struct heap_ticks ticks;
     struct heap_usage usage;
     struct heap_moves moves;
@@ -21,7 +23,8 @@ struct report_findings {
 };
 
 /**
- * Finds everything. The names of the session must have been read.
+ * Finds everything, but of range->islands only what was called or allocated in these. The names of
+ * the session must have been read.
  *
  * @param range  the range of the page
  * @param trace  that of session_trace()

@@ -10,6 +10,7 @@
 
 struct move_finder {
     struct heap_moves *moves;
+    const struct heap_islands *islands;
     struct regrowth_finder regrowths;
     struct chain_table chains;
 };
@@ -36,7 +37,9 @@ static enum ttd_status see_call(void *context, const struct ttd_event *event)
 {
     struct move_finder *finder = context;
     struct heap_moves *moves = finder->moves;
-    if (event->action != TTD_ACTION_REALLOC)
+    if (event->action != TTD_ACTION_REALLOC ||
+        (finder->islands &&
+         !heap_islands_want(finder->islands, event->thread, ttd_event_position(event))))
         return TTD_OK;
     struct heap_move_group *group;
     struct heap_key key = heap_key_of(moves->split, event->stack, event->thread, event->heap);
@@ -78,36 +81,49 @@ static void end_chain(struct move_finder *finder, const struct heap_block *block
     moves->worst[i] = chain;
 }
 
-/* A reallocation of a known block is complete. A chain begins with the first one: most blocks never
- * have any. */
-static enum ttd_status continue_chain(struct move_finder *finder, const struct heap_effect *effect)
+/* Adds a reallocation of a known block to its group and its chain. */
+static enum ttd_status add_realloc(struct move_finder *finder, const struct heap_block *old,
+                                   const struct heap_block *block, struct heap_chain *chain)
 {
     struct heap_moves *moves = finder->moves;
-    const struct heap_block *old = effect->previous;
-    const struct heap_block *block = effect->block;
-    struct heap_chain chain;
     struct heap_move_group *group;
     enum ttd_status status =
         heap_move_table_find(&moves->reallocs, heap_key_of_block(moves->split, block), &group);
     if (status != TTD_OK)
         return status;
-    if (old->action != TTD_ACTION_REALLOC || !chain_table_take(&finder->chains, old->event, &chain))
-        chain = (struct heap_chain){.start_size = old->size, .first = old->allocated};
     uint64_t copied = 0;
     if (old->address != block->address) {
         copied = old->size < block->size ? old->size : block->size;
-        chain.moved++;
+        chain->moved++;
     }
-    chain.reallocs++;
-    chain.bytes_copied += copied;
-    chain.final_size = block->size;
-    chain.last = block->allocated;
-    chain.address = block->address;
-    chain.stack = block->stack;
+    chain->reallocs++;
+    chain->bytes_copied += copied;
+    chain->final_size = block->size;
+    chain->last = block->allocated;
+    chain->address = block->address;
+    chain->stack = block->stack;
     group->counts.bytes_copied += copied;
     moves->reallocs.total.bytes_copied += copied;
     heap_growth_add(group, old->size, block->size);
-    return chain_table_add(&finder->chains, block->event, &chain);
+    return TTD_OK;
+}
+
+/* A reallocation of a known block is complete. A chain begins with the first one that counts: most
+ * blocks never have any. */
+static enum ttd_status continue_chain(struct move_finder *finder, const struct heap_effect *effect)
+{
+    const struct heap_block *old = effect->previous;
+    const struct heap_block *block = effect->block;
+    struct heap_chain chain;
+    bool counts = heap_islands_want_block(finder->islands, block);
+    bool has_chain =
+        old->action == TTD_ACTION_REALLOC && chain_table_take(&finder->chains, old->event, &chain);
+    if (!has_chain && !counts)
+        return TTD_OK;
+    if (!has_chain)
+        chain = (struct heap_chain){.start_size = old->size, .first = old->allocated};
+    enum ttd_status status = counts ? add_realloc(finder, old, block, &chain) : TTD_OK;
+    return status == TTD_OK ? chain_table_add(&finder->chains, block->event, &chain) : status;
 }
 
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
@@ -123,7 +139,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
             return continue_chain(finder, effect);
         /* A reallocation of a block that the trace does not know: its old size, and so the bytes
          * copied, are unknown. */
-        if (effect->previous_address) {
+        if (effect->previous_address && heap_islands_want_block(finder->islands, effect->block)) {
             struct heap_move_group *group;
             struct heap_key key = heap_key_of_block(moves->split, effect->block);
             enum ttd_status status = heap_move_table_find(&moves->reallocs, key, &group);
@@ -179,8 +195,9 @@ enum ttd_status heap_moves_watch(struct heap_moves *moves, const struct heap_mov
     if (!moves->worst || !moves->finder)
         return TTD_ERROR_NO_MEMORY;
     moves->finder->moves = moves;
+    moves->finder->islands = options->islands;
     chain_table_init(&moves->finder->chains);
-    regrowth_init(&moves->finder->regrowths, &moves->regrown, options->split);
+    regrowth_init(&moves->finder->regrowths, &moves->regrown, options->split, options->islands);
     struct heap_watcher watcher = {
         .observer = {.context = moves->finder, .effect = see_effect, .call = see_call},
         .to = ttd_position_max(),

@@ -4,6 +4,7 @@
 #define ANALYZER_ANALYSES_ACTIVITY_MOVES_H
 
 #include "heap/site_table.h"
+#include "travel/islands.h"
 #include "travel/pass.h"
 
 /** Patterns of growth of the sizes of a call site. */
@@ -82,6 +83,9 @@ struct heap_moves_options {
     size_t chains;
     /** Splits the groups, beside the stack. */
     enum heap_split split;
+    /** Counts only calls in these islands; NULL for all. A chain is then what these calls made of
+     * its block. */
+    const struct heap_islands *islands;
 };
 
 struct move_finder;

@@ -12,6 +12,7 @@ struct allocation {
     uint64_t size;
     ttd_id stack;
     ttd_id heap;
+    bool is_wanted;
     /* Number among the thread's calls. */
     uint64_t call;
 };
@@ -23,9 +24,9 @@ struct regrowth_recent {
 };
 
 void regrowth_init(struct regrowth_finder *finder, struct heap_move_table *regrown,
-                   enum heap_split split)
+                   enum heap_split split, const struct heap_islands *islands)
 {
-    *finder = (struct regrowth_finder){.regrown = regrown, .split = split};
+    *finder = (struct regrowth_finder){.regrown = regrown, .split = split, .islands = islands};
     map_init(&finder->threads);
 }
 
@@ -54,17 +55,21 @@ static enum ttd_status find_recent(struct regrowth_finder *finder, ttd_id thread
     return TTD_OK;
 }
 
-static void see_allocation(struct regrowth_recent *recent, const struct heap_effect *effect)
+static void see_allocation(const struct regrowth_finder *finder, struct regrowth_recent *recent,
+                           const struct heap_block *block)
 {
-    const struct heap_block *block = effect->block;
     struct allocation *record = &recent->last[recent->calls % REGROWTH_CALLS];
     /* Every call takes a slot, also one that can be no successor: otherwise "soon" would mean
      * longer for threads that reallocate a lot. */
     bool is_new = block->action == TTD_ACTION_ALLOC && block->stack != TTD_NONE;
     *record = (struct allocation){.size = 0};
     if (is_new)
-        *record = (struct allocation){block->event, block->size, block->stack, block->heap,
-                                      recent->calls};
+        *record = (struct allocation){.event = block->event,
+                                      .size = block->size,
+                                      .stack = block->stack,
+                                      .heap = block->heap,
+                                      .is_wanted = heap_islands_want_block(finder->islands, block),
+                                      .call = recent->calls};
 }
 
 /* The allocation that a released block's contents were copied to, or NULL. */
@@ -99,6 +104,11 @@ static enum ttd_status see_release(struct regrowth_finder *finder, struct regrow
         successor = find_successor(recent, old);
     if (!successor)
         return TTD_OK;
+    uint64_t size = successor->size;
+    /* A block succeeds one other block only; size 0 is smaller than every release. */
+    successor->size = 0;
+    if (!successor->is_wanted)
+        return TTD_OK;
     struct heap_move_group *group;
     enum ttd_status status =
         heap_move_table_find(finder->regrown, heap_key_of_block(finder->split, old), &group);
@@ -110,9 +120,7 @@ static enum ttd_status see_release(struct regrowth_finder *finder, struct regrow
         sums[i]->moved++;
         sums[i]->bytes_copied = heap_add(sums[i]->bytes_copied, old->size);
     }
-    heap_growth_add(group, old->size, successor->size);
-    /* A block succeeds one other block only; size 0 is smaller than every release. */
-    successor->size = 0;
+    heap_growth_add(group, old->size, size);
     return TTD_OK;
 }
 
@@ -127,7 +135,7 @@ enum ttd_status regrowth_see(struct regrowth_finder *finder, const struct heap_e
     if (effect->kind == HEAP_RELEASED)
         forget(recent, effect->block->event);
     if (effect->kind == HEAP_ACQUIRED)
-        see_allocation(recent, effect);
+        see_allocation(finder, recent, effect->block);
     else if (effect->action == TTD_ACTION_FREE)
         status = see_release(finder, recent, effect->block);
     /* A reallocation is one call, which ends when it has acquired. */

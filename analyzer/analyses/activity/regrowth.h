@@ -19,6 +19,7 @@
 struct regrowth_finder {
     struct heap_move_table *regrown;
     enum heap_split split;
+    const struct heap_islands *islands;
     /** Maps a thread to an index in `recent`. */
     struct hash_map threads;
     struct regrowth_recent *recent;
@@ -26,9 +27,10 @@ struct regrowth_finder {
     size_t capacity;
 };
 
-/** @param regrown  borrowed; inferred growths are added to it */
+/** @param regrown  borrowed; inferred growths are added to it
+ * @param islands   borrowed; only growths into blocks that were allocated in them; NULL for all */
 void regrowth_init(struct regrowth_finder *finder, struct heap_move_table *regrown,
-                   enum heap_split split);
+                   enum heap_split split, const struct heap_islands *islands);
 void regrowth_free(struct regrowth_finder *finder);
 
 /** Handles an effect of a replay; must be called for every one. @return TTD_OK,

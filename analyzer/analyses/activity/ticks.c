@@ -186,10 +186,20 @@ static enum ttd_status count_effect(struct ticks_finder *finder, const struct he
     return effect->kind == HEAP_ACQUIRED ? acquire(finder, effect->block) : take(finder, effect);
 }
 
+/* Whether a block counts. */
+static enum ttd_status judge(const struct ticks_finder *finder, const struct heap_block *block,
+                             bool *is_wanted)
+{
+    const struct heap_ticks_options *options = &finder->options;
+    *is_wanted = heap_islands_want_block(options->islands, block);
+    return options->filter && *is_wanted
+               ? options->filter(options->filter_context, block->stack, is_wanted)
+               : TTD_OK;
+}
+
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
     struct ticks_finder *finder = context;
-    const struct heap_ticks_options *options = &finder->options;
     enum ttd_status status = TTD_OK;
     if (effect->kind == HEAP_UNKNOWN_RELEASE)
         return TTD_OK;
@@ -197,20 +207,17 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
         ttd_position_compare(effect->position, finder->open.position) != 0)
         status = move_on(finder, effect->position, effect->event);
     bool is_wanted = true;
-    if (status == TTD_OK && options->filter && effect->kind != HEAP_DESTROYED)
-        status = options->filter(options->filter_context, effect->block->stack, &is_wanted);
+    if (status == TTD_OK && effect->kind != HEAP_DESTROYED)
+        status = judge(finder, effect->block, &is_wanted);
     return status == TTD_OK && is_wanted ? count_effect(finder, effect) : status;
 }
 
 static enum ttd_status add_to_peak(struct ticks_finder *finder, const struct heap_block *block)
 {
-    const struct heap_ticks_options *options = &finder->options;
     if (heap_parents_get(finder->totals.parents, block->heap) != TTD_NONE)
         return TTD_OK;
-    bool is_wanted = true;
-    enum ttd_status status = TTD_OK;
-    if (options->filter)
-        status = options->filter(options->filter_context, block->stack, &is_wanted);
+    bool is_wanted;
+    enum ttd_status status = judge(finder, block, &is_wanted);
     return status == TTD_OK && is_wanted ? heap_groups_add(&finder->ticks->at_peak, block) : status;
 }
 

@@ -51,6 +51,8 @@ struct heap_ticks_options {
     /** NULL if all blocks count. */
     heap_stack_filter filter;
     void *filter_context;
+    /** Counts only blocks that were allocated in these islands; NULL for all. */
+    const struct heap_islands *islands;
 };
 
 struct ticks_finder;
@@ -64,7 +66,7 @@ struct heap_ticks {
     uint64_t width;
     struct heap_tick_series series[HEAP_TICK_KEYS];
     /** The peak of all blocks, from the start of the trace to the end of the range; and the blocks
-     * live there that the filter lets pass. */
+     * live there that the filter and the islands let pass. */
     struct heap_peak peak;
     struct heap_groups at_peak;
     /** Private; NULL after heap_ticks_end(). */

@@ -82,8 +82,9 @@ static enum ttd_status judge(const struct timeline_finder *finder, const struct 
                              bool *is_wanted)
 {
     const struct heap_timeline_options *options = finder->options;
-    *is_wanted = true;
-    if (!options->filter || effect->kind == HEAP_DESTROYED)
+    *is_wanted =
+        effect->kind == HEAP_DESTROYED || heap_islands_want_block(options->islands, effect->block);
+    if (!options->filter || effect->kind == HEAP_DESTROYED || !*is_wanted)
         return TTD_OK;
     return options->filter(options->filter_context, effect->block->stack, is_wanted);
 }

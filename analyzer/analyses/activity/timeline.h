@@ -4,6 +4,7 @@
 #define ANALYZER_ANALYSES_ACTIVITY_TIMELINE_H
 
 #include "heap/totals.h"
+#include "travel/islands.h"
 #include "travel/replay_to.h"
 
 enum heap_axis {
@@ -55,6 +56,8 @@ struct heap_timeline_options {
     /** NULL if all blocks count. */
     heap_stack_filter filter;
     void *filter_context;
+    /** Counts only blocks that were allocated in these islands; NULL for all. */
+    const struct heap_islands *islands;
 };
 
 /**

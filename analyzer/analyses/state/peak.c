@@ -6,9 +6,11 @@
 /* Adds a block that was live at the peak, unless it lies in a block of another heap: its bytes are
  * counted there. */
 static enum ttd_status add(struct heap_peak_state *peak_state, const struct heap_replay *replay,
-                           const struct heap_block *block, bool is_kept)
+                           const struct heap_islands *islands, const struct heap_block *block,
+                           bool is_kept)
 {
-    if (heap_parents_get(&replay->live.parents, block->heap) != TTD_NONE)
+    if (heap_parents_get(&replay->live.parents, block->heap) != TTD_NONE ||
+        !heap_islands_want_block(islands, block))
         return TTD_OK;
     return heap_groups_add(is_kept ? &peak_state->runtime.groups : &peak_state->groups, block);
 }
@@ -17,7 +19,7 @@ static enum ttd_status add(struct heap_peak_state *peak_state, const struct heap
  * the blocks live at the end that were acquired by then, and those that the replay has kept because
  * they were released after the peak. */
 static enum ttd_status collect(struct heap_peak_state *peak_state, const struct heap_kept *kept,
-                               const struct heap_replay *replay)
+                               const struct heap_islands *islands, const struct heap_replay *replay)
 {
     const struct heap_block_copies *ended = &replay->ended_since_peak;
     size_t cursor = 0;
@@ -26,15 +28,16 @@ static enum ttd_status collect(struct heap_peak_state *peak_state, const struct 
     while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor))) {
         /* A block that is live at the end belongs to a runtime if its address is listed. */
         if (ttd_position_compare(block->allocated, peak_state->peak.position) <= 0)
-            status = add(peak_state, replay, block, heap_kept_may_have(kept, block));
+            status = add(peak_state, replay, islands, block, heap_kept_may_have(kept, block));
     }
     for (size_t i = 0; i < ended->count && status == TTD_OK; i++)
-        status = add(peak_state, replay, &ended->blocks[i],
+        status = add(peak_state, replay, islands, &ended->blocks[i],
                      heap_kept_has_stack(kept, &ended->blocks[i]));
     return status;
 }
 
 static enum ttd_status replay_all(const struct heap_trace *trace, const struct heap_kept *kept,
+                                  const struct heap_islands *islands,
                                   struct heap_peak_state *peak_state, struct ttd_error *error)
 {
     struct heap_arrival arrival;
@@ -45,19 +48,19 @@ static enum ttd_status replay_all(const struct heap_trace *trace, const struct h
         status = heap_replay_end_peak(replay);
     peak_state->peak = replay->peak;
     if (status == TTD_OK)
-        status = collect(peak_state, kept, replay);
+        status = collect(peak_state, kept, islands, replay);
     heap_arrival_end(&arrival, &peak_state->outcome);
     return status;
 }
 
-static enum ttd_status find(const struct heap_trace *trace, struct heap_peak_state *peak_state,
-                            struct ttd_error *error)
+static enum ttd_status find(const struct heap_trace *trace, const struct heap_islands *islands,
+                            struct heap_peak_state *peak_state, struct ttd_error *error)
 {
     struct heap_kept kept;
     enum ttd_status status =
         heap_kept_read(&kept, trace, peak_state->groups.split, &peak_state->runtime, error);
     if (status == TTD_OK)
-        status = replay_all(trace, &kept, peak_state, error);
+        status = replay_all(trace, &kept, islands, peak_state, error);
     heap_kept_free(&kept);
     if (status == TTD_OK)
         status = heap_groups_sort(&peak_state->groups);
@@ -112,14 +115,15 @@ enum ttd_status heap_peak_state_find(const struct heap_trace *trace,
                                      const struct heap_peak_state_options *options,
                                      struct heap_peak_state *peak_state, struct ttd_error *error)
 {
-    bool is_known = trace->keyframes && trace->keyframes->has_peak;
+    /* The sums of the index are of all blocks, and could not be compared with a part of them. */
+    bool is_known = trace->keyframes && trace->keyframes->has_peak && !options->islands;
     begin(peak_state, options->split);
-    enum ttd_status status =
-        is_known ? look_up(trace, peak_state, error) : find(trace, peak_state, error);
+    enum ttd_status status = is_known ? look_up(trace, peak_state, error)
+                                      : find(trace, options->islands, peak_state, error);
     if (status == TTD_OK && is_known && !is_right(peak_state)) {
         heap_peak_state_free(peak_state);
         begin(peak_state, options->split);
-        status = find(trace, peak_state, error);
+        status = find(trace, options->islands, peak_state, error);
     }
     if (status != TTD_OK)
         heap_peak_state_free(peak_state);

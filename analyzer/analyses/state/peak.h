@@ -4,11 +4,15 @@
 #define ANALYZER_ANALYSES_STATE_PEAK_H
 
 #include "analyses/state/kept.h"
+#include "travel/islands.h"
 #include "travel/replay_to.h"
 
 struct heap_peak_state_options {
     /** Splits the groups, beside the stack. */
     enum heap_split split;
+    /** Lists only blocks that were allocated in these islands; NULL for all. The peak is that of
+     * all blocks in any case. */
+    const struct heap_islands *islands;
 };
 
 struct heap_peak_state {

@@ -10,6 +10,7 @@
 
 #include <ttdtrace/version.h>
 
+#include "cli/options/island_options.h"
 #include "cli/options/suggest.h"
 #include "cli/process/exit.h"
 #include "cli/process/limits.h"
@@ -195,6 +196,11 @@ static int refuse_unknown(const struct command *command, const char *argument,
     char typed[64];
     /* Without the argument: "--limti=5" is to find --limit. */
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
+    if (option_is_of_islands(typed))
+        return message_usage(command->name,
+                             "--%s does not apply: this command does not tell the calls and blocks "
+                             "of one island from those of others",
+                             typed);
     struct suggestion best = {.typed = typed};
     for (size_t i = 0; long_options[i].name; i++)
         suggest(&best, long_options[i].name);

@@ -36,3 +36,8 @@ bool option_activity(const char *argument, void *member)
     filter->has_activity = number_parse(argument, &filter->activity);
     return filter->has_activity;
 }
+
+bool option_is_of_islands(const char *name)
+{
+    return strcmp(name, "client") == 0 || strcmp(name, "activity") == 0;
+}

@@ -15,6 +15,10 @@
 bool option_client(const char *argument, void *filter);
 bool option_activity(const char *argument, void *filter);
 
+/** Whether an option is one of the two, by its name without hyphens: a command that has neither
+ * says that they do not apply. */
+bool option_is_of_islands(const char *name);
+
 /** The entries of both options in the table of a command's own options. */
 #define ISLAND_OPTIONS(TYPE, MEMBER)                                                               \
     OWN_OPTION("client", option_client, TYPE, MEMBER),                                             \

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "report/writers/guid.h"
 
 void page_begin_part(struct text_output *output, const char *name)
 {
@@ -19,6 +20,16 @@ static void patterns_json(struct json *json, const char *key, const struct view_
     for (size_t i = 0; i < patterns->count; i++)
         json_string(json, NULL, patterns->patterns[i]);
     json_end_array(json);
+}
+
+static void islands_json(struct json *json, const struct heap_island_filter *island)
+{
+    char guid[GUID_TEXT];
+    json_text(json, "client", island->has_client ? guid_text(island->client, guid) : NULL);
+    if (island->has_activity)
+        json_unsigned(json, "activity", island->activity);
+    else
+        json_null(json, "activity");
 }
 
 void page_write_facts(struct report *report, const struct page_facts *facts)
@@ -37,6 +48,7 @@ void page_write_facts(struct report *report, const struct page_facts *facts)
     json_bool(&json, "has_times", facts->has_times);
     patterns_json(&json, "include", &facts->filters->include);
     patterns_json(&json, "exclude", &facts->filters->exclude);
+    islands_json(&json, facts->island);
     json_end_object(&json);
 }
 

@@ -12,6 +12,7 @@
 #include "analyses/reachability/leaks.h"
 #include "report/page/calls.h"
 #include "report/sections/sections.h"
+#include "travel/islands.h"
 
 /** The facts about a page that its parts do not have. */
 struct page_facts {
@@ -19,6 +20,7 @@ struct page_facts {
     const char *title;
     /** The options of the command, for the commands that the page names. */
     const struct view_options *filters;
+    const struct heap_island_filter *island;
     struct ttd_position from;
     struct ttd_position last;
     bool reaches_end;

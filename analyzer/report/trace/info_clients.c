@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The clients and the activities of a trace as text. */
-#include "report/trace/guid.h"
+#include "report/writers/guid.h"
 #include "report/trace/info.h"
 
 enum { COLUMN_ACTIVITY = 38, COLUMN_COUNT = 60, COLUMN_FIRST = 72, COLUMN_LAST = 90 };

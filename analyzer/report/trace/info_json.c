@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The report of `info` as JSON. */
-#include "report/trace/guid.h"
+#include "report/writers/guid.h"
 #include "report/trace/info.h"
 #include "report/trace/reports.h"
 

@@ -12,6 +12,7 @@ import unittest
 import oracle
 import page_support
 import support
+from island_support import GUID, random_islands
 from support import Script, TestCase, run
 
 COMMANDS = ("info", "leaks", "errors", "moves", "lifetimes", "snapshots")
@@ -148,6 +149,31 @@ class Parts(Report):
                 found = self.json_of(command, trace, *limit)
                 self.assertEqual(calls.expand(parts[command]),
                                  page_support.without_addresses(found), command)
+
+    def test_islands(self):
+        """A page of islands has what the commands select, and what stacks of these calls select."""
+        for seed in range(3):
+            trace = self.write(random_islands(seed).close(), f"islands{seed}")
+            by_island = "--client", GUID, "--activity", "7"
+            for options in (), ("--from", "20%", "--to", "70%"):
+                parts = self.parts(trace, *options, *by_island)
+                calls = page_support.Calls(parts["calls"])
+                at = ("--at", parts["facts"]["to"]) if options else ()
+                for command, which in (("leaks", at), ("errors", ()), ("moves", ()),
+                                       ("lifetimes", ()), ("diff", options)):
+                    if command == "diff" and not options:
+                        continue
+                    limit = ("--limit", "200") if command != "lifetimes" else ()
+                    found = self.json_of(command, trace, *limit, *which, *by_island)
+                    self.assertEqual(calls.expand(parts[command]),
+                                     page_support.without_addresses(found), command)
+                of_stacks = self.parts(trace, *options, "--include", "g(int)")
+                self.assertEqual(parts["heap"], of_stacks["heap"])
+            client = parts["facts"].pop("client").replace("-", "")
+            self.assertEqual((client, parts["facts"]["activity"]), (GUID, 7))
+        result = run("report", "--exact", "--activity", "7", "-o", self.path("exact.html"), trace)
+        self.assertEqual(result.status, support.USAGE)
+        self.assertIn("do not go with --exact", result.errors)
 
     def test_usage_is_that_of_hot(self):
         trace = self.churn(500)

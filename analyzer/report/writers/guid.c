@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/trace/guid.h"
+#include "report/writers/guid.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** The GUID of a client as text. */
-#ifndef ANALYZER_REPORT_TRACE_GUID_H
-#define ANALYZER_REPORT_TRACE_GUID_H
+#ifndef ANALYZER_REPORT_WRITERS_GUID_H
+#define ANALYZER_REPORT_WRITERS_GUID_H
 
 #include <stdbool.h>
 #include <stdint.h>
