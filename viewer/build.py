@@ -21,7 +21,7 @@ DECLARED = re.compile(r'^(?:export )?(?:async )?(?:function\*?|class|const|let) 
 # The module that runs in a worker.
 WORKER = 'worker'
 # The places in the page, in order, at which the program puts something in.
-PLACES = ('policy_more', 'data', 'more')
+PLACES = ('policy_more', 'data')
 SPLIT = '\0'
 COMMENT = re.compile(r'^\s*(?://.*|/\*(?:[^*]|\*(?!/))*\*/)\n', re.MULTILINE)
 INDENT = re.compile(r'^\s+', re.MULTILINE)

@@ -15,13 +15,14 @@ export class Commands {
     this.facts = facts;
   }
 
-  /** The command line of ttdanalyze with these words, the page's filters and the trace. */
+  /** The command line of ttdanalyze with these words, the page's filters and the trace, or the
+   * traces that are its operands. */
   line(...words) {
-    const { include, exclude, client, activity, path } = this.facts;
+    const { include, exclude, client, activity, path, operands = [path] } = this.facts;
     const filters = UNFILTERED.includes(words[0]) ? [] : [...include.flatMap((name) => ['--include', name]),
       ...exclude.flatMap((name) => ['--exclude', name]), ...client === null ? [] : ['--client', client],
       ...activity === null ? [] : ['--activity', activity]];
-    return ['ttdanalyze', ...words, ...filters, path].map((word) => quote(String(word))).join(' ');
+    return ['ttdanalyze', ...words, ...filters, ...operands].map((word) => quote(String(word))).join(' ');
   }
 }
 

@@ -15,9 +15,9 @@ export function sums(list) {
   return values;
 }
 
-/** Reads the parts: an object of them by name. */
-export async function readParts(text) {
-  const raw = await unpack(text).text();
+/** Reads the parts in an element: an object of them by name. */
+export async function readParts(id) {
+  const raw = await unpack(document.getElementById(id).textContent).text();
   const parts = {};
   const heads = [...raw.matchAll(/^#(\w+)\n/gm)];
   heads.forEach((head, i) => {

@@ -20,6 +20,31 @@ export function element(tag, properties = {}, ...children) {
   return made;
 }
 
+/** Sets the text of an element, which has the browser lay it out again only if it is another one. */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/** A figure: a name, a value and a remark; `show` changes the two. */
+export function figure(name) {
+  const value = document.createTextNode('');
+  const more = element('small');
+  return {
+    node: element('div', {}, element('dt', {}, name), element('dd', {}, value, more)),
+    show: (text, remark) => {
+      setText(value, text);
+      setText(more, ` ${remark}`);
+    },
+  };
+}
+
+/** The node of a figure that stays as it is. */
+export function fixedFigure(name, value, more) {
+  const made = figure(name);
+  made.show(value, more);
+  return made.node;
+}
+
 /** A button with a text. */
 export function button(text, action, properties = {}) {
   return element('button', { type: 'button', ...properties, on: { click: action } }, text);
@@ -31,8 +56,9 @@ export function choice(state, name, label, options, more = {}) {
     'aria-label': label, on: { change: () => state.set({ [name]: select.value, ...more }) },
   }, ...options.map(([key, text]) => element('option', { value: key }, text)));
   const follow = () => {
-    const value = String(state.get(name));
-    select.value = options.some(([key]) => key === value) ? value : options[0][0];
+    const wanted = String(state.get(name));
+    const value = options.some(([key]) => key === wanted) ? wanted : options[0][0];
+    if (select.value !== value) select.value = value;
   };
   follow();
   state.listen(follow);

@@ -80,15 +80,18 @@ function readSums(values, maps) {
 }
 
 export class Exact {
-  constructor(heap, state, { stacks, is_filtered, tell }) {
+  /** @param trace    the element with the trace
+   * @param is_kept  the page may show this trace once more, after others */
+  constructor(heap, state, { stacks, is_filtered, trace, is_kept, tell }) {
     Object.assign(this, { heap, state, tell, is_ready: false, wishes: {} });
+    this.elements = is_kept ? [] : ['engine', trace];
     const numbers = sums(stacks.number);
     this.stacks = new Map(Array.from(sums(stacks.stack), (stack, i) => [stack, numbers[i]]));
     this.maps = SERIES.map((name) => new Map(Array.from(
       name === 'stack' ? heap.stacks : heap.series[name].keys, (key, i) => [key, i])));
     const text = (id) => document.getElementById(id).textContent;
     this.engine = new Engine({
-      program: text('engine'), trace: text('trace'),
+      program: text('engine'), trace: text(trace),
       stacks: is_filtered ? Uint32Array.from(heap.stacks) : null,
       progress: (events) => tell(`Reading the trace: ${events.toLocaleString('en-US')} events`),
     });
@@ -100,12 +103,16 @@ export class Exact {
 
   async start() {
     await this.engine.ready;
-    for (const id of ['engine', 'trace']) document.getElementById(id).remove();
+    for (const id of this.elements) document.getElementById(id).remove();
     this.moments = await this.engine.ask(...this.heap.position.map((position) =>
       ['find', ...positionParts(position)]));
     this.is_ready = true;
     this.tell('');
     await this.follow();
+  }
+
+  close() {
+    this.engine.worker.terminate();
   }
 
   /** Goes where the fragment of the address says, if that is no tick. */

@@ -97,10 +97,11 @@ function colorOf(box, picture) {
 }
 
 export function drawBoxes(surface, boxes, picture) {
+  const place = { ...picture, height: surface.height };
   for (const box of boxes) {
     const x = box.x * surface.width;
     const width = box.width * surface.width;
-    const y = topOf(box, { ...picture, height: surface.height });
+    const y = topOf(box, place);
     surface.rect(x, y, Math.max(0.5, width - 1), HEIGHT - 1, ...colorOf(box, picture));
     if (box.node >= 0 && box.node === picture.selected) {
       surface.line([x, y, x + width, y, x + width, y + HEIGHT - 1, x, y + HEIGHT - 1, x, y],

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The flame graph as a view: what it shows, the pointer, the keyboard.
 import { OUTWARD_LEVELS, inwardTree, outwardTree } from './calls.js';
-import { button, choice, element, textField } from './dom.js';
+import { button, choice, element, setText, textField } from './dom.js';
 import { bytes, count, percent } from './format.js';
 import { LEVELS_MAX, boxAt, boxLines, depthOf, drawBoxes, flameHeight, layOut } from './flame.js';
 import { graphButtons } from './export.js';
-import { measureOf, nestedText, valuesOf } from './measures.js';
-import { CanvasSurface, palette } from './surface.js';
+import { CanvasSurface, palette, sizeOf } from './surface.js';
 
+/** A flame graph of a source, which has: `calls`, `sites`, and functions that return the title of
+ * what is shown, the amounts by call site, a remark on them, the largest amount at any time, and
+ * the name of what is counted. One that has `colorOf` chooses the colours of boxes; `linesOf` adds
+ * lines to their descriptions. */
 export class FlameView {
-  constructor(heap, state) {
-    Object.assign(this, { heap, state, trees: {}, boxes: [], selected: -1 });
+  constructor(source, state) {
+    Object.assign(this, { source, state, trees: {}, boxes: [], selected: -1 });
     this.modules = this.rankModules();
     this.canvas = element('canvas', {
       class: 'flame', tabindex: 0, role: 'application', 'aria-label': 'Flame graph',
@@ -32,7 +35,7 @@ export class FlameView {
   /** Colours go to modules by the number of their functions, the program's own first. */
   rankModules() {
     const sums = new Map();
-    for (const made of this.heap.calls.functions) {
+    for (const made of this.source.calls.functions) {
       sums.set(made.module, (sums.get(made.module) || 0) + (made.own ? 1 : 0.001));
     }
     return new Map([...sums].sort((a, b) => b[1] - a[1]).map(([name], i) => [name, i]));
@@ -45,56 +48,58 @@ export class FlameView {
       choice(state, 'direction', 'Order', [['inward', 'from main() inwards'],
         ['outward', 'from allocations outwards']], { root: '' }),
       choice(state, 'tree', 'Shape', [['flame', 'flame'], ['icicle', 'icicle']]),
-      choice(state, 'scale', 'Scale', [['fill', 'fill the width'], ['peak', 'to the peak']]),
-      choice(state, 'color', 'Colour', [['module', 'by module'], ['function', 'by function']]),
+      ...(this.source.most ? [choice(state, 'scale', 'Scale',
+        [['fill', 'fill the width'], ['peak', 'to the peak']])] : []),
+      ...(this.source.colorOf ? [] : [choice(state, 'color', 'Colour',
+        [['module', 'by module'], ['function', 'by function']])]),
       textField(state, 'search', 'Search functions'), this.out, this.tools);
   }
 
   tree() {
     const direction = this.state.get('direction') === 'outward' ? 'outward' : 'inward';
     this.trees[direction] ||= (direction === 'outward' ? outwardTree : inwardTree)(
-      this.heap.calls, this.heap.sites);
+      this.source.calls, this.source.sites);
     return this.trees[direction];
   }
 
   /** The amount that takes the whole width. */
   whole(sums, root) {
-    const { heap, state } = this;
-    if (state.get('scale') !== 'peak' || root) return sums.total[root];
-    const most = (state.get('unit') === 'bytes' ? heap.peak : heap.blocks)
-      .reduce((a, b) => Math.max(a, b), 0);
-    return Math.max(sums.total[0], most);
+    const { source, state } = this;
+    if (!source.most || state.get('scale') !== 'peak' || root) return sums.total[root];
+    return Math.max(sums.total[0], source.most());
   }
 
   format(value) {
     return this.state.get('unit') === 'bytes' ? `${bytes(value)} (${count(value)} bytes)`
-      : `${count(value)} ${['allocated', 'temporary'].includes(this.state.get('measure'))
-        ? 'allocations' : 'blocks'}`;
+      : `${count(value)} ${this.source.counted()}`;
   }
 
   draw() {
     const { state } = this;
     const tree = this.tree();
-    const sums = tree.sum(valuesOf(this.heap, state));
+    const sums = tree.sum(this.source.values());
     const root = Number(state.get('root')) < tree.parent.length ? Number(state.get('root')) : 0;
     const whole = this.whole(sums, root);
     const colors = palette();
-    this.boxes = layOut(tree, sums.total, root, whole, this.canvas.clientWidth || 600);
+    const width = sizeOf(this.canvas).width || 600;
+    this.boxes = layOut(tree, sums.total, root, whole, width);
     const height = flameHeight(this.boxes);
-    this.canvas.style.height = `${height}px`;
+    const is_icicle = state.get('tree') === 'icicle';
+    if (this.drawn !== height) this.canvas.style.height = `${height}px`;
+    this.scroll.classList.toggle('from-below', !is_icicle);
+    this.drawn = height;
     this.picture = {
       tree, sums, whole, root, colors, height, selected: this.selected,
-      width: this.canvas.clientWidth, is_icicle: state.get('tree') === 'icicle',
+      width, is_icicle,
       search: state.get('search').toLowerCase(), colorOf: this.colorBy(colors),
     };
-    drawBoxes(new CanvasSurface(this.canvas, colors), this.boxes, this.picture);
-    if (!this.picture.is_icicle && this.drawn !== height) this.scroll.scrollTop = height;
-    this.drawn = height;
+    drawBoxes(new CanvasSurface(this.canvas, colors, { width, height }), this.boxes, this.picture);
     this.out.disabled = !root;
     this.describe();
   }
 
   colorBy(colors) {
+    if (this.source.colorOf) return this.source.colorOf(this.tree(), colors);
     if (this.state.get('color') === 'function') {
       return (box) => colors.series[this.picture.tree.label[box.last] % colors.series.length];
     }
@@ -118,10 +123,10 @@ export class FlameView {
   }
 
   describe() {
-    const { sums, whole, search, root, tree } = this.picture;
+    const { sums, search, root, tree } = this.picture;
     const box = this.boxes.find((other) => other.node >= 0 && other.node === this.selected);
-    let said = `${measureOf(this.state).title}: ${this.format(sums.total[root])}`;
-    said += nestedText(this.heap, this.state);
+    let said = `${this.source.title()}: ${this.format(sums.total[root])}`;
+    said += this.source.note();
     if (root) said += `, in ${tree.function(root).short}`;
     if (this.state.get('direction') === 'outward') said += `, at most ${OUTWARD_LEVELS} levels`;
     if (depthOf(this.boxes) >= LEVELS_MAX) said += ', deeper calls are not drawn';
@@ -129,14 +134,20 @@ export class FlameView {
       const sum = this.foundSum();
       said += `. Found: ${this.format(sum)} (${percent(sum, sums.total[0])})`;
     }
-    if (box) said = boxLines(tree, box, sums, whole, (value) => this.format(value)).join(' · ');
-    this.said.textContent = said;
+    if (box) said = this.linesOf(box).join(' · ');
+    setText(this.said, said);
+  }
+
+  /** The lines that describe a box. */
+  linesOf(box) {
+    const { tree, sums, whole } = this.picture;
+    const format = (value) => this.format(value);
+    return [...boxLines(tree, box, sums, whole, format),
+      ...(this.source.linesOf && box.node >= 0 ? this.source.linesOf(tree, box, format) : [])];
   }
 
   boxOf(event) {
-    return boxAt(this.boxes, event.offsetX, event.offsetY, {
-      ...this.picture, width: this.canvas.clientWidth, height: this.canvas.clientHeight,
-    });
+    return boxAt(this.boxes, event.offsetX, event.offsetY, this.picture);
   }
 
   listen() {
@@ -155,9 +166,8 @@ export class FlameView {
     const box = this.boxOf(event);
     this.tip.hidden = !box;
     if (!box) return;
-    const { tree, sums, whole } = this.picture;
-    this.tip.replaceChildren(...boxLines(tree, box, sums, whole, (value) => this.format(value))
-      .map((line, i) => element(i ? 'div' : 'strong', {}, line)));
+    this.tip.replaceChildren(...this.linesOf(box).map((line, i) =>
+      element(i ? 'div' : 'strong', {}, line)));
     const left = Math.min(event.clientX + 14, innerWidth - this.tip.offsetWidth - 8);
     const top = event.clientY + 18 + this.tip.offsetHeight > innerHeight
       ? event.clientY - this.tip.offsetHeight - 10 : event.clientY + 18;

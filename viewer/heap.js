@@ -4,6 +4,12 @@ import { numbers, sums } from './data.js';
 import { comparePositions } from './format.js';
 import { RefinedTicks } from './refine.js';
 
+/** The places of which the state is held: that of the cursor and the ends of the range. Each moves
+ * by itself, since going from one to another may take all that a trace has. */
+export const AT = 0;
+export const FROM = 1;
+export const TO = 2;
+
 /** Live bytes and blocks by record of a series; moves from tick to tick. */
 class SeriesCursor {
   constructor(series) {
@@ -37,7 +43,11 @@ export class Series {
     this.bytes = numbers(part.bytes);
     this.blocks = numbers(part.blocks);
     this.size = size ?? this.keys.length;
-    this.cursors = [new SeriesCursor(this), new SeriesCursor(this)];
+    this.makeCursors();
+  }
+
+  makeCursors() {
+    this.cursors = [AT, FROM, TO].map(() => new SeriesCursor(this));
   }
 
   /** Makes room for `size` changes. */
@@ -66,8 +76,8 @@ export class Series {
     });
   }
 
-  /** The state at a tick. Two can be held at once: `slot` 0 and 1. */
-  at(tick, slot = 0) {
+  /** The state at a tick. One can be held for each place: AT, FROM and TO. */
+  at(tick, slot = AT) {
     return this.cursors[slot].move(tick);
   }
 }
@@ -91,7 +101,7 @@ export class Heap {
     const { keys } = this.bySite;
     this.bySite.record = this.bySite.record.map((record) => keys[record]);
     this.bySite.size = this.sites.length;
-    this.bySite.cursors = [new SeriesCursor(this.bySite), new SeriesCursor(this.bySite)];
+    this.bySite.makeCursors();
     this.atPeak = this.readPeak(part.at_peak);
     this.sumAll();
   }
@@ -143,6 +153,19 @@ export class Heap {
       read.blocks[site] = Number(groups.blocks[i]);
     });
     return read;
+  }
+
+  /** What call sites have more at one tick than at another before: by unit, kept until others are
+   * asked for. */
+  growth(from, to) {
+    const known = this.grown;
+    if (known?.from === from && known.to === to && known.ticks === this.position) return known;
+    const [before, after] = [this.bySite.at(from, FROM), this.bySite.at(to, TO)];
+    this.grown = { from, to, ticks: this.position };
+    for (const unit of ['bytes', 'blocks']) {
+      this.grown[unit] = after[unit].map((value, i) => value - before[unit][i]);
+    }
+    return this.grown;
   }
 
   /** Puts ticks between those of the page: see RefinedTicks. */

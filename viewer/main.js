@@ -3,9 +3,11 @@
 import { LifetimesView, movesView, retainedView } from './activity.js';
 import { aboutView, metadataOf, notesOf } from './about.js';
 import { Calls } from './calls.js';
+import { Book, COMPARISON, elementOf } from './book.js';
 import { CommandLine, Commands } from './commands.js';
+import { ComparePage } from './compare.js';
 import { readParts } from './data.js';
-import { button, choice, doubts, element } from './dom.js';
+import { button, choice, doubts, element, figure, setText } from './dom.js';
 import { EventsView } from './events_view.js';
 import { Exact } from './exact.js';
 import { errorsView, leaksView } from './findings.js';
@@ -13,12 +15,13 @@ import { FlameView } from './flame_view.js';
 import { bytes, count, duration, moment, signed } from './format.js';
 import { Heap } from './heap.js';
 import { MemoryView } from './memory_view.js';
-import { measureOf, measuresOf } from './measures.js';
+import { HeapSource, measureOf, measuresOf } from './measures.js';
 import { RangeView } from './range.js';
 import { SitesView } from './sites_view.js';
 import { Scope } from './scope.js';
 import { Pieces } from './stacks.js';
 import { State } from './state.js';
+import { sizeOf } from './surface.js';
 import { Timeline } from './timeline.js';
 
 const SHORTCUTS = [['← →', 'one tick'], ['Shift ← →', 'the range'], ['Page Up, Page Down', 'ten ticks'],
@@ -26,18 +29,19 @@ const SHORTCUTS = [['← →', 'one tick'], ['Shift ← →', 'the range'], ['Pa
   ['z', 'zoom into the range'], ['Esc', 'whole trace'], ['1 … 9', 'views'], [', .', 'one call, in an exact page'], ['?', 'this help']];
 
 class Page {
-  constructor(parts) {
-    this.parts = parts;
+  /** @param book  the traces of the page, of which this one is shown */
+  constructor(parts, book) {
+    Object.assign(this, { parts, book, ending: new AbortController() });
     this.calls = new Calls(parts.calls);
     this.heap = new Heap(parts.heap, this.calls);
-    this.state = new State(this.heap);
+    this.state = new State(this.heap, this.ending.signal);
     this.scope = new Scope(parts.facts);
     this.commands = new Commands(parts.facts);
     this.makeExact();
     this.pieces = new Pieces(this.calls, this.heap, this.state, this.scope, this.exact);
     this.notes = notesOf(parts);
     this.timeline = new Timeline(this.heap, this.state, this.notes, this.scope);
-    this.flame = new FlameView(this.heap, this.state);
+    this.flame = new FlameView(new HeapSource(this.heap, this.state), this.state);
     this.sites = new SitesView(this.heap, this.state, this.pieces);
     this.command = new CommandLine();
     this.makeViews();
@@ -70,10 +74,11 @@ class Page {
 
   /** The engine, if the page has its trace. */
   makeExact() {
-    if (!document.getElementById('trace')) return;
+    if (!document.getElementById('engine')) return;
     this.exactNote = element('p', { class: 'exact-note', role: 'status', 'aria-label': 'Engine' });
     this.exact = new Exact(this.heap, this.state, {
       stacks: this.parts.stacks, is_filtered: this.scope.is_filtered,
+      trace: elementOf('trace', this.parts.facts.number), is_kept: this.book.is_several,
       tell: (text) => {
         this.exactNote.textContent = text;
         this.state.tell();
@@ -104,7 +109,9 @@ class Page {
     const command = metadataOf(parts.info, 'command');
     const title = parts.facts.title || `Heap of ${command || parts.facts.path}`;
     document.title = title;
-    this.figures = element('dl', { class: 'figures', 'aria-live': 'off' });
+    this.amounts = ['Cursor', 'Live', 'Blocks', 'Peak', 'Range', 'In the range'].map(figure);
+    this.figures = element('dl', { class: 'figures', 'aria-live': 'off' },
+      ...this.amounts.map(({ node }) => node));
     this.tabs = element('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views' });
     this.note = element('p', { class: 'scope' });
     this.place = element('div', { class: 'view', role: 'tabpanel' });
@@ -118,7 +125,7 @@ class Page {
       navigator.clipboard?.writeText(location.href);
     }, { title: 'The address of this page has what is shown' });
     document.getElementById('page').replaceChildren(
-      element('header', {}, element('h1', {}, title), element('p', { class: 'dim' },
+      element('header', {}, element('h1', {}, title), this.book.chooser(parts.facts.paths) || '', element('p', { class: 'dim' },
         [parts.info.trace?.start_time, this.scope.has_times
           ? duration(Number(parts.info.last_wall_time_ns)) : '',
         `${count(Number(parts.info.events))} events${this.scope.is_part ? ' in the whole trace' : ''}`]
@@ -174,22 +181,21 @@ class Page {
     const activity = heap.activity(from, to);
     const nested = heap.nestedAt(at);
     const { has_times } = this.scope;
-    const figure = (name, value, more) => element('div', {}, element('dt', {}, name),
-      element('dd', {}, value, element('small', {}, ` ${more}`)));
-    this.figures.replaceChildren(
-      figure('Cursor', has_times ? moment(heap.time[at], heap.time[heap.last] / 1000)
-        : `event ${count(heap.event[at])}`, `position ${heap.position[at]}`),
-      figure('Live', bytes(heap.bytes[at]), `${count(heap.bytes[at])} bytes` +
-        (nested.blocks ? `, and ${count(nested.bytes)} within them` : '')),
-      figure('Blocks', count(heap.blocks[at]), 'live' +
-        (nested.blocks ? `, and ${count(nested.blocks)} within them` : '')),
-      figure('Peak', bytes(heap.peak[heap.peakTick()]), this.peakText()),
-      figure('Range', has_times ? duration(Math.max(0, heap.time[to] - heap.time[from]))
+    const shown = [
+      [has_times ? moment(heap.time[at], heap.time[heap.last] / 1000)
+        : `event ${count(heap.event[at])}`, `position ${heap.position[at]}`],
+      [bytes(heap.bytes[at]), `${count(heap.bytes[at])} bytes` +
+        (nested.blocks ? `, and ${count(nested.bytes)} within them` : '')],
+      [count(heap.blocks[at]), 'live' +
+        (nested.blocks ? `, and ${count(nested.blocks)} within them` : '')],
+      [bytes(heap.peak[heap.peakTick()]), this.peakText()],
+      [has_times ? duration(Math.max(0, heap.time[to] - heap.time[from]))
         : `${count(heap.event[to] - heap.event[from])} events`,
-      `${heap.position[from]} to ${heap.position[to]}`),
-      figure('In the range', signed(heap.bytes[to] - heap.bytes[from], bytes),
+      `${heap.position[from]} to ${heap.position[to]}`],
+      [signed(heap.bytes[to] - heap.bytes[from], bytes),
         `${count(activity.allocations)} allocations of ${bytes(activity.allocated)}, ` +
-        `${count(activity.releases)} releases`));
+        `${count(activity.releases)} releases`]];
+    this.amounts.forEach(({ show }, i) => show(...shown[i]));
   }
 
   /** The position of the peak. That of filtered blocks is known by its tick. */
@@ -205,6 +211,8 @@ class Page {
 
   showTabs() {
     const current = this.view().key;
+    if (this.current === current) return;
+    this.current = current;
     this.tabs.replaceChildren(...this.views.map((view, i) => element('button', {
       type: 'button', role: 'tab', 'aria-selected': view.key === current, title: `Key ${i + 1}`,
       on: { click: () => this.state.set({ view: view.key }) },
@@ -229,8 +237,8 @@ class Page {
     this.controls.hidden = view.key !== 'heap';
     this.showFigures();
     if (this.place.firstChild !== view.made.node) this.place.replaceChildren(view.made.node);
-    this.place.setAttribute('aria-label', view.title);
-    this.note.textContent = this.scope.ofView(view).join(' ');
+    if (this.place.ariaLabel !== view.title) this.place.ariaLabel = view.title;
+    setText(this.note, this.scope.ofView(view).join(' '));
     this.timeline.draw();
     view.made.draw?.();
     const words = typeof view.words === 'function' ? view.words() : view.words;
@@ -239,11 +247,14 @@ class Page {
   }
 
   listen() {
+    const { signal } = this.ending;
     this.state.listen(() => this.draw());
-    addEventListener('hashchange', () => this.exact?.follow());
-    new ResizeObserver(() => this.state.tell()).observe(this.place);
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.state.tell());
-    addEventListener('keydown', (event) => this.key(event));
+    addEventListener('hashchange', () => this.exact?.follow(), { signal });
+    this.observer = new ResizeObserver(() => this.state.tell());
+    this.observer.observe(this.place);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.state.tell(),
+      { signal });
+    addEventListener('keydown', (event) => this.key(event), { signal });
     const { canvas } = this.timeline;
     canvas.addEventListener('pointerdown', (event) => this.drag(event));
     canvas.addEventListener('wheel', (event) => this.zoom(event), { passive: false });
@@ -251,6 +262,13 @@ class Page {
       const near = this.timeline.places?.find(({ at }) => Math.abs(at - event.offsetX) < 6);
       canvas.title = near && event.offsetY < 30 ? near.text : '';
     });
+  }
+
+  /** Makes room for the page of another trace. */
+  close() {
+    this.ending.abort();
+    this.observer.disconnect();
+    this.exact?.close();
   }
 
   /** One call back or forward. */
@@ -289,7 +307,7 @@ class Page {
 
   zoom(event) {
     event.preventDefault();
-    const scale = this.timeline.scale(this.timeline.canvas.clientWidth);
+    const scale = this.timeline.scale(sizeOf(this.timeline.canvas).width);
     const middle = scale.value(event.offsetX);
     const factor = event.deltaY < 0 ? 0.8 : 1.25;
     const values = this.heap[this.timeline.axis];
@@ -326,18 +344,11 @@ class Page {
   }
 }
 
-async function start() {
-  const place = document.getElementById('page');
-  try {
-    const parts = await readParts(document.getElementById('data').textContent);
-    window.heapPage = new Page(parts);
-    document.body.dataset.state = 'ready';
-  } catch (error) {
-    place.replaceChildren(element('p', { class: 'wait', role: 'alert' },
-      `The report cannot be shown: ${error}`));
-    document.body.dataset.state = 'failed';
-    throw error;
-  }
-}
-
-start();
+new Book(async (key) => {
+  const is_comparison = key === COMPARISON;
+  const parts = await readParts(is_comparison ? COMPARISON : elementOf('data', Number(key)));
+  return (book) => {
+    window.heapPage = is_comparison ? new ComparePage(parts, book) : new Page(parts, book);
+    return window.heapPage;
+  };
+}).follow();

@@ -70,9 +70,8 @@ function range(...words) {
 }
 
 function change(heap, state, unit, sign) {
-  const before = heap.bySite.at(state.get('from'), 1)[unit];
-  const after = heap.bySite.at(state.get('to'), 0)[unit];
-  return after.map((value, i) => Math.max(0, sign * (value - before[i])));
+  return heap.growth(state.get('from'), state.get('to'))[unit]
+    .map((value) => Math.max(0, sign * value));
 }
 
 export function measureOf(state) {
@@ -91,4 +90,32 @@ export function nestedText(heap, state, measure = measureOf(state)) {
 
 export function valuesOf(heap, state, unit = state.get('unit')) {
   return measureOf(state).values(heap, state, unit === 'blocks' ? 'blocks' : 'bytes');
+}
+
+/** The heap as the source of a flame graph. */
+export class HeapSource {
+  constructor(heap, state) {
+    Object.assign(this, { heap, state, calls: heap.calls, sites: heap.sites });
+  }
+
+  title() {
+    return measureOf(this.state).title;
+  }
+
+  values() {
+    return valuesOf(this.heap, this.state);
+  }
+
+  note() {
+    return nestedText(this.heap, this.state);
+  }
+
+  most() {
+    return (this.state.get('unit') === 'bytes' ? this.heap.peak : this.heap.blocks)
+      .reduce((a, b) => Math.max(a, b), 0);
+  }
+
+  counted() {
+    return ['allocated', 'temporary'].includes(this.state.get('measure')) ? 'allocations' : 'blocks';
+  }
 }

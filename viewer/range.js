@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The range: what its blocks were, by whether they were allocated and released in it.
-import { doubts, element } from './dom.js';
+import { doubts, element, fixedFigure } from './dom.js';
 import { panel, blocksAndBytes, numberColumn, stackColumn } from './findings.js';
 import { bytes, count, followingPosition, signed } from './format.js';
 import { Table } from './table.js';
@@ -76,14 +76,12 @@ export class RangeView {
     const { heap, state } = this;
     const [from, to] = [state.get('from'), state.get('to')];
     const { allocations, allocated, releases } = heap.activity(from, to);
-    const figure = (name, value, more) => element('div', {}, element('dt', {}, name),
-      element('dd', {}, value, element('small', {}, ` ${more}`)));
     this.figures.replaceChildren(
-      figure('Live before', bytes(heap.bytes[from]), `${count(heap.blocks[from])} blocks`),
-      figure('Allocated in it', bytes(allocated), `${count(allocations)} blocks`),
-      figure('Released in it', count(releases), 'blocks'),
-      figure('Live behind it', bytes(heap.bytes[to]), `${count(heap.blocks[to])} blocks`),
-      figure('Growth', signed(heap.bytes[to] - heap.bytes[from], bytes),
+      fixedFigure('Live before', bytes(heap.bytes[from]), `${count(heap.blocks[from])} blocks`),
+      fixedFigure('Allocated in it', bytes(allocated), `${count(allocations)} blocks`),
+      fixedFigure('Released in it', count(releases), 'blocks'),
+      fixedFigure('Live behind it', bytes(heap.bytes[to]), `${count(heap.blocks[to])} blocks`),
+      fixedFigure('Growth', signed(heap.bytes[to] - heap.bytes[from], bytes),
         `${signed(heap.blocks[to] - heap.blocks[from], count)} blocks`));
     const is_page = from === 0 && to === heap.last;
     this.note.textContent = is_page && this.diff

@@ -19,10 +19,17 @@ export class Scope {
 
   /** The sentences about the page as a whole; none if it shows the whole trace. */
   ofPage() {
-    const quoted = (names) => names.map((name) => `“${name}”`).join(', ');
     return [
       this.is_part ? `This page shows the range from ${this.from} to ${this.end}. The peak is the ` +
         `highest from the start of the trace to ${this.end}.` : '',
+      ...this.ofFilters(),
+    ].filter((text) => text);
+  }
+
+  /** The sentences about the filters. */
+  ofFilters() {
+    const quoted = (names) => names.map((name) => `“${name}”`).join(', ');
+    return [
       this.include.length ? `Only stacks with ${quoted(this.include)} count.` : '',
       this.exclude.length ? `Stacks with ${quoted(this.exclude)} do not count.` : '',
       this.client === null ? '' : `Only what ran in islands of client ${this.client} counts.`,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The table of call sites: by function, file, module, thread, heap, line or stack.
-import { choice, element, textField } from './dom.js';
+import { choice, element, setText, textField } from './dom.js';
 import { baseName, bytes, count, percent, signed } from './format.js';
+import { AT, FROM, TO } from './heap.js';
 import { MEASURES, measureOf, nestedText, valuesOf } from './measures.js';
 import { Table } from './table.js';
 
@@ -16,6 +17,8 @@ export class SitesView {
       textField(state, 'filter', 'Filter the table'), this.tools);
     this.note = element('p', { class: 'said' });
     this.place = element('div', { class: 'table-scroll' });
+    this.place.is_scrolled = false;
+    this.place.addEventListener('scroll', () => { this.place.is_scrolled = this.place.scrollTop > 0; });
     this.node = element('section', { class: 'panel sites-panel', 'aria-label': 'Call sites' },
       this.bar, this.place, this.note);
   }
@@ -38,11 +41,12 @@ export class SitesView {
       const key = by === 'stack' ? stacks[site] : group.key;
       if (!index.has(key)) {
         index.set(key, list.length);
-        list.push({ ...group, site });
+        list.push({ ...group, key, site, bytes: 0, blocks: 0, grown: 0,
+          text: `${group.name} ${group.whole} ${group.place || ''}`.toLowerCase() });
       }
       return index.get(key);
     });
-    this.groups[by] = { list, of };
+    this.groups[by] = { list, of: Int32Array.from(of) };
     return this.groups[by];
   }
 
@@ -73,29 +77,34 @@ export class SitesView {
     const { heap, state } = this;
     const series = heap.series[by];
     const names = heap.part[`${by}s`];
-    const before = series.at(state.get('from'), 1);
-    const grown = series.at(state.get('to'), 0).bytes.map((value, i) => value - before.bytes[i]);
-    const live = series.at(state.get('at'), 0);
-    return Array.from(series.keys, (key, i) => ({
-      name: names[i] ? `${names[i]} (${by} ${key})` : `${by} ${key}`, own: true, whole: '',
-      bytes: live.bytes[i], blocks: live.blocks[i], grown: grown[i],
-    }));
+    const before = series.at(state.get('from'), FROM).bytes;
+    const after = series.at(state.get('to'), TO).bytes;
+    const live = series.at(state.get('at'), AT);
+    this.groups[by] ||= Array.from(series.keys, (key, i) => {
+      const name = names[i] ? `${names[i]} (${by} ${key})` : `${by} ${key}`;
+      return { key, name, own: true, whole: '', text: name.toLowerCase() };
+    });
+    this.groups[by].forEach((row, i) => Object.assign(row,
+      { bytes: live.bytes[i], blocks: live.blocks[i], grown: after[i] - before[i] }));
+    return this.groups[by];
   }
 
   groupRows(by) {
     const { heap, state } = this;
     const { list, of } = this.groupsBy(by);
-    const rows = list.map((group) => ({ ...group, bytes: 0, blocks: 0, grown: 0 }));
-    const before = heap.bySite.at(state.get('from'), 1).bytes;
-    const after = heap.bySite.at(state.get('to'), 0).bytes;
-    for (let site = 0; site < of.length; site++) {
-      rows[of[site]].grown += after[site] - before[site];
+    const sums = new Float64Array(list.length);
+    const addUp = (name, values) => {
+      sums.fill(0);
+      for (let site = 0; site < of.length; site++) sums[of[site]] += values[site];
+      for (let i = 0; i < list.length; i++) list[i][name] = sums[i];
+    };
+    const grown = heap.growth(state.get('from'), state.get('to'));
+    if (this.groups[by].grown !== grown) {
+      this.groups[by].grown = grown;
+      addUp('grown', grown.bytes);
     }
-    for (const unit of ['bytes', 'blocks']) {
-      const values = valuesOf(heap, state, unit);
-      for (let site = 0; site < of.length; site++) rows[of[site]][unit] += values[site];
-    }
-    return rows;
+    for (const unit of ['bytes', 'blocks']) addUp(unit, valuesOf(heap, state, unit));
+    return list;
   }
 
   makeTable() {
@@ -104,7 +113,7 @@ export class SitesView {
       ? 'Allocations' : 'Blocks';
     const columns = [
       { title: 'Bytes', value: (row) => row.bytes, show: (row) => bytes(row.bytes),
-        title_of: (row) => `${count(row.bytes)} bytes`, key: (row) => row.key ?? row.name },
+        title_of: (row) => `${count(row.bytes)} bytes`, key: (row) => row.key },
       { title: 'Share', value: (row) => row.bytes, show: (row) => percent(row.bytes, this.total) },
       { title: counted, value: (row) => row.blocks, show: (row) => count(row.blocks) },
       { title: 'Growth', hint: 'From the beginning of the range to its end',
@@ -112,6 +121,7 @@ export class SitesView {
         title_of: (row) => `${count(row.grown)} bytes` },
       { title: KEYS.find(([key]) => key === this.by)[1].replace(/^./, (c) => c.toUpperCase()),
         value: (row) => row.whole.split('\n')[0] || row.name, is_number: false, class: 'name',
+        is_fixed: true,
         title_of: (row) => row.whole,
         show: (row) => element('span', { class: row.own ? 'own' : 'foreign' }, row.name,
           row.place ? element('small', {}, ` ${row.place}`) : '') },
@@ -137,10 +147,10 @@ export class SitesView {
     const all = is_series ? this.seriesRows(by) : this.groupRows(by);
     this.total = all.reduce((sum, row) => sum + row.bytes, 0);
     this.table.setRows(all.filter((row) => (row.bytes || row.blocks || row.grown) &&
-      `${row.name} ${row.whole} ${row.place || ''}`.toLowerCase().includes(wanted)));
+      (!wanted || row.text.includes(wanted))));
     const measure = is_series ? MEASURES.live : measureOf(this.state);
-    this.note.textContent = `${measure.title}: ${count(this.total)} bytes by ${by}` +
+    setText(this.note, `${measure.title}: ${count(this.total)} bytes by ${by}` +
       (is_series ? '' : ': that of the last call of the program itself') +
-      nestedText(this.heap, this.state, measure);
+      nestedText(this.heap, this.state, measure));
   }
 }

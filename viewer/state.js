@@ -3,24 +3,27 @@
 
 /** The names in the fragment, with the values that hold where it is silent. Ticks are numbers. */
 export const DEFAULTS = {
-  at: null, from: null, to: null, axis: 'time', plot: 'bytes', zoom: '', view: 'heap',
+  t: '1', at: null, from: null, to: null, axis: 'time', plot: 'bytes', zoom: '', view: 'heap',
   measure: 'live', unit: 'bytes', tree: 'flame', direction: 'inward', scale: 'fill',
   color: 'module', root: '', search: '', by: 'function', sort: '', filter: '', address: '', region: '',
+  change: 'new',
 };
 
 /** Ticks are written as their positions. */
 const TICKS = ['at', 'from', 'to'];
 
 export class State {
-  constructor(heap) {
-    this.heap = heap;
+  /** @param heap   what has the ticks
+   * @param signal  ends the state: it neither draws nor writes any more */
+  constructor(heap, signal) {
+    Object.assign(this, { heap, signal });
     this.listeners = [];
     this.values = { ...DEFAULTS };
     this.read();
     addEventListener('hashchange', () => {
       if (location.hash !== this.known) this.read();
       this.tell();
-    });
+    }, { signal });
   }
 
   read() {
@@ -69,7 +72,7 @@ export class State {
   /** Writes the fragment, unless somebody has just changed it and the event is on its way: writing
    * would undo that. */
   write() {
-    if (location.hash !== this.known) return;
+    if (location.hash !== this.known || this.signal.aborted) return;
     history.replaceState(null, '', this.fragment());
     this.known = location.hash;
   }
@@ -84,6 +87,7 @@ export class State {
     this.is_told = true;
     requestAnimationFrame(() => {
       this.is_told = false;
+      if (this.signal.aborted) return;
       this.listeners.forEach((listener) => listener());
     });
   }

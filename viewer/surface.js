@@ -1,21 +1,63 @@
 // SPDX-License-Identifier: MIT
 // Surfaces to draw on: a canvas, or an SVG text with the same picture.
 
+/** Five shades between two colours, written as #rrggbb: from little of `full` to all of it. */
+function shades(full, plain) {
+  const [a, b] = [full, plain].map((color) =>
+    [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16)));
+  return [0.2, 0.4, 0.6, 0.8, 1].map((part) => `#${a.map((value, i) =>
+    Math.round(value * part + b[i] * (1 - part)).toString(16).padStart(2, '0')).join('')}`);
+}
+
+const darkness = matchMedia('(prefers-color-scheme: dark)');
+let colors = null;
+darkness.addEventListener('change', () => { colors = null; });
+
 /** The colours of the page, which follow light and dark. */
 export function palette() {
+  colors ||= readPalette();
+  return colors;
+}
+
+function readPalette() {
   const style = getComputedStyle(document.documentElement);
   const color = (name) => style.getPropertyValue(`--${name}`).trim();
   return {
     back: color('panel'), text: color('text'), dim: color('dim'), line: color('line'),
     accent: color('accent'), range: color('range'), alarm: color('alarm'), mark: color('mark'),
     up: color('up'), down: color('down'), boxText: color('box-text'), other: color('other'),
+    rise: shades(color('rise'), color('other')), fall: shades(color('fall'), color('other')),
     series: Array.from({ length: 8 }, (_, i) => color(`s${i}`)),
     font: style.getPropertyValue('--font').trim(),
   };
 }
 
+/** Widths of characters in the font of graphs: adding them up is far cheaper than measuring texts,
+ * of which graphs have hundreds in each picture. */
+const widths = new Float64Array(0x250);
+
+function widthOf(pen, code) {
+  widths[code] ||= pen.measureText(String.fromCharCode(code)).width || 0.01;
+  return widths[code];
+}
+
 /** Fits a text into a width, with an ellipsis. */
-function fit(text, width, measure) {
+function fit(text, width, pen) {
+  const room = width - pen.measureText('…').width;
+  let sum = 0;
+  let end = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code >= widths.length) return fitMeasured(text, width, (part) => pen.measureText(part).width);
+    sum += widthOf(pen, code);
+    if (sum <= room) end = i + 1;
+    if (sum > width) return end ? `${text.slice(0, end)}…` : '';
+  }
+  return text;
+}
+
+/** The same of a text in which characters may join. */
+function fitMeasured(text, width, measure) {
   if (measure(text) <= width) return text;
   let low = 0;
   let high = text.length;
@@ -27,18 +69,44 @@ function fit(text, width, measure) {
   return low ? `${text.slice(0, low)}…` : '';
 }
 
+const sizes = new WeakMap();
+const sizeObserver = new ResizeObserver((entries) => entries.forEach(({ target, contentRect }) =>
+  sizes.set(target, { width: Math.round(contentRect.width), height: Math.round(contentRect.height) })));
+
+/** The size at which a canvas is shown. It is remembered: asking for it has the browser lay out the
+ * page. */
+export function sizeOf(canvas) {
+  const known = sizes.get(canvas);
+  if (known?.width) return known;
+  if (!known) sizeObserver.observe(canvas);
+  const size = { width: canvas.clientWidth, height: canvas.clientHeight };
+  sizes.set(canvas, size);
+  return size;
+}
+
+/** Sets the number of pixels, which also clears a canvas, only where it changes. */
+function setSize(canvas, width, height) {
+  if (canvas.width !== width) canvas.width = width;
+  if (canvas.height !== height) canvas.height = height;
+}
+
 export class CanvasSurface {
-  constructor(canvas, colors) {
+  constructor(canvas, colors, { width, height } = sizeOf(canvas)) {
     const ratio = devicePixelRatio || 1;
-    this.width = canvas.clientWidth;
-    this.height = canvas.clientHeight;
-    canvas.width = Math.max(1, Math.round(this.width * ratio));
-    canvas.height = Math.max(1, Math.round(this.height * ratio));
-    this.pen = canvas.getContext('2d');
+    Object.assign(this, { canvas, ratio, width, height });
+    setSize(canvas, Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio)));
+    this.pen = canvas.getContext('2d', { alpha: false });
     this.pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.pen.font = `12px ${colors.font}`;
     this.pen.textBaseline = 'middle';
     this.rect(0, 0, this.width, this.height, colors.back);
+  }
+
+  /** Draws what another surface of this size shows. */
+  copy(surface) {
+    this.pen.setTransform(1, 0, 0, 1, 0, 0);
+    this.pen.drawImage(surface.canvas, 0, 0);
+    this.pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
   }
 
   rect(x, y, width, height, color, opacity = 1) {
@@ -73,7 +141,7 @@ export class CanvasSurface {
 
   text(text, x, y, color, { align = 'left', width = Infinity } = {}) {
     const shown = width === Infinity ? text
-      : fit(text, width, (part) => this.pen.measureText(part).width);
+      : fit(text, width, this.pen);
     this.pen.fillStyle = color;
     this.pen.textAlign = align;
     this.pen.fillText(shown, x, y);
@@ -122,7 +190,7 @@ export class SvgSurface {
   text(text, x, y, color, { align = 'left', width = Infinity } = {}) {
     const anchor = { left: 'start', center: 'middle', right: 'end' }[align];
     const shown = width === Infinity ? text
-      : fit(text, width, (part) => this.meter.measureText(part).width);
+      : fit(text, width, this.meter);
     this.parts.push(`<text x="${x.toFixed(2)}" y="${(y + 4).toFixed(2)}" fill="${color}" ` +
       `text-anchor="${anchor}">${escapeSvg(shown)}</text>`);
   }

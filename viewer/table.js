@@ -1,19 +1,55 @@
 // SPDX-License-Identifier: MIT
 // Tables that sort, filter, and unfold more rows on demand.
-import { button, element } from './dom.js';
+import { button, element, setText } from './dom.js';
 import { csvButtons } from './export.js';
 
 const ROWS_SHOWN = 100;
 
+/** The height of a line at least; and the time after which the rows below the visible ones follow. */
+const LINE_HEIGHT = 22;
+const REST_AFTER = 60;
+
+let rows_visible = Math.ceil(innerHeight / LINE_HEIGHT);
+addEventListener('resize', () => { rows_visible = Math.ceil(innerHeight / LINE_HEIGHT); });
+
+/** The first `count` of a list as a comparison orders it: a heap of them, the last one on top, spares
+ * sorting the others. */
+function firstOf(list, count, compare) {
+  if (list.length <= 2 * count) return list.slice().sort(compare).slice(0, count);
+  const heap = list.slice(0, count);
+  const sink = (i) => {
+    for (;;) {
+      let last = i;
+      for (const child of [2 * i + 1, 2 * i + 2]) {
+        if (child < count && compare(heap[child], heap[last]) > 0) last = child;
+      }
+      if (last === i) return;
+      [heap[i], heap[last]] = [heap[last], heap[i]];
+      i = last;
+    }
+  };
+  for (let i = count >> 1; i >= 0; i--) sink(i);
+  for (let i = count; i < list.length; i++) {
+    if (compare(list[i], heap[0]) < 0) {
+      heap[0] = list[i];
+      sink(0);
+    }
+  }
+  return heap.sort(compare);
+}
+
 /**
- * A table. Each column has a title, `value` of a row for sorting and CSV, and what `show` makes of
- * it; numbers are right-aligned. `detail` of a row is shown below it when it is opened.
+ * A table. Each column has a title, `value` of a row for CSV and, without a `rank`, for sorting; and
+ * what `show` makes of it, which stays the same for a row with `is_fixed`; numbers are right-aligned. `detail` of a row is
+ * shown below it when it is opened. The first column has the `key` of a row. Rows that were shown
+ * before are kept, and only what differs in them is changed.
  */
 export class Table {
   constructor(name, columns, { detail = null, sort = 0, open = null } = {}) {
     Object.assign(this, { name, columns, detail, sort, open, rows: [], shown: ROWS_SHOWN });
     this.is_down = true;
     this.opened = new Set();
+    this.lines = new Map();
     this.body = element('tbody');
     this.head = element('tr');
     this.more = element('p', { class: 'more-rows' });
@@ -21,11 +57,13 @@ export class Table {
     this.node = element('div', { class: 'table-box' },
       element('table', { 'aria-label': name }, element('thead', {}, this.head), this.body),
       this.more);
+    this.drawHead();
   }
 
   csv() {
     return [this.columns.map((column) => column.title),
-      ...this.sorted().map((row) => this.columns.map((column) => column.value(row)))];
+      ...this.rows.slice().sort(this.order()).map((row) =>
+        this.columns.map((column) => column.value(row)))];
   }
 
   setRows(rows) {
@@ -33,17 +71,19 @@ export class Table {
     this.draw();
   }
 
-  sorted() {
-    const { value } = this.columns[this.sort];
+  /** The order of rows, as a comparison. */
+  order() {
+    const { value, rank = value } = this.columns[this.sort];
     const sign = this.is_down ? -1 : 1;
     const compare = (a, b) => (typeof a === 'number' || typeof b === 'number'
       ? a - b : String(a).localeCompare(String(b)));
-    return this.rows.slice().sort((a, b) => sign * compare(value(a), value(b)));
+    return (a, b) => sign * compare(rank(a), rank(b));
   }
 
   sortBy(i) {
     this.is_down = this.sort === i ? !this.is_down : this.columns[i].is_number !== false;
     this.sort = i;
+    this.drawHead();
     this.draw();
   }
 
@@ -57,52 +97,117 @@ export class Table {
     }));
   }
 
-  row(row) {
-    const key = this.columns[0].key ? this.columns[0].key(row) : row;
-    const cells = this.columns.map((column) => {
-      const shown = column.show ? column.show(row) : column.value(row);
-      return element('td', {
-        class: column.is_number === false ? column.class || '' : 'number',
-        title: column.title_of ? column.title_of(row) : null,
-      }, shown instanceof Node || typeof shown === 'string' ? shown : String(shown ?? ''));
-    });
-    const made = element('tr', {}, ...cells);
-    if (this.detail || this.open) this.makeOpen(made, row, key);
-    if (!this.detail || !this.opened.has(key)) return [made];
-    return [made, element('tr', { class: 'detail' },
-      element('td', { colspan: this.columns.length }, this.detail(row)))];
+  /** The line of a row: the element, and what is shown in it. */
+  makeLine(row, key) {
+    const cells = this.columns.map((column) => element('td', {
+      class: column.is_number === false ? column.class || '' : 'number',
+    }));
+    const line = { row, key, cells, node: element('tr', {}, ...cells), texts: [], titles: [] };
+    if (this.detail || this.open) this.makeOpen(line);
+    return line;
   }
 
-  makeOpen(made, row, key) {
+  showCell(line, column, i) {
+    const is_new = !(i in line.texts);
+    if (!is_new && column.is_fixed) return;
+    const shown = column.show ? column.show(line.row) : column.value(line.row);
+    const title = column.title_of ? column.title_of(line.row) : null;
+    if (shown instanceof Node) line.cells[i].replaceChildren(shown);
+    else setText(line.cells[i], String(shown ?? ''));
+    line.texts[i] = true;
+    if (title !== null && line.titles[i] !== title) {
+      line.cells[i].title = title;
+      line.titles[i] = title;
+    }
+  }
+
+  /** What is below a row that is opened. */
+  showDetail(line) {
+    const is_open = Boolean(this.detail) && this.opened.has(line.key);
+    if (this.detail) {
+      const text = String(is_open);
+      if (line.node.ariaExpanded !== text) line.node.ariaExpanded = text;
+    }
+    if (!is_open) line.below = null;
+    else if (!line.below) {
+      line.below = element('tr', { class: 'detail' },
+        element('td', { colspan: this.columns.length }, this.detail(line.row)));
+    }
+  }
+
+  makeOpen(line) {
     const act = () => {
       if (this.open) {
-        this.open(row);
+        this.open(line.row);
         return;
       }
-      if (!this.opened.delete(key)) this.opened.add(key);
+      if (!this.opened.delete(line.key)) this.opened.add(line.key);
       this.draw();
-      [...this.body.querySelectorAll('tr[tabindex]')]
-        .find((other) => other.key === key)?.focus();
     };
-    made.key = key;
-    made.tabIndex = 0;
-    if (this.detail) made.setAttribute('aria-expanded', this.opened.has(key));
-    made.addEventListener('click', (event) => {
+    line.node.tabIndex = 0;
+    line.node.addEventListener('click', (event) => {
       if (!event.target.closest('button')) act();
     });
-    made.addEventListener('keydown', (event) => {
-      if (event.target === made && event.key === 'Enter') act();
+    line.node.addEventListener('keydown', (event) => {
+      if (event.target === line.node && event.key === 'Enter') act();
     });
+  }
+
+  /** The lines of rows, those of before as far as they are still there. */
+  linesOf(rows) {
+    const { key: keyOf } = this.columns[0];
+    const lines = new Map();
+    for (const row of rows) {
+      const given = keyOf ? keyOf(row) : row;
+      let key = given;
+      for (let i = 2; lines.has(key); i++) key = `${given} ${i}`;
+      const line = this.lines.get(key) || this.makeLine(row, key);
+      line.row = row;
+      lines.set(key, line);
+    }
+    return lines;
   }
 
   draw() {
-    const rows = this.sorted();
-    this.drawHead();
-    this.body.replaceChildren(...rows.slice(0, this.shown).flatMap((row) => this.row(row)));
-    const left = rows.length - this.shown;
+    this.lines = this.linesOf(firstOf(this.rows, this.shown, this.order()));
+    const nodes = [];
+    for (const line of this.lines.values()) {
+      this.showDetail(line);
+      nodes.push(line.node, ...(line.below ? [line.below] : []));
+    }
+    this.placeNodes(nodes);
+    this.fill();
+    this.drawMore();
+  }
+
+  placeNodes(nodes) {
+    const { children } = this.body;
+    const wanted = new Set(nodes);
+    for (let i = children.length - 1; i >= 0; i--) if (!wanted.has(children[i])) children[i].remove();
+    nodes.forEach((node, i) => {
+      if (children[i] !== node) this.body.insertBefore(node, children[i] || null);
+    });
+  }
+
+  /** Fills the rows that can be seen, and soon the others: while the cursor moves, these wait. */
+  fill() {
+    clearTimeout(this.rest);
+    const lines = [...this.lines.values()];
+    const fill = (line) => this.columns.forEach((column, i) => this.showCell(line, column, i));
+    const is_scrolled = this.body.closest('.table-scroll')?.is_scrolled;
+    const first = is_scrolled === false && !this.opened.size ? rows_visible : lines.length;
+    lines.slice(0, first).forEach(fill);
+    if (first < lines.length) this.rest = setTimeout(() => lines.slice(first).forEach(fill), REST_AFTER);
+  }
+
+  drawMore() {
+    const left = this.rows.length - this.lines.size;
+    const said = this.rows.length ? left : -1;
+    if (this.said === said) return;
+    this.said = said;
     this.more.replaceChildren(...(left > 0 ? [button(`${left} more rows`, () => {
       this.shown += 10 * ROWS_SHOWN;
       this.draw();
-    })] : rows.length ? [] : ['Nothing.']));
+    })] : this.rows.length ? [] : ['Nothing.']));
   }
 }

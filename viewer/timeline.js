@@ -3,7 +3,7 @@
 import { element } from './dom.js';
 import { bytes, count, moment, short } from './format.js';
 import { graphButtons } from './export.js';
-import { CanvasSurface, palette } from './surface.js';
+import { CanvasSurface, palette, sizeOf } from './surface.js';
 
 const LEFT = 64;
 const RIGHT = 8;
@@ -62,7 +62,7 @@ export class Timeline {
     });
     this.legend = element('ul', { class: 'legend', 'aria-label': 'Colours of the functions' });
     this.tools = graphButtons('timeline', this.canvas, (surface, colors) => {
-      this.draw(surface, colors);
+      this.drawOn(surface, colors);
     });
     this.node = element('div', { class: 'timeline-box' }, this.canvas, this.legend);
   }
@@ -91,12 +91,12 @@ export class Timeline {
 
   /** The value of the axis at an abscissa. */
   valueAt(x) {
-    return this.scale(this.canvas.clientWidth).value(x);
+    return this.scale(sizeOf(this.canvas).width).value(x);
   }
 
   /** Whether ticks are so far apart there that what is between them can be pointed at. */
   isCoarse(x) {
-    const { x: place } = this.scale(this.canvas.clientWidth);
+    const { x: place } = this.scale(sizeOf(this.canvas).width);
     const values = this.heap[this.axis];
     const tick = this.tickAt(x);
     return tick < this.heap.last && place(values[tick + 1]) - place(values[tick]) > 2;
@@ -104,7 +104,7 @@ export class Timeline {
 
   /** The tick that is shown at an abscissa: the last that begins there or before. */
   tickAt(x) {
-    const wanted = this.scale(this.canvas.clientWidth).value(x);
+    const wanted = this.scale(sizeOf(this.canvas).width).value(x);
     const values = this.heap[this.axis];
     let low = 0;
     let high = this.heap.count;
@@ -116,20 +116,44 @@ export class Timeline {
     return low;
   }
 
-  draw(surface = null, colors = palette()) {
-    surface ||= new CanvasSurface(this.canvas, colors);
+  /** What only time shows is drawn once, and copied below the cursor. */
+  draw() {
+    const colors = palette();
+    const size = sizeOf(this.canvas);
+    const key = [size.width, size.height, devicePixelRatio, this.axis, this.state.get('plot'),
+      this.state.get('zoom')].join(' ');
+    if (this.key !== key || this.colors !== colors || this.ticks !== this.heap.position) {
+      this.ground = new CanvasSurface(this.ground?.canvas || element('canvas'), colors, size);
+      this.drawGround(this.frame(this.ground, colors));
+      Object.assign(this, { key, colors, ticks: this.heap.position });
+    }
+    const surface = new CanvasSurface(this.canvas, colors, size);
+    surface.copy(this.ground);
+    this.drawCursor(this.frame(surface, colors));
+    this.describe();
+  }
+
+  drawOn(surface, colors) {
+    const frame = this.frame(surface, colors);
+    this.drawGround(frame);
+    this.drawCursor(frame);
+  }
+
+  drawGround(frame) {
+    this.drawGrid(frame);
+    this.drawAreas(frame);
+    this.drawRates(frame);
+    this.drawNotes(frame);
+  }
+
+  frame(surface, colors) {
     const frame = {
       ...this.scale(surface.width), surface, colors, values: this.heap[this.axis],
       bottom: surface.height - BOTTOM - STRIP, unit: this.unit(),
     };
     frame.most = this.most(frame);
     frame.y = (value) => frame.bottom - value / frame.most * (frame.bottom - TOP);
-    this.drawGrid(frame);
-    this.drawAreas(frame);
-    this.drawRates(frame);
-    this.drawNotes(frame);
-    this.drawCursor(frame);
-    this.describe();
+    return frame;
   }
 
   unit() {

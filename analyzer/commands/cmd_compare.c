@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "commands/cmd_compare.h"
 
+#include "cli/page/page.h"
 #include "cli/process/exit.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
@@ -123,6 +124,55 @@ static int find(struct compared_heaps *heaps, enum heap_side side,
     return status;
 }
 
+/* The trees of calls of both heaps. A report writes stacks of one heap at a time. */
+struct compared_calls {
+    const struct report *report;
+    const struct view *old_view;
+    struct view views[HEAP_SIDES];
+    struct page_calls sides[HEAP_SIDES];
+};
+
+static enum ttd_status number_stack(void *context, ttd_id stack, uint64_t *number)
+{
+    struct compared_calls *calls = context;
+    enum heap_side side = calls->report->view == calls->old_view ? HEAP_OLD : HEAP_NEW;
+    return page_calls_number(&calls->sides[side], stack, number);
+}
+
+/* Writes the comparison as data of a page: what `diff` prints, with stacks as numbers of nodes in
+ * the trees of calls of both heaps. */
+static int write_page(struct compared_heaps *heaps, const struct report_compare *data,
+                      const struct compare_options *options)
+{
+    static const char *const names[HEAP_SIDES] = {"old", "new"};
+    struct session *session = &heaps->sessions[HEAP_NEW];
+    struct compared_calls calls = {.report = &session->report,
+                                   .old_view = &heaps->sessions[HEAP_OLD].view};
+    struct view_options by_function = session->options.view;
+    int status = page_begin(session);
+    if (status != STATUS_OK)
+        return status;
+    by_function.by = VIEW_BY_FUNCTION;
+    for (int i = 0; i < HEAP_SIDES; i++) {
+        view_init(&calls.views[i], &by_function, &heaps->sessions[i].definitions);
+        page_calls_init(&calls.sides[i], &calls.views[i]);
+    }
+    page_write_facts(&session->report, options->facts);
+    session->report.stacks = (struct report_stacks){&calls, number_stack};
+    page_begin_part(session->report.output, "diff");
+    session->options.format->compare(&session->report, data);
+    session->report.stacks = (struct report_stacks){NULL, NULL};
+    for (int i = 0; i < HEAP_SIDES; i++) {
+        page_write_calls(&calls.sides[i], names[i], session->report.output);
+        page_calls_free(&calls.sides[i]);
+        view_free(&calls.views[i]);
+    }
+    if (session->report.status == TTD_OK)
+        return page_end(session, options->page);
+    page_drop(session);
+    return STATUS_OK; /* session_close() reports the failure. */
+}
+
 static int print(struct compared_heaps *heaps, const struct compare_options *options)
 {
     struct session *session = &heaps->sessions[HEAP_NEW];
@@ -135,16 +185,17 @@ static int print(struct compared_heaps *heaps, const struct compare_options *opt
                                     .has_same = session->options.format->needs_tree};
     if (has_tree && status == STATUS_OK)
         status = session_check_tree(session, view_tree_end(&heaps->tree, &scope));
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !options->page)
         status = output_spare(session->options.output, heaps->sessions[HEAP_OLD].options.trace);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !options->page)
         status = session_output(session, true);
     if (status != STATUS_OK)
         return status;
     heap_comparison_sort(&heaps->comparison);
     struct report_compare data = {.comparison = &heaps->comparison,
                                   .tree = has_tree ? &heaps->tree : NULL,
-                                  .limit = options->limit};
+                                  .limit = options->limit,
+                                  .has_same = options->page};
     for (int i = 0; i < HEAP_SIDES; i++) {
         struct session *side = &heaps->sessions[i];
         data.sides[i] =
@@ -155,6 +206,8 @@ static int print(struct compared_heaps *heaps, const struct compare_options *opt
                                  .trace_id = ttd_reader_trace(side->source.reader)->trace_id,
                                  .position = heaps->positions[i]};
     }
+    if (options->page)
+        return write_page(heaps, &data, options);
     session->options.format->compare(&session->report, &data);
     return STATUS_OK;
 }
@@ -165,8 +218,8 @@ static int find_new(struct compared_heaps *heaps, const struct common_options *c
 {
     struct session *session = &heaps->sessions[HEAP_NEW];
     struct common_options new_options = *common;
-    if (common->other_path)
-        new_options.trace = common->other_path;
+    if (common->other_count)
+        new_options.trace = common->others[0];
     int status = session_open(session, &new_options);
     if (status != STATUS_OK)
         return status;
@@ -196,7 +249,7 @@ static int find_both(struct compared_heaps *heaps, const struct common_options *
 /* One trace after the other: of the first, names and sums are kept, no block. */
 int compare_heaps(const struct common_options *common, const struct compare_options *options)
 {
-    struct compared_heaps heaps = {.is_one_trace = !common->other_path,
+    struct compared_heaps heaps = {.is_one_trace = !common->other_count,
                                    .shows_runtime = options->shows_runtime};
     heap_comparison_init(&heaps.comparison);
     labels_init(&heaps.labels);

@@ -4,7 +4,9 @@
 #define ANALYZER_COMMANDS_CMD_COMPARE_H
 
 #include "cli/options/command.h"
+#include "cli/page/page_compress.h"
 #include "cli/traces/position_spec.h"
+#include "report/page/model.h"
 #include "travel/islands.h"
 
 struct compare_options {
@@ -16,6 +18,11 @@ struct compare_options {
     size_t limit;
     /** Blocks that the runtimes keep are compared as well. */
     bool shows_runtime;
+    /** NULL to print; else set to the comparison as data of a page, packed, which belong to the
+     * caller. They have groups that have not changed as well. */
+    struct page_packed *page;
+    /** The facts about that page. */
+    const struct page_facts *facts;
 };
 
 /** With one trace it is compared with itself, by the identifiers of stacks. Returns the exit

@@ -231,12 +231,12 @@ static int compare(const struct common_options *common, const struct diff_option
     if (options->has_quadrant)
         return message_usage(
             "diff", "--quadrant applies to a range of one trace, not to a comparison of two heaps");
-    if (common->other_path && is_by_id)
+    if (common->other_count && is_by_id)
         return message_usage("diff", "no thread or heap of one trace is one of another");
     if (common->view.by == VIEW_BY_CLASS)
         return message_usage("diff", "--by class applies to a range of one trace, not to a "
                                      "comparison of two heaps");
-    if (common->other_path && !options->has_from)
+    if (common->other_count && !options->has_from)
         two.specs[HEAP_OLD].kind = POSITION_SPEC_END;
     return compare_heaps(common, &two);
 }
@@ -250,7 +250,7 @@ static int run(const struct command *command, int count, char **arguments)
     int status = command_options(&common_options, command, count, arguments, &options);
     if (status >= 0)
         return status;
-    if (common_options.other_path || options.has_changes)
+    if (common_options.other_count || options.has_changes)
         return compare(&common_options, &options);
     if (options.has_quadrant && common_options.view.shape == VIEW_FLAT)
         return message_usage("diff", "--quadrant needs --tree");
@@ -267,6 +267,6 @@ const struct command command_diff = {
     .help = help,
     .shares = COMMAND_VIEWS | COMMAND_CLASSES,
     .own = {.table = own_options},
-    .takes_two_traces = true,
+    .traces_max = 2,
     .run = run,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze report */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,23 +9,25 @@
 #include "cli/process/message.h"
 #include "cli/page/page.h"
 #include "cli/page/page_exact.h"
-#include "commands/report_pass.h"
-#include "report/page/model.h"
+#include "commands/cmd_compare.h"
+#include "commands/report_data.h"
 
-/* Ticks at most, and changes of call sites: what a browser draws at once. */
-#define TICKS_MAX   1400
-#define CHANGES_MAX 2000000
-
-/* Groups at most in parts that list stacks with all their frames. */
-#define GROUPS_MAX  200
+/* Traces at most in one page, and limits for texts. */
+#define TRACES_MAX  64
+#define TRACES_TEXT "64"
 #define GROUPS_TEXT "200"
+
+_Static_assert(REPORT_GROUPS_MAX == 200, "GROUPS_TEXT");
 
 static const char help[] =
     "Usage: ttdanalyze report [OPTIONS] -o FILE [TRACE]\n"
+    "       ttdanalyze report [OPTIONS] -o FILE TRACE TRACE...\n"
     "\n"
     "Makes a page for a browser in which one moves through time and sees the heap at each\n"
     "moment: how much was live, which calls had allocated it, what was lost, errors, moves,\n"
-    "lifetimes. The page is one file that needs nothing else and loads nothing.\n"
+    "lifetimes. The page is one file that needs nothing else and loads nothing. Of several\n"
+    "traces, up to " TRACES_TEXT ", it has all, one of which is shown at a time; of two also what\n"
+    "'ttdanalyze diff' says of the first one and the second.\n"
     "\n"
     "      --from POSITION     show the time from this position on\n"
     "      --to POSITION       and before this one\n"
@@ -62,113 +65,6 @@ static const struct own_option own_options[] = {
     ISLAND_OPTIONS(struct report_options, island),
     OWN_OPTIONS_END};
 
-static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
-{
-    struct session *session = context;
-    return view_wants(&session->view, stack, is_wanted);
-}
-
-/* Writes two parts of the page: the heap in the course of time, and the lifetimes. The filters of
- * the user apply to both. */
-static int write_heap(struct session *session, const struct page_facts *facts,
-                      struct report_findings *findings, struct page_calls *calls)
-{
-    struct heap_site_table sites = heap_usage_site_table(&findings->usage);
-    struct page_heap heap = {.ticks = &findings->ticks,
-                             .usage = &findings->usage,
-                             .leaks = &findings->leaks,
-                             .calls = calls};
-    session->uses_times = true;
-    session_outcome(session, &findings->ticks.outcome, facts->last);
-    int status = session_filter(session, &sites);
-    for (int kind = 0; kind < HEAP_LEAK_KINDS && status == STATUS_OK; kind++) {
-        struct heap_site_table leaks = heap_groups_site_table(&findings->leaks.kinds[kind]);
-        status = session_filter(session, &leaks);
-    }
-    if (status == STATUS_OK)
-        status = session_check(session, page_write_heap(&session->report, &heap));
-    if (status != STATUS_OK)
-        return status;
-    page_begin_report(session, &command_lifetimes);
-    return lifetimes_print(session, &findings->usage);
-}
-
-static int write_leaks(struct session *session, const struct page_facts *facts,
-                       struct heap_leaks *leaks)
-{
-    page_begin_report(session, &command_leaks);
-    return leaks_print(session, leaks, facts->last);
-}
-
-/* Writes the quadrants of a range that is not the whole trace. */
-static int write_range(struct session *session, const struct page_facts *facts,
-                       const struct heap_islands *islands)
-{
-    bool is_whole =
-        facts->reaches_end && ttd_position_compare(facts->from, ttd_position_min()) == 0;
-    if (is_whole)
-        return STATUS_OK;
-    page_begin_report(session, &command_diff);
-    return diff_print(session, facts->from, facts->last, islands);
-}
-
-/* Writes the blocks and then the roots that hold most, by the graph of one snapshot. */
-static int write_retained(struct session *session, const struct page_facts *facts,
-                          const struct heap_trace *trace, struct heap_reach *reach)
-{
-    static const enum heap_retained_by keys[] = {HEAP_RETAINED_BY_BLOCK, HEAP_RETAINED_BY_ROOT};
-    const struct command *const commands[] = {&command_retained, &command_roots};
-    struct heap_retained retained = {.count = 0};
-    struct ttd_error error = {.what = NULL};
-    enum ttd_status result = heap_held_build(trace, reach, &retained.held, &error);
-    int status = STATUS_OK;
-    for (size_t i = 0; i < 2 && result == TTD_OK && status == STATUS_OK; i++) {
-        struct heap_retained_options options = {
-            .at = facts->last, .by = keys[i], .limit = GROUPS_MAX};
-        result = heap_retained_rank(&retained, &options);
-        if (result != TTD_OK)
-            break;
-        page_begin_report(session, commands[i]);
-        status = retained_print(session, &options, &retained);
-    }
-    heap_retained_free(&retained);
-    return result == TTD_OK ? status : source_fail(&session->source, result, &error);
-}
-
-static int write_snapshots(struct session *session, const struct heap_snapshot_list *list)
-{
-    page_begin_report(session, &command_snapshots);
-    session_outcome(session, &list->outcome, ttd_position_max());
-    session->options.format->snapshots(&session->report, list);
-    return STATUS_OK;
-}
-
-/* Writes the parts that other commands print. The commands run with the arguments that a user would
- * give, so a page cannot say anything else than they do. */
-static int write_parts(struct session *session, const struct page_facts *facts,
-                       const struct heap_trace *trace, struct report_findings *findings)
-{
-    int status = write_leaks(session, facts, &findings->leaks);
-    if (status == STATUS_OK)
-        status = write_range(session, facts, findings->islands);
-    page_begin_report(session, &command_info);
-    if (status == STATUS_OK)
-        status = info_print(session, &findings->info);
-    page_begin_report(session, &command_errors);
-    if (status == STATUS_OK)
-        status = errors_print(session, GROUPS_MAX, &findings->errors, &findings->fatal);
-    page_begin_report(session, &command_moves);
-    if (status == STATUS_OK)
-        status = moves_print(session, &findings->moves);
-    if (status == STATUS_OK)
-        status = write_snapshots(session, &findings->snapshots);
-    if (status == STATUS_OK)
-        status = page_run_part(session, &command_marks);
-    if (status == STATUS_OK && facts->has_snapshot)
-        status = write_retained(session, facts, trace, &findings->reach);
-    return status;
-}
-
 /* Finds the range of the page, which includes `from` and ends before `to`. */
 static int resolve(struct session *session, const struct report_options *options,
                    struct page_facts *facts)
@@ -188,9 +84,8 @@ static int resolve(struct session *session, const struct report_options *options
     return STATUS_OK;
 }
 
-static int check(const struct session *session, const struct report_options *own)
+static int check(const struct common_options *options, const struct report_options *own)
 {
-    const struct common_options *options = &session->options;
     if (!page_is_built())
         return message_usage("report", "this ttdanalyze was built without the viewer: it takes "
                                        "libdeflate and -Dviewer=enabled");
@@ -210,95 +105,105 @@ static int check(const struct session *session, const struct report_options *own
     return STATUS_OK;
 }
 
-/* Writes the data of the page. Stacks are numbers of nodes in one tree of calls, which is written
- * last, when all parts have named the stacks that they need. */
-static int write_data(struct session *session, const struct page_facts *facts,
-                      const struct heap_trace *trace, struct report_findings *findings)
+/* Writes what a page has of a session's trace. */
+static int write_block(struct session *session, const struct report_options *options,
+                       struct page_facts *facts, struct page_block *block)
 {
-    struct view_options options = session->options.view;
-    struct view view;
-    struct page_calls calls;
-    options.by = VIEW_BY_FUNCTION;
-    view_init(&view, &options, &session->definitions);
-    page_calls_init(&calls, &view);
-    session->options.format = report_format_find("json");
-    session->options.view.limit = GROUPS_MAX;
-    session->has_reasons = true;
-    page_write_facts(&session->report, facts);
-    int status = write_heap(session, facts, findings, &calls);
-    session->report.stacks = (struct report_stacks){&calls, page_calls_number};
-    if (status == STATUS_OK)
-        status = write_parts(session, facts, trace, findings);
-    if (status == STATUS_OK && facts->is_exact)
-        status = session_check(session, page_write_stacks(&session->report, &calls));
-    if (status == STATUS_OK)
-        page_write_calls(&calls, &session->output.text);
-    page_calls_free(&calls);
-    view_free(&view);
-    return status;
-}
-
-static int collect(struct session *session, const struct report_options *options,
-                   struct page_facts *facts)
-{
-    struct heap_ticks_options range = {.from = facts->from,
-                                       .last = facts->last,
-                                       .max = TICKS_MAX,
-                                       .changes_max = CHANGES_MAX,
-                                       .filter_context = session};
-    struct heap_trace trace;
-    struct report_findings findings;
-    struct ttd_error error = {.what = NULL};
-    if (view_has_filter(&session->options.view))
-        range.filter = wants;
-    int status = session_trace(session, &trace);
-    if (status == STATUS_OK)
-        status = session_islands(session, &options->island, &range.islands);
-    if (status != STATUS_OK)
-        return status;
-    enum ttd_status result = report_find(session, &range, &trace, &findings, &error);
-    facts->has_snapshot = findings.leaks.snapshot.number;
-    status = result == TTD_OK ? page_begin(session) : source_fail(&session->source, result, &error);
-    if (status == STATUS_OK)
-        status = write_data(session, facts, &trace, &findings);
-    report_findings_free(&findings);
-    return status;
-}
-
-static int execute(struct session *session, const void *context)
-{
-    const struct report_options *options = context;
-    struct page_facts facts = {.title = options->title,
-                               .is_exact = options->is_exact,
-                               .filters = &session->options.view,
-                               .island = &options->island,
-                               .has_times = source_has_times(&session->source)};
-    int status = check(session, options);
-    if (status == STATUS_OK)
-        status = resolve(session, options, &facts);
+    facts->has_times = source_has_times(&session->source);
+    int status = resolve(session, options, facts);
     if (status == STATUS_OK)
         status = session_names(session, true);
     if (status == STATUS_OK)
-        status = collect(session, options, &facts);
-    struct page_trace trace = {.trace = {NULL, 0}};
-    if (status == STATUS_OK && options->is_exact)
-        status = page_trace_read(session, options->has_contents, &trace);
-    if (status == STATUS_OK)
-        status = page_write(session, options->is_exact ? &trace : NULL);
+        status = report_data_write(session, facts);
+    if (status == STATUS_OK && session->report.status == TTD_OK)
+        status = page_end(session, &block->data);
     else
         page_drop(session);
-    page_trace_free(&trace);
+    if (status == STATUS_OK && options->is_exact)
+        status = page_trace_read(session, options->has_contents, &block->trace);
     return status;
 }
 
-static const struct report_options defaults = {.from = {.kind = POSITION_SPEC_START},
-                                               .to = {.kind = POSITION_SPEC_END}};
+/* Adds a trace to the page. Sets `last` to the position in it that two traces are compared at. */
+static int add_trace(struct page *page, const struct common_options *common,
+                     const struct report_options *options, struct page_facts *facts,
+                     struct position_spec *last)
+{
+    struct common_options of_trace = *common;
+    struct session session;
+    of_trace.trace = facts->paths[facts->number - 1];
+    int status = session_open(&session, &of_trace);
+    if (status != STATUS_OK)
+        return status;
+    status = write_block(&session, options, facts, &page->blocks[page->count++]);
+    *last = (struct position_spec){.kind = facts->reaches_end ? POSITION_SPEC_END
+                                                              : POSITION_SPEC_POSITION,
+                                   .position = facts->last};
+    return session_close(&session, status, false);
+}
+
+/* Makes the page of some traces. Two of them are also compared, at the ends of their ranges. */
+static int make_page(struct page *page, const struct common_options *common,
+                     const struct report_options *options, const char *const *paths, size_t count)
+{
+    struct common_options as_json = *common;
+    struct page_facts facts = {.title = options->title,
+                               .filters = &common->view,
+                               .island = &options->island,
+                               .paths = paths,
+                               .path_count = count,
+                               .is_exact = options->is_exact};
+    struct compare_options two = {
+        .limit = SIZE_MAX, .island = options->island, .page = &page->comparison, .facts = &facts};
+    struct position_spec last;
+    int status = STATUS_OK;
+    as_json.format = report_format_find("json");
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        facts.number = i + 1;
+        status = add_trace(page, common, options, &facts, &last);
+        if (i < HEAP_SIDES)
+            two.specs[i] = last;
+    }
+    if (status == STATUS_OK && count == HEAP_SIDES)
+        status = compare_heaps(&as_json, &two);
+    if (status == STATUS_OK && options->is_exact && !page_pack_engine(&page->engine))
+        status = message_status("report", TTD_ERROR_NO_MEMORY);
+    return status == STATUS_OK ? page_write(common, page) : status;
+}
+
+static int run(const struct command *command, int count, char **arguments)
+{
+    struct report_options options = {.from = {.kind = POSITION_SPEC_START},
+                                     .to = {.kind = POSITION_SPEC_END}};
+    struct common_options common;
+    int status = command_options(&common, command, count, arguments, &options);
+    if (status >= 0)
+        return status;
+    status = check(&common, &options);
+    if (status != STATUS_OK)
+        return status;
+    size_t trace_count = 1 + common.other_count;
+    const char **paths = malloc(trace_count * sizeof *paths);
+    struct page page = {.blocks = calloc(trace_count, sizeof *page.blocks)};
+    if (paths && page.blocks) {
+        paths[0] = common.trace;
+        for (size_t i = 1; i < trace_count; i++)
+            paths[i] = common.others[i - 1];
+        status = make_page(&page, &common, &options, paths, trace_count);
+    } else {
+        status = message_status("report", TTD_ERROR_NO_MEMORY);
+    }
+    free(paths);
+    page_free(&page);
+    return status;
+}
 
 const struct command command_report = {
     .name = "report",
     .summary = "a page for a browser, in which one moves through time",
     .help = help,
     .shares = COMMAND_FILTERS,
-    .own = {own_options, &defaults, sizeof defaults},
-    .execute = execute,
+    .own = {.table = own_options},
+    .traces_max = TRACES_MAX,
+    .run = run,
 };

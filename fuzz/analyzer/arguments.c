@@ -250,7 +250,7 @@ static void try_line(char *typed)
                               .help = help,
                               .shares = shares[*typed & 3],
                               .own = {.table = own_options},
-                              .takes_two_traces = true};
+                              .traces_max = 2};
     int count = 1;
     for (char *part = *typed ? strtok(typed + 1, "\n") : NULL; part && count <= ARGUMENTS_MAX;
          part = strtok(NULL, "\n"))

@@ -200,7 +200,7 @@ struct command_line command_line_draw(uint64_t state, const char *trace_path,
     line.makes_index = draw(&state) % 8 == 0;
     add_options(&line, &state);
     add(&line, trace_path);
-    if (line.command->takes_two_traces && draw(&state) % 2)
+    if (line.command->traces_max > 1 && draw(&state) % 2)
         add(&line, trace_path);
     return line;
 }

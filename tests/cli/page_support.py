@@ -34,9 +34,9 @@ def sums(differences):
     return list(itertools.accumulate(map(int, differences)))
 
 
-def parts_of(path):
-    """The parts of a page by name: JSON, and a list of it for marks."""
-    raw = element_of(path, "data").decode()
+def parts_of(path, name="data"):
+    """The parts of an element of a page by name: JSON, and a list of it for marks."""
+    raw = element_of(path, name).decode()
     parts = {}
     for name, body in re.findall(r"^#(\w+)\n(.*?)(?=^#|\Z)", raw, re.MULTILINE | re.DOTALL):
         parts[name] = ([json.loads(line) for line in body.splitlines()] if name == "marks"

@@ -44,7 +44,7 @@ class Browser:
         self.logs, self.requests = [], []
         self.number = 0
         self.process = None
-        self.session_url = self.socket = None
+        self.session_url = self.socket = self.context = None
         try:
             url = self.start_chromium() if name == "chromium" else self.start_firefox()
             self.socket = self.run(self.connect(url))
@@ -133,6 +133,9 @@ class Browser:
             answer = json.loads(await self.socket.recv())
             if answer.get("type") == "event":
                 kind, detail = answer["method"], answer["params"]
+                # Browsers have pages of their own.
+                if detail.get("context", self.context) not in (self.context, None):
+                    continue
                 (self.logs if kind == "log.entryAdded" else self.requests).append(detail)
             elif answer.get("id") == message["id"]:
                 return answer

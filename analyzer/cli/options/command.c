@@ -145,20 +145,24 @@ static const char *name_of(const struct option *long_options, int value)
 
 static int take_operands(struct common_options *result, int count, char **arguments)
 {
-    int max_operands = result->command->takes_two_traces ? 2 : 1;
+    static char default_name[] = INPUT_DEFAULT;
+    static char *const by_default[] = {default_name};
+    size_t max_traces = result->command->traces_max ? result->command->traces_max : 1;
+    size_t given = (size_t)(count - optind);
+    char *const *traces = given ? arguments + optind : by_default;
     const char *name = result->command->name;
-    if (optind == count && access(INPUT_DEFAULT, F_OK) != 0)
+    if (!given && access(INPUT_DEFAULT, F_OK) != 0)
         return message_usage(name, "no trace is named, and there is no "
                                    "'" INPUT_DEFAULT "' here");
-    if (optind + max_operands < count)
-        return message_usage(name, "%s at a time: '%s' is too much",
-                             max_operands == 1 ? "one trace" : "two traces",
-                             arguments[optind + max_operands]);
-    result->trace = optind < count ? arguments[optind] : INPUT_DEFAULT;
-    result->other_path = optind + 1 < count ? arguments[optind + 1] : NULL;
+    if (given > max_traces)
+        return message_usage(name, "%zu %s at a time: '%s' is too much", max_traces,
+                             max_traces == 1 ? "trace" : "traces", traces[max_traces]);
+    result->trace = traces[0];
+    result->others = traces + 1;
+    result->other_count = given ? given - 1 : 0;
     /* Standard input has no file beside which an index could stand. */
     result->has_index = result->has_index && !input_is_standard(result->trace);
-    limits_set(result->max_memory, (const char *const[2]){result->trace, result->other_path});
+    limits_set(result->max_memory, traces, given ? given : 1);
     return -1;
 }
 

@@ -37,8 +37,8 @@ struct command {
     unsigned shares;
     /** The options of this command only. */
     struct own_options own;
-    /** A second trace may be named. */
-    bool takes_two_traces;
+    /** Traces at most that can be named; 0 for one. */
+    size_t traces_max;
     /** The reader delivers a chunk only after it has checked all of it. For a command that prints
      * each event, which cannot be taken back. */
     bool reads_whole_chunks;
@@ -94,9 +94,10 @@ struct common_options {
     uint64_t max_memory;
     struct view_options view;
     struct known_findings_options known_findings;
+    /** The first trace; and those behind it, for a command that takes several. */
     const char *trace;
-    /** The second trace, for a command that compares; else NULL. */
-    const char *other_path;
+    char *const *others;
+    size_t other_count;
 };
 
 /**

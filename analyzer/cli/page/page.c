@@ -12,7 +12,6 @@
 #include "cli/process/limits.h"
 #include "cli/process/message.h"
 #include "cli/page/page_compress.h"
-#include "cli/page/page_exact.h"
 #include "report/page/model.h"
 
 bool page_is_built(void)
@@ -48,36 +47,7 @@ static int fail(const struct session *session, int error)
     return STATUS_INTERNAL;
 }
 
-static void write_piece(struct text_output *output, size_t i)
-{
-    out_write(output, (const char *)page_frame[i].text, page_frame[i].size);
-}
-
-static int write_packed(struct session *session, const struct page_packed *packed,
-                        const struct page_trace *trace)
-{
-    if (!page_fits(packed->size)) {
-        message("the page would be too large for browsers: --from and --to, --include and "
-                "--exclude make it smaller");
-        return STATUS_INTERNAL;
-    }
-    int status = session_output(session, false);
-    if (status != STATUS_OK)
-        return status;
-    struct text_output *output = &session->output.text;
-    write_piece(output, 0);
-    if (trace)
-        page_write_policy(output);
-    write_piece(output, 1);
-    page_write_packed(output, packed);
-    write_piece(output, 2);
-    if (trace)
-        page_write_trace(output, trace);
-    write_piece(output, 3);
-    return STATUS_OK;
-}
-
-int page_write(struct session *session, const struct page_trace *trace)
+int page_end(struct session *session, struct page_packed *packed)
 {
     int descriptor = session->output.text.descriptor;
     struct stat file;
@@ -97,14 +67,79 @@ int page_write(struct session *session, const struct page_trace *trace)
     page_drop(session);
     if (data == MAP_FAILED)
         return fail(session, error);
-    struct page_packed packed;
-    bool is_packed = page_pack(data, size, &packed);
+    bool is_packed = page_pack(data, size, packed);
     munmap(data, size);
-    if (!is_packed)
-        return message_status(session->source.path, TTD_ERROR_NO_MEMORY);
-    int status = write_packed(session, &packed, trace);
-    free(packed.data);
-    return status;
+    return is_packed ? STATUS_OK : message_status(session->source.path, TTD_ERROR_NO_MEMORY);
+}
+
+void page_free(struct page *page)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        free(page->blocks[i].data.data);
+        free(page->blocks[i].trace.data);
+    }
+    free(page->blocks);
+    free(page->comparison.data);
+    free(page->engine.data);
+}
+
+static void write_piece(struct text_output *output, size_t i)
+{
+    out_write(output, (const char *)page_frame[i].text, page_frame[i].size);
+}
+
+/* Writes an element, unless it would be empty. The number of the trace stands behind the names of
+ * all but the first one's. */
+static void write_element(struct text_output *output, const char *name, size_t number,
+                          const struct page_packed *packed)
+{
+    if (!packed->data)
+        return;
+    out_text(output, "\n<script type=\"text/plain\" id=\"");
+    out_text(output, name);
+    if (number > 1)
+        out_format(output, "-%zu", number);
+    out_text(output, "\">");
+    page_write_packed(output, packed);
+    out_text(output, "</script>");
+}
+
+static void write_page(struct text_output *output, const struct page *page)
+{
+    write_piece(output, 0);
+    if (page->engine.data)
+        out_text(output, " 'wasm-unsafe-eval'; worker-src blob:");
+    write_piece(output, 1);
+    for (size_t i = 0; i < page->count; i++)
+        write_element(output, "data", i + 1, &page->blocks[i].data);
+    write_element(output, "comparison", 1, &page->comparison);
+    write_element(output, "engine", 1, &page->engine);
+    for (size_t i = 0; i < page->count; i++)
+        write_element(output, "trace", i + 1, &page->blocks[i].trace);
+    write_piece(output, 2);
+}
+
+int page_write(const struct common_options *options, const struct page *page)
+{
+    struct output_file file = {.path = NULL};
+    bool fits = page_fits(page->comparison.size);
+    for (size_t i = 0; i < page->count; i++)
+        fits = fits && page_fits(page->blocks[i].data.size);
+    if (!fits) {
+        message("the page would be too large for browsers: --from and --to, --include and "
+                "--exclude make it smaller");
+        return STATUS_INTERNAL;
+    }
+    int status = STATUS_OK;
+    for (size_t i = 0; i < options->other_count && status == STATUS_OK; i++)
+        status = output_spare(options->output, options->others[i]);
+    if (status == STATUS_OK)
+        status = output_open(&file, options->output, options->trace, false);
+    if (status != STATUS_OK)
+        return status;
+    file.text.room = limits_output();
+    write_page(&file.text, page);
+    return output_close(&file, STATUS_OK, true);
 }
 
 void page_begin_report(struct session *session, const struct command *command)

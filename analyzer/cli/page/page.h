@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /** Making a page: a file of HTML that has everything it needs in it. Its data are what commands
- * print; they are collected in a memory file, and compressed when the page is written. */
+ * print; those of each trace are collected in a memory file, and compressed. */
 #ifndef ANALYZER_CLI_PAGE_PAGE_H
 #define ANALYZER_CLI_PAGE_PAGE_H
 
+#include "cli/page/page_compress.h"
 #include "cli/session/session.h"
 
 /** A piece of the page around what the program puts into it, made from the sources in viewer/. */
@@ -12,9 +13,8 @@ struct page_piece {
     size_t size;
 };
 
-/** Pieces: between them are what else the policy allows, the data, and what an exact page has
- * besides. */
-#define PAGE_PIECES 4
+/** Pieces: between them are what else the policy allows, and the data. */
+#define PAGE_PIECES 3
 
 /** Sizes are 0 if the viewer was not built. */
 extern const struct page_piece page_frame[PAGE_PIECES];
@@ -25,14 +25,35 @@ bool page_is_built(void);
 /** Makes all output of the session go into the data of a page. Returns an exit status. */
 int page_begin(struct session *session);
 
+/** Completes the data of the session and packs them. Returns an exit status; on success, `packed`
+ * belongs to the caller. */
+int page_end(struct session *session, struct page_packed *packed);
+
 /** Drops the data of a page after a failure. */
 void page_drop(struct session *session);
 
-struct page_trace;
+/** The packed parts of a page that are of one trace. */
+struct page_block {
+    struct page_packed data;
+    /** The trace itself, in an exact page; otherwise empty. */
+    struct page_packed trace;
+};
 
-/** Writes the page with the data to the output that the options name; with a trace, unless that is
- * NULL. Returns an exit status. */
-int page_write(struct session *session, const struct page_trace *trace);
+/** A page before it is written. All zero when empty. */
+struct page {
+    struct page_block *blocks;
+    size_t count;
+    /** The comparison of two traces; empty if there is none. */
+    struct page_packed comparison;
+    /** The engine of an exact page; otherwise empty. */
+    struct page_packed engine;
+};
+
+void page_free(struct page *page);
+
+/** Writes the page to the output that the options name, which must be none of their traces. Returns
+ * an exit status. */
+int page_write(const struct common_options *options, const struct page *page);
 
 /** Begins the part of a page that has the report of a command, with a certainty of its own. */
 void page_begin_report(struct session *session, const struct command *command);

@@ -109,11 +109,10 @@ static int fail(const struct session *session, enum ttd_status status,
     return input_fail(session->source.path, status, error);
 }
 
-int page_trace_read(struct session *session, bool has_contents, struct page_trace *trace)
+int page_trace_read(struct session *session, bool has_contents, struct page_packed *trace)
 {
     struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
     struct bytes bytes = {NULL, 0};
-    *trace = (struct page_trace){.trace = {NULL, 0}};
     if (session->source.size > SIZE_MAX / 2 || !page_fits((size_t)session->source.size)) {
         message("the trace is too large for an exact page: leave out --exact");
         return STATUS_USAGE;
@@ -121,39 +120,13 @@ int page_trace_read(struct session *session, bool has_contents, struct page_trac
     enum ttd_status status = read_input(session, &bytes, &error);
     if (status == TTD_OK && !has_contents)
         status = remove_contents(&bytes, &error);
-    if (status == TTD_OK && (!page_pack(bytes.data, bytes.size, &trace->trace) ||
-                             !page_pack(page_engine.data, page_engine.size, &trace->engine)))
+    if (status == TTD_OK && !page_pack(bytes.data, bytes.size, trace))
         status = TTD_ERROR_NO_MEMORY;
     free(bytes.data);
-    if (status == TTD_OK)
-        return STATUS_OK;
-    page_trace_free(trace);
-    return fail(session, status, &error);
+    return status == TTD_OK ? STATUS_OK : fail(session, status, &error);
 }
 
-void page_trace_free(struct page_trace *trace)
+bool page_pack_engine(struct page_packed *engine)
 {
-    free(trace->trace.data);
-    free(trace->engine.data);
-}
-
-void page_write_policy(struct text_output *output)
-{
-    out_text(output, " 'wasm-unsafe-eval'; worker-src blob:");
-}
-
-static void write_element(struct text_output *output, const char *name,
-                          const struct page_packed *packed)
-{
-    out_text(output, "\n<script type=\"text/plain\" id=\"");
-    out_text(output, name);
-    out_text(output, "\">");
-    page_write_packed(output, packed);
-    out_text(output, "</script>");
-}
-
-void page_write_trace(struct text_output *output, const struct page_trace *trace)
-{
-    write_element(output, "engine", &trace->engine);
-    write_element(output, "trace", &trace->trace);
+    return page_pack(page_engine.data, page_engine.size, engine);
 }

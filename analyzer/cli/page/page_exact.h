@@ -14,31 +14,19 @@ struct page_engine {
 
 extern const struct page_engine page_engine;
 
-/** The trace and the engine, packed. */
-struct page_trace {
-    struct page_packed trace;
-    struct page_packed engine;
-};
-
 /** Whether this build can make exact pages. */
 bool page_has_engine(void);
 
 /**
- * Reads the session's trace once more. Without `has_contents`, leaves out the contents of memory,
- * and also the damaged parts of a trace, since these may be contents.
+ * Reads the session's trace once more, and packs it. Without `has_contents`, leaves out the
+ * contents of memory, and also the damaged parts of a trace, since these may be contents.
  *
- * @param trace  set on STATUS_OK; release with page_trace_free()
+ * @param trace  set on STATUS_OK; belongs to the caller
  * @return an exit status; on failure a message was printed
  */
-int page_trace_read(struct session *session, bool has_contents, struct page_trace *trace);
+int page_trace_read(struct session *session, bool has_contents, struct page_packed *trace);
 
-/** Releases a trace; one that is all zeros is allowed. */
-void page_trace_free(struct page_trace *trace);
-
-/** Writes the sources that only the policy of an exact page allows. */
-void page_write_policy(struct text_output *output);
-
-/** Writes the elements with trace and engine. */
-void page_write_trace(struct text_output *output, const struct page_trace *trace);
+/** Packs the engine. Returns false without memory. */
+bool page_pack_engine(struct page_packed *engine);
 
 #endif

@@ -31,7 +31,7 @@ bool limits_parse(const char *text, uint64_t *memory)
 static uint64_t size_of(const char *path)
 {
     struct stat file;
-    return path && stat(path, &file) == 0 && S_ISREG(file.st_mode) ? (uint64_t)file.st_size : 0;
+    return stat(path, &file) == 0 && S_ISREG(file.st_mode) ? (uint64_t)file.st_size : 0;
 }
 
 static uint64_t memory_of_machine(void)
@@ -41,10 +41,12 @@ static uint64_t memory_of_machine(void)
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
 }
 
-static uint64_t default_memory(const char *const traces[2])
+static uint64_t default_memory(char *const *traces, size_t count)
 {
     uint64_t upper_limit = memory_of_machine() / 4 * 3;
-    uint64_t size = size_of(traces[0]) + size_of(traces[1]);
+    uint64_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += size_of(traces[i]);
     uint64_t memory = LIMITS_MEMORY_MINIMUM;
     if (size > LIMITS_MEMORY_MINIMUM / LIMITS_MEMORY_RATIO)
         memory = size < UINT64_MAX / LIMITS_MEMORY_RATIO ? size * LIMITS_MEMORY_RATIO : UINT64_MAX;
@@ -67,9 +69,9 @@ static void limit_data(void)
 #endif
 }
 
-void limits_set(uint64_t memory, const char *const traces[2])
+void limits_set(uint64_t memory, char *const *traces, size_t count)
 {
-    allowed = memory ? memory : default_memory(traces);
+    allowed = memory ? memory : default_memory(traces, count);
     limit_data();
 }
 

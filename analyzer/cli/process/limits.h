@@ -27,9 +27,9 @@ bool limits_parse(const char *text, uint64_t *memory);
  * Limits the memory of this process from now on.
  *
  * @param memory  in bytes; 0 for the default
- * @param traces  the files to be read; NULL for none
+ * @param traces  the files to be read, `count` of them
  */
-void limits_set(uint64_t memory, const char *const traces[2]);
+void limits_set(uint64_t memory, char *const *traces, size_t count);
 
 /** Undoes limits_set(), in a child that runs another program. */
 void limits_lift(void);

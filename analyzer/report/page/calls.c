@@ -194,10 +194,10 @@ static void nodes_json(const struct page_calls *calls, struct json *json)
     json_end_object(json);
 }
 
-void page_write_calls(const struct page_calls *calls, struct text_output *output)
+void page_write_calls(const struct page_calls *calls, const char *name, struct text_output *output)
 {
     struct json json;
-    page_begin_part(output, "calls");
+    page_begin_part(output, name);
     json_init(&json, output, false);
     json_begin_object(&json, NULL);
     page_strings_json(&calls->strings, &json, "strings");

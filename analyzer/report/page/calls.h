@@ -68,7 +68,7 @@ enum ttd_status page_calls_add(struct page_calls *calls, ttd_id stack, struct pa
  * it has none. A report_stacks.find, whose context is the tree. */
 enum ttd_status page_calls_number(void *context, ttd_id stack, uint64_t *number);
 
-/** Writes the part `calls`: texts, frames and nodes, as arrays. */
-void page_write_calls(const struct page_calls *calls, struct text_output *output);
+/** Writes a part with the tree: texts, frames and nodes, as arrays. */
+void page_write_calls(const struct page_calls *calls, const char *name, struct text_output *output);
 
 #endif

@@ -40,6 +40,11 @@ void page_write_facts(struct report *report, const struct page_facts *facts)
     json_begin_object(&json, NULL);
     json_text(&json, "title", facts->title);
     json_text(&json, "path", report->path);
+    json_begin_array(&json, "paths");
+    for (size_t i = 0; i < facts->path_count; i++)
+        json_text(&json, NULL, facts->paths[i]);
+    json_end_array(&json);
+    json_unsigned(&json, "number", facts->number);
     json_position(&json, "from", facts->from);
     if (facts->reaches_end)
         json_null(&json, "to");

@@ -18,6 +18,10 @@
 struct page_facts {
     /** NULL for that of the trace. */
     const char *title;
+    /** The names of all traces of the page, and the number of this one among them, from 1. */
+    const char *const *paths;
+    size_t path_count;
+    size_t number;
     /** The options of the command, for the commands that the page names. */
     const struct view_options *filters;
     const struct heap_island_filter *island;

@@ -12,12 +12,12 @@ static const char *kind_name(enum heap_change_kind kind)
     return names[kind];
 }
 
-/* Number of changes that are shown. Unchanged groups come last, and are not shown. */
+/* Number of changes that are shown. Unchanged groups come last. */
 static size_t shown(const struct report_compare *data)
 {
     const struct heap_comparison *comparison = data->comparison;
-    size_t changed = comparison->count - comparison->kinds[HEAP_CHANGE_SAME];
-    return report_shown(changed, data->limit);
+    size_t same = data->has_same ? 0 : comparison->kinds[HEAP_CHANGE_SAME];
+    return report_shown(comparison->count - same, data->limit);
 }
 
 /* Returns the key of a change, and switches the report to the definitions that it refers to: those

@@ -67,6 +67,8 @@ struct report_compare {
     struct report_side sides[HEAP_SIDES];
     /** Changes to show, or branches of each in a tree. */
     size_t limit;
+    /** The list has groups that have not changed as well, behind the others. */
+    bool has_same;
 };
 
 /** The findings of `fragmentation`. */

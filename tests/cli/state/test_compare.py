@@ -176,8 +176,8 @@ class Two(TestCase):
         path = self.write(Script().basics().close())
         result = run("diff", path, path, path)
         self.assertEqual(result.status, support.USAGE)
-        self.assertIn("two traces at a time", result.errors)
-        self.assertIn("one trace at a time", run("leaks", path, path).errors)
+        self.assertIn("2 traces at a time", result.errors)
+        self.assertIn("1 trace at a time", run("leaks", path, path).errors)
         for pair in ((path, self.path("none")), (self.path("none"), path)):
             result = run("diff", *pair)
             self.assertEqual(result.status, support.OPEN)
