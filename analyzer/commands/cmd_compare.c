@@ -11,6 +11,8 @@ struct compared_heaps {
     struct session sessions[HEAP_SIDES];
     /** Blocks of each heap that the runtimes keep. */
     struct heap_runtime runtimes[HEAP_SIDES];
+    /** Sums of the blocks that are compared. */
+    struct report_live lives[HEAP_SIDES];
     bool shows_runtime;
     struct heap_comparison comparison;
     struct ttd_position positions[HEAP_SIDES];
@@ -62,15 +64,6 @@ static enum ttd_status add_groups(struct compared_heaps *heaps, enum heap_side s
     return status;
 }
 
-static enum ttd_status add_to_tree(struct compared_heaps *heaps, enum heap_side side,
-                                   const struct heap_groups *groups,
-                                   const struct heap_site_table *sites)
-{
-    heaps->comparison.blocks[side] += groups->blocks;
-    heaps->comparison.bytes[side] = heap_add(heaps->comparison.bytes[side], groups->bytes);
-    return view_tree_add(&heaps->tree, &heaps->sessions[side].view, sites, side);
-}
-
 /* Adds what is live on one side. */
 static int add(struct compared_heaps *heaps, enum heap_side side, struct heap_groups *groups)
 {
@@ -78,7 +71,8 @@ static int add(struct compared_heaps *heaps, enum heap_side side, struct heap_gr
     struct heap_site_table sites = heap_groups_site_table(groups);
     int status = session_filter(session, &sites);
     if (status == STATUS_OK && session_has_tree(session))
-        return session_check_tree(session, add_to_tree(heaps, side, groups, &sites));
+        return session_check_tree(
+            session, view_tree_add(&heaps->tree, &heaps->sessions[side].view, &sites, side));
     if (status == STATUS_OK)
         status = session_group(session, &sites);
     return status == STATUS_OK ? session_check(session, add_groups(heaps, side, groups)) : status;
@@ -93,8 +87,24 @@ static int add_all(struct compared_heaps *heaps, enum heap_side side, struct hea
     int status = add(heaps, side, groups);
     if (status != STATUS_OK)
         return status;
-    return heaps->shows_runtime ? add(heaps, side, &kept->groups)
-                                : session_runtime(session, kept, false);
+    if (!heaps->shows_runtime)
+        return session_runtime(session, kept, false);
+    status = add(heaps, side, &kept->groups);
+    heaps->lives[side].blocks += kept->groups.blocks;
+    heaps->lives[side].bytes = heap_add(heaps->lives[side].bytes, kept->groups.bytes);
+    return status;
+}
+
+/* Sums up what the filters leave of a heap. The definitions of heaps tell which lie in others. */
+static int sum_up(struct compared_heaps *heaps, enum heap_side side, struct heap_groups *by_heap)
+{
+    struct session *session = &heaps->sessions[side];
+    int status = session_names(session, by_heap->count);
+    if (status == STATUS_OK)
+        status = session_filter_joined(session, by_heap);
+    if (status == STATUS_OK)
+        heaps->lives[side] = report_live_of(&session->report, by_heap);
+    return status;
 }
 
 static int find(struct compared_heaps *heaps, enum heap_side side,
@@ -106,8 +116,12 @@ static int find(struct compared_heaps *heaps, enum heap_side side,
     if (status != STATUS_OK)
         return status;
     struct heap_state state;
-    struct heap_state_options options = {
-        .at = question.at, .split = view_split(&session->options.view), .tells_runtime = true};
+    const struct view_options *view = &session->options.view;
+    struct heap_state_options options = {.at = question.at,
+                                         .split = view_split(view),
+                                         .has_stacks_in_tables =
+                                             view->include.count || view->exclude.count,
+                                         .tells_runtime = true};
     status = session_islands(session, &asked->island, &options.islands);
     if (status != STATUS_OK)
         return status;
@@ -118,7 +132,9 @@ static int find(struct compared_heaps *heaps, enum heap_side side,
     heaps->positions[side] = state.outcome.position;
     heaps->runtimes[side] = state.runtime;
     state.runtime = (struct heap_runtime){.list = HEAP_RUNTIME_UNKNOWN};
-    status = add_all(heaps, side, &state.tables.by[HEAP_BY_STACK]);
+    status = sum_up(heaps, side, &state.tables.by[HEAP_BY_HEAP]);
+    if (status == STATUS_OK)
+        status = add_all(heaps, side, &state.tables.by[HEAP_BY_STACK]);
     heap_state_free(&state);
     progress_end(&session->source.progress);
     return status;
@@ -204,7 +220,8 @@ static int print(struct compared_heaps *heaps, const struct compare_options *opt
                                  .certainty = &side->report.certainty,
                                  .runtime = &side->report.runtime,
                                  .trace_id = ttd_reader_trace(side->source.reader)->trace_id,
-                                 .position = heaps->positions[i]};
+                                 .position = heaps->positions[i],
+                                 .live = heaps->lives[i]};
     }
     if (options->page)
         return write_page(heaps, &data, options);

@@ -52,12 +52,7 @@ static const struct own_option own_options[] = {
 static int view_tables(struct session *session, struct heap_state *state)
 {
     for (size_t i = HEAP_BY_STACK + 1; i < HEAP_TABLES; i++) {
-        struct heap_groups *table = &state->tables.by[i];
-        struct heap_site_table sites = heap_groups_site_table(table);
-        int status = session_filter(session, &sites);
-        enum ttd_status joined = status == STATUS_OK ? heap_groups_join(table) : TTD_OK;
-        if (joined != TTD_OK)
-            status = source_fail(&session->source, joined, &(struct ttd_error){.what = NULL});
+        int status = session_filter_joined(session, &state->tables.by[i]);
         if (status != STATUS_OK)
             return status;
     }

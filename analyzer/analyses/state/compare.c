@@ -55,8 +55,6 @@ enum ttd_status heap_comparison_add(struct heap_comparison *comparison, enum hea
         change->keys[side] = group->key;
     change->blocks[side] += group->blocks;
     change->bytes[side] = heap_add(change->bytes[side], group->bytes);
-    comparison->blocks[side] += group->blocks;
-    comparison->bytes[side] = heap_add(comparison->bytes[side], group->bytes);
     return TTD_OK;
 }
 

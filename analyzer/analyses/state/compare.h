@@ -35,8 +35,6 @@ struct heap_comparison {
     size_t capacity;
     /** Number of changes of each kind; set by heap_comparison_sort(). */
     size_t kinds[HEAP_CHANGE_KINDS];
-    uint64_t blocks[HEAP_SIDES];
-    uint64_t bytes[HEAP_SIDES];
     struct hash_map by_key;
 };
 

@@ -91,6 +91,10 @@ int session_check_tree(struct session *session, enum ttd_status status);
 /** Removes records whose stacks the options exclude. Returns an exit status. */
 int session_filter(struct session *session, const struct heap_site_table *sites);
 
+/** Removes groups whose stacks the options exclude, and joins those that differ in their stacks
+ * only. Returns an exit status. */
+int session_filter_joined(struct session *session, struct heap_groups *groups);
+
 /** Sets `is_wanted` to whether the options let a stack through. Answers are kept by stack. Returns
  * an exit status. */
 int session_wants(struct session *session, ttd_id stack, bool *is_wanted);

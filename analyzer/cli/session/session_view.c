@@ -61,6 +61,13 @@ int session_filter(struct session *session, const struct heap_site_table *sites)
                                : status;
 }
 
+int session_filter_joined(struct session *session, struct heap_groups *groups)
+{
+    struct heap_site_table sites = heap_groups_site_table(groups);
+    int status = session_filter(session, &sites);
+    return status == STATUS_OK ? session_check(session, heap_groups_join(groups)) : status;
+}
+
 /* Without filters every stack passes, so no names need to be read. */
 int session_wants(struct session *session, ttd_id stack, bool *is_wanted)
 {

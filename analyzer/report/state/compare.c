@@ -48,15 +48,11 @@ static struct fingerprint fingerprint_of(struct report *report, struct fingerpri
 
 /* ---- Text ---- */
 
-static void text_signed(struct text_output *output, const uint64_t amounts[HEAP_SIDES],
-                        const char *unit)
+static void text_signed(struct text_output *output, uint64_t old, uint64_t new, const char *unit)
 {
-    bool has_grown = amounts[HEAP_OLD] <= amounts[HEAP_NEW];
+    bool has_grown = old <= new;
     out_char(output, has_grown ? '+' : '-');
-    report_count(output,
-                 has_grown ? amounts[HEAP_NEW] - amounts[HEAP_OLD]
-                           : amounts[HEAP_OLD] - amounts[HEAP_NEW],
-                 unit);
+    report_count(output, has_grown ? new - old : old - new, unit);
 }
 
 static void text_change(struct report *report, const struct report_compare *data,
@@ -65,9 +61,9 @@ static void text_change(struct report *report, const struct report_compare *data
     struct text_output *output = report->output;
     out_char(output, '\n');
     out_bold(output);
-    text_signed(output, change->bytes, "byte");
+    text_signed(output, change->bytes[HEAP_OLD], change->bytes[HEAP_NEW], "byte");
     out_text(output, ", ");
-    text_signed(output, change->blocks, "block");
+    text_signed(output, change->blocks[HEAP_OLD], change->blocks[HEAP_NEW], "block");
     out_plain(output);
     out_text(output, ", ");
     out_text(output, kind_name(heap_change_kind_of(change)));
@@ -87,22 +83,25 @@ static void text_change(struct report *report, const struct report_compare *data
 
 void text_compare_sums(struct report *report, const struct report_compare *data)
 {
-    const struct heap_comparison *comparison = data->comparison;
+    const struct report_live *old = &data->sides[HEAP_OLD].live;
+    const struct report_live *new = &data->sides[HEAP_NEW].live;
     struct text_output *output = report->output;
     for (int i = 0; i < HEAP_SIDES; i++) {
+        const struct report_live *live = &data->sides[i].live;
         out_text(output, i == HEAP_OLD ? "Old: " : "New: ");
-        report_count(output, comparison->bytes[i], "byte");
+        report_count(output, live->bytes, "byte");
         out_text(output, " in ");
-        report_count(output, comparison->blocks[i], "block");
+        report_count(output, live->blocks, "block");
         out_text(output, " at ");
         out_position(output, data->sides[i].position);
         out_char(output, '\n');
+        report_live_nested_text(output, "    ", live);
     }
     out_bold(output);
     out_text(output, "Change: ");
-    text_signed(output, comparison->bytes, "byte");
+    text_signed(output, old->bytes, new->bytes, "byte");
     out_text(output, ", ");
-    text_signed(output, comparison->blocks, "block");
+    text_signed(output, old->blocks, new->blocks, "block");
     out_plain(output);
 }
 
@@ -176,8 +175,7 @@ static void json_side(struct json *json, const struct report_compare *data, enum
     for (size_t i = 0; i < side->certainty->count; i++)
         json_text(json, NULL, side->certainty->reasons[i]);
     json_end_array(json);
-    json_unsigned(json, "live_blocks", data->comparison->blocks[which]);
-    json_unsigned(json, "live_bytes", data->comparison->bytes[which]);
+    report_live_json(json, &side->live);
     report_runtime_json(side->runtime, json);
     json_end_object(json);
 }
@@ -225,17 +223,16 @@ static void json_changes(struct report *report, struct json *json,
 
 void json_compare(struct report *report, const struct report_compare *data)
 {
-    const struct heap_comparison *comparison = data->comparison;
+    const struct report_live *old = &data->sides[HEAP_OLD].live;
+    const struct report_live *new = &data->sides[HEAP_NEW].live;
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
     json_certainty(&json, data);
     json_side(&json, data, HEAP_OLD);
     json_side(&json, data, HEAP_NEW);
-    json_difference(&json, "change_blocks", comparison->blocks[HEAP_OLD],
-                    comparison->blocks[HEAP_NEW]);
-    json_difference(&json, "change_bytes", comparison->bytes[HEAP_OLD],
-                    comparison->bytes[HEAP_NEW]);
+    json_difference(&json, "change_blocks", old->blocks, new->blocks);
+    json_difference(&json, "change_bytes", old->bytes, new->bytes);
     if (data->tree)
         json_compare_tree(report, &json, data);
     else

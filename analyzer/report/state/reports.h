@@ -48,6 +48,15 @@ struct report_diff {
     size_t limit;
 };
 
+/** Live blocks: those of heaps without a parent, and the nested ones that lie in them. Sums of both
+ * would count memory twice. */
+struct report_live {
+    uint64_t blocks;
+    uint64_t bytes;
+    uint64_t nested_blocks;
+    uint64_t nested_bytes;
+};
+
 /** One of the two heaps that `diff` compares. */
 struct report_side {
     struct definitions *definitions;
@@ -56,6 +65,7 @@ struct report_side {
     const struct report_runtime *runtime;
     uint64_t trace_id;
     struct ttd_position position;
+    struct report_live live;
 };
 
 /** The difference of two heaps, for `diff`. */
@@ -78,17 +88,13 @@ struct report_fragmentation {
     size_t limit;
 };
 
-/** Live blocks: those of heaps without a parent, and the nested ones that lie in them. Sums of both
- * would count memory twice. */
-struct report_live {
-    uint64_t blocks;
-    uint64_t bytes;
-    uint64_t nested_blocks;
-    uint64_t nested_bytes;
-};
-
 /** Sums up a table of live blocks by heap. */
 struct report_live report_live_of(const struct report *report, const struct heap_groups *by_heap);
+
+/** Write them as four members, and a line about the nested ones if there are any. */
+void report_live_json(struct json *json, const struct report_live *live);
+void report_live_nested_text(struct text_output *output, const char *indent,
+                             const struct report_live *live);
 
 void text_state(struct report *report, const struct report_state *data);
 void json_state(struct report *report, const struct report_state *data);

@@ -24,6 +24,14 @@ struct report_live report_live_of(const struct report *report, const struct heap
     return live;
 }
 
+void report_live_json(struct json *json, const struct report_live *live)
+{
+    json_unsigned(json, "live_blocks", live->blocks);
+    json_unsigned(json, "live_bytes", live->bytes);
+    json_unsigned(json, "nested_blocks", live->nested_blocks);
+    json_unsigned(json, "nested_bytes", live->nested_bytes);
+}
+
 static void json_heaps(struct report *report, struct json *json, const struct heap_groups *groups)
 {
     json_begin_array(json, "heaps");
@@ -126,10 +134,7 @@ void json_state(struct report *report, const struct report_state *data)
     json_position(&json, "position", state->outcome.position);
     report_certainty_json(report, &json);
     struct report_live live = report_live_of(report, &state->tables.by[HEAP_BY_HEAP]);
-    json_unsigned(&json, "live_blocks", live.blocks);
-    json_unsigned(&json, "live_bytes", live.bytes);
-    json_unsigned(&json, "nested_blocks", live.nested_blocks);
-    json_unsigned(&json, "nested_bytes", live.nested_bytes);
+    report_live_json(&json, &live);
     report_unknown_json(&json, &state->unknown);
     report_runtime_json(&report->runtime, &json);
     json_unsigned(&json, "reallocs_in_flight", state->outcome.in_flight);

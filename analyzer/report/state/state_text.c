@@ -102,6 +102,19 @@ static void text_tables(struct report *report, const struct report_state *data)
     text_table(report, &state->tables.by[HEAP_BY_SIZE], text_size);
 }
 
+void report_live_nested_text(struct text_output *output, const char *indent,
+                             const struct report_live *live)
+{
+    if (!live->nested_blocks)
+        return;
+    out_text(output, indent);
+    out_text(output, "In them, in heaps of the program: ");
+    report_count(output, live->nested_blocks, "block");
+    out_text(output, ", ");
+    report_count(output, live->nested_bytes, "byte");
+    out_char(output, '\n');
+}
+
 static void text_totals(struct report *report, const struct heap_state *state)
 {
     struct text_output *output = report->output;
@@ -117,13 +130,7 @@ static void text_totals(struct report *report, const struct heap_state *state)
     report_site_count(report, state->tables.by[HEAP_BY_STACK].count);
     out_plain(output);
     out_char(output, '\n');
-    if (live.nested_blocks) {
-        out_text(output, "In them, in heaps of the program: ");
-        report_count(output, live.nested_blocks, "block");
-        out_text(output, ", ");
-        report_count(output, live.nested_bytes, "byte");
-        out_char(output, '\n');
-    }
+    report_live_nested_text(output, "", &live);
     report_unknown_text(report, &state->unknown);
     if (report->view->classes) {
         out_text(output, "Classes as ");

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Heaps in blocks of other heaps: a block is of its heap, and no memory is counted twice."""
 
+import json
+
 import support
 from snapshot_support import SnapshotCase, SnapshotScript
 
 MALLOC, PRIVATE, POOL, INNER = 1, 2, 3, 4
 LOST, MAYBE, HELD = "definitely_lost", "possibly_lost", "still_reachable"
+SUMS = "live_blocks", "live_bytes", "nested_blocks", "nested_bytes"
 CHUNK, FIRST, SECOND = 0x10000, 0x10000, 0x10040
 
 
@@ -133,6 +136,36 @@ class Heaps(NestedCase):
                           for name in ("aifi", "aifo", "aofo")], [(1, 1), (0, 0), (2, 1)])
         self.assertIn("    Of these, in heaps of the program and so within other blocks: "
                       "1 block, 32 bytes\n", self.run_ok("diff", path).text)
+
+    def test_two_heaps_count_memory_once(self):
+        """Both sides of a comparison are what `state` tells, whatever the view and the filters."""
+        old, new = with_chunk(), with_chunk()
+        for script in old, new:
+            script.alloc(0x30000, 5, stack=2)
+        new.alloc(0x20000, 1000, stack=2)
+        new.alloc(SECOND, 32, heap=POOL, stack=4)
+        new.alloc(SECOND, 8, heap=INNER, stack=2)
+        old, new = self.write(old.close()), self.write(new.close())
+        middle = "#3"
+        for options in [], ["--include", "g(int)"], ["--exclude", "g(int)"], ["--by", "module"], \
+                ["--tree", "top-down"]:
+            found = json.loads(self.run_ok("diff", "-f", "json", *options, old, new).text)
+            views = options if options[:1] != ["--tree"] else []
+            for side, path in ("old", old), ("new", new):
+                state = self.json_of("state", path, *views)
+                self.assertEqual(*([sums[name] for name in SUMS] for sums in (found[side], state)))
+            self.assertEqual(found["change_bytes"],
+                             found["new"]["live_bytes"] - found["old"]["live_bytes"])
+            found = self.json_of("diff", new, "--changes", "--from", middle, *options)
+            state = self.json_of("state", new, "--at", middle, *views)
+            self.assertEqual(*([sums[name] for name in SUMS] for sums in (found["old"], state)))
+        found = json.loads(self.run_ok("diff", "-f", "json", old, new).text)
+        self.assertEqual([found["new"][name] for name in SUMS], [3, 5101, 3, 56])
+        self.assertEqual((found["change_blocks"], found["change_bytes"]), (1, 1000))
+        self.assertEqual(sum(change["change_bytes"] for change in found["changes"]), 1040)
+        text = self.run_ok("diff", old, new).text
+        self.assertIn("New: 5,101 bytes in 3 blocks at 3:2\n"
+                      "    In them, in heaps of the program: 3 blocks, 56 bytes\n", text)
 
     def test_destroyed_heaps_are_not_in_the_tree(self):
         script = with_chunk()
