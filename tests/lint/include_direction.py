@@ -83,16 +83,16 @@ ALLOWED = {
     )},
     'analyzer': ['analyzer', 'common'],
     **{'recorder/preload/' + part: ['recorder/preload/' + other for other in (part, *below)]
-                                   + CHANNEL for part, *below in (
+                                   + ['recorder/dwarf', *CHANNEL] for part, *below in (
         ('system',),
-        ('dwarf', 'system'),
-        ('unwind', 'dwarf', 'system'),
+        ('unwind', 'system'),
         ('channel', 'system'),
-        ('threads', 'channel', 'unwind', 'dwarf', 'system'),
-        ('end', 'threads', 'channel', 'unwind', 'dwarf', 'system'),
-        ('process', 'end', 'threads', 'channel', 'unwind', 'dwarf', 'system'),
+        ('threads', 'channel', 'unwind', 'system'),
+        ('end', 'threads', 'channel', 'unwind', 'system'),
+        ('process', 'end', 'threads', 'channel', 'unwind', 'system'),
     )},
-    'recorder/preload/hooks': ['recorder/preload', *CHANNEL, 'recorder/sanitizer.h'],
+    'recorder/dwarf': ['recorder/dwarf'],
+    'recorder/preload/hooks': ['recorder/preload', 'recorder/dwarf', *CHANNEL, 'recorder/sanitizer.h'],
     'recorder/symbolize': ['recorder/symbolize', 'recorder/arrays.h'],
     **{'recorder/symbolize/' + part: [
         'recorder/arrays.h', *('recorder/symbolize/' + other for other in ('*', part, *below)),

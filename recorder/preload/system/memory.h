@@ -8,18 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../dwarf/words.h"
+
 #pragma GCC visibility push(hidden)
 
 #define UNWIND_PAGE 4096u
-
-/* The memory that one capture may read. */
-struct unwind_mem {
-    uintptr_t own_low; /* of the thread's own stack, which is read without asking */
-    uintptr_t own_high;
-    uintptr_t probed_low; /* of other pages that this capture found to be readable */
-    uintptr_t probed_high;
-    bool is_foreign; /* other memory than the thread's own stack was read */
-};
 
 /* Whether the page of `address` is readable. Asks the kernel, without a fault; false if that is not
    allowed. */
@@ -45,19 +38,6 @@ void *unwind_pages_used(size_t size);
 
 /* Gives pages back, unless no system call may be made. */
 void unwind_pages_free(void *pages, size_t size);
-
-/* Does what unwind_read() does, for an address outside of the thread's own stack. */
-bool unwind_read_elsewhere(struct unwind_mem *mem, uintptr_t address, uintptr_t *value);
-
-/* Reads the word at `address` into `*value`. False, and `*value` untouched, if it cannot be read.
- */
-static inline bool unwind_read(struct unwind_mem *mem, uintptr_t address, uintptr_t *value)
-{
-    if (__builtin_expect(address < mem->own_low || address > mem->own_high - sizeof *value, 0))
-        return unwind_read_elsewhere(mem, address, value);
-    *value = *(const uintptr_t *)address; /* x86 reads unaligned words */
-    return true;
-}
 
 #pragma GCC visibility pop
 

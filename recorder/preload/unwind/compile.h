@@ -4,7 +4,7 @@
 
 /* Makes the rule of one word for an address from its row of call frame information. */
 
-#include "../dwarf/cfi.h"
+#include "../../dwarf/cfi.h"
 #include "rules.h"
 
 #pragma GCC visibility push(hidden)

@@ -6,13 +6,10 @@
 /* Frames of this library, of the C library and of handlers within it, at most. */
 enum { SKIPPED_MAX = 64 };
 
-/* Memory of which every page is probed before it is read. */
-static const struct unwind_mem probed = {.own_low = UINTPTR_MAX, .own_high = sizeof(uintptr_t)};
-
 bool unwinder_find(struct unwinder *unwinder, bool (*is_skipped)(uintptr_t address),
                    struct step_regs *regs)
 {
-    struct unwind_mem mem = probed;
+    struct unwind_mem mem = UNWIND_MEM_PROBED;
     cfi_forget(&unwinder->scratch.lookup);
     step_regs_here(regs);
     for (int i = 0; i < SKIPPED_MAX && is_skipped(regs->reg[CFI_RA] - 1); i++)
@@ -29,7 +26,7 @@ uint32_t unwinder_list(struct unwinder *unwinder, const struct step_regs *regs, 
     unwinder->scratch.others = *regs;
     unwinder->read_count = 0;
     *walk = (struct walk){
-        .mem = probed,
+        .mem = UNWIND_MEM_PROBED,
         .state = {regs->reg[CFI_RA], regs->reg[CFI_RSP], regs->reg[CFI_RBP]},
         .others = &unwinder->scratch.others,
     };

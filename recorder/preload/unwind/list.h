@@ -6,7 +6,7 @@
    last capture stays as it is. */
 
 #include "unwind.h"
-#include "../dwarf/step.h"
+#include "../../dwarf/step.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* _dl_find_object */
-#endif
 #include "rules.h"
 
 #include <dlfcn.h>
 
-#include "../dwarf/cfi.h"
+#include "../../dwarf/modules.h"
 #include "compile.h"
+#include "own_modules.h"
 #include "../system/memory.h"
-#include "../dwarf/span.h"
 
 /* Sizes of the table: powers of two. */
 #define FIRST_BITS 10
@@ -152,7 +149,7 @@ static void announce_once(const struct dl_find_object *object)
 unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup)
 {
     uint32_t epoch = atomic_load(&rules_epoch);
-    if (_dl_find_object((void *)(pc - 1), &lookup->object) != 0)
+    if (!modules_find(lookup, pc - 1))
         return RULE_STRAY; /* not kept: a module may be loaded there at any time */
     announce_once(&lookup->object);
     unwind_rule rule = rule_compile(lookup, pc - 1);
@@ -179,7 +176,7 @@ void rules_forget(uintptr_t start, uintptr_t end)
 
 void rules_setup(void (*found)(const struct dl_find_object *))
 {
-    span_setup();
+    own_modules_setup();
     atomic_store(&announce, found);
     for (unsigned i = 0; i < OBJECTS; i++)
         atomic_store_explicit(&announced[i], 0, memory_order_relaxed);

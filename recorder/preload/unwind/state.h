@@ -58,8 +58,9 @@
 
 #include "unwind.h"
 #include "rules.h"
-#include "../dwarf/scratch.h"
-#include "../dwarf/step.h"
+#include "../../dwarf/scratch.h"
+#include "../../dwarf/step.h"
+#include "../system/memory.h"
 
 /* Frames that an unwinder has room for at first; then four times as many, and again. */
 #define UNWIND_FIRST_FRAMES 64u

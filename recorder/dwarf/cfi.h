@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_PRELOAD_DWARF_CFI_H
-#define TTD_PRELOAD_DWARF_CFI_H
+#ifndef TTD_RECORDER_DWARF_CFI_H
+#define TTD_RECORDER_DWARF_CFI_H
 
 /*
  * Call frame information: finds the function around an address, and the row of rules that holds at
@@ -82,7 +82,8 @@ struct cfi_run {
 /* The memory of a lookup: the stack of the program's thread may be too small for it. Zeros at
    first; the last run stays, so that the next one can continue it. */
 struct cfi_lookup {
-    struct dl_find_object object;
+    void *process;                /* for modules.h; NULL if it is this one */
+    struct dl_find_object object; /* addresses in that process */
     struct cfi_function function;
     struct cfi_run run;
     struct cfi_row row;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_PRELOAD_DWARF_CURSOR_H
-#define TTD_PRELOAD_DWARF_CURSOR_H
+#ifndef TTD_RECORDER_DWARF_CURSOR_H
+#define TTD_RECORDER_DWARF_CURSOR_H
 
 /*
  * Bounds-safe reading of call frame information. The first error empties the cursor and sticks:
@@ -18,7 +18,15 @@ struct cursor {
     const uint8_t *at;
     const uint8_t *end;
     bool is_bad;
+    uintptr_t
+        shift; /* from where the bytes are to where the process has them; 0 if it is this one */
 };
+
+/* Returns the address, in the process, of what is read next. */
+static inline uintptr_t cursor_address(const struct cursor *cursor)
+{
+    return (uintptr_t)cursor->at + cursor->shift;
+}
 
 static inline size_t cursor_left(const struct cursor *cursor)
 {
@@ -106,7 +114,7 @@ static inline uintptr_t cursor_pointer(struct cursor *cursor, uint8_t encoding, 
     case PE_ABSPTR:
         break;
     case PE_PCREL:
-        base = (uintptr_t)cursor->at;
+        base = cursor_address(cursor);
         break;
     case PE_DATAREL:
         base = data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_PRELOAD_DWARF_EXPR_STACK_H
-#define TTD_PRELOAD_DWARF_EXPR_STACK_H
+#ifndef TTD_RECORDER_DWARF_EXPR_STACK_H
+#define TTD_RECORDER_DWARF_EXPR_STACK_H
 
 /* The stack of a DWARF expression, and the operations that need nothing else. */
 

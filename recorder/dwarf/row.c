@@ -68,7 +68,7 @@ static void set_cfa_reg(struct machine *machine, uint64_t reg)
 /* Checks and skips the expression that comes next. Returns its offset in the span. */
 static int64_t take_expression(struct machine *machine)
 {
-    uint64_t offset = (uintptr_t)machine->code->at - machine->function->span.low;
+    uint64_t offset = cursor_address(machine->code) - machine->function->span.low;
     cursor_skip(machine->code, cursor_uleb(machine->code));
     return offset > INT32_MAX ? INT64_MAX : (int64_t)offset;
 }

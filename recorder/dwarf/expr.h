@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_PRELOAD_DWARF_EXPR_H
-#define TTD_PRELOAD_DWARF_EXPR_H
+#ifndef TTD_RECORDER_DWARF_EXPR_H
+#define TTD_RECORDER_DWARF_EXPR_H
 
 /* DWARF expressions, as call frame information uses them. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_PRELOAD_DWARF_STEP_H
-#define TTD_PRELOAD_DWARF_STEP_H
+#ifndef TTD_RECORDER_DWARF_STEP_H
+#define TTD_RECORDER_DWARF_STEP_H
 
 /* The general path: one step outwards by the full rules, with all registers. */
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "cfi.h"
-#include "../system/memory.h"
+#include "words.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -4,6 +4,8 @@
 #endif
 #include "cfi.h"
 
+#include "modules.h"
+
 /* The most of .eh_frame_hdr that comes before its table. */
 #define HEADER_MAX 32u
 
@@ -47,7 +49,8 @@ static void read_augmentation(struct cursor *cursor, const char *letters,
         cursor_fail(cursor);
         return;
     }
-    struct cursor data = {cursor->at, cursor->at + size, false};
+    struct cursor data = *cursor;
+    data.end = data.at + size;
     cursor_skip(cursor, size);
     for (letters++; *letters != '\0' && !data.is_bad; letters++) {
         switch (*letters) {
@@ -101,7 +104,7 @@ static bool read_cie(struct cfi_function *function, uintptr_t at)
 static bool read_fde(struct cfi_function *function, struct record *record, uintptr_t address)
 {
     struct cursor *cursor = &record->body;
-    uintptr_t here = (uintptr_t)cursor->at;
+    uintptr_t here = cursor_address(cursor);
     uint64_t delta = cursor_uint(cursor, 4);
     if (cursor->is_bad || delta == 0 || delta > here || !read_cie(function, here - delta))
         return false;
@@ -120,10 +123,8 @@ static __attribute__((noinline)) bool scan(struct cfi_function *function, uintpt
                                            uintptr_t address)
 {
     struct record record;
-    struct cfi_span span =
-        span_holds(&function->span, eh_frame, 4) ? function->span : (struct cfi_span){0};
-    for (uintptr_t at = eh_frame; record_at(&span, at, &record);) {
-        at = (uintptr_t)record.body.end;
+    for (uintptr_t at = eh_frame; record_at(&function->span, at, &record);) {
+        at = cursor_address(&record.body) + cursor_left(&record.body);
         if (read_fde(function, &record, address))
             return true;
     }
@@ -171,7 +172,7 @@ static __attribute__((noinline)) enum fde_search locate(struct cfi_lookup *looku
     if (header == 0)
         return FDE_UNKNOWN;
     struct cfi_span *span = &lookup->function.span;
-    *span = span_around(&lookup->object, header);
+    *span = modules_segment(lookup, header);
     size_t size = span->high - header < HEADER_MAX ? span->high - header : HEADER_MAX;
     struct cursor cursor = span_cursor(span, header, size);
     uint8_t version = cursor_u8(&cursor);
@@ -187,11 +188,11 @@ static __attribute__((noinline)) enum fde_search locate(struct cfi_lookup *looku
     }
     struct table table = {.span = span, .header = header};
     table.count = cursor_pointer(&cursor, count_encoding, header);
-    table.first = (uintptr_t)cursor.at;
+    table.first = cursor_address(&cursor);
     if (cursor.is_bad || !search(&table, address, fde))
         return FDE_UNKNOWN;
     if (*fde < span->low || *fde >= span->high)
-        *span = span_around(&lookup->object, *fde);
+        *span = modules_segment(lookup, *fde);
     return FDE_FOUND;
 }
 
@@ -215,8 +216,12 @@ bool cfi_find(struct cfi_lookup *lookup, uintptr_t address)
 struct cursor cfi_expression(const struct cfi_span *span, int32_t offset)
 {
     /* The length was checked when the row was made; reading it again is cheaper than a field. */
-    struct cursor cursor = {(const uint8_t *)(span->low + (uint32_t)offset),
-                            (const uint8_t *)span->high, false};
+    uintptr_t at = span->low + (uint32_t)offset;
+    struct cursor cursor = {.at = (const uint8_t *)at, .end = (const uint8_t *)span->high};
+    if (span->is_fetched) { /* no more than there is: none is so long that its size is two bytes */
+        cursor = span_cursor(span, at, 1);
+        cursor = span_cursor(span, at, 1 + (size_t)(cursor_u8(&cursor) & 0x7f));
+    }
     uint64_t size = cursor_uleb(&cursor);
     if (size > cursor_left(&cursor)) {
         cursor_fail(&cursor);

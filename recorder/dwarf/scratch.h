@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_PRELOAD_DWARF_SCRATCH_H
-#define TTD_PRELOAD_DWARF_SCRATCH_H
+#ifndef TTD_RECORDER_DWARF_SCRATCH_H
+#define TTD_RECORDER_DWARF_SCRATCH_H
 
 /*
  * The memory of the general path: part of each unwinder. It would take more of the stack than a

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* _dl_find_object */
-#endif
 #include "step.h"
 
-#include <dlfcn.h>
-
 #include "expr.h"
+#include "modules.h"
 #include "scratch.h"
 
 static bool find_cfa(struct expr_machine *machine, const struct cfi_function *function,
@@ -109,8 +105,7 @@ enum step_result unwind_step(struct step_regs *regs, struct unwind_mem *mem,
     log->count = 0;
     log->used = 0;
     log->is_signal_frame = false;
-    if (_dl_find_object((void *)address, &lookup->object) != 0 || !cfi_find(lookup, address) ||
-        !cfi_row(lookup, address))
+    if (!modules_find(lookup, address) || !cfi_find(lookup, address) || !cfi_row(lookup, address))
         return STEP_BAD;
     log->is_signal_frame = lookup->function.is_signal_frame;
     scratch->machine.regs = regs;

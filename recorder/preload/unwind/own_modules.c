@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "span.h"
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* _dl_find_object */
+#endif
+#include "own_modules.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
+
+#include "../../dwarf/modules.h"
+#include "../system/memory.h"
 
 /* Bytes of call frame information that are followed in memory of unknown extent. */
 #define PROBED_MAX ((uintptr_t)1 << 28)
@@ -13,7 +20,7 @@
 static const ElfW(Phdr) * main_phdr;
 static size_t main_phnum;
 
-void span_setup(void)
+void own_modules_setup(void)
 {
     main_phdr = (const void *)getauxval(AT_PHDR);
     main_phnum = getauxval(AT_PHNUM);
@@ -27,7 +34,7 @@ static struct cfi_span find_segment(const ElfW(Phdr) * phdr, size_t count, uintp
         uintptr_t low = load + phdr[i].p_vaddr;
         if (phdr[i].p_type == PT_LOAD && (phdr[i].p_flags & PF_R) != 0 && address >= low &&
             address - low < phdr[i].p_filesz)
-            return (struct cfi_span){low, low + phdr[i].p_filesz, false};
+            return (struct cfi_span){.low = low, .high = low + phdr[i].p_filesz};
     }
     return (struct cfi_span){0};
 }
@@ -60,15 +67,31 @@ static struct cfi_span segment_of_main(const struct dl_find_object *object, uint
     return (struct cfi_span){0};
 }
 
-struct cfi_span span_around(const struct dl_find_object *object, uintptr_t address)
+bool modules_find(struct cfi_lookup *lookup, uintptr_t address)
 {
+    return _dl_find_object((void *)address, &lookup->object) == 0;
+}
+
+/* Where no program headers are found, the segment is a range whose pages are probed. */
+struct cfi_span modules_segment(const struct cfi_lookup *lookup, uintptr_t address)
+{
+    const struct dl_find_object *object = &lookup->object;
     struct cfi_span span = segment_by_header(object, address);
     if (span.low == 0)
         span = segment_of_main(object, address);
     if (span.low == 0) { /* some tools that edit libraries move their program headers */
         span.low = address - (address < PROBED_MAX ? address : PROBED_MAX);
         span.high = address + (UINTPTR_MAX - address < PROBED_MAX ? 0 : PROBED_MAX);
-        span.needs_probe = true;
+        span.is_fetched = true;
     }
     return span;
+}
+
+struct cursor span_fetch(const struct cfi_span *span, uintptr_t address, size_t size)
+{
+    struct cursor cursor = {.at = (const uint8_t *)address, .end = (const uint8_t *)address + size};
+    (void)span;
+    if (!unwind_range_readable(address, size))
+        cursor_fail(&cursor);
+    return cursor;
 }

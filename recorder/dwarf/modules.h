@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TTD_RECORDER_DWARF_MODULES_H
+#define TTD_RECORDER_DWARF_MODULES_H
+
+/*
+ * The modules of the process whose frames are followed. Each program that follows frames has its
+ * own functions for that: the preload library is in that process, the collector is not.
+ */
+
+#include "cfi.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Sets lookup->object to the module that has `address`. False if there is none. */
+bool modules_find(struct cfi_lookup *lookup, uintptr_t address);
+
+/*
+ * Returns the readable segment around `address`. For a program that the kernel mapped in pieces,
+ * lookup->object is only one segment, and seldom the one that holds `address`.
+ */
+struct cfi_span modules_segment(const struct cfi_lookup *lookup, uintptr_t address);
+
+#pragma GCC visibility pop
+
+#endif
