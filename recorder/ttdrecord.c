@@ -96,6 +96,12 @@ static void print_doubtful_snapshots(const struct collector *collector)
     if (incomplete != 0)
         message("warning: %u snapshot%s not complete, so that nothing is certain by %s", incomplete,
                 incomplete == 1 ? " is" : "s are", incomplete == 1 ? "it" : "them");
+    if (collector->stacks_missing != 0)
+        message("%zu stack%s of threads in snapshots %s not followed, for want of time: reports do "
+                "not name the functions that hold what only %s to",
+                collector->stacks_missing, collector->stacks_missing == 1 ? "" : "s",
+                collector->stacks_missing == 1 ? "was" : "were",
+                collector->stacks_missing == 1 ? "it points" : "they point");
 }
 
 /* Prints warnings about whatever is missing from the trace, also with --quiet. */

@@ -3,24 +3,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "dumps.h"
-#include "process/ahead.h"
+#include "snapshot_calls.h"
 #include "waiting_thread.h"
-
-/* A snapshot that is being taken of a process. */
-struct taking {
-    struct collector *collector;
-    struct process *process;
-    struct trace *trace;
-    struct snapshot_request *asked; /* by a thread that waits; NULL if none does */
-    bool has_answered;              /* what was asked; the thread may have asked anew since */
-    uint64_t own_memory;
-    struct borrowed_code borrowed;
-    struct ttd_snapshot snapshot;
-    struct snapshot_module *modules;
-};
 
 /* Answers a request. Returns false if it was withdrawn. */
 static bool answer(struct snapshot_request *request, uint32_t state)
@@ -31,98 +17,6 @@ static bool answer(struct snapshot_request *request, uint32_t state)
     host_wake(&request->state);
     return true;
 }
-
-/* Lists the modules that are loaded. Returns false if memory ran out. */
-static bool list_modules(struct taking *taking, struct snapshot_subject *subject)
-{
-    const struct modules *modules = &taking->trace->modules;
-    taking->modules = calloc(modules->count + 1, sizeof *taking->modules);
-    if (taking->modules == NULL)
-        return false;
-    for (size_t i = 0; i < modules->count; i++) {
-        const struct module *module = &modules->items[i];
-        if (module->is_loaded)
-            taking->modules[subject->module_count++] = (struct snapshot_module){
-                (ttd_id)(i + 1), module->path, module->bias, module->begin, module->end};
-    }
-    subject->modules = taking->modules;
-    return true;
-}
-
-/* Gives the snapshot its position, behind all that was published before it, and collects that. */
-static bool settle(void *context, struct snapshot_subject *subject)
-{
-    struct taking *taking = context;
-    struct host *host = &taking->collector->host;
-    struct stat channel;
-    uint64_t sequence = atomic_fetch_add(&host->channel->sequence, 1) + 1;
-    if (sequence > TTD_SEQUENCE_MAX || fstat(host->memfd, &channel) != 0)
-        return false;
-    taking->snapshot.position = (struct ttd_position){sequence, 0};
-    collector_collect(taking->collector);
-    ahead_add_blocks(taking->process, host);
-    *subject = (struct snapshot_subject){.pages = &taking->trace->pages,
-                                         .channel_inode = channel.st_ino,
-                                         .own_memory = taking->own_memory};
-    return taking->trace->writer != NULL && list_modules(taking, subject);
-}
-
-static ttd_id find_thread(void *context, uint32_t tid)
-{
-    const struct taking *taking = context;
-    return process_thread_id(taking->process, taking->snapshot.position, tid);
-}
-
-static ttd_id write_text(void *context, const char *text)
-{
-    return trace_text(((const struct taking *)context)->trace, text);
-}
-
-static bool write_regions(void *context, const struct ttd_regions *regions)
-{
-    return trace_regions(((const struct taking *)context)->trace, regions);
-}
-
-static bool write_references(void *context, const struct ttd_references *references)
-{
-    return trace_references(((const struct taking *)context)->trace, references);
-}
-
-static bool write_classes(void *context, const struct ttd_classes *classes)
-{
-    return trace_classes(((const struct taking *)context)->trace, classes);
-}
-
-static void note_variable(void *context, const struct region *region, uint64_t offset)
-{
-    struct trace *trace = ((const struct taking *)context)->trace;
-    uint64_t begin = region->kind == TTD_REGION_TLS
-                         ? TTD_THREAD_LOCAL
-                         : region->begin - trace->modules.items[region->module - 1].bias;
-    variables_add(&trace->variables, region->module, begin + offset);
-}
-
-static void tick(void *context)
-{
-    host_tick(&((const struct taking *)context)->collector->host);
-}
-
-static void follow(void *context)
-{
-    collector_collect(((const struct taking *)context)->collector);
-}
-
-static const struct snapshot_calls calls = {
-    .settle = settle,
-    .thread = find_thread,
-    .text = write_text,
-    .regions = write_regions,
-    .references = write_references,
-    .classes = write_classes,
-    .variable = note_variable,
-    .tick = tick,
-    .follow = follow,
-};
 
 bool snapshots_have_store(struct trace *trace)
 {
@@ -140,7 +34,7 @@ static void catch_up(struct collector *collector)
 }
 
 /* Takes a snapshot with references. `request` is a copy of that of a thread that waits, or NULL. */
-static enum take_result take_references(struct taking *taking,
+static enum take_result take_references(struct snapshot_taking *taking,
                                         const struct snapshot_request *request)
 {
     struct snapshot_order order = {
@@ -153,24 +47,23 @@ static enum take_result take_references(struct taking *taking,
         .copy_min = COPY_MIN,
         .store = taking->trace->store,
         .time_limit = SNAPSHOT_TIME_LIMIT,
-        .calls = calls,
+        .calls = snapshot_calls_of(taking),
     };
-    order.calls.context = taking;
     catch_up(taking->collector);
     enum take_result result = snapshot_take(&order, &taking->snapshot);
     free(taking->modules);
     if (result != TAKE_DONE || request == NULL)
         return result;
-    taking->snapshot.thread = find_thread(taking, request->tid);
+    taking->snapshot.thread = snapshot_thread(taking, request->tid);
     return waiting_thread_frames(taking->trace, &taking->snapshot, request) ? TAKE_DONE
                                                                             : TAKE_FAILED;
 }
 
 /* Takes a snapshot of the blocks alone, which the events tell: it is a position. */
-static enum take_result take_blocks(struct taking *taking)
+static enum take_result take_blocks(struct snapshot_taking *taking)
 {
     struct snapshot_subject subject;
-    bool is_taken = settle(taking, &subject);
+    bool is_taken = snapshot_settle(taking, &subject);
     free(taking->modules);
     return is_taken ? TAKE_DONE : TAKE_FAILED;
 }
@@ -185,7 +78,7 @@ static void note_doubtful(struct collector *collector, const struct ttd_snapshot
 }
 
 /* Contents of memory come with references, which tell what the memory is. */
-static enum take_result take(struct taking *taking, const struct snapshot_request *request)
+static enum take_result take(struct snapshot_taking *taking, const struct snapshot_request *request)
 {
     struct trace *trace = taking->trace = taking->process->trace;
     struct ttd_snapshot *snapshot = &taking->snapshot;
@@ -228,7 +121,7 @@ enum take_result snapshots_take(struct collector *collector, struct process *pro
                                 const struct ttd_snapshot *wanted)
 {
     const struct snapshot_request *request = channel_request(&collector->host.view, process->slot);
-    struct taking taking = {
+    struct snapshot_taking taking = {
         .collector = collector,
         .process = process,
         .own_memory = request != NULL ? request->own_memory : 0,
@@ -244,7 +137,7 @@ static void take_asked(struct collector *collector, struct process *process,
 {
     struct snapshot_request request; /* the program may change it meanwhile */
     memcpy(&request, asked, sizeof request);
-    struct taking taking = {
+    struct snapshot_taking taking = {
         .collector = collector,
         .process = process,
         .asked = asked,

@@ -1,35 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "waiting_thread.h"
 
+#include <string.h>
+
 static uint32_t frame_count(const struct snapshot_request *request)
 {
     return request->frame_count < SNAPSHOT_FRAMES ? request->frame_count : SNAPSHOT_FRAMES;
 }
 
-/* Returns the stack of the thread, or TTD_NONE. */
-static ttd_id stack_of(struct trace *trace, const struct snapshot_request *request)
-{
-    ttd_id stack = TTD_NONE;
-    uint32_t hash = 0;
-    for (uint32_t i = frame_count(request); i-- > 0;) {
-        uint64_t pc = request->frame_pcs[i]; /* the program may change it meanwhile */
-        hash = stacks_hash(&trace->stacks, hash, pc);
-        stack = trace_stack(trace, hash, stack, pc);
-    }
-    return stack;
-}
-
 bool waiting_thread_frames(struct trace *trace, const struct ttd_snapshot *snapshot,
                            const struct snapshot_request *request)
 {
-    uint32_t count = frame_count(request);
-    struct ttd_frames frames = {.snapshot = snapshot->number,
-                                .thread = snapshot->thread,
-                                .stack = stack_of(trace, request),
-                                .addresses = request->frame_cfas};
-    while (frames.count < count && request->frame_cfas[frames.count] != 0)
-        frames.count++;
-    return frames.stack == TTD_NONE || trace_frames(trace, &frames);
+    struct stack_frames frames = {.count = frame_count(request)};
+    memcpy(frames.pcs, request->frame_pcs, frames.count * sizeof *frames.pcs);
+    memcpy(frames.cfas, request->frame_cfas, frames.count * sizeof *frames.cfas);
+    return trace_frames(trace, snapshot->number, snapshot->thread, &frames);
 }
 
 bool waiting_thread_signal(struct process *process, struct host *host,
@@ -57,6 +42,6 @@ bool waiting_thread_signal(struct process *process, struct host *host,
             registers[fatal.count++] =
                 (struct ttd_register){.number = number, .value = request->registers[number]};
     fatal.thread = process_thread_id(process, fatal.position, request->tid);
-    fatal.stack = stack_of(process->trace, request);
+    fatal.stack = trace_whole_stack(process->trace, request->frame_pcs, frame_count(request));
     return trace_fatal_signal(process->trace, &fatal);
 }

@@ -4,6 +4,7 @@
 #define TTD_SNAPSHOT_CALLS_H
 
 #include "layout/layout.h"
+#include "stacks/frames.h"
 
 /* Those that return a bool return false to give up. */
 struct snapshot_calls {
@@ -17,6 +18,10 @@ struct snapshot_calls {
     bool (*regions)(void *context, const struct ttd_regions *regions);
     bool (*references)(void *context, const struct ttd_references *references);
     bool (*classes)(void *context, const struct ttd_classes *classes);
+    /* Writes the frames of a thread's stack. */
+    bool (*frames)(void *context, uint32_t tid, const struct stack_frames *frames);
+    /* Is told of how many threads there was no time to follow the stacks. */
+    void (*frames_missing)(void *context, size_t threads);
     /* Is told of each word of a module's data, or thread-local storage, that is a reference. */
     void (*variable)(void *context, const struct region *region, uint64_t offset);
     /* Shows, every few milliseconds, that the collector is alive. */

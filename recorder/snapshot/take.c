@@ -165,5 +165,6 @@ enum take_result snapshot_take(const struct snapshot_order *order, struct ttd_sn
     free(taking.living);
     free(taking.regions);
     free(taking.sources);
+    free(taking.stacks);
     return taking.result;
 }

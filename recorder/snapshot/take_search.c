@@ -161,5 +161,6 @@ static bool copy(struct taking *taking)
 
 bool taking_search(struct taking *taking)
 {
-    return number_regions(taking) && search(taking) && copy(taking);
+    taking_note_stacks(taking);
+    return number_regions(taking) && search(taking) && taking_write_frames(taking) && copy(taking);
 }

@@ -8,6 +8,13 @@
 #include "take.h"
 #include "stop/threads.h"
 
+/* A stack, and the registers of its thread, which are gone once the thread goes on. */
+struct held_stack {
+    uint32_t tid;
+    uint64_t registers[THREAD_REGISTERS];
+    struct memory_span span; /* what is in use of it */
+};
+
 struct taking {
     const struct snapshot_order *order;
     struct ttd_snapshot *snapshot;
@@ -30,9 +37,11 @@ struct taking {
     bool is_copy_due;
     struct copy_gaps gaps;
     struct copy copy;
-    struct heap_pages pages; /* the subject's, as they were when the copy was made */
-    int process;             /* tells when the process ends, once the copy is there; or -1 */
-    uint64_t followed;       /* when the process was last followed */
+    struct heap_pages pages;   /* the subject's, as they were when the copy was made */
+    struct held_stack *stacks; /* of the threads that were stopped */
+    size_t stack_count;
+    int process;       /* tells when the process ends, once the copy is there; or -1 */
+    uint64_t followed; /* when the process was last followed */
 };
 
 /* Searches the regions of the layout, and copies what they contain if that is wanted. Releases the
@@ -41,6 +50,13 @@ bool taking_search(struct taking *taking);
 
 /* Lets the process go on if a copy of it can be made, and reads the copy from then on. */
 void taking_release(struct taking *taking);
+
+/* Notes the stacks of the threads that are stopped. */
+void taking_note_stacks(struct taking *taking);
+
+/* Follows these stacks, and writes their frames, as far as time suffices. Returns false if they
+ * cannot be written. */
+bool taking_write_frames(struct taking *taking);
 
 /* Ends the copy, if there is one. */
 void taking_end_copy(struct taking *taking);

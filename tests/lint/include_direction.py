@@ -105,6 +105,10 @@ ALLOWED = {
         ('cache', 'process'),
     )},
     'recorder/snapshot': ['recorder/snapshot', *CHANNEL, 'recorder/arrays.h'],
+    'recorder/snapshot/stacks': [
+        'recorder/dwarf', *CHANNEL,
+        *('recorder/snapshot/' + folder for folder in ('*', 'stacks', 'layout')),
+    ],
     **{'recorder/snapshot/' + part: [
         *CHANNEL, 'recorder/arrays.h',
         *('recorder/snapshot/' + other for other in ('*', part, *below)),

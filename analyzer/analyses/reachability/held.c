@@ -6,21 +6,22 @@
 #include "base/pages.h"
 #include "heap/site_table.h"
 
-/* Finds the group of a root, or adds one. Groups are keyed by variable, or by region where a root
- * is in no variable whose name is known. */
+/* Finds the group of a root, or adds one. Groups are keyed by variable, by frame of a stack, or by
+ * region where a root is in neither. */
 static enum ttd_status find_group(struct heap_held *held, struct hash_map *index,
                                   const struct heap_root_word *word, uint32_t *group)
 {
     struct heap_place place = heap_place_of(&held->places, word->region, word->offset);
-    uint64_t variable =
-        place.variable ? (uint64_t)(place.variable - held->places.variables) + 1 : 0;
-    uint64_t region = variable ? 0 : word->region;
-    *group = map_get(index, variable, region);
+    uint64_t part = place.variable ? (uint64_t)(place.variable - held->places.variables) + 1
+                    : place.stack  ? place.frame + 1
+                                   : 0;
+    uint64_t region = place.variable ? 0 : word->region;
+    *group = map_get(index, part, region);
     if (*group != MAP_NONE)
         return TTD_OK;
     *group = held->group_count;
     held->groups[held->group_count++] = (struct heap_root_group){.place = place};
-    return map_set(index, variable, region, *group);
+    return map_set(index, part, region, *group);
 }
 
 static enum ttd_status make_groups(struct heap_held *held)

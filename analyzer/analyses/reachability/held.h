@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Held memory: the roots of a snapshot in groups that a person knows, which are variables, stacks,
- * the registers of a thread and mappings; and the dominator tree of the blocks below these groups.
- * The analyses `roots` and `retained` share it.
+ * Held memory: the roots of a snapshot in groups that a person knows, which are variables, frames
+ * of stacks, the registers of a thread and mappings; and the dominator tree of the blocks below
+ * these groups. The analyses `roots` and `retained` share it.
  */
 #ifndef ANALYZER_ANALYSES_REACHABILITY_HELD_H
 #define ANALYZER_ANALYSES_REACHABILITY_HELD_H
@@ -10,7 +10,8 @@
 #include "analyses/reachability/places.h"
 #include "graph/dominators.h"
 
-/** The roots in one variable or, outside of variables with names, in one region. */
+/** The roots in one variable, in one frame of a stack or, outside of what has a name, in one
+ * region. */
 struct heap_root_group {
     /** The place of the first root of the group. */
     struct heap_place place;

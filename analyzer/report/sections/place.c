@@ -107,10 +107,9 @@ static void label_stack(struct report *report, const struct heap_place *place, b
 {
     struct frame frame;
     add_number(label, "thread %llu, stack", place->region->thread);
-    if (!has_offset)
-        return;
     if (!find_frame(report, place, &frame)) {
-        add_number(label, " +0x%llx", place->offset);
+        if (has_offset)
+            add_number(label, " +0x%llx", place->offset);
         return;
     }
     add_text(label, ", ");
@@ -127,7 +126,8 @@ static void label_stack(struct report *report, const struct heap_place *place, b
             add_number(label, ":%llu", frame.line);
         add_text(label, ")");
     }
-    add_number(label, " +0x%llx", place->frame_offset);
+    if (has_offset)
+        add_number(label, " +0x%llx", place->frame_offset);
 }
 
 static void label_registers(const struct heap_place *place, bool has_offset, struct label *label)

@@ -14,8 +14,8 @@
  * +0x48", "thread 1, rdi", "libc.so.6 TLS of thread 1 +0x40", "mapping 0x7f0000 (anonymous, 2 MB)
  * +0x10".
  *
- * @param has_offset  otherwise the label is of the whole variable, stack or mapping, or of all
- *                    registers of the thread
+ * @param has_offset  otherwise the label is of the whole variable, frame or mapping, of a stack
+ *                    whose frames are not known, or of all registers of the thread
  */
 void report_place_text(struct report *report, const struct heap_place *place, bool has_offset);
 void report_place_csv(struct report *report, struct csv *csv, const struct heap_place *place,

@@ -14,9 +14,7 @@ static void report_damage(struct trace *trace)
     trace_loss(trace, TTD_LOSS_DAMAGE, TTD_NONE, TTD_UNKNOWN, trace->last, ttd_position_max());
 }
 
-/* Returns whether a record was written. A record that the writer refuses as invalid is left out.
- * Any other failure is kept in trace->error and ends the file, whose content so far stays. */
-static bool trace_check(struct trace *trace, enum ttd_status status)
+bool trace_check(struct trace *trace, enum ttd_status status)
 {
     if (status == TTD_OK)
         return true;
@@ -282,39 +280,6 @@ void trace_variable(struct trace *trace, struct ttd_variable *variable, const ch
 ttd_id trace_text(struct trace *trace, const char *text)
 {
     return text != NULL ? trace_string(trace, text, strlen(text)) : TTD_NONE;
-}
-
-bool trace_regions(struct trace *trace, const struct ttd_regions *regions)
-{
-    return trace->writer != NULL && trace_check(trace, ttd_writer_regions(trace->writer, regions));
-}
-
-bool trace_references(struct trace *trace, const struct ttd_references *references)
-{
-    return trace->writer != NULL &&
-           trace_check(trace, ttd_writer_references(trace->writer, references));
-}
-
-bool trace_classes(struct trace *trace, const struct ttd_classes *classes)
-{
-    return trace->writer != NULL && trace_check(trace, ttd_writer_classes(trace->writer, classes));
-}
-
-bool trace_frames(struct trace *trace, const struct ttd_frames *frames)
-{
-    return trace->writer != NULL && trace_check(trace, ttd_writer_frames(trace->writer, frames));
-}
-
-bool trace_snapshot(struct trace *trace, const struct ttd_snapshot *snapshot)
-{
-    return trace->writer != NULL &&
-           trace_check(trace, ttd_writer_snapshot(trace->writer, snapshot));
-}
-
-bool trace_fatal_signal(struct trace *trace, const struct ttd_fatal_signal *fatal)
-{
-    return trace->writer != NULL &&
-           trace_check(trace, ttd_writer_fatal_signal(trace->writer, fatal));
 }
 
 void trace_flush(struct trace *trace)

@@ -11,6 +11,7 @@
 
 #include "../../snapshot/heap_pages.h"
 #include "../../snapshot/pages/page_store.h"
+#include "../../snapshot/stacks/frames.h"
 #include "modules.h"
 #include "stacks.h"
 #include "variables.h"
@@ -102,6 +103,13 @@ static inline ttd_id trace_stack(struct trace *trace, uint32_t hash, ttd_id pare
     return known != TTD_NONE ? known : trace_new_stack(trace, hash, parent, pc);
 }
 
+/* Returns the stack with these return addresses, innermost first; TTD_NONE if it has none. */
+ttd_id trace_whole_stack(struct trace *trace, const uint64_t *pcs, size_t count);
+
+/* Returns whether a record was written. A record that the writer refuses as invalid is left out.
+ * Any other failure is kept in trace->error and ends the file, whose content so far stays. */
+bool trace_check(struct trace *trace, enum ttd_status status);
+
 /* Cold paths of trace_event(): an event that comes too late, and one that cannot be written. */
 void trace_late(struct trace *trace, const struct ttd_event *event);
 void trace_unwritten(struct trace *trace, enum ttd_status status);
@@ -157,7 +165,8 @@ ttd_id trace_text(struct trace *trace, const char *text);
 bool trace_regions(struct trace *trace, const struct ttd_regions *regions);
 bool trace_references(struct trace *trace, const struct ttd_references *references);
 bool trace_classes(struct trace *trace, const struct ttd_classes *classes);
-bool trace_frames(struct trace *trace, const struct ttd_frames *frames);
+bool trace_frames(struct trace *trace, uint32_t snapshot, ttd_id thread,
+                  const struct stack_frames *found);
 bool trace_snapshot(struct trace *trace, const struct ttd_snapshot *snapshot);
 bool trace_fatal_signal(struct trace *trace, const struct ttd_fatal_signal *fatal);
 void trace_flush(struct trace *trace);

@@ -2,8 +2,9 @@
 /* The data of modules, as their program headers in memory tell. */
 #include "layout_parts.h"
 
-#include <elf.h>
 #include <string.h>
+
+#include "segments.h"
 
 const char layout_data_name[] = ".data", layout_bss_name[] = ".bss";
 
@@ -64,22 +65,6 @@ static void add_segment(struct layout_search *search, const struct snapshot_modu
     regions_add(&search->refined, &region);
 }
 
-enum { SEGMENTS_MAX = 64 };
-
-/* Reads the segments of a module where it is loaded. Returns how many there are. */
-static size_t read_segments(const struct layout_search *search,
-                            const struct snapshot_module *module, Elf64_Phdr segments[SEGMENTS_MAX])
-{
-    Elf64_Ehdr header;
-    if (!memory_read(search->memory, module->begin, &header, sizeof header) ||
-        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phnum > SEGMENTS_MAX ||
-        header.e_phentsize != sizeof *segments ||
-        !memory_read(search->memory, module->begin + header.e_phoff, segments,
-                     header.e_phnum * sizeof *segments))
-        return 0;
-    return header.e_phnum;
-}
-
 /* Finds where threads have the variables of a module. */
 static void find_block(struct layout_search *search, const struct snapshot_module *module,
                        const Elf64_Phdr *segments, size_t count)
@@ -100,10 +85,10 @@ static void find_block(struct layout_search *search, const struct snapshot_modul
 
 void layout_add_modules(struct layout_search *search)
 {
-    Elf64_Phdr segments[SEGMENTS_MAX];
+    Elf64_Phdr segments[MODULE_SEGMENTS];
     for (size_t i = 0; i < search->subject->module_count; i++) {
         const struct snapshot_module *module = &search->subject->modules[i];
-        size_t count = read_segments(search, module, segments);
+        size_t count = module_segments(search->memory, module, segments);
         find_block(search, module, segments, count);
         for (size_t j = 0; j < count; j++)
             if (segments[j].p_type == PT_LOAD && (segments[j].p_flags & PF_W))

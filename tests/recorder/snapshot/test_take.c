@@ -36,7 +36,7 @@ enum place {
 };
 
 /* Other words of the shared memory. */
-enum { REGISTER = 100, TID, STACK_POINTER, POINTER, OWN_MEMORY, RUNS };
+enum { REGISTER = 100, TID, STACK_POINTER, POINTER, OWN_MEMORY, RUNS, FRAME, THREAD_FRAME };
 
 /* Keeps addresses in the shared memory from being references themselves. */
 #define MASK UINT64_C(0xa5a5000000000000)
@@ -76,6 +76,7 @@ static void *end_soon(void *unused)
 static void *live_on(void *unused)
 {
     void *volatile slot;
+    child_shared->values[THREAD_FRAME] = (uintptr_t)__builtin_dwarf_cfa() ^ MASK;
     put(THREAD_STACK, &slot);
     put(THREAD_TLS, &tls);
     void *volatile *block = malloc(64);
@@ -115,6 +116,7 @@ static void put_everywhere(volatile struct child_shared *shared)
     pthread_t living, ended;
     void *volatile slot;
     child_shared = shared;
+    shared->values[FRAME] = (uintptr_t)__builtin_dwarf_cfa() ^ MASK;
     pthread_create(&living, NULL, live_on, NULL);
     while (shared->values[RUNS] == 0)
         ;
@@ -260,6 +262,28 @@ Test(take, a_stack_counts_from_where_the_request_says, .timeout = 60)
     cr_assert(child_end(&child) == 0);
 }
 
+/* Whether a frame of a thread has this canonical frame address, and the frames follow each other.
+ */
+static bool has_frame(const struct found *found, uint64_t cfa)
+{
+    for (size_t i = 0; i < found->stack_count; i++) {
+        const struct stack_frames *frames = &found->stacks[i].frames;
+        for (size_t j = 0; j < frames->count && frames->cfas[j] != 0; j++) {
+            cr_assert(j == 0 || frames->cfas[j] > frames->cfas[j - 1]);
+            if (frames->cfas[j] == cfa)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void check_frames(const struct child *child, const struct found *found)
+{
+    cr_assert(found->stack_count == 2 && found->stacks_missing == 0);
+    cr_assert(has_frame(found, child->shared->values[FRAME] ^ MASK));
+    cr_assert(has_frame(found, child->shared->values[THREAD_FRAME] ^ MASK));
+}
+
 Test(take, from_outside, .timeout = 60)
 {
     struct child child = child_start(put_everywhere);
@@ -270,6 +294,7 @@ Test(take, from_outside, .timeout = 60)
     cr_assert(found.is_taken && found.snapshot.flags == TTD_SNAPSHOT_STOPPED);
     cr_assert(found_at(&found, child.shared->values[2 * STACK] ^ MASK, &region) != NULL);
     cr_assert(found_at(&found, child.shared->values[2 * RED_ZONE_BELOW] ^ MASK, &region) == NULL);
+    check_frames(&child, &found);
     found_free(&found);
     heap_pages_free(&pages);
     cr_assert(child_end(&child) == 0);
@@ -297,6 +322,7 @@ Test(take, from_a_copy, .timeout = 60)
                                           from a request */
             cr_expect(is_found == (expected[i].kind != 0), "%s", expected[i].name);
     }
+    check_frames(&child, &found);
     found_free(&found);
     heap_pages_free(&pages);
     cr_assert(child_end(&child) == 0);
@@ -329,11 +355,13 @@ Test(take, what_takes_too_long_is_left_out_and_said, .timeout = 120)
     struct found found = trace_of((uint32_t)child.pid, NULL, &pages, 60 * SNAPSHOT_TIME_LIMIT);
     cr_assert(found.is_taken && found.snapshot.flags == TTD_SNAPSHOT_STOPPED);
     cr_assert(found.reference_count >= LARGE / 8 && found.snapshot.missing == 0);
+    cr_assert(found.stack_count == 1 && found.stacks_missing == 0);
     found_free(&found);
     found = trace_of((uint32_t)child.pid, NULL, &pages, 3000000);
     cr_assert(found.is_taken);
     cr_assert(found.snapshot.flags == (TTD_SNAPSHOT_STOPPED | TTD_SNAPSHOT_INCOMPLETE));
     cr_assert(found.snapshot.missing > LARGE / 2);
+    cr_assert(found.stack_count == 0 && found.stacks_missing == 1);
 #if !defined(__SANITIZE_ADDRESS__) && !ADDRESS_SANITIZER
     /* A sanitizer reserves terabytes, and it is not known how much of them was touched. */
     cr_assert(found.snapshot.missing < 2 * LARGE);

@@ -94,6 +94,20 @@ static bool write_classes(void *argument, const struct ttd_classes *classes)
     return ttd_writer_classes(((struct context *)argument)->writer, classes) == TTD_OK;
 }
 
+static bool write_frames(void *argument, uint32_t tid, const struct stack_frames *frames)
+{
+    struct context *context = argument;
+    struct found *found = context->found;
+    cr_assert(found->stack_count < sizeof found->stacks / sizeof *found->stacks);
+    found->stacks[found->stack_count++] = (struct found_stack){tid, *frames};
+    return true;
+}
+
+static void note_missing_frames(void *argument, size_t threads)
+{
+    ((struct context *)argument)->found->stacks_missing += threads;
+}
+
 static void note_variable(void *argument, const struct region *region, uint64_t offset)
 {
     struct context *context = argument;
@@ -178,6 +192,8 @@ struct found trace_of(uint32_t pid, const struct snapshot_request *request,
                                              .regions = write_regions,
                                              .references = write_references,
                                              .classes = write_classes,
+                                             .frames = write_frames,
+                                             .frames_missing = note_missing_frames,
                                              .variable = note_variable,
                                              .tick = tick,
                                              .follow = tick,

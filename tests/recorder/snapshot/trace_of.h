@@ -7,6 +7,11 @@
 
 #include "snapshot/take.h"
 
+struct found_stack {
+    uint32_t tid;
+    struct stack_frames frames;
+};
+
 struct found {
     struct ttd_snapshot snapshot;
     struct ttd_region *regions;
@@ -15,6 +20,9 @@ struct found {
     size_t reference_count;
     uint32_t tids[256]; /* by the trace's id - 1 */
     size_t thread_count;
+    struct found_stack stacks[64]; /* of the threads that were stopped */
+    size_t stack_count;
+    size_t stacks_missing;
     size_t variable_count; /* words of data that are references */
     bool is_taken;
 };

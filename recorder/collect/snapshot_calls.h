@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The collector's side of a snapshot: tells what is known of the process, and writes the trace. */
+#ifndef TTD_COLLECT_SNAPSHOT_CALLS_H
+#define TTD_COLLECT_SNAPSHOT_CALLS_H
+
+#include "../snapshot/take.h"
+#include "collector.h"
+
+/* A snapshot that is being taken of a process. */
+struct snapshot_taking {
+    struct collector *collector;
+    struct process *process;
+    struct trace *trace;
+    struct snapshot_request *asked; /* by a thread that waits; NULL if none does */
+    bool has_answered;              /* what was asked; the thread may have asked anew since */
+    uint64_t own_memory;
+    struct borrowed_code borrowed;
+    struct ttd_snapshot snapshot;
+    struct snapshot_module *modules;
+};
+
+/* Gives the snapshot its position, behind all that was published before it, and collects that.
+ * `context` is a struct snapshot_taking. */
+bool snapshot_settle(void *context, struct snapshot_subject *subject);
+
+/* Returns the trace's id of a thread, likewise. */
+ttd_id snapshot_thread(void *context, uint32_t tid);
+
+struct snapshot_calls snapshot_calls_of(struct snapshot_taking *taking);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The segments of a module, as its program headers in the memory of a process tell. */
+#ifndef TTD_SNAPSHOT_SEGMENTS_H
+#define TTD_SNAPSHOT_SEGMENTS_H
+
+#include <elf.h>
+
+#include "layout.h"
+
+enum { MODULE_SEGMENTS = 64 };
+
+/* Reads the segments of a module where it is loaded. Returns how many there are. */
+size_t module_segments(const struct memory *memory, const struct snapshot_module *module,
+                       Elf64_Phdr segments[MODULE_SEGMENTS]);
+
+#endif

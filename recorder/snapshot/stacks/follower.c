@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "follower.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../dwarf/modules.h"
+#include "../../dwarf/scratch.h"
+#include "../layout/segments.h"
+
+enum {
+    PAGES = 256,       /* that are kept, each in the place that its address gives */
+    COPY_SIZE = 32768, /* call frame information that one step may look at */
+    SEGMENTS = 8,      /* readable ones, of a module */
+};
+
+/* The call frame information of a module. */
+struct module_frames {
+    bool is_known;
+    uint64_t header; /* of .eh_frame_hdr, or 0 */
+    struct memory_span segments[SEGMENTS];
+    size_t segment_count;
+};
+
+struct follower {
+    const struct memory *memory;
+    const struct snapshot_subject *subject;
+    struct module_frames *modules;      /* as many as the subject has */
+    const struct module_frames *module; /* the last one that was found */
+    struct memory_span stack;           /* of the thread */
+    struct unwind_scratch scratch;
+    size_t copied; /* bytes of `copy` */
+    unsigned char copy[COPY_SIZE];
+    uint64_t pages[PAGES]; /* their addresses; 0 if there is none */
+    unsigned char bytes[PAGES][MEMORY_PAGE];
+};
+
+struct follower *follower_new(const struct memory *memory, const struct snapshot_subject *subject)
+{
+    struct follower *follower = calloc(1, sizeof *follower);
+    if (follower == NULL)
+        return NULL;
+    follower->memory = memory;
+    follower->subject = subject;
+    follower->modules = calloc(subject->module_count + 1, sizeof *follower->modules);
+    if (follower->modules == NULL) {
+        free(follower);
+        return NULL;
+    }
+    return follower;
+}
+
+void follower_free(struct follower *follower)
+{
+    if (follower == NULL)
+        return;
+    free(follower->modules);
+    free(follower);
+}
+
+/* Returns a page of the process; NULL if it cannot be read. */
+static const unsigned char *page_at(struct follower *follower, uint64_t page)
+{
+    size_t place = page / MEMORY_PAGE % PAGES;
+    if (follower->pages[place] != page || page == 0) {
+        follower->pages[place] = 0;
+        if (!memory_read(follower->memory, page, follower->bytes[place], MEMORY_PAGE))
+            return NULL;
+        follower->pages[place] = page;
+    }
+    return follower->bytes[place];
+}
+
+static bool read_bytes(struct follower *follower, uint64_t address, void *bytes, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        uint64_t offset = (address + done) % MEMORY_PAGE;
+        size_t part = MEMORY_PAGE - offset < size - done ? MEMORY_PAGE - offset : size - done;
+        const unsigned char *page = page_at(follower, address + done - offset);
+        if (page == NULL)
+            return false;
+        memcpy((char *)bytes + done, page + offset, part);
+        done += part;
+    }
+    return true;
+}
+
+bool unwind_read_elsewhere(struct unwind_mem *mem, uintptr_t address, uintptr_t *value)
+{
+    struct follower *follower = mem->process;
+    uint64_t word;
+    if (address < follower->stack.begin || address >= follower->stack.end ||
+        follower->stack.end - address < sizeof word ||
+        !read_bytes(follower, address, &word, sizeof word))
+        return false;
+    *value = word;
+    return true;
+}
+
+struct cursor span_fetch(const struct cfi_span *span, uintptr_t address, size_t size)
+{
+    struct follower *follower = span->process;
+    unsigned char *bytes = follower->copy + follower->copied;
+    struct cursor cursor = {.at = bytes, .end = bytes, .shift = address - (uintptr_t)bytes};
+    if (size > COPY_SIZE - follower->copied || !read_bytes(follower, address, bytes, size)) {
+        cursor_fail(&cursor);
+        return cursor;
+    }
+    follower->copied += size;
+    cursor.end += size;
+    return cursor;
+}
+
+/* Reads where a module has its call frame information. All of it lies within the module. */
+static void look_at(const struct follower *follower, const struct snapshot_module *module,
+                    struct module_frames *frames)
+{
+    Elf64_Phdr segments[MODULE_SEGMENTS];
+    size_t count = module_segments(follower->memory, module, segments);
+    frames->is_known = true;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t begin = module->bias + segments[i].p_vaddr;
+        if (begin < module->begin || begin >= module->end ||
+            segments[i].p_filesz > module->end - begin)
+            continue;
+        if (segments[i].p_type == PT_GNU_EH_FRAME)
+            frames->header = begin;
+        else if (segments[i].p_type == PT_LOAD && (segments[i].p_flags & PF_R) != 0 &&
+                 frames->segment_count < SEGMENTS)
+            frames->segments[frames->segment_count++] =
+                (struct memory_span){begin, begin + segments[i].p_filesz};
+    }
+}
+
+bool modules_find(struct cfi_lookup *lookup, uintptr_t address)
+{
+    struct follower *follower = lookup->process;
+    const struct snapshot_subject *subject = follower->subject;
+    size_t i = 0;
+    while (i < subject->module_count &&
+           (address < subject->modules[i].begin || address >= subject->modules[i].end))
+        i++;
+    if (i == subject->module_count)
+        return false;
+    if (!follower->modules[i].is_known)
+        look_at(follower, &subject->modules[i], &follower->modules[i]);
+    follower->module = &follower->modules[i];
+    follower->copied = 0;
+    lookup->object = (struct dl_find_object){
+        .dlfo_map_start = (void *)(uintptr_t)subject->modules[i].begin,
+        .dlfo_map_end = (void *)(uintptr_t)subject->modules[i].end,
+        .dlfo_eh_frame = (void *)(uintptr_t)follower->module->header,
+    };
+    return true;
+}
+
+struct cfi_span modules_segment(const struct cfi_lookup *lookup, uintptr_t address)
+{
+    const struct follower *follower = lookup->process;
+    for (size_t i = 0; i < follower->module->segment_count; i++) {
+        const struct memory_span *segment = &follower->module->segments[i];
+        if (address >= segment->begin && address < segment->end)
+            return (struct cfi_span){segment->begin, segment->end, true, lookup->process};
+    }
+    return (struct cfi_span){0};
+}
+
+void follower_list(struct follower *follower, const uint64_t registers[FOLLOWER_REGISTERS],
+                   struct memory_span stack, struct stack_frames *frames)
+{
+    struct step_regs regs = {.known = (1u << CFI_REGS) - 1};
+    struct unwind_mem mem = UNWIND_MEM_PROBED;
+    bool goes_on = true;
+    mem.process = follower;
+    follower->stack = stack;
+    follower->scratch.lookup.process = follower;
+    memcpy(regs.reg, registers, sizeof regs.reg);
+    regs.reg[CFI_RA]++; /* it was interrupted there, and does not return to it */
+    for (frames->count = 0; goes_on && frames->count < STACK_FRAMES; frames->count++) {
+        uintptr_t sp = regs.reg[CFI_RSP];
+        frames->pcs[frames->count] = regs.reg[CFI_RA];
+        cfi_forget(&follower->scratch.lookup); /* it compares places in `copy` */
+        goes_on = !memory_is_late(follower->memory) &&
+                  unwind_step(&regs, &mem, &follower->scratch) == STEP_DONE &&
+                  (regs.reg[CFI_RSP] > sp || follower->scratch.log.is_signal_frame);
+        frames->cfas[frames->count] = goes_on ? regs.reg[CFI_RSP] : 0;
+    }
+}

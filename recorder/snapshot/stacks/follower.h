@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Follows the stacks of threads of another process, by the call frame information in its memory.
+ * Nothing that the process has there is trusted: words are read from the thread's stack alone, and
+ * rules from the segments of its modules. Every walk ends.
+ */
+#ifndef TTD_SNAPSHOT_FOLLOWER_H
+#define TTD_SNAPSHOT_FOLLOWER_H
+
+#include "../layout/layout.h"
+#include "frames.h"
+
+enum { FOLLOWER_REGISTERS = 17 /* DWARF numbers 0 to 16 of x86-64 */ };
+
+struct follower;
+
+/* Returns NULL if memory ran out. The memory and the modules must stay as they are, and the process
+ * as well. */
+struct follower *follower_new(const struct memory *memory, const struct snapshot_subject *subject);
+void follower_free(struct follower *follower);
+
+/* Lists the frames of a thread with these registers, all of whose stack in use is `stack`. It ends
+ * early where the information does, or when the deadline of the memory has passed. */
+void follower_list(struct follower *follower, const uint64_t registers[FOLLOWER_REGISTERS],
+                   struct memory_span stack, struct stack_frames *frames);
+
+#endif
