@@ -46,12 +46,18 @@ static void check_groups(const struct heap_groups *groups)
 
 /* ---- The end ---- */
 
+/* By address; where several heaps have one, by heap. */
+static bool is_before(const struct heap_block *a, const struct heap_block *b)
+{
+    return a->address < b->address || (a->address == b->address && a->heap < b->heap);
+}
+
 static void check_state(const struct heap_state *state)
 {
     struct heap_sum bytes = {0, 0};
     for (size_t i = 0; i < state->block_count; i++) {
         heap_sum_add(&bytes, state->blocks[i].size);
-        target_require(!i || state->blocks[i - 1].address < state->blocks[i].address, "by address");
+        target_require(!i || is_before(&state->blocks[i - 1], &state->blocks[i]), "by address");
     }
     for (unsigned i = 0; i < HEAP_TABLES; i++) {
         const struct heap_groups *groups = &state->tables.by[i];

@@ -119,6 +119,9 @@ static bool write_position_spec(const struct position_spec *spec, char typed[TEX
         return snprintf(typed, TEXT_MAX, "#0x%" PRIx64, spec->event) > 0;
     case POSITION_SPEC_PERCENT:
         return snprintf(typed, TEXT_MAX, "%.17g%%", spec->percent) > 0;
+    case POSITION_SPEC_MARK:
+        snprintf(typed, TEXT_MAX, "mark:%s", spec->mark);
+        return true;
     case POSITION_SPEC_TIME:
     default:
         snprintf(typed, TEXT_MAX, "+%" PRIu64 "ns", spec->time);
@@ -144,7 +147,8 @@ static void try_position_spec(const char *typed)
     target_require(position_spec_parse(other, &again), "what is written can be read");
     target_require(again.kind == spec.kind && again.event == spec.event &&
                        again.percent == spec.percent && again.time == spec.time &&
-                       ttd_position_compare(again.position, spec.position) == 0,
+                       ttd_position_compare(again.position, spec.position) == 0 &&
+                       (spec.kind != POSITION_SPEC_MARK || strcmp(again.mark, spec.mark) == 0),
                    "the same moment");
 }
 
