@@ -7,7 +7,7 @@ import stat
 import subprocess
 import unittest
 
-from support import PATIENCE, Recording, analyze, program
+from support import PATIENCE, Recording, analyze, marks, program
 
 SIZE = 16384
 
@@ -115,6 +115,29 @@ class Dumps(Recording):
         self.assertEqual(results, [('handler', 1), ('closed', 0), ('heaps', 0), ('later', 0),
                                    ('name', 0)])
         self.assertEqual(self.memory(places['range']), b'r' * SIZE)
+
+    def test_confined(self):
+        """A program that may make no system call is not made to make one, small or so large that
+        others are copied; its dumps are taken from outside."""
+        for way in 'strict', 'filter':
+            for megabytes in '0', '96':
+                result = self.record(program('confined_dumper'), way, megabytes)
+                if result.returncode == 77:
+                    self.skipTest('no seccomp here')
+                self.assertEqual((result.returncode, result.stderr), (7, b''))
+                told = {name: int(value, 16) for name, value in
+                        map(str.split, result.stdout.decode().splitlines())}
+                places = {name: told.pop('at-' + name) for name in ('range', 'block', 'data')}
+                self.assertEqual(told, {'heaps': 1, 'range': 1, 'data': 1, 'later': 1, 'event': 1,
+                                        'name': len(str(self.trace))})
+                self.assertEqual([contents for contents, _ in self.snapshots()],
+                                 [['references', 'memory']] + [['memory']] * 3)
+                self.assertEqual({snapshot['copied'] for snapshot in
+                                  analyze('snapshots', self.trace)['snapshots']}, {False})
+                self.assertEqual(self.memory(places['range']), b'r' * SIZE)
+                self.assertEqual(self.memory(places['block']), b'h' * SIZE)
+                self.assertEqual(self.memory(places['data'], 6), b'in the')
+                self.assertEqual([mark['text'] for mark in marks(self.trace)], ['confined', 'here'])
 
     def test_name(self):
         self.dump('name')
