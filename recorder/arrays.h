@@ -15,10 +15,10 @@ static inline void *array_grow(void *array, size_t count, size_t *capacity, size
 {
     if (count < *capacity)
         return array;
-    size_t wanted = *capacity * 2 + 16;
-    void *grown = reallocarray(array, wanted, size);
+    size_t new_capacity = *capacity * 2 + 16;
+    void *grown = reallocarray(array, new_capacity, size);
     if (grown != NULL)
-        *capacity = wanted;
+        *capacity = new_capacity;
     return grown;
 }
 

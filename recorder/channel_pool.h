@@ -46,9 +46,9 @@ static inline uint32_t channel_take(struct channel_view *view, struct channel_po
         const _Atomic uint32_t *next = link(view, (uint32_t)top);
         if (next == NULL)
             return CHANNEL_NONE;
-        uint64_t wanted =
+        uint64_t new_top =
             ((top >> 32) + 1) << 32 | atomic_load_explicit(next, memory_order_relaxed);
-        if (atomic_compare_exchange_weak_explicit(&pool->free, &top, wanted, memory_order_acquire,
+        if (atomic_compare_exchange_weak_explicit(&pool->free, &top, new_top, memory_order_acquire,
                                                   memory_order_acquire))
             return (uint32_t)top;
     }
@@ -65,14 +65,14 @@ static inline void channel_put(struct channel_view *view, struct channel_pool *p
 {
     _Atomic uint32_t *next = link(view, entry);
     uint64_t top = atomic_load_explicit(&pool->free, memory_order_relaxed);
-    uint64_t wanted;
+    uint64_t new_top;
     if (next == NULL)
         return;
     do {
         atomic_store_explicit(next, (uint32_t)top, memory_order_relaxed);
-        wanted = ((top >> 32) + 1) << 32 | entry;
-    } while (!atomic_compare_exchange_weak_explicit(&pool->free, &top, wanted, memory_order_release,
-                                                    memory_order_relaxed));
+        new_top = ((top >> 32) + 1) << 32 | entry;
+    } while (!atomic_compare_exchange_weak_explicit(&pool->free, &top, new_top,
+                                                    memory_order_release, memory_order_relaxed));
 }
 
 /* Returns how many entries, from the first, were ever taken from a pool of `count`. */

@@ -83,14 +83,14 @@ static bool find_channel(uint32_t pid, struct channel *channel)
     DIR *files = is_recorder ? opendir(path) : NULL;
     if (files == NULL)
         return false;
-    bool found = false;
+    bool is_found = false;
     const struct dirent *entry;
-    while (!found && (entry = readdir(files)) != NULL) {
+    while (!is_found && (entry = readdir(files)) != NULL) {
         snprintf(path, sizeof path, "/proc/%u/fd/%.200s", pid, entry->d_name);
-        found = read_channel(path, pid, channel);
+        is_found = read_channel(path, pid, channel);
     }
     closedir(files);
-    return found;
+    return is_found;
 }
 
 /* Connects to the collector of a channel; -1 if nobody, or somebody else, is there. */

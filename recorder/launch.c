@@ -73,15 +73,15 @@ static int check_elf(const char *path, int file, const Elf64_Ehdr *header)
 /* Whether a program gains privileges: the loader then ignores LD_PRELOAD. */
 static int check_privileges(const char *path, const struct stat *status)
 {
-    const char *what = status->st_mode & S_ISUID ? "setuid" : "setgid";
+    const char *privilege = status->st_mode & S_ISUID ? "setuid" : "setgid";
     if (!(status->st_mode & (S_ISUID | S_ISGID))) {
         if (getxattr(path, "security.capability", NULL, 0) <= 0)
             return 0;
-        what = "given file capabilities";
+        privilege = "given file capabilities";
     }
     message("cannot record '%s': it is %s, and the loader of such a program ignores the recorder; "
             "record a copy without that",
-            path, what);
+            path, privilege);
     return EXIT_SETUID;
 }
 
@@ -108,15 +108,15 @@ static int check_program(const char *path, int interpreters)
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return not_executable(path, strerror(errno));
-    ssize_t got = pread(file, &start, sizeof start - 1, 0);
+    ssize_t size = pread(file, &start, sizeof start - 1, 0);
     int result;
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
         result = not_executable(path, "not a regular file");
     else if ((result = check_privileges(path, &status)) != 0)
         ;
-    else if (got >= 2 && memcmp(start.line, "#!", 2) == 0)
+    else if (size >= 2 && memcmp(start.line, "#!", 2) == 0)
         result = check_script(path, start.line, interpreters);
-    else if (got >= (ssize_t)sizeof start.header &&
+    else if (size >= (ssize_t)sizeof start.header &&
              memcmp(start.header.e_ident, ELFMAG, SELFMAG) == 0)
         result = check_elf(path, file, &start.header);
     else
@@ -133,18 +133,19 @@ static bool is_runnable(const char *path)
 
 static bool search(const char *program, char path[LAUNCH_PATH_MAX])
 {
-    const char *at = getenv("PATH");
-    if (at == NULL)
-        at = "/usr/local/bin:/usr/bin:/bin";
+    const char *directories = getenv("PATH");
+    if (directories == NULL)
+        directories = "/usr/local/bin:/usr/bin:/bin";
     for (;;) {
-        int length = (int)strcspn(at, ":");
-        int size = length == 0 ? snprintf(path, LAUNCH_PATH_MAX, "%s", program)
-                               : snprintf(path, LAUNCH_PATH_MAX, "%.*s/%s", length, at, program);
+        int length = (int)strcspn(directories, ":");
+        int size = length == 0
+                       ? snprintf(path, LAUNCH_PATH_MAX, "%s", program)
+                       : snprintf(path, LAUNCH_PATH_MAX, "%.*s/%s", length, directories, program);
         if (size > 0 && size < LAUNCH_PATH_MAX && is_runnable(path))
             return true;
-        if (at[length] == '\0')
+        if (directories[length] == '\0')
             return false;
-        at += length + 1;
+        directories += length + 1;
     }
 }
 
@@ -170,8 +171,8 @@ int launch_find(const char *program, char path[LAUNCH_PATH_MAX])
 
 bool launch_find_preload(char path[LAUNCH_PATH_MAX])
 {
-    static const char *const places[] = {"preload/" PRELOAD_NAME, PRELOAD_FROM_BINDIR};
-    char self[LAUNCH_PATH_MAX], place[LAUNCH_PATH_MAX + 256];
+    static const char *const candidates[] = {"preload/" PRELOAD_NAME, PRELOAD_FROM_BINDIR};
+    char self[LAUNCH_PATH_MAX], candidate[LAUNCH_PATH_MAX + 256];
     ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
     if (size <= 0) {
         message("cannot find my own path: %s", strerror(errno));
@@ -179,13 +180,13 @@ bool launch_find_preload(char path[LAUNCH_PATH_MAX])
     }
     self[size] = '\0';
     *strrchr(self, '/') = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(place, sizeof place, "%s/%s", self, places[i]);
-        char *found = realpath(place, NULL);
-        if (found == NULL)
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
+        snprintf(candidate, sizeof candidate, "%s/%s", self, candidates[i]);
+        char *resolved = realpath(candidate, NULL);
+        if (resolved == NULL)
             continue;
-        snprintf(path, LAUNCH_PATH_MAX, "%s", found);
-        free(found);
+        snprintf(path, LAUNCH_PATH_MAX, "%s", resolved);
+        free(resolved);
         if (strpbrk(path, ": ") == NULL)
             return true;
         message("'%s' cannot be preloaded: its path has a colon or a space in it", path);
@@ -214,9 +215,9 @@ static bool set_environment(const char *preload, const struct host *host)
             return false;
         preload = joined;
     }
-    bool done = setenv("LD_PRELOAD", preload, 1) == 0 && setenv(CHANNEL_ENV, host->path, 1) == 0;
+    bool is_set = setenv("LD_PRELOAD", preload, 1) == 0 && setenv(CHANNEL_ENV, host->path, 1) == 0;
     free(joined);
-    return done;
+    return is_set;
 }
 
 /* In the child: waits for a byte, executes the program, and reports errno if that fails. */
@@ -273,15 +274,15 @@ bool launch_prepare(struct launch *launch, const char *path, char *const *argume
 bool launch_go(struct launch *launch)
 {
     int reason = 0;
-    ssize_t told = write(launch->go, "", 1);
+    ssize_t size = write(launch->go, "", 1);
     close(launch->go);
     /* The pipe is closed on exec: its end without a byte means that the program runs. */
-    if (told == 1)
-        told = read(launch->report, &reason, sizeof reason);
+    if (size == 1)
+        size = read(launch->report, &reason, sizeof reason);
     close(launch->report);
-    if (told == 0)
+    if (size == 0)
         return true;
-    message("cannot run '%s': %s", launch->path, strerror(told > 0 ? reason : errno));
+    message("cannot run '%s': %s", launch->path, strerror(size > 0 ? reason : errno));
     waitpid(launch->pid, NULL, 0);
     return false;
 }

@@ -146,7 +146,7 @@ static void parse_option(int option, struct options *options)
 
 void options_parse(int argc, char **argv, struct options *options)
 {
-    static const struct option known[] = {
+    static const struct option long_options[] = {
         {"output", required_argument, NULL, 'o'},
         {"no-children", no_argument, NULL, OPTION_NO_CHILDREN},
         {"snapshot", required_argument, NULL, OPTION_SNAPSHOT},
@@ -163,7 +163,7 @@ void options_parse(int argc, char **argv, struct options *options)
         .snapshots = {.at_exit = TTD_SNAPSHOT_REFERENCES, .contents = TTD_SNAPSHOT_REFERENCES},
     };
     int option;
-    while ((option = getopt_long(argc, argv, "+o:qhV", known, NULL)) != -1)
+    while ((option = getopt_long(argc, argv, "+o:qhV", long_options, NULL)) != -1)
         parse_option(option, options);
     if (optind < argc)
         return;

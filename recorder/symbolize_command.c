@@ -71,7 +71,7 @@ static void parse_option(int option, struct symbolize_arguments *arguments)
 
 static void parse(int argc, char **argv, struct symbolize_arguments *arguments)
 {
-    static const struct option known[] = {
+    static const struct option long_options[] = {
         {"output", required_argument, NULL, 'o'},
         {"debug-path", required_argument, NULL, OPTION_DEBUG_PATH},
         {"quiet", no_argument, NULL, 'q'},
@@ -81,7 +81,7 @@ static void parse(int argc, char **argv, struct symbolize_arguments *arguments)
     *arguments = (struct symbolize_arguments){.trace = NULL};
     optind = 2;
     int option;
-    while ((option = getopt_long(argc, argv, "o:qh", known, NULL)) != -1)
+    while ((option = getopt_long(argc, argv, "o:qh", long_options, NULL)) != -1)
         parse_option(option, arguments);
     if (optind == argc - 1) {
         arguments->trace = argv[optind];
@@ -91,10 +91,10 @@ static void parse(int argc, char **argv, struct symbolize_arguments *arguments)
     fail();
 }
 
-static bool is_same_file(const char *path, const char *other)
+static bool is_same_file(const char *path, const char *other_path)
 {
     struct stat a, b;
-    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+    return stat(path, &a) == 0 && stat(other_path, &b) == 0 && a.st_dev == b.st_dev &&
            a.st_ino == b.st_ino;
 }
 

@@ -183,9 +183,9 @@ static void find_processes(struct collector *collector)
             return;
         const struct process_slot *slot = channel_process(&collector->host.view, index);
         host_tick(&collector->host); /* thousands may begin at once, each with a file to create */
-        struct process *known = processes_replaced(&collector->processes, slot);
-        if (known != NULL)
-            exec_process(collector, known, index);
+        struct process *replaced = processes_replaced(&collector->processes, slot);
+        if (replaced != NULL)
+            exec_process(collector, replaced, index);
         else
             add_process(collector, index);
     }
@@ -216,7 +216,7 @@ static void reap_processes(struct collector *collector)
 size_t collector_collect(struct collector *collector)
 {
     struct host *host = &collector->host;
-    size_t taken = 0;
+    size_t merged = 0;
     uint64_t bound = atomic_load(&host->channel->sequence);
     host_barrier(host);
     uint32_t attention = atomic_load(&host->channel->attention);
@@ -230,9 +230,9 @@ size_t collector_collect(struct collector *collector)
     for (size_t i = 0; i < collector->processes.count; i++) {
         struct process *process = collector->processes.items[i];
         uint64_t pending = process_pending(process);
-        taken += process_merge(process, host, pending < bound ? pending : bound);
+        merged += process_merge(process, host, pending < bound ? pending : bound);
     }
-    return taken;
+    return merged;
 }
 
 static void detach_all(struct collector *collector)
@@ -266,7 +266,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
     while (!*detach) {
         uint64_t now = host_tick(&collector->host);
         uint32_t attention = atomic_load(&collector->host.channel->attention);
-        size_t taken = collector_collect(collector);
+        size_t merged = collector_collect(collector);
         dumps_step(collector);
         snapshots_answer(collector);
         snapshots_step(collector, now);
@@ -277,7 +277,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         if (collector->launched_has_ended && collector->processes.count == 0 &&
             !is_awaited(collector))
             break;
-        idle = taken != 0 || finishes ? 0 : idle + 1;
+        idle = merged != 0 || finishes ? 0 : idle + 1;
         if (idle > 0)
             launched_follow_stop(collector);
         host_sleep(&collector->host, attention, idle < IDLE_ROUNDS ? SLEEP_BUSY_MS : SLEEP_IDLE_MS);

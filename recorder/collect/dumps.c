@@ -153,12 +153,12 @@ static enum take_result tell_name(struct collector *collector, const struct proc
 static enum take_result take(struct collector *collector, struct process *process,
                              const struct dump *dump)
 {
-    struct ttd_snapshot wanted = {.reason = TTD_SNAPSHOT_PROGRAM,
-                                  .contents = TTD_SNAPSHOT_REFERENCES | TTD_SNAPSHOT_MEMORY,
-                                  .thread = dump->thread};
+    struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_PROGRAM,
+                                    .contents = TTD_SNAPSHOT_REFERENCES | TTD_SNAPSHOT_MEMORY,
+                                    .thread = dump->thread};
     switch ((enum dump_kind)dump->kind) {
     case DUMP_HEAPS:
-        return snapshots_take(collector, process, &wanted);
+        return snapshots_take(collector, process, &snapshot);
     case DUMP_RANGE:
         return take_range(collector, process, dump);
     case DUMP_MODULE:
@@ -174,8 +174,9 @@ void dumps_take(struct collector *collector, struct process *process)
 {
     struct dump dump;
     /* No more than have been asked for by now: a program may ask all the time. */
-    for (size_t left = process->dumps.count;
-         left > 0 && !process->has_exited && dump_queue_take(&process->dumps, &dump); left--) {
+    for (size_t remaining = process->dumps.count;
+         remaining > 0 && !process->has_exited && dump_queue_take(&process->dumps, &dump);
+         remaining--) {
         enum take_result result = take(collector, process, &dump);
         snapshots_note_missing(collector, process, result);
         /* Unlike a snapshot at the end, it was asked for before the process ended. */

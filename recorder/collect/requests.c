@@ -22,9 +22,9 @@ static void answer_status(const struct process *process, struct control_answer *
 static void answer_snapshot(struct collector *collector, struct process *process,
                             struct control_answer *answer)
 {
-    struct ttd_snapshot wanted = {.reason = TTD_SNAPSHOT_REQUESTED,
-                                  .contents = collector->snapshots.contents};
-    enum take_result result = snapshots_take(collector, process, &wanted);
+    struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_REQUESTED,
+                                    .contents = collector->snapshots.contents};
+    enum take_result result = snapshots_take(collector, process, &snapshot);
     if (result != TAKE_DONE) {
         snprintf(answer->text, sizeof answer->text, "a snapshot could not be taken%s",
                  result == TAKE_DENIED ? ": the system does not permit it" : "");

@@ -118,7 +118,7 @@ void snapshots_note_missing(struct collector *collector, const struct process *p
 }
 
 enum take_result snapshots_take(struct collector *collector, struct process *process,
-                                const struct ttd_snapshot *wanted)
+                                const struct ttd_snapshot *snapshot)
 {
     const struct snapshot_request *request = channel_request(&collector->host.view, process->slot);
     struct snapshot_taking taking = {
@@ -126,7 +126,7 @@ enum take_result snapshots_take(struct collector *collector, struct process *pro
         .process = process,
         .own_memory = request != NULL ? request->own_memory : 0,
         .borrowed = request != NULL ? request->borrowed : (struct borrowed_code){0},
-        .snapshot = *wanted,
+        .snapshot = *snapshot,
     };
     return take(&taking, NULL);
 }
@@ -192,9 +192,9 @@ void snapshots_step(struct collector *collector, uint64_t now)
         /* One that has asked is at its end: what it holds from then on is not its own doing. */
         if (now < process->next_snapshot || process->has_exited || process->requests != 0)
             continue;
-        struct ttd_snapshot wanted = {.reason = TTD_SNAPSHOT_INTERVAL,
-                                      .contents = collector->snapshots.contents};
-        snapshots_note_missing(collector, process, snapshots_take(collector, process, &wanted));
+        struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_INTERVAL,
+                                        .contents = collector->snapshots.contents};
+        snapshots_note_missing(collector, process, snapshots_take(collector, process, &snapshot));
         process->next_snapshot = host_now(&collector->host) + collector->snapshots.every;
     }
 }

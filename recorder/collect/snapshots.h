@@ -13,11 +13,11 @@ void snapshots_answer(struct collector *collector);
 void snapshots_step(struct collector *collector, uint64_t now);
 
 /*
- * Takes a snapshot of a process at once. `wanted` has its contents, its reason and its thread.
+ * Takes a snapshot of a process at once. `snapshot` has its contents, its reason and its thread.
  * Returns whether there is one, or why not.
  */
 enum take_result snapshots_take(struct collector *collector, struct process *process,
-                                const struct ttd_snapshot *wanted);
+                                const struct ttd_snapshot *snapshot);
 
 /* Makes sure that a trace has a place for contents of memory. Returns false if memory ran out. */
 bool snapshots_have_store(struct trace *trace);

@@ -11,16 +11,16 @@
 
 /* A record whose bytes are known to be there: a CIE or an FDE without its length. */
 struct record {
-    uintptr_t at; /* of the length */
+    uintptr_t begin; /* of the length */
     struct cursor body;
 };
 
-/* Reads the length of the record at `at`. False for the terminator as well. */
-static bool record_at(const struct cfi_span *span, uintptr_t at, struct record *record)
+/* Reads the length of the record that begins at `begin`. False for the terminator as well. */
+static bool record_at(const struct cfi_span *span, uintptr_t begin, struct record *record)
 {
-    struct cursor cursor = span_cursor(span, at, 4);
+    struct cursor cursor = span_cursor(span, begin, 4);
     uint64_t size = cursor_uint(&cursor, 4);
-    uintptr_t body = at + 4;
+    uintptr_t body = begin + 4;
     if (size == 0xffffffff) {
         cursor = span_cursor(span, body, 8);
         size = cursor_uint(&cursor, 8);
@@ -28,7 +28,7 @@ static bool record_at(const struct cfi_span *span, uintptr_t at, struct record *
     }
     if (cursor.is_bad || size == 0 || size > span->high - span->low)
         return false;
-    record->at = at;
+    record->begin = begin;
     record->body = span_cursor(span, body, size);
     return !record->body.is_bad;
 }
@@ -50,7 +50,7 @@ static void read_augmentation(struct cursor *cursor, const char *letters,
         return;
     }
     struct cursor data = *cursor;
-    data.end = data.at + size;
+    data.end = data.next + size;
     cursor_skip(cursor, size);
     for (letters++; *letters != '\0' && !data.is_bad; letters++) {
         switch (*letters) {
@@ -75,14 +75,14 @@ static void read_augmentation(struct cursor *cursor, const char *letters,
     cursor->is_bad |= data.is_bad;
 }
 
-static bool read_cie(struct cfi_function *function, uintptr_t at)
+static bool read_cie(struct cfi_function *function, uintptr_t begin)
 {
     struct record record;
-    if (!record_at(&function->span, at, &record) || cursor_uint(&record.body, 4) != 0)
+    if (!record_at(&function->span, begin, &record) || cursor_uint(&record.body, 4) != 0)
         return false;
     struct cursor *cursor = &record.body;
     uint8_t version = cursor_u8(cursor);
-    const char *letters = (const char *)cursor->at;
+    const char *letters = (const char *)cursor->next;
     while (cursor_u8(cursor) != '\0') {
     }
     if (cursor->is_bad || (version != 1 && version != 3 && version != 4))
@@ -104,9 +104,10 @@ static bool read_cie(struct cfi_function *function, uintptr_t at)
 static bool read_fde(struct cfi_function *function, struct record *record, uintptr_t address)
 {
     struct cursor *cursor = &record->body;
-    uintptr_t here = cursor_address(cursor);
+    uintptr_t id_address = cursor_address(cursor);
     uint64_t delta = cursor_uint(cursor, 4);
-    if (cursor->is_bad || delta == 0 || delta > here || !read_cie(function, here - delta))
+    if (cursor->is_bad || delta == 0 || delta > id_address ||
+        !read_cie(function, id_address - delta))
         return false;
     function->start = cursor_pointer(cursor, function->encoding, 0);
     function->size = cursor_pointer(cursor, function->encoding & 0x0f, 0);
@@ -123,8 +124,8 @@ static __attribute__((noinline)) bool scan(struct cfi_function *function, uintpt
                                            uintptr_t address)
 {
     struct record record;
-    for (uintptr_t at = eh_frame; record_at(&function->span, at, &record);) {
-        at = cursor_address(&record.body) + cursor_left(&record.body);
+    for (uintptr_t begin = eh_frame; record_at(&function->span, begin, &record);) {
+        begin = cursor_address(&record.body) + cursor_left(&record.body);
         if (read_fde(function, &record, address))
             return true;
     }
@@ -217,7 +218,7 @@ struct cursor cfi_expression(const struct cfi_span *span, int32_t offset)
 {
     /* The length was checked when the row was made; reading it again is cheaper than a field. */
     uintptr_t at = span->low + (uint32_t)offset;
-    struct cursor cursor = {.at = (const uint8_t *)at, .end = (const uint8_t *)span->high};
+    struct cursor cursor = {.next = (const uint8_t *)at, .end = (const uint8_t *)span->high};
     if (span->is_fetched) { /* no more than there is: none is so long that its size is two bytes */
         cursor = span_cursor(span, at, 1);
         cursor = span_cursor(span, at, 1 + (size_t)(cursor_u8(&cursor) & 0x7f));
@@ -227,6 +228,6 @@ struct cursor cfi_expression(const struct cfi_span *span, int32_t offset)
         cursor_fail(&cursor);
         return cursor;
     }
-    cursor.end = cursor.at + size;
+    cursor.end = cursor.next + size;
     return cursor;
 }

@@ -40,7 +40,7 @@ enum cfi_how {
 };
 
 struct cfi_rule {
-    uint32_t how;
+    uint32_t kind;
     int32_t value; /* an offset, a register, or the offset of an expression in the span */
 };
 

@@ -15,7 +15,7 @@
 #include "dwarf.h"
 
 struct cursor {
-    const uint8_t *at;
+    const uint8_t *next;
     const uint8_t *end;
     bool is_bad;
     uintptr_t
@@ -25,17 +25,17 @@ struct cursor {
 /* Returns the address, in the process, of what is read next. */
 static inline uintptr_t cursor_address(const struct cursor *cursor)
 {
-    return (uintptr_t)cursor->at + cursor->shift;
+    return (uintptr_t)cursor->next + cursor->shift;
 }
 
 static inline size_t cursor_left(const struct cursor *cursor)
 {
-    return (size_t)(cursor->end - cursor->at);
+    return (size_t)(cursor->end - cursor->next);
 }
 
 static inline void cursor_fail(struct cursor *cursor)
 {
-    cursor->at = cursor->end;
+    cursor->next = cursor->end;
     cursor->is_bad = true;
 }
 
@@ -45,7 +45,7 @@ static inline void cursor_skip(struct cursor *cursor, uint64_t size)
         cursor_fail(cursor);
         return;
     }
-    cursor->at += size;
+    cursor->next += size;
 }
 
 /* Reads a little-endian number of `size` bytes, 1 to 8. */
@@ -56,8 +56,8 @@ static inline uint64_t cursor_uint(struct cursor *cursor, size_t size)
         cursor_fail(cursor);
         return 0;
     }
-    memcpy(&value, cursor->at, size);
-    cursor->at += size;
+    memcpy(&value, cursor->next, size);
+    cursor->next += size;
     return value;
 }
 
@@ -69,11 +69,11 @@ static inline int64_t cursor_int(struct cursor *cursor, size_t size)
 
 static inline uint8_t cursor_u8(struct cursor *cursor)
 {
-    if (cursor->at == cursor->end) {
+    if (cursor->next == cursor->end) {
         cursor->is_bad = true;
         return 0;
     }
-    return *cursor->at++;
+    return *cursor->next++;
 }
 
 static inline uint64_t cursor_uleb(struct cursor *cursor)

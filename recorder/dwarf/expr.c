@@ -22,7 +22,7 @@ bool expr_read(struct expr_machine *machine, uintptr_t address, uintptr_t *value
     if (!unwind_read(machine->mem, address, value))
         return false;
     if (machine->log != NULL && machine->log->count++ < UNWIND_STEP_READS)
-        machine->log->read[machine->log->count - 1] = (struct step_read){address, *value};
+        machine->log->reads[machine->log->count - 1] = (struct step_read){address, *value};
     return true;
 }
 
@@ -55,11 +55,11 @@ static void branch(struct expr_stack *stack, const uint8_t *start, bool is_taken
     int64_t delta = cursor_int(code, 2);
     if (!is_taken)
         return;
-    if (delta < start - code->at || delta > code->end - code->at) {
+    if (delta < start - code->next || delta > code->end - code->next) {
         cursor_fail(code);
         return;
     }
-    code->at += delta;
+    code->next += delta;
 }
 
 static void run_one(struct expr_machine *machine, const uint8_t *start)
@@ -87,13 +87,13 @@ bool expr_evaluate(struct expr_machine *machine, struct cursor code, const uintp
                    uintptr_t *value)
 {
     struct expr_stack *stack = &machine->stack;
-    const uint8_t *start = code.at;
+    const uint8_t *start = code.next;
     unsigned steps = 0;
     stack->code = &code;
     stack->depth = 0;
     if (first != NULL)
         expr_push(stack, *first);
-    while (code.at != code.end) {
+    while (code.next != code.end) {
         if (steps++ == STEPS_MAX)
             return false;
         run_one(machine, start);

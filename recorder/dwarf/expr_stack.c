@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "expr_stack.h"
 
-/* Pushes a copy of the value that is `below` values below the top. */
-static void pick(struct expr_stack *stack, unsigned below)
+/* Pushes a copy of the value that is `depth` values below the top. */
+static void pick(struct expr_stack *stack, unsigned depth)
 {
-    if (below >= stack->depth) {
+    if (depth >= stack->depth) {
         cursor_fail(stack->code);
         return;
     }
-    expr_push(stack, stack->values[stack->depth - 1 - below]);
+    expr_push(stack, stack->values[stack->depth - 1 - depth]);
 }
 
 static void swap(struct expr_stack *stack)

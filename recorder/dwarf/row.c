@@ -34,10 +34,10 @@ static int64_t factored(struct machine *machine, int64_t factor)
 }
 
 /* Drops the rules of registers that are not followed, such as vector registers. */
-static void set_rule(struct machine *machine, uint64_t reg, enum cfi_how how, int64_t value)
+static void set_rule(struct machine *machine, uint64_t reg, enum cfi_how kind, int64_t value)
 {
     if (reg < CFI_REGS)
-        machine->row->reg[reg] = (struct cfi_rule){how, narrow(machine, value)};
+        machine->row->reg[reg] = (struct cfi_rule){kind, narrow(machine, value)};
 }
 
 static void restore_rule(struct machine *machine, uint64_t reg)
@@ -134,8 +134,8 @@ static void run_register(struct machine *machine, unsigned op)
         set_rule(machine, reg, CFI_SAME, 0);
         break;
     case CFA_REGISTER: {
-        uint64_t other = cursor_uleb(code);
-        set_rule(machine, reg, CFI_REGISTER, (int64_t)(other < CFI_REGS ? other : INT64_MAX));
+        uint64_t source = cursor_uleb(code);
+        set_rule(machine, reg, CFI_REGISTER, (int64_t)(source < CFI_REGS ? source : INT64_MAX));
         break;
     }
     case CFA_EXPRESSION:
@@ -235,7 +235,7 @@ static bool run_one(struct machine *machine)
 static bool run(struct machine *machine, struct cursor *code)
 {
     machine->code = code;
-    while (code->at != code->end && run_one(machine)) {
+    while (code->next != code->end && run_one(machine)) {
     }
     return !code->is_bad;
 }
@@ -248,9 +248,9 @@ static bool run(struct machine *machine, struct cursor *code)
 static bool can_continue(const struct cfi_lookup *lookup, uintptr_t address)
 {
     const struct cfi_run *last = &lookup->run;
-    return last->specific != NULL && last->specific == lookup->function.specific.at &&
+    return last->specific != NULL && last->specific == lookup->function.specific.next &&
            last->next.end == lookup->function.specific.end &&
-           last->common == lookup->function.common.at && address >= last->address;
+           last->common == lookup->function.common.next && address >= last->address;
 }
 
 bool cfi_row(struct cfi_lookup *lookup, uintptr_t address)
@@ -285,8 +285,8 @@ bool cfi_row(struct cfi_lookup *lookup, uintptr_t address)
         last->specific = NULL;
         return false;
     }
-    last->specific = function->specific.at;
-    last->common = function->common.at;
+    last->specific = function->specific.next;
+    last->common = function->common.next;
     last->address = address;
     last->location = machine.location;
     last->depth = machine.depth;

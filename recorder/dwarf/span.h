@@ -38,8 +38,8 @@ span_cursor(const struct cfi_span *span, uintptr_t address, size_t size)
     }
     if (span->is_fetched)
         return span_fetch(span, address, size);
-    cursor.at = (const uint8_t *)address;
-    cursor.end = cursor.at + size;
+    cursor.next = (const uint8_t *)address;
+    cursor.end = cursor.next + size;
     return cursor;
 }
 

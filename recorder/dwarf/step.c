@@ -21,7 +21,7 @@ static bool find_reg(struct expr_machine *machine, const struct cfi_function *fu
                      uint32_t reg, struct cfi_rule rule, uintptr_t cfa, uintptr_t *value)
 {
     uintptr_t address = cfa + (uintptr_t)(intptr_t)rule.value;
-    switch ((enum cfi_how)rule.how) {
+    switch ((enum cfi_how)rule.kind) {
     case CFI_SAME:
         return expr_register(machine, reg, value);
     case CFI_OFFSET:
@@ -51,7 +51,7 @@ static void find_others(struct expr_machine *machine, const struct cfi_function 
         if (reg == CFI_RSP || reg == CFI_RBP)
             continue;
         /* A register that a call may overwrite survives only where the kernel saved it. */
-        if (row->reg[reg].how == CFI_SAME && (STEP_CALLEE_SAVED >> reg & 1) == 0)
+        if (row->reg[reg].kind == CFI_SAME && (STEP_CALLEE_SAVED >> reg & 1) == 0)
             continue;
         if (find_reg(machine, function, reg, row->reg[reg], cfa, &caller->reg[reg]))
             caller->known |= 1u << reg;
@@ -65,7 +65,7 @@ static void find_bp(struct expr_machine *machine, const struct cfi_function *fun
     uint32_t used = machine->log->used;
     if (find_reg(machine, function, CFI_RBP, row->reg[CFI_RBP], cfa, &caller->reg[CFI_RBP]))
         caller->known |= 1u << CFI_RBP;
-    if (row->reg[CFI_RBP].how == CFI_SAME)
+    if (row->reg[CFI_RBP].kind == CFI_SAME)
         machine->log->used = used;
 }
 
@@ -75,13 +75,13 @@ static enum step_result step_by(struct expr_machine *machine, const struct cfi_f
     struct cfi_rule pc_rule = row->reg[CFI_RA];
     struct cfi_rule sp_rule = row->reg[CFI_RSP];
     uintptr_t cfa;
-    if (pc_rule.how == CFI_UNDEFINED)
+    if (pc_rule.kind == CFI_UNDEFINED)
         return STEP_END;
-    if (pc_rule.how == CFI_SAME || !find_cfa(machine, function, row, &cfa) ||
+    if (pc_rule.kind == CFI_SAME || !find_cfa(machine, function, row, &cfa) ||
         !find_reg(machine, function, CFI_RA, pc_rule, cfa, &caller->reg[CFI_RA]))
         return machine->lacks_register ? STEP_UNKNOWN : STEP_BAD;
     caller->reg[CFI_RSP] = cfa;
-    if (sp_rule.how != CFI_SAME &&
+    if (sp_rule.kind != CFI_SAME &&
         !find_reg(machine, function, CFI_RSP, sp_rule, cfa, &caller->reg[CFI_RSP]))
         return machine->lacks_register ? STEP_UNKNOWN : STEP_BAD;
     caller->known = 1u << CFI_RA | 1u << CFI_RSP;

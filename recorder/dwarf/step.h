@@ -36,7 +36,7 @@ struct step_read {
 /* The words and registers on which the pc, sp and rbp that a step finds depend. */
 struct step_log {
     uint32_t count; /* words read; above UNWIND_STEP_READS some are missing */
-    struct step_read read[UNWIND_STEP_READS];
+    struct step_read reads[UNWIND_STEP_READS];
     uint32_t used;        /* registers used */
     bool is_signal_frame; /* the frame was made by the kernel, to call a signal handler */
 };

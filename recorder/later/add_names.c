@@ -58,8 +58,8 @@ static size_t sort_offsets(struct names_to_add *adding)
         if (!is_asked(wanted, &wanted->addresses[i]))
             continue;
         struct symbolize_module *module = &adding->modules[wanted->addresses[i].module - 1];
-        size_t at = (size_t)(module->offsets - adding->offsets) + module->offset_count++;
-        adding->offsets[at] = wanted->addresses[i].offset;
+        size_t index = (size_t)(module->offsets - adding->offsets) + module->offset_count++;
+        adding->offsets[index] = wanted->addresses[i].offset;
     }
     return next;
 }
@@ -178,14 +178,14 @@ enum ttd_status names_add(void *context, struct ttd_writer *writer)
     };
     if (!make_request(adding))
         return TTD_ERROR_NO_MEMORY;
-    struct symbolize_options used = options;
-    used.results = adding->results;
+    struct symbolize_options request_options = options;
+    request_options.results = adding->results;
     adding->writer = writer;
     adding->status = ttd_names_open(writer, NULL, NULL, NULL, &adding->names);
     if (adding->status != TTD_OK)
         return adding->status;
-    adding->reason = symbolize_with(&used, adding->modules, 2 * adding->wanted->module_count,
-                                    take_answer, adding, NULL);
+    adding->reason = symbolize_with(&request_options, adding->modules,
+                                    2 * adding->wanted->module_count, take_answer, adding, NULL);
     if (adding->shows_progress)
         report_progress_end();
     ttd_names_close(adding->names);

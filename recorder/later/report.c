@@ -17,9 +17,9 @@ static const char *path_of(const struct wanted_module *module, char *text)
 {
     snprintf(text, PATH_SHOWN, "%s",
              module->path != NULL ? module->path : "a module without a path");
-    for (char *at = text; *at != '\0'; at++)
-        if (iscntrl((unsigned char)*at))
-            *at = '?';
+    for (char *character = text; *character != '\0'; character++)
+        if (iscntrl((unsigned char)*character))
+            *character = '?';
     return text;
 }
 
@@ -96,10 +96,11 @@ static bool is_told(const struct names_to_add *adding, const size_t *unnamed, si
 {
     const struct wanted_module *module = &adding->wanted->modules[index];
     for (size_t i = 0; i < index; i++) {
-        const struct wanted_module *other = &adding->wanted->modules[i];
+        const struct wanted_module *earlier = &adding->wanted->modules[i];
         if (unnamed[i] != 0 && adding->results[i] == adding->results[index] &&
-            other->path_id == module->path_id && other->build_id_size == module->build_id_size &&
-            memcmp(other->build_id, module->build_id, module->build_id_size) == 0)
+            earlier->path_id == module->path_id &&
+            earlier->build_id_size == module->build_id_size &&
+            memcmp(earlier->build_id, module->build_id, module->build_id_size) == 0)
             return true;
     }
     return false;
@@ -108,12 +109,12 @@ static bool is_told(const struct names_to_add *adding, const size_t *unnamed, si
 static void tell_modules(const struct names_to_add *adding, const size_t *unnamed)
 {
     char path[PATH_SHOWN];
-    size_t told = 0;
+    size_t told_count = 0;
     for (size_t i = 0; i < adding->wanted->module_count; i++) {
         const struct wanted_module *module = &adding->wanted->modules[i];
-        if (unnamed[i] == 0 || told > MODULES_SHOWN || is_told(adding, unnamed, i))
+        if (unnamed[i] == 0 || told_count > MODULES_SHOWN || is_told(adding, unnamed, i))
             continue;
-        if (told++ == MODULES_SHOWN)
+        if (told_count++ == MODULES_SHOWN)
             message("there are more modules without names");
         else
             message("%s: %zu frame%s without names: %s", path_of(module, path), unnamed[i],

@@ -21,9 +21,9 @@ void wanted_free(struct wanted *wanted)
 
 /* As array_grow(); NULL also if there are as many elements as may be, which is noted. */
 static void *grow(struct wanted *wanted, void *array, size_t count, size_t *capacity, size_t size,
-                  size_t most)
+                  size_t max_count)
 {
-    if (count >= most) {
+    if (count >= max_count) {
         wanted->is_partial = true;
         return NULL;
     }
@@ -47,13 +47,13 @@ static enum ttd_status add_module(struct wanted *wanted, const struct ttd_module
     if (grown == NULL)
         return status_of(wanted);
     wanted->modules = grown;
-    struct wanted_module *added = &wanted->modules[wanted->module_count];
-    *added = (struct wanted_module){.id = module->id,
-                                    .path_id = module->path,
-                                    .order = wanted->module_count++,
-                                    .bias = module->bias,
-                                    .build_id_size = module->build_id_size};
-    memcpy(added->build_id, module->build_id, module->build_id_size);
+    struct wanted_module *copy = &wanted->modules[wanted->module_count];
+    *copy = (struct wanted_module){.id = module->id,
+                                   .path_id = module->path,
+                                   .order = wanted->module_count++,
+                                   .bias = module->bias,
+                                   .build_id_size = module->build_id_size};
+    memcpy(copy->build_id, module->build_id, module->build_id_size);
     return TTD_OK;
 }
 
@@ -154,9 +154,9 @@ struct wanted_address *wanted_find(struct wanted *wanted, ttd_id module, uint64_
 /* Finds or adds an address. NULL as for grow(). */
 static struct wanted_address *address_at(struct wanted *wanted, ttd_id module, uint64_t offset)
 {
-    struct wanted_address *known = wanted_find(wanted, module, offset);
-    if (known != NULL)
-        return known;
+    struct wanted_address *address = wanted_find(wanted, module, offset);
+    if (address != NULL)
+        return address;
     void *grown = grow(wanted, wanted->addresses, wanted->address_count, &wanted->address_capacity,
                        sizeof *wanted->addresses, WANTED_ADDRESSES_MAX);
     if (grown == NULL)
@@ -166,10 +166,10 @@ static struct wanted_address *address_at(struct wanted *wanted, ttd_id module, u
         stacks_find(&wanted->places, stacks_hash(&wanted->places, module, offset), module, offset);
     if (entry == NULL)
         return NULL;
-    known = &wanted->addresses[wanted->address_count++];
-    *known = (struct wanted_address){.module = module, .offset = offset};
+    address = &wanted->addresses[wanted->address_count++];
+    *address = (struct wanted_address){.module = module, .offset = offset};
     entry->id = (ttd_id)wanted->address_count;
-    return known;
+    return address;
 }
 
 static enum ttd_status add_stack(struct wanted *wanted, const struct ttd_stack *stack)

@@ -28,8 +28,8 @@ static struct heap_leaf *filled_leaf(void)
 void heap_pages_clear(struct heap_pages *pages)
 {
     for (size_t i = 0; i < pages->used_count; i++) {
-        struct heap_leaf *leaf = pages->leaves[pages->used[i]];
-        pages->leaves[pages->used[i]] = NULL;
+        struct heap_leaf *leaf = pages->leaves[pages->used_leaves[i]];
+        pages->leaves[pages->used_leaves[i]] = NULL;
         if (leaf != &full_leaf)
             free(leaf);
     }
@@ -42,7 +42,7 @@ void heap_pages_free(struct heap_pages *pages)
     heap_pages_clear(pages);
     if (pages->leaves != NULL)
         munmap(pages->leaves, TABLE_SIZE);
-    free(pages->used);
+    free(pages->used_leaves);
     *pages = (struct heap_pages){0};
 }
 
@@ -56,51 +56,51 @@ static bool reserve(struct heap_pages *pages)
             return false;
         pages->leaves = table;
     }
-    void *used =
-        array_grow(pages->used, pages->used_count, &pages->used_capacity, sizeof *pages->used);
-    if (used == NULL)
+    void *grown = array_grow(pages->used_leaves, pages->used_count, &pages->used_capacity,
+                             sizeof *pages->used_leaves);
+    if (grown == NULL)
         return false;
-    pages->used = used;
+    pages->used_leaves = grown;
     return true;
 }
 
-/* Returns the place of the leaf of an index, which is listed as used; NULL if memory ran out. */
-static struct heap_leaf **place_of(struct heap_pages *pages, uint64_t index)
+/* Returns the slot of the leaf of an index, which is listed as used; NULL if memory ran out. */
+static struct heap_leaf **slot_of(struct heap_pages *pages, uint64_t index)
 {
     if (!reserve(pages))
         return NULL;
-    struct heap_leaf **place = &pages->leaves[index];
-    if (*place == NULL)
-        pages->used[pages->used_count++] = (uint32_t)index;
-    return place;
+    struct heap_leaf **slot = &pages->leaves[index];
+    if (*slot == NULL)
+        pages->used_leaves[pages->used_count++] = (uint32_t)index;
+    return slot;
 }
 
 /* Returns the leaf of an index, made if it is new; NULL if memory ran out for its entry. */
 static struct heap_leaf *make_leaf(struct heap_pages *pages, uint64_t index)
 {
-    struct heap_leaf **place = place_of(pages, index);
-    if (place == NULL || *place != NULL)
-        return place != NULL ? *place : NULL;
+    struct heap_leaf **slot = slot_of(pages, index);
+    if (slot == NULL || *slot != NULL)
+        return slot != NULL ? *slot : NULL;
     if (pages->allocated < HEAP_LEAVES_MAX)
-        *place = calloc(1, sizeof **place);
-    if (*place != NULL)
+        *slot = calloc(1, sizeof **slot);
+    if (*slot != NULL)
         pages->allocated++;
     else
-        *place = filled_leaf();
-    return *place;
+        *slot = filled_leaf();
+    return *slot;
 }
 
 /* Makes all of a leaf heap. Returns false if memory ran out for its entry. */
 static bool fill_leaf(struct heap_pages *pages, uint64_t index)
 {
-    struct heap_leaf **place = place_of(pages, index);
-    if (place == NULL)
+    struct heap_leaf **slot = slot_of(pages, index);
+    if (slot == NULL)
         return false;
-    if (*place != NULL && *place != &full_leaf) {
-        free(*place);
+    if (*slot != NULL && *slot != &full_leaf) {
+        free(*slot);
         pages->allocated--;
     }
-    *place = filled_leaf();
+    *slot = filled_leaf();
     return true;
 }
 
@@ -131,36 +131,36 @@ void heap_pages_add_new(struct heap_pages *pages, uint64_t address, uint64_t las
     pages->high = high > pages->high ? high : pages->high;
 }
 
-void heap_pages_join(struct heap_pages *pages, const struct heap_pages *from)
+void heap_pages_join(struct heap_pages *pages, const struct heap_pages *added)
 {
-    for (size_t i = 0; i < from->used_count; i++) {
-        const struct heap_leaf *other = from->leaves[from->used[i]];
-        if (other == &full_leaf) {
-            fill_leaf(pages, from->used[i]);
+    for (size_t i = 0; i < added->used_count; i++) {
+        const struct heap_leaf *source = added->leaves[added->used_leaves[i]];
+        if (source == &full_leaf) {
+            fill_leaf(pages, added->used_leaves[i]);
             continue;
         }
-        struct heap_leaf *leaf = make_leaf(pages, from->used[i]);
+        struct heap_leaf *leaf = make_leaf(pages, added->used_leaves[i]);
         for (size_t word = 0; leaf != NULL && leaf != &full_leaf && word < HEAP_LEAF_WORDS; word++)
-            leaf->bits[word] |= other->bits[word];
+            leaf->bits[word] |= source->bits[word];
     }
-    if (from->high == 0)
+    if (added->high == 0)
         return;
-    pages->low = pages->high == 0 || from->low < pages->low ? from->low : pages->low;
-    pages->high = from->high > pages->high ? from->high : pages->high;
+    pages->low = pages->high == 0 || added->low < pages->low ? added->low : pages->low;
+    pages->high = added->high > pages->high ? added->high : pages->high;
 }
 
 bool heap_pages_touch(const struct heap_pages *pages, uint64_t begin, uint64_t end)
 {
     begin = begin > pages->low ? begin : pages->low;
     end = end < pages->high ? end : pages->high;
-    for (uint64_t at = begin >> HEAP_PAGE_BITS << HEAP_PAGE_BITS; at < end;) {
-        if (pages->leaves[at >> HEAP_LEAF_BITS] == NULL) {
-            at = ((at >> HEAP_LEAF_BITS) + 1) << HEAP_LEAF_BITS;
+    for (uint64_t address = begin >> HEAP_PAGE_BITS << HEAP_PAGE_BITS; address < end;) {
+        if (pages->leaves[address >> HEAP_LEAF_BITS] == NULL) {
+            address = ((address >> HEAP_LEAF_BITS) + 1) << HEAP_LEAF_BITS;
             continue;
         }
-        if (heap_pages_has(pages, at))
+        if (heap_pages_has(pages, address))
             return true;
-        at += HEAP_PAGE_SIZE;
+        address += HEAP_PAGE_SIZE;
     }
     return false;
 }

@@ -31,7 +31,7 @@ struct heap_leaf {
 /* All zero when empty. */
 struct heap_pages {
     struct heap_leaf **leaves; /* by address; NULL before the first block */
-    uint32_t *used;            /* indexes of the leaves that are set */
+    uint32_t *used_leaves;     /* indexes of the leaves that are set */
     size_t used_count, used_capacity;
     size_t allocated;
     uint64_t low, high; /* all heap pages that are set lie in [low, high) */
@@ -42,8 +42,8 @@ void heap_pages_free(struct heap_pages *pages);
 /* Forgets all blocks. */
 void heap_pages_clear(struct heap_pages *pages);
 
-/* Adds all that `from` has. */
-void heap_pages_join(struct heap_pages *pages, const struct heap_pages *from);
+/* Adds all that `added` has. */
+void heap_pages_join(struct heap_pages *pages, const struct heap_pages *added);
 
 /* Whether an address, which may be any number, lies in a heap page that has held a block. */
 static inline bool heap_pages_has(const struct heap_pages *pages, uint64_t address)

@@ -26,13 +26,14 @@ bool image_read(const struct memory_image *image, uint64_t address, void *bytes,
 {
     size_t i = array_count_up_to(image->parts, image->part_count, sizeof *image->parts,
                                  offsetof(struct image_part, end), address);
-    for (size_t done = 0; done < size; i++) {
+    for (size_t copied = 0; copied < size; i++) {
         const struct image_part *part = &image->parts[i];
         if (i == image->part_count || part->begin > address)
             return false;
-        size_t room = part->end - address, count = size - done < room ? size - done : room;
-        memcpy((char *)bytes + done, image->bytes + part->at + (address - part->begin), count);
-        done += count;
+        size_t room = part->end - address, count = size - copied < room ? size - copied : room;
+        memcpy((char *)bytes + copied, image->bytes + part->offset + (address - part->begin),
+               count);
+        copied += count;
         address += count;
     }
     return true;
@@ -46,29 +47,29 @@ static int compare_begins(const void *left, const void *right)
 }
 
 /* Adds a part if there is room for it. */
-static void add_part(struct memory_image *image, uint64_t begin, uint64_t end, size_t *used)
+static void add_part(struct memory_image *image, uint64_t begin, uint64_t end, size_t *byte_count)
 {
-    if (image->part_count == IMAGE_PARTS || end - begin > IMAGE_BYTES - *used)
+    if (image->part_count == IMAGE_PARTS || end - begin > IMAGE_BYTES - *byte_count)
         return;
-    image->parts[image->part_count++] = (struct image_part){begin, end, *used};
-    *used += end - begin;
+    image->parts[image->part_count++] = (struct image_part){begin, end, *byte_count};
+    *byte_count += end - begin;
 }
 
 size_t image_choose(struct memory_image *image, const uint64_t *pages, size_t page_count)
 {
-    size_t used = 0;
+    size_t byte_count = 0;
     for (size_t i = 0; i < page_count; i++) {
         uint64_t page = pages[i] / MEMORY_PAGE * MEMORY_PAGE;
         const struct image_span *span = image_span_from(image, page);
         bool is_there = span < image->spans + image->span_count && span->begin <= page;
         if (is_there && !span->is_written)
-            add_part(image, page, page + MEMORY_PAGE, &used);
+            add_part(image, page, page + MEMORY_PAGE, &byte_count);
     }
     for (size_t i = 0; i < image->span_count; i++)
         if (image->spans[i].is_written)
-            add_part(image, image->spans[i].begin, image->spans[i].end, &used);
+            add_part(image, image->spans[i].begin, image->spans[i].end, &byte_count);
     qsort(image->parts, image->part_count, sizeof *image->parts, compare_begins);
-    return used;
+    return byte_count;
 }
 
 void image_free(struct memory_image *image)

@@ -20,7 +20,7 @@ struct image_span {
 /* Memory whose contents the image has. */
 struct image_part {
     uint64_t begin, end;
-    size_t at; /* in `bytes` */
+    size_t offset; /* in `bytes` */
 };
 
 struct memory_image {

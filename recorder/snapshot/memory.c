@@ -34,8 +34,8 @@ bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid)
         return false;
     /* More is asked for when memory is read than when this file is opened. */
     char byte;
-    struct iovec here = {&byte, 1}, there = {NULL, 1};
-    if (process_vm_readv((pid_t)tid, &here, 1, &there, 1, 0) == 1 || errno == EFAULT)
+    struct iovec local = {&byte, 1}, remote = {NULL, 1};
+    if (process_vm_readv((pid_t)tid, &local, 1, &remote, 1, 0) == 1 || errno == EFAULT)
         return true;
     int reason = errno;
     memory_close(memory);
@@ -74,25 +74,25 @@ bool memory_is_late(const struct memory *memory)
 
 /* Reads ranges of the process into as many here, up to the first page that is not there. Returns
  * the number of bytes; negative if there are none. */
-static ssize_t read_ranges(const struct memory *memory, const struct iovec *here,
-                           const struct iovec *there, size_t count)
+static ssize_t read_ranges(const struct memory *memory, const struct iovec *local,
+                           const struct iovec *remote, size_t count)
 {
     if (memory->file < 0)
-        return process_vm_readv((pid_t)memory->tid, here, count, there, count, 0);
-    size_t done = 0;
+        return process_vm_readv((pid_t)memory->tid, local, count, remote, count, 0);
+    size_t read_size = 0;
     for (size_t i = 0; i < count; i++) {
-        for (size_t part = 0; part < there[i].iov_len;) {
-            ssize_t got = pread(memory->file, (char *)here[i].iov_base + part,
-                                there[i].iov_len - part, (off_t)there[i].iov_base + (off_t)part);
-            if (got == 0) /* the process is gone */
+        for (size_t part = 0; part < remote[i].iov_len;) {
+            ssize_t size = pread(memory->file, (char *)local[i].iov_base + part,
+                                 remote[i].iov_len - part, (off_t)remote[i].iov_base + (off_t)part);
+            if (size == 0) /* the process is gone */
                 errno = ESRCH;
-            if (got <= 0)
-                return done != 0 ? (ssize_t)done : -1;
-            part += (size_t)got;
-            done += (size_t)got;
+            if (size <= 0)
+                return read_size != 0 ? (ssize_t)read_size : -1;
+            part += (size_t)size;
+            read_size += (size_t)size;
         }
     }
-    return (ssize_t)done;
+    return (ssize_t)read_size;
 }
 
 bool memory_read(const struct memory *memory, uint64_t address, void *bytes, size_t size)
@@ -101,8 +101,8 @@ bool memory_read(const struct memory *memory, uint64_t address, void *bytes, siz
         return false;
     if (memory->image != NULL && image_read(memory->image, address, bytes, size))
         return true;
-    struct iovec here = {bytes, size}, there = {(void *)(uintptr_t)address, size};
-    return read_ranges(memory, &here, &there, 1) == (ssize_t)size;
+    struct iovec local = {bytes, size}, remote = {(void *)(uintptr_t)address, size};
+    return read_ranges(memory, &local, &remote, 1) == (ssize_t)size;
 }
 
 uint64_t memory_batch_add(struct memory_batch *batch, uint64_t address, uint64_t size, uint32_t tag)
@@ -124,47 +124,49 @@ void memory_batch_clear(struct memory_batch *batch)
     memset(batch->holes, 0, sizeof batch->holes);
 }
 
-/* A place in a batch. */
-struct place {
+/* The next byte to be read of a batch. */
+struct piece_cursor {
     size_t piece;
-    uint32_t done; /* bytes of the piece */
+    uint32_t offset; /* in the piece */
 };
 
 /* Moves on over bytes that are read, and over pieces that are known. */
-static void move_on(const struct memory_batch *batch, struct place *place, size_t size)
+static void move_on(const struct memory_batch *batch, struct piece_cursor *cursor, size_t size)
 {
-    for (; place->piece < batch->count; place->piece++, place->done = 0) {
-        const struct memory_piece *piece = &batch->pieces[place->piece];
+    for (; cursor->piece < batch->count; cursor->piece++, cursor->offset = 0) {
+        const struct memory_piece *piece = &batch->pieces[cursor->piece];
         if (piece->is_known)
             continue;
-        uint32_t left = piece->size - place->done;
-        if (size < left) {
-            place->done += (uint32_t)size;
+        uint32_t remaining = piece->size - cursor->offset;
+        if (size < remaining) {
+            cursor->offset += (uint32_t)size;
             return;
         }
-        size -= left;
+        size -= remaining;
     }
 }
 
-/* Reads the pieces that are not known yet, from a place on, which moves to where the reading ended.
+/* Reads the pieces that are not known yet, from the cursor on, which moves to where the reading
+ * ended.
  */
-static void read_from(struct memory_batch *batch, const struct memory *memory, struct place *place)
+static void read_from(struct memory_batch *batch, const struct memory *memory,
+                      struct piece_cursor *cursor)
 {
-    struct iovec here[MEMORY_SPANS], there[MEMORY_SPANS];
+    struct iovec local[MEMORY_SPANS], remote[MEMORY_SPANS];
     size_t count = 0;
-    for (size_t i = place->piece; i < batch->count; i++) {
+    for (size_t i = cursor->piece; i < batch->count; i++) {
         const struct memory_piece *piece = &batch->pieces[i];
-        uint32_t skip = i == place->piece ? place->done : 0;
+        uint32_t skip = i == cursor->piece ? cursor->offset : 0;
         if (piece->is_known)
             continue;
-        here[count] = (struct iovec){batch->bytes + piece->at + skip, piece->size - skip};
-        there[count++] =
+        local[count] = (struct iovec){batch->bytes + piece->at + skip, piece->size - skip};
+        remote[count++] =
             (struct iovec){(void *)(uintptr_t)(piece->address + skip), piece->size - skip};
     }
-    ssize_t got = read_ranges(memory, here, there, count);
-    if (got < 0 && (errno == ESRCH || errno == EPERM))
+    ssize_t size = read_ranges(memory, local, remote, count);
+    if (size < 0 && (errno == ESRCH || errno == EPERM))
         batch->is_gone = true;
-    move_on(batch, place, got > 0 ? (size_t)got : 0);
+    move_on(batch, cursor, size > 0 ? (size_t)size : 0);
 }
 
 /* Reads memory that the program has protected. */
@@ -178,38 +180,40 @@ static ssize_t read_protected(struct memory *memory, uint64_t address, void *byt
 }
 
 /* Moves on over a page that could not be read like others. */
-static void pass_hole(struct memory_batch *batch, struct memory *memory, struct place *place)
+static void pass_hole(struct memory_batch *batch, struct memory *memory,
+                      struct piece_cursor *cursor)
 {
-    const struct memory_piece *piece = &batch->pieces[place->piece];
-    uint32_t left = piece->size - place->done, begin = piece->at + place->done;
-    uint64_t address = piece->address + place->done;
+    const struct memory_piece *piece = &batch->pieces[cursor->piece];
+    uint32_t remaining = piece->size - cursor->offset, begin = piece->at + cursor->offset;
+    uint64_t address = piece->address + cursor->offset;
     uint32_t hole = MEMORY_PAGE - (uint32_t)(address % MEMORY_PAGE);
-    hole = batch->is_gone || hole > left ? left : hole;
-    ssize_t got = batch->is_gone ? 0 : read_protected(memory, address, batch->bytes + begin, left);
-    if (got > 0) {
-        move_on(batch, place, (size_t)got);
+    hole = batch->is_gone || hole > remaining ? remaining : hole;
+    ssize_t size =
+        batch->is_gone ? 0 : read_protected(memory, address, batch->bytes + begin, remaining);
+    if (size > 0) {
+        move_on(batch, cursor, (size_t)size);
         return;
     }
     memset(batch->bytes + begin, 0, hole);
-    for (uint32_t at = begin; at < begin + hole; at += MEMORY_PAGE)
-        batch->holes[at / MEMORY_PAGE / 64] |= UINT64_C(1) << at / MEMORY_PAGE % 64;
+    for (uint32_t offset = begin; offset < begin + hole; offset += MEMORY_PAGE)
+        batch->holes[offset / MEMORY_PAGE / 64] |= UINT64_C(1) << offset / MEMORY_PAGE % 64;
     batch->missing += hole;
-    move_on(batch, place, hole);
+    move_on(batch, cursor, hole);
 }
 
 void memory_batch_read(struct memory_batch *batch, struct memory *memory)
 {
-    struct place place = {0, 0};
+    struct piece_cursor cursor = {0, 0};
     for (size_t i = 0; memory->image != NULL && i < batch->count; i++) {
         struct memory_piece *piece = &batch->pieces[i];
         piece->is_known =
             image_read(memory->image, piece->address, batch->bytes + piece->at, piece->size);
     }
-    move_on(batch, &place, 0);
-    while (place.piece < batch->count) {
+    move_on(batch, &cursor, 0);
+    while (cursor.piece < batch->count) {
         if (!batch->is_gone)
-            read_from(batch, memory, &place);
-        if (place.piece < batch->count)
-            pass_hole(batch, memory, &place);
+            read_from(batch, memory, &cursor);
+        if (cursor.piece < batch->count)
+            pass_hole(batch, memory, &cursor);
     }
 }

@@ -110,9 +110,9 @@ static size_t find(const struct memory_image *image, uint64_t *begin, uint64_t e
             continue;
         if (count == MEMORY_SPANS)
             return count;
-        uint64_t from = span->begin > *begin ? span->begin : *begin;
+        uint64_t first = span->begin > *begin ? span->begin : *begin;
         *begin = span->end < end ? span->end : end;
-        count = add_span(spans, count, from, *begin);
+        count = add_span(spans, count, first, *begin);
     }
     *begin = end;
     return count;
@@ -123,23 +123,23 @@ static size_t look(const struct memory *memory, uint64_t *begin, uint64_t end, u
                    struct memory_span spans[MEMORY_SPANS])
 {
     uint64_t entries[ENTRIES];
-    size_t count = 0, wanted = (end - *begin) / MEMORY_PAGE;
-    wanted = wanted < ENTRIES ? wanted : ENTRIES;
-    ssize_t size = pread(memory->pagemap, entries, wanted * sizeof *entries,
+    size_t count = 0, read_size = (end - *begin) / MEMORY_PAGE;
+    read_size = read_size < ENTRIES ? read_size : ENTRIES;
+    ssize_t size = pread(memory->pagemap, entries, read_size * sizeof *entries,
                          (off_t)(*begin / MEMORY_PAGE * sizeof *entries));
     if (size <= 0) { /* the process is gone */
         *begin = end;
         return 0;
     }
-    uint64_t at = *begin;
-    for (size_t i = 0; i < (size_t)size / sizeof *entries; i++, at += MEMORY_PAGE) {
+    uint64_t offset = *begin;
+    for (size_t i = 0; i < (size_t)size / sizeof *entries; i++, offset += MEMORY_PAGE) {
         if ((entries[i] & ENTRY_TOUCHED) == 0 || (entries[i] & without) != 0)
             continue;
-        if (count == MEMORY_SPANS && spans[count - 1].end != at)
+        if (count == MEMORY_SPANS && spans[count - 1].end != offset)
             break;
-        count = add_span(spans, count, at, at + MEMORY_PAGE);
+        count = add_span(spans, count, offset, offset + MEMORY_PAGE);
     }
-    *begin = at;
+    *begin = offset;
     return count;
 }
 
@@ -148,8 +148,8 @@ static size_t find_pages(struct memory *memory, uint64_t *begin, uint64_t end, b
                          struct memory_span spans[MEMORY_SPANS])
 {
     const struct memory_image *image = memory->image;
-    uint64_t from = *begin;
-    if (image != NULL && from < image->known_end)
+    uint64_t first = *begin;
+    if (image != NULL && first < image->known_end)
         return find(image, begin, end < image->known_end ? end : image->known_end, is_for_written,
                     spans);
     if (memory->has_scan) {
@@ -157,7 +157,7 @@ static size_t find_pages(struct memory *memory, uint64_t *begin, uint64_t end, b
             scan(memory, begin, end, SCAN_ZERO | (is_for_written ? SCAN_FILE : 0), spans);
         if (memory->has_scan)
             return count;
-        *begin = from;
+        *begin = first;
     }
     return look(memory, begin, end, is_for_written ? ENTRY_FILE : 0, spans);
 }
@@ -202,17 +202,17 @@ static bool list_spans(struct memory *memory, struct memory_image *image)
 static size_t read_parts(const struct memory *memory, const struct memory_image *image,
                          size_t first)
 {
-    struct iovec here[IMAGE_PARTS], there[IMAGE_PARTS];
+    struct iovec local[IMAGE_PARTS], remote[IMAGE_PARTS];
     size_t count = 0, whole = 0;
     do {
         const struct image_part *part = &image->parts[first + count];
         size_t size = part->end - part->begin;
-        here[count] = (struct iovec){image->bytes + part->at, size};
-        there[count++] = (struct iovec){(void *)(uintptr_t)part->begin, size};
+        local[count] = (struct iovec){image->bytes + part->offset, size};
+        remote[count++] = (struct iovec){(void *)(uintptr_t)part->begin, size};
     } while (first + count < image->part_count);
-    ssize_t got = process_vm_readv((pid_t)memory->tid, here, count, there, count, 0);
-    for (; whole < count && got >= (ssize_t)there[whole].iov_len; whole++)
-        got -= (ssize_t)there[whole].iov_len;
+    ssize_t read_size = process_vm_readv((pid_t)memory->tid, local, count, remote, count, 0);
+    for (; whole < count && read_size >= (ssize_t)remote[whole].iov_len; whole++)
+        read_size -= (ssize_t)remote[whole].iov_len;
     return whole;
 }
 
@@ -221,12 +221,12 @@ static size_t read_parts(const struct memory *memory, const struct memory_image 
 static void fill(const struct memory *memory, struct memory_image *image)
 {
     enum { FAILURES_MAX = 16 };
-    size_t kept = 0, done = 0;
-    for (int failures = 0; done < image->part_count && failures < FAILURES_MAX; failures++) {
-        size_t whole = read_parts(memory, image, done);
-        memmove(image->parts + kept, image->parts + done, whole * sizeof *image->parts);
+    size_t kept = 0, filled = 0;
+    for (int failures = 0; filled < image->part_count && failures < FAILURES_MAX; failures++) {
+        size_t whole = read_parts(memory, image, filled);
+        memmove(image->parts + kept, image->parts + filled, whole * sizeof *image->parts);
         kept += whole;
-        done += whole + 1;
+        filled += whole + 1;
     }
     image->part_count = kept;
 }

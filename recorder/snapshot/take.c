@@ -142,9 +142,9 @@ static void *run(void *argument)
 static bool run_in_thread(struct taking *taking)
 {
     pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* handlers run in this thread */
+    sigset_t all_signals, before;
+    sigfillset(&all_signals);
+    pthread_sigmask(SIG_SETMASK, &all_signals, &before); /* handlers run in this thread */
     bool is_started = pthread_create(&thread, NULL, run, taking) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (is_started)

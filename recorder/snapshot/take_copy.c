@@ -60,9 +60,10 @@ static bool is_whole(const struct taking *taking)
     bool is_whole = maps_read(&maps, taking->copy.pid, taking->copy.pid);
     for (size_t i = 0; is_whole && i < taking->layout.maps.count; i++) {
         const struct mapping *mapping = &taking->layout.maps.items[i];
-        const struct mapping *same = mapping_at(&maps, mapping->begin);
+        const struct mapping *counterpart = mapping_at(&maps, mapping->begin);
         is_whole = mapping->is_shared || is_in_gap(&taking->gaps, mapping->begin, mapping->end) ||
-                   (same != NULL && same->begin == mapping->begin && same->end == mapping->end);
+                   (counterpart != NULL && counterpart->begin == mapping->begin &&
+                    counterpart->end == mapping->end);
     }
     maps_free(&maps);
     return is_whole;

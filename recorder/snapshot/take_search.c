@@ -16,12 +16,12 @@ static ttd_id thread_id(const struct taking *taking, uint32_t tid)
 static ttd_id name_id(struct taking *taking, const char *name)
 {
     ttd_id id = TTD_NONE;
-    ttd_id *known = name == layout_data_name  ? &taking->data_name
-                    : name == layout_bss_name ? &taking->bss_name
-                                              : &id;
-    if (name != NULL && *known == TTD_NONE)
-        *known = taking->order->calls.text(taking->order->calls.context, name);
-    return *known;
+    ttd_id *cached_id = name == layout_data_name  ? &taking->data_name
+                        : name == layout_bss_name ? &taking->bss_name
+                                                  : &id;
+    if (name != NULL && *cached_id == TTD_NONE)
+        *cached_id = taking->order->calls.text(taking->order->calls.context, name);
+    return *cached_id;
 }
 
 static void add_registers(struct taking *taking, uint32_t tid)
@@ -46,8 +46,8 @@ static void add_region(struct taking *taking, const struct region *region)
  * searched last, since without roots nothing else can be told. */
 static bool number_regions(struct taking *taking)
 {
-    const struct regions *found = &taking->layout.regions;
-    size_t capacity = taking->threads.count + 1 + found->count;
+    const struct regions *regions = &taking->layout.regions;
+    size_t capacity = taking->threads.count + 1 + regions->count;
     taking->regions = calloc(capacity, sizeof *taking->regions);
     taking->sources = calloc(capacity, sizeof *taking->sources);
     if (taking->regions == NULL || taking->sources == NULL)
@@ -57,18 +57,19 @@ static bool number_regions(struct taking *taking)
     for (size_t i = 0; i < taking->threads.count; i++)
         if (taking->threads.items[i].is_stopped)
             add_registers(taking, taking->threads.items[i].tid);
-    for (size_t i = 0; i < found->count; i++)
-        if (taking_is_apart(taking, &found->items[i]))
-            add_region(taking, &found->items[i]);
+    for (size_t i = 0; i < regions->count; i++)
+        if (taking_is_apart(taking, &regions->items[i]))
+            add_region(taking, &regions->items[i]);
     taking->held_count = taking->count;
-    for (size_t i = 0; i < found->count; i++)
-        if (found->items[i].kind != TTD_REGION_HEAP && !taking_is_apart(taking, &found->items[i]))
-            add_region(taking, &found->items[i]);
-    for (size_t i = 0; i < found->count; i++)
-        if (found->items[i].kind == TTD_REGION_HEAP)
-            add_region(taking, &found->items[i]);
-    struct ttd_regions all = {taking->snapshot->number, 1, taking->regions, taking->count};
-    return taking->order->calls.regions(taking->order->calls.context, &all);
+    for (size_t i = 0; i < regions->count; i++)
+        if (regions->items[i].kind != TTD_REGION_HEAP &&
+            !taking_is_apart(taking, &regions->items[i]))
+            add_region(taking, &regions->items[i]);
+    for (size_t i = 0; i < regions->count; i++)
+        if (regions->items[i].kind == TTD_REGION_HEAP)
+            add_region(taking, &regions->items[i]);
+    struct ttd_regions record = {taking->snapshot->number, 1, taking->regions, taking->count};
+    return taking->order->calls.regions(taking->order->calls.context, &record);
 }
 
 /* Searches the registers of all threads, in the order of their regions. Returns the number of the
@@ -99,16 +100,17 @@ static bool write_classes(struct taking *taking)
 {
     size_t count;
     bool is_written = false;
-    struct class_found *found = classes_list(&taking->tables.classes, &count);
+    struct class_found *found_classes = classes_list(&taking->tables.classes, &count);
     struct ttd_class *classes = calloc(count + 1, sizeof *classes);
-    for (size_t i = 0; found != NULL && classes != NULL && i < count; i++)
-        classes[i] = (struct ttd_class){found[i].address, name_id(taking, found[i].name)};
-    if (found != NULL && classes != NULL) {
-        struct ttd_classes all = {taking->snapshot->number, classes, count};
-        is_written = taking->order->calls.classes(taking->order->calls.context, &all);
+    for (size_t i = 0; found_classes != NULL && classes != NULL && i < count; i++)
+        classes[i] =
+            (struct ttd_class){found_classes[i].address, name_id(taking, found_classes[i].name)};
+    if (found_classes != NULL && classes != NULL) {
+        struct ttd_classes record = {taking->snapshot->number, classes, count};
+        is_written = taking->order->calls.classes(taking->order->calls.context, &record);
     }
     free(classes);
-    free(found);
+    free(found_classes);
     return is_written;
 }
 

@@ -17,13 +17,13 @@ void *grow_by_one(void *array, size_t *capacity, size_t count, size_t size)
 {
     if (count < *capacity)
         return array;
-    size_t wanted = *capacity > 0 ? *capacity : 32;
-    if (wanted > SIZE_MAX / 2 / size)
+    size_t new_capacity = *capacity > 0 ? *capacity : 32;
+    if (new_capacity > SIZE_MAX / 2 / size)
         _exit(EXIT_FAILURE);
-    wanted *= 2;
-    array = realloc(array, wanted * size);
+    new_capacity *= 2;
+    array = realloc(array, new_capacity * size);
     if (array == NULL)
         _exit(EXIT_FAILURE);
-    *capacity = wanted;
+    *capacity = new_capacity;
     return array;
 }

@@ -68,11 +68,11 @@ static bool listen_to(struct wire_decoder *decoder, int fd, unsigned module_time
     int64_t module_end = milliseconds() + module_time;
     size_t module = decoder->module;
     while (!decoder->is_finished && !stopped) {
-        int64_t left = (module_end < end ? module_end : end) - milliseconds();
-        if (left <= 0)
+        int64_t remaining = (module_end < end ? module_end : end) - milliseconds();
+        if (remaining <= 0)
             return false;
         struct pollfd event = {.fd = fd, .events = POLLIN};
-        if (poll(&event, 1, left < 1000 ? (int)left : 1000) <= 0)
+        if (poll(&event, 1, remaining < 1000 ? (int)remaining : 1000) <= 0)
             continue;
         size_t room;
         uint8_t *bytes = wire_decoder_room(decoder, &room);
@@ -132,10 +132,10 @@ static int run(struct wire_decoder *decoder, const struct symbolize_options *opt
     /* The whole time limit is for the children: the helper's time does not count. */
     int64_t end = milliseconds() + options->total_time;
     while (!decoder->is_finished && !only_empty_left(decoder)) {
-        int64_t left = end - milliseconds();
+        int64_t remaining = end - milliseconds();
         if (stopped)
             return EINTR;
-        if (left <= 0)
+        if (remaining <= 0)
             return 0;
         struct worker_job job = {
             .modules = decoder->modules,
@@ -144,7 +144,7 @@ static int run(struct wire_decoder *decoder, const struct symbolize_options *opt
             .is_reduced = decoder->is_reduced && decoder->reduced_module == decoder->module,
             .answered = decoder->answered,
             .memory = options->memory,
-            .seconds = (unsigned)(left / 1000 + 2),
+            .seconds = (unsigned)(remaining / 1000 + 2),
         };
         struct child child = {-1, -1};
         int error = start(&job, &child);
@@ -161,9 +161,9 @@ static int run(struct wire_decoder *decoder, const struct symbolize_options *opt
 
 static void summarize(const struct wire_decoder *decoder, struct symbolize_summary *summary)
 {
-    size_t used = 0;
+    size_t asked_modules = 0;
     for (size_t i = 0; i < decoder->count; i++) {
-        used += decoder->modules[i].offset_count > 0;
+        asked_modules += decoder->modules[i].offset_count > 0;
         summary->addresses += decoder->modules[i].offset_count;
     }
     summary->addresses_named = decoder->named;
@@ -171,7 +171,7 @@ static void summarize(const struct wire_decoder *decoder, struct symbolize_summa
     summary->modules_reduced = decoder->reduced_count;
     summary->modules_absent = decoder->results[WIRE_ABSENT];
     summary->modules_failed += decoder->results[WIRE_FAILED];
-    summary->modules_skipped = used - summary->modules_read - summary->modules_reduced -
+    summary->modules_skipped = asked_modules - summary->modules_read - summary->modules_reduced -
                                summary->modules_absent - summary->modules_failed;
 }
 
@@ -193,16 +193,19 @@ int symbolize_with(const struct symbolize_options *options, const struct symboli
     *summary = (struct symbolize_summary){0};
     if (!is_valid(modules, count))
         return EINVAL;
-    struct symbolize_options used = options != NULL ? *options : (struct symbolize_options){0};
-    used.module_time = used.module_time > 0 ? used.module_time : MODULE_TIME;
-    used.total_time = used.total_time > 0 ? used.total_time : TOTAL_TIME;
-    used.memory = used.memory > 0 ? used.memory : SYMBOLIZE_MEMORY;
+    struct symbolize_options request_options =
+        options != NULL ? *options : (struct symbolize_options){0};
+    request_options.module_time =
+        request_options.module_time > 0 ? request_options.module_time : MODULE_TIME;
+    request_options.total_time =
+        request_options.total_time > 0 ? request_options.total_time : TOTAL_TIME;
+    request_options.memory = request_options.memory > 0 ? request_options.memory : SYMBOLIZE_MEMORY;
     struct wire_decoder decoder;
     int error = wire_decoder_init(&decoder, modules, count, function, context);
-    decoder.module_results = used.results;
-    decoder.begin = used.begin;
+    decoder.module_results = request_options.results;
+    decoder.begin = request_options.begin;
     if (error == 0)
-        error = run(&decoder, &used, summary);
+        error = run(&decoder, &request_options, summary);
     summarize(&decoder, summary);
     wire_decoder_free(&decoder);
     return error;

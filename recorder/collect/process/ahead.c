@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "ahead.h"
 
-/* A place in a thread's chain of chunks. Unlike a stream it frees no chunk that it leaves. */
-struct place {
+/* The next word of a thread's chain of chunks. Unlike a stream it frees no chunk that it leaves. */
+struct stream_cursor {
     uint32_t index; /* of the chunk */
     const struct chunk *chunk;
     uint32_t word;
 };
 
 /* Returns the committed words of the chunk, as far as they can be believed. */
-static uint32_t committed(const struct place *place)
+static uint32_t committed(const struct stream_cursor *cursor)
 {
-    uint32_t words = atomic_load_explicit(&place->chunk->committed, memory_order_acquire) / 8;
-    return words <= channel_chunk_words(place->index) ? words : place->word;
+    uint32_t words = atomic_load_explicit(&cursor->chunk->committed, memory_order_acquire) / 8;
+    return words <= channel_chunk_words(cursor->index) ? words : cursor->word;
 }
 
 /* Goes to a chunk. Returns false if there is none. */
-static bool go_to(struct place *place, struct host *host, uint32_t index)
+static bool go_to(struct stream_cursor *cursor, struct host *host, uint32_t index)
 {
-    place->index = index;
-    place->word = 0;
-    place->chunk =
+    cursor->index = index;
+    cursor->word = 0;
+    cursor->chunk =
         index != CHANNEL_NONE && index <= CHANNEL_CHUNKS ? channel_chunk(&host->view, index) : NULL;
-    return place->chunk != NULL;
+    return cursor->chunk != NULL;
 }
 
 /* Adds the block that a record acquires. `size` is that of the reallocation under way. */
@@ -50,26 +50,26 @@ static void add_block(struct heap_pages *pages, const volatile uint64_t *words, 
 static void look_ahead(const struct thread_stream *thread, struct heap_pages *pages,
                        struct host *host)
 {
-    struct place place = {thread->stream.index, thread->stream.chunk, thread->stream.word};
+    struct stream_cursor cursor = {thread->stream.index, thread->stream.chunk, thread->stream.word};
     uint64_t size = thread->has_held ? thread->held.size : 0;
     if (thread->stream.is_broken)
         return;
-    if (place.chunk == NULL &&
-        !go_to(&place, host, atomic_load_explicit(&thread->shared->first, memory_order_acquire)))
+    if (cursor.chunk == NULL &&
+        !go_to(&cursor, host, atomic_load_explicit(&thread->shared->first, memory_order_acquire)))
         return;
     /* The limit ends the loop if a program has linked the chain into a ring. */
     for (int hop = 0; hop < CHANNEL_BACKLOG + 2; hop++) {
-        uint32_t next = atomic_load_explicit(&place.chunk->next, memory_order_acquire);
-        uint32_t end = committed(&place);
-        while (place.word < end) {
-            const volatile uint64_t *words = place.chunk->data + place.word;
+        uint32_t next = atomic_load_explicit(&cursor.chunk->next, memory_order_acquire);
+        uint32_t end = committed(&cursor);
+        while (cursor.word < end) {
+            const volatile uint64_t *words = cursor.chunk->data + cursor.word;
             uint32_t count = record_words(words[0]);
-            if (count == 0 || count > end - place.word)
+            if (count == 0 || count > end - cursor.word)
                 return;
             add_block(pages, words, &size);
-            place.word += count;
+            cursor.word += count;
         }
-        if (!go_to(&place, host, next))
+        if (!go_to(&cursor, host, next))
             return;
     }
 }

@@ -48,7 +48,7 @@ static bool reserve(struct custom_heaps *heaps)
     free(heaps->buckets);
     heaps->buckets = buckets;
     heaps->bucket_count = count;
-    for (struct custom_heap *heap = heaps->ended.first; heap != NULL; heap = heap->after)
+    for (struct custom_heap *heap = heaps->destroyed.first; heap != NULL; heap = heap->after)
         chain(heaps, heap);
     for (struct custom_heap *heap = heaps->live.first; heap != NULL; heap = heap->after)
         chain(heaps, heap);
@@ -85,12 +85,12 @@ static void leave_family(struct custom_heap *heap)
 
 void heap_table_forget(struct custom_heaps *heaps)
 {
-    struct custom_heap *heap = heaps->ended.first;
+    struct custom_heap *heap = heaps->destroyed.first;
     struct custom_heap **link = bucket_of(heaps, heap->handle);
     while (*link != heap)
         link = &(*link)->chained;
     *link = heap->chained;
-    take_out(&heaps->ended, heap);
+    take_out(&heaps->destroyed, heap);
     heaps->forgotten = heap->end;
     heaps->ended_count--;
     heaps->count--;
@@ -103,7 +103,7 @@ void heap_table_end(struct custom_heaps *heaps, struct custom_heap *heap, uint64
     take_out(&heaps->live, heap);
     heap->has_ended = true;
     heap->end = sequence;
-    append(&heaps->ended, heap);
+    append(&heaps->destroyed, heap);
     if (++heaps->ended_count > ENDED_MAX)
         heap_table_forget(heaps);
 }
@@ -137,7 +137,7 @@ struct custom_heap **heap_table_list(const struct custom_heaps *heaps, uint64_t 
                                      size_t *count)
 {
     struct custom_heap **list = calloc(heaps->count + 1, sizeof *list);
-    const struct heap_list *lists[] = {&heaps->ended, &heaps->live};
+    const struct heap_list *lists[] = {&heaps->destroyed, &heaps->live};
     *count = 0;
     for (size_t i = 0; list != NULL && i < sizeof lists / sizeof *lists; i++)
         for (struct custom_heap *heap = lists[i]->first; heap != NULL; heap = heap->after)
@@ -159,6 +159,6 @@ static void free_list(struct heap_list *list)
 void heap_table_free(struct custom_heaps *heaps)
 {
     free_list(&heaps->live);
-    free_list(&heaps->ended);
+    free_list(&heaps->destroyed);
     free(heaps->buckets);
 }

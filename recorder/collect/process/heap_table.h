@@ -40,7 +40,7 @@ struct custom_heaps {
     uint64_t key;                 /* of the hash: a program cannot cause collisions */
     struct custom_heap **buckets; /* hash table, by handle */
     size_t bucket_count, count;
-    struct heap_list live, ended;
+    struct heap_list live, destroyed;
     size_t ended_count;
     uint64_t forgotten; /* when the last of the heaps was destroyed that were given up; 0 if none */
 };

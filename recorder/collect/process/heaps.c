@@ -107,13 +107,14 @@ void heaps_complete(struct process *process, const struct thread_stream *thread,
 /* Adds a heap of the parent's, with its end if it was destroyed before the fork. */
 static void add_inherited(struct process *child, const struct custom_heap *heap, uint64_t sequence)
 {
-    struct custom_heap *added = add(child, &(struct heap_definition){.handle = heap->handle,
-                                                                     .parent = heap->within,
-                                                                     .sequence = heap->sequence,
-                                                                     .name = heap->text,
-                                                                     .size = strlen(heap->text)});
-    if (added != NULL && heap->has_ended && heap->end <= sequence)
-        added->end = heap->end;
+    struct custom_heap *inherited =
+        add(child, &(struct heap_definition){.handle = heap->handle,
+                                             .parent = heap->within,
+                                             .sequence = heap->sequence,
+                                             .name = heap->text,
+                                             .size = strlen(heap->text)});
+    if (inherited != NULL && heap->has_ended && heap->end <= sequence)
+        inherited->end = heap->end;
 }
 
 bool heaps_inherit(struct process *child, const struct process *parent, uint64_t sequence,
@@ -141,6 +142,6 @@ void heaps_end(struct process *process, struct ttd_position position)
     struct ttd_event destroy = destruction(process, position);
     while (process->heaps.live.last != NULL)
         destroy_one(process, process->heaps.live.last, &destroy);
-    while (process->heaps.ended.first != NULL)
+    while (process->heaps.destroyed.first != NULL)
         heap_table_forget(&process->heaps);
 }

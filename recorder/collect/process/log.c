@@ -5,12 +5,12 @@
 
 #include "../../channel_record.h"
 
-static void copy_bytes(void *to, const volatile uint64_t *words, size_t size)
+static void copy_bytes(void *bytes, const volatile uint64_t *words, size_t size)
 {
     uint64_t word;
     for (size_t i = 0; i < size; i += 8) {
         word = words[i / 8];
-        memcpy((char *)to + i, &word, size - i < 8 ? size - i : 8);
+        memcpy((char *)bytes + i, &word, size - i < 8 ? size - i : 8);
     }
 }
 

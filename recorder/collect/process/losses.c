@@ -14,11 +14,11 @@ void losses_of_thread(struct process *process, struct thread_stream *thread,
         if (lost == thread->lost[i])
             continue;
         uint64_t newest = atomic_load(&host->channel->sequence);
-        struct ttd_position good = ttd_position_max();
+        struct ttd_position first_good = ttd_position_max();
         if (newest < TTD_SEQUENCE_MAX)
-            good = (struct ttd_position){newest + 1, 0};
+            first_good = (struct ttd_position){newest + 1, 0};
         trace_loss(process->trace, reasons[i], thread->id, lost - thread->lost[i], thread->checked,
-                   good);
+                   first_good);
         thread->lost[i] = lost;
     }
     thread->checked = process->trace->last;

@@ -40,13 +40,13 @@ static inline bool parse(const struct process *process, struct thread_stream *th
                          const struct record *record, struct parsed_record *parsed)
 {
     uint64_t head = record->head;
-    unsigned added = record_added(head), kept = record_kept(head);
+    unsigned added_frames = record_added(head), kept_frames = record_kept(head);
     unsigned changes = record_changes(head);
     const struct call_shape *shape = &call_shapes[record_operation(head)];
     *parsed = (struct parsed_record){.shape = shape, .operands = record->words + 1};
-    return shape->kind != CALL_UNKNOWN && kept <= thread->depth &&
-           kept + added <= STACK_DEPTH_MAX &&
-           record->count == 1u + changes + shape->operands + added &&
+    return shape->kind != CALL_UNKNOWN && kept_frames <= thread->depth &&
+           kept_frames + added_frames <= STACK_DEPTH_MAX &&
+           record->count == 1u + changes + shape->operands + added_frames &&
            (changes == 0 || parse_changes(process, thread, record, parsed));
 }
 
@@ -71,11 +71,11 @@ static ttd_id update_stack(struct process *process, struct thread_stream *thread
                            const struct record *record, const struct parsed_record *parsed)
 {
     uint32_t depth = record_kept(record->head);
-    uint32_t added = record_added(record->head);
+    uint32_t added_frames = record_added(record->head);
     const volatile uint64_t *frames = parsed->operands + parsed->shape->operands;
     ttd_id stack = depth != 0 ? thread->path[depth - 1] : TTD_NONE;
     uint32_t hash = depth != 0 ? thread->hashes[depth - 1] : 0;
-    for (uint32_t i = 0; i < added; i++, depth++) {
+    for (uint32_t i = 0; i < added_frames; i++, depth++) {
         uint64_t pc = frames[i]; /* the program may change it meanwhile */
         thread->hashes[depth] = hash = stacks_hash(&process->trace->stacks, hash, pc);
         thread->path[depth] = stack = trace_stack(process->trace, hash, stack, pc);
@@ -286,13 +286,13 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
         if (log_is_due(process, host))
             log_apply(process, host, first->sequence);
         user_events_reach(process, first->sequence);
-        size_t taken = run_merge(process, first->thread);
-        if (taken == 0 && !merge_record(process, first->thread, host))
+        size_t run_count = run_merge(process, first->thread);
+        if (run_count == 0 && !merge_record(process, first->thread, host))
             break;
-        taken += taken == 0;
-        if (merged % RECORDS_PER_TICK + taken >= RECORDS_PER_TICK)
+        run_count += run_count == 0;
+        if (merged % RECORDS_PER_TICK + run_count >= RECORDS_PER_TICK)
             host_tick(host);
-        merged += taken;
+        merged += run_count;
         uint64_t sequence = next_sequence(first->thread, host);
         if (sequence == first->sequence)
             continue;

@@ -11,19 +11,19 @@ struct merge_queue {
 };
 
 /* Restores the order below index `at`, whose sequence may have grown. */
-static inline void merge_queue_sift(struct merge_queue *queue, size_t at)
+static inline void merge_queue_sift(struct merge_queue *queue, size_t index)
 {
     for (;;) {
-        size_t least = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < queue->count; child++)
+        size_t least = index;
+        for (size_t child = 2 * index + 1; child <= 2 * index + 2 && child < queue->count; child++)
             if (queue->entries[child].sequence < queue->entries[least].sequence)
                 least = child;
-        if (least == at)
+        if (least == index)
             return;
-        struct merge_entry swap = queue->entries[at];
-        queue->entries[at] = queue->entries[least];
+        struct merge_entry swap = queue->entries[index];
+        queue->entries[index] = queue->entries[least];
         queue->entries[least] = swap;
-        at = least;
+        index = least;
     }
 }
 

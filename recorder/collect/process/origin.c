@@ -11,11 +11,12 @@
 void origin_describe(struct trace *trace)
 {
     struct utsname system;
-    char found[sizeof system];
+    char description[sizeof system];
     if (uname(&system) == 0) {
         trace_metadata(trace, "host", system.nodename);
-        snprintf(found, sizeof found, "%s %s %s", system.sysname, system.release, system.machine);
-        trace_metadata(trace, "system", found);
+        snprintf(description, sizeof description, "%s %s %s", system.sysname, system.release,
+                 system.machine);
+        trace_metadata(trace, "system", description);
     }
     trace_metadata(trace, "writer", "ttdrecord " TTD_VERSION_STRING);
 }
@@ -76,12 +77,12 @@ static const char *read_state(uint32_t pid, char line[2048])
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return NULL;
-    size_t got = fread(line, 1, 2047, file);
+    size_t size = fread(line, 1, 2047, file);
     fclose(file);
-    line[got] = '\0';
+    line[size] = '\0';
     /* The name may contain anything, also parentheses. */
-    const char *at = strrchr(line, ')');
-    return at != NULL && strlen(at) >= 4 ? at + 2 : NULL;
+    const char *state = strrchr(line, ')');
+    return state != NULL && strlen(state) >= 4 ? state + 2 : NULL;
 }
 
 /* A field of the line, counted from the state, which is 0. */
@@ -124,13 +125,13 @@ static bool status_of_zombie(uint32_t pid, int *status)
 {
     enum { FIELDS_BEFORE_EXIT_CODE = 48 }; /* after the state, which follows the name */
     char line[2048];
-    const char *at = read_state(pid, line);
-    if (at == NULL || (*at != 'Z' && *at != 'X'))
+    const char *field = read_state(pid, line);
+    if (field == NULL || (*field != 'Z' && *field != 'X'))
         return false;
-    at++;
-    for (int i = 0; i < FIELDS_BEFORE_EXIT_CODE && at != NULL; i++)
-        at = strchr(at + 1, ' ');
-    return at != NULL && sscanf(at, "%d", status) == 1;
+    field++;
+    for (int i = 0; i < FIELDS_BEFORE_EXIT_CODE && field != NULL; i++)
+        field = strchr(field + 1, ' ');
+    return field != NULL && sscanf(field, "%d", status) == 1;
 }
 
 bool origin_exit_status(uint32_t pid, int pidfd, int *status)

@@ -27,9 +27,9 @@ static void set_slot(struct process *process, uint32_t slot, const struct proces
 bool process_has_image(const struct process *process)
 {
     uint64_t word;
-    struct iovec here = {&word, sizeof word};
-    struct iovec there = {(void *)(uintptr_t)process->mark, sizeof word};
-    return process_vm_readv((pid_t)process->pid, &here, 1, &there, 1, 0) == sizeof word &&
+    struct iovec local = {&word, sizeof word};
+    struct iovec remote = {(void *)(uintptr_t)process->mark, sizeof word};
+    return process_vm_readv((pid_t)process->pid, &local, 1, &remote, 1, 0) == sizeof word &&
            word == process->sequence;
 }
 

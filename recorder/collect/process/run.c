@@ -75,16 +75,18 @@ static void take_run(struct run *run, struct thread_stream *thread, const struct
     run->depth = thread->depth;
     run->count = run->frame_count = 0;
     while (run->count < RUN_CALLS) {
-        uint32_t kept = record_kept(head), added = record_added(head), count = record_words(head);
-        ptrdiff_t left = end - words;
-        if (count > left || kept > run->depth || kept + added > STACK_DEPTH_MAX ||
-            added > RUN_FRAMES - run->frame_count || !take_call(run, head, words + 1))
+        uint32_t kept_frames = record_kept(head), added_frames = record_added(head),
+                 count = record_words(head);
+        ptrdiff_t remaining = end - words;
+        if (count > remaining || kept_frames > run->depth ||
+            kept_frames + added_frames > STACK_DEPTH_MAX ||
+            added_frames > RUN_FRAMES - run->frame_count || !take_call(run, head, words + 1))
             break;
         /* A call that releases has returned if its thread went on. */
-        if (count == left && run->calls[run->count].action == TTD_ACTION_FREE)
+        if (count == remaining && run->calls[run->count].action == TTD_ACTION_FREE)
             break;
         words += count;
-        take_frames(run, thread->hashes, &stacks, head, words - added);
+        take_frames(run, thread->hashes, &stacks, head, words - added_frames);
         run->count++;
         if (words == end)
             break;

@@ -59,14 +59,14 @@ static void apply_record(struct runtime_blocks *blocks, const struct record *rec
 static bool has_ended(uint32_t pid)
 {
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    struct pollfd wanted = {.fd = pidfd, .events = POLLIN};
+    struct pollfd event = {.fd = pidfd, .events = POLLIN};
     if (pidfd < 0)
         return true;
-    int found;
-    while ((found = poll(&wanted, 1, ENDED_WAIT_MS)) < 0 && errno == EINTR)
+    int ready_count;
+    while ((ready_count = poll(&event, 1, ENDED_WAIT_MS)) < 0 && errno == EINTR)
         ;
     close(pidfd);
-    return found == 1;
+    return ready_count == 1;
 }
 
 /* Whether the thread has lost no calls. */

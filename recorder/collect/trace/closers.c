@@ -223,12 +223,12 @@ void trace_closers_wait(struct trace_closers *closers, const volatile sig_atomic
         sigaction(numbers[i], &action, NULL);
     }
     while (*interrupts == before && closers->count + closers->waiting_count > 0) {
-        siginfo_t ended;
+        siginfo_t status;
         if (trace_closers_step(closers))
             continue;
         if (closers->waiting_count > 0) /* for any of the processes */
             sleep_briefly();
-        else if (waitid(P_PID, (id_t)closers->pids[0], &ended, WEXITED | WNOWAIT) == 0)
+        else if (waitid(P_PID, (id_t)closers->pids[0], &status, WEXITED | WNOWAIT) == 0)
             wait_for_one(closers);
     }
     for (size_t i = 0; i < closers->count; i++)

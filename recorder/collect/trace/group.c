@@ -81,9 +81,9 @@ static unsigned count_namesakes(struct group *group, uint32_t pid)
 static void name_child_file(struct group *group, uint32_t pid, char *path, size_t size)
 {
     unsigned namesakes = count_namesakes(group, pid);
-    int used = snprintf(path, size, "%s.%u", group->output, pid);
-    if (namesakes > 0 && used > 0 && (size_t)used < size)
-        snprintf(path + used, size - (size_t)used, "-%u", namesakes + 1);
+    int length = snprintf(path, size, "%s.%u", group->output, pid);
+    if (namesakes > 0 && length > 0 && (size_t)length < size)
+        snprintf(path + length, size - (size_t)length, "-%u", namesakes + 1);
 }
 
 enum { PROGRAM_MAX = 32 };
@@ -96,20 +96,21 @@ static void find_program(const struct process_slot *slot, char name[PROGRAM_MAX 
 {
     static const char others[] = "+_-.";
     const volatile char *command = slot->command;
-    size_t used = 0, size = slot->command_size < COMMAND_SIZE ? slot->command_size : COMMAND_SIZE;
+    size_t length = 0, size = slot->command_size < COMMAND_SIZE ? slot->command_size : COMMAND_SIZE;
     for (size_t i = 0; i < size && command[i] != '\0'; i++) {
         char c = command[i];
         if (c == '/')
-            used = 0;
-        else if (used < PROGRAM_MAX && (used > 0 || c != '-')) /* a login shell's begins with - */
-            name[used++] = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                                   (c >= '0' && c <= '9') || strchr(others, c) != NULL
-                               ? c
-                               : '_';
+            length = 0;
+        else if (length < PROGRAM_MAX &&
+                 (length > 0 || c != '-')) /* a login shell's begins with - */
+            name[length++] = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                                     (c >= '0' && c <= '9') || strchr(others, c) != NULL
+                                 ? c
+                                 : '_';
     }
-    name[used] = '\0';
-    if (used >= 4 && strcmp(name + used - 4, ".idx") == 0)
-        name[used - 4] = '_'; /* the suffix of index files */
+    name[length] = '\0';
+    if (length >= 4 && strcmp(name + length - 4, ".idx") == 0)
+        name[length - 4] = '_'; /* the suffix of index files */
 }
 
 /* Appends the program's name to the path. Returns false if there is no name, or no room. */
@@ -118,8 +119,8 @@ static bool add_program(const char *path, size_t stem, const struct process_slot
 {
     char program[PROGRAM_MAX + 1];
     find_program(slot, program);
-    int used = snprintf(named, 2 * PATH_MAX, "%.*s.%s", (int)stem, path, program);
-    return program[0] != '\0' && used > 0 && used < PATH_MAX;
+    int length = snprintf(named, 2 * PATH_MAX, "%.*s.%s", (int)stem, path, program);
+    return program[0] != '\0' && length > 0 && length < PATH_MAX;
 }
 
 void group_name_child(const struct process_slot *slot, struct trace *trace)

@@ -66,16 +66,16 @@ static bool has(const struct module *module, uint64_t pc)
 
 static struct frame locate(struct modules *modules, uint64_t pc)
 {
-    size_t found = modules->hint;
-    if (found >= modules->count || !has(&modules->items[found], pc)) {
-        found = modules->count;
-        while (found-- > 0 && !has(&modules->items[found], pc))
+    size_t index = modules->hint;
+    if (index >= modules->count || !has(&modules->items[index], pc)) {
+        index = modules->count;
+        while (index-- > 0 && !has(&modules->items[index], pc))
             ;
-        if (found == SIZE_MAX)
+        if (index == SIZE_MAX)
             return (struct frame){.module = TTD_NONE, .offset = pc, .is_settled = true};
-        modules->hint = found;
+        modules->hint = index;
     }
-    return (struct frame){.module = (ttd_id)(found + 1), .offset = pc - modules->items[found].bias};
+    return (struct frame){.module = (ttd_id)(index + 1), .offset = pc - modules->items[index].bias};
 }
 
 const struct frame *modules_frame(struct modules *modules, uint64_t pc)

@@ -67,37 +67,37 @@ static void collect_addresses(struct name_request *request, const struct modules
 }
 
 /* Adds an offset, the next one, to a module of the request. */
-static void add_offset(struct name_request *request, size_t module, size_t at, uint64_t offset)
+static void add_offset(struct name_request *request, size_t module, size_t index, uint64_t offset)
 {
     struct symbolize_module *asked = &request->modules[module];
-    request->offsets[at] = offset;
+    request->offsets[index] = offset;
     if (asked->offset_count++ == 0)
-        asked->offsets = &request->offsets[at];
+        asked->offsets = &request->offsets[index];
 }
 
 /* False without memory; the request is to be freed in any case. */
 static bool load_request(struct name_request *request, struct trace *trace)
 {
-    const struct modules *known = &trace->modules;
+    const struct modules *modules = &trace->modules;
     struct variables *variables = &trace->variables;
     variables_sort(variables);
     *request = (struct name_request){
         .trace = trace,
-        .modules = calloc(2 * known->count + 1, sizeof *request->modules),
-        .module_count = 2 * known->count,
-        .addresses = calloc(known->frame_count + 1, sizeof *request->addresses),
-        .offsets = calloc(known->frame_count + variables->count + 1, sizeof *request->offsets),
+        .modules = calloc(2 * modules->count + 1, sizeof *request->modules),
+        .module_count = 2 * modules->count,
+        .addresses = calloc(modules->frame_count + 1, sizeof *request->addresses),
+        .offsets = calloc(modules->frame_count + variables->count + 1, sizeof *request->offsets),
     };
     if (request->modules == NULL || request->addresses == NULL || request->offsets == NULL)
         return false;
     for (size_t i = 0; i < request->module_count; i++)
         request->modules[i] =
-            symbolize_module_of(&known->items[i % known->count], i >= known->count);
-    collect_addresses(request, known);
+            symbolize_module_of(&modules->items[i % modules->count], i >= modules->count);
+    collect_addresses(request, modules);
     for (size_t i = 0; i < request->count; i++)
         add_offset(request, request->addresses[i].module - 1, i, request->addresses[i].offset);
     for (size_t i = 0; i < variables->count; i++)
-        add_offset(request, known->count + variables->words[i].module - 1, request->count + i,
+        add_offset(request, modules->count + variables->words[i].module - 1, request->count + i,
                    variables->words[i].offset);
     return true;
 }
@@ -105,9 +105,9 @@ static bool load_request(struct name_request *request, struct trace *trace)
 /* Marks the frame of an address: its names are written, or it has none. */
 static void settle(struct name_request *request, ttd_id module, uint64_t offset)
 {
-    struct address wanted = {.module = module, .offset = offset};
+    struct address key = {.module = module, .offset = offset};
     const struct address *address =
-        bsearch(&wanted, request->addresses, request->count, sizeof wanted, compare_addresses);
+        bsearch(&key, request->addresses, request->count, sizeof key, compare_addresses);
     if (address != NULL)
         request->trace->modules.frames[address->frame].is_settled = true;
 }

@@ -14,7 +14,7 @@
 
 bool stale_look(const char *path, struct ttd_trace *old)
 {
-    static const struct ttd_group none;
+    static const struct ttd_group no_group;
     struct stat status;
     struct ttd_input input;
     struct ttd_reader *reader;
@@ -25,7 +25,7 @@ bool stale_look(const char *path, struct ttd_trace *old)
         return false;
     *old = *ttd_reader_trace(reader);
     ttd_reader_close(reader);
-    return memcmp(&old->group, &none, sizeof none) != 0;
+    return memcmp(&old->group, &no_group, sizeof no_group) != 0;
 }
 
 /* Returns the process id in a file name, after the name of the launched program's trace; 0 if there
@@ -62,8 +62,8 @@ void stale_remove(const char *path, const struct ttd_trace *old)
     const struct dirent *entry;
     while (directory != NULL && (entry = readdir(directory)) != NULL) {
         uint64_t process = named_process(entry->d_name, base);
-        int used = snprintf(sibling, sizeof sibling, "%.*s%s", size, path, entry->d_name);
-        if (used > 0 && (size_t)used < sizeof sibling && is_stale(sibling, process, old))
+        int length = snprintf(sibling, sizeof sibling, "%.*s%s", size, path, entry->d_name);
+        if (length > 0 && (size_t)length < sizeof sibling && is_stale(sibling, process, old))
             unlink(sibling);
     }
     if (directory != NULL)

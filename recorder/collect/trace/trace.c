@@ -194,19 +194,19 @@ static void count_calls(struct trace *trace, const struct ttd_calls *calls, size
 
 void trace_calls(struct trace *trace, const struct ttd_calls *calls)
 {
-    struct ttd_calls rest = *calls;
-    while (rest.count != 0) {
+    struct ttd_calls unwritten = *calls;
+    while (unwritten.count != 0) {
         size_t written = 0;
         enum ttd_status status = trace->writer != NULL
-                                     ? ttd_writer_calls(trace->writer, &rest, &written)
+                                     ? ttd_writer_calls(trace->writer, &unwritten, &written)
                                      : TTD_ERROR_MISUSE;
-        count_calls(trace, &rest, written);
+        count_calls(trace, &unwritten, written);
         if (status != TTD_OK)
             trace_unwritten(trace, status);
         written += status != TTD_OK;
-        rest.calls += written;
-        rest.count -= written;
-        rest.start.steps += 2 * written;
+        unwritten.calls += written;
+        unwritten.count -= written;
+        unwritten.start.steps += 2 * written;
     }
 }
 

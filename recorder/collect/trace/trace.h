@@ -99,8 +99,8 @@ ttd_id trace_new_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64
  * if that is impossible. `hash` is its stacks_hash(). */
 static inline ttd_id trace_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64_t pc)
 {
-    ttd_id known = stacks_probe(&trace->stacks, hash, parent, pc)->id;
-    return known != TTD_NONE ? known : trace_new_stack(trace, hash, parent, pc);
+    ttd_id id = stacks_probe(&trace->stacks, hash, parent, pc)->id;
+    return id != TTD_NONE ? id : trace_new_stack(trace, hash, parent, pc);
 }
 
 /* Returns the stack with these return addresses, innermost first; TTD_NONE if it has none. */

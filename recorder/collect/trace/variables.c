@@ -27,11 +27,11 @@ void variables_add(struct variables *variables, ttd_id module, uint64_t offset)
 
 void variables_know(struct variables *variables, ttd_id module, uint64_t begin, uint64_t size)
 {
-    void *known = array_grow(variables->known, variables->known_count, &variables->known_capacity,
+    void *grown = array_grow(variables->known, variables->known_count, &variables->known_capacity,
                              sizeof *variables->known);
-    if (known == NULL)
+    if (grown == NULL)
         return;
-    variables->known = known;
+    variables->known = grown;
     variables->known[variables->known_count++] = (struct known_variable){module, begin, size};
     variables->is_sorted = false;
 }

@@ -90,17 +90,17 @@ static char *map_again(uint64_t offset)
 
 char *channel_map(struct channel_view *view, uint32_t index)
 {
-    char *known = NULL;
+    char *mapped = NULL;
     char *window = process_is_confined ? NULL : map_again((uint64_t)index * CHANNEL_WINDOW);
     if (window == NULL) {
         atomic_store(&channel_is_short, true);
         return NULL;
     }
     sys_call3(SYS_madvise, (long)window, CHANNEL_WINDOW, MADV_DONTDUMP);
-    if (atomic_compare_exchange_strong(&view->windows[index], &known, window))
+    if (atomic_compare_exchange_strong(&view->windows[index], &mapped, window))
         return window;
     unmap((long)window);
-    return known;
+    return mapped;
 }
 
 static void map_entries(uint64_t begin, uint32_t count, uint64_t size)
@@ -111,10 +111,10 @@ static void map_entries(uint64_t begin, uint32_t count, uint64_t size)
 }
 
 /* Returns how many entries of a pool to map ahead: those that were used, and some more. */
-static uint32_t entries_ahead(const struct channel_pool *pool, uint32_t count, uint32_t more)
+static uint32_t entries_ahead(const struct channel_pool *pool, uint32_t count, uint32_t spare)
 {
     uint32_t used = channel_used(pool, count);
-    return count - used < more ? count : used + more;
+    return count - used < spare ? count : used + spare;
 }
 
 void channel_map_ahead(void)

@@ -42,9 +42,9 @@ EXPORT void *calloc(size_t count, size_t size)
 static void *realloc_arena(void *block, size_t size)
 {
     void *moved = malloc(size);
-    size_t held = arena_size(block);
+    size_t held_size = arena_size(block);
     if (moved != NULL)
-        memcpy(moved, block, held < size ? held : size);
+        memcpy(moved, block, held_size < size ? held_size : size);
     return moved;
 }
 
@@ -64,10 +64,10 @@ EXPORT void *realloc(void *base, size_t size)
         ACQUISITION_END(thread, TTD_API_REALLOC, 0, size, (uintptr_t)block);
         return block;
     }
-    bool begun;
-    REALLOCATION_BEGIN(thread, begun, TTD_API_REALLOC, (uintptr_t)base, size);
+    bool is_begun;
+    REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOC, (uintptr_t)base, size);
     void *block = real.realloc(base, size);
-    reallocation_end(thread, begun, block);
+    reallocation_end(thread, is_begun, block);
     return block;
 }
 
@@ -91,10 +91,10 @@ EXPORT void *reallocarray(void *base, size_t count, size_t size)
     struct thread *thread = target_enter((uintptr_t)base);
     if (UNLIKELY(thread == NULL))
         return real.reallocarray(base, count, size);
-    bool begun;
-    REALLOCATION_BEGIN(thread, begun, TTD_API_REALLOCARRAY, (uintptr_t)base, count, size);
+    bool is_begun;
+    REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOCARRAY, (uintptr_t)base, count, size);
     void *block = reallocate_array(base, count, size);
-    reallocation_end(thread, begun, block);
+    reallocation_end(thread, is_begun, block);
     return block;
 }
 

@@ -25,13 +25,13 @@ struct ask {
     bool waits;
 };
 
-static void sleep_until_answered(_Atomic uint32_t *answered, uint32_t seen)
+static void sleep_until_answered(_Atomic uint32_t *answered, uint32_t answer)
 {
     struct timespec once = {.tv_nsec = WAIT_ONCE_NS};
     if (process_is_confined)
         __builtin_ia32_pause();
     else
-        sys_call6(SYS_futex, (long)answered, FUTEX_WAIT, seen, (long)&once, 0, 0);
+        sys_call6(SYS_futex, (long)answered, FUTEX_WAIT, answer, (long)&once, 0, 0);
 }
 
 /* Waits for the answer to a dump. Returns whether it was taken. */
@@ -39,9 +39,9 @@ static bool await(struct thread_slot *slot, uint32_t serial)
 {
     uint64_t spins = 0, begin = process_is_confined ? 0 : sys_clock();
     for (;;) {
-        uint32_t seen = atomic_load_explicit(&slot->answered, memory_order_acquire);
-        if (seen >> 1 == serial)
-            return (seen & 1) != 0;
+        uint32_t answer = atomic_load_explicit(&slot->answered, memory_order_acquire);
+        if (answer >> 1 == serial)
+            return (answer & 1) != 0;
         bool is_over = target_on->on == 0 || atomic_load(&target_channel->stopped) != 0;
         if (process_is_confined)
             is_over |= ++spins == WAIT_SPINS;
@@ -49,7 +49,7 @@ static bool await(struct thread_slot *slot, uint32_t serial)
             is_over |= collector_is_gone() || sys_clock() - begin > WAIT_NS;
         if (is_over)
             return false;
-        sleep_until_answered(&slot->answered, seen);
+        sleep_until_answered(&slot->answered, answer);
     }
 }
 
@@ -107,10 +107,10 @@ static size_t file_name(struct ttd_live *client, char *name, size_t size)
 {
     if (!ask(client, &(struct ask){.kind = DUMP_NAME, .waits = true}))
         return 0;
-    const struct trace_name *known = channel_trace_name(&target_view, process_index());
-    size_t known_size = known != NULL ? atomic_load(&known->size) : 0;
+    const struct trace_name *trace_name = channel_trace_name(&target_view, process_index());
+    size_t known_size = trace_name != NULL ? atomic_load(&trace_name->size) : 0;
     if (name != NULL && known_size < size && known_size < TRACE_NAME_SIZE) {
-        memcpy(name, known->text, known_size);
+        memcpy(name, trace_name->text, known_size);
         name[known_size] = '\0';
     }
     return known_size;

@@ -78,14 +78,14 @@ static inline void release_end(struct thread *thread)
     } while (0)
 
 /* Appends the second record of a reallocation, which has its result. */
-static inline void reallocation_end(struct thread *thread, bool begun, void *block)
+static inline void reallocation_end(struct thread *thread, bool is_begun, void *block)
 {
     uint64_t result = (uintptr_t)block;
     target_phase(thread, PHASE_RECORD);
     thread->released = 0;
     if (UNLIKELY(thread->held.block != 0))
         level_ends(thread, result);
-    if (begun)
+    if (is_begun)
         thread_append(thread, OP_REALLOC_END, &(const struct unwind_delta){0}, &result, 1);
     target_leave(thread);
 }

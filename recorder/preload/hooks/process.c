@@ -50,20 +50,20 @@ static bool refuses_us(int directory, const char *path)
 static bool found_refuses_us(const char *name)
 {
     char path[PATH_SIZE];
-    const char *at = getenv("PATH");
+    const char *directories = getenv("PATH");
     size_t size = strlen(name);
     if (strchr(name, '/') != NULL)
         return refuses_us(AT_FDCWD, name);
-    for (; at != NULL; at = *at == ':' ? at + 1 : NULL) {
-        size_t length = strcspn(at, ":");
+    for (; directories != NULL; directories = *directories == ':' ? directories + 1 : NULL) {
+        size_t length = strcspn(directories, ":");
         if (length + size + 2 <= sizeof path) {
-            memcpy(path, at, length);
+            memcpy(path, directories, length);
             path[length] = '/';
             memcpy(path + length + (length != 0), name, size + 1);
             if (access(path, X_OK) == 0)
                 return refuses_us(AT_FDCWD, path);
         }
-        at += length;
+        directories += length;
     }
     return false;
 }

@@ -25,9 +25,9 @@ static const struct redirection *find(const struct rebinding *rebinding, const c
                                       uintptr_t bound)
 {
     for (size_t i = 0; i < rebinding->count; i++) {
-        const struct redirection *one = &rebinding->redirections[i];
-        if (one->real_function == bound && strcmp(one->name, name) == 0)
-            return one;
+        const struct redirection *redirection = &rebinding->redirections[i];
+        if (redirection->real_function == bound && strcmp(redirection->name, name) == 0)
+            return redirection;
     }
     return NULL;
 }
@@ -49,17 +49,17 @@ static int protection_of(const struct dl_phdr_info *info, uintptr_t address)
     return protection;
 }
 
-/* A place is read-only behind the relocation of data, and in code that has relocations. */
-static void rebind_place(const struct dl_phdr_info *info, uintptr_t *place, uintptr_t hook)
+/* The target is read-only behind the relocation of data, and in code that has relocations. */
+static void rebind_target(const struct dl_phdr_info *info, uintptr_t *target, uintptr_t hook)
 {
-    uintptr_t begin = (uintptr_t)place & -(uintptr_t)PAGE;
-    uintptr_t end = ((uintptr_t)(place + 1) + PAGE - 1) & -(uintptr_t)PAGE;
-    int protection = protection_of(info, (uintptr_t)place);
+    uintptr_t begin = (uintptr_t)target & -(uintptr_t)PAGE;
+    uintptr_t end = ((uintptr_t)(target + 1) + PAGE - 1) & -(uintptr_t)PAGE;
+    int protection = protection_of(info, (uintptr_t)target);
     bool is_writable = (protection & PROT_WRITE) != 0;
     if (!is_writable &&
         sys_call3(SYS_mprotect, (long)begin, (long)(end - begin), protection | PROT_WRITE) != 0)
         return;
-    __atomic_store_n(place, hook, __ATOMIC_RELEASE);
+    __atomic_store_n(target, hook, __ATOMIC_RELEASE);
     if (!is_writable)
         sys_call3(SYS_mprotect, (long)begin, (long)(end - begin), protection);
 }
@@ -69,16 +69,17 @@ static void rebind_table(const struct dl_phdr_info *info, const struct symbols *
                          const ElfW(Rela) * table, size_t size, const struct rebinding *rebinding)
 {
     for (size_t i = 0; i < size / sizeof *table; i++) {
-        uintptr_t *place = (uintptr_t *)(info->dlpi_addr + table[i].r_offset);
+        uintptr_t *target = (uintptr_t *)(info->dlpi_addr + table[i].r_offset);
         unsigned type = (unsigned)ELF64_R_TYPE(table[i].r_info);
         bool is_address = type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
                           (type == R_X86_64_64 && table[i].r_addend == 0);
         if (!is_address)
             continue;
         const ElfW(Sym) *symbol = &symbols->table[ELF64_R_SYM(table[i].r_info)];
-        const struct redirection *one = find(rebinding, symbols->strings + symbol->st_name, *place);
-        if (one != NULL)
-            rebind_place(info, place, one->hook);
+        const struct redirection *redirection =
+            find(rebinding, symbols->strings + symbol->st_name, *target);
+        if (redirection != NULL)
+            rebind_target(info, target, redirection->hook);
     }
 }
 

@@ -25,20 +25,21 @@ static void find_all(const struct link_map *map, struct change *change,
                      struct redirection *redirections, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct redirection *one = &redirections[i];
+        struct redirection *redirection = &redirections[i];
         struct dl_find_object object;
-        if (one->real_function == 0 || one->symbol != NULL ||
-            _dl_find_object((void *)one->real_function, &object) != 0 ||
+        if (redirection->real_function == 0 || redirection->symbol != NULL ||
+            _dl_find_object((void *)redirection->real_function, &object) != 0 ||
             object.dlfo_link_map != map)
             continue;
-        ElfW(Sym) *symbol = symbols_find(&change->symbols, one->name, one->real_function);
+        ElfW(Sym) *symbol =
+            symbols_find(&change->symbols, redirection->name, redirection->real_function);
         if (symbol == NULL)
             continue;
         uintptr_t begin = (uintptr_t)symbol & -(uintptr_t)PAGE;
         uintptr_t end = ((uintptr_t)(symbol + 1) + PAGE - 1) & -(uintptr_t)PAGE;
         change->begin = begin < change->begin ? begin : change->begin;
         change->end = end > change->end ? end : change->end;
-        one->symbol = symbol;
+        redirection->symbol = symbol;
     }
 }
 
@@ -69,15 +70,15 @@ static void redirect_module(const struct dl_find_object *object, struct redirect
 
 void redirect(struct redirection *redirections, size_t count)
 {
-    const struct link_map *done = NULL;
+    const struct link_map *last_module = NULL;
     for (size_t i = 0; i < count; i++) {
         struct dl_find_object object;
         if (redirections[i].real_function == 0 || redirections[i].symbol != NULL ||
             _dl_find_object((void *)redirections[i].real_function, &object) != 0 ||
-            object.dlfo_link_map == done)
+            object.dlfo_link_map == last_module)
             continue;
         redirect_module(&object, redirections, count);
-        done = object.dlfo_link_map;
+        last_module = object.dlfo_link_map;
     }
 }
 

@@ -81,18 +81,18 @@ static void sweep(void)
 static void add_locked(uintptr_t begin, uintptr_t end, const struct link_map *map,
                        uint64_t sequence, uint64_t steps)
 {
-    bool known = false;
-    for (size_t i = 0; i < module_count && !known; i++)
-        known = !modules[i].gone && modules[i].begin == begin && modules[i].map == map;
-    if (!known)
+    bool is_known = false;
+    for (size_t i = 0; i < module_count && !is_known; i++)
+        is_known = !modules[i].gone && modules[i].begin == begin && modules[i].map == map;
+    if (!is_known)
         sweep(); /* it may be where another one was */
-    size_t place = 0;
-    while (place < module_count && !modules[place].gone)
-        place++;
-    if (!known && place < MODULES_MAX) {
-        modules[place] = (struct module){begin, end, map, false};
-        module_count += place == module_count;
-        module_log_load(&modules[place], sequence, steps);
+    size_t index = 0;
+    while (index < module_count && !modules[index].gone)
+        index++;
+    if (!is_known && index < MODULES_MAX) {
+        modules[index] = (struct module){begin, end, map, false};
+        module_count += index == module_count;
+        module_log_load(&modules[index], sequence, steps);
         if (has_all_first)
             entries_look_at(begin);
     }

@@ -58,26 +58,26 @@ const char *process_channel(void)
  */
 static const char *environment_from_kernel(const char *name, char *buffer, size_t size)
 {
-    size_t used = 0, length = strlen(name);
+    size_t count = 0, length = strlen(name);
     long file =
         sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/environ", O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (file < 0)
         return NULL;
     /* One variable after the other; one that is longer than the buffer is not ours. */
     char c;
-    const char *found = NULL;
-    while (found == NULL && sys_call3(SYS_read, file, (long)&c, 1) == 1) {
-        if (used < size)
-            buffer[used++] = c;
+    const char *value = NULL;
+    while (value == NULL && sys_call3(SYS_read, file, (long)&c, 1) == 1) {
+        if (count < size)
+            buffer[count++] = c;
         if (c != '\0')
             continue;
-        if (used > length && used < size && buffer[length] == '=' &&
+        if (count > length && count < size && buffer[length] == '=' &&
             memcmp(buffer, name, length) == 0)
-            found = buffer + length + 1;
-        used = 0;
+            value = buffer + length + 1;
+        count = 0;
     }
     sys_call3(SYS_close, file, 0, 0);
-    return found;
+    return value;
 }
 
 /* Whether process ids here are those of the collector. Looking that up in /proc is the slowest part
@@ -193,15 +193,16 @@ static bool attach_forked(void)
 
 static bool process_records(void)
 {
-    int seen = atomic_load(&mode);
-    if (seen == RECORDING && target_on->on != 0)
+    int current_mode = atomic_load(&mode);
+    if (current_mode == RECORDING && target_on->on != 0)
         return true;
-    if (seen == RECORDING && target_on->refused != 0)
+    if (current_mode == RECORDING && target_on->refused != 0)
         return false;
-    if (seen == OFF || seen == STARTING || !atomic_compare_exchange_strong(&mode, &seen, STARTING))
+    if (current_mode == OFF || current_mode == STARTING ||
+        !atomic_compare_exchange_strong(&mode, &current_mode, STARTING))
         return false;
     /* The page reads 0 in the child of a fork, or if the collector is gone. */
-    bool records = seen == UNSTARTED ? attach() : attach_forked();
+    bool records = current_mode == UNSTARTED ? attach() : attach_forked();
     atomic_store(&mode, records ? RECORDING : OFF);
     return records;
 }

@@ -13,17 +13,17 @@ static _Atomic size_t used;
 /* Returns the next part of the list, and makes it if need be; NULL if there is no memory. */
 static struct own_memory *next_part(struct own_memory *part)
 {
-    uint64_t known = atomic_load(&part->next);
-    if (known != 0)
-        return (struct own_memory *)known;
+    uint64_t next = atomic_load(&part->next);
+    if (next != 0)
+        return (struct own_memory *)next;
     long fresh = sys_call6(SYS_mmap, 0, sizeof *part, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (fresh < 0 && fresh > -4096)
         return NULL;
-    if (atomic_compare_exchange_strong(&part->next, &known, (uint64_t)fresh))
+    if (atomic_compare_exchange_strong(&part->next, &next, (uint64_t)fresh))
         return (struct own_memory *)fresh;
     sys_call3(SYS_munmap, fresh, sizeof *part, 0);
-    return (struct own_memory *)known;
+    return (struct own_memory *)next;
 }
 
 void own_memory_add(uintptr_t begin, size_t size)

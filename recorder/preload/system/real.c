@@ -114,7 +114,7 @@ void real_redirect(void)
     {                                                                                              \
 #name, (uintptr_t)real.name, (uintptr_t)name, NULL                                         \
     }
-    struct redirection all[MAX] = {
+    struct redirection redirections[MAX] = {
         REDIRECTION(malloc),         REDIRECTION(calloc),        REDIRECTION(realloc),
         REDIRECTION(reallocarray),   REDIRECTION(free),          REDIRECTION(memalign),
         REDIRECTION(posix_memalign), REDIRECTION(aligned_alloc), REDIRECTION(valloc),
@@ -124,24 +124,24 @@ void real_redirect(void)
     size_t count = 10;
     for (const struct real_later *later = &first_later; later < &last_later && count < MAX; later++)
         if (later->hook != NULL)
-            all[count++] = (struct redirection){later->name, (uintptr_t)*later->function,
-                                                (uintptr_t)later->hook, NULL};
-    redirect(all, count);
+            redirections[count++] = (struct redirection){later->name, (uintptr_t)*later->function,
+                                                         (uintptr_t)later->hook, NULL};
+    redirect(redirections, count);
 }
 
 void *real_find(const char *name)
 {
-    void *found = dlsym(RTLD_NEXT, name);
+    void *function = dlsym(RTLD_NEXT, name);
     /* A C++ runtime that came with a plugin is not in the search order of this library. */
     static const char *const runtimes[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
-    for (size_t i = 0; found == NULL && i < sizeof runtimes / sizeof *runtimes; i++) {
+    for (size_t i = 0; function == NULL && i < sizeof runtimes / sizeof *runtimes; i++) {
         void *handle = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
         if (handle == NULL)
             continue;
-        found = dlsym(handle, name);
+        function = dlsym(handle, name);
         dlclose(handle);
     }
-    if (found == NULL)
+    if (function == NULL)
         dlerror(); /* the program must not find this error */
-    return found;
+    return function;
 }

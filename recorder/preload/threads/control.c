@@ -44,25 +44,25 @@ static void line_take(struct line *line, char c)
 static bool maps_find(uintptr_t address, struct line *line)
 {
     char buffer[1024];
-    long got;
-    bool found = false;
+    long size;
+    bool is_found = false;
     long file =
         sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (file < 0)
         return false;
     memset(line, 0, sizeof *line);
-    while (!found && (got = sys_call3(SYS_read, file, (long)buffer, sizeof buffer)) > 0)
-        for (long i = 0; i < got && !found; i++) {
+    while (!is_found && (size = sys_call3(SYS_read, file, (long)buffer, sizeof buffer)) > 0)
+        for (long i = 0; i < size && !is_found; i++) {
             if (buffer[i] != '\n') {
                 line_take(line, buffer[i]);
                 continue;
             }
-            found = address >= line->begin && address < line->end;
-            if (!found)
+            is_found = address >= line->begin && address < line->end;
+            if (!is_found)
                 memset(line, 0, sizeof *line);
         }
     sys_call3(SYS_close, file, 0, 0);
-    return found;
+    return is_found;
 }
 
 enum {
@@ -107,10 +107,10 @@ static bool read_stack(uintptr_t control, uint32_t field, struct stack_bounds *b
 static bool find_stack(uintptr_t stack_pointer, struct stack_bounds *bounds)
 {
     uintptr_t control = control_block();
-    uint32_t known = atomic_load(&stack_field);
+    uint32_t offset = atomic_load(&stack_field);
     uint32_t size = control_size(control);
-    if (known != 0)
-        return known + 3 * sizeof control <= size && read_stack(control, known, bounds);
+    if (offset != 0)
+        return offset + 3 * sizeof control <= size && read_stack(control, offset, bounds);
     for (uint32_t field = FIELDS_BEGIN; field + 3 * sizeof control <= size; field += sizeof control)
         if (stack_pointer < control && read_stack(control, field, bounds) &&
             stack_pointer > bounds->low) {
@@ -198,8 +198,8 @@ static uint32_t read_id(uint32_t field)
 static void learn_id(uint32_t id)
 {
     uint32_t size = control_size(control_block());
-    uint32_t known = atomic_load(&id_field);
-    if (known != 0 && known + sizeof id <= size && read_id(known) == id)
+    uint32_t offset = atomic_load(&id_field);
+    if (offset != 0 && offset + sizeof id <= size && read_id(offset) == id)
         return;
     uint32_t field = FIELDS_BEGIN;
     while (field + sizeof id <= size && read_id(field) != id)

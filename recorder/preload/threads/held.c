@@ -34,12 +34,12 @@ bool level_is_ready(struct thread *level)
 void level_record(struct thread *level, unsigned operation, const struct unwind_delta *stack,
                   const uint64_t *operands, unsigned count)
 {
-    const struct unwind_delta none = {0};
+    const struct unwind_delta no_frames = {0};
     if (operation != TTD_API_REALLOC && operation != TTD_API_REALLOCARRAY) {
         level->steps++;
         thread_append(level, operation, stack, operands, count);
     } else if (thread_append(level, operation, stack, operands, count - 1)) {
-        thread_append(level, OP_REALLOC_END, &none, &operands[count - 1], 1);
+        thread_append(level, OP_REALLOC_END, &no_frames, &operands[count - 1], 1);
     }
 }
 
@@ -62,7 +62,7 @@ bool level_take(struct thread *level, uintptr_t frame)
 void level_record_held(struct thread *outer)
 {
     struct held *held = &outer->held;
-    struct unwind_delta none = {0};
+    struct unwind_delta no_frames = {0};
     if (held->block == 0)
         return;
     struct thread *level = outer->inner;
@@ -74,7 +74,8 @@ void level_record_held(struct thread *outer)
                      held->call.count);
     } else if (level_is_ready(level)) {
         unwinder_reset(level->unwinder);
-        level_record(level, held->call.operation, &none, held->call.operands, held->call.count);
+        level_record(level, held->call.operation, &no_frames, held->call.operands,
+                     held->call.count);
     } else {
         level_count_lost(level);
     }

@@ -116,20 +116,21 @@ static __attribute__((noinline, cold)) void suspend(struct thread *thread)
 bool thread_append(struct thread *thread, unsigned operation, const struct unwind_delta *stack,
                    const uint64_t *operands, unsigned count)
 {
-    uint32_t kept = stack->kept, added = stack->added;
+    uint32_t kept_frames = stack->kept, added_frames = stack->added;
     /* One word for the head, up to two for sequence and clock. */
-    if (UNLIKELY(thread->limit - thread->write < (ptrdiff_t)(3 + count + added))) {
-        if (!thread_next_chunk(thread, 3 + count + added + kept))
+    if (UNLIKELY(thread->limit - thread->write < (ptrdiff_t)(3 + count + added_frames))) {
+        if (!thread_next_chunk(thread, 3 + count + added_frames + kept_frames))
             return lose(thread);
-        added += kept;
-        kept = 0;
+        added_frames += kept_frames;
+        kept_frames = 0;
     }
     unsigned flags;
     uint64_t *word = begin_record(thread, &flags, operands, count);
-    const uintptr_t *frames = stack->frames + kept;
-    for (uint32_t i = 0; i < added; i++)
+    const uintptr_t *frames = stack->frames + kept_frames;
+    for (uint32_t i = 0; i < added_frames; i++)
         *word++ = frames[i];
-    publish(thread, record_head(operation, flags, kept, added, (unsigned)(word - thread->write)));
+    publish(thread, record_head(operation, flags, kept_frames, added_frames,
+                                (unsigned)(word - thread->write)));
     bool is_paused = atomic_load_explicit(&thread->slot->paused, memory_order_relaxed) != 0;
     if (UNLIKELY(--thread->island.remaining == 0 || is_paused))
         suspend(thread);
@@ -163,17 +164,17 @@ bool thread_append_event(struct thread *thread, const uint64_t client[2], uint32
 static struct thread **thread_entry(uint32_t index)
 {
     struct thread **_Atomic *page = &thread_pages[(index - 1) / PAGE_THREADS];
-    struct thread **known = atomic_load(page);
-    if (known == NULL) {
+    struct thread **slots = atomic_load(page);
+    if (slots == NULL) {
         struct thread **fresh = unwind_pages_used(CHANNEL_PAGE);
         if (fresh == NULL)
             return NULL;
-        if (atomic_compare_exchange_strong(page, &known, fresh))
-            known = fresh;
+        if (atomic_compare_exchange_strong(page, &slots, fresh))
+            slots = fresh;
         else
             unwind_pages_free(fresh, CHANNEL_PAGE);
     }
-    return &known[(index - 1) % PAGE_THREADS];
+    return &slots[(index - 1) % PAGE_THREADS];
 }
 
 static struct thread *thread_memory(uint32_t index)

@@ -15,15 +15,16 @@ static bool is_bp_slot(const struct cfi_span *span, int32_t expression, bool is_
     *offset = cursor_sleb(&cursor);
     if (is_loaded && cursor_u8(&cursor) != OP_DEREF)
         return false;
-    return !cursor.is_bad && cursor.at == cursor.end;
+    return !cursor.is_bad && cursor.next == cursor.end;
 }
 
 /* Returns the four bits for a register other than rbp. */
 static unsigned pack_other(struct cfi_rule rule)
 {
-    if (rule.how == CFI_SAME)
+    if (rule.kind == CFI_SAME)
         return 0;
-    if (rule.how == CFI_OFFSET && rule.value % 8 == 0 && rule.value <= -16 && rule.value >= -15 * 8)
+    if (rule.kind == CFI_OFFSET && rule.value % 8 == 0 && rule.value <= -16 &&
+        rule.value >= -15 * 8)
         return (unsigned)(-rule.value / 8);
     return RULE_OTHER_UNSAID;
 }
@@ -55,7 +56,7 @@ static unwind_rule compile_drap(const struct cfi_span *span, const struct cfi_ro
     int64_t offset;
     int64_t zero;
     if (!is_bp_slot(span, row->cfa_offset, true, &offset) || !fits_offset(offset) ||
-        row->reg[CFI_RBP].how != CFI_EXPR ||
+        row->reg[CFI_RBP].kind != CFI_EXPR ||
         !is_bp_slot(span, row->reg[CFI_RBP].value, false, &zero) || zero != 0)
         return RULE_GENERAL;
     return pack(RULE_DRAP, offset, pack_others(row));
@@ -66,18 +67,18 @@ static unwind_rule compile_row(const struct cfi_span *span, const struct cfi_row
     struct cfi_rule pc_rule = row->reg[CFI_RA];
     struct cfi_rule bp_rule = row->reg[CFI_RBP];
     unwind_rule saves = pack_others(row);
-    if (pc_rule.how == CFI_UNDEFINED)
+    if (pc_rule.kind == CFI_UNDEFINED)
         return RULE_END;
-    if (pc_rule.how != CFI_OFFSET || pc_rule.value != -8 || row->reg[CFI_RSP].how != CFI_SAME)
+    if (pc_rule.kind != CFI_OFFSET || pc_rule.value != -8 || row->reg[CFI_RSP].kind != CFI_SAME)
         return RULE_GENERAL;
     if (row->cfa_is_expr)
         return compile_drap(span, row);
-    if (bp_rule.how == CFI_OFFSET) {
+    if (bp_rule.kind == CFI_OFFSET) {
         if (bp_rule.value % 8 != 0 || bp_rule.value >= 0 ||
             (unsigned)-(bp_rule.value / 8) > RULE_BP_MAX)
             return RULE_GENERAL;
         saves |= (unwind_rule)(-(bp_rule.value / 8)) << RULE_BP_SHIFT;
-    } else if (bp_rule.how != CFI_SAME) {
+    } else if (bp_rule.kind != CFI_SAME) {
         return RULE_GENERAL;
     }
     if (!fits_offset(row->cfa_offset))

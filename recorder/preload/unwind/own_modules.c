@@ -89,7 +89,8 @@ struct cfi_span modules_segment(const struct cfi_lookup *lookup, uintptr_t addre
 
 struct cursor span_fetch(const struct cfi_span *span, uintptr_t address, size_t size)
 {
-    struct cursor cursor = {.at = (const uint8_t *)address, .end = (const uint8_t *)address + size};
+    struct cursor cursor = {.next = (const uint8_t *)address,
+                            .end = (const uint8_t *)address + size};
     (void)span;
     if (!unwind_range_readable(address, size))
         cursor_fail(&cursor);

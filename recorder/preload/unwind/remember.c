@@ -70,7 +70,7 @@ void unwinder_remember(struct unwinder *unwinder, const struct walk *walk, uint3
                        bool is_live)
 {
     bool is_checked = !walk->mem.is_foreign;
-    uint32_t left = walk->new_count;
+    uint32_t remaining = walk->new_count;
     struct check *next = unwinder->checks;
     unwinder->meetable = is_checked ? UINT32_MAX : kept;
     if (kept > 0) {
@@ -79,13 +79,13 @@ void unwinder_remember(struct unwinder *unwinder, const struct walk *walk, uint3
         is_live = met->is_bp_live;
         met->bp = walk->state.bp;
         /* The words through which this walk arrived replace those of the last one. */
-        if (left > 0 && is_checked)
-            next =
-                add_checks(unwinder, next, &unwinder->new_frames[left - 1], &walk->state, is_live);
+        if (remaining > 0 && is_checked)
+            next = add_checks(unwinder, next, &unwinder->new_frames[remaining - 1], &walk->state,
+                              is_live);
     }
-    unwinder->depth = kept + left;
-    for (uint32_t i = kept; left > 0; i++) {
-        const struct new_frame *frame = &unwinder->new_frames[--left];
+    unwinder->depth = kept + remaining;
+    for (uint32_t i = kept; remaining > 0; i++) {
+        const struct new_frame *frame = &unwinder->new_frames[--remaining];
         is_live = is_live_at(frame, is_live);
         unwinder->pcs[i] = frame->state.pc;
         unwinder->frames[i] = (struct known_frame){
@@ -97,9 +97,9 @@ void unwinder_remember(struct unwinder *unwinder, const struct walk *walk, uint3
         };
         if ((frame->kind & NEW_FRAME_ODD) != 0 && i < unwinder->meetable)
             unwinder->meetable = i;
-        if (left > 0 && is_checked)
-            next =
-                add_checks(unwinder, next, &unwinder->new_frames[left - 1], &frame->state, is_live);
+        if (remaining > 0 && is_checked)
+            next = add_checks(unwinder, next, &unwinder->new_frames[remaining - 1], &frame->state,
+                              is_live);
     }
     unwinder->check_count = (uint32_t)(next - unwinder->checks);
 }

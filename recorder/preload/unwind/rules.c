@@ -128,22 +128,23 @@ static void keep(uintptr_t pc, unwind_rule rule, uint32_t epoch)
 /* Calls announce() for an object that was not announced before. */
 static void announce_once(const struct dl_find_object *object)
 {
-    void (*found)(const struct dl_find_object *) = atomic_load(&announce);
+    void (*announcer)(const struct dl_find_object *) = atomic_load(&announce);
     uintptr_t start = (uintptr_t)object->dlfo_map_start;
     size_t i = (size_t)(start * 0x9e3779b97f4a7c15u >> 40);
-    if (found == NULL)
+    if (announcer == NULL)
         return;
     for (unsigned probe = 0; probe < OBJECTS; probe++) {
-        uintptr_t known = atomic_load(&announced[(i + probe) % OBJECTS]);
-        if (known == start)
+        uintptr_t announced_start = atomic_load(&announced[(i + probe) % OBJECTS]);
+        if (announced_start == start)
             return;
-        if (known == 0) {
-            found(object);
-            atomic_compare_exchange_strong(&announced[(i + probe) % OBJECTS], &known, start);
+        if (announced_start == 0) {
+            announcer(object);
+            atomic_compare_exchange_strong(&announced[(i + probe) % OBJECTS], &announced_start,
+                                           start);
             return;
         }
     }
-    found(object);
+    announcer(object);
 }
 
 unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup)
@@ -167,17 +168,17 @@ void rules_forget(uintptr_t start, uintptr_t end)
             table_clear(table, start, end);
     } while (table != atomic_load(&rules_table));
     for (unsigned i = 0; i < OBJECTS; i++) {
-        uintptr_t known = atomic_load(&announced[i]);
+        uintptr_t announced_start = atomic_load(&announced[i]);
         /* Not 0, which would hide the objects behind it: 1 is the start of no object. */
-        if (known >= start && known < end && known > 1)
-            atomic_compare_exchange_strong(&announced[i], &known, 1);
+        if (announced_start >= start && announced_start < end && announced_start > 1)
+            atomic_compare_exchange_strong(&announced[i], &announced_start, 1);
     }
 }
 
-void rules_setup(void (*found)(const struct dl_find_object *))
+void rules_setup(void (*announcer)(const struct dl_find_object *))
 {
     own_modules_setup();
-    atomic_store(&announce, found);
+    atomic_store(&announce, announcer);
     for (unsigned i = 0; i < OBJECTS; i++)
         atomic_store_explicit(&announced[i], 0, memory_order_relaxed);
     atomic_flag_clear(&growing); /* in a fork's child, the thread that held it is not there */

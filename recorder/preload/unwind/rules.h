@@ -92,8 +92,8 @@ extern struct rule_table *_Atomic rules_table;
 /* Changes whenever rules are forgotten. */
 extern _Atomic uint32_t rules_epoch;
 
-/* Makes the table, or empties it in the child of a fork. `found` as in unwind_setup(). */
-void rules_setup(void (*found)(const struct dl_find_object *));
+/* Makes the table, or empties it in the child of a fork. `announcer` as in unwind_setup(). */
+void rules_setup(void (*announcer)(const struct dl_find_object *));
 
 /* Forgets the rules for code in [start, end), and begins a new epoch. */
 void rules_forget(uintptr_t start, uintptr_t end);

@@ -6,9 +6,9 @@
 /* The most that the main thread's stack is assumed to grow between two captures. */
 #define GROWTH_MAX ((uintptr_t)64 << 20)
 
-void unwind_setup(void (*found)(const struct dl_find_object *))
+void unwind_setup(void (*announcer)(const struct dl_find_object *))
 {
-    rules_setup(found);
+    rules_setup(announcer);
 }
 
 void unwind_forget(uintptr_t start, uintptr_t end)
@@ -86,10 +86,10 @@ static bool is_same_frame(struct unwinder *unwinder, const struct unwind_regs *r
 {
     if (unwinder->depth == 0 || unwinder->depth > unwinder->meetable)
         return false;
-    const struct known_frame *known = &unwinder->frames[unwinder->depth - 1];
-    return known->sp == regs->sp && (!known->is_bp_live || known->bp == regs->bp) &&
-           known->rule != RULE_NONE &&
-           known->rule == rules_find(regs->pc, &unwinder->scratch.lookup) &&
+    const struct known_frame *frame = &unwinder->frames[unwinder->depth - 1];
+    return frame->sp == regs->sp && (!frame->is_bp_live || frame->bp == regs->bp) &&
+           frame->rule != RULE_NONE &&
+           frame->rule == rules_find(regs->pc, &unwinder->scratch.lookup) &&
            valid_checks(unwinder) == unwinder->check_count;
 }
 

@@ -17,11 +17,11 @@ static always_inline uint32_t drop_passed(const struct known_frame *frames, uint
 }
 
 /* Whether a frame of the last capture had this very state. */
-static always_inline bool is_state_of(const struct known_frame *known, uintptr_t known_pc,
+static always_inline bool is_state_of(const struct known_frame *frame, uintptr_t known_pc,
                                       const struct unwind_regs *state)
 {
-    return known->sp == state->sp && known_pc == state->pc &&
-           (!known->is_bp_live || known->bp == state->bp);
+    return frame->sp == state->sp && known_pc == state->pc &&
+           (!frame->is_bp_live || frame->bp == state->bp);
 }
 
 /*
@@ -33,16 +33,16 @@ static always_inline bool take_fast_steps(struct unwinder *unwinder, struct walk
 {
     const uintptr_t low = walk->mem.own_low;
     const uintptr_t span = walk->mem.own_high - 8 - low;
-    const struct known_frame *known = unwinder->frames;
+    const struct known_frame *frames = unwinder->frames;
     struct new_frame *frame = unwinder->new_frames + walk->new_count;
     const struct new_frame *end = unwinder->new_frames + unwinder->capacity;
     struct unwind_regs state = walk->state;
     uint32_t candidates = walk->candidates;
     bool is_met = false;
     while (frame < end && state.pc != 0) {
-        candidates = drop_passed(known, candidates, state.sp);
+        candidates = drop_passed(frames, candidates, state.sp);
         is_met = candidates > 0 &&
-                 is_state_of(&known[candidates - 1], unwinder->pcs[candidates - 1], &state);
+                 is_state_of(&frames[candidates - 1], unwinder->pcs[candidates - 1], &state);
         if (is_met)
             break;
         unwind_rule rule = rules_find(state.pc, &unwinder->scratch.lookup);

@@ -43,7 +43,7 @@ static void note_reads(struct unwinder *unwinder, struct walk *walk, struct new_
     }
     frame->read_count = (uint16_t)log->count;
     for (uint32_t i = 0; i < log->count; i++)
-        unwinder->reads[unwinder->read_count++] = log->read[i];
+        unwinder->reads[unwinder->read_count++] = log->reads[i];
 }
 
 /* Steps by the full rules: the frame's do not fit into a word, or other registers are followed. */

@@ -131,17 +131,17 @@ static uint64_t *read_data(const struct memory *memory, struct memory_span data,
 static size_t find_heads(const struct memory *memory, struct memory_span data,
                          const struct glibc_calls *calls, struct list lists[THREAD_LISTS_MAX])
 {
-    size_t count, found = 0;
+    size_t count, list_count = 0;
     uint64_t *words = read_data(memory, data, &count);
-    for (size_t i = 0; words != NULL && i + 1 < count && found < THREAD_LISTS_MAX; i++) {
+    for (size_t i = 0; words != NULL && i + 1 < count && list_count < THREAD_LISTS_MAX; i++) {
         uint64_t links[2], link = words[i], head = data.begin + i * 8;
         if (link != 0 && (link - THREAD_LIST) % THREAD_ALIGNMENT == 0 &&
             calls->may_be(calls->context, link) && memory_read(memory, link, links, sizeof links) &&
             links[1] == head)
-            lists[found++] = (struct list){head, link, words[i + 1]};
+            lists[list_count++] = (struct list){head, link, words[i + 1]};
     }
     free(words);
-    return found;
+    return list_count;
 }
 
 /* The heads of three lists lie side by side: of threads that run or can be joined, of those whose
@@ -173,19 +173,19 @@ enum {
     HEAP_HEAD_MAX = 64, /* where the arena of another heap begins, at most */
 };
 
-static bool is_empty_list(const uint64_t *words, size_t at, uint64_t begin)
+static bool is_empty_list(const uint64_t *words, size_t index, uint64_t begin)
 {
-    uint64_t chunk = begin + at * 8 - CHUNK_HEAD;
-    return words[at] == chunk && words[at + 1] == chunk;
+    uint64_t chunk = begin + index * 8 - CHUNK_HEAD;
+    return words[index] == chunk && words[index + 1] == chunk;
 }
 
 /* Whether the array of lists begins at word `at`: the link to the next arena is where it must be.
  */
-static bool lists_begin(const uint64_t *words, size_t count, size_t at, uint64_t begin)
+static bool lists_begin(const uint64_t *words, size_t count, size_t index, uint64_t begin)
 {
-    if ((at + 1) * 8 < ARENA_BEFORE || at + ARENA_NEXT / 8 >= count)
+    if ((index + 1) * 8 < ARENA_BEFORE || index + ARENA_NEXT / 8 >= count)
         return false;
-    uint64_t next = words[at + ARENA_NEXT / 8], self = begin + at * 8 - ARENA_BEFORE;
+    uint64_t next = words[index + ARENA_NEXT / 8], self = begin + index * 8 - ARENA_BEFORE;
     uint64_t within_heap = next % GLIBC_HEAP_SIZE;
     return next == self || next == self + 8 /* older versions */ ||
            (next != 0 && within_heap != 0 && within_heap <= HEAP_HEAD_MAX);
@@ -226,11 +226,11 @@ bool glibc_arena_find(const struct memory *memory, struct memory_span data,
         is_found = ++empty >= LISTS_EMPTY;
     }
     if (is_found) {
-        size_t at = find_lists(words, count, first, data.begin);
-        uint64_t lists = data.begin + at * 8;
+        size_t index = find_lists(words, count, first, data.begin);
+        uint64_t lists = data.begin + index * 8;
         arena->lists = (struct memory_span){lists - ARENA_BEFORE, lists + ARENA_BEHIND};
-        arena->end =
-            at >= ARENA_TOP / 8 ? end_of_chunk(memory, words[at - ARENA_TOP / 8]) : UINT64_MAX;
+        arena->end = index >= ARENA_TOP / 8 ? end_of_chunk(memory, words[index - ARENA_TOP / 8])
+                                            : UINT64_MAX;
     }
     free(words);
     return is_found;

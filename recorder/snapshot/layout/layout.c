@@ -69,8 +69,9 @@ static struct region region_of(const struct layout_search *search, const struct 
 static void add_written(struct layout_search *search, const struct region *whole)
 {
     struct memory_span spans[MEMORY_SPANS];
-    for (uint64_t at = whole->begin; at < whole->end && !memory_is_late(search->memory);) {
-        size_t count = memory_written(search->memory, &at, whole->end, spans);
+    for (uint64_t address = whole->begin;
+         address < whole->end && !memory_is_late(search->memory);) {
+        size_t count = memory_written(search->memory, &address, whole->end, spans);
         for (size_t i = 0; i < count; i++) {
             struct region region = *whole;
             region.begin = spans[i].begin;
@@ -97,11 +98,11 @@ static void add_own(struct layout_search *search)
 {
     enum { PARTS_MAX = 4096 };
     struct own_memory part;
-    uint64_t at = search->subject->own_memory;
-    for (int i = 0; i < PARTS_MAX && at != 0; i++, at = part.next) {
-        if (!memory_read(search->memory, at, &part, sizeof part))
+    uint64_t address = search->subject->own_memory;
+    for (int i = 0; i < PARTS_MAX && address != 0; i++, address = part.next) {
+        if (!memory_read(search->memory, address, &part, sizeof part))
             break;
-        layout_skip(search, at, at + sizeof part);
+        layout_skip(search, address, address + sizeof part);
         for (size_t j = 0; j < OWN_RANGES; j++)
             layout_skip(search, part.ranges[j].begin, part.ranges[j].begin + part.ranges[j].size);
     }

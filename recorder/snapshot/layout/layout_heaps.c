@@ -20,11 +20,11 @@ static void add_heap(struct layout_search *search, const struct region *region, 
 static void add_arenas(struct layout_search *search, const struct region *region)
 {
     uint64_t first = (region->begin + GLIBC_HEAP_SIZE - 1) / GLIBC_HEAP_SIZE * GLIBC_HEAP_SIZE;
-    for (uint64_t at = first; at < region->end; at += GLIBC_HEAP_SIZE) {
+    for (uint64_t address = first; address < region->end; address += GLIBC_HEAP_SIZE) {
         struct memory_span heap;
-        if (heap_pages_has(search->subject->pages, at) &&
-            heap_pages_touch(search->subject->pages, at, at + HEAP_PAGE_SIZE) &&
-            glibc_heap_find(search->memory, at, &heap))
+        if (heap_pages_has(search->subject->pages, address) &&
+            heap_pages_touch(search->subject->pages, address, address + HEAP_PAGE_SIZE) &&
+            glibc_heap_find(search->memory, address, &heap))
             add_heap(search, region, heap.begin, heap.end);
     }
 }
@@ -35,14 +35,15 @@ static void add_heap_pages(struct layout_search *search, const struct region *re
 {
     const struct heap_pages *pages = search->subject->pages;
     uint64_t begin = 0, end = region->end < pages->high ? region->end : pages->high;
-    uint64_t at = region->begin > pages->low ? region->begin : pages->low;
+    uint64_t address = region->begin > pages->low ? region->begin : pages->low;
     end = end < search->arena_end ? end : search->arena_end;
-    for (at = at / HEAP_PAGE_SIZE * HEAP_PAGE_SIZE; at < end; at += HEAP_PAGE_SIZE) {
-        bool is_heap = heap_pages_has(pages, at);
+    for (address = address / HEAP_PAGE_SIZE * HEAP_PAGE_SIZE; address < end;
+         address += HEAP_PAGE_SIZE) {
+        bool is_heap = heap_pages_has(pages, address);
         if (is_heap && begin == 0)
-            begin = at;
+            begin = address;
         if (!is_heap && begin != 0) {
-            add_heap(search, region, begin, at);
+            add_heap(search, region, begin, address);
             begin = 0;
         }
     }

@@ -32,18 +32,19 @@ static void add_thread(struct layout_search *search, const struct glibc_thread *
 /* Adds a living thread that the library knows. */
 static void add_living(struct layout_search *search, const struct layout_thread *thread)
 {
-    struct glibc_thread found;
+    struct glibc_thread glibc_thread;
     if (!thread->is_known)
         return;
     const struct region *stack = regions_at(search->regions, thread->stack_begin);
     if (stack != NULL && stack->kind == TTD_REGION_STACK && thread->tid == search->pid)
         layout_skip(search, stack->begin, thread->stack_begin);
-    if (!glibc_thread_read(search->memory, thread->thread_pointer, &found))
+    if (!glibc_thread_read(search->memory, thread->thread_pointer, &glibc_thread))
         return;
     /* Its stack may be another one for the moment, such as one for signals. */
-    bool is_within =
-        thread->stack_begin >= found.block_begin && thread->stack_begin < found.tls_begin;
-    add_thread(search, &found, thread->tid, is_within ? thread->stack_begin : found.block_begin);
+    bool is_within = thread->stack_begin >= glibc_thread.block_begin &&
+                     thread->stack_begin < glibc_thread.tls_begin;
+    add_thread(search, &glibc_thread, thread->tid,
+               is_within ? thread->stack_begin : glibc_thread.block_begin);
 }
 
 /* Adds a thread that the library has in a list: one that has ended, or whose registers are not

@@ -18,14 +18,14 @@ static char *read_all(int file, bool *is_whole)
 {
     size_t size = 0, capacity = TEXT_FIRST;
     char *text = malloc(capacity);
-    ssize_t got = 0;
+    ssize_t read_size = 0;
     while (text != NULL) {
-        got = read(file, text + size, capacity - 1 - size);
-        if (got < 0 && errno == EINTR)
+        read_size = read(file, text + size, capacity - 1 - size);
+        if (read_size < 0 && errno == EINTR)
             continue;
-        if (got <= 0)
+        if (read_size <= 0)
             break;
-        size += (size_t)got;
+        size += (size_t)read_size;
         if (capacity - 1 - size >= TEXT_FIRST / 4)
             continue;
         if (capacity >= TEXT_MAX)
@@ -36,7 +36,7 @@ static char *read_all(int file, bool *is_whole)
         text = grown;
         capacity *= 2;
     }
-    *is_whole = got == 0;
+    *is_whole = read_size == 0;
     if (text == NULL || size == 0) {
         free(text);
         return NULL;
@@ -49,26 +49,26 @@ static char *read_all(int file, bool *is_whole)
  * mapping that the program has written, or can read. */
 static bool parse(char *line, struct mapping *mapping)
 {
-    char *at;
-    mapping->begin = strtoull(line, &at, 16);
-    if (*at != '-')
+    char *text;
+    mapping->begin = strtoull(line, &text, 16);
+    if (*text != '-')
         return false;
-    mapping->end = strtoull(at + 1, &at, 16);
-    if (*at != ' ' || strlen(at) < 6 || mapping->end <= mapping->begin)
+    mapping->end = strtoull(text + 1, &text, 16);
+    if (*text != ' ' || strlen(text) < 6 || mapping->end <= mapping->begin)
         return false;
-    bool is_readable = at[1] == 'r';
-    mapping->is_writable = at[2] == 'w';
-    mapping->is_executable = at[3] == 'x';
-    mapping->is_shared = at[4] == 's';
-    at = strchr(at + 6, ' '); /* behind the offset */
-    if (at == NULL)
+    bool is_readable = text[1] == 'r';
+    mapping->is_writable = text[2] == 'w';
+    mapping->is_executable = text[3] == 'x';
+    mapping->is_shared = text[4] == 's';
+    text = strchr(text + 6, ' '); /* behind the offset */
+    if (text == NULL)
         return false;
-    at = strchr(at + 1, ' '); /* behind the device */
-    if (at == NULL)
+    text = strchr(text + 1, ' '); /* behind the device */
+    if (text == NULL)
         return false;
-    mapping->inode = strtoull(at + 1, &at, 10);
+    mapping->inode = strtoull(text + 1, &text, 10);
     mapping->is_file = mapping->inode != 0;
-    mapping->name = at + strspn(at, " ");
+    mapping->name = text + strspn(text, " ");
     return is_readable || !(mapping->is_file || mapping->is_shared);
 }
 

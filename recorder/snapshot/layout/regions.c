@@ -60,21 +60,22 @@ void regions_refine(struct regions *regions, struct regions *refined)
     qsort(refined->items, refined->count, sizeof *refined->items, compare_begins);
     for (size_t i = 0; i < regions->count; i++) {
         const struct region *whole = &regions->items[i];
-        uint64_t at = whole->begin;
-        while (next < refined->count && refined->items[next].end <= at)
+        uint64_t address = whole->begin;
+        while (next < refined->count && refined->items[next].end <= address)
             next++;
         for (size_t j = next;
-             j < refined->count && refined->items[j].begin < whole->end && at < whole->end; j++) {
+             j < refined->count && refined->items[j].begin < whole->end && address < whole->end;
+             j++) {
             const struct region *over = &refined->items[j];
-            uint64_t begin = over->begin > at ? over->begin : at;
+            uint64_t begin = over->begin > address ? over->begin : address;
             uint64_t end = over->end < whole->end ? over->end : whole->end;
             if (begin >= end)
                 continue;
-            add_part(&result, whole, at, begin);
+            add_part(&result, whole, address, begin);
             add_part(&result, over, begin, end);
-            at = end;
+            address = end;
         }
-        add_part(&result, whole, at, whole->end);
+        add_part(&result, whole, address, whole->end);
     }
     regions_free(refined);
     regions_free(regions);

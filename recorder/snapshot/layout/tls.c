@@ -119,17 +119,17 @@ static bool library_distance(const struct memory *memory, const struct tls_modul
     struct relocations relocations;
     if (!find_relocations(memory, module, &relocations))
         return false;
-    uint64_t left = relocations.size / sizeof *part;
-    left = left < RELOCATIONS_MAX ? left : RELOCATIONS_MAX;
-    for (uint64_t at = relocations.address; left > 0;) {
-        uint64_t count = left < PART ? left : PART;
-        if (!memory_read(memory, at, part, count * sizeof *part))
+    uint64_t remaining = relocations.size / sizeof *part;
+    remaining = remaining < RELOCATIONS_MAX ? remaining : RELOCATIONS_MAX;
+    for (uint64_t address = relocations.address; remaining > 0;) {
+        uint64_t count = remaining < PART ? remaining : PART;
+        if (!memory_read(memory, address, part, count * sizeof *part))
             return false;
         for (uint64_t i = 0; i < count; i++)
             if (distance_by(memory, module, &relocations, &part[i], pointer, distance))
                 return true;
-        at += count * sizeof *part;
-        left -= count;
+        address += count * sizeof *part;
+        remaining -= count;
     }
     return false;
 }

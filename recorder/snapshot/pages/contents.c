@@ -27,12 +27,12 @@ static void add_absent(struct copying *copying, uint64_t end, uint32_t page)
 static void store_piece(struct copying *copying, const struct memory_piece *piece)
 {
     add_absent(copying, piece->address, copying->untouched);
-    for (uint32_t at = 0; at < piece->size; at += MEMORY_PAGE) {
-        uint64_t address = piece->address + at;
-        if (memory_batch_has_hole(copying->batch, piece->at + at))
+    for (uint32_t offset = 0; offset < piece->size; offset += MEMORY_PAGE) {
+        uint64_t address = piece->address + offset;
+        if (memory_batch_has_hole(copying->batch, piece->at + offset))
             add_absent(copying, address + MEMORY_PAGE, TTD_PAGE_UNREADABLE);
         else
-            page_store_add(copying->job->store, address, copying->batch->bytes + piece->at + at,
+            page_store_add(copying->job->store, address, copying->batch->bytes + piece->at + offset,
                            copying->protection);
         copying->done = address + MEMORY_PAGE;
     }
@@ -52,8 +52,9 @@ static void flush(struct copying *copying)
 static void copy_span(struct copying *copying, struct memory_span span)
 {
     while (span.begin < span.end && !copying->is_late) {
-        uint64_t added = memory_batch_add(copying->batch, span.begin, span.end - span.begin, 0);
-        span.begin += added;
+        uint64_t added_size =
+            memory_batch_add(copying->batch, span.begin, span.end - span.begin, 0);
+        span.begin += added_size;
         if (span.begin < span.end)
             flush(copying);
     }
@@ -74,8 +75,8 @@ static void copy_part(struct copying *copying, uint64_t begin, uint64_t end)
     begin =
         begin > copying->done ? begin : copying->done; /* a page of two regions is copied once */
     copying->done = begin;
-    for (uint64_t at = begin; at < end && !copying->is_late;) {
-        size_t count = memory_touched(copying->job->memory, &at, end, spans);
+    for (uint64_t address = begin; address < end && !copying->is_late;) {
+        size_t count = memory_touched(copying->job->memory, &address, end, spans);
         for (size_t i = 0; i < count; i++)
             copy_span(copying, spans[i]);
         flush(copying);
@@ -88,12 +89,14 @@ static void copy_part(struct copying *copying, uint64_t begin, uint64_t end)
 static void copy_heap_pages(struct copying *copying, const struct region *region)
 {
     const struct heap_pages *pages = copying->job->pages;
-    uint64_t from = region->begin > pages->low ? region->begin : pages->low;
-    uint64_t to = region->end < pages->high ? region->end : pages->high;
-    for (uint64_t at = from / HEAP_PAGE_SIZE * HEAP_PAGE_SIZE; at < to; at += HEAP_PAGE_SIZE) {
-        uint64_t begin = at > region->begin ? at : region->begin;
-        uint64_t end = at + HEAP_PAGE_SIZE < region->end ? at + HEAP_PAGE_SIZE : region->end;
-        if (heap_pages_has(pages, at))
+    uint64_t range_begin = region->begin > pages->low ? region->begin : pages->low;
+    uint64_t range_end = region->end < pages->high ? region->end : pages->high;
+    for (uint64_t address = range_begin / HEAP_PAGE_SIZE * HEAP_PAGE_SIZE; address < range_end;
+         address += HEAP_PAGE_SIZE) {
+        uint64_t begin = address > region->begin ? address : region->begin;
+        uint64_t end =
+            address + HEAP_PAGE_SIZE < region->end ? address + HEAP_PAGE_SIZE : region->end;
+        if (heap_pages_has(pages, address))
             copy_part(copying, begin / MEMORY_PAGE * MEMORY_PAGE,
                       (end + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE);
     }

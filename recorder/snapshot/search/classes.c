@@ -97,19 +97,19 @@ static bool read_word(struct classes *classes, uint64_t address, uint64_t *word)
 /* Reads a string of at most CLASS_NAME_MAX bytes, NUL included, into `name`. */
 static bool read_name(struct classes *classes, uint64_t address, char *name)
 {
-    for (size_t done = 0; done < CLASS_NAME_MAX;) {
+    for (size_t size_read = 0; size_read < CLASS_NAME_MAX;) {
         size_t size;
-        const unsigned char *bytes = range_of(classes, address + done) != NULL
-                                         ? look_at(classes, address + done, &size)
+        const unsigned char *bytes = range_of(classes, address + size_read) != NULL
+                                         ? look_at(classes, address + size_read, &size)
                                          : NULL;
         if (bytes == NULL)
             return false;
-        size = size < CLASS_NAME_MAX - done ? size : CLASS_NAME_MAX - done;
+        size = size < CLASS_NAME_MAX - size_read ? size : CLASS_NAME_MAX - size_read;
         const unsigned char *end = memchr(bytes, 0, size);
-        memcpy(name + done, bytes, end != NULL ? (size_t)(end - bytes) + 1 : size);
+        memcpy(name + size_read, bytes, end != NULL ? (size_t)(end - bytes) + 1 : size);
         if (end != NULL)
             return true;
-        done += size;
+        size_read += size;
     }
     return false;
 }
@@ -234,10 +234,10 @@ static struct class_value *probe(const struct classes *classes, uint64_t value)
 {
     __uint128_t product = (__uint128_t)(value ^ classes->key) * UINT64_C(0x9e3779b97f4a7c15);
     size_t mask = classes->value_capacity - 1;
-    size_t at = ((uint64_t)(product >> 64) ^ (uint64_t)product) & mask;
-    while (classes->values[at].verdict != UNSEEN && classes->values[at].value != value)
-        at = (at + 1) & mask;
-    return &classes->values[at];
+    size_t slot = ((uint64_t)(product >> 64) ^ (uint64_t)product) & mask;
+    while (classes->values[slot].verdict != UNSEEN && classes->values[slot].value != value)
+        slot = (slot + 1) & mask;
+    return &classes->values[slot];
 }
 
 static bool make_room(struct classes *classes)

@@ -83,10 +83,10 @@ static inline unsigned find_candidates(const unsigned char *line, uint64_t low)
     __m128i any = _mm_or_si128(_mm_or_si128(pairs[0], pairs[1]), _mm_or_si128(pairs[2], pairs[3]));
     if (_mm_movemask_pd(_mm_castsi128_pd(any)) == 0)
         return 0;
-    unsigned found = 0;
+    unsigned candidates = 0;
     for (unsigned i = 0; i < LINE / 16; i++)
-        found |= (unsigned)_mm_movemask_pd(_mm_castsi128_pd(pairs[i])) << 2 * i;
-    return found;
+        candidates |= (unsigned)_mm_movemask_pd(_mm_castsi128_pd(pairs[i])) << 2 * i;
+    return candidates;
 }
 
 /* The words of a piece, which are found one after the other. */
@@ -120,7 +120,7 @@ static unsigned find_last(const struct words *words)
 }
 
 /* Finds the next word whose value may be one that is looked for. Returns false if there is none. */
-static inline bool next_word(struct words *words, uint32_t *at, uint64_t *value)
+static inline bool next_word(struct words *words, uint32_t *position, uint64_t *value)
 {
     while (words->left == 0) {
         if (words->line + WORD > words->size)
@@ -130,9 +130,9 @@ static inline bool next_word(struct words *words, uint32_t *at, uint64_t *value)
                           : find_last(words);
         words->line += LINE;
     }
-    *at = words->line - LINE + (uint32_t)__builtin_ctz(words->left) * WORD;
+    *position = words->line - LINE + (uint32_t)__builtin_ctz(words->left) * WORD;
     words->left &= words->left - 1;
-    memcpy(value, words->bytes + *at, sizeof *value);
+    memcpy(value, words->bytes + *position, sizeof *value);
     return true;
 }
 
@@ -145,12 +145,12 @@ static void search_heap(struct scan *scan, const struct memory_piece *piece)
     uint64_t offset = piece->address - scan->regions[piece->tag].region->begin;
     uint64_t low = tables->high != 0 && tables->low < pages->low ? tables->low : pages->low;
     struct words words = words_of(scan, piece, low);
-    uint32_t at;
+    uint32_t position;
     uint64_t value;
-    while (next_word(&words, &at, &value)) {
+    while (next_word(&words, &position, &value)) {
         if (heap_pages_has(pages, value) ||
             (heap_pages_has(tables, value) && classes_has(&scan->job.tables->classes, value)))
-            add(scan, region, offset + at, value);
+            add(scan, region, offset + position, value);
     }
 }
 
@@ -162,14 +162,14 @@ static void search_roots(struct scan *scan, const struct memory_piece *piece)
     uint32_t number = scan->regions[piece->tag].number;
     uint64_t offset = piece->address - region->begin;
     struct words words = words_of(scan, piece, pages->low);
-    uint32_t at;
+    uint32_t position;
     uint64_t value;
-    while (next_word(&words, &at, &value)) {
+    while (next_word(&words, &position, &value)) {
         if (!heap_pages_has(pages, value))
             continue;
-        add(scan, number, offset + at, value);
+        add(scan, number, offset + position, value);
         if (region->module != TTD_NONE)
-            scan->job.calls->variable(scan->job.calls->context, region, offset + at);
+            scan->job.calls->variable(scan->job.calls->context, region, offset + position);
     }
 }
 
@@ -185,10 +185,10 @@ static void search_piece(struct scan *scan, const struct memory_piece *piece)
 /* A thread points behind the two words that its vector of thread-local storage begins with. */
 static void correct_vector(struct scan *scan, const struct memory_piece *piece)
 {
-    uint64_t at = scan->regions[piece->tag].region->vector, value;
-    if (at < piece->address || at - piece->address >= piece->size)
+    uint64_t address = scan->regions[piece->tag].region->vector, value;
+    if (address < piece->address || address - piece->address >= piece->size)
         return;
-    unsigned char *word = scan->batch.bytes + piece->at + (at - piece->address);
+    unsigned char *word = scan->batch.bytes + piece->at + (address - piece->address);
     memcpy(&value, word, sizeof value);
     value -= 16;
     memcpy(word, &value, sizeof value);
@@ -220,11 +220,11 @@ static void add_span(struct scan *scan, const struct region *region, uint32_t nu
         }
         scan->regions[scan->tag].number = number;
         scan->regions[scan->tag].region = region;
-        uint64_t added =
+        uint64_t added_size =
             memory_batch_add(&scan->batch, span.begin, span.end - span.begin, scan->tag);
-        span.begin += added;
+        span.begin += added_size;
         scan->tag++;
-        if (added == 0 || scan->batch.count == MEMORY_SPANS)
+        if (added_size == 0 || scan->batch.count == MEMORY_SPANS)
             search_batch(scan);
     }
 }
@@ -232,16 +232,16 @@ static void add_span(struct scan *scan, const struct region *region, uint32_t nu
 void scan_region(struct scan *scan, const struct region *region, uint32_t number)
 {
     struct memory_span spans[MEMORY_SPANS];
-    uint64_t at = region->begin / MEMORY_PAGE * MEMORY_PAGE;
+    uint64_t address = region->begin / MEMORY_PAGE * MEMORY_PAGE;
     uint64_t end = (region->end + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE;
-    while (at < end) {
+    while (address < end) {
         /* If the system does not help, looking for touched pages takes time as well. */
         scan->is_over |= memory_is_late(scan->job.memory);
         if (scan->is_over) {
-            scan->result.missing += end - at;
+            scan->result.missing += end - address;
             return;
         }
-        size_t count = memory_touched(scan->job.memory, &at, end, spans);
+        size_t count = memory_touched(scan->job.memory, &address, end, spans);
         for (size_t i = 0; i < count; i++) {
             struct memory_span span = spans[i];
             span.begin = span.begin > region->begin ? span.begin : region->begin;

@@ -101,7 +101,7 @@ struct cursor span_fetch(const struct cfi_span *span, uintptr_t address, size_t 
 {
     struct follower *follower = span->process;
     unsigned char *bytes = follower->copy + follower->copied;
-    struct cursor cursor = {.at = bytes, .end = bytes, .shift = address - (uintptr_t)bytes};
+    struct cursor cursor = {.next = bytes, .end = bytes, .shift = address - (uintptr_t)bytes};
     if (size > COPY_SIZE - follower->copied || !read_bytes(follower, address, bytes, size)) {
         cursor_fail(&cursor);
         return cursor;

@@ -46,21 +46,21 @@ static uint64_t now_ns(void)
 
 static bool peek(uint32_t tid, uint64_t address, void *data, size_t size)
 {
-    struct iovec here = {data, size}, there = {(void *)(uintptr_t)address, size};
-    return process_vm_readv((pid_t)tid, &here, 1, &there, 1, 0) == (ssize_t)size;
+    struct iovec local = {data, size}, remote = {(void *)(uintptr_t)address, size};
+    return process_vm_readv((pid_t)tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
 static bool get_registers(uint32_t tid, struct user_regs_struct *registers)
 {
-    struct iovec place = {registers, sizeof *registers};
-    return ptrace(PTRACE_GETREGSET, (pid_t)tid, (void *)NT_PRSTATUS, &place) == 0;
+    struct iovec buffer = {registers, sizeof *registers};
+    return ptrace(PTRACE_GETREGSET, (pid_t)tid, (void *)NT_PRSTATUS, &buffer) == 0;
 }
 
 static bool set_registers(uint32_t tid, const struct user_regs_struct *registers)
 {
     struct user_regs_struct copy = *registers;
-    struct iovec place = {&copy, sizeof copy};
-    return ptrace(PTRACE_SETREGSET, (pid_t)tid, (void *)NT_PRSTATUS, &place) == 0;
+    struct iovec buffer = {&copy, sizeof copy};
+    return ptrace(PTRACE_SETREGSET, (pid_t)tid, (void *)NT_PRSTATUS, &buffer) == 0;
 }
 
 /* Waits until the thread stops. Sets `signal` to that of the stop. */
@@ -115,7 +115,7 @@ static bool is_in_sequence(uint32_t tid, const struct user_regs_struct *register
         uint32_t version, flags;
         uint64_t begin, size, abort;
     } sequence;
-    uint64_t at;
+    uint64_t sequence_address;
     if ((long long)registers->orig_rax >= 0)
         return false;
     if (ptrace((enum __ptrace_request)GET_CONFIGURATION, (pid_t)tid, (void *)sizeof configuration,
@@ -123,10 +123,10 @@ static bool is_in_sequence(uint32_t tid, const struct user_regs_struct *register
         return true;
     if (configuration.address == 0)
         return false;
-    if (!peek(tid, configuration.address + AT_SEQUENCE, &at, sizeof at))
+    if (!peek(tid, configuration.address + AT_SEQUENCE, &sequence_address, sizeof sequence_address))
         return true;
-    return at != 0 && (!peek(tid, at, &sequence, sizeof sequence) ||
-                       registers->rip - sequence.begin < sequence.size);
+    return sequence_address != 0 && (!peek(tid, sequence_address, &sequence, sizeof sequence) ||
+                                     registers->rip - sequence.begin < sequence.size);
 }
 
 /* Puts the frame on the stack by which the code returns. An interrupted system call is then made
@@ -141,10 +141,11 @@ static uint64_t push_frame(uint32_t tid, uint64_t stack_end, const struct user_r
         frame.rip -= SYSTEM_CALL_SIZE;
         frame.rax = error == RESTART_BLOCK ? SYS_restart_syscall : r->orig_rax;
     }
-    uint64_t at = stack_end - sizeof frame;
-    struct iovec here = {&frame, sizeof frame}, there = {(void *)(uintptr_t)at, sizeof frame};
-    bool is_put = process_vm_writev((pid_t)tid, &here, 1, &there, 1, 0) == sizeof frame;
-    return is_put ? at : 0;
+    uint64_t frame_address = stack_end - sizeof frame;
+    struct iovec local = {&frame, sizeof frame},
+                 remote = {(void *)(uintptr_t)frame_address, sizeof frame};
+    bool is_put = process_vm_writev((pid_t)tid, &local, 1, &remote, 1, 0) == sizeof frame;
+    return is_put ? frame_address : 0;
 }
 
 /* Puts a thread that has come back to where it was, in a stop in which the system still makes

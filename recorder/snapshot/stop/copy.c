@@ -30,8 +30,9 @@ static uint64_t now_ns(void)
 static bool is_in_use(const struct threads *threads, const struct borrowed_code *code)
 {
     for (size_t i = 0; i < threads->count; i++) {
-        uint64_t at = threads->items[i].registers[THREAD_STACK_POINTER];
-        if (threads->items[i].is_stopped && at >= code->stack_begin && at < code->stack_end)
+        uint64_t stack_pointer = threads->items[i].registers[THREAD_STACK_POINTER];
+        if (threads->items[i].is_stopped && stack_pointer >= code->stack_begin &&
+            stack_pointer < code->stack_end)
             return true;
     }
     return false;

@@ -111,9 +111,9 @@ static bool seize_new(struct threads *threads)
 static void read_registers(const struct threads *threads, struct thread_state *thread)
 {
     struct user_regs_struct r;
-    struct iovec place = {&r, sizeof r};
+    struct iovec buffer = {&r, sizeof r};
     pid_t tid = (pid_t)thread->tid;
-    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &place) != 0)
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &buffer) != 0)
         return;
     const uint64_t registers[THREAD_REGISTERS] = {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi,
                                                   r.rbp, r.rsp, r.r8,  r.r9,  r.r10, r.r11,
@@ -123,7 +123,7 @@ static void read_registers(const struct threads *threads, struct thread_state *t
     thread->is_stopped = true;
     if (thread->signal == 0 &&
         interrupted_call_resume(threads->interrupted, threads->pid, thread->tid, now_ns(), &r))
-        ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &place);
+        ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &buffer);
 }
 
 /*

@@ -10,14 +10,14 @@ enum { FIRST_IMAGES = 16, FIRST_ANSWERS = 1024 };
 /* ---- The log ---- */
 
 struct log_cursor {
-    const uint8_t *at;
+    const uint8_t *next;
     const uint8_t *end;
 };
 
 static void take(struct log_cursor *cursor, void *value, size_t size)
 {
-    memcpy(value, cursor->at, size);
-    cursor->at += size;
+    memcpy(value, cursor->next, size);
+    cursor->next += size;
 }
 
 static uint32_t take_number(struct log_cursor *cursor)
@@ -29,8 +29,8 @@ static uint32_t take_number(struct log_cursor *cursor)
 
 static const uint8_t *take_bytes(struct log_cursor *cursor, size_t size)
 {
-    const uint8_t *bytes = cursor->at;
-    cursor->at += size;
+    const uint8_t *bytes = cursor->next;
+    cursor->next += size;
     return bytes;
 }
 
@@ -74,10 +74,11 @@ static void skip_answer(struct log_cursor *cursor, bool is_data)
 static size_t find_image(const struct answer_index *index, const struct answered_image *image)
 {
     for (size_t i = 0; i < index->image_count; i++) {
-        const struct answered_image *one = &index->images[i];
-        if (one->is_data == image->is_data && one->id_size == image->id_size &&
-            one->path_size == image->path_size && memcmp(one->id, image->id, image->id_size) == 0 &&
-            memcmp(one->path, image->path, image->path_size) == 0)
+        const struct answered_image *answered = &index->images[i];
+        if (answered->is_data == image->is_data && answered->id_size == image->id_size &&
+            answered->path_size == image->path_size &&
+            memcmp(answered->id, image->id, image->id_size) == 0 &&
+            memcmp(answered->path, image->path, image->path_size) == 0)
             return i;
     }
     return SIZE_MAX;
@@ -86,9 +87,9 @@ static size_t find_image(const struct answer_index *index, const struct answered
 /* Returns the image's index, or SIZE_MAX if memory ran out. */
 static size_t add_image(struct answer_index *index, const struct answered_image *image)
 {
-    size_t found = find_image(index, image);
-    if (found != SIZE_MAX)
-        return found;
+    size_t index_of_image = find_image(index, image);
+    if (index_of_image != SIZE_MAX)
+        return index_of_image;
     if (index->image_count == index->image_capacity) {
         size_t capacity = index->image_capacity != 0 ? index->image_capacity * 2 : FIRST_IMAGES;
         void *grown = reallocarray(index->images, capacity, sizeof *index->images);
@@ -113,9 +114,9 @@ static struct indexed_answer *probe(const struct answer_index *index, size_t ima
         (__uint128_t)(offset ^ index->key) *
         (((uint64_t)image << 1 | 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (index->key << 1));
     size_t mask = index->answer_capacity - 1;
-    size_t at = ((uint64_t)(product >> 64) ^ (uint64_t)product) & mask;
-    for (;; at = (at + 1) & mask) {
-        struct indexed_answer *answer = &index->answers[at];
+    size_t slot = ((uint64_t)(product >> 64) ^ (uint64_t)product) & mask;
+    for (;; slot = (slot + 1) & mask) {
+        struct indexed_answer *answer = &index->answers[slot];
         if (answer->names == NULL || (answer->offset == offset && answer->image == image))
             return answer;
     }
@@ -162,26 +163,26 @@ static bool read_batch(struct answer_index *index, struct log_cursor batch)
     size_t number = add_image(index, &image);
     if (number == SIZE_MAX)
         return false;
-    while (batch.at < batch.end) {
+    while (batch.next < batch.end) {
         uint64_t offset;
         take(&batch, &offset, sizeof offset);
-        if (!add_answer(index, number, offset, batch.at))
+        if (!add_answer(index, number, offset, batch.next))
             return false;
         skip_answer(&batch, image.is_data);
     }
     return true;
 }
 
-void answer_index_read(struct answer_index *index, const uint8_t *log, size_t used)
+void answer_index_read(struct answer_index *index, const uint8_t *log, size_t log_size)
 {
     if (index->key == 0 && getrandom(&index->key, sizeof index->key, 0) != sizeof index->key)
         index->key = (uintptr_t)index;
-    while (index->read < used) {
-        struct log_cursor rest = {log + index->read, log + used};
-        uint32_t size = take_number(&rest);
-        if (!read_batch(index, (struct log_cursor){rest.at, rest.at + size}))
+    while (index->indexed_size < log_size) {
+        struct log_cursor cursor = {log + index->indexed_size, log + log_size};
+        uint32_t size = take_number(&cursor);
+        if (!read_batch(index, (struct log_cursor){cursor.next, cursor.next + size}))
             return; /* no memory: the next call reads the whole batch again */
-        index->read += sizeof size + size;
+        index->indexed_size += sizeof size + size;
     }
 }
 
@@ -205,7 +206,7 @@ bool answer_index_find(const struct answer_index *index, size_t image, uint64_t 
     const struct indexed_answer *answer = probe(index, image, offset);
     if (answer->names == NULL)
         return false;
-    struct log_cursor names = {.at = answer->names};
+    struct log_cursor names = {.next = answer->names};
     if (index->images[image].is_data) {
         *count = 1;
         take_variable(&names, frames);

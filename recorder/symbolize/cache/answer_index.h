@@ -37,15 +37,15 @@ struct answer_index {
     struct indexed_answer *answers;
     size_t answer_count;
     size_t answer_capacity; /* 0, or a power of two */
-    size_t read;            /* bytes of the log that are indexed */
+    size_t indexed_size;    /* bytes of the log that are indexed */
     uint64_t key;           /* random: offsets come from untrusted processes */
 };
 
 void answer_index_free(struct answer_index *index);
 
-/** Indexes the log up to `used` bytes. If memory runs out, later answers are not found yet; the
+/** Indexes the log up to `log_size` bytes. If memory runs out, later answers are not found yet; the
  * next call tries again. */
-void answer_index_read(struct answer_index *index, const uint8_t *log, size_t used);
+void answer_index_read(struct answer_index *index, const uint8_t *log, size_t log_size);
 
 /** Returns the index of a module's image, or SIZE_MAX if the log has no answers for it. */
 size_t answer_index_image(const struct answer_index *index, const struct symbolize_module *module);

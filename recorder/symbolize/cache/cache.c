@@ -179,27 +179,27 @@ static void answer_module(struct request *request, struct symbolize_cache *cache
     struct symbolize_module *module = &request->modules[index];
     uint64_t *offsets = request->offsets + (module->offsets - request->offsets);
     size_t image = module->offset_count > 0 ? symbolize_image(cache, module) : SIZE_MAX;
-    size_t kept = 0;
+    size_t kept_count = 0;
     for (size_t i = 0; i < module->offset_count; i++) {
         struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX];
         size_t count;
         if (symbolize_answer(cache, image, offsets[i], frames, &count))
             request->function(request->context, index, offsets[i], frames, count);
         else
-            offsets[kept++] = offsets[i];
+            offsets[kept_count++] = offsets[i];
     }
-    module->offset_count = kept;
+    module->offset_count = kept_count;
 }
 
 /* Passes on all answers that the log has. Returns true if no offset is left. */
 static bool answer_from_log(struct request *request, struct symbolize_cache *cache)
 {
-    size_t left = 0;
+    size_t unanswered = 0;
     for (size_t i = 0; i < request->count; i++) {
         answer_module(request, cache, i);
-        left += request->modules[i].offset_count;
+        unanswered += request->modules[i].offset_count;
     }
-    return left == 0;
+    return unanswered == 0;
 }
 
 /* ---- Writing ---- */

@@ -209,14 +209,14 @@ const char *qualified_name(struct qualified *qualified, Dwarf_Die *function)
     Dwarf_Die declaration = die_declaration(*function);
     if (dwarf_diename(&declaration) == NULL)
         return NULL;
-    size_t at = find_name(qualified, declaration.addr);
-    if (at < qualified->name_count && qualified->names[at].die == declaration.addr)
-        return qualified->names[at].text;
+    size_t index = find_name(qualified, declaration.addr);
+    if (index < qualified->name_count && qualified->names[index].die == declaration.addr)
+        return qualified->names[index].text;
     char *text = write_name(qualified, &declaration);
     qualified->names = grow_by_one(qualified->names, &qualified->name_capacity,
                                    qualified->name_count, sizeof *qualified->names);
-    struct qualified_name *name = &qualified->names[at];
-    memmove(name + 1, name, (qualified->name_count++ - at) * sizeof *name);
+    struct qualified_name *name = &qualified->names[index];
+    memmove(name + 1, name, (qualified->name_count++ - index) * sizeof *name);
     *name = (struct qualified_name){declaration.addr, text};
     return text;
 }

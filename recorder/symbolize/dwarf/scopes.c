@@ -39,7 +39,7 @@ static uint32_t claim(struct search *search, Dwarf_Die *die, uint32_t parent, bo
     Dwarf_Addr base;
     Dwarf_Addr begin;
     Dwarf_Addr end;
-    for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;) {
+    for (ptrdiff_t range = 0; (range = dwarf_ranges(die, range, &base, &begin, &end)) > 0;) {
         size_t i = addresses_from(search->addresses, search->count, begin);
         if (i == search->count || search->addresses[i] >= end ||
             image_ranges_end(&search->image->code, begin) == 0)
@@ -61,10 +61,10 @@ static bool may_hold(const struct search *search, Dwarf_Die *die)
     Dwarf_Addr base;
     Dwarf_Addr begin;
     Dwarf_Addr end;
-    ptrdiff_t at = dwarf_ranges(die, 0, &base, &begin, &end);
-    if (at <= 0 || search->searches_everywhere)
+    ptrdiff_t range = dwarf_ranges(die, 0, &base, &begin, &end);
+    if (range <= 0 || search->searches_everywhere)
         return true;
-    for (; at > 0; at = dwarf_ranges(die, at, &base, &begin, &end)) {
+    for (; range > 0; range = dwarf_ranges(die, range, &base, &begin, &end)) {
         size_t i = addresses_from(search->addresses, search->count, begin);
         if (i < search->count && search->addresses[i] < end)
             return true;

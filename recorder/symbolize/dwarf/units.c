@@ -18,7 +18,7 @@ static void add_unit(struct units *units, size_t *unit_capacity, size_t *span_ca
     Dwarf_Addr base;
     Dwarf_Addr begin;
     Dwarf_Addr end;
-    for (ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0;) {
+    for (ptrdiff_t range = 0; (range = dwarf_ranges(&die, range, &base, &begin, &end)) > 0;) {
         /* Skips ranges of functions that the linker dropped: it moves them out of the code. */
         if (begin >= end || image_ranges_end(&image->code, begin) == 0)
             continue;

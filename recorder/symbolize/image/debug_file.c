@@ -39,10 +39,10 @@ static int open_below(const char *directory, size_t size, const char *id, char *
 static int open_local(const char *id, char **path)
 {
     int fd = open_below(SYSTEM_DIRECTORY, strlen(SYSTEM_DIRECTORY), id, path);
-    for (const char *at = added_path; fd < 0 && *at != '\0';) {
-        size_t size = (size_t)(strchrnul(at, ':') - at);
-        fd = open_below(at, size, id, path);
-        at += size + (at[size] == ':');
+    for (const char *directories = added_path; fd < 0 && *directories != '\0';) {
+        size_t size = (size_t)(strchrnul(directories, ':') - directories);
+        fd = open_below(directories, size, id, path);
+        directories += size + (directories[size] == ':');
     }
     return fd;
 }

@@ -224,9 +224,9 @@ void image_prepare_debug(struct image *image)
 
 const struct span *image_ranges_at(const struct image_ranges *ranges, uint64_t address)
 {
-    size_t begun = array_count_up_to(ranges->spans, ranges->count, sizeof *ranges->spans,
-                                     offsetof(struct span, begin), address);
-    const struct span *last = begun != 0 ? &ranges->spans[begun - 1] : NULL;
+    size_t begun_count = array_count_up_to(ranges->spans, ranges->count, sizeof *ranges->spans,
+                                           offsetof(struct span, begin), address);
+    const struct span *last = begun_count != 0 ? &ranges->spans[begun_count - 1] : NULL;
     return last != NULL && address < last->end ? last : NULL;
 }
 

@@ -29,16 +29,16 @@ static bool is_debug(Elf *elf, size_t strings, const GElf_Shdr *header)
     return name != NULL && strncmp(name, prefix, sizeof prefix - 1) == 0;
 }
 
-static bool open_section(Elf *elf, size_t strings, Elf_Scn *at, struct section *section)
+static bool open_section(Elf *elf, size_t strings, Elf_Scn *handle, struct section *section)
 {
     GElf_Chdr compression;
-    if (gelf_getshdr(at, &section->header) == NULL || section->header.sh_type == SHT_NOBITS ||
+    if (gelf_getshdr(handle, &section->header) == NULL || section->header.sh_type == SHT_NOBITS ||
         (section->header.sh_flags & SHF_COMPRESSED) == 0 ||
-        !is_debug(elf, strings, &section->header) || gelf_getchdr(at, &compression) == NULL ||
+        !is_debug(elf, strings, &section->header) || gelf_getchdr(handle, &compression) == NULL ||
         compression.ch_type != ELFCOMPRESS_ZLIB)
         return false;
-    section->raw = elf_rawdata(at, NULL);
-    section->data = elf_getdata(at, NULL);
+    section->raw = elf_rawdata(handle, NULL);
+    section->data = elf_getdata(handle, NULL);
     section->skip = gelf_getclass(elf) == ELFCLASS32 ? sizeof(Elf32_Chdr) : sizeof(Elf64_Chdr);
     section->size = compression.ch_size;
     return section->raw != NULL && section->data != NULL && section->size > 0 &&
@@ -52,20 +52,20 @@ static size_t room_of(const struct section *section)
     return (section->size + 15) & -(size_t)16;
 }
 
-static void decompress(struct libdeflate_decompressor *decompressor, Elf_Scn *at,
-                       struct section *section, void *out)
+static void decompress(struct libdeflate_decompressor *decompressor, Elf_Scn *handle,
+                       struct section *section, void *target)
 {
     const char *stream = section->raw->d_buf;
     if (libdeflate_zlib_decompress(decompressor, stream + section->skip,
-                                   section->raw->d_size - section->skip, out, section->size,
+                                   section->raw->d_size - section->skip, target, section->size,
                                    NULL) != LIBDEFLATE_SUCCESS)
         return;
     /* In memory only: the file is read. */
     section->header.sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
     section->header.sh_size = section->size;
-    if (gelf_update_shdr(at, &section->header) == 0)
+    if (gelf_update_shdr(handle, &section->header) == 0)
         return;
-    section->data->d_buf = section->raw->d_buf = out;
+    section->data->d_buf = section->raw->d_buf = target;
     section->data->d_size = section->raw->d_size = section->size;
 }
 
@@ -73,8 +73,9 @@ static uint64_t total_of(Elf *elf, size_t strings)
 {
     uint64_t total = 0;
     struct section section;
-    for (Elf_Scn *at = NULL; (at = elf_nextscn(elf, at)) != NULL && total <= SIZE_LIMIT;)
-        if (open_section(elf, strings, at, &section))
+    for (Elf_Scn *handle = NULL;
+         (handle = elf_nextscn(elf, handle)) != NULL && total <= SIZE_LIMIT;)
+        if (open_section(elf, strings, handle, &section))
             total += section.size <= SIZE_LIMIT ? room_of(&section) : SIZE_LIMIT + 1;
     return total;
 }
@@ -94,13 +95,13 @@ void inflate_sections(struct inflated *inflated, Elf *elf)
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory != MAP_FAILED)
         *inflated = (struct inflated){memory, total};
-    char *out = memory;
+    char *target = memory;
     struct section section;
-    for (Elf_Scn *at = NULL;
-         inflated->memory != NULL && decompressor != NULL && (at = elf_nextscn(elf, at)) != NULL;)
-        if (open_section(elf, strings, at, &section)) {
-            decompress(decompressor, at, &section, out);
-            out += room_of(&section);
+    for (Elf_Scn *handle = NULL; inflated->memory != NULL && decompressor != NULL &&
+                                 (handle = elf_nextscn(elf, handle)) != NULL;)
+        if (open_section(elf, strings, handle, &section)) {
+            decompress(decompressor, handle, &section, target);
+            target += room_of(&section);
         }
     libdeflate_free_decompressor(decompressor);
 }

@@ -27,7 +27,7 @@ void spans_sort(struct span *spans, size_t count)
  * top. A span on top that has ended is dropped for good: addresses ascend.
  */
 void spans_find(const struct span *spans, size_t count, const uint64_t *addresses,
-                size_t address_count, uint32_t *found)
+                size_t address_count, uint32_t *innermost)
 {
     uint32_t *stack = grow_new(count, sizeof *stack);
     size_t depth = 0;
@@ -37,7 +37,7 @@ void spans_find(const struct span *spans, size_t count, const uint64_t *addresse
             stack[depth++] = (uint32_t)next++;
         while (depth > 0 && spans[stack[depth - 1]].end <= addresses[i])
             depth--;
-        found[i] = depth > 0 ? stack[depth - 1] : SPAN_NONE;
+        innermost[i] = depth > 0 ? stack[depth - 1] : SPAN_NONE;
     }
     free(stack);
 }

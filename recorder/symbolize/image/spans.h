@@ -23,10 +23,10 @@ void spans_sort(struct span *spans, size_t count);
  *
  * @param spans      ascending by begin; they may overlap.
  * @param addresses  ascending.
- * @param found      one for each address.
+ * @param innermost  one for each address.
  */
 void spans_find(const struct span *spans, size_t count, const uint64_t *addresses,
-                size_t address_count, uint32_t *found);
+                size_t address_count, uint32_t *innermost);
 
 /** Returns the index of the first of ascending addresses not below `address`, or `count`. */
 size_t addresses_from(const uint64_t *addresses, size_t count, uint64_t address);

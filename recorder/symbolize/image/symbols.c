@@ -80,16 +80,16 @@ static int compare_symbols(const void *left, const void *right)
 /* A label in a function that has a size is no name for what is in it, nor for what comes after. */
 static void drop_labels(struct symbols *symbols)
 {
-    size_t kept = 0;
+    size_t kept_count = 0;
     uint64_t end = 0;
     for (size_t i = 0; i < symbols->count; i++) {
         const struct symbol *symbol = &symbols->symbols[i];
         if (symbol->end == symbol->begin && symbol->begin < end)
             continue;
         end = symbol->end > end ? symbol->end : end;
-        symbols->symbols[kept++] = *symbol;
+        symbols->symbols[kept_count++] = *symbol;
     }
-    symbols->count = kept;
+    symbols->count = kept_count;
 }
 
 /* Size of a name without its version, and without the number by which a compiler tells variables of
@@ -189,7 +189,7 @@ static bool reaches(const struct symbol *symbol, const struct image_ranges *rang
 }
 
 void symbols_find(const struct symbols *symbols, const struct image_ranges *ranges,
-                  const uint64_t *addresses, size_t count, const struct symbol **found)
+                  const uint64_t *addresses, size_t count, const struct symbol **result)
 {
     size_t span_count;
     struct span *spans = sized_spans(symbols, &span_count);
@@ -199,11 +199,11 @@ void symbols_find(const struct symbols *symbols, const struct image_ranges *rang
     for (size_t i = 0; i < count; i++) {
         while (after < symbols->count && symbols->symbols[after].begin <= addresses[i])
             after++;
-        found[i] = NULL;
+        result[i] = NULL;
         if (span[i] != SPAN_NONE)
-            found[i] = &symbols->symbols[spans[span[i]].index];
+            result[i] = &symbols->symbols[spans[span[i]].index];
         else if (after > 0 && reaches(&symbols->symbols[after - 1], ranges, addresses[i]))
-            found[i] = &symbols->symbols[after - 1];
+            result[i] = &symbols->symbols[after - 1];
     }
     free(span);
     free(spans);

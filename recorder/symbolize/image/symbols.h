@@ -43,9 +43,9 @@ void symbols_free(struct symbols *symbols);
  *
  * @param ranges     code or data of the image, as the symbols.
  * @param addresses  ascending.
- * @param found      one for each address.
+ * @param result     one for each address.
  */
 void symbols_find(const struct symbols *symbols, const struct image_ranges *ranges,
-                  const uint64_t *addresses, size_t count, const struct symbol **found);
+                  const uint64_t *addresses, size_t count, const struct symbol **result);
 
 #endif

@@ -102,9 +102,9 @@ enum image_result image_cache_open(struct image_cache *images,
 {
     bool is_kept =
         images != NULL && with_debug && module->path != NULL && module->build_id_size > 0;
-    struct binary *kept = is_kept ? find(images, module) : NULL;
-    if (kept != NULL) {
-        *binary = kept;
+    struct binary *cached = is_kept ? find(images, module) : NULL;
+    if (cached != NULL) {
+        *binary = cached;
         return IMAGE_OPEN;
     }
     struct image image;

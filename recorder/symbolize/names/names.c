@@ -146,14 +146,14 @@ static void answer_scope(struct naming *naming, struct lines *lines, struct scop
     struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX] = {0};
     size_t count = 0;
     bool is_inlined = true;
-    for (uint32_t at = innermost; is_inlined && count < SYMBOLIZE_FRAMES_MAX;) {
-        struct scope *scope = at != SCOPE_NONE ? &scopes->scopes[at] : NULL;
+    for (uint32_t index = innermost; is_inlined && count < SYMBOLIZE_FRAMES_MAX;) {
+        struct scope *scope = index != SCOPE_NONE ? &scopes->scopes[index] : NULL;
         is_inlined = scope != NULL && scope->is_inlined;
         name_function(&frames[count], scope, symbol, language);
         set_location(&frames[count++], location);
         if (is_inlined) {
             location = lines_of_call(lines, &scope->die);
-            at = scope->parent;
+            index = scope->parent;
         }
     }
     if (count > 1 || frames[0].function != NULL || frames[0].file != NULL)
@@ -187,17 +187,18 @@ static void answer_unit(struct naming *naming, uint32_t unit, const struct group
 static struct span *by_unit(const struct naming *naming)
 {
     size_t count = naming->targets.count;
-    uint32_t *found = grow_new(count, sizeof *found);
+    uint32_t *span_indexes = grow_new(count, sizeof *span_indexes);
     struct span *sorted = grow_new(count, sizeof *sorted);
     spans_find(naming->binary->units.spans, naming->binary->units.span_count,
-               naming->targets.addresses, count, found);
+               naming->targets.addresses, count, span_indexes);
     for (size_t i = 0; i < count; i++) {
-        uint32_t unit =
-            found[i] != SPAN_NONE ? naming->binary->units.spans[found[i]].index : SPAN_NONE;
+        uint32_t unit = span_indexes[i] != SPAN_NONE
+                            ? naming->binary->units.spans[span_indexes[i]].index
+                            : SPAN_NONE;
         sorted[i] = (struct span){unit, 0, (uint32_t)i};
     }
     spans_sort(sorted, count);
-    free(found);
+    free(span_indexes);
     return sorted;
 }
 

@@ -71,22 +71,22 @@ void variables_answer(struct wire_encoder *encoder, struct binary *binary,
                       const struct symbolize_module *module, const uint8_t *answered)
 {
     binary_load_data(binary);
-    const struct symbol **found = grow_new(module->offset_count, sizeof(struct symbol *));
+    const struct symbol **symbols = grow_new(module->offset_count, sizeof(struct symbol *));
     symbols_find(&binary->variables, &binary->image.data, module->offsets, module->offset_count,
-                 found);
+                 symbols);
     struct walk walk = {.image = &binary->image, .variables = &binary->variables};
-    uint64_t told = 0; /* offsets below are answered */
+    uint64_t answered_end = 0; /* offsets below are answered */
     for (size_t i = 0; i < module->offset_count; i++) {
         char name[SECTION_NAME_MAX];
         uint64_t offset = module->offsets[i];
-        if (offset < told)
+        if (offset < answered_end)
             continue;
         go_to(&walk, offset);
         struct symbolize_frame variable =
-            found[i] != NULL ? variable_of(binary, found[i]) : gap_at(&walk, offset, name);
-        told = variable.begin + variable.size;
+            symbols[i] != NULL ? variable_of(binary, symbols[i]) : gap_at(&walk, offset, name);
+        answered_end = variable.begin + variable.size;
         if (answered == NULL || !answered[i])
             wire_encoder_variable(encoder, (uint32_t)i, &variable);
     }
-    free(found);
+    free(symbols);
 }

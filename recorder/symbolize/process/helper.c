@@ -60,11 +60,11 @@ static bool send_all(int fd, const uint8_t *data, size_t size, int64_t until)
     while (size > 0) {
         ssize_t n = send(fd, data, size, MSG_NOSIGNAL);
         if (n < 0 && errno == EAGAIN) {
-            int64_t left = until - milliseconds();
+            int64_t remaining = until - milliseconds();
             struct pollfd event = {.fd = fd, .events = POLLOUT};
-            if (left <= 0 || symbolize_is_stopped())
+            if (remaining <= 0 || symbolize_is_stopped())
                 return false;
-            (void)poll(&event, 1, left < 1000 ? (int)left : 1000);
+            (void)poll(&event, 1, remaining < 1000 ? (int)remaining : 1000);
         } else if (n < 0 && errno != EINTR) {
             return false;
         }

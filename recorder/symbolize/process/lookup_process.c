@@ -17,10 +17,10 @@
 
 static bool is_kept(int fd, int own, const int *files, size_t count)
 {
-    bool kept = fd == own;
+    bool is_kept_file = fd == own;
     for (size_t i = 0; i < count; i++)
-        kept |= fd == files[i];
-    return kept;
+        is_kept_file |= fd == files[i];
+    return is_kept_file;
 }
 
 /* Closes inherited descriptors: otherwise this process would keep pipes open, and locks held, whose
@@ -123,12 +123,12 @@ bool lookup_process_is_busy(struct lookup_process *process)
         lookup_process_stop(process);
         return false;
     }
-    char done;
-    ssize_t size = read(process->fd, &done, sizeof done);
+    char signal_byte;
+    ssize_t size = read(process->fd, &signal_byte, sizeof signal_byte);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
     process->is_busy = false;
-    if (size != sizeof done)
+    if (size != sizeof signal_byte)
         lookup_process_stop(process);
     return false;
 }

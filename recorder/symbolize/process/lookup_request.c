@@ -25,30 +25,30 @@ static size_t text_size(const struct symbolize_module *module)
     return round_up(path_size(module) + 1 + module->build_id_size);
 }
 
-static void put(uint8_t **at, const void *data, size_t size)
+static void put(uint8_t **cursor, const void *data, size_t size)
 {
     if (size > 0)
-        memcpy(*at, data, size);
-    *at += size;
+        memcpy(*cursor, data, size);
+    *cursor += size;
 }
 
-static void put_number(uint8_t **at, uint64_t number)
+static void put_number(uint8_t **cursor, uint64_t number)
 {
-    put(at, &number, sizeof number);
+    put(cursor, &number, sizeof number);
 }
 
-static void put_module(uint8_t **at, const struct symbolize_module *module)
+static void put_module(uint8_t **cursor, const struct symbolize_module *module)
 {
-    put_number(at, path_size(module));
-    put_number(at, module->build_id_size);
-    put_number(at, module->offset_count);
-    put_number(at, module->is_data);
-    uint8_t *text = *at;
+    put_number(cursor, path_size(module));
+    put_number(cursor, module->build_id_size);
+    put_number(cursor, module->offset_count);
+    put_number(cursor, module->is_data);
+    uint8_t *text = *cursor;
     put(&text, module->path, path_size(module));
     text++;
     put(&text, module->build_id, module->build_id_size);
-    *at += text_size(module);
-    put(at, module->offsets, module->offset_count * NUMBER);
+    *cursor += text_size(module);
+    put(cursor, module->offsets, module->offset_count * NUMBER);
 }
 
 uint8_t *lookup_request_pack(const struct symbolize_module *modules, size_t count, size_t *size)
@@ -58,13 +58,13 @@ uint8_t *lookup_request_pack(const struct symbolize_module *modules, size_t coun
         *size +=
             MODULE_NUMBERS * NUMBER + text_size(&modules[i]) + modules[i].offset_count * NUMBER;
     uint8_t *data = calloc(*size, 1);
-    uint8_t *at = data;
+    uint8_t *cursor = data;
     if (data == NULL)
         return NULL;
-    put_number(&at, *size - NUMBER);
-    put_number(&at, count);
+    put_number(&cursor, *size - NUMBER);
+    put_number(&cursor, count);
     for (size_t i = 0; i < count; i++)
-        put_module(&at, &modules[i]);
+        put_module(&cursor, &modules[i]);
     return data;
 }
 
@@ -82,25 +82,25 @@ static bool receive(int fd, uint8_t *data, size_t size)
     return true;
 }
 
-static uint64_t take_number(const uint8_t **at)
+static uint64_t take_number(const uint8_t **cursor)
 {
     uint64_t number;
-    memcpy(&number, *at, sizeof number);
-    *at += sizeof number;
+    memcpy(&number, *cursor, sizeof number);
+    *cursor += sizeof number;
     return number;
 }
 
-static void take_module(const uint8_t **at, struct symbolize_module *module)
+static void take_module(const uint8_t **cursor, struct symbolize_module *module)
 {
-    size_t length = take_number(at);
-    module->build_id_size = take_number(at);
-    module->offset_count = take_number(at);
-    module->is_data = take_number(at) != 0;
-    module->path = (const char *)*at;
-    module->build_id = *at + length + 1;
-    *at += round_up(length + 1 + module->build_id_size);
-    module->offsets = (const uint64_t *)(const void *)*at;
-    *at += module->offset_count * NUMBER;
+    size_t length = take_number(cursor);
+    module->build_id_size = take_number(cursor);
+    module->offset_count = take_number(cursor);
+    module->is_data = take_number(cursor) != 0;
+    module->path = (const char *)*cursor;
+    module->build_id = *cursor + length + 1;
+    *cursor += round_up(length + 1 + module->build_id_size);
+    module->offsets = (const uint64_t *)(const void *)*cursor;
+    *cursor += module->offset_count * NUMBER;
 }
 
 bool lookup_request_receive(struct lookup_request *request, int fd)
@@ -113,11 +113,11 @@ bool lookup_request_receive(struct lookup_request *request, int fd)
         free(request->data);
         return false;
     }
-    const uint8_t *at = request->data;
-    request->count = take_number(&at);
+    const uint8_t *cursor = request->data;
+    request->count = take_number(&cursor);
     request->modules = grow_new(request->count, sizeof *request->modules);
     for (size_t i = 0; i < request->count; i++)
-        take_module(&at, &request->modules[i]);
+        take_module(&cursor, &request->modules[i]);
     return true;
 }
 

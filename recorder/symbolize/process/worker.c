@@ -175,10 +175,10 @@ void worker_wait(pid_t pid)
 pid_t worker_start(const struct worker_job *job)
 {
     /* The caller's handlers must not run in the child. */
-    sigset_t all;
+    sigset_t all_signals;
     sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigfillset(&all_signals);
+    pthread_sigmask(SIG_SETMASK, &all_signals, &before);
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0)

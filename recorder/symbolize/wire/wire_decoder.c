@@ -9,8 +9,8 @@ enum { CAPACITY = 2 * (WIRE_HEADER + WIRE_BODY_MAX) };
 
 /* Cursor over the rest of a message's body. */
 struct body {
-    const uint8_t *at;
-    size_t left;
+    const uint8_t *next;
+    size_t size;
 };
 
 int wire_decoder_init(struct wire_decoder *decoder, const struct symbolize_module *modules,
@@ -18,12 +18,12 @@ int wire_decoder_init(struct wire_decoder *decoder, const struct symbolize_modul
 {
     *decoder = (struct wire_decoder){
         .modules = modules, .count = count, .function = function, .context = context};
-    size_t most = 1;
+    size_t max_offsets = 1;
     for (size_t i = 0; i < count; i++) {
-        if (modules[i].offset_count > most)
-            most = modules[i].offset_count;
+        if (modules[i].offset_count > max_offsets)
+            max_offsets = modules[i].offset_count;
     }
-    decoder->answered = calloc(most, 1);
+    decoder->answered = calloc(max_offsets, 1);
     decoder->data = malloc(CAPACITY);
     return decoder->answered != NULL && decoder->data != NULL ? 0 : ENOMEM;
 }
@@ -64,32 +64,32 @@ void wire_decoder_skip(struct wire_decoder *decoder)
 
 static bool take_number(struct body *body, uint32_t *value)
 {
-    if (body->left < sizeof *value)
+    if (body->size < sizeof *value)
         return false;
-    memcpy(value, body->at, sizeof *value);
-    body->at += sizeof *value;
-    body->left -= sizeof *value;
+    memcpy(value, body->next, sizeof *value);
+    body->next += sizeof *value;
+    body->size -= sizeof *value;
     return true;
 }
 
 static bool take_span(struct body *body, struct symbolize_frame *variable)
 {
-    if (body->left < WIRE_SPAN)
+    if (body->size < WIRE_SPAN)
         return false;
-    memcpy(&variable->begin, body->at, sizeof variable->begin);
-    memcpy(&variable->size, body->at + sizeof variable->begin, sizeof variable->size);
-    body->at += WIRE_SPAN;
-    body->left -= WIRE_SPAN;
+    memcpy(&variable->begin, body->next, sizeof variable->begin);
+    memcpy(&variable->size, body->next + sizeof variable->begin, sizeof variable->size);
+    body->next += WIRE_SPAN;
+    body->size -= WIRE_SPAN;
     return variable->size > 0 && variable->size - 1 <= UINT64_MAX - variable->begin;
 }
 
 static bool take_string(struct body *body, uint32_t size, const char **string)
 {
-    if (size > SYMBOLIZE_STRING_MAX || size > body->left)
+    if (size > SYMBOLIZE_STRING_MAX || size > body->size)
         return false;
-    *string = size > 0 ? (const char *)body->at : NULL;
-    body->at += size;
-    body->left -= size;
+    *string = size > 0 ? (const char *)body->next : NULL;
+    body->next += size;
+    body->size -= size;
     return true;
 }
 
@@ -123,15 +123,15 @@ static bool take_variable(struct wire_decoder *decoder, struct body *body)
     struct symbolize_frame variable = {.line = 0};
     uint32_t index;
     if (!take_index(decoder, body, true, &index) || !take_span(body, &variable) ||
-        body->left > SYMBOLIZE_STRING_MAX)
+        body->size > SYMBOLIZE_STRING_MAX)
         return false;
     uint64_t offset = decoder->modules[decoder->module].offsets[index];
     if (offset < variable.begin || offset - variable.begin >= variable.size)
         return false;
-    variable.function_size = body->left;
-    variable.function = body->left > 0 ? (const char *)body->at : NULL;
+    variable.function_size = body->size;
+    variable.function = body->size > 0 ? (const char *)body->next : NULL;
     decoder->answered[index] = 1;
-    decoder->named += body->left > 0;
+    decoder->named += body->size > 0;
     decoder->function(decoder->context, decoder->module, offset, &variable, 1);
     return true;
 }
@@ -149,7 +149,7 @@ static bool take_answer(struct wire_decoder *decoder, struct body *body)
         if (!take_frame(body, &frames[i]))
             return false;
     }
-    if (body->left != 0)
+    if (body->size != 0)
         return false;
     decoder->answered[index] = 1;
     decoder->named++;
@@ -160,7 +160,7 @@ static bool take_answer(struct wire_decoder *decoder, struct body *body)
 static bool take_module(struct wire_decoder *decoder, struct body *body)
 {
     uint32_t module;
-    if (decoder->is_in_module || !take_number(body, &module) || body->left != 0 ||
+    if (decoder->is_in_module || !take_number(body, &module) || body->size != 0 ||
         module < decoder->module || module >= decoder->count)
         return false;
     for (size_t i = decoder->module; i < module; i++) {
@@ -193,7 +193,7 @@ static enum symbolize_result result_of(uint32_t result, bool is_reduced)
 static bool take_end(struct wire_decoder *decoder, struct body *body)
 {
     uint32_t result;
-    if (!decoder->is_in_module || !take_number(body, &result) || body->left != 0 ||
+    if (!decoder->is_in_module || !take_number(body, &result) || body->size != 0 ||
         result >= WIRE_RESULTS)
         return false;
     bool reduced = decoder->is_reduced && decoder->reduced_module == decoder->module;
@@ -211,7 +211,7 @@ static bool take_end(struct wire_decoder *decoder, struct body *body)
 
 static bool take_finished(struct wire_decoder *decoder, const struct body *body)
 {
-    if (decoder->is_in_module || body->left != 0)
+    if (decoder->is_in_module || body->size != 0)
         return false;
     for (size_t i = decoder->module; i < decoder->count; i++) {
         if (decoder->modules[i].offset_count > 0)
@@ -251,7 +251,7 @@ bool wire_decoder_take(struct wire_decoder *decoder, size_t size)
 {
     decoder->size += size;
     struct body input = {decoder->data, decoder->size};
-    while (input.left >= WIRE_HEADER) {
+    while (input.size >= WIRE_HEADER) {
         struct body after = input;
         uint32_t kind = 0;
         uint32_t body_size = 0;
@@ -259,13 +259,13 @@ bool wire_decoder_take(struct wire_decoder *decoder, size_t size)
         take_number(&after, &body_size);
         if (body_size > WIRE_BODY_MAX)
             return false;
-        if (body_size > after.left)
+        if (body_size > after.size)
             break;
-        if (!take_message(decoder, kind, (struct body){after.at, body_size}))
+        if (!take_message(decoder, kind, (struct body){after.next, body_size}))
             return false;
-        input = (struct body){after.at + body_size, after.left - body_size};
+        input = (struct body){after.next + body_size, after.size - body_size};
     }
-    memmove(decoder->data, input.at, input.left);
-    decoder->size = input.left;
+    memmove(decoder->data, input.next, input.size);
+    decoder->size = input.size;
     return true;
 }

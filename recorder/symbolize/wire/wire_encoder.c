@@ -10,13 +10,13 @@ enum { FLUSH_AT = 64 * 1024 };
 
 static void flush(struct wire_encoder *encoder)
 {
-    size_t done = 0;
-    while (done < encoder->size) {
-        ssize_t n = write(encoder->fd, encoder->data + done, encoder->size - done);
+    size_t written = 0;
+    while (written < encoder->size) {
+        ssize_t n = write(encoder->fd, encoder->data + written, encoder->size - written);
         if (n < 0 && errno != EINTR)
             _exit(EXIT_FAILURE);
         if (n > 0)
-            done += (size_t)n;
+            written += (size_t)n;
     }
     encoder->size = 0;
 }
@@ -24,11 +24,11 @@ static void flush(struct wire_encoder *encoder)
 static void put(struct wire_encoder *encoder, const void *data, size_t size)
 {
     if (size > encoder->capacity - encoder->size) {
-        size_t wanted = 2 * (encoder->size + size) + FLUSH_AT;
-        encoder->data = realloc(encoder->data, wanted);
+        size_t new_capacity = 2 * (encoder->size + size) + FLUSH_AT;
+        encoder->data = realloc(encoder->data, new_capacity);
         if (encoder->data == NULL)
             _exit(EXIT_FAILURE);
-        encoder->capacity = wanted;
+        encoder->capacity = new_capacity;
     }
     if (size > 0)
         memcpy(encoder->data + encoder->size, data, size);
