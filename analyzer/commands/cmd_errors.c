@@ -46,8 +46,8 @@ static ttd_id stack_of(const struct heap_call *call)
 
 /*
  * Sets `pairs` to whether a mismatch comes from operators of C++ that the program defines itself.
- * Of those only the malloc() inside is recorded, but the delete of another module is recorded as
- * delete. The pair is correct then, and must not be reported.
+ * The recorder sees only the malloc() inside such an operator new, while a delete in another module
+ * is recorded as delete. The pair is correct, and must not be reported.
  */
 static int pairs_operators(struct session *session, const struct heap_finding *finding, bool *pairs)
 {

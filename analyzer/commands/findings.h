@@ -28,7 +28,7 @@ int errors_print(struct session *session, size_t limit, struct heap_errors *erro
                  struct heap_fatal *fatal);
 
 /** Prints the leaks at a position, those that `leaks` shows unless told otherwise. */
-int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_position at);
+int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_position position);
 
 /** Finds the quadrants of a range in passes of their own, and prints them.
  * @param islands  only blocks that were allocated in these; NULL for all */

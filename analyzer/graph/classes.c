@@ -38,9 +38,9 @@ struct collection {
     uint32_t *stack;
 };
 
-/* Collects all lost nodes that `leader` leads to and no other leader has. Of those that another one
- * has it takes over that leader, if it leads to that; this brings along all that belongs to it. It
- * is enough to lead to any node of the leader's cycle. */
+/* Collects all lost nodes that `leader` leads to and no other leader has. Where it leads to another
+ * leader, it takes over that leader and all that belongs to it. It is enough to lead to any node of
+ * the other leader's cycle. */
 static void collect(const struct collection *collection, uint32_t leader)
 {
     const struct graph *graph = collection->graph;

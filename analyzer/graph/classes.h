@@ -12,7 +12,8 @@ enum graph_class {
     GRAPH_POSSIBLY_LOST,
     /** Lost, and held by lost blocks. */
     GRAPH_INDIRECTLY_LOST,
-    /** Lost, and held by no block that it does not hold itself. Of a cycle the lowest node. */
+    /** Lost, and held by no block that it does not hold itself. A cycle is represented by its
+       lowest node. */
     GRAPH_DEFINITELY_LOST,
 };
 

@@ -18,8 +18,8 @@ struct graph_paths {
 };
 
 /**
- * Finds shortest ways by pointers that have none of `unused_flags`. Of ways of the same length
- * roots decide that come first.
+ * Finds shortest ways by pointers that have none of `unused_flags`. Among ways of the same length,
+ * the one from the first root counts.
  *
  * @param unused_flags  of enum graph_flag
  * @return TTD_OK, or TTD_ERROR_NO_MEMORY. graph_paths_free() may be called in any case.

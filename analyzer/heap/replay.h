@@ -190,8 +190,9 @@ struct heap_peak heap_replay_peak(const struct heap_replay *replay);
 void heap_replay_keep_peak(struct heap_replay *replay);
 
 /**
- * To be called where the peak is wanted: replay->peak is the peak then, and what was live at it are
- * those blocks that still are and were allocated by then, and ended_since_peak.
+ * Ends the search for the peak; called at the position up to which it is wanted. Sets replay->peak.
+ * The blocks that were live at the peak are those in `ended_since_peak`, and those that are still
+ * live and were allocated at the peak or before.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */

@@ -28,7 +28,7 @@ void heap_tables_clear(struct heap_tables *tables);
 /** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_tables_add(struct heap_tables *tables, const struct heap_block *block);
 
-/** As heap_groups_sort(). */
+/** Sorts each table like heap_groups_sort(). */
 enum ttd_status heap_tables_sort(struct heap_tables *tables);
 
 #endif

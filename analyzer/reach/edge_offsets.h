@@ -78,7 +78,7 @@ static inline enum ttd_status edge_offsets_add(struct edge_offsets *offsets, uin
 /** The offset of the word in its block. */
 uint64_t edge_offset_in_source(const struct edge_offsets *offsets, uint64_t edge);
 
-/** Where in its target an edge points; UINT32_MAX for that and more. */
+/** Returns the offset in its target that an edge points to; UINT32_MAX stands for that and more. */
 static inline uint32_t edge_offset_in_target(const struct edge_offsets *offsets, uint64_t edge)
 {
     return edge < offsets->in_target.capacity ? offsets->in_target.offsets[edge] : 0;

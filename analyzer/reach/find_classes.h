@@ -14,7 +14,7 @@
  *                 heap_block_classes_free()
  * @return as heap_replay_to().
  */
-enum ttd_status heap_find_classes(const struct heap_trace *trace, struct ttd_position at,
+enum ttd_status heap_find_classes(const struct heap_trace *trace, struct ttd_position position,
                                   struct heap_block_classes *classes, struct ttd_error *error);
 
 #endif

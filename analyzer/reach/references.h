@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The references of a snapshot, with the nodes that their values may lie in. Of a large snapshot
- * another thread reads and looks up references while those before are taken.
+ * The references of a snapshot, with the nodes that their values may lie in. If the snapshot is
+ * large, another thread reads and looks up references while those before are taken.
  *
  * Private to reach/.
  */

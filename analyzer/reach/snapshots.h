@@ -30,11 +30,11 @@ void heap_snapshots_free(struct heap_snapshots *snapshots);
 /** The newest snapshot at or before a position that stores all of `contents`, a sum of
  * ttd_snapshot_contents; NULL if there is none. */
 const struct ttd_snapshot *heap_snapshots_before(const struct heap_snapshots *snapshots,
-                                                 struct ttd_position at, uint32_t contents);
+                                                 struct ttd_position position, uint32_t contents);
 
 /** The oldest such snapshot at a position or after; NULL if there is none. */
 const struct ttd_snapshot *heap_snapshots_after(const struct heap_snapshots *snapshots,
-                                                struct ttd_position from, uint32_t contents);
+                                                struct ttd_position position, uint32_t contents);
 
 /** The snapshot of a number; NULL if there is none. */
 const struct ttd_snapshot *heap_snapshots_get(const struct heap_snapshots *snapshots,

@@ -10,9 +10,9 @@
  * alone. Left out are: frames in the modules of the C and C++ libraries; functions of std, except
  * the one that the program calls (that one as well if it belongs to strings or streams, which are
  * partly in the library and partly inlined); and recursive calls. A stack without any other frame
- * is represented by its modules. No module's name, line or address is part of a fingerprint. Of the
- * frames inlined at one address the outermost FINGERPRINT_INLINED_MAX count. Fingerprints may be
- * stored: they depend on nothing else.
+ * is represented by its modules. No module's name, line or address is part of a fingerprint. Only
+ * the outermost FINGERPRINT_INLINED_MAX of the frames inlined at one address count. Fingerprints
+ * may be stored: they depend on nothing else.
  *
  * Optimisations that remove frames change fingerprints: a tail call has no frame of its caller, and
  * merged functions have one name.

@@ -201,7 +201,7 @@ static enum ttd_status pass_boundary(struct index_maker *maker, const struct ttd
     bool is_due =
         compares ? is_planned(maker, &batch->u.events[0]) : keyframe || is_summary_due(maker);
     enum ttd_status status = is_due ? heap_replay_settle(&maker->replay, next) : TTD_OK;
-    /* Where events were lost, numbers are not consecutive. */
+    /* Numbers are not consecutive where events were lost. */
     maker->replay.next = batch->u.events[0].number;
     if (status == TTD_OK && is_due && is_clean(&maker->replay, maker->reached))
         status = compares ? compare_due(maker, next) : write_due(maker, keyframe, next);

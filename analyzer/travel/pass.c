@@ -113,7 +113,7 @@ static enum ttd_status go_on(struct heap_arrival *arrival, struct ttd_position p
                              struct ttd_error *error)
 {
     struct heap_replay *replay = &arrival->cursor.replay;
-    /* Where nothing is left to be replayed, the index of a large heap is not made for nothing. */
+    /* If nothing is left to be replayed, the index of a large heap would be made for nothing. */
     bool is_over = arrival->reached_end && !replay->queue.count;
     enum ttd_status status = is_over ? TTD_OK : heap_live_make_index(&replay->live);
     return status == TTD_OK ? heap_replay_on(arrival, position, error) : status;

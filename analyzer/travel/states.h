@@ -21,7 +21,8 @@ struct heap_keyframe {
     /** Number of blocks listed. */
     uint64_t blocks;
     bool is_summary;
-    /** Of a summary: the number of its sums, and the first position that it does not serve. */
+    /** If it is a summary: the number of its sums, and the first position that it does not serve.
+     */
     uint64_t sums;
     struct ttd_position end;
     /** Number, in the sidecar, of the first chunk of its sums; without sums, of its list. */

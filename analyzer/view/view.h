@@ -104,7 +104,8 @@ enum heap_split view_split(const struct view_options *options);
 enum ttd_status view_find_caller(struct view *view, ttd_id stack, struct ttd_stack *caller,
                                  struct view_site *site);
 
-/** As view_find_caller(), but finds the last call of the program's own functions, if there is one.
+/** Like view_find_caller(), but finds the last call of the program's own functions, if there is
+ * one.
  */
 enum ttd_status view_find_own_caller(struct view *view, ttd_id stack, struct ttd_stack *caller,
                                      struct view_site *site);
@@ -132,7 +133,7 @@ static inline bool view_merges(const struct view *view)
 enum ttd_status view_find_site(struct view *view, const struct ttd_stack *stack,
                                struct view_site *site);
 
-/** As view_find_site(), but spends a step for each frame: for callers that visit all of them. */
+/** Like view_find_site(), but spends a step for each frame: for callers that visit all of them. */
 enum ttd_status view_go_through(struct view *view, const struct ttd_stack *stack,
                                 struct view_site *site);
 

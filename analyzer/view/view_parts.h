@@ -5,7 +5,7 @@
 
 #include "view/view.h"
 
-/** As stack_memo_finder.find: finds a fact about a stack from that about its parent. */
+/** Finds a fact about a stack from the one about its caller, like stack_memo_finder.find. */
 typedef enum ttd_status view_fact_finder(void *context, const struct ttd_stack *stack,
                                          uint32_t above, uint32_t *fact);
 

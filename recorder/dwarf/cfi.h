@@ -99,8 +99,8 @@ bool cfi_find(struct cfi_lookup *lookup, uintptr_t address);
    information is corrupt or unsupported. */
 bool cfi_row(struct cfi_lookup *lookup, uintptr_t address);
 
-/* Forgets the last run. To be called when modules may have been unloaded: another one may be loaded
-   in their place. */
+/* Forgets the last run. Called when modules may have been unloaded, since another one may be loaded
+ * in their place. */
 void cfi_forget(struct cfi_lookup *lookup);
 
 /* Returns a cursor over the expression at `offset` in the span. */

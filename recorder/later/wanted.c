@@ -19,7 +19,8 @@ void wanted_free(struct wanted *wanted)
     variables_free(&wanted->variables);
 }
 
-/* As array_grow(); NULL also if there are as many elements as may be, which is noted. */
+/* Grows an array like array_grow(). Returns NULL also if it has `max_count` elements, and marks the
+ * result as partial. */
 static void *grow(struct wanted *wanted, void *array, size_t count, size_t *capacity, size_t size,
                   size_t max_count)
 {

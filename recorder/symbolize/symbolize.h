@@ -43,7 +43,7 @@ struct symbolize_module {
     size_t build_id_size;
     /**
      * Return addresses minus the module's load bias, in any order; names are looked up one byte
-     * before each. Of data: addresses minus the load bias, ascending.
+     * before each. For data, addresses minus the load bias, ascending.
      */
     const uint64_t *offsets;
     size_t offset_count;
@@ -54,8 +54,8 @@ struct symbolize_module {
 /** A frame: a function and a source location; or a variable. Strings are not NUL-terminated; NULL
  * with size 0 if unknown. */
 struct symbolize_frame {
-    /** As in the module: mangled, without symbol version. Of data: the variable or, where there is
-     * none, the section, which begins with a dot. */
+    /** The function's name as the module has it: mangled, without symbol version. For data, the
+     * variable or, if there is none, the section, whose name begins with a dot. */
     const char *function;
     size_t function_size;
     /** Absolute if the compiler recorded its directory. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists the dominator tree from the top down, depth first. Of each node only the largest branches
+/* Lists the dominator tree from the top down, depth first. Only the largest branches of each node
  * are listed; one more record stands for the others. */
 #include <stdlib.h>
 

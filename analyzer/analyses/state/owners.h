@@ -15,8 +15,8 @@ struct heap_owners_options {
 struct heap_owners {
     struct heap_outcome outcome;
     struct heap_owners_options options;
-    /** The owner that is live at the position. Of several, which lie in each other, the one that
-     * was acquired last. */
+    /** The owner that is live at the position. If several lie in each other, the one that was
+     * acquired last. */
     bool has_live;
     struct heap_owner live;
     /** Without a live owner: of those released at the position or before, the one that was acquired

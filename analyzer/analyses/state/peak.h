@@ -29,12 +29,12 @@ struct heap_peak_state {
  * Finds the peak. Replays the whole trace; or, if an index records the peak, only goes to it and to
  * the end. The totals that the index records are compared with the blocks live there.
  *
- * @param state  set on TTD_OK; release with heap_peak_state_free()
+ * @param peak_state  set on TTD_OK; release with heap_peak_state_free()
  * @return as heap_replay_to().
  */
 enum ttd_status heap_peak_state_find(const struct heap_trace *trace,
                                      const struct heap_peak_state_options *options,
-                                     struct heap_peak_state *state, struct ttd_error *error);
-void heap_peak_state_free(struct heap_peak_state *state);
+                                     struct heap_peak_state *peak_state, struct ttd_error *error);
+void heap_peak_state_free(struct heap_peak_state *peak_state);
 
 #endif

@@ -214,8 +214,8 @@ static int refuse_unknown(const struct command *command, const char *argument,
                          argument, best.name);
 }
 
-/* Reports an option that getopt_long() does not understand. Of several letters in one argument,
- * optind does not tell which one. */
+/* Reports an option that getopt_long() does not understand. If one argument has several letters,
+ * optind does not tell which one it is. */
 static int refuse_option(const struct command *command, int problem, char *const *arguments,
                          const struct option *long_options)
 {

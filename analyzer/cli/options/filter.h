@@ -39,12 +39,12 @@ struct filter {
 void filter_free(struct filter *filter);
 
 /* Parsers of options, as those of own_options.h, into a struct filter. */
-bool filter_add_actions(const char *text, void *filter);
-bool filter_set_thread(const char *text, void *filter);
-bool filter_set_heap(const char *text, void *filter);
-bool filter_add_address(const char *text, void *filter);
-bool filter_set_size(const char *text, void *filter);
-bool filter_set_stack(const char *text, void *filter);
+bool filter_add_actions(const char *text, void *context);
+bool filter_set_thread(const char *text, void *context);
+bool filter_set_heap(const char *text, void *context);
+bool filter_add_address(const char *text, void *context);
+bool filter_set_size(const char *text, void *context);
+bool filter_set_stack(const char *text, void *context);
 
 /** Returns the kinds of definitions that the filter needs. */
 uint32_t filter_kinds(const struct filter *filter);

@@ -12,8 +12,8 @@
     "      --activity N        only from islands of this activity\n"
 
 /** Parse into a struct heap_island_filter: a GUID with or without hyphens, and a number. */
-bool option_client(const char *argument, void *filter);
-bool option_activity(const char *argument, void *filter);
+bool option_client(const char *argument, void *member);
+bool option_activity(const char *argument, void *member);
 
 /** Whether an option is one of the two, by its name without hyphens: a command that has neither
  * says that they do not apply. */

@@ -48,7 +48,7 @@ void report_judge_contents(struct certainty *certainty, const struct heap_memory
     for (size_t i = 0; i < snapshots->count; i++) {
         const struct ttd_snapshot *snapshot = &snapshots->snapshots[i];
         bool is_incomplete = snapshot->flags & TTD_SNAPSHOT_INCOMPLETE || snapshot->missing;
-        /* Where only later ones tell, it does not matter what this one lacks. */
+        /* A snapshot that is older than all extents shown lacks nothing that matters. */
         if (is_incomplete && snapshot->contents & TTD_SNAPSHOT_MEMORY &&
             ttd_position_compare(snapshot->position, memory->options.at) <= 0 &&
             ttd_position_compare(snapshot->position, oldest) >= 0)

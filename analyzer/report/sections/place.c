@@ -56,8 +56,8 @@ static struct ttd_string module_of(const struct report *report, const struct hea
     return path.size ? glob_base_name(path) : escape_string("?");
 }
 
-/* The frame that a place lies in; false if its names are not known. Of inlined functions, the one
- * that they were inlined into. */
+/* Finds the frame that a place lies in; false if its names are not known. Among inlined functions,
+ * it is the one that they were inlined into. */
 static bool find_frame(struct report *report, const struct heap_place *place, struct frame *frame)
 {
     struct ttd_stack stack;

@@ -2,7 +2,7 @@
 /* The signal that a program died of, in one line of a report and as members of an object. */
 #include "report/sections/sections.h"
 
-/* As Linux counts them on all architectures that are recorded. */
+/* The numbers that Linux uses on all architectures that are recorded. */
 enum { ILL = 4, TRAP = 5, ABRT = 6, BUS = 7, FPE = 8, SEGV = 11, SYS = 31, FROM_KERNEL = 128 };
 
 #define CODES_MAX 10

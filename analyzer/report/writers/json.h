@@ -35,7 +35,7 @@ void json_name(struct json *json, const char *key, struct ttd_string text);
 void json_unsigned(struct json *json, const char *key, uint64_t value);
 /** Writes `new_value` - `old_value` as json_unsigned() does, with a sign if it is negative. */
 void json_difference(struct json *json, const char *key, uint64_t old_value, uint64_t new_value);
-/** As json_unsigned(), but null for TTD_UNKNOWN. */
+/** Like json_unsigned(), but writes null for TTD_UNKNOWN. */
 void json_count(struct json *json, const char *key, uint64_t value);
 void json_double(struct json *json, const char *key, double value);
 void json_bool(struct json *json, const char *key, bool value);

@@ -108,8 +108,8 @@ struct ttd_calls {
     ttd_id heap;
     /** Wall time of every call of the run: see ttd_event. */
     uint64_t wall_time;
-    /** Where the first call begins. Each call ends one step later, and the next one begins one step
-     * after that. */
+    /** Position at which the first call begins. Each call ends one step later, and the next one
+     * begins one step after that. */
     struct ttd_position start;
 };
 

@@ -32,8 +32,8 @@ struct ttd_amendment {
 
 /**
  * Copies a trace and adds names: names that are given later count (spec, "Symbols"). Everything
- * else stays as it is. Of a trace that is damaged, or was not closed, it makes what ttd_recover()
- * makes of it, and adds the names to that.
+ * else stays as it is. If the trace is damaged, or was not closed, the names are added to what
+ * ttd_recover() makes of it.
  *
  * @param input      copied; closed by this call in any case. It is read twice
  * @param output     closed by this call in any case

@@ -94,7 +94,7 @@ struct ttd_chunk {
 struct ttd_batch {
     enum ttd_kind kind;
     size_t count;
-    /** The chunk the batch comes from. Of a synthetic loss: the chunk after the gap.
+    /** The chunk that the batch comes from; for a synthetic loss, the chunk after the gap.
      */
     struct ttd_chunk chunk;
     /** TTD_KIND_LOSSES: the reader made this loss for damage, which `error` describes. */

@@ -149,8 +149,8 @@ struct ttd_event {
      * Raw arguments as the program passed them, `parameter_count` of them; NULL with a count of 0
      * if they are not recorded. They come back from a reader as they were written. For an API whose
      * template consists of other properties (spec, "APIs") they need not be recorded:
-     * ttd_event_parameters() gives them all the same. What a template gives costs no space. Of an
-     * event from a reader, and of copies of it, they are valid as long as its batch.
+     * ttd_event_parameters() gives them all the same. Parameters that a template gives cost no
+     * space. Those of an event from a reader, and of copies of it, are valid as long as its batch.
      */
     const uint64_t *parameters;
     /** Flags as the API defines them. */

@@ -40,7 +40,7 @@ struct ttd_loaded {
 
 /** A source place. Strings of size 0, and line 0, are not known. */
 struct ttd_name {
-    /** As the linker has it: C++ names are mangled. */
+    /** The linker's name: C++ names are mangled. */
     struct ttd_string function;
     struct ttd_string file;
     uint32_t line;
@@ -79,7 +79,7 @@ TTD_EXPORT void ttd_names_close(struct ttd_names *names);
 
 /*
  * Definitions. All return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY,
- * TTD_ERROR_IO, TTD_ERROR_MISUSE. Of failures of the writer ttd_writer_error() has the detail.
+ * TTD_ERROR_IO, TTD_ERROR_MISUSE. If the writer failed, ttd_writer_error() has the detail.
  * After one of the allocator here a function may be called again.
  */
 

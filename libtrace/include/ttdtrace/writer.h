@@ -92,7 +92,7 @@ TTD_EXPORT enum ttd_status ttd_writer_heap(struct ttd_writer *writer, const stru
                                            ttd_id *id);
 
 /**
- * Says in blocks of which heap those of a heap lie. To be called right after the heap was defined:
+ * Names the heap in whose blocks those of a heap lie. Call it right after the heap was defined:
  * no other heap of its id or above may have a parent or an event yet.
  */
 TTD_EXPORT enum ttd_status ttd_writer_heap_parent(struct ttd_writer *writer,

@@ -21,7 +21,7 @@
 /** The input of a reader, and the payload of the chunk that was read last. */
 struct ttd_source {
     struct ttd_input input;
-    /** As last seen; a file may grow. */
+    /** Size of the input when it was last asked; a file may grow. */
     uint64_t size;
     /** 0 as long as it is not known. */
     uint64_t trace_id;

@@ -120,7 +120,7 @@ enum ttd_status ttd_writer_thread(struct ttd_writer *writer, const struct ttd_th
     enum ttd_status status = begin_definition(writer, TTD_KIND_THREADS, writer->threads, violation);
     if (status != TTD_OK)
         return status;
-    /* As of a module: the writer gives the id. */
+    /* The writer gives the id, like that of a module. */
     struct ttd_thread copy = *thread;
     if (begin)
         copy.id = writer->threads + 1;

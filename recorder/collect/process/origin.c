@@ -49,7 +49,7 @@ void origin_image(struct trace *trace, const struct process_slot *slot, const ch
         trace_metadata(trace, "directory", text);
 }
 
-/* As Linux 6.15 has it; older headers do not. */
+/* The value of Linux 6.15; older headers lack it. */
 struct exit_info {
     uint64_t mask;
     uint64_t cgroup;

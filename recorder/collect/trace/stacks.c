@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Many processes live only for a moment. Of the others, a small table is soon full. */
+/* Many processes live only for a moment. The others soon fill a small table. */
 enum { FIRST_CAPACITY = 1 << 9, SMALL_CAPACITY = 1 << 14 };
 
 /* Makes an empty table. False, with nothing changed, when there is no memory. */

@@ -52,7 +52,7 @@ struct trace {
  */
 struct trace *trace_open(const char *path, const struct ttd_trace *info, struct ttd_error *error);
 
-/* As trace_open(), for a child's trace. The user did not choose its name: no link is followed. */
+/* Like trace_open(), for a child's trace. The user did not choose its name: no link is followed. */
 struct trace *trace_open_child(const char *path, const struct ttd_trace *info,
                                struct ttd_error *error);
 

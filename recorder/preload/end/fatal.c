@@ -55,9 +55,9 @@ bool fatal_is_watched(int number)
     return is_one && is_watching;
 }
 
-bool fatal_is_own(const struct sigaction *of)
+bool fatal_is_own(const struct sigaction *installed)
 {
-    return (of->sa_flags & SA_SIGINFO) != 0 && of->sa_sigaction == on_signal;
+    return (installed->sa_flags & SA_SIGINFO) != 0 && installed->sa_sigaction == on_signal;
 }
 
 /* Go's runtime reads actions by system calls of its own, and calls the handlers that it finds. */

@@ -20,7 +20,7 @@ void fatal_unwatch(void);
 bool fatal_is_watched(int number);
 
 /* Whether an action is the handler. */
-bool fatal_is_own(const struct sigaction *action);
+bool fatal_is_own(const struct sigaction *installed);
 
 /* The next sigaction(), which knows nothing of the handler; NULL if there is none. */
 typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);

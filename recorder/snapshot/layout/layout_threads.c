@@ -48,8 +48,8 @@ static void add_living(struct layout_search *search, const struct layout_thread 
 }
 
 /* Adds a thread that the library has in a list: one that has ended, or whose registers are not
- * known. Of the former only the vector of thread-local storage is in use, and what it returned if
- * nobody has joined it. */
+ * known. A thread that has ended still uses its vector of thread-local storage, and, until it is
+ * joined, the value that it returned. */
 static void add_listed(void *context, const struct glibc_thread *thread)
 {
     struct layout_search *search = context;

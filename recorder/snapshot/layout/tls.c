@@ -22,7 +22,7 @@ static const Elf64_Phdr *find_segment(const struct tls_module *module, uint32_t 
     return NULL;
 }
 
-/* As the loader places the first of all blocks. */
+/* Returns the distance at which the loader places the first of all blocks, that of the program. */
 static uint64_t program_distance(const Elf64_Phdr *tls)
 {
     uint64_t align = tls->p_align > 1 ? tls->p_align : 1;

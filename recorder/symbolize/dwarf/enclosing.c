@@ -67,11 +67,11 @@ const struct scope_die *enclosing_find(struct enclosing *enclosing, Dwarf_Die *d
     return is_found ? &enclosing->dies[low] : NULL;
 }
 
-bool die_follow(Dwarf_Die *die, unsigned name, Dwarf_Die *result)
+bool die_follow(Dwarf_Die *die, unsigned name, Dwarf_Die *target)
 {
     Dwarf_Attribute attribute;
     return dwarf_attr(die, name, &attribute) != NULL &&
-           dwarf_formref_die(&attribute, result) != NULL;
+           dwarf_formref_die(&attribute, target) != NULL;
 }
 
 Dwarf_Die die_declaration(Dwarf_Die die)

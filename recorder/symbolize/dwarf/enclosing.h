@@ -34,7 +34,7 @@ const struct scope_die *enclosing_find(struct enclosing *enclosing, Dwarf_Die *d
 void enclosing_free(struct enclosing *enclosing);
 
 /** Follows a reference to another DIE. Returns false if there is no such attribute. */
-bool die_follow(Dwarf_Die *die, unsigned attribute, Dwarf_Die *target);
+bool die_follow(Dwarf_Die *die, unsigned name, Dwarf_Die *target);
 
 /** Returns the DIE of the declaration of a function, itself if it has no other. */
 Dwarf_Die die_declaration(Dwarf_Die die);

@@ -13,8 +13,8 @@ struct inflated {
 };
 
 /**
- * Decompresses the debug sections of a file. To be called before libdw reads them, which takes
- * twice the time for it. Leaves to libdw what cannot be decompressed here.
+ * Decompresses the debug sections of a file. Called before libdw reads them, which would take twice
+ * the time. Leaves to libdw what cannot be decompressed here.
  *
  * @param inflated  the caller calls inflate_free() when it has closed the file.
  */

@@ -62,8 +62,8 @@ static int compare_names(const struct symbol *a, const struct symbol *b)
     return memcmp(b->name, a->name, a->name_size);
 }
 
-/* Orders by begin. Of symbols with the same begin, those with a size come first, for drop_labels(),
- * and the preferred one last. */
+/* Orders by begin. Among symbols with the same begin, those with a size come first, for
+ * drop_labels(), and the preferred one last. */
 static int compare_symbols(const void *left, const void *right)
 {
     const struct symbol *a = left;

@@ -26,7 +26,7 @@ struct wire_decoder {
     /** Only the symbol table of `reduced_module` is read. */
     bool is_reduced;
     size_t reduced_module;
-    /** As in symbolize_options; set by the owner, and may be NULL. */
+    /** The `results` of symbolize_options; set by the owner, and may be NULL. */
     enum symbolize_result *module_results;
     void (*begin)(void *context, size_t module);
     /** Number of addresses with names. */

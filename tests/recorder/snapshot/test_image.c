@@ -19,9 +19,9 @@
 
 enum { FILE_PAGES = 4, PLAIN_PAGES = 8, LARGE = 2 * IMAGE_BYTES };
 
-/* Of a private mapping of this program's file the second page is read, and the third written. Of
- * other memory the first two pages and the fifth are written, the last of them protected then. A
- * third part is larger than all that an image has. */
+/* Makes three mappings. A private one of this program's file: its second page is read, its third
+ * written. An anonymous one: its first, second and fifth pages are written, and the fifth is then
+ * protected. A large one: it alone exceeds the limit of an image. */
 static void make_memory(volatile struct child_shared *shared)
 {
     int file = open("/proc/self/exe", O_RDONLY), flags = MAP_PRIVATE | MAP_ANONYMOUS;

@@ -125,7 +125,7 @@ Test(memory, reading_goes_on_behind_holes)
     cr_assert(batch->missing == 50 * MEMORY_PAGE, "%lu", (unsigned long)batch->missing);
     for (uint64_t i = 0; i < 100; i++)
         cr_assert(word_at(batch, i * MEMORY_PAGE + 8) == (i % 2 == 0 ? i : 0));
-    /* As many ranges as there may be, small ones, across the holes. */
+    /* The largest number of ranges, small ones, across the holes. */
     memory_batch_clear(batch);
     batch->missing = 0;
     for (uint64_t i = 0; memory_batch_add(batch, begin + i * MEMORY_PAGE + 8, 8, 0) == 8; i++)

@@ -41,7 +41,8 @@ Test(regions, better_ones_cut_others)
     regions_free(&regions);
 }
 
-/* As many as a program can have mapped, under as many as it can claim to be the recorder's. */
+/* The most regions that a program can have mapped, under the most that it can claim to be the
+ * recorder's. */
 Test(regions, many_that_overlap_cost_little, .timeout = 30)
 {
     enum { MAPPED = 65000, CLAIMED = 1000000 };

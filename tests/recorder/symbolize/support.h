@@ -11,7 +11,7 @@
 
 /** Makes a new working directory, for copies of the fixtures and programs built of them. */
 void enter_directory(void);
-/** To be called at the end: removes it. */
+/** Removes it; called at the end. */
 void leave_directory(void);
 
 /** Whether a program can be run. */

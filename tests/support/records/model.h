@@ -14,7 +14,8 @@
 
 /** How calls follow each other. */
 enum model_style {
-    /** As a recorder sees a program: threads take turns, sequences at each turn, blocks live. */
+    /** Like a recorded program: threads take turns, sequences at each turn, blocks live.
+     */
     MODEL_REALISTIC,
     /** The same, and mostly from one place after the other, so that much can be predicted. */
     MODEL_LOOP,

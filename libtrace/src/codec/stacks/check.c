@@ -20,7 +20,8 @@ static const uint8_t *read_long(const uint8_t *next, const uint8_t *end, uint64_
     return cursor.error ? NULL : cursor.next;
 }
 
-/** As read_long(), for what is mostly one byte or two; `last` is the last byte that can be read. */
+/** Like read_long(), for numbers that mostly take one byte or two; `last` is the last byte that can
+ * be read. */
 static inline const uint8_t *read_short(const uint8_t *next, const uint8_t *last, uint64_t *value)
 {
     if (next >= last)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* To be built with a sanitizer; or, with -DSTART, starts the program that it is given, in each way
-   in which a program can. */
+/* A program that is built with a sanitizer. With -DSTART it starts the program that it is given, in
+ * each way in which a program can. */
 #include <stdio.h>
 #include <stdlib.h>
 

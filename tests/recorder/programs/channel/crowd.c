@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * As many processes at a time as the first argument says. With a second one there is room for no
- * more then; and one more is started, for which there is room soon.
+ * Runs as many processes at a time as the first argument says. A second argument says that they
+ * fill the channel; one more process is then started, for which there is room soon.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -121,7 +121,9 @@ static void handle(int number)
     _exit(STATUS);
 }
 
-/* As those that report a crash do. */
+/* Does what handlers that report a crash do: restores the earlier action, and lets the signal
+ * happen again.
+ */
 static void handle_and_pass_on(int number)
 {
     say("handled\n");
