@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* Appends a thread's records to its chunks. */
+#include "thread.h"
+
+#include <string.h>
+
+#include "../../channel_record.h"
+#include "../system/sys.h"
+#include "island.h"
+
+/* A difference of clocks that no thread brings about: it is another clock. */
+#define LEAP_NS UINT64_C(1000000000)
+
+/* Moves the clock on, as the collector does: it may not get a processor in time. */
+static void tick(void)
+{
+    uint64_t ns = process_is_confined ? 0 : sys_clock();
+    if (ns == 0)
+        return;
+    uint64_t clock = atomic_load_explicit(&target_channel->clock, memory_order_relaxed);
+    /* A process in a time namespace of its own has another clock. */
+    if (ns - target_channel->start - clock < LEAP_NS)
+        channel_tick(target_channel, ns);
+}
+
+static bool thread_next_chunk(struct thread *thread, size_t words)
+{
+    uint32_t index = chunk_wait(thread->chunk_index, words, &thread->starving);
+    if (index == CHANNEL_NONE)
+        return false;
+    tick();
+    atomic_store_explicit(&target_on->has_records, 1, memory_order_relaxed);
+    struct chunk *chunk = channel_chunk(&target_view, index);
+    thread->is_switching = true;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (thread->chunk != NULL)
+        atomic_store_explicit(&thread->chunk->next, index, memory_order_release);
+    else
+        atomic_store_explicit(&thread->slot->first, index, memory_order_release);
+    thread->chunk = chunk;
+    thread->chunk_index = index;
+    thread->data = thread->write = chunk->data;
+    thread->limit = chunk->data + channel_chunk_words(index);
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->is_switching = false;
+    return true;
+}
+
+/* Counts a lost event. The next one begins a fragment and has a whole stack, so that it depends on
+ * nothing. */
+static bool lose(struct thread *thread)
+{
+    atomic_fetch_add_explicit(&thread->slot->lost[LOSS_OVERFLOW], 1, memory_order_relaxed);
+    thread->sequence = 0;
+    unwinder_reset(thread->unwinder);
+    return false;
+}
+
+void thread_capture(struct thread *thread, const struct unwind_regs *caller,
+                    struct unwind_delta *stack)
+{
+    unwinder_capture(thread->unwinder, caller, stack);
+}
+
+/* Stamps a record, for which there is room, and writes what comes first in it. Returns where the
+ * rest belongs. */
+static inline uint64_t *begin_record(struct thread *thread, unsigned *flags,
+                                     const uint64_t *operands, unsigned count)
+{
+    thread_pending(thread);
+    *flags = thread_stamp(thread) ? RECORD_SEQUENCE : 0;
+    uint64_t *word = thread->write + 1;
+    if (*flags & RECORD_SEQUENCE)
+        *word++ = thread->sequence;
+    uint64_t clock = atomic_load_explicit(&target_channel->clock, memory_order_relaxed);
+    if (clock != thread->clock) {
+        *flags |= RECORD_CLOCK;
+        *word++ = thread->clock = clock;
+    }
+    for (unsigned i = 0; i < count; i++)
+        *word++ = operands[i];
+    return word;
+}
+
+/* Makes the record visible to the collector. */
+static inline void publish(struct thread *thread, uint64_t head)
+{
+    uint64_t *end = thread->write + record_words(head);
+    *thread->write = head;
+    thread->write = end;
+    atomic_store_explicit(&thread->chunk->committed, (uint32_t)((char *)end - (char *)thread->data),
+                          memory_order_release);
+    thread_not_pending(thread);
+}
+
+/* Suspends the thread after a record that has reached its island's throttle, or because the
+ * recorder's user has paused it. An inner level records on. */
+static __attribute__((noinline, cold)) void suspend(struct thread *thread)
+{
+    if (thread->outer != NULL || thread != target_self)
+        return;
+    if (island_state(thread) == TTD_ISLAND_THROTTLED)
+        island_changed(thread, TTD_THREAD_THROTTLED, thread->island.client, NULL, 0);
+    island_update(thread);
+}
+
+bool thread_append(struct thread *thread, unsigned operation, const struct unwind_delta *stack,
+                   const uint64_t *operands, unsigned count)
+{
+    uint32_t kept_frames = stack->kept, added_frames = stack->added;
+    /* One word for the head, up to two for sequence and clock. */
+    if (UNLIKELY(thread->limit - thread->write < (ptrdiff_t)(3 + count + added_frames))) {
+        if (!thread_next_chunk(thread, 3 + count + added_frames + kept_frames))
+            return lose(thread);
+        added_frames += kept_frames;
+        kept_frames = 0;
+    }
+    unsigned flags;
+    uint64_t *word = begin_record(thread, &flags, operands, count);
+    const uintptr_t *frames = stack->frames + kept_frames;
+    for (uint32_t i = 0; i < added_frames; i++)
+        *word++ = frames[i];
+    publish(thread, record_head(operation, flags, kept_frames, added_frames,
+                                (unsigned)(word - thread->write)));
+    bool is_paused = atomic_load_explicit(&thread->slot->paused, memory_order_relaxed) != 0;
+    if (UNLIKELY(--thread->island.remaining == 0 || is_paused))
+        suspend(thread);
+    return true;
+}
+
+bool thread_append_event(struct thread *thread, const uint64_t client[2], uint32_t flags,
+                         const struct event_data *data)
+{
+    const size_t word_size = sizeof(uint64_t);
+    size_t words = data->field_count + (data->size + word_size - 1) / word_size;
+    const uint64_t operands[EVENT_OPERANDS] = {client[0], client[1], [EVENT_FLAGS] = flags,
+                                               [EVENT_SIZE] =
+                                                   data->field_count * word_size + data->size};
+    if (thread->limit - thread->write < (ptrdiff_t)(3 + EVENT_OPERANDS + words) &&
+        !thread_next_chunk(thread, 3 + EVENT_OPERANDS + words))
+        return lose(thread);
+    unsigned changes;
+    uint64_t *word = begin_record(thread, &changes, operands, EVENT_OPERANDS);
+    for (size_t i = 0; i < data->field_count; i++)
+        word[i] = data->fields[i];
+    if (data->size != 0)
+        memcpy(word + data->field_count, data->data, data->size);
+    word += words;
+    publish(thread,
+            record_head(OP_EVENT, changes, 0, (unsigned)words, (unsigned)(word - thread->write)));
+    return true;
+}
