@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/sort.h"
 #include "reach/between.h"
 
 #define WORD 8
@@ -147,8 +146,8 @@ static enum ttd_status add_root(struct reach_builder *builder,
     return graph_add_root(&reach->graph, target, flags, (uint32_t)count);
 }
 
-/* Appends an edge behind the others. */
-static enum ttd_status append(struct reach_builder *builder, const struct reach_late_edge *edge)
+enum ttd_status reach_builder_append(struct reach_builder *builder,
+                                     const struct reach_late_edge *edge)
 {
     struct heap_reach *reach = builder->reach;
     enum ttd_status status = edge_offsets_add(&reach->offsets, reach->graph.edge_count,
@@ -179,7 +178,8 @@ static enum ttd_status add_edge(struct reach_builder *builder, uint64_t word, ui
                                    .target_offset =
                                        distance < UINT32_MAX ? (uint32_t)distance : UINT32_MAX,
                                    .offset = word - heap_nodes_address(nodes, source)};
-    return source >= builder->source ? append(builder, &edge) : put_off(builder, &edge);
+    return source >= builder->source ? reach_builder_append(builder, &edge)
+                                     : put_off(builder, &edge);
 }
 
 /* Takes a word that points at no block, if it points at a table of virtual functions. */
@@ -233,55 +233,6 @@ enum ttd_status reach_builder_add_root(struct reach_builder *builder,
     return add_root(builder, reference, flags, find_target(builder, reference->value, preceding));
 }
 
-static int compare_late(const void *left, const void *right)
-{
-    const struct reach_late_edge *a = left;
-    const struct reach_late_edge *b = right;
-    if (a->source != b->source)
-        return a->source < b->source ? -1 : 1;
-    return (a->offset > b->offset) - (a->offset < b->offset);
-}
-
-/* Appends the edges of a source from the graph before, and those that were put off. */
-static enum ttd_status append_all_of(struct reach_builder *builder, const struct heap_reach *before,
-                                     uint32_t source, size_t *late)
-{
-    enum ttd_status status = TTD_OK;
-    const struct graph *graph = &before->graph;
-    const struct edge_offsets *offsets = &before->offsets;
-    for (uint64_t i = graph->first[source]; i < graph->first[source + 1] && status == TTD_OK; i++) {
-        struct reach_late_edge edge = {.source = source,
-                                       .target = graph->targets[i],
-                                       .target_offset = edge_offset_in_target(offsets, i)};
-        if (!offsets->is_without_sources)
-            edge.offset = edge_offset_in_source(offsets, i);
-        status = append(builder, &edge);
-    }
-    for (; *late < builder->late_count && builder->late[*late].source == source && status == TTD_OK;
-         ++*late)
-        status = append(builder, &builder->late[*late]);
-    return status;
-}
-
-static enum ttd_status merge_late(struct reach_builder *builder)
-{
-    struct heap_reach *reach = builder->reach;
-    struct heap_reach before = {.graph = reach->graph, .offsets = reach->offsets};
-    size_t late = 0;
-    qsort(builder->late, builder->late_count, sizeof *builder->late, compare_late);
-    graph_finish(&before.graph);
-    reach->offsets = (struct edge_offsets){.is_without_sources = before.offsets.is_without_sources};
-    enum ttd_status status = graph_init(&reach->graph, reach->nodes.count);
-    for (uint64_t i = 0; i < before.graph.root_count && status == TTD_OK; i++)
-        status = graph_add_root(&reach->graph, before.graph.root_targets[i],
-                                before.graph.root_flags[i], before.graph.root_ids[i]);
-    for (uint32_t node = 0; node < reach->nodes.count && status == TTD_OK; node++)
-        status = append_all_of(builder, &before, node, &late);
-    graph_free(&before.graph);
-    edge_offsets_free(&before.offsets);
-    return status;
-}
-
 static int compare_class_words(const void *left, const void *right)
 {
     const struct reach_class_word *a = left;
@@ -296,7 +247,7 @@ enum ttd_status reach_builder_finish(struct reach_builder *builder)
     if (builder->class_word_count)
         qsort(builder->class_words, builder->class_word_count, sizeof *builder->class_words,
               compare_class_words);
-    enum ttd_status status = builder->late_count ? merge_late(builder) : TTD_OK;
+    enum ttd_status status = builder->late_count ? reach_builder_merge_late(builder) : TTD_OK;
     if (status == TTD_OK)
         graph_finish(&builder->reach->graph);
     return status;

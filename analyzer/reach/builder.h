@@ -95,6 +95,13 @@ enum ttd_status reach_builder_add(struct reach_builder *builder,
 enum ttd_status reach_builder_add_root(struct reach_builder *builder,
                                        const struct ttd_reference *reference, unsigned flags);
 
+/** Appends an edge behind the others. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status reach_builder_append(struct reach_builder *builder,
+                                     const struct reach_late_edge *edge);
+
+/** Makes the graph anew, with the edges that were put off. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status reach_builder_merge_late(struct reach_builder *builder);
+
 /** Finishes the graph. Its edges have no flags but GRAPH_STALE. @return TTD_OK,
  * TTD_ERROR_NO_MEMORY. */
 enum ttd_status reach_builder_finish(struct reach_builder *builder);
