@@ -110,9 +110,9 @@ static int judge_fatal(struct session *session, struct heap_fatal *fatal, bool *
 {
     bool is_intact = source_is_intact(&session->source);
     fatal->is_certain = is_intact;
-    for (size_t i = 0; i < fatal->place_count; i++) {
-        fatal->places[i].is_certain &= is_intact;
-        fatal->is_certain &= fatal->places[i].is_register || fatal->places[i].is_certain;
+    for (size_t i = 0; i < fatal->pointer_count; i++) {
+        fatal->pointers[i].is_certain &= is_intact;
+        fatal->is_certain &= fatal->pointers[i].is_register || fatal->pointers[i].is_certain;
     }
     *is_wanted = false;
     return fatal->count ? session_wants(session, fatal->signal.stack, is_wanted) : STATUS_OK;

@@ -83,49 +83,49 @@ static enum ttd_status find_snapshot(struct heap_fatal *fatal, const struct heap
     return TTD_OK;
 }
 
-static void add_place(struct heap_fatal *fatal, struct heap_fatal_place place)
+static void add_pointer(struct heap_fatal *fatal, struct heap_fatal_pointer pointer)
 {
-    place.allocated = heap_call_none();
-    place.released = heap_call_none();
-    place.neighbours.before.allocated = heap_call_none();
-    place.neighbours.after.allocated = heap_call_none();
-    fatal->places[fatal->place_count++] = place;
+    pointer.allocated = heap_call_none();
+    pointer.released = heap_call_none();
+    pointer.neighbours.before.allocated = heap_call_none();
+    pointer.neighbours.after.allocated = heap_call_none();
+    fatal->pointers[fatal->pointer_count++] = pointer;
 }
 
 static void list_places(struct heap_fatal *fatal)
 {
     fatal->has_address = heap_fatal_has_address(&fatal->signal);
     if (fatal->has_address)
-        add_place(fatal, (struct heap_fatal_place){.address = fatal->signal.address});
+        add_pointer(fatal, (struct heap_fatal_pointer){.address = fatal->signal.address});
     for (size_t i = 0; i < fatal->signal.count; i++)
-        add_place(fatal, (struct heap_fatal_place){.address = fatal->registers[i].value,
-                                                   .is_register = true,
-                                                   .number = fatal->registers[i].number});
+        add_pointer(fatal, (struct heap_fatal_pointer){.address = fatal->registers[i].value,
+                                                       .is_register = true,
+                                                       .number = fatal->registers[i].number});
 }
 
-/* Remembers for each place the block released last of those that had it, however long ago. The
+/* Remembers for each pointer the block released last of those that had it, however long ago. The
  * blocks of a destroyed heap are told late, but with the position of its destruction. */
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
     struct heap_fatal *fatal = context;
     if (effect->kind != HEAP_RELEASED && effect->kind != HEAP_DISCARDED)
         return TTD_OK;
-    for (size_t i = 0; i < fatal->place_count; i++) {
-        struct heap_fatal_place *place = &fatal->places[i];
-        if (!heap_block_covers(effect->block, place->address, place->address) ||
-            (heap_call_is_known(&place->released) &&
-             ttd_position_compare(effect->position, place->released.position) < 0))
+    for (size_t i = 0; i < fatal->pointer_count; i++) {
+        struct heap_fatal_pointer *pointer = &fatal->pointers[i];
+        if (!heap_block_covers(effect->block, pointer->address, pointer->address) ||
+            (heap_call_is_known(&pointer->released) &&
+             ttd_position_compare(effect->position, pointer->released.position) < 0))
             continue;
-        place->where = HEAP_FATAL_IN_RELEASED;
-        place->block_address = effect->block->address;
-        place->block_size = effect->block->size;
-        place->allocated = heap_call_of_block(effect->block);
-        place->released = heap_call_of_effect(effect);
+        pointer->where = HEAP_FATAL_IN_RELEASED;
+        pointer->block_address = effect->block->address;
+        pointer->block_size = effect->block->size;
+        pointer->allocated = heap_call_of_block(effect->block);
+        pointer->released = heap_call_of_effect(effect);
     }
     return TTD_OK;
 }
 
-/* The live block of the place, and those that begin next before it and after it. */
+/* The live block of the pointer, and those that begin next before it and after it. */
 struct around {
     const struct heap_block *containing;
     const struct heap_block *before;
@@ -133,7 +133,7 @@ struct around {
 };
 
 /* Keeps the nearest block on either side. The table of live blocks has no order, so each block
- * is looked at once for all places together. */
+ * is looked at once for all pointers together. */
 static void see_block(struct around *around, uint64_t address, const struct heap_block *block)
 {
     const struct heap_block **nearest = &around->before;
@@ -153,58 +153,58 @@ static struct heap_neighbour neighbour_of(const struct heap_block *block)
     return (struct heap_neighbour){block->address, block->size, heap_call_of_block(block)};
 }
 
-static void decide(struct heap_fatal_place *place, const struct around *around)
+static void decide(struct heap_fatal_pointer *pointer, const struct around *around)
 {
-    uint64_t near = place->is_register ? HEAP_FATAL_NEAR_REGISTER : HEAP_FATAL_NEAR_ADDRESS;
+    uint64_t near = pointer->is_register ? HEAP_FATAL_NEAR_REGISTER : HEAP_FATAL_NEAR_ADDRESS;
     if (around->containing) {
-        place->where = HEAP_FATAL_IN_LIVE;
-        place->block_address = around->containing->address;
-        place->block_size = around->containing->size;
-        place->allocated = heap_call_of_block(around->containing);
-        place->released = heap_call_none();
+        pointer->where = HEAP_FATAL_IN_LIVE;
+        pointer->block_address = around->containing->address;
+        pointer->block_size = around->containing->size;
+        pointer->allocated = heap_call_of_block(around->containing);
+        pointer->released = heap_call_none();
     }
-    if (place->where != HEAP_FATAL_ELSEWHERE)
+    if (pointer->where != HEAP_FATAL_ELSEWHERE)
         return;
     /* The block before ends at the address or before it. */
     const struct heap_block *before = around->before, *after = around->after;
-    if (before && place->address - before->address - before->size <= near)
-        place->neighbours.before = neighbour_of(before);
-    if (after && after->address - place->address <= near)
-        place->neighbours.after = neighbour_of(after);
-    if (place->neighbours.before.address || place->neighbours.after.address)
-        place->where = HEAP_FATAL_NEAR;
+    if (before && pointer->address - before->address - before->size <= near)
+        pointer->neighbours.before = neighbour_of(before);
+    if (after && after->address - pointer->address <= near)
+        pointer->neighbours.after = neighbour_of(after);
+    if (pointer->neighbours.before.address || pointer->neighbours.after.address)
+        pointer->where = HEAP_FATAL_NEAR;
 }
 
-/* One look at the live blocks for all places. */
+/* One look at the live blocks for all pointers. */
 static void locate(struct heap_fatal *fatal, const struct heap_live *live)
 {
     struct around around[TTD_REGISTERS_MAX + 1] = {{NULL, NULL, NULL}};
     const struct heap_block *block;
     size_t cursor = 0;
     while ((block = heap_live_each(live, &cursor))) {
-        for (size_t i = 0; i < fatal->place_count; i++)
-            see_block(&around[i], fatal->places[i].address, block);
+        for (size_t i = 0; i < fatal->pointer_count; i++)
+            see_block(&around[i], fatal->pointers[i].address, block);
     }
-    for (size_t i = 0; i < fatal->place_count; i++)
-        decide(&fatal->places[i], &around[i]);
+    for (size_t i = 0; i < fatal->pointer_count; i++)
+        decide(&fatal->pointers[i], &around[i]);
 }
 
-/* Judges the certainty of each place. A block is certain if nothing was lost since it was allocated
- * or released. The absence of a block is certain only if nothing was lost at all, and no block is
- * unknown: neither older than the recording nor in the middle of a reallocation. */
+/* Judges the certainty of each pointer. A block is certain if nothing was lost since it was
+ * allocated or released. The absence of a block is certain only if nothing was lost at all, and no
+ * block is unknown: neither older than the recording nor in the middle of a reallocation. */
 static void judge(struct heap_fatal *fatal, const struct ttd_reader *reader)
 {
     bool has_others = heap_has_early_blocks(reader) || fatal->outcome.in_flight;
-    for (size_t i = 0; i < fatal->place_count; i++) {
-        struct heap_fatal_place *place = &fatal->places[i];
+    for (size_t i = 0; i < fatal->pointer_count; i++) {
+        struct heap_fatal_pointer *pointer = &fatal->pointers[i];
         struct ttd_position begin = ttd_position_min();
-        if (place->where == HEAP_FATAL_IN_LIVE)
-            begin = place->allocated.position;
-        if (place->where == HEAP_FATAL_IN_RELEASED)
-            begin = place->released.position;
+        if (pointer->where == HEAP_FATAL_IN_LIVE)
+            begin = pointer->allocated.position;
+        if (pointer->where == HEAP_FATAL_IN_RELEASED)
+            begin = pointer->released.position;
         bool has_block =
-            place->where == HEAP_FATAL_IN_LIVE || place->where == HEAP_FATAL_IN_RELEASED;
-        place->is_certain =
+            pointer->where == HEAP_FATAL_IN_LIVE || pointer->where == HEAP_FATAL_IN_RELEASED;
+        pointer->is_certain =
             !fatal->outcome.truncated && (has_block || !has_others) &&
             !heap_losses_between(&fatal->outcome.losses, begin, fatal->signal.position);
     }

@@ -31,7 +31,7 @@ enum heap_fatal_where {
 #define HEAP_FATAL_EARLIER 15
 
 /** The fault address or the value of a register, and the block that it points at. */
-struct heap_fatal_place {
+struct heap_fatal_pointer {
     uint64_t address;
     /** The address is the value of the register with this DWARF number; otherwise it is the fault
      * address. */
@@ -63,11 +63,11 @@ struct heap_fatal {
     struct ttd_register registers[TTD_REGISTERS_MAX];
     /** The snapshot taken at the signal; number 0 if there is none or it was cut short. */
     struct ttd_snapshot snapshot;
-    /** `places` begins with the fault address; the registers follow. */
+    /** `pointers` begins with the fault address; the registers follow. */
     bool has_address;
-    struct heap_fatal_place places[TTD_REGISTERS_MAX + 1];
-    size_t place_count;
-    /** Set by the caller: false if the trace is damaged, or the place of the fault address is
+    struct heap_fatal_pointer pointers[TTD_REGISTERS_MAX + 1];
+    size_t pointer_count;
+    /** Set by the caller: false if the trace is damaged, or what the fault address points at is
      * uncertain. */
     bool is_certain;
 };

@@ -221,10 +221,10 @@ static void csv_call(struct report *report, struct csv *csv, const struct heap_c
 
 static void csv_signal(struct report *report, struct csv *csv,
                        const struct ttd_fatal_signal *signal, bool is_certain,
-                       const struct heap_fatal_place *place)
+                       const struct heap_fatal_pointer *pointer)
 {
     struct heap_call died = {.position = signal->position, .stack = signal->stack};
-    struct heap_call none = heap_call_none();
+    struct heap_call no_call = heap_call_none();
     csv_text(csv, "fatal-signal");
     csv_bool(csv, is_certain);
     csv_unsigned(csv, 1);
@@ -234,9 +234,9 @@ static void csv_signal(struct report *report, struct csv *csv,
     csv_empty(csv);
     csv_unsigned(csv, signal->thread);
     csv_call(report, csv, &died);
-    csv_call(report, csv, place ? &place->allocated : &none);
-    csv_call(report, csv, place ? &place->released : &none);
-    csv_call(report, csv, &none);
+    csv_call(report, csv, pointer ? &pointer->allocated : &no_call);
+    csv_call(report, csv, pointer ? &pointer->released : &no_call);
+    csv_call(report, csv, &no_call);
     csv_unsigned(csv, signal->signal);
     csv_end_row(csv);
 }
@@ -246,7 +246,7 @@ static void csv_fatal(struct report *report, struct csv *csv, const struct heap_
     for (size_t i = 0; i < fatal->earlier_count; i++)
         csv_signal(report, csv, &fatal->earlier[i], fatal->is_certain, NULL);
     csv_signal(report, csv, &fatal->signal, fatal->is_certain,
-               fatal->has_address ? &fatal->places[0] : NULL);
+               fatal->has_address ? &fatal->pointers[0] : NULL);
 }
 
 void csv_errors(struct report *report, const struct report_errors *data)

@@ -2,45 +2,45 @@
 /* The signal that the program died of and what it points at: the first finding of `errors`. */
 #include "report/errors/reports.h"
 
-static void text_name(struct report *report, const struct heap_fatal_place *place)
+static void text_name(struct report *report, const struct heap_fatal_pointer *pointer)
 {
-    const char *name = place->is_register ? report_register_name(place->number) : NULL;
-    if (!place->is_register)
+    const char *name = pointer->is_register ? report_register_name(pointer->number) : NULL;
+    if (!pointer->is_register)
         out_text(report->output, "  the fault address");
     else if (name)
         out_format(report->output, "  %s", name);
     else
-        out_format(report->output, "  register %u", place->number);
-    out_text(report->output, place->is_register ? " = " : " ");
-    out_hex(report->output, place->address);
+        out_format(report->output, "  register %u", pointer->number);
+    out_text(report->output, pointer->is_register ? " = " : " ");
+    out_hex(report->output, pointer->address);
 }
 
 /* A register that points at no block is left out: most registers hold no pointers. The fault
  * address is always written. */
-static void text_place(struct report *report, const struct heap_fatal_place *place)
+static void text_pointer(struct report *report, const struct heap_fatal_pointer *pointer)
 {
     struct text_output *output = report->output;
-    if (place->is_register && place->where == HEAP_FATAL_ELSEWHERE)
+    if (pointer->is_register && pointer->where == HEAP_FATAL_ELSEWHERE)
         return;
-    text_name(report, place);
-    if (place->where == HEAP_FATAL_ELSEWHERE) {
+    text_name(report, pointer);
+    if (pointer->where == HEAP_FATAL_ELSEWHERE) {
         out_text(output, " lies in no block, and near none\n");
-    } else if (place->where == HEAP_FATAL_NEAR) {
+    } else if (pointer->where == HEAP_FATAL_NEAR) {
         out_text(output, " lies in no block\n");
-        report_neighbours_text(report, &place->neighbours, place->address);
+        report_neighbours_text(report, &pointer->neighbours, pointer->address);
     } else {
-        bool is_live = place->where == HEAP_FATAL_IN_LIVE;
+        bool is_live = pointer->where == HEAP_FATAL_IN_LIVE;
         out_text(output, " lies ");
-        report_count(output, place->address - place->block_address, "byte");
+        report_count(output, pointer->address - pointer->block_address, "byte");
         out_text(output, is_live ? " inside a live block: " : " inside a released block: ");
-        out_hex(output, place->block_address);
+        out_hex(output, pointer->block_address);
         out_text(output, ", ");
-        report_count(output, place->block_size, "byte");
+        report_count(output, pointer->block_size, "byte");
         out_char(output, '\n');
-        report_call_text(report, "allocated", &place->allocated);
-        report_call_text(report, "released", &place->released);
+        report_call_text(report, "allocated", &pointer->allocated);
+        report_call_text(report, "released", &pointer->released);
     }
-    if (!place->is_certain) {
+    if (!pointer->is_certain) {
         out_alarm(output);
         out_text(output, "  uncertain");
         out_plain(output);
@@ -95,37 +95,37 @@ void report_fatal_text(struct report *report, const struct heap_fatal *fatal)
         return;
     }
     report_stack_text(report, fatal->signal.stack);
-    for (size_t i = 0; i < fatal->place_count; i++)
-        text_place(report, &fatal->places[i]);
+    for (size_t i = 0; i < fatal->pointer_count; i++)
+        text_pointer(report, &fatal->pointers[i]);
     text_snapshot(report, fatal);
     text_earlier(report, fatal);
     out_char(output, '\n');
 }
 
-static void json_place(struct report *report, struct json *json, const char *key,
-                       const struct heap_fatal_place *place)
+static void json_pointer(struct report *report, struct json *json, const char *key,
+                         const struct heap_fatal_pointer *pointer)
 {
     static const char *const wheres[] = {"elsewhere", "live", "released", "near"};
     json_begin_object(json, key);
-    if (place->is_register) {
-        json_unsigned(json, "number", place->number);
-        json_text(json, "name", report_register_name(place->number));
+    if (pointer->is_register) {
+        json_unsigned(json, "number", pointer->number);
+        json_text(json, "name", report_register_name(pointer->number));
     }
-    json_hex(json, "address", place->address);
-    json_text(json, "where", wheres[place->where]);
-    json_bool(json, "certain", place->is_certain);
-    if (place->block_address) {
+    json_hex(json, "address", pointer->address);
+    json_text(json, "where", wheres[pointer->where]);
+    json_bool(json, "certain", pointer->is_certain);
+    if (pointer->block_address) {
         json_begin_object(json, "block");
-        json_hex(json, "address", place->block_address);
-        json_unsigned(json, "size", place->block_size);
-        json_unsigned(json, "offset", place->address - place->block_address);
+        json_hex(json, "address", pointer->block_address);
+        json_unsigned(json, "size", pointer->block_size);
+        json_unsigned(json, "offset", pointer->address - pointer->block_address);
         json_end_object(json);
     } else {
         json_null(json, "block");
     }
-    report_call_json(report, json, "allocated", &place->allocated);
-    report_call_json(report, json, "released", &place->released);
-    report_neighbours_json(report, json, &place->neighbours);
+    report_call_json(report, json, "allocated", &pointer->allocated);
+    report_call_json(report, json, "released", &pointer->released);
+    report_neighbours_json(report, json, &pointer->neighbours);
     json_end_object(json);
 }
 
@@ -148,12 +148,12 @@ void report_fatal_json(struct report *report, struct json *json, const struct he
     json_signal(report, json, &fatal->signal);
     report_snapshot_json(json, "snapshot", fatal->snapshot.number ? &fatal->snapshot : NULL);
     if (fatal->has_address)
-        json_place(report, json, "fault", &fatal->places[0]);
+        json_pointer(report, json, "fault", &fatal->pointers[0]);
     else
         json_null(json, "fault");
     json_begin_array(json, "registers");
-    for (size_t i = fatal->has_address; i < fatal->place_count; i++)
-        json_place(report, json, NULL, &fatal->places[i]);
+    for (size_t i = fatal->has_address; i < fatal->pointer_count; i++)
+        json_pointer(report, json, NULL, &fatal->pointers[i]);
     json_end_array(json);
     json_begin_array(json, "earlier");
     for (size_t i = 0; i < fatal->earlier_count; i++) {
