@@ -11,7 +11,7 @@
 
 /** All zero when empty. */
 struct heap_block_classes {
-    /** The snapshot that tells; number 0 if there is none. */
+    /** The snapshot that the classes come from; number 0 if there is none. */
     struct ttd_snapshot snapshot;
     /** References of the snapshot that lie in none of its regions. */
     uint64_t misplaced;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Copies of blocks, as they were. */
+/** An array of copies of blocks, each with the number of its record. */
 #ifndef ANALYZER_HEAP_BLOCK_COPIES_H
 #define ANALYZER_HEAP_BLOCK_COPIES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** A call of the heap, as far as a report tells of it. */
+/** A call of an allocation function, reduced to what reports show of it. */
 #ifndef ANALYZER_HEAP_CALL_H
 #define ANALYZER_HEAP_CALL_H
 

@@ -35,7 +35,8 @@ struct heap_group {
     /** Those of the blocks that lie in blocks of other heaps, by heap_groups.parents. */
     uint64_t nested_blocks;
     uint64_t nested_bytes;
-    /** The caller's; NULL if not known. Merged like the sums. */
+    /** When the blocks were lost. Belongs to the caller; NULL if not known. Merging groups widens
+     * it. */
     struct heap_lost_range *lost;
     /** An enum ttd_api: what allocated one of them. */
     uint8_t api;
@@ -50,22 +51,23 @@ struct heap_groups {
     size_t capacity;
     uint64_t blocks;
     uint64_t bytes;
-    /** May be set before anything is added: what tells groups apart beside the stack, and whether
-     * the stack does. */
+    /** The property that tells groups apart, and whether the stack does so as well. May be set
+     * before anything is added. */
     enum heap_split split;
     bool has_stacks;
     /** The caller's, for HEAP_SPLIT_CLASS; may be set before anything is added. */
     const struct heap_block_classes *classes;
     /** The caller's; may be set before anything is added: NULL if no block counts as nested. */
     const struct heap_parents *parents;
-    /** May be set before anything is added: what these blocks are, for the caller. */
+    /** A number by which the caller tells several tables apart. May be set before anything is
+     * added. */
     uint8_t kind;
     /** heap_groups_add_total() was called. */
     bool has_totals;
     /** Index of the group that a block was added to last. */
     uint32_t latest;
-    /** By hash of the key: numbers of groups, from 1, and 0 where there is none. A power of two of
-     * them, so small that they stay in the cache; the keys are in the groups. */
+    /** Hash table of the numbers of groups, by key: from 1, and 0 in a free slot. The capacity is a
+     * power of two. It has no keys, which are in the groups, so that it stays in the cache. */
     uint32_t *numbers;
     size_t number_capacity;
     struct hash_key hash;
@@ -98,7 +100,7 @@ static inline bool heap_group_is_unknown(const struct heap_group *group)
     return ttd_position_compare(group->first, group->last) > 0;
 }
 
-/** Makes a position one of those between the first and the last. */
+/** Widens the range from the first to the last position, so that it has this one. */
 static inline void heap_group_widen(struct heap_group *group, struct ttd_position position)
 {
     if (ttd_position_compare(position, group->first) < 0)

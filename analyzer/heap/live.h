@@ -33,12 +33,13 @@ enum ttd_status heap_live_init(struct heap_live *live);
 void heap_live_free(struct heap_live *live);
 
 /**
- * Frees what addresses are looked up with, a third of the table, until heap_live_make_index(); only
- * heap_live_each() may be used meanwhile.
+ * Frees the index, a third of the table, until heap_live_make_index(). Meanwhile only
+ * heap_live_each() may be called.
  */
 void heap_live_drop_index(struct heap_live *live);
 
-/** Makes up for heap_live_drop_index(), if it was called. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Builds the index again if heap_live_drop_index() has freed it. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_live_make_index(struct heap_live *live);
 
 /** Counts a block that becomes live, or ends. */
@@ -172,9 +173,8 @@ struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address
 uint64_t heap_live_destroy(struct heap_live *live, ttd_id heap, struct ttd_position end);
 
 /**
- * Whether so much is not live that it should be swept up. A sweep goes through all records, of
- * which there are as many as there ever were records: it must be worth that, also long after a
- * peak.
+ * Whether so many records are not live that a sweep pays. A sweep visits as many records as there
+ * were at the peak, and must pay also long after it.
  */
 static inline bool heap_live_is_littered(const struct heap_live *live)
 {

@@ -14,7 +14,7 @@ static inline uint32_t heap_live_hash(const struct heap_live *live, uint64_t add
     return (uint32_t)hash_value(live->key, address);
 }
 
-/** Brings the slot of an address nearer, for a lookup that comes soon. Always inlined: of a
+/** Prefetches the slot of an address that is looked up soon. Always inlined: of a
  * function that does nothing else, gcc removes the calls. */
 static inline __attribute__((always_inline)) void heap_live_prefetch(const struct heap_live *live,
                                                                      uint32_t hash)

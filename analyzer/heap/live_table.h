@@ -26,7 +26,7 @@ struct heap_block {
     ttd_id thread;
     ttd_id stack;
     ttd_id heap;
-    /** For whoever observes the replay; 0 at first, and carried through reallocations. */
+    /** Free for the observer of the replay; 0 at first, and kept by a reallocation. */
     uint32_t user;
     /** The table's own: index of its heap's life. */
     uint32_t life;

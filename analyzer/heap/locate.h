@@ -13,7 +13,7 @@ static inline bool heap_block_covers(const struct heap_block *block, uint64_t fi
 }
 
 /**
- * The live block that `address` lies in, or NULL; of several, which lie in each other, the
+ * Returns the live block that `address` lies in, or NULL; if several lie in each other, the
  * innermost. Looks at every block.
  */
 const struct heap_block *heap_live_containing(const struct heap_live *live, uint64_t address);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * From the ordinals of a chunk's addresses (see ttd_event) to records of the table of live blocks:
- * each is looked up once a chunk.
+ * Maps the ordinals of a chunk's addresses (see ttd_event) to records of the table of live blocks,
+ * so that each address is looked up once a chunk.
  */
 #ifndef ANALYZER_HEAP_ORDINAL_MAP_H
 #define ANALYZER_HEAP_ORDINAL_MAP_H
@@ -24,8 +24,8 @@ void heap_ordinal_map_init(struct heap_ordinal_map *ordinals);
 void heap_ordinal_map_free(struct heap_ordinal_map *ordinals);
 
 /**
- * Forgets all unless the chunk is the same as before; before another one the table is swept if it
- * must be.
+ * Begins a chunk. If it is another one than before, forgets all records, and sweeps the table if it
+ * is littered.
  *
  * @param chunk  its offset
  */

@@ -123,9 +123,10 @@ struct heap_born {
 
 /** The blocks that changed since an event, for a caller that keeps sums of live blocks. */
 struct heap_changes {
-    /** Number of that event; 0 for nothing to be kept. */
+    /** Number of that event; 0 if no changes are kept. */
     uint64_t since;
-    /** Blocks acquired before that ended; not those that ended with their heap. */
+    /** Blocks that were acquired before the event and have ended since; not those that ended with
+     * their heap. */
     struct heap_block_copies ended;
     /** Blocks acquired since. */
     struct heap_born *born;

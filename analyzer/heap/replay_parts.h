@@ -12,12 +12,12 @@ static inline bool heap_is_wanted(const struct heap_replay *replay, enum heap_ef
     return replay->wanted_effects & HEAP_EFFECT_BIT(kind);
 }
 
-/* Each returns TTD_OK, and what the observer returns, now or before. */
+/* Each returns the first status of the observer that is not TTD_OK; else TTD_OK. */
 
 enum ttd_status heap_tell_call(struct heap_replay *replay, const struct ttd_event *event);
 
-/** Tells of a block that was acquired, and before that of the one it replaced, or NULL: what is
- * wanted of it. `pending`: the call, if it was in flight; or NULL. */
+/** Tells the observer of a block that was acquired; before that, of the one that it replaced,
+ * unless `replaced` is NULL. `pending` is the call if it was in flight, else NULL. */
 enum ttd_status heap_tell_acquired(struct heap_replay *replay, struct heap_block *block,
                                    struct heap_block *replaced, const struct heap_pending *pending);
 
@@ -70,8 +70,8 @@ static inline struct heap_block heap_block_of_event(const struct ttd_event *even
 /** Distance of the prefetch, in events. */
 #define HEAP_EVENTS_AHEAD 6
 
-/** Fetches the event that is so many behind this one, if there is one: most often it is in another
- * thread's cache. */
+/** Prefetches the event HEAP_EVENTS_AHEAD behind this one, which mostly is in another thread's
+ * cache. There need not be one. */
 static inline __attribute__((always_inline)) void heap_prefetch(const struct ttd_event *event)
 {
     uintptr_t address = (uintptr_t)event + HEAP_EVENTS_AHEAD * sizeof *event;
@@ -79,7 +79,7 @@ static inline __attribute__((always_inline)) void heap_prefetch(const struct ttd
     __builtin_prefetch((const void *)(address + sizeof *event / 2));
 }
 
-/** Whether anything is to be told or kept of what happens. */
+/** Whether effects are told to an observer, or kept. */
 static inline bool heap_is_watched(const struct heap_replay *replay)
 {
     return replay->wanted_effects || replay->observer.call || replay->changes.since ||

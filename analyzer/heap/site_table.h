@@ -15,7 +15,7 @@ enum heap_split {
     HEAP_SPLIT_HEAP,
     /** By the class of the size: 0, 1, 2 to 3, 4 to 7, … */
     HEAP_SPLIT_SIZE,
-    /** By what heap_block_classes_get() gives: of groups only. */
+    /** By the class that heap_block_classes_get() returns; only groups are split so. */
     HEAP_SPLIT_CLASS
 };
 

@@ -9,8 +9,8 @@
 
 #include "heap/live.h"
 
-/** Counts the strays. Without memory to find out, all blocks of heaps with a parent. The table may
- * be without its index. */
+/** Counts the strays; if memory runs out, all blocks of heaps with a parent count as strays. The
+ * table may be without its index. */
 uint64_t heap_count_strays(const struct heap_live *live);
 
 #endif

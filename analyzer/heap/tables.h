@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Live blocks summed up from several points of view, each by itself. */
+/** Sums of the live blocks by stack, heap, thread and size, each in a table of its own. */
 #ifndef ANALYZER_HEAP_TABLES_H
 #define ANALYZER_HEAP_TABLES_H
 
@@ -22,7 +22,7 @@ struct heap_tables {
 void heap_tables_init(struct heap_tables *tables);
 void heap_tables_free(struct heap_tables *tables);
 
-/** Makes it as it was after heap_tables_init(). */
+/** Empties the tables: they are as after heap_tables_init(). */
 void heap_tables_clear(struct heap_tables *tables);
 
 /** @return TTD_OK, TTD_ERROR_NO_MEMORY. */

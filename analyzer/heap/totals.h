@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Totals: the live blocks and bytes, kept from effects as they come. */
+/** Totals of live blocks and bytes, kept up to date effect by effect. */
 #ifndef ANALYZER_HEAP_TOTALS_H
 #define ANALYZER_HEAP_TOTALS_H
 
@@ -12,7 +12,7 @@ struct heap_total {
     uint64_t blocks;
 };
 
-/** A heap of totals. */
+/** The total of one heap. */
 struct heap_totaled {
     struct heap_total total;
     /** The heap has a parent. */

@@ -25,7 +25,7 @@ struct image {
     Dwfl *dwfl;
     Dwfl_Module *module;
     struct image_ranges code; /* what is executable */
-    struct image_ranges data; /* all else; of threads at offsets with SYMBOLIZE_TLS */
+    struct image_ranges data; /* all else; thread-local data is at offsets with SYMBOLIZE_TLS */
     /** The file that the symbol table is in, mostly that of the debug information; NULL if there is
      * none. Set by symbols_load(). */
     Elf *symbols;
@@ -50,8 +50,8 @@ void image_close(struct image *image);
  * device may have effects. */
 int image_open_regular(const char *path);
 
-/** Decompresses the sections of debug information that names need, and leaves out the others. To be
- * called before debug information is read. */
+/** Decompresses the sections of debug information that names need, and leaves out the others.
+ * Called before debug information is read. */
 void image_prepare_debug(struct image *image);
 
 /** Returns the range that holds the address, or NULL if none does. */

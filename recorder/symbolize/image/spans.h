@@ -15,7 +15,7 @@ struct span {
     uint32_t index;
 };
 
-/** Sorts by begin; of spans with the same begin, the longest comes first. */
+/** Sorts by begin; among spans with the same begin, the longest comes first. */
 void spans_sort(struct span *spans, size_t count);
 
 /**

@@ -37,9 +37,9 @@ void symbols_load_data(struct symbols *symbols, struct image *image);
 void symbols_free(struct symbols *symbols);
 
 /**
- * Finds the symbol of each address, or NULL. The innermost symbol that holds the address wins; of
- * several with the same begin, the one of the highest rank; if none holds it, the nearest before
- * it, provided that this has no size and is in the same section.
+ * Finds the symbol of each address, or NULL. The innermost symbol that holds the address wins;
+ * among several with the same begin, the one of the highest rank. If none holds it, it is the
+ * nearest before it, provided that this has no size and is in the same section.
  *
  * @param ranges     code or data of the image, as the symbols.
  * @param addresses  ascending.

@@ -20,7 +20,7 @@ struct binary {
     struct units units;
     /** Variables; empty before the first binary_load_data(). */
     struct symbols variables;
-    /** Those of functions, as far as they were asked for. */
+    /** Variables of functions, as far as they were asked for. */
     struct statics statics;
     bool has_code;
     bool has_data;
