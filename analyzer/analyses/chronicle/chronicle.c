@@ -190,19 +190,19 @@ static enum ttd_status list_ended(struct chronicle *chronicle)
     return TTD_OK;
 }
 
-/* Makes room for as many effects as events; without it arrays grow as they are filled. */
+/* Makes room for as many effects as events, half of which acquire blocks; without it, or where
+ * there are more, arrays grow as they are filled, which copies them. */
 static void reserve(struct chronicle *chronicle, size_t events)
 {
+    size_t blocks = events / 2 + 1;
     chronicle->effects = malloc(events * sizeof *chronicle->effects);
     chronicle->kinds = malloc(events);
-    if (chronicle->effects && chronicle->kinds) {
+    if (chronicle->effects && chronicle->kinds)
         chronicle->effect_capacity = events;
-        return;
-    }
-    free(chronicle->effects);
-    free(chronicle->kinds);
-    chronicle->effects = NULL;
-    chronicle->kinds = NULL;
+    chronicle->blocks = malloc(blocks * sizeof *chronicle->blocks);
+    chronicle->lives = malloc(blocks * sizeof *chronicle->lives);
+    if (chronicle->blocks && chronicle->lives)
+        chronicle->block_capacity = blocks;
 }
 
 enum ttd_status chronicle_make(struct chronicle *chronicle, const struct heap_trace *trace,
