@@ -2,7 +2,7 @@
 // The trace itself: what was recorded, its marks, snapshots and losses.
 import { doubts, element } from './dom.js';
 import { count, duration, moment } from './format.js';
-import { numberColumn, panel } from './findings.js';
+import { numberColumn, panel, positionColumn } from './findings.js';
 import { Table } from './table.js';
 
 export function metadataOf(info, key) {
@@ -50,15 +50,13 @@ export function aboutView(parts, pieces, notes) {
     numberColumn('Allocations', 'allocs'), numberColumn('Releases', 'frees'),
     { title: 'Thread', is_number: false, value: (row) => row.thread,
       show: (row) => `${row.thread}, ${row.name || 'no name'}` },
-    { title: 'Begins', is_number: false, value: (row) => row.begun || '',
-      show: (row) => pieces.position(row.begun) }]);
+    positionColumn(pieces, 'Begins', 'begun')]);
   threads.setRows(info.thread_list || []);
   /* The time of the last tick before or at a position; null if the page has none. */
   const timeOf = ({ position }) => (pieces.scope.has_times && pieces.scope.has(position)
     ? pieces.heap.time[pieces.heap.tickAt(position)] : null);
   const moments = new Table('moments', [
-    { title: 'At', is_number: false, value: (row) => row.position,
-      show: (row) => pieces.position(row.position) },
+    positionColumn(pieces, 'At', 'position'),
     { title: 'Not before', value: timeOf, show: (row) => (timeOf(row) === null ? '' : moment(timeOf(row))) },
     { title: 'What', is_number: false, class: 'name', value: (row) => row.text }]);
   moments.is_down = false;

@@ -2,7 +2,7 @@
 // Moves, lifetimes and sizes, retained sizes.
 import { doubts, element } from './dom.js';
 import { bytes, count, duration, percent } from './format.js';
-import { blocksAndBytes, cutNote, numberColumn, panel, stackColumn } from './findings.js';
+import { blocksAndBytes, cutNote, numberColumn, panel, stackColumn, positionColumn } from './findings.js';
 import { Table } from './table.js';
 
 function growthText(row) {
@@ -26,10 +26,8 @@ export function movesView(moves, pieces) {
     { ...numberColumn('Copied', 'bytes_copied', bytes), key: (row) => row.first_position },
     numberColumn('Calls', 'reallocs'), numberColumn('Moved', 'moved'),
     numberColumn('From', 'start_size', bytes), numberColumn('To', 'final_size', bytes),
-    { title: 'Allocated', is_number: false, value: (row) => row.first_position,
-      show: (row) => pieces.position(row.first_position) },
-    { title: 'Last', is_number: false, value: (row) => row.last_position,
-      show: (row) => pieces.position(row.last_position) }]);
+    positionColumn(pieces, 'Allocated', 'first_position'),
+    positionColumn(pieces, 'Last', 'last_position')]);
   const inferred = new Table('replaced', [
     { ...numberColumn('At most', 'bytes_copied_at_most', bytes), key },
     numberColumn('Times', 'replaced'), numberColumn('Largest', 'largest_size', bytes),

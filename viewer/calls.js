@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Frames, the tree of calls, and trees by function that are made of it.
-import { baseName, shortName } from './format.js';
+import { baseName, shortName, visible } from './format.js';
 
 const INLINED = 1;
 const OWN = 2;
@@ -11,7 +11,7 @@ export const OUTWARD_LEVELS = 16;
 
 export class Calls {
   constructor(part) {
-    this.strings = part.strings;
+    this.strings = part.strings.map(visible);
     this.frames = part.frames;
     this.parent = Int32Array.from(part.nodes.up, (up, i) => (up ? i - up : -1));
     this.frame = Int32Array.from(part.nodes.frame);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Leaks and errors.
 import { doubts, element } from './dom.js';
-import { bytes, count } from './format.js';
+import { bytes, count, positionRank } from './format.js';
 import { Table } from './table.js';
 
 const CLASSES = {
@@ -30,6 +30,14 @@ export function numberColumn(title, name, format = count) {
     title, value: (row) => Number(row[name] ?? 0),
     show: (row) => (row[name] === null || row[name] === undefined ? '' : format(Number(row[name]))),
     title_of: (row) => (format === bytes ? `${count(Number(row[name] ?? 0))} bytes` : null),
+  };
+}
+
+/** A column of positions that are a member of the row. */
+export function positionColumn(pieces, title, name) {
+  return {
+    title, is_number: false, value: (row) => row[name] || '',
+    rank: (row) => positionRank(row[name]), show: (row) => pieces.position(row[name]),
   };
 }
 
@@ -109,10 +117,8 @@ export function leaksView(leaks, pieces) {
     { title: 'Class', is_number: false, value: (row) => row.class || 'never released',
       show: (row) => CLASSES[row.class]?.[0] || row.class || 'never released' },
     stackColumn(pieces),
-    { title: 'First', is_number: false, value: (row) => row.first_position || '',
-      show: (row) => pieces.position(row.first_position) },
-    { title: 'Last', is_number: false, value: (row) => row.last_position || '',
-      show: (row) => pieces.position(row.last_position) },
+    positionColumn(pieces, 'First', 'first_position'),
+    positionColumn(pieces, 'Last', 'last_position'),
   ], { detail: (row) => element('div', {}, lostWhen(row, pieces), pieces.stack(row.stack)) });
   table.setRows(leaks.groups);
   const title = leaks.snapshot

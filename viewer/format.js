@@ -91,6 +91,20 @@ export function shortName(name) {
   return text;
 }
 
+/** Characters that change the direction of what stands around them: a name with them could be taken
+ * for another one. */
+const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** A name as it is shown. */
+export function visible(name) {
+  return name.replace(DIRECTIONS, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** A text that orders positions as they are ordered; "" for none. */
+export function positionRank(position) {
+  return position ? position.split(':').map((part) => part.padStart(16, '0')).join(':') : '';
+}
+
 /** Compares two positions, such as "FAB:17B1". */
 export function comparePositions(a, b) {
   const [x, y] = [a, b].map((text) => text.split(':'));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The range: what its blocks were, by whether they were allocated and released in it.
 import { doubts, element, fixedFigure } from './dom.js';
-import { panel, blocksAndBytes, numberColumn, stackColumn } from './findings.js';
+import { panel, blocksAndBytes, numberColumn, stackColumn, positionColumn } from './findings.js';
 import { bytes, count, followingPosition, signed } from './format.js';
 import { Table } from './table.js';
 
@@ -42,8 +42,7 @@ export class RangeView {
     const table = new Table(name, [
       { ...numberColumn('Bytes', 'bytes', bytes), key: (row) => `${name} ${row.stack_id}` },
       numberColumn('Blocks', 'blocks'), stackColumn(this.pieces),
-      { title: 'First', is_number: false, value: (row) => row.first_position || '',
-        show: (row) => this.pieces.position(row.first_position) },
+      positionColumn(this.pieces, 'First', 'first_position'),
     ], { detail: (row) => this.pieces.stack(row.stack) });
     table.setRows(groups);
     const made = panel(`${short}: ${text}`,

@@ -41,8 +41,7 @@ export class SitesView {
       const key = by === 'stack' ? stacks[site] : group.key;
       if (!index.has(key)) {
         index.set(key, list.length);
-        list.push({ ...group, key, site, bytes: 0, blocks: 0, grown: 0,
-          text: `${group.name} ${group.whole} ${group.place || ''}`.toLowerCase() });
+        list.push({ ...group, key, site, bytes: 0, blocks: 0, grown: 0 });
       }
       return index.get(key);
     });
@@ -82,7 +81,7 @@ export class SitesView {
     const live = series.at(state.get('at'), AT);
     this.groups[by] ||= Array.from(series.keys, (key, i) => {
       const name = names[i] ? `${names[i]} (${by} ${key})` : `${by} ${key}`;
-      return { key, name, own: true, whole: '', text: name.toLowerCase() };
+      return { key, name, own: true, whole: '' };
     });
     this.groups[by].forEach((row, i) => Object.assign(row,
       { bytes: live.bytes[i], blocks: live.blocks[i], grown: after[i] - before[i] }));
@@ -147,7 +146,7 @@ export class SitesView {
     const all = is_series ? this.seriesRows(by) : this.groupRows(by);
     this.total = all.reduce((sum, row) => sum + row.bytes, 0);
     this.table.setRows(all.filter((row) => (row.bytes || row.blocks || row.grown) &&
-      (!wanted || row.text.includes(wanted))));
+      (!wanted || `${row.name} ${row.whole} ${row.place || ''}`.toLowerCase().includes(wanted))));
     const measure = is_series ? MEASURES.live : measureOf(this.state);
     setText(this.note, `${measure.title}: ${count(this.total)} bytes by ${by}` +
       (is_series ? '' : ': that of the last call of the program itself') +

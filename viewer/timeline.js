@@ -9,7 +9,11 @@ const LEFT = 64;
 const RIGHT = 8;
 const TOP = 14;
 const BOTTOM = 18;
-const STRIP = 34;
+const STRIP = 38;
+
+/** Marks nearer to each other are drawn as one; and the room that the word at the peak takes. */
+const MARKS_APART = 3;
+const PEAK_ROOM = 56;
 const STACKED = 8;
 
 /** The functions that had most live, and how much at each tick; the last is all others. */
@@ -182,7 +186,9 @@ export class Timeline {
     for (let value = Math.ceil(from / across) * across; value <= to; value += across) {
       const label = this.axis === 'time' ? moment(value, across) : count(value);
       surface.line([x(value), TOP, x(value), bottom + STRIP], colors.line);
-      surface.text(label, x(value), surface.height - BOTTOM / 2, colors.dim, { align: 'center' });
+      const is_last = x(value) > surface.width - LEFT / 2;
+      surface.text(label, is_last ? surface.width - 2 : x(value), surface.height - BOTTOM / 2,
+        colors.dim, { align: is_last ? 'right' : 'center' });
     }
   }
 
@@ -241,8 +247,8 @@ export class Timeline {
 
   /** Allocations upwards and releases downwards, on a scale of square roots. */
   drawRates({ surface, colors, x, values, bottom, from, to }) {
-    const middle = bottom + STRIP / 2 + 2;
-    const half = STRIP / 2 - 3;
+    const middle = bottom + STRIP / 2 + 4;
+    const half = STRIP / 2 - 5;
     const columns = new Map();
     for (let i = 1; i < this.heap.count; i++) {
       if (values[i] < from || values[i] > to) continue;
@@ -262,13 +268,17 @@ export class Timeline {
 
   drawNotes({ surface, colors, x, values, bottom }) {
     this.places = [];
+    const last = {};
     for (const note of this.notes.filter(({ position }) => this.scope.has(position))) {
       const at = x(values[this.heap.tickAt(note.position)]);
       if (at < LEFT || at > surface.width - RIGHT) continue;
-      const color = note.kind === 'loss' ? colors.alarm : colors.mark;
+      this.places.push({ at, text: note.text });
+      const is_drawn = last[note.kind] !== undefined && at - last[note.kind] < MARKS_APART;
+      if (is_drawn) continue;
+      last[note.kind] = at;
+      const color = { loss: colors.alarm, thread: colors.dim }[note.kind] || colors.mark;
       if (note.kind !== 'thread') surface.line([at, TOP, at, bottom], color, 1, [3, 3]);
       surface.area([at - 4, TOP - 12, at + 4, TOP - 12, at, TOP - 4], color);
-      this.places.push({ at, text: note.text });
     }
   }
 
@@ -281,7 +291,9 @@ export class Timeline {
     }
     const peak = this.heap.peakTick();
     const top = this.unit() === 'bytes' ? y(this.heap.peak[peak]) : TOP;
-    surface.text('▼ peak', x(values[peak]) + 3, top - 7, colors.dim);
+    const has_room = x(values[peak]) < surface.width - PEAK_ROOM;
+    surface.text(has_room ? '▼ peak' : 'peak ▼', x(values[peak]) + (has_room ? 3 : -3), top - 7,
+      colors.dim, { align: has_room ? 'left' : 'right' });
     const at = x(values[this.state.get('at')]);
     surface.line([at, TOP - 8, at, bottom + STRIP], colors.text, 2);
   }

@@ -26,6 +26,16 @@ EVIL = ('<script>window.hacked=1</script>', '"><img src=http://127.0.0.1:9/x one
         'std::map<std::vector<std::pair<int, long>>, std::allocator<char const*>>::find',
         '名前', 'x' * 3000)
 
+# The timeline as SVG, as its button saves it.
+SVG = """(() => {
+  const before = URL.createObjectURL;
+  let saved = null;
+  URL.createObjectURL = (blob) => { saved = blob; return '#'; };
+  document.querySelector('[aria-label="Save timeline as SVG"]').click();
+  URL.createObjectURL = before;
+  return saved.text();
+})()"""
+
 opened = None
 
 
@@ -330,6 +340,39 @@ class Hostile(PageCase):
         self.go("#view=heap&by=function")
         self.assertIn(EVIL[0], " ".join(self.texts(".sites-panel td.name")))
         self.check_silence()
+
+    def test_a_name_cannot_turn_what_stands_beside_it(self):
+        self.show(self.write(evil()))
+        names = " ".join(self.texts(".sites-panel td.name"))
+        self.assertIn("\\u202egnp.exe", names)
+        self.assertNotIn("\u202e", names)
+
+    def test_positions_are_sorted_as_such(self):
+        script = Script().basics()
+        for place in ("2:0", "10:0", "A:0", "104:0", "1004:0"):
+            script.add("thread", os=7, name="t", position=place)
+        script.clock = 4 * 0x1005
+        for thread in range(3, 8):
+            script.alloc(0x1000 * thread, 8, thread=thread)
+        self.show(self.write(script.close()), "#view=about")
+        cells = [cells[0][0] for cells in self.rows(".columns > .panel:nth-child(2)")]
+        self.assertEqual([cell for cell in cells if cell not in ("0:0", "1:0")],
+                         ["2:0", "A:0", "10:0", "104:0", "1004:0"])
+
+    def test_words_stay_within_the_timeline(self):
+        """That of the peak is at its left if there is no room at its right."""
+        script = Script().basics()
+        for i in range(30):
+            script.alloc(0x1000 * (i + 1), 100, wall=i * 1000)
+        self.show(self.write(script.close(wall=30000)))
+        svg = opened.evaluate(SVG)
+        places = [(float(node.get("x")), node.get("text-anchor"), node.text) for node in
+                  xml.etree.ElementTree.fromstring(svg).iter() if node.tag.endswith("text")]
+        width = opened.evaluate("heapPage.timeline.canvas.clientWidth")
+        self.assertEqual([anchor for _, anchor, text in places if "peak" in text], ["end"])
+        for x, anchor, text in places:
+            room = {"start": width - x, "middle": 2 * min(x, width - x), "end": x}[anchor]
+            self.assertGreater(room, 6 * len(text), (x, anchor, text))
 
     def test_traces_that_have_next_to_nothing(self):
         one = Script().basics()
