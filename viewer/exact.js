@@ -111,6 +111,21 @@ export class Exact {
     await this.follow();
   }
 
+  /** The quadrants of the range at ticks: for each its call sites. */
+  async quadrants(from, to) {
+    const [values] = await this.engine.ask(['quadrants', this.momentOf(from), this.momentOf(to)]);
+    let i = 0;
+    const next = () => Number(BigInt.asIntN(64, values[i++]));
+    return ['aifi', 'aifo', 'aofi', 'aofo'].map((name) => {
+      const groups = Array.from({ length: next() }, () => {
+        const stack = next();
+        return { stack_id: stack, stack: this.stackNumber(stack), bytes: next(), blocks: next() };
+      });
+      const sum = (unit) => groups.reduce((all, group) => all + group[unit], 0);
+      return [name, { groups, total_groups: groups.length, bytes: sum('bytes'), blocks: sum('blocks') }];
+    });
+  }
+
   close() {
     this.engine.worker.terminate();
   }

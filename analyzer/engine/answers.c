@@ -2,7 +2,7 @@
 /* Sums and memory at a moment. */
 #include <stdlib.h>
 
-#include "analyses/chronicle/sums.h"
+#include "analyses/chronicle/quadrants.h"
 #include "analyses/state/fragmentation.h"
 #include "engine/engine_parts.h"
 
@@ -49,6 +49,19 @@ size_t engine_sum(uint32_t from, uint32_t to, uint64_t event, uint64_t bytes, ui
     for (int i = 0; i < HEAP_TICK_KEYS; i++)
         add_series(&sums.series[i]);
     chronicle_sums_free(&sums);
+    return status == TTD_OK ? engine_end() : 0;
+}
+
+size_t engine_quadrants(uint32_t from, uint32_t to)
+{
+    struct chronicle_filter filter = {.wants = engine.wanted ? wants : NULL};
+    struct chronicle_quadrants quadrants;
+    engine_answer();
+    enum ttd_status status = chronicle_quadrants_find(
+        &engine.chronicle, (struct chronicle_range){from, to}, filter, &quadrants);
+    for (int i = 0; i < HEAP_QUADRANTS; i++)
+        add_series(&quadrants.series[i]);
+    chronicle_quadrants_free(&quadrants);
     return status == TTD_OK ? engine_end() : 0;
 }
 

@@ -63,6 +63,10 @@ ENGINE_EXPORT(engine_after) uint32_t engine_after(uint32_t moment);
 ENGINE_EXPORT(engine_sum)
 size_t engine_sum(uint32_t from, uint32_t to, uint64_t event, uint64_t bytes, uint64_t blocks);
 
+/** Values: for AIFI, AIFO, AOFI and AOFO of what is after moment `from` up to moment `to`, how many
+ * stacks have such blocks, and each with its number, its bytes and its blocks. */
+ENGINE_EXPORT(engine_quadrants) size_t engine_quadrants(uint32_t from, uint32_t to);
+
 /** Values: blocks and bytes that are live at a moment and unknown. */
 ENGINE_EXPORT(engine_unknown) size_t engine_unknown(uint32_t moment);
 

@@ -116,6 +116,27 @@ class Numbers(ExactCase):
         self.assertEqual(evaluate("heapPage.heap.allocations.reduce((a, b) => a + b)"),
                          sum(row["action"] == "Alloc" and bool(row["result"]) for row in rows))
 
+    def test_quadrants_between_ticks(self):
+        trace = self.write(churn(5000, 6))
+        self.show_exact(trace, "#view=range")
+        places = sorted(self.between(trace), key=oracle.position)
+        for first, last in ((0, 9), (4, 5), (3, 19), (0, 19)):
+            self.visit(f"#view=range&from={places[first]}&to={places[last]}&at={places[last]}")
+            self.wait("!heapPage.views.find((view) => view.key === 'range').made.run")
+            command = self.texts(".command code")[0].split()
+            found = self.json_of("diff", trace, *command[2:-1], "--limit", "0")
+            for name in ("aifi", "aifo", "aofi", "aofo"):
+                scope = f"[data-quadrant={name}]"
+                self.assertEqual(sorted((whole(cells[0][1]), whole(cells[1][0]))
+                                        for cells in self.rows(scope)),
+                                 sorted((group["bytes"], group["blocks"])
+                                        for group in found[name]["groups"]), (name, first, last))
+                sums = self.texts(f"{scope} .sums")[0].split(", ", 1)
+                self.assertEqual((whole(sums[0]), whole(sums[1])),
+                                 (found[name]["blocks"], found[name]["bytes"]))
+            self.assertGreater(found["aifi"]["blocks"] + found["aifo"]["blocks"], 0)
+        self.check_silence()
+
     def test_filters(self):
         trace = self.write(churn(5000, 4))
         self.show_exact(trace, "", "--exclude", "g(int)")

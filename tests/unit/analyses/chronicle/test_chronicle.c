@@ -3,7 +3,7 @@
  * differences of the model's. */
 #include <criterion/criterion.h>
 
-#include "analyses/chronicle/sums.h"
+#include "analyses/chronicle/quadrants.h"
 #include "support/heap/indexed_trace.h"
 
 #define TRACES 400
@@ -231,6 +231,89 @@ Test(chronicle, sums_are_differences)
             uint32_t one = choose_moment(), other = choose_moment();
             expect_sums(
                 (struct chronicle_range){one < other ? one : other, one < other ? other : one});
+        }
+        close();
+    }
+}
+
+static bool has(const struct heap_model *model, const struct ttd_event *event)
+{
+    for (size_t i = 0; i < model->count; i++)
+        if (model->live[i] == event)
+            return true;
+    return false;
+}
+
+/* Blocks and bytes of a quadrant, modulo 2^64. */
+struct quadrant_sums {
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
+static struct quadrant_sums sums_of(const struct heap_tick_series *series)
+{
+    struct quadrant_sums sums = {0, 0};
+    for (size_t i = 0; i < series->change_count; i++) {
+        sums.blocks += (uint64_t)series->changes[i].blocks;
+        sums.bytes += (uint64_t)series->changes[i].bytes;
+    }
+    return sums;
+}
+
+/* What is live at one moment of the model, and at another one or not. */
+static struct quadrant_sums model_sums(const struct heap_model *at, const struct heap_model *other,
+                                       bool is_in_both)
+{
+    struct quadrant_sums sums = {0, 0};
+    for (size_t i = 0; i < at->count; i++) {
+        if (has(other, at->live[i]) != is_in_both)
+            continue;
+        sums.blocks++;
+        sums.bytes += at->live[i]->size;
+    }
+    return sums;
+}
+
+static void expect_quadrant(const struct heap_tick_series *series, struct quadrant_sums wanted)
+{
+    struct quadrant_sums found = sums_of(series);
+    cr_assert_eq(found.blocks, wanted.blocks);
+    cr_assert_eq(found.bytes, wanted.bytes);
+}
+
+/* Of what a range acquires, those that end in it are the ones that the model has at no end. */
+static void expect_ended(struct chronicle_range range, const struct chronicle_quadrants *quadrants)
+{
+    struct quadrant_sums left = sums_of(&quadrants->series[HEAP_AIFO]);
+    struct quadrant_sums acquired = {0, 0};
+    for (size_t i = 0; i < chronicle.block_count; i++) {
+        if (chronicle.lives[i].begin < range.from || chronicle.lives[i].begin >= range.to)
+            continue;
+        acquired.blocks++;
+        acquired.bytes += chronicle.blocks[i].size;
+    }
+    expect_quadrant(
+        &quadrants->series[HEAP_AIFI],
+        (struct quadrant_sums){acquired.blocks - left.blocks, acquired.bytes - left.bytes});
+}
+
+Test(chronicle, quadrants_are_what_both_ends_have)
+{
+    for (uint64_t seed = 1; seed <= TRACES; seed++) {
+        open(seed);
+        for (int i = 0; i < RANGES; i++) {
+            struct chronicle_filter all = {.wants = NULL};
+            struct chronicle_quadrants quadrants;
+            uint32_t one = choose_moment(), other = choose_moment();
+            struct chronicle_range range = {one < other ? one : other, one < other ? other : one};
+            const struct heap_model *before = model_at(range.from);
+            const struct heap_model *after = model_at(range.to);
+            cr_assert_eq(chronicle_quadrants_find(&chronicle, range, all, &quadrants), TTD_OK);
+            expect_quadrant(&quadrants.series[HEAP_AOFO], model_sums(before, after, true));
+            expect_quadrant(&quadrants.series[HEAP_AOFI], model_sums(before, after, false));
+            expect_quadrant(&quadrants.series[HEAP_AIFO], model_sums(after, before, false));
+            expect_ended(range, &quadrants);
+            chronicle_quadrants_free(&quadrants);
         }
         close();
     }
