@@ -17,6 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 HEADERS = [ROOT / 'libtrace/include/ttdtrace' / name
            for name in ('live.h', 'live_dump.h', 'live_heap.h')]
 FIELDS = 'call reference function result state used left recorded'
+# A busy machine has no time for it, which concerns no call of the program.
+STACKS_LATE = r'ttdrecord: \d+ stacks? of threads in snapshots .* not followed, .*\n'
 CHANGES = {'start', 'stop', 'paused', 'resumed', 'reset'}
 # Contents of a snapshot.
 SNAPSHOTS = {'heaps': ('references', 'memory'), 'memory': ('memory',)}
@@ -99,7 +101,8 @@ class Conformance(Recording):
     def check(self):
         self.trace.unlink(missing_ok=True)
         result = self.record(program('conforms'), *(row.call for row in self.rows))
-        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        told = re.sub(STACKS_LATE, '', result.stderr.decode())
+        self.assertEqual((result.returncode, told), (0, ''))
         lines = result.stdout.decode().splitlines()
         places = [line.split()[1:] for line in lines if line.startswith('ranges ')]
         self.assertEqual([line for line in lines if not line.startswith('ranges ')],
