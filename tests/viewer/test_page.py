@@ -13,6 +13,7 @@ import xml.etree.ElementTree
 import browser
 import oracle
 import support
+from island_support import GUID, random_islands
 from snapshot_support import SnapshotScript
 from support import Script, TestCase
 
@@ -501,6 +502,18 @@ class Limits(PageCase):
         all_of_them = self.json_of("peak", trace)
         self.assertIn(f"at {all_of_them['position']}", self.texts("main > .figures dd small")[3])
         self.assertIn("--exclude", self.texts(".command code")[0])
+        self.assertEqual(self.texts(".scope")[1], "")
+
+    def test_islands(self):
+        trace = self.write(random_islands(3).close())
+        self.show(trace, "#view=about", "--client", GUID, "--activity", "7")
+        top, own = self.texts(".scope")
+        self.assertIn("islands of activity 7 ", top)
+        self.assertIn("islands of client 612d636c-", top)
+        self.assertIn("do not apply", own)
+        self.go("#view=heap")
+        self.assertIn("--client 612d636c-6965-6e74-2d63-6f6d65732d31 --activity 7",
+                      self.texts(".command code")[0])
         self.assertEqual(self.texts(".scope")[1], "")
 
     def test_blocks_within_others(self):
