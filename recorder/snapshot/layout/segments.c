@@ -9,7 +9,7 @@ size_t module_segments(const struct memory *memory, const struct snapshot_module
     Elf64_Ehdr header;
     if (!memory_read(memory, module->begin, &header, sizeof header) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phnum > MODULE_SEGMENTS ||
-        header.e_phentsize != sizeof *segments || header.e_phoff > module->end - module->begin ||
+        header.e_phentsize != sizeof *segments || header.e_phoff >= module->end - module->begin ||
         !memory_read(memory, module->begin + header.e_phoff, segments,
                      header.e_phnum * sizeof *segments))
         return 0;
