@@ -241,6 +241,15 @@ void table_free_used(void *table, size_t size, size_t used)
         keep((struct range){table, round_up(used)});
 }
 
+size_t table_shrink(void *table, size_t old_size, size_t size)
+{
+    size_t kept_size = round_up(size ? size : 1);
+    if (old_size < LARGE || kept_size >= round_up(old_size))
+        return old_size;
+    munmap((char *)table + kept_size, round_up(old_size) - kept_size);
+    return kept_size;
+}
+
 void table_give_back(void *table, size_t size)
 {
     if (size < LARGE)

@@ -2,6 +2,7 @@
 #include "reach/nodes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/table.h"
 #include "heap/sort_blocks.h"
@@ -43,33 +44,45 @@ static void list(struct heap_nodes *nodes, const struct heap_live *live, struct 
     }
 }
 
-static void fill(struct heap_nodes *nodes, const struct heap_live *live,
-                 const struct sort_key *keys)
+static void fill(struct heap_nodes *nodes, const struct heap_live *live, const uint32_t *order)
 {
     for (uint32_t i = 0; i < nodes->count; i++) {
         uint64_t values[HEAP_NODE_FIELDS];
         if (i + AHEAD < nodes->count)
-            __builtin_prefetch(&live->blocks[keys[i + AHEAD].index]);
-        get_fields(&live->blocks[keys[i].index], values);
+            __builtin_prefetch(&live->blocks[order[i + AHEAD]]);
+        get_fields(&live->blocks[order[i]], values);
         rows_fill(&nodes->rows, i, values, HEAP_NODE_FIELDS);
     }
 }
 
-/* Copies the live blocks in the order of their addresses. `keys` has room for them. */
+/* Turns sorted keys into the indexes of their blocks, in the same memory. */
+static uint32_t *make_order(struct sort_key *keys, uint32_t count)
+{
+    char *order = (char *)keys;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index = keys[i].index;
+        memcpy(order + i * sizeof index, &index, sizeof index);
+    }
+    return (uint32_t *)(void *)order;
+}
+
+/* Copies the live blocks in the order of their addresses. `keys` has room for them, of `*size`
+ * bytes, some of which it gives back: they would be in memory beside the rows. */
 static enum ttd_status copy(struct heap_nodes *nodes, const struct heap_live *live,
-                            struct sort_key *keys, size_t size)
+                            struct sort_key *keys, size_t *size)
 {
     struct row_range ranges[HEAP_NODE_FIELDS];
-    struct sort_key *spare = table_resize(NULL, 0, size);
+    struct sort_key *spare = table_resize(NULL, 0, *size);
     if (!spare)
         return TTD_ERROR_NO_MEMORY;
     list(nodes, live, keys, ranges);
     heap_sort_blocks(live->blocks, keys, spare, nodes->count);
-    /* It would be in memory beside the rows. */
-    table_give_back(spare, size);
+    table_give_back(spare, *size);
+    const uint32_t *order = make_order(keys, nodes->count);
+    *size = table_shrink(keys, *size, nodes->count * sizeof *order);
     enum ttd_status status = rows_init(&nodes->rows, nodes->count, ranges, HEAP_NODE_FIELDS);
     if (status == TTD_OK)
-        fill(nodes, live, keys);
+        fill(nodes, live, order);
     return status;
 }
 
@@ -129,7 +142,7 @@ enum ttd_status heap_nodes_copy(struct heap_nodes *nodes, struct heap_live *live
     struct sort_key *keys = table_resize(NULL, 0, size);
     if (!keys)
         return TTD_ERROR_NO_MEMORY;
-    enum ttd_status status = copy(nodes, live, keys, size);
+    enum ttd_status status = copy(nodes, live, keys, &size);
     table_free(keys, size);
     if (status == TTD_OK && live->outer_count < live->count)
         status = find_outer(nodes, &live->parents);
