@@ -182,6 +182,8 @@ enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_tr
     if (is_changing || options->omits_verdicts)
         graph_classes_free(&reach->verdicts);
     if (is_changing)
+        status = stale_words_begin(&search.words);
+    if (is_changing && status == TTD_OK)
         status = replay(&search, trace, error);
     stale_words_free(&search.words);
     reach_between_settle(&reach->graph, options->tells_doubtful);

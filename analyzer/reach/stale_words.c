@@ -109,8 +109,13 @@ enum ttd_status stale_words_take(struct stale_words *words, const struct heap_re
         if (!filler.is_sorted)
             status = sort(words, measure.ranges);
     }
-    if (status == TTD_OK)
-        status = address_index_init(&words->index, &words->rows, STALE_ADDRESS, words->count);
+    return status;
+}
+
+enum ttd_status stale_words_begin(struct stale_words *words)
+{
+    enum ttd_status status =
+        address_index_init(&words->index, &words->rows, STALE_ADDRESS, words->count);
     if (status != TTD_OK)
         return status;
     words->released = table_resize(NULL, 0, 2 * (size_t)words->count * sizeof *words->released);

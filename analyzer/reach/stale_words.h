@@ -45,6 +45,9 @@ enum stale_field { STALE_ADDRESS, STALE_EDGE, STALE_IS_ROOT, STALE_FIELDS };
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status stale_words_take(struct stale_words *words, const struct heap_reach *reach);
+/** Begins the noting of releases, for which it takes most of its memory. Offsets of edges are not
+ * needed any more. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status stale_words_begin(struct stale_words *words);
 void stale_words_free(struct stale_words *words);
 
 /** Notes that memory was released, or copied by realloc() into the block of a node. Releases are
