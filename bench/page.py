@@ -33,12 +33,20 @@ SHOWN = """new Promise((done) => {
   look();
 })"""
 
-# Milliseconds of one step: all that a tick shows is computed and drawn.
+# Milliseconds of one step: all that a tick shows is computed, drawn and laid out.
 STEP = """(() => {
   heapPage.state.values.at = %d;
   const begin = performance.now();
   heapPage.draw();
+  document.body.offsetHeight;
   return performance.now() - begin;
+})()"""
+
+# Resolves to the milliseconds from the navigation until an exact page answers at every call.
+ANSWERS = """(async () => {
+  while (document.body.dataset.state !== 'ready') await new Promise((done) => setTimeout(done, 5));
+  await heapPage.exact.done;
+  return performance.now();
 })()"""
 
 
@@ -71,6 +79,20 @@ def measure_page(page, rounds):
             'jump_median': statistics.median(far), 'jump_worst': max(far)}
 
 
+def measure_exact(page, rounds):
+    """Returns the seconds until an exact page answers."""
+    chromium = browser.Browser('chromium')
+    try:
+        answers = []
+        for _ in range(rounds):
+            chromium.open('about:blank')
+            chromium.open(page.as_uri())
+            answers.append(chromium.evaluate(ANSWERS) / 1e3)
+    finally:
+        chromium.close()
+    return {'exact_answers': statistics.median(answers)}
+
+
 def measure(analyzer, trace, rounds):
     info = json.loads(subprocess.check_output([analyzer, 'info', '--format', 'json', trace]))
     page = trace.with_suffix('.html')
@@ -79,11 +101,14 @@ def measure(analyzer, trace, rounds):
               'seconds': statistics.median(seconds for seconds, _ in runs),
               'resident': max(resident for _, resident in runs),
               'page_bytes': page.stat().st_size}
+    exact = trace.with_suffix('.exact.html')
+    subprocess.run([analyzer, 'report', '--exact', '-o', exact, trace], check=True)
+    result['exact_bytes'] = exact.stat().st_size
     lacking = browser.missing('chromium')
     if lacking:
         print(f'not installed: {lacking}; nothing is measured in a browser', file=sys.stderr)
         return result
-    return result | measure_page(page, rounds)
+    return result | measure_page(page, rounds) | measure_exact(exact, rounds)
 
 
 def report(result):
@@ -94,11 +119,15 @@ def report(result):
           f"{result['resident'] / 1e6:.0f} MB resident")
     print(f"  page    {result['page_bytes'] / 1e3:.0f} kB; 3 % of the trace and 300 kB are "
           f'{goal / 1e3:.0f} kB')
+    goal = 1.1 * result['trace_bytes'] + 300e3
+    print(f"  exact   {result['exact_bytes'] / 1e6:.2f} MB; 1.1 times the trace and 300 kB are "
+          f'{goal / 1e6:.2f} MB')
     if 'shown' in result:
         print(f"  browser first picture after {result['shown']:.2f} s; of {result['ticks']} ticks the "
               f"next takes {result['step_median'] * 1e3:.1f} ms, {result['step_worst'] * 1e3:.1f} at "
               f"worst, any other {result['jump_median'] * 1e3:.1f} ms, "
-              f"{result['jump_worst'] * 1e3:.1f} at worst")
+              f"{result['jump_worst'] * 1e3:.1f} at worst; an exact page answers after "
+              f"{result['exact_answers']:.2f} s")
 
 
 def main():
