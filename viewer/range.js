@@ -99,7 +99,7 @@ export class RangeView {
     if (shown === this.chosen && shown.length) this.ask();
     const below = 'Below: its blocks, by whether they were allocated and freed in it.';
     setText(this.note, is_page ? below : shown.length ? `${below} ${COUNTED}`
-      : 'The command below tells which of its blocks were allocated and freed in it; a page made ' +
+      : this.exact ? 'Its blocks follow as soon as the trace is read.' : 'The command below tells which of its blocks were allocated and freed in it; a page made ' +
         'with --exact, or with the same --from and --to, shows them.');
     if (this.shown === shown) return;
     this.shown = shown;

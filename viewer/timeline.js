@@ -11,8 +11,10 @@ const TOP = 14;
 const BOTTOM = 18;
 const STRIP = 38;
 
-/** Marks nearer to each other are drawn as one; and the room that the word at the peak takes. */
+/** Marks nearer to each other are drawn as one; a label at the end has this much room for a letter,
+ * as it reaches back to the one before; and the word at the peak takes so much. */
 const MARKS_APART = 3;
+const LETTER = 11;
 const PEAK_ROOM = 56;
 const STACKED = 8;
 
@@ -50,9 +52,9 @@ function stackSeries(heap, unit) {
   return rows;
 }
 
-/** A step of 1, 2 or 5 times a power of ten that divides a length into about `parts`. */
+/** A step of 1, 2 or 5 times a power of ten, at least 1, that divides a length into about `parts`. */
 function roundStep(length, parts) {
-  const least = Math.max(length / parts, 1e-9);
+  const least = Math.max(length / parts, 1);
   const ten = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 5, 10].find((step) => step * ten >= least) * ten;
 }
@@ -187,6 +189,7 @@ export class Timeline {
       const label = this.axis === 'time' ? moment(value, across) : count(value);
       surface.line([x(value), TOP, x(value), bottom + STRIP], colors.line);
       const is_last = x(value) > surface.width - LEFT / 2;
+      if (is_last && label.length * LETTER > x(value) - x(value - across)) continue;
       surface.text(label, is_last ? surface.width - 2 : x(value), surface.height - BOTTOM / 2,
         colors.dim, { align: is_last ? 'right' : 'center' });
     }

@@ -375,6 +375,12 @@ class Hostile(PageCase):
             room = {"start": width - x, "middle": 2 * min(x, width - x), "end": x}[anchor]
             self.assertGreater(room, 6 * len(text), (x, anchor, text))
 
+    def test_an_empty_trace_has_no_label_twice(self):
+        self.show(self.write(Script().basics().close()))
+        svg = xml.etree.ElementTree.fromstring(opened.evaluate(SVG))
+        texts = [node.text for node in svg.iter() if node.tag.endswith("text")]
+        self.assertEqual(len(texts), len(set(texts)), texts)
+
     def test_traces_that_have_next_to_nothing(self):
         one = Script().basics()
         one.alloc(0x1000, 7)
