@@ -131,6 +131,7 @@ COMMANDS = {
     'redact': ['', '--strings'],
     'roots': ['--limit 2'],
     'retained': ['--by stack', '--by function', '--by class', '--by root', '--tree'],
+    'marks': ['--from 25% --to 75%', '--thread 0', '--limit 1'],
     'snapshots': [],
     'memory': ['--address {a} --length 4K', '--address {b} --at 50%'],
     'find': ['--string a --limit 3', '--address {b} --at 50%'],
