@@ -51,11 +51,11 @@ static bool is_not_for_the_program(int number)
 static void send(int number, siginfo_t *info)
 {
     /* A signal with a value keeps value and sender; one without has us as its sender. */
-    siginfo_t *told = info->si_code == SI_QUEUE ? info : NULL;
+    siginfo_t *signal_info = info->si_code == SI_QUEUE ? info : NULL;
     if (program_pidfd >= 0)
-        syscall(SYS_pidfd_send_signal, program_pidfd, number, told, 0);
-    else if (told != NULL)
-        syscall(SYS_rt_sigqueueinfo, program_pid, number, told);
+        syscall(SYS_pidfd_send_signal, program_pidfd, number, signal_info, 0);
+    else if (signal_info != NULL)
+        syscall(SYS_rt_sigqueueinfo, program_pid, number, signal_info);
     else
         kill(program_pid, number);
 }
@@ -91,9 +91,9 @@ static void pass_on_continue(siginfo_t *info, bool is_sent)
 
 static bool program_has_ended(void)
 {
-    siginfo_t ended = {.si_pid = 0};
-    return waitid(P_PID, (id_t)program_pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-           ended.si_pid != 0;
+    siginfo_t status = {.si_pid = 0};
+    return waitid(P_PID, (id_t)program_pid, &status, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           status.si_pid != 0;
 }
 
 static void on_signal(int number, siginfo_t *info, void *context)

@@ -27,14 +27,14 @@ enum { KEPT_MEMORY = 16 << 20 };
 static char *join(char *const *arguments)
 {
     size_t size = 1;
-    for (char *const *at = arguments; *at != NULL; at++)
-        size += strlen(*at) + 1;
+    for (char *const *argument = arguments; *argument != NULL; argument++)
+        size += strlen(*argument) + 1;
     char *joined = calloc(size, 1);
     if (joined == NULL)
         return NULL;
     char *end = joined;
-    for (char *const *at = arguments; *at != NULL; at++)
-        end += sprintf(end, "%s%s", at == arguments ? "" : " ", *at);
+    for (char *const *argument = arguments; *argument != NULL; argument++)
+        end += sprintf(end, "%s%s", argument == arguments ? "" : " ", *argument);
     return joined;
 }
 
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
         return EXIT_RECORDER;
     int status = 0;
     char *command = join(argv + optind);
-    int own = record(&options, path, preload, argv + optind, command, &status);
+    int own_status = record(&options, path, preload, argv + optind, command, &status);
     free(command);
-    return own != EXIT_SUCCESS ? own : pass_on(status);
+    return own_status != EXIT_SUCCESS ? own_status : pass_on(status);
 }

@@ -128,12 +128,12 @@ static void *take(size_t size)
 static void give_back(size_t size)
 {
     pthread_mutex_lock(&kept.mutex);
-    for (size_t given = 0; kept.count && given < size;) {
+    for (size_t given_back = 0; kept.count && given_back < size;) {
         size_t smallest = 0;
         for (size_t i = 1; i < kept.count; i++)
             smallest = kept.ranges[i].size < kept.ranges[smallest].size ? i : smallest;
         struct range range = remove_range(smallest);
-        given += range.size;
+        given_back += range.size;
         munmap(range.begin, range.size);
     }
     pthread_mutex_unlock(&kept.mutex);

@@ -168,17 +168,17 @@ static int find_bound(struct session *session, const struct position_spec *spec,
 
 /* Goes to the first event of the range. From the start of the trace the pass is a checked one, so
  * that no other pass is needed for a certain verdict. */
-static int seek(struct session *session, const struct bound *from)
+static int seek(struct session *session, const struct bound *bound)
 {
     struct ttd_error error = {.what = NULL};
     struct ttd_reader *reader = session->source.reader;
-    bool is_start =
-        from->is_number ? !from->number : !ttd_position_compare(from->position, ttd_position_min());
+    bool is_start = bound->is_number ? !bound->number
+                                     : !ttd_position_compare(bound->position, ttd_position_min());
     enum ttd_status status = is_start ? ttd_reader_rewind_checked(reader, READ_KINDS)
                                       : ttd_reader_rewind(reader, READ_KINDS);
     if (status == TTD_OK && !is_start)
-        status = from->is_number ? ttd_reader_seek_event(reader, from->number, &error)
-                                 : ttd_reader_seek(reader, from->position, &error);
+        status = bound->is_number ? ttd_reader_seek_event(reader, bound->number, &error)
+                                  : ttd_reader_seek(reader, bound->position, &error);
     return status == TTD_OK ? STATUS_OK : source_fail(&session->source, status, &error);
 }
 

@@ -96,8 +96,8 @@ struct finding_regions {
 static bool add_to_region(void *context, uint32_t number)
 {
     struct finding_regions *finding = context;
-    const struct chronicle_block *from = &engine.chronicle.blocks[number];
-    struct heap_block block = {.address = from->address, .size = from->size};
+    const struct chronicle_block *chronicle_block = &engine.chronicle.blocks[number];
+    struct heap_block block = {.address = chronicle_block->address, .size = chronicle_block->size};
     finding->status = heap_fragmentation_add(&finding->fragmentation, &block, finding->gap);
     return finding->status == TTD_OK;
 }

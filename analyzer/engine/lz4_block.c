@@ -65,17 +65,17 @@ static bool copy_match(struct block *block, size_t offset, size_t length)
     if (offset == 0 || offset > (size_t)(block->out - block->begin) ||
         length + OUT_BEHIND_MATCH > room)
         return false;
-    const uint8_t *from = block->out - offset;
-    uint8_t *to = block->out;
-    uint8_t *end = to + length;
+    const uint8_t *source = block->out - offset;
+    uint8_t *target = block->out;
+    uint8_t *end = target + length;
     block->out = end;
     if (offset >= STRIDE && room - length >= STRIDE) {
-        for (; to < end; to += STRIDE, from += STRIDE)
-            memcpy(to, from, STRIDE);
+        for (; target < end; target += STRIDE, source += STRIDE)
+            memcpy(target, source, STRIDE);
         return true;
     }
-    while (to < end)
-        *to++ = *from++;
+    while (target < end)
+        *target++ = *source++;
     return true;
 }
 

@@ -7,7 +7,7 @@
  */
 struct view {
     /** The live block that the event means. */
-    uint32_t own;
+    uint32_t own_record;
     /** One that is not live. */
     uint32_t spare;
     /** The oldest live block, and how many there are. */
@@ -31,10 +31,11 @@ static void look_at(const struct heap_live *live, uint32_t record, ttd_id heap, 
     view->count++;
     if (view->oldest == HEAP_NO_RECORD || !is_newer(live, record, view->oldest))
         view->oldest = record;
-    bool has_own = view->own != HEAP_NO_RECORD && live->blocks[view->own].heap == heap;
+    bool has_own =
+        view->own_record != HEAP_NO_RECORD && live->blocks[view->own_record].heap == heap;
     bool may_be_own = heap == TTD_NONE || block->heap == TTD_NONE;
-    if (block->heap == heap || (!has_own && may_be_own && is_newer(live, record, view->own)))
-        view->own = record;
+    if (block->heap == heap || (!has_own && may_be_own && is_newer(live, record, view->own_record)))
+        view->own_record = record;
 }
 
 static struct view look(const struct heap_live *live, uint32_t record, ttd_id heap)
@@ -57,7 +58,7 @@ static struct view look(const struct heap_live *live, uint32_t record, ttd_id he
 
 uint32_t heap_live_own_slow(const struct heap_live *live, uint32_t record, ttd_id heap)
 {
-    return look(live, record, heap).own;
+    return look(live, record, heap).own_record;
 }
 
 /* Adds a record to those of an address. */
@@ -94,7 +95,7 @@ enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t *record, tt
 {
     enum ttd_status status = live->last_heap == heap ? TTD_OK : heap_live_use(live, heap);
     struct view view = look(live, *record, heap);
-    uint32_t released = view.own;
+    uint32_t released = view.own_record;
     if (released == HEAP_NO_RECORD && view.count == HEAP_SHARED_MAX)
         released = view.oldest;
     if (status != TTD_OK)
@@ -113,7 +114,8 @@ enum ttd_status heap_live_restore(struct heap_live *live, uint32_t record,
     if (!heap_live_is_free(live, &live->blocks[record], block->heap)) {
         enum ttd_status status = heap_live_use(live, block->heap);
         struct view view = look(live, record, block->heap);
-        bool has_own = view.own != HEAP_NO_RECORD && live->blocks[view.own].heap == block->heap;
+        bool has_own =
+            view.own_record != HEAP_NO_RECORD && live->blocks[view.own_record].heap == block->heap;
         if (status == TTD_OK && (has_own || view.count == HEAP_SHARED_MAX))
             status = TTD_ERROR_CORRUPT;
         if (status == TTD_OK)

@@ -28,7 +28,7 @@ static enum ttd_status read_batch(struct heap_index_check *check,
 {
     struct ttd_error error = {.what = "", .offset = TTD_NOWHERE, .chunk = TTD_NOWHERE};
     enum ttd_status status = ttd_reader_next(records->reader, &records->batch, &error);
-    records->taken = 0;
+    records->taken_count = 0;
     records->is_over = status != TTD_OK;
     if (records->is_over && status != TTD_END) {
         error.status = status;
@@ -48,7 +48,7 @@ static enum ttd_status fill(struct heap_index_check *check, struct heap_index_re
 {
     enum ttd_status status = TTD_OK;
     while (status == TTD_OK && !records->is_over &&
-           records->taken >= count_records(&records->batch))
+           records->taken_count >= count_records(&records->batch))
         status = read_batch(check, records);
     return status;
 }
@@ -59,8 +59,8 @@ static enum ttd_status find_state(struct heap_index_check *check,
 {
     enum ttd_status status = fill(check, records);
     while (status == TTD_OK && !records->is_over &&
-           (records->batch.u.states[records->taken].form == TTD_STATE_PEAK) != is_peak) {
-        records->taken++;
+           (records->batch.u.states[records->taken_count].form == TTD_STATE_PEAK) != is_peak) {
+        records->taken_count++;
         status = fill(check, records);
     }
     return status;
@@ -91,7 +91,7 @@ enum ttd_status heap_index_check_init(struct heap_index_check *check,
 
 const struct ttd_state *heap_index_check_next(const struct heap_index_check *check)
 {
-    return check->states.is_over ? NULL : &check->states.batch.u.states[check->states.taken];
+    return check->states.is_over ? NULL : &check->states.batch.u.states[check->states.taken_count];
 }
 
 /* ---- States ---- */
@@ -129,12 +129,12 @@ static enum ttd_status check_peaks(struct heap_index_check *check, const struct 
     struct heap_index_records *records = &check->peaks;
     enum ttd_status status = find_state(check, records, true);
     while (status == TTD_OK && !records->is_over) {
-        const struct ttd_state *recorded = &records->batch.u.states[records->taken];
+        const struct ttd_state *recorded = &records->batch.u.states[records->taken_count];
         if (!is_same(recorded->position, state->position) || recorded->blocks != state->blocks ||
             recorded->bytes != state->bytes || recorded->bytes_high != state->bytes_high)
             return differ(check, records, "the peak is not that of the trace");
         check->compared++;
-        records->taken++;
+        records->taken_count++;
         status = find_state(check, records, true);
     }
     return status;
@@ -152,7 +152,7 @@ enum ttd_status heap_index_check_state(struct heap_index_check *check,
     if (difference)
         return differ(check, &check->states, difference);
     check->compared++;
-    check->states.taken++;
+    check->states.taken_count++;
     return find_state(check, &check->states, false);
 }
 
@@ -188,12 +188,14 @@ enum ttd_status heap_index_check_blocks(struct heap_index_check *check,
         return read_batch(check, records);
     enum ttd_status status = list->count ? TTD_OK : differ(check, records, difference);
     for (size_t i = 0; i < list->count && status == TTD_OK; i++) {
-        if (!is_of_list(records, list) || records->taken >= records->batch.u.live_blocks->count)
+        if (!is_of_list(records, list) ||
+            records->taken_count >= records->batch.u.live_blocks->count)
             return differ(check, records, difference);
-        const struct ttd_block *recorded = &records->batch.u.live_blocks->blocks[records->taken++];
+        const struct ttd_block *recorded =
+            &records->batch.u.live_blocks->blocks[records->taken_count++];
         if (!are_same_blocks(recorded, &list->blocks[i]))
             return differ(check, records, "a live block is not that of the trace");
-        if (records->taken == records->batch.u.live_blocks->count)
+        if (records->taken_count == records->batch.u.live_blocks->count)
             status = read_batch(check, records);
     }
     return status;
@@ -254,10 +256,10 @@ static enum ttd_status take_sums(struct heap_index_check *check, size_t count,
     enum ttd_status status = TTD_OK;
     while (status == TTD_OK && list->count < count) {
         if (records->is_over || records->batch.kind != TTD_KIND_SUMS ||
-            records->taken >= records->batch.count)
+            records->taken_count >= records->batch.count)
             return differ(check, records, "sums of a summary are missing");
-        status = add_sum(list, &records->batch.u.sums[records->taken++]);
-        if (status == TTD_OK && records->taken == records->batch.count)
+        status = add_sum(list, &records->batch.u.sums[records->taken_count++]);
+        if (status == TTD_OK && records->taken_count == records->batch.count)
             status = read_batch(check, records);
     }
     return status;

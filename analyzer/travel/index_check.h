@@ -16,7 +16,7 @@ struct heap_index_records {
     struct ttd_reader *reader;
     struct ttd_batch batch;
     /** Number of records of the batch that have been compared. */
-    size_t taken;
+    size_t taken_count;
     bool is_over;
 };
 

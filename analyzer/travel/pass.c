@@ -89,7 +89,7 @@ static struct ttd_position after(struct ttd_position position)
 
 /* Blocks of destroyed heaps are told of before anybody finishes. */
 static enum ttd_status finish(struct heap_pass *pass, struct heap_arrival *arrival,
-                              struct ttd_position at, struct ttd_error *error)
+                              struct ttd_position position, struct ttd_error *error)
 {
     struct heap_replay *replay = &arrival->cursor.replay;
     enum ttd_status status = TTD_OK;
@@ -98,11 +98,11 @@ static enum ttd_status finish(struct heap_pass *pass, struct heap_arrival *arriv
         status = replay->observer_status;
     }
     /* One of them may go on to the end itself, and the others are told what happens on the way. */
-    if (ttd_position_compare(at, ttd_position_max()) != 0)
-        list_observers(pass, after(at));
+    if (ttd_position_compare(position, ttd_position_max()) != 0)
+        list_observers(pass, after(position));
     for (size_t i = 0; i < pass->count && status == TTD_OK; i++) {
         const struct heap_watcher *watcher = &pass->watchers[i];
-        if (watcher->finish && ttd_position_compare(watcher->to, at) == 0)
+        if (watcher->finish && ttd_position_compare(watcher->to, position) == 0)
             status = watcher->finish(watcher->observer.context, arrival, error);
     }
     return status;
@@ -127,20 +127,20 @@ static enum ttd_status run(struct heap_pass *pass, struct heap_arrival *arrival,
     struct heap_route route = {.keeps_peak = pass->keeps_peak};
     for (size_t i = 0; i < pass->count; i++)
         route.kinds |= pass->watchers[i].kinds;
-    struct ttd_position at = ttd_position_min();
+    struct ttd_position position = ttd_position_min();
     if (pass->effect_count || pass->call_count)
         route.observer = pass->count == 1 ? &pass->watchers[0].observer : &merged;
-    if (!find_next(pass, at, &at))
+    if (!find_next(pass, position, &position))
         return TTD_OK;
-    route.to = at;
+    route.to = position;
     enum ttd_status status = heap_replay_to(arrival, trace, &route, error);
     while (status == TTD_OK) {
-        status = finish(pass, arrival, at, error);
-        struct ttd_position from = after(at);
-        if (status != TTD_OK || ttd_position_compare(at, ttd_position_max()) == 0 ||
-            !find_next(pass, from, &at))
+        status = finish(pass, arrival, position, error);
+        struct ttd_position from = after(position);
+        if (status != TTD_OK || ttd_position_compare(position, ttd_position_max()) == 0 ||
+            !find_next(pass, from, &position))
             break;
-        status = go_on(arrival, at, error);
+        status = go_on(arrival, position, error);
     }
     return status;
 }

@@ -101,8 +101,8 @@ static struct ttd_string take_part(struct ttd_string *line)
 {
     const char *space = line->size ? memchr(line->data, ' ', line->size) : NULL;
     struct ttd_string part = {line->data, space ? (size_t)(space - line->data) : line->size};
-    size_t used = part.size + (space != NULL);
-    *line = (struct ttd_string){line->data + used, line->size - used};
+    size_t part_size = part.size + (space != NULL);
+    *line = (struct ttd_string){line->data + part_size, line->size - part_size};
     return part;
 }
 

@@ -92,8 +92,8 @@ static enum ttd_status read_leak_kinds(struct rule_reader *reader, struct ttd_st
         if (!is_known)
             return suppress_fail(reader, reader->line, "unknown kind of leak '%.*s'",
                                  (int)(name.size < 60 ? name.size : 60), name.data);
-        size_t used = name.size + (comma != NULL);
-        list = (struct ttd_string){list.data + used, list.size - used};
+        size_t name_size = name.size + (comma != NULL);
+        list = (struct ttd_string){list.data + name_size, list.size - name_size};
     } while (list.size);
     return TTD_OK;
 }

@@ -45,8 +45,8 @@ static void refuse(struct collector *collector, struct process_slot *slot, struc
 static bool find_threads(struct collector *collector)
 {
     bool complete = true;
-    uint32_t used = channel_used(&collector->host.channel->free_threads, CHANNEL_THREADS);
-    for (uint32_t index = 1; index <= used; index++) {
+    uint32_t slot_count = channel_used(&collector->host.channel->free_threads, CHANNEL_THREADS);
+    for (uint32_t index = 1; index <= slot_count; index++) {
         const struct thread_slot *slot = channel_thread(&collector->host.view, index);
         if (slot == NULL)
             continue;
@@ -160,8 +160,8 @@ static uint32_t oldest_unknown(struct collector *collector)
 {
     uint32_t oldest = CHANNEL_NONE;
     uint64_t sequence = UINT64_MAX;
-    uint32_t used = channel_used(&collector->host.channel->free_processes, CHANNEL_PROCESSES);
-    for (uint32_t index = 1; index <= used; index++) {
+    uint32_t slot_count = channel_used(&collector->host.channel->free_processes, CHANNEL_PROCESSES);
+    for (uint32_t index = 1; index <= slot_count; index++) {
         const struct process_slot *slot = channel_process(&collector->host.view, index);
         if (slot == NULL ||
             atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_READY ||

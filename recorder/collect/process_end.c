@@ -67,8 +67,8 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
         leave_image(collector, process);
     runtime_collect(process->trace, &collector->host, slot, process->pid,
                     process_is_empty(process));
-    struct ttd_end own = *end;
-    own.wall_time = process_time(process, end->wall_time);
+    struct ttd_end end_record = *end;
+    end_record.wall_time = process_time(process, end->wall_time);
     collector->events += process->trace->events;
     collector->acquisitions += process->trace->acquisitions;
     collector->releases += process->trace->releases;
@@ -76,6 +76,6 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
     collector->gaps += process->gaps;
     while (!trace_closers_have_room(&collector->closers))
         host_tick(&collector->host);
-    trace_closers_add(&collector->closers, process->trace, &own);
+    trace_closers_add(&collector->closers, process->trace, &end_record);
     process_free(process);
 }

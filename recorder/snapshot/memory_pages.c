@@ -221,12 +221,12 @@ static size_t read_parts(const struct memory *memory, const struct memory_image 
 static void fill(const struct memory *memory, struct memory_image *image)
 {
     enum { FAILURES_MAX = 16 };
-    size_t kept = 0, filled = 0;
-    for (int failures = 0; filled < image->part_count && failures < FAILURES_MAX; failures++) {
-        size_t whole = read_parts(memory, image, filled);
-        memmove(image->parts + kept, image->parts + filled, whole * sizeof *image->parts);
+    size_t kept = 0, filled_size = 0;
+    for (int failures = 0; filled_size < image->part_count && failures < FAILURES_MAX; failures++) {
+        size_t whole = read_parts(memory, image, filled_size);
+        memmove(image->parts + kept, image->parts + filled_size, whole * sizeof *image->parts);
         kept += whole;
-        filled += whole + 1;
+        filled_size += whole + 1;
     }
     image->part_count = kept;
 }

@@ -172,12 +172,12 @@ static enum ttd_status list_ended(struct chronicle *chronicle)
     for (size_t i = 0; i < chronicle->block_count; i++) {
         destruction = destruction_of(chronicle, i);
         if (destruction)
-            destructions[destruction->subject].behind++;
+            destructions[destruction->subject].end++;
     }
     for (size_t i = 0; i < chronicle->destruction_count; i++) {
         destructions[i].first = count;
-        count += destructions[i].behind;
-        destructions[i].behind = destructions[i].first;
+        count += destructions[i].end;
+        destructions[i].end = destructions[i].first;
     }
     chronicle->ended = malloc((count + 1) * sizeof *chronicle->ended);
     if (!chronicle->ended)
@@ -185,7 +185,7 @@ static enum ttd_status list_ended(struct chronicle *chronicle)
     for (size_t i = 0; i < chronicle->block_count; i++) {
         destruction = destruction_of(chronicle, i);
         if (destruction)
-            chronicle->ended[destructions[destruction->subject].behind++] = (uint32_t)i;
+            chronicle->ended[destructions[destruction->subject].end++] = (uint32_t)i;
     }
     return TTD_OK;
 }

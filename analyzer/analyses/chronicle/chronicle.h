@@ -52,7 +52,7 @@ struct chronicle_destruction {
     uint32_t effect;
     ttd_id heap;
     uint32_t first;
-    uint32_t behind;
+    uint32_t end;
 };
 
 /** The wall time of the newest call, from an effect on. */

@@ -90,7 +90,7 @@ void chronicle_each(const struct chronicle *chronicle, uint32_t from, uint32_t t
             continue;
         }
         const struct chronicle_destruction *destruction = &chronicle->destructions[subject];
-        for (uint32_t k = destruction->first; k < destruction->behind; k++)
+        for (uint32_t k = destruction->first; k < destruction->end; k++)
             visit(context, i, &chronicle->blocks[chronicle->ended[k]]);
     }
 }

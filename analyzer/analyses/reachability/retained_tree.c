@@ -16,7 +16,7 @@ struct level {
     /** Index of the next branch to list. */
     size_t next;
     /** Sum of the branches that are not kept. */
-    struct heap_retainer rest;
+    struct heap_retainer others;
 };
 
 /* Sorts the branches, and adds those behind the first `width` to `rest`. */
@@ -26,10 +26,11 @@ static void cut(struct level *level)
         qsort(level->records, level->count, sizeof *level->records, retained_compare);
     for (size_t i = level->width; i < level->count; i++) {
         const struct heap_retainer *retainer = &level->records[i];
-        level->rest.others++;
-        level->rest.retained_blocks =
-            heap_add(level->rest.retained_blocks, retainer->retained_blocks);
-        level->rest.retained_bytes = heap_add(level->rest.retained_bytes, retainer->retained_bytes);
+        level->others.others++;
+        level->others.retained_blocks =
+            heap_add(level->others.retained_blocks, retainer->retained_blocks);
+        level->others.retained_bytes =
+            heap_add(level->others.retained_bytes, retainer->retained_bytes);
     }
     if (level->count > level->width)
         level->count = level->width;
@@ -54,7 +55,7 @@ static enum ttd_status fill_level(const struct heap_retained *retained, struct l
     uint32_t child;
     enum ttd_status status = TTD_OK;
     level->count = level->next = 0;
-    level->rest = (struct heap_retainer){.node = GRAPH_NONE, .depth = depth};
+    level->others = (struct heap_retainer){.node = GRAPH_NONE, .depth = depth};
     while (status == TTD_OK && (child = graph_dominators_child(&retained->held.dominators, node,
                                                                &cursor)) != GRAPH_NONE) {
         struct heap_retainer retainer = retained_of_node(retained, child);
@@ -92,8 +93,8 @@ static enum ttd_status walk_tree(struct heap_retained *retained, struct level *l
             status = list_branch(retained, levels, &depth, depth_max);
             continue;
         }
-        if (level->rest.others)
-            status = retained_add(retained, &level->rest);
+        if (level->others.others)
+            status = retained_add(retained, &level->others);
         if (depth-- == 0)
             break;
     }

@@ -10,7 +10,7 @@
 /* The tree while the trace is read. */
 struct search {
     struct heap_tree *tree;
-    struct ttd_position at;
+    struct ttd_position position;
     struct hash_map by_heap;
     struct heap_parents parents;
 };
@@ -43,7 +43,7 @@ static enum ttd_status see_event(struct search *search, const struct ttd_event *
     struct heap_tree_node *node;
     bool has_failed = !event->result && ttd_event_returned(event);
     if ((!creates && event->action != TTD_ACTION_DESTROY) || has_failed ||
-        ttd_position_compare(ttd_event_position(event), search->at) > 0)
+        ttd_position_compare(ttd_event_position(event), search->position) > 0)
         return TTD_OK;
     enum ttd_status status = obtain(search, event->heap, &node);
     if (status != TTD_OK)
@@ -178,7 +178,7 @@ enum ttd_status heap_tree_find(const struct heap_trace *trace, struct ttd_positi
                                const struct heap_groups *by_heap, struct heap_tree *tree,
                                struct ttd_error *error)
 {
-    struct search search = {.tree = tree, .at = position};
+    struct search search = {.tree = tree, .position = position};
     *tree = (struct heap_tree){.nodes = NULL};
     map_init(&search.by_heap);
     enum ttd_status status = read_heaps(&search, trace, error);

@@ -148,21 +148,21 @@ static int take_operands(struct common_options *result, int count, char **argume
     static char default_name[] = INPUT_DEFAULT;
     static char *const by_default[] = {default_name};
     size_t max_traces = result->command->traces_max ? result->command->traces_max : 1;
-    size_t given = (size_t)(count - optind);
-    char *const *traces = given ? arguments + optind : by_default;
+    size_t operand_count = (size_t)(count - optind);
+    char *const *traces = operand_count ? arguments + optind : by_default;
     const char *name = result->command->name;
-    if (!given && access(INPUT_DEFAULT, F_OK) != 0)
+    if (!operand_count && access(INPUT_DEFAULT, F_OK) != 0)
         return message_usage(name, "no trace is named, and there is no "
                                    "'" INPUT_DEFAULT "' here");
-    if (given > max_traces)
+    if (operand_count > max_traces)
         return message_usage(name, "%zu %s at a time: '%s' is too much", max_traces,
                              max_traces == 1 ? "trace" : "traces", traces[max_traces]);
     result->trace = traces[0];
     result->others = traces + 1;
-    result->other_count = given ? given - 1 : 0;
+    result->other_count = operand_count ? operand_count - 1 : 0;
     /* Standard input has no file beside which an index could stand. */
     result->has_index = result->has_index && !input_is_standard(result->trace);
-    limits_set(result->max_memory, traces, given ? given : 1);
+    limits_set(result->max_memory, traces, operand_count ? operand_count : 1);
     return -1;
 }
 

@@ -13,13 +13,13 @@ static bool parse_digits(const char *text, const char **end, uint64_t *number)
     unsigned char first = (unsigned char)text[is_hex ? 2 : 0];
     if (is_hex ? !isxdigit(first) : !isdigit(first))
         return false;
-    char *rest;
+    char *digits_end;
     errno = 0;
-    unsigned long long value = strtoull(text, &rest, is_hex ? 16 : 10);
+    unsigned long long value = strtoull(text, &digits_end, is_hex ? 16 : 10);
     if (errno)
         return false;
     *number = value;
-    *end = rest;
+    *end = digits_end;
     return true;
 }
 

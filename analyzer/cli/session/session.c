@@ -69,10 +69,10 @@ static int check_patterns(struct session *session, const char *option,
     int status = STATUS_OK;
     for (size_t i = 0; i < patterns->count; i++) {
         bool is_known = false;
-        int found =
+        int pattern_status =
             session_check(session, view_knows(&session->view, &patterns->patterns[i], &is_known));
-        if (found != STATUS_OK)
-            return found;
+        if (pattern_status != STATUS_OK)
+            return pattern_status;
         if (is_known)
             continue;
         progress_end(&session->source.progress);

@@ -74,10 +74,10 @@ static struct clock_chunk *insert(struct trace_clock *clock, size_t index,
         clock->has_failed = true;
         return NULL;
     }
-    struct clock_chunk *added = &clock->chunks[index];
-    memmove(added + 1, added, (clock->count++ - index) * sizeof *added);
-    *added = *chunk;
-    return added;
+    struct clock_chunk *inserted = &clock->chunks[index];
+    memmove(inserted + 1, inserted, (clock->count++ - index) * sizeof *inserted);
+    *inserted = *chunk;
+    return inserted;
 }
 
 /* Whether eight events are within a unit of time. Their distances or-ed are no smaller than any of

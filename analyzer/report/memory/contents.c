@@ -7,16 +7,16 @@
 static void add_torn(struct certainty *certainty, const struct heap_snapshots *snapshots,
                      const struct contents_extents *extents)
 {
-    uint32_t told[CERTAINTY_REASONS_MAX];
+    uint32_t told_snapshots[CERTAINTY_REASONS_MAX];
     size_t count = 0;
     for (size_t i = 0; i < extents->count && count < CERTAINTY_REASONS_MAX; i++) {
         uint32_t index = extents->extents[i].snapshot;
-        size_t known = 0;
-        while (known < count && told[known] != index)
-            known++;
-        if (known < count || snapshots->snapshots[index].flags & TTD_SNAPSHOT_STOPPED)
+        size_t earlier = 0;
+        while (earlier < count && told_snapshots[earlier] != index)
+            earlier++;
+        if (earlier < count || snapshots->snapshots[index].flags & TTD_SNAPSHOT_STOPPED)
             continue;
-        told[count++] = index;
+        told_snapshots[count++] = index;
         certainty_add_torn(certainty, &snapshots->snapshots[index]);
     }
 }

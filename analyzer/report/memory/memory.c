@@ -99,11 +99,11 @@ static void text_row(struct dump *dump, uint64_t first, const uint8_t *bytes, si
     out_tab(output, 20);
     for (size_t i = 0; i < ROW; i++) {
         bool is_there = i >= skipped && i - skipped < count;
-        uint64_t at = first - skipped + i;
+        uint64_t offset = first - skipped + i;
         if (i == ROW / 2)
             out_char(output, ' ');
         out_char(output,
-                 is_there || i == skipped + count ? edge(memory, at, is_there, i > 0) : ' ');
+                 is_there || i == skipped + count ? edge(memory, offset, is_there, i > 0) : ' ');
         if (is_there)
             out_format(output, "%02x", bytes[i - skipped]);
         else
@@ -141,18 +141,18 @@ static bool repeats(struct dump *dump, uint64_t first, const uint8_t *bytes, siz
 
 static void text_bytes(struct dump *dump, const struct contents_part *part)
 {
-    uint64_t at = part->first;
+    uint64_t address = part->first;
     for (;;) {
-        uint64_t left = part->last - at;
-        size_t room = ROW - at % ROW;
+        uint64_t left = part->last - address;
+        size_t room = ROW - address % ROW;
         size_t count = left < room ? (size_t)left + 1 : room;
-        const uint8_t *bytes = part->data + (at - part->first);
-        text_blocks(dump, part, at + (count - 1));
-        if (!repeats(dump, at, bytes, count))
-            text_row(dump, at, bytes, count);
+        const uint8_t *bytes = part->data + (address - part->first);
+        text_blocks(dump, part, address + (count - 1));
+        if (!repeats(dump, address, bytes, count))
+            text_row(dump, address, bytes, count);
         if (left < room)
             return;
-        at += count;
+        address += count;
     }
 }
 

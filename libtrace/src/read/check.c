@@ -247,7 +247,7 @@ static void end_early(struct ttd_reader *reader, enum ttd_status status,
 void ttd_check_end(struct ttd_reader *reader, enum ttd_status status, const struct ttd_error *error)
 {
     struct ttd_check *check = &reader->check;
-    bool has_end = reader->ended && check->has_end;
+    bool has_end = reader->has_ended && check->has_end;
     check->verdict.file_bytes = reader->source.size;
     check->verdict.closed = has_end && check->end_behind == reader->source.size;
     if (has_end && status == TTD_ERROR_LIMIT)

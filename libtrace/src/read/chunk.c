@@ -74,7 +74,8 @@ enum ttd_status ttd_reader_go_on(struct ttd_reader *reader, struct ttd_batch *ba
         reader->position = ttd_event_position(last);
     }
     /* The End chunk is taken in later, once its totals have been compared. */
-    if (status == TTD_OK && checks && reader->left == 0 && reader->header.kind != TTD_KIND_END)
+    if (status == TTD_OK && checks && reader->records_left == 0 &&
+        reader->header.kind != TTD_KIND_END)
         status = ttd_check_chunk(reader, &detail);
     return status == TTD_OK ? TTD_OK : ttd_reader_fail_chunk(reader, &detail, batch, error);
 }
@@ -99,7 +100,7 @@ static enum ttd_status enter(struct ttd_reader *reader, const struct ttd_header 
     else if (status == TTD_ERROR_CORRUPT || status == TTD_ERROR_UNSUPPORTED)
         return ttd_reader_fail_chunk(reader, &detail, batch, error);
     else
-        reader->left = 0; /* it may be read again */
+        reader->records_left = 0; /* it may be read again */
     if (status != TTD_OK && error)
         *error = detail;
     return status;
@@ -110,7 +111,7 @@ static enum ttd_status next_end(struct ttd_reader *reader, const struct ttd_head
                                 struct ttd_batch *batch, struct ttd_error *error)
 {
     enum ttd_status status = enter(reader, header, batch, error);
-    if (status == TTD_OK && reader->left != 0)
+    if (status == TTD_OK && reader->records_left != 0)
         status = ttd_reader_go_on(reader, batch, error);
     if (status != TTD_OK || batch->synthetic)
         return status;
@@ -120,7 +121,7 @@ static enum ttd_status next_end(struct ttd_reader *reader, const struct ttd_head
         /* Come back to it after the loss record. */
         reader->offset = header->offset;
         reader->next_number = header->number;
-        reader->ended = false;
+        reader->has_ended = false;
         return TTD_OK;
     }
     if (status == TTD_OK && reader->checks)
@@ -155,7 +156,7 @@ static enum ttd_status accept_stacks(struct ttd_reader *reader, struct ttd_batch
     if (status != TTD_OK)
         return ttd_reader_fail_chunk(reader, &detail, batch, error);
     if (is_right)
-        reader->left = 0;
+        reader->records_left = 0;
     return TTD_OK;
 }
 
@@ -178,9 +179,9 @@ static enum ttd_status skim(struct ttd_reader *reader, const struct ttd_header *
     }
     reader->decodes_stacks = true;
     status = enter(reader, header, batch, error);
-    if (status == TTD_OK && header->kind == TTD_KIND_STACKS && reader->left != 0)
+    if (status == TTD_OK && header->kind == TTD_KIND_STACKS && reader->records_left != 0)
         status = accept_stacks(reader, batch, error);
-    while (status == TTD_OK && reader->left != 0)
+    while (status == TTD_OK && reader->records_left != 0)
         status = ttd_reader_go_on(reader, batch, error);
     reader->decodes_stacks = false;
     return status == TTD_OK && !batch->synthetic ? TTD_END : status;
@@ -194,7 +195,7 @@ static enum ttd_status skim_stacks(struct ttd_reader *reader, const struct ttd_h
     bool is_good = status == TTD_END && !reader->passed.what;
     if (!is_good)
         return status;
-    reader->left = header->record_count;
+    reader->records_left = header->record_count;
     reader->is_checked = true;
     return ttd_reader_go_on(reader, batch, error);
 }
@@ -206,12 +207,12 @@ static enum ttd_status try_events(struct ttd_reader *reader, const struct ttd_he
     struct ttd_error detail = {.what = ""};
     enum ttd_status status = begin_from_here(reader, header, &detail);
     size_t oldest = reader->events.buffer_next;
-    while (status == TTD_OK && reader->left != 0) {
+    while (status == TTD_OK && reader->records_left != 0) {
         status = ttd_reader_decode(reader, batch, &detail);
         /* The batches that were returned stay valid. */
         reader->events.buffer_next = oldest;
     }
-    reader->left = 0;
+    reader->records_left = 0;
     if (status == TTD_ERROR_CORRUPT || status == TTD_ERROR_UNSUPPORTED)
         return ttd_reader_fail_chunk(reader, &detail, batch, error);
     if (status != TTD_OK && error)
@@ -273,5 +274,6 @@ enum ttd_status ttd_reader_enter(struct ttd_reader *reader, const struct ttd_hea
     if (reader->checks && header->kind == TTD_KIND_STACKS && reader->options.lazy_stacks)
         return skim_stacks(reader, header, batch, error);
     enum ttd_status status = enter(reader, header, batch, error);
-    return status == TTD_OK && reader->left != 0 ? ttd_reader_go_on(reader, batch, error) : status;
+    return status == TTD_OK && reader->records_left != 0 ? ttd_reader_go_on(reader, batch, error)
+                                                         : status;
 }

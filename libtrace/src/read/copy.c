@@ -36,9 +36,9 @@ enum ttd_status ttd_copy_stored(struct ttd_copy *copy, const struct ttd_header *
 
 enum ttd_status ttd_copy_begin(struct ttd_copy *copy, const struct ttd_reader *reader)
 {
-    if (copy->begun)
+    if (copy->has_begun)
         return TTD_OK;
-    copy->begun = true;
+    copy->has_begun = true;
     struct ttd_trace trace = reader->trace;
     trace.flags |= copy->trace_flags;
     /* The first chunk is lost, and with it the size: one that the format allows is put in its
@@ -71,7 +71,7 @@ static enum ttd_status run(struct ttd_copy *copy, const struct ttd_check *check,
     enum ttd_status status = ttd_walk_run(check, input, &copy->allocator, verdict, copy->error);
     if (status == TTD_OK && copy->before_end)
         status = copy->before_end(check->context);
-    if (status == TTD_OK && copy->begun)
+    if (status == TTD_OK && copy->has_begun)
         status = finish(copy, ttd_emitter_end(&copy->emitter, &copy->end, verdict->lost_events));
     ttd_buffer_free(&copy->payload);
     ttd_emitter_free(&copy->emitter);

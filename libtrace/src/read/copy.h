@@ -22,7 +22,7 @@ struct ttd_copy {
     /** Flags to be set in the first chunk of the new trace, in addition to those of the old one. */
     uint32_t trace_flags;
     /** The first chunk was written. */
-    bool begun;
+    bool has_begun;
     /** Called before the End is written, if it is not NULL. */
     enum ttd_status (*before_end)(void *context);
     /** The old End. */

@@ -35,7 +35,7 @@ static enum ttd_status pass_damaged(struct ttd_reader *reader, const struct ttd_
                                     struct ttd_error *error)
 {
     const struct ttd_header *header = &reader->header;
-    reader->left = 0;
+    reader->records_left = 0;
     reader->next_event = reader->event_before;
     reader->position = reader->position_before;
     enum ttd_status status = ttd_reader_damage(reader, damage, error);
@@ -43,7 +43,7 @@ static enum ttd_status pass_damaged(struct ttd_reader *reader, const struct ttd_
         return status;
     /* Its header is good, and says which events are lost with it. */
     ttd_reader_pass(reader, header, true);
-    reader->ended = false;
+    reader->has_ended = false;
     if (reader->checks)
         ttd_check_damage(reader, damage, ttd_chunk_size(header), 1);
     return TTD_END;
@@ -53,7 +53,7 @@ enum ttd_status ttd_reader_end_unsupported(struct ttd_reader *reader,
                                            const struct ttd_error *detail, struct ttd_batch *batch,
                                            struct ttd_error *error)
 {
-    reader->left = 0;
+    reader->records_left = 0;
     enum ttd_status status = ttd_reader_damage(reader, detail, error);
     if (status != TTD_OK)
         return status;
@@ -72,6 +72,6 @@ enum ttd_status ttd_reader_fail_chunk(struct ttd_reader *reader, const struct tt
         return pass_damaged(reader, detail, error);
     if (detail->status == TTD_ERROR_UNSUPPORTED)
         return ttd_reader_end_unsupported(reader, detail, batch, error);
-    reader->left = 0;
+    reader->records_left = 0;
     return ttd_reader_stop(reader, detail, error);
 }

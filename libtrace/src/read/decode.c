@@ -56,7 +56,7 @@ enum ttd_status ttd_reader_begin(struct ttd_reader *reader, const struct ttd_hea
     if (violation)
         return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, violation, error);
     if (gives_stored(reader)) {
-        reader->left = header->record_count;
+        reader->records_left = header->record_count;
         enum ttd_status stored = ttd_source_stored(&reader->source, header, error);
         if (stored == TTD_OK && !ttd_payload_is_known(header->codec))
             stored = ttd_reader_fail(reader, TTD_ERROR_UNSUPPORTED, "codec", error);
@@ -77,9 +77,9 @@ enum ttd_status ttd_reader_begin(struct ttd_reader *reader, const struct ttd_hea
         if (reader->payload.error)
             return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, reader->payload.error, error);
     }
-    reader->left = header->record_count;
+    reader->records_left = header->record_count;
     if (header->record_count == 0)
-        reader->left = 1; /* one list or map without entries */
+        reader->records_left = 1; /* one list or map without entries */
     return TTD_OK;
 }
 
@@ -107,7 +107,7 @@ static enum ttd_status decode_stacks(struct ttd_reader *reader, struct ttd_batch
     ttd_id first = reader->stacks.next_id;
     if (!ttd_stacks_decoder_next(&reader->stacks, links, count, &what))
         return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
-    if (!what && count == reader->left)
+    if (!what && count == reader->records_left)
         what = ttd_stacks_decoder_finish(&reader->stacks);
     if (what)
         return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, what, error);
@@ -127,14 +127,15 @@ enum ttd_status ttd_reader_decode(struct ttd_reader *reader, struct ttd_batch *b
     batch->chunk = ttd_chunk_of(&reader->header);
     batch->stored = NULL;
     batch->decompressed = NULL;
-    size_t count = reader->left < TTD_RECORD_BATCH ? reader->left : TTD_RECORD_BATCH;
+    size_t count =
+        reader->records_left < TTD_RECORD_BATCH ? reader->records_left : TTD_RECORD_BATCH;
     enum ttd_status status = TTD_OK;
     if (gives_stored(reader)) {
         batch->stored = reader->source.stored.data;
         if (reader->is_checked)
             batch->decompressed = ttd_source_raw(&reader->source, &reader->header);
         batch->u.stacks = NULL;
-        batch->count = count = reader->left;
+        batch->count = count = reader->records_left;
     } else if (kind == TTD_KIND_EVENTS) {
         status = decode_events(reader, batch, error);
         count = status == TTD_OK ? batch->count : 0;
@@ -145,7 +146,7 @@ enum ttd_status ttd_reader_decode(struct ttd_reader *reader, struct ttd_batch *b
     }
     if (status != TTD_OK)
         return status;
-    reader->left -= (uint32_t)count;
+    reader->records_left -= (uint32_t)count;
     reader->next_record += count;
     return TTD_OK;
 }

@@ -160,7 +160,7 @@ enum ttd_status ttd_reader_decode_records(struct ttd_reader *reader, struct ttd_
     bool single = is_single(reader->header.kind);
     enum ttd_status status = TTD_OK;
     if (single) {
-        *count = reader->left;
+        *count = reader->records_left;
         status = decode_single(reader, error);
     } else if (reader->header.kind == TTD_KIND_SYMBOLS) {
         status = decode_symbols(reader, count, error);
@@ -175,7 +175,7 @@ enum ttd_status ttd_reader_decode_records(struct ttd_reader *reader, struct ttd_
      * alike, so this sets the pointer of each kind. */
     batch->u.trace = &reader->records.trace;
     batch->count = single ? 1 : *count;
-    if (status == TTD_OK && *count == reader->left)
+    if (status == TTD_OK && *count == reader->records_left)
         ttd_cursor_finish(&reader->payload);
     if (status == TTD_OK && reader->payload.error)
         status = ttd_reader_fail(reader, TTD_ERROR_CORRUPT, reader->payload.error, error);

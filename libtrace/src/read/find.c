@@ -30,7 +30,7 @@ enum ttd_status ttd_reader_damage(struct ttd_reader *reader, const struct ttd_er
  * their order, or NULL. */
 static const char *check_order(const struct ttd_reader *reader, const struct ttd_header *header)
 {
-    if (reader->ended)
+    if (reader->has_ended)
         return "data after the End chunk";
     if (header->number < reader->next_number)
         return "chunk number goes back";
@@ -69,7 +69,7 @@ static enum ttd_status skip_damage(struct ttd_reader *reader, struct ttd_error *
 /** Whether a chunk out of order can be used: only something before it is missing. */
 static bool is_usable(const struct ttd_reader *reader, const struct ttd_header *header)
 {
-    return !reader->ended && header->number >= reader->next_number &&
+    return !reader->has_ended && header->number >= reader->next_number &&
            (header->kind != TTD_KIND_EVENTS ||
             (header->first_record >= reader->next_event &&
              ttd_position_compare(header->first_position, reader->position) >= 0));
@@ -90,7 +90,7 @@ static enum ttd_status judge(struct ttd_reader *reader, const struct ttd_header 
     if (status != TTD_OK || is_usable(reader, header))
         return status;
     /* Bytes behind an End may have been a part of the trace. */
-    reader->gap.is_endless |= reader->ended;
+    reader->gap.is_endless |= reader->has_ended;
     reader->offset += ttd_chunk_size(header);
     return TTD_END;
 }
@@ -126,7 +126,7 @@ static void judge_rest(const struct ttd_reader *reader, struct ttd_error *detail
 {
     bool is_chunk =
         detail->status == TTD_ERROR_TRUNCATED || detail->status == TTD_ERROR_UNSUPPORTED;
-    if (reader->ended && is_chunk)
+    if (reader->has_ended && is_chunk)
         ttd_fail(detail, TTD_ERROR_CORRUPT, "data after the End chunk", reader->offset,
                  TTD_NOWHERE);
 }
@@ -177,7 +177,7 @@ void ttd_reader_pass(struct ttd_reader *reader, const struct ttd_header *header,
     reader->next_number = header->number + 1;
     reader->rest_is_lost = false;
     if (header->kind == TTD_KIND_END)
-        reader->ended = true;
+        reader->has_ended = true;
     if (header->kind == TTD_KIND_EVENTS && counted) {
         reader->next_event = header->first_record + header->record_count;
         reader->position = header->last_position;

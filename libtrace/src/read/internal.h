@@ -85,12 +85,12 @@ static inline const uint8_t *ttd_source_raw(const struct ttd_source *source,
  * Finds the next good header at or after `offset` (spec, "Resynchronisation") whose chunk number
  * is at least `number`.
  *
- * @param found  set on TTD_OK to its offset
- * @return TTD_OK, TTD_END (none; `*found` is where to go on when the file has grown),
- *         TTD_ERROR_LIMIT (source->search_max is reached; `*found` is where), TTD_ERROR_IO.
+ * @param next_offset  set on TTD_OK to its offset
+ * @return TTD_OK, TTD_END (none; `*next_offset` is where to go on when the file has grown),
+ *         TTD_ERROR_LIMIT (source->search_max is reached; `*next_offset` is where), TTD_ERROR_IO.
  */
 enum ttd_status ttd_source_resync(struct ttd_source *source, uint64_t offset, uint64_t number,
-                                  uint64_t *found, struct ttd_error *error);
+                                  uint64_t *next_offset, struct ttd_error *error);
 
 /** Damage of which no loss record was made yet. */
 struct ttd_gap {
@@ -123,7 +123,7 @@ struct ttd_reader {
     /** The caller was told that chunk 0 is no trace chunk. */
     bool first_is_told;
     /** The End chunk was passed. */
-    bool ended;
+    bool has_ended;
     /** A loss was made up for what the End chunk's totals say; they are not to be compared again.
      */
     bool end_judged;
@@ -143,7 +143,7 @@ struct ttd_reader {
     struct ttd_header header;
     struct ttd_cursor payload;
     uint64_t next_record;
-    uint32_t left;
+    uint32_t records_left;
     /** No record of it was decoded yet; it was decoded before, only to be checked. */
     bool is_first_batch;
     bool is_checked;

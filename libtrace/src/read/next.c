@@ -14,7 +14,7 @@ static enum ttd_status find_next(struct ttd_reader *reader, struct ttd_header *h
         reader->next_number = header->number;
     if (reader->checks && reader->passed.what) {
         uint64_t end = is_found ? header->offset : reader->source.size;
-        uint64_t missing = reader->ended ? 0 : TTD_UNKNOWN;
+        uint64_t missing = reader->has_ended ? 0 : TTD_UNKNOWN;
         ttd_check_damage(reader, &reader->passed, end > offset ? end - offset : 0,
                          is_found ? header->number - number : missing);
     }
@@ -30,8 +30,8 @@ static enum ttd_status next_at_end(struct ttd_reader *reader, enum ttd_status st
     if (status == TTD_ERROR_UNSUPPORTED)
         return ttd_reader_end_unsupported(reader, detail, batch, error);
     if (is_over && reader->gap.pending) {
-        ttd_reader_synthesize_loss(reader, NULL, reader->ended ? reader->next_event : TTD_UNKNOWN,
-                                   batch);
+        ttd_reader_synthesize_loss(reader, NULL,
+                                   reader->has_ended ? reader->next_event : TTD_UNKNOWN, batch);
         return TTD_OK;
     }
     if (is_over && reader->checks)
@@ -54,7 +54,7 @@ enum ttd_status ttd_reader_next(struct ttd_reader *reader, struct ttd_batch *bat
         struct ttd_header header;
         struct ttd_error detail = {.what = ""};
         enum ttd_status status;
-        if (reader->left != 0)
+        if (reader->records_left != 0)
             status = ttd_reader_go_on(reader, batch, error);
         else if ((status = find_next(reader, &header, &detail)) != TTD_OK)
             return next_at_end(reader, status, &detail, batch, error);
@@ -73,9 +73,9 @@ enum ttd_status ttd_reader_next_chunk(struct ttd_reader *reader, struct ttd_chun
     if (reader->failed)
         return ttd_reader_stop(reader, &reader->error, error);
     reader->checks = false; /* not without payloads */
-    if (reader->left != 0 && reader->header.kind == TTD_KIND_EVENTS)
+    if (reader->records_left != 0 && reader->header.kind == TTD_KIND_EVENTS)
         ttd_reader_pass(reader, &reader->header, true);
-    reader->left = 0;
+    reader->records_left = 0;
     struct ttd_header header;
     struct ttd_error detail = {.what = ""};
     enum ttd_status status = ttd_reader_find(reader, &header, &detail);

@@ -26,7 +26,7 @@ enum ttd_status ttd_reader_pages(struct ttd_reader *reader, const struct ttd_chu
     if (status == TTD_OK)
         status = ttd_reader_decode(reader, &batch, error);
     /* Nothing of the chunk is left: the reader is at the begin again. */
-    reader->left = 0;
+    reader->records_left = 0;
     if (status == TTD_OK)
         *pages = *batch.u.pages;
     return status;

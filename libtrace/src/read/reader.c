@@ -178,13 +178,13 @@ enum ttd_status ttd_reader_rewind(struct ttd_reader *reader, uint32_t kinds)
     reader->next_number = 0;
     reader->next_event = 0;
     reader->position = ttd_position_min();
-    reader->ended = false;
+    reader->has_ended = false;
     reader->end_judged = false;
     reader->scanning = false;
     reader->first_is_told = false;
     reader->gap.pending = false;
     reader->rest_is_lost = false;
-    reader->left = 0;
+    reader->records_left = 0;
     reader->checks = false;
     reader->source.searched = 0;
     return TTD_OK;
@@ -200,7 +200,7 @@ enum ttd_status ttd_reader_rewind_checked(struct ttd_reader *reader, uint32_t ki
 
 bool ttd_reader_rest(const struct ttd_reader *reader, struct ttd_loss *loss)
 {
-    if (reader->ended || reader->rest_is_lost)
+    if (reader->has_ended || reader->rest_is_lost)
         return false;
     *loss = (struct ttd_loss){.reason = TTD_LOSS_DAMAGE,
                               .count = TTD_UNKNOWN,

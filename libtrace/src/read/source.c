@@ -211,14 +211,14 @@ static size_t next_candidate(const uint8_t *block, size_t begin, size_t size)
 }
 
 enum ttd_status ttd_source_resync(struct ttd_source *source, uint64_t offset, uint64_t number,
-                                  uint64_t *found, struct ttd_error *error)
+                                  uint64_t *next_offset, struct ttd_error *error)
 {
     uint8_t block[16384];
     offset = (offset + (TTD_ALIGNMENT - 1)) & ~(uint64_t)(TTD_ALIGNMENT - 1);
     for (;;) {
         size_t got;
         if (source->searched >= source->search_max) {
-            *found = offset;
+            *next_offset = offset;
             return ttd_fail(error, TTD_ERROR_LIMIT, "no intact chunk in all that was searched",
                             offset, TTD_NOWHERE);
         }
@@ -232,14 +232,14 @@ enum ttd_status ttd_source_resync(struct ttd_source *source, uint64_t offset, ui
                 break;
             if (ttd_is_magic(block + position, TTD_MAGIC_SIZE) &&
                 is_header(source, block + position, offset + position, number)) {
-                *found = offset + position;
+                *next_offset = offset + position;
                 return TTD_OK;
             }
         }
         offset += position;
         source->searched += position;
         if (got < sizeof block) {
-            *found = offset;
+            *next_offset = offset;
             return TTD_END;
         }
     }

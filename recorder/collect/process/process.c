@@ -208,8 +208,8 @@ uint64_t process_pending(const struct process *process)
 /* Frees the slots of threads that ended before they were added. */
 static void sweep_slots(const struct process *process, struct host *host)
 {
-    uint32_t used = channel_used(&host->channel->free_threads, CHANNEL_THREADS);
-    for (uint32_t index = 1; index <= used; index++) {
+    uint32_t slot_count = channel_used(&host->channel->free_threads, CHANNEL_THREADS);
+    for (uint32_t index = 1; index <= slot_count; index++) {
         const struct thread_slot *slot = channel_thread(&host->view, index);
         uint32_t state =
             slot != NULL ? atomic_load_explicit(&slot->state, memory_order_acquire) : SLOT_FREE;

@@ -82,8 +82,8 @@ static bool is_lossless(const struct thread_slot *slot, const struct stream *str
 static bool read_copy_threads(struct runtime_blocks *blocks, struct host *host, uint32_t copy)
 {
     bool is_complete = true;
-    uint32_t used = channel_used(&host->channel->free_threads, CHANNEL_THREADS);
-    for (uint32_t index = 1; index <= used; index++) {
+    uint32_t slot_count = channel_used(&host->channel->free_threads, CHANNEL_THREADS);
+    for (uint32_t index = 1; index <= slot_count; index++) {
         struct thread_slot *slot = channel_thread(&host->view, index);
         if (slot == NULL)
             continue;

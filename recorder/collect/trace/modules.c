@@ -31,10 +31,10 @@ bool modules_add(struct modules *modules, const struct module *module)
     char *path = strdup(module->path);
     if (path == NULL)
         return false;
-    struct module *added = &modules->items[modules->count++];
-    *added = *module;
-    added->path = path;
-    added->is_loaded = true;
+    struct module *added_module = &modules->items[modules->count++];
+    *added_module = *module;
+    added_module->path = path;
+    added_module->is_loaded = true;
     return true;
 }
 

@@ -46,11 +46,11 @@ static void isolate(void)
 void runtime_await(long copy)
 {
     struct timespec limit = {.tv_nsec = WAIT_MS * 1000000L};
-    struct pollfd wanted = {.events = POLLIN};
+    struct pollfd event = {.events = POLLIN};
     long file = sys_call3(SYS_pidfd_open, copy, 0, 0);
-    wanted.fd = (int)file;
+    event.fd = (int)file;
     /* A signal ends the wait early: the list of the copy is then cut short, and says so. */
-    if (file < 0 || sys_call6(SYS_ppoll, (long)&wanted, 1, (long)&limit, 0, 0, 0) != 1)
+    if (file < 0 || sys_call6(SYS_ppoll, (long)&event, 1, (long)&limit, 0, 0, 0) != 1)
         sys_call3(SYS_kill, copy, SIGKILL, 0);
     if (file >= 0)
         sys_call3(SYS_close, file, 0, 0);

@@ -41,11 +41,11 @@ size_t environment_count(char *const *environment)
 
 bool environment_is_ours(char *const *environment)
 {
-    const char *own = process_preload(), *channel = process_channel();
-    if (own == NULL || channel == NULL)
+    const char *preload = process_preload(), *channel = process_channel();
+    if (preload == NULL || channel == NULL)
         return true;
     const char *value = find_preload(environment);
-    return value != NULL && strstr(value, own + sizeof preload_name - 1) != NULL &&
+    return value != NULL && strstr(value, preload + sizeof preload_name - 1) != NULL &&
            has_variable(environment, channel);
 }
 
@@ -77,12 +77,12 @@ void environment_extend(char *const *environment, char **copy, char *joined)
 /* Writes the variable without this library. False if nothing is left of it. */
 static bool write_stripped(const char *value, char *joined)
 {
-    const char *own = process_preload() + sizeof preload_name - 1;
-    size_t size = strlen(own);
+    const char *preload = process_preload() + sizeof preload_name - 1;
+    size_t size = strlen(preload);
     char *end = strcpy(joined, preload_name) + sizeof preload_name - 1;
     while (*value != '\0') {
         size_t length = strcspn(value, ": ");
-        if (length != 0 && (length != size || memcmp(value, own, size) != 0)) {
+        if (length != 0 && (length != size || memcmp(value, preload, size) != 0)) {
             if (end[-1] != '=')
                 *end++ = ':';
             memcpy(end, value, length);

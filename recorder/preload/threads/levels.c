@@ -18,16 +18,17 @@ static enum liveness {
     UNSEEN
 } look_for(const struct thread *level, const struct unwinder *unwinder)
 {
-    static const void *own; /* this library */
+    static const void *own_module; /* this library */
     struct dl_find_object object;
     uintptr_t pc;
-    if (own == NULL && _dl_find_object((void *)(uintptr_t)look_for, &object) == 0)
-        own = object.dlfo_link_map;
+    if (own_module == NULL && _dl_find_object((void *)(uintptr_t)look_for, &object) == 0)
+        own_module = object.dlfo_link_map;
     if (!unwinder_finds(unwinder, level->guard + 2 * sizeof(uintptr_t), &pc))
         return GONE;
     if (pc == 0)
         return UNSEEN;
-    return _dl_find_object((void *)pc, &object) == 0 && object.dlfo_link_map == own ? LIVE : GONE;
+    return _dl_find_object((void *)pc, &object) == 0 && object.dlfo_link_map == own_module ? LIVE
+                                                                                           : GONE;
 }
 
 static bool on_own_stack(const struct thread *thread, uintptr_t pointer)

@@ -49,17 +49,17 @@ static void add_segment(struct layout_search *search, const struct snapshot_modu
                         const Elf64_Phdr *segment)
 {
     uint64_t begin = module->bias + segment->p_vaddr;
-    uint64_t filled = (begin + segment->p_filesz + 7) / 8 * 8;
+    uint64_t file_end = (begin + segment->p_filesz + 7) / 8 * 8;
     struct region region = {
         .begin = page_down(begin),
-        .end = filled,
+        .end = file_end,
         .kind =
             ends_with(base_name(module->path), OWN_LIBRARY) ? REGION_SKIPPED : TTD_REGION_MODULE,
         .module = module->id,
         .name = layout_data_name,
     };
     regions_add(&search->refined, &region);
-    region.begin = filled;
+    region.begin = file_end;
     region.end = page_up(begin + segment->p_memsz);
     region.name = layout_bss_name;
     regions_add(&search->refined, &region);

@@ -61,13 +61,14 @@ static void add_listed(void *context, const struct glibc_thread *thread)
         add_thread(search, thread, thread->tid, thread->block_begin);
         return;
     }
-    struct region used = {.begin = thread->pointer + 8,
-                          .end = thread->is_joinable ? thread->block_end : thread->pointer + 16,
-                          .kind = TTD_REGION_TLS,
-                          .vector = thread->pointer + 8};
-    layout_skip(search, thread->block_begin, used.begin);
-    regions_add(&search->refined, &used);
-    layout_skip(search, used.end, thread->block_end);
+    struct region used_region = {.begin = thread->pointer + 8,
+                                 .end =
+                                     thread->is_joinable ? thread->block_end : thread->pointer + 16,
+                                 .kind = TTD_REGION_TLS,
+                                 .vector = thread->pointer + 8};
+    layout_skip(search, thread->block_begin, used_region.begin);
+    regions_add(&search->refined, &used_region);
+    layout_skip(search, used_region.end, thread->block_end);
 }
 
 /* Threads are in mappings of the library's own, or in memory of the program. */

@@ -27,10 +27,10 @@ void regions_add(struct regions *regions, const struct region *region)
 
 const struct region *regions_at(const struct regions *regions, uint64_t address)
 {
-    size_t ended = array_count_up_to(regions->items, regions->count, sizeof *regions->items,
-                                     offsetof(struct region, end), address);
-    bool is_found = ended < regions->count && regions->items[ended].begin <= address;
-    return is_found ? &regions->items[ended] : NULL;
+    size_t ended_count = array_count_up_to(regions->items, regions->count, sizeof *regions->items,
+                                           offsetof(struct region, end), address);
+    bool is_found = ended_count < regions->count && regions->items[ended_count].begin <= address;
+    return is_found ? &regions->items[ended_count] : NULL;
 }
 
 static int compare_begins(const void *left, const void *right)

@@ -37,31 +37,31 @@ static uint64_t address_of(const struct tls_module *module, uint64_t value)
 }
 
 static bool find_relocations(const struct memory *memory, const struct tls_module *module,
-                             struct relocations *found)
+                             struct relocations *relocations)
 {
     Elf64_Dyn entries[DYNAMIC_MAX];
     const Elf64_Phdr *segment = find_segment(module, PT_DYNAMIC);
     uint64_t relative = 0;
     size_t count = segment != NULL ? segment->p_memsz / sizeof *entries : 0;
     count = count < DYNAMIC_MAX ? count : DYNAMIC_MAX;
-    *found = (struct relocations){0};
+    *relocations = (struct relocations){0};
     if (count == 0 ||
         !memory_read(memory, module->bias + segment->p_vaddr, entries, count * sizeof *entries))
         return false;
     for (size_t i = 0; i < count && entries[i].d_tag != DT_NULL; i++) {
         if (entries[i].d_tag == DT_RELA)
-            found->address = address_of(module, entries[i].d_un.d_ptr);
+            relocations->address = address_of(module, entries[i].d_un.d_ptr);
         else if (entries[i].d_tag == DT_RELASZ)
-            found->size = entries[i].d_un.d_val;
+            relocations->size = entries[i].d_un.d_val;
         else if (entries[i].d_tag == DT_RELACOUNT)
             relative = entries[i].d_un.d_val;
         else if (entries[i].d_tag == DT_SYMTAB)
-            found->symbols = address_of(module, entries[i].d_un.d_ptr);
+            relocations->symbols = address_of(module, entries[i].d_un.d_ptr);
     }
-    if (found->address == 0 || relative > found->size / sizeof(Elf64_Rela))
+    if (relocations->address == 0 || relative > relocations->size / sizeof(Elf64_Rela))
         return false;
-    found->address += relative * sizeof(Elf64_Rela);
-    found->size -= relative * sizeof(Elf64_Rela);
+    relocations->address += relative * sizeof(Elf64_Rela);
+    relocations->size -= relative * sizeof(Elf64_Rela);
     return true;
 }
 

@@ -118,18 +118,18 @@ static void write_runs(struct page_store *store, bool is_last)
 }
 
 /* Adds pages to the last run if they continue it, else as a run of their own. */
-static void add_run(struct page_store *store, const struct ttd_memory_run *added)
+static void add_run(struct page_store *store, const struct ttd_memory_run *run)
 {
     struct ttd_memory_run *last = store->run_count != 0 ? &store->runs[store->run_count - 1] : NULL;
-    if (last != NULL && last->address + last->page_count * STORE_PAGE == added->address &&
-        last->protection == added->protection &&
-        added->page == (last->page < TTD_PAGE_FIRST ? last->page : last->page + last->page_count)) {
-        last->page_count += added->page_count;
+    if (last != NULL && last->address + last->page_count * STORE_PAGE == run->address &&
+        last->protection == run->protection &&
+        run->page == (last->page < TTD_PAGE_FIRST ? last->page : last->page + last->page_count)) {
+        last->page_count += run->page_count;
         return;
     }
     if (store->run_count == RUNS)
         write_runs(store, false);
-    store->runs[store->run_count++] = *added;
+    store->runs[store->run_count++] = *run;
 }
 
 static bool is_zero(const unsigned char *bytes)

@@ -76,9 +76,10 @@ static const unsigned char *look_at(struct classes *classes, uint64_t address, s
 /* Returns the range that holds an address, or NULL. */
 static const struct class_range *range_of(const struct classes *classes, uint64_t address)
 {
-    size_t begun = array_count_up_to(classes->ranges, classes->range_count, sizeof *classes->ranges,
-                                     offsetof(struct class_range, begin), address);
-    const struct class_range *last = begun != 0 ? &classes->ranges[begun - 1] : NULL;
+    size_t begun_count =
+        array_count_up_to(classes->ranges, classes->range_count, sizeof *classes->ranges,
+                          offsetof(struct class_range, begin), address);
+    const struct class_range *last = begun_count != 0 ? &classes->ranges[begun_count - 1] : NULL;
     return last != NULL && address < last->end ? last : NULL;
 }
 

@@ -15,9 +15,9 @@
 #include "lookup_request.h"
 #include "worker.h"
 
-static bool is_kept(int fd, int own, const int *files, size_t count)
+static bool is_kept(int fd, int own_file, const int *files, size_t count)
 {
-    bool is_kept_file = fd == own;
+    bool is_kept_file = fd == own_file;
     for (size_t i = 0; i < count; i++)
         is_kept_file |= fd == files[i];
     return is_kept_file;
@@ -25,16 +25,16 @@ static bool is_kept(int fd, int own, const int *files, size_t count)
 
 /* Closes inherited descriptors: otherwise this process would keep pipes open, and locks held, whose
  * end others wait for. */
-static void close_others(int own, const int *files, size_t count)
+static void close_others(int own_file, const int *files, size_t count)
 {
-    int highest = own;
+    int highest = own_file;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
         dup2(null, fd);
     for (size_t i = 0; i < count; i++)
         highest = files[i] > highest ? files[i] : highest;
     for (int fd = STDERR_FILENO + 1; fd < highest; fd++)
-        if (!is_kept(fd, own, files, count))
+        if (!is_kept(fd, own_file, files, count))
             close(fd);
     closefrom(highest + 1);
 }

@@ -100,7 +100,7 @@ static bool decode_run(struct ttd_events_decoder *decoder, struct ttd_event *eve
     ttd_id id = thread->id;
     uint64_t number = decoder->number;
     uint64_t wall_time = state->wall_time;
-    for (const struct ttd_event *behind = event + count; event < behind; event++) {
+    for (const struct ttd_event *run_end = event + count; event < run_end; event++) {
         event->number = number++;
         event->time_start = (struct ttd_position){end.sequence, end.steps + 1};
         event->time_end = (struct ttd_position){end.sequence, end.steps + 2};

@@ -18,8 +18,8 @@ static bool read_thread(struct ttd_events_decoder *decoder)
     }
     if (index == state->thread_count) {
         uint64_t id = get(decoder);
-        uint32_t known;
-        if (id > UINT32_MAX || ttd_map_find(&decoder->threads, id, &known)) {
+        uint32_t known_index;
+        if (id > UINT32_MAX || ttd_map_find(&decoder->threads, id, &known_index)) {
             ttd_events_decoder_fail(decoder, "thread of an event");
             return false;
         }
