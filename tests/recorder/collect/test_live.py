@@ -284,6 +284,17 @@ class Live(Recording):
         result = self.record(program('latecomer'))
         self.assertEqual(result.stdout, b'client 1: 1 1 1\n')
 
+    def test_scopes(self):
+        """A pause of C++ lasts as long as its scope, however that is left, and ends no other."""
+        self.assertEqual(subprocess.run([program('scoped')], timeout=PATIENCE).returncode, 0)
+        self.assertEqual(self.record(program('scoped')).returncode, 0)
+        self.assertEqual([event['size'] for event in analyze('events', self.trace)
+                          if event['action'] == 'Alloc' and 10000 <= event['size'] < 10100],
+                         [10000, 10005, 10006])
+        self.assertEqual([mark['kind'] for mark in marks(self.trace)],
+                         ['open', *['paused'] * 2, *['resumed'] * 2, 'paused', 'resumed', 'stop',
+                          'start', 'paused'])
+
     def test_gaps_are_losses(self):
         """What may be missing is said, and only where it may be."""
         self.record(program('speaks'), 'mmpmfrmm')
