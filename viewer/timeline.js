@@ -3,6 +3,7 @@
 import { element } from './dom.js';
 import { bytes, count, moment, short } from './format.js';
 import { graphButtons } from './export.js';
+import { topFunctions } from './top_functions.js';
 import { CanvasSurface, palette, sizeOf } from './surface.js';
 
 const LEFT = 64;
@@ -16,41 +17,6 @@ const STRIP = 38;
 const MARKS_APART = 3;
 const LETTER = 11;
 const PEAK_ROOM = 56;
-const STACKED = 8;
-
-/** The functions that had most live, and how much at each tick; the last is all others. */
-function stackSeries(heap, unit) {
-  const { calls, bySite } = heap;
-  const functions = heap.own.map((node) => (node < 0 ? -1 : calls.functionAt(node)));
-  const most = new Map();
-  const cursor = new Map();
-  const each = (visit) => {
-    cursor.clear();
-    for (let tick = 0; tick < heap.count; tick++) {
-      for (let i = bySite.first[tick]; i < bySite.end[tick]; i++) {
-        const key = functions[bySite.record[i]];
-        const value = (cursor.get(key) || 0) + bySite[unit][i];
-        cursor.set(key, value);
-        visit(key, value, tick);
-      }
-    }
-  };
-  each((key, value) => most.set(key, Math.max(most.get(key) || 0, value)));
-  const top = [...most].sort((a, b) => b[1] - a[1]).slice(0, STACKED).map(([key]) => key);
-  const rows = top.map((key) => ({
-    name: key < 0 ? '(no stack)' : calls.functions[key].short,
-    values: new Float64Array(heap.count).fill(NaN),
-  }));
-  const rowOf = new Map(top.map((key, i) => [key, rows[i]]));
-  each((key, value, tick) => { if (rowOf.has(key)) rowOf.get(key).values[tick] = value; });
-  rows.forEach(({ values }) => {
-    for (let i = 0, last = 0; i < values.length; i++) {
-      if (Number.isNaN(values[i])) values[i] = last;
-      last = values[i];
-    }
-  });
-  return rows;
-}
 
 /** A step of 1, 2 or 5 times a power of ten, at least 1, that divides a length into about `parts`. */
 function roundStep(length, parts) {
@@ -232,7 +198,7 @@ export class Timeline {
 
   rows(unit) {
     const { refined } = this.heap;
-    this.stacks[unit] ||= stackSeries(this.heap, unit).map((row) =>
+    this.stacks[unit] ||= topFunctions(this.heap, unit).map((row) =>
       ({ ...row, values: refined ? refined.ofPage(row.values) : row.values }));
     return refined ? this.stacks[unit].map((row) =>
       ({ ...row, values: refined.spread(row.values) })) : this.stacks[unit];
