@@ -7,7 +7,7 @@
 static size_t arrays_size(size_t capacity)
 {
     return capacity * (sizeof(uintptr_t) + sizeof(struct known_frame) + sizeof(struct new_frame) +
-                       UNWIND_FRAME_CHECKS * sizeof(struct check));
+                       (1 + UNWIND_FRAME_CHECKS) * sizeof(struct check));
 }
 
 static size_t pages(size_t size)
@@ -20,7 +20,8 @@ static void use_arrays(struct unwinder *unwinder, void *memory, uint32_t capacit
     unwinder->capacity = capacity;
     unwinder->check_max = UNWIND_FRAME_CHECKS * capacity;
     unwinder->checks = memory;
-    unwinder->frames = (struct known_frame *)(unwinder->checks + unwinder->check_max);
+    unwinder->arrivals = unwinder->checks + unwinder->check_max;
+    unwinder->frames = (struct known_frame *)(unwinder->arrivals + capacity);
     unwinder->new_frames = (struct new_frame *)(unwinder->frames + capacity);
     unwinder->pcs = (uintptr_t *)(unwinder->new_frames + capacity);
 }
@@ -53,11 +54,13 @@ bool unwinder_grow(struct unwinder *unwinder)
     const uintptr_t *pcs = unwinder->pcs;
     const struct known_frame *frames = unwinder->frames;
     const struct new_frame *new_frames = unwinder->new_frames;
+    const struct check *arrivals = unwinder->arrivals;
     struct check *checks = unwinder->checks;
     use_arrays(unwinder, memory, capacity * 4);
     memcpy(unwinder->pcs, pcs, unwinder->depth * sizeof *pcs);
     memcpy(unwinder->frames, frames, unwinder->depth * sizeof *frames);
     memcpy(unwinder->new_frames, new_frames, capacity * sizeof *new_frames);
+    memcpy(unwinder->arrivals, arrivals, unwinder->depth * sizeof *arrivals);
     memcpy(unwinder->checks, checks, unwinder->check_count * sizeof *checks);
     if (capacity > UNWIND_FIRST_FRAMES)
         unwind_pages_free(checks, pages(arrays_size(capacity)));

@@ -27,15 +27,15 @@ uint32_t unwinder_list(struct unwinder *unwinder, const struct step_regs *regs, 
     unwinder->read_count = 0;
     *walk = (struct walk){
         .mem = UNWIND_MEM_PROBED,
-        .state = {regs->reg[CFI_RA], regs->reg[CFI_RSP], regs->reg[CFI_RBP]},
+        .place.state = {regs->reg[CFI_RA], regs->reg[CFI_RSP], regs->reg[CFI_RBP]},
         .others = &unwinder->scratch.others,
     };
     walk_stack(unwinder, walk);
-    uint32_t count = walk->new_count < max ? walk->new_count : max;
+    uint32_t count = walk->place.new_count < max ? walk->place.new_count : max;
     for (uint32_t i = 0; i < count; i++) {
-        bool is_last = i + 1 == walk->new_count;
+        bool is_last = i + 1 == walk->place.new_count;
         uintptr_t sp = unwinder->new_frames[i].state.sp;
-        uintptr_t next = is_last ? walk->state.sp : unwinder->new_frames[i + 1].state.sp;
+        uintptr_t next = is_last ? walk->place.state.sp : unwinder->new_frames[i + 1].state.sp;
         pcs[i] = unwinder->new_frames[i].state.pc;
         cfas[i] = next != sp ? next : 0;
     }

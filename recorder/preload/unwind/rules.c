@@ -158,6 +158,22 @@ unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup)
     return rule;
 }
 
+unwind_rule rules_find_on(struct rule_table *table, uintptr_t pc, struct cfi_lookup *lookup)
+{
+    size_t i = rules_hash(table, pc);
+    for (unsigned probe = 0; probe < RULE_PROBES; probe++) {
+        struct rule_entry *entry = &table->entry[(i + probe) & table->mask];
+        uintptr_t key = atomic_load_explicit(&entry->pc, memory_order_relaxed);
+        if (key == pc) {
+            unwind_rule rule = atomic_load_explicit(&entry->rule, memory_order_acquire);
+            return rule != RULE_NONE ? rule : rules_make(pc, lookup);
+        }
+        if (key == 0)
+            break;
+    }
+    return rules_make(pc, lookup);
+}
+
 void rules_forget(uintptr_t start, uintptr_t end)
 {
     struct rule_table *table;

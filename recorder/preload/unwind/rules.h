@@ -102,6 +102,10 @@ void rules_forget(uintptr_t start, uintptr_t end);
    that. */
 unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup);
 
+/* Does the same as rules_find(), where the first entry that `pc` may be in does not have its rule.
+ */
+unwind_rule rules_find_on(struct rule_table *table, uintptr_t pc, struct cfi_lookup *lookup);
+
 static inline size_t rules_hash(const struct rule_table *table, uintptr_t pc)
 {
     return (size_t)(pc * 0x9e3779b97f4a7c15u >> table->shift);
@@ -113,18 +117,13 @@ static inline unwind_rule rules_find(uintptr_t pc, struct cfi_lookup *lookup)
     struct rule_table *table = atomic_load_explicit(&rules_table, memory_order_acquire);
     if (__builtin_expect(table == NULL, 0))
         return rules_make(pc, lookup);
-    size_t i = rules_hash(table, pc);
-    for (unsigned probe = 0; probe < RULE_PROBES; probe++) {
-        struct rule_entry *entry = &table->entry[(i + probe) & table->mask];
-        uintptr_t key = atomic_load_explicit(&entry->pc, memory_order_relaxed);
-        if (__builtin_expect(key == pc, 1)) {
-            unwind_rule rule = atomic_load_explicit(&entry->rule, memory_order_acquire);
-            return rule != RULE_NONE ? rule : rules_make(pc, lookup);
-        }
-        if (key == 0)
-            break;
+    struct rule_entry *entry = &table->entry[rules_hash(table, pc)];
+    if (__builtin_expect(atomic_load_explicit(&entry->pc, memory_order_relaxed) == pc, 1)) {
+        unwind_rule rule = atomic_load_explicit(&entry->rule, memory_order_acquire);
+        if (__builtin_expect(rule != RULE_NONE, 1))
+            return rule;
     }
-    return rules_make(pc, lookup);
+    return rules_find_on(table, pc, lookup);
 }
 
 #pragma GCC visibility pop

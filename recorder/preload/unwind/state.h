@@ -17,13 +17,16 @@
  *     outermost                                                       innermost
  *     frames[0]   frames[1]   ...   frames[k]     | frames[k + 1] ... of the last capture
  *         |           |                 |         |
- *     checks[0..  words read by the     first_     \ new_frames, innermost first,
- *         steps outwards                check        of this walk
+ *     arrivals[0] ..  words read by     .. [k]     \ new_frames, innermost first,
+ *     checks[0 ..     the steps            first_    of this walk
+ *                     outwards             check
  *
- * `checks` holds all words that were read, outermost first, with their values. The steps from
- * frames[k] outwards depend on the first frames[k].first_check of them. A capture compares words in
- * order up to the first that changed; the frames whose first_check is not beyond it are the
- * candidates that a walk can meet.
+ * A step reads the caller's pc, and rarely anything else that counts. arrivals[k] is the word that
+ * the pc of frames[k] was read from, with its value; `checks` holds all other words, outermost
+ * first. The steps from frames[k] outwards depend on arrivals[0 .. k) and on the first
+ * frames[k].first_check of the checks. A capture compares words in order up to the first that
+ * changed; the frames whose steps outwards read only words before it are the candidates that a walk
+ * can meet.
  *
  * Three refinements:
  * - rbp is mostly a register like others. It is *live* at a frame if a frame further out uses it
@@ -49,7 +52,7 @@
  * where it is live: stress 2.6, python 1.26. Rules are compiled to one word each and kept in a
  * table (rules.h): perl 11, python 9. Common steps have a loop of their own that keeps the
  * state in registers (take_fast_steps): perl 1.19, python 1.11. Words are compared four at a time
- * (valid_checks): python 1.09, which has 31 frames; stress 0.89, which has 3. Frames realigned by
+ * (count_valid): python 1.09, which has 31 frames; stress 0.89, which has 3. Frames realigned by
  * gcc have a kind of rule (RULE_DRAP): realigned 2.9. Rules say where other registers are saved
  * (rule_other): registers 1.45. A chain of frame pointers is verified once, not at each link
  * (chain_links): unknown 4.9. Readable pages are remembered during a capture (probed_low,
@@ -65,8 +68,8 @@
 /* Frames that an unwinder has room for at first; then four times as many, and again. */
 #define UNWIND_FIRST_FRAMES 64u
 
-/* Checks that there is room for, per frame. */
-#define UNWIND_FRAME_CHECKS 4u
+/* Checks that there is room for, per frame, beside its arrival. */
+#define UNWIND_FRAME_CHECKS 3u
 
 /* Words that the general steps of one walk may read. */
 #define UNWIND_MAX_READS 256u
@@ -101,12 +104,16 @@ struct new_frame {
     uint32_t read_count;
 };
 
-/* A walk: where it is, and what it may meet. */
+/* Where a walk is, and what it may meet. */
+struct walk_place {
+    struct unwind_regs state;
+    uint32_t new_count;  /* of unwinder.new_frames */
+    uint32_t candidates; /* frames[0 .. candidates) can be met */
+};
+
 struct walk {
     struct unwind_mem mem;
-    struct unwind_regs state;
-    uint32_t new_count;       /* of unwinder.new_frames */
-    uint32_t candidates;      /* frames[0 .. candidates) can be met */
+    struct walk_place place;
     unsigned chain_links;     /* frame pointers ahead that are known to lead to known code */
     struct step_regs *others; /* the other registers, or NULL if they are not followed */
 };
@@ -126,6 +133,7 @@ struct unwinder {
     uint32_t check_max;
     uintptr_t *pcs;               /* of the last capture, outermost first */
     struct known_frame *frames;   /* likewise */
+    struct check *arrivals;       /* likewise; see above */
     struct check *checks;         /* outermost first */
     struct new_frame *new_frames; /* innermost first */
     struct step_read reads[UNWIND_MAX_READS];
@@ -151,10 +159,14 @@ bool unwinder_grow(struct unwinder *unwinder);
 /*
  * Makes the new frames of a walk, on top of frames[0 .. kept), the last capture. If `kept` is not
  * 0, frames[kept - 1] is the one that the walk met. Else `is_live` says whether rbp is to be taken
- * for live at the caller of the outermost frame.
+ * for live at the caller of the outermost frame. `is_checked` is false if other memory than the
+ * thread's own stack was read.
  */
-void unwinder_remember(struct unwinder *unwinder, const struct walk *walk, uint32_t kept,
-                       bool is_live);
+void unwinder_remember(struct unwinder *unwinder, const struct walk_place *place, uint32_t kept,
+                       bool is_checked, bool is_live);
+
+/* Does what unwinder_remember() does for a walk that has met a candidate by common steps only. */
+void unwinder_remember_plain(struct unwinder *unwinder, const struct walk_place *place);
 
 /* Walks until a candidate is met or the stack ends. If walk->others is set, it must hold the
    callee-saved registers of the first frame. */

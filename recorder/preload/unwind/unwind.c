@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind.h"
 
-#include "state.h"
+#include "walk_fast.h"
 
 /* The most that the main thread's stack is assumed to grow between two captures. */
 #define GROWTH_MAX ((uintptr_t)64 << 20)
@@ -64,20 +64,35 @@ static uintptr_t changed(const struct check *check)
 }
 
 /*
- * Returns how many of the checked words, from the first, still have the value that was read. Some
- * may lie below the stack pointer by now. That is harmless: they belong to the thread's stack, and
- * no walk gets to the frames that depend on them. Four at a time: see state.h.
+ * Returns how many of the words, from the first, still have the value that was read. Some may lie
+ * below the stack pointer by now. That is harmless: they belong to the thread's stack, and no walk
+ * gets to the frames that depend on them. Four at a time: see state.h.
  */
-static uint32_t valid_checks(const struct unwinder *unwinder)
+static inline uint32_t count_valid(const struct check *first, size_t count)
 {
-    const struct check *check = unwinder->checks;
-    uint32_t i = 0;
-    while (unwinder->check_count - i >= 4 && (changed(&check[i]) | changed(&check[i + 1]) |
-                                              changed(&check[i + 2]) | changed(&check[i + 3])) == 0)
-        i += 4;
-    while (i < unwinder->check_count && changed(&check[i]) == 0)
-        i++;
-    return i;
+    const struct check *check = first;
+    const struct check *end = first + count;
+    for (; end - check >= 4; check += 4)
+        if ((changed(check) | changed(check + 1) | changed(check + 2) | changed(check + 3)) != 0)
+            break;
+    while (check < end && changed(check) == 0)
+        check++;
+    return (uint32_t)(check - first);
+}
+
+/* Returns how many frames of the last capture, from the outermost, a walk can meet. */
+static uint32_t count_candidates(const struct unwinder *unwinder)
+{
+    uint32_t count = unwinder->depth < unwinder->meetable ? unwinder->depth : unwinder->meetable;
+    if (count == 0)
+        return 0;
+    count = 1 + count_valid(unwinder->arrivals, count - 1);
+    if (__builtin_expect(unwinder->frames[count - 1].first_check == 0, 1))
+        return count;
+    uint32_t valid = count_valid(unwinder->checks, unwinder->frames[count - 1].first_check);
+    while (unwinder->frames[count - 1].first_check > valid)
+        count--;
+    return count;
 }
 
 /* Whether the stack differs from the last capture's at most in the innermost pc, and the step from
@@ -90,45 +105,43 @@ static bool is_same_frame(struct unwinder *unwinder, const struct unwind_regs *r
     return frame->sp == regs->sp && (!frame->is_bp_live || frame->bp == regs->bp) &&
            frame->rule != RULE_NONE &&
            frame->rule == rules_find(regs->pc, &unwinder->scratch.lookup) &&
-           valid_checks(unwinder) == unwinder->check_count;
+           count_valid(unwinder->arrivals, unwinder->depth - 1) == unwinder->depth - 1 &&
+           (unwinder->check_count == 0 ||
+            count_valid(unwinder->checks, unwinder->check_count) == unwinder->check_count);
 }
 
-/* Returns how many frames of the last capture, from the outermost, a walk can meet. */
-static uint32_t count_candidates(const struct unwinder *unwinder)
+/* Goes to where a walk begins. */
+static inline void place_start(struct walk_place *place, const struct unwind_regs *regs,
+                               uint32_t candidates)
 {
-    uint32_t count = unwinder->depth < unwinder->meetable ? unwinder->depth : unwinder->meetable;
-    if (count == 0)
-        return 0;
-    uint32_t valid = valid_checks(unwinder);
-    while (count > 0 && unwinder->frames[count - 1].first_check > valid)
-        count--;
-    return count;
+    *place = (struct walk_place){.state = *regs, .candidates = candidates};
 }
 
+/* Prepares all of a walk but its place. */
 static void walk_start(struct unwinder *unwinder, struct walk *walk, const struct unwind_regs *regs,
-                       bool is_own, uint32_t candidates)
+                       bool is_own)
 {
     walk->mem.own_low = is_own ? regs->sp - 8 : unwinder->low;
     walk->mem.own_high = unwinder->high;
     walk->mem.probed_low = 0;
     walk->mem.probed_high = 0;
     walk->mem.is_foreign = !is_own;
-    walk->state = *regs;
-    walk->new_count = 0;
-    walk->candidates = candidates;
     walk->chain_links = 0;
     walk->others = NULL;
     unwinder->read_count = 0;
 }
 
-/* Walks from `regs` until one of the candidates is met or the stack ends. */
-static enum walk_end walk_from(struct unwinder *unwinder, struct walk *walk,
-                               const struct unwind_regs *regs, bool is_own, uint32_t candidates)
+/* Walks on until one of the candidates is met or the stack ends; once more from `regs`, if the
+   other registers are needed. */
+static inline __attribute__((always_inline)) enum walk_end walk_on(struct unwinder *unwinder,
+                                                                   struct walk *walk,
+                                                                   const struct unwind_regs *regs,
+                                                                   bool is_own, uint32_t candidates)
 {
-    walk_start(unwinder, walk, regs, is_own, candidates);
     enum walk_end end = walk_stack(unwinder, walk);
     if (__builtin_expect(end == WALK_NEEDS_REGS, 0)) {
-        walk_start(unwinder, walk, regs, is_own, candidates);
+        walk_start(unwinder, walk, regs, is_own);
+        place_start(&walk->place, regs, candidates);
         walk_registers(regs, &walk->mem, &unwinder->scratch);
         walk->others = &unwinder->scratch.others;
         end = walk_stack(unwinder, walk);
@@ -140,34 +153,67 @@ static enum walk_end walk_from(struct unwinder *unwinder, struct walk *walk,
 /* Returns how many frames of the last capture, from the outermost, a whole walk found again. */
 static uint32_t count_common(const struct unwinder *unwinder, const struct walk *walk)
 {
-    uint32_t max = walk->new_count < unwinder->depth ? walk->new_count : unwinder->depth;
+    uint32_t count = walk->place.new_count;
+    uint32_t max = count < unwinder->depth ? count : unwinder->depth;
     uint32_t common = 0;
     while (common < max &&
-           unwinder->pcs[common] == unwinder->new_frames[walk->new_count - 1 - common].state.pc)
+           unwinder->pcs[common] == unwinder->new_frames[count - 1 - common].state.pc)
         common++;
     return common;
+}
+
+/* Walks on from the place that common steps have led to. Else as capture(). */
+static __attribute__((noinline)) uint32_t capture_on(struct unwinder *unwinder,
+                                                     const struct unwind_regs *regs, bool is_own,
+                                                     uint32_t candidates)
+{
+    struct walk *walk = &unwinder->walk;
+    walk_start(unwinder, walk, regs, is_own);
+    enum walk_end end = walk_on(unwinder, walk, regs, is_own, candidates);
+    while (end == WALK_MET && walk->place.candidates + walk->place.new_count > unwinder->capacity) {
+        if (!unwinder_grow(unwinder)) {
+            walk_start(unwinder, walk, regs, is_own);
+            place_start(&walk->place, regs, 0);
+            end = walk_on(unwinder, walk, regs, is_own, 0);
+        }
+    }
+    bool is_checked = !walk->mem.is_foreign;
+    if (end == WALK_MET) {
+        unwinder_remember(unwinder, &walk->place, walk->place.candidates, is_checked, false);
+        return walk->place.candidates;
+    }
+    unwinder->is_truncated = end == WALK_DEEP;
+    if (unwinder->is_truncated)
+        walk->place.new_count = unwinder->capacity / 2;
+    uint32_t common = count_common(unwinder, walk);
+    unwinder_remember(unwinder, &walk->place, 0, is_checked, unwinder->is_truncated);
+    return common;
+}
+
+/*
+ * Does what capture() does, if common steps lead to a candidate; else returns false. Not inlined:
+ * the stack may be small, and its part of it is free again when a general walk needs more.
+ */
+static __attribute__((noinline)) bool capture_fast(struct unwinder *unwinder,
+                                                   const struct unwind_regs *regs)
+{
+    struct walk_place *place = &unwinder->walk.place;
+    if (!take_fast_steps(unwinder, regs->sp - 8, unwinder->high, place) ||
+        place->candidates + place->new_count > unwinder->capacity)
+        return false;
+    unwinder_remember_plain(unwinder, place);
+    return true;
 }
 
 /* Walks the stack and remembers it. Returns how many frames, from the outermost, are as before. */
 static uint32_t capture(struct unwinder *unwinder, const struct unwind_regs *regs)
 {
-    struct walk *walk = &unwinder->walk;
     bool is_own = is_on_own_stack(unwinder, regs->sp);
     uint32_t candidates = is_own ? count_candidates(unwinder) : 0;
-    enum walk_end end = walk_from(unwinder, walk, regs, is_own, candidates);
-    while (end == WALK_MET && walk->candidates + walk->new_count > unwinder->capacity)
-        if (!unwinder_grow(unwinder))
-            end = walk_from(unwinder, walk, regs, is_own, 0);
-    if (__builtin_expect(end == WALK_MET, 1)) {
-        unwinder_remember(unwinder, walk, walk->candidates, false);
-        return walk->candidates;
-    }
-    unwinder->is_truncated = end == WALK_DEEP;
-    if (unwinder->is_truncated)
-        walk->new_count = unwinder->capacity / 2;
-    uint32_t common = count_common(unwinder, walk);
-    unwinder_remember(unwinder, walk, 0, unwinder->is_truncated);
-    return common;
+    place_start(&unwinder->walk.place, regs, candidates);
+    if (__builtin_expect(candidates > 0 && capture_fast(unwinder, regs), 1))
+        return unwinder->walk.place.candidates;
+    return capture_on(unwinder, regs, is_own, candidates);
 }
 
 /* Drops what rests on rules that have changed. False if captures are stopped. */

@@ -53,9 +53,9 @@ static enum walk_end step_general(struct unwinder *unwinder, struct walk *walk,
     struct step_regs *regs = walk->others != NULL ? walk->others : &unwinder->scratch.state;
     const struct step_log *log = &unwinder->scratch.log;
     unwinder->scratch.state.known = STEP_STATE_REGS;
-    regs->reg[CFI_RSP] = walk->state.sp;
-    regs->reg[CFI_RBP] = walk->state.bp;
-    regs->reg[CFI_RA] = walk->state.pc;
+    regs->reg[CFI_RSP] = walk->place.state.sp;
+    regs->reg[CFI_RBP] = walk->place.state.bp;
+    regs->reg[CFI_RA] = walk->place.state.pc;
     enum step_result result = unwind_step(regs, &walk->mem, &unwinder->scratch);
     if (result == STEP_UNKNOWN && walk->others == NULL)
         return WALK_NEEDS_REGS;
@@ -64,15 +64,15 @@ static enum walk_end step_general(struct unwinder *unwinder, struct walk *walk,
     if (result != STEP_DONE)
         return WALK_ENDED;
     note_reads(unwinder, walk, frame, log);
-    if (regs->reg[CFI_RSP] <= walk->state.sp) {
+    if (regs->reg[CFI_RSP] <= walk->place.state.sp) {
         if (!log->is_signal_frame)
             return WALK_ENDED;
         walk->mem.is_foreign = true; /* from a signal stack: frames are not in the order of rsp */
     }
     step_settle_state(regs);
-    walk->state.pc = regs->reg[CFI_RA];
-    walk->state.sp = regs->reg[CFI_RSP];
-    walk->state.bp = regs->reg[CFI_RBP];
+    walk->place.state.pc = regs->reg[CFI_RA];
+    walk->place.state.sp = regs->reg[CFI_RSP];
+    walk->place.state.bp = regs->reg[CFI_RBP];
     return WALK_GOES_ON;
 }
 
@@ -80,8 +80,8 @@ static enum walk_end step_general(struct unwinder *unwinder, struct walk *walk,
  */
 static bool chain_is_sound(struct unwinder *unwinder, struct walk *walk)
 {
-    uintptr_t bp = walk->state.bp;
-    uintptr_t last = walk->state.sp;
+    uintptr_t bp = walk->place.state.bp;
+    uintptr_t last = walk->place.state.sp;
     for (unsigned links = 1; links <= LINKS_MAX; links++) {
         uintptr_t pc;
         uintptr_t next;
@@ -108,11 +108,11 @@ static enum walk_end step_chain(struct unwinder *unwinder, struct walk *walk)
 {
     if (walk->chain_links == 0 && !chain_is_sound(unwinder, walk))
         return WALK_ENDED;
-    uintptr_t bp = walk->state.bp;
+    uintptr_t bp = walk->place.state.bp;
     walk->chain_links--;
-    walk->state.sp = bp + 16;
-    if (!unwind_read(&walk->mem, bp + 8, &walk->state.pc) ||
-        !unwind_read(&walk->mem, bp, &walk->state.bp))
+    walk->place.state.sp = bp + 16;
+    if (!unwind_read(&walk->mem, bp + 8, &walk->place.state.pc) ||
+        !unwind_read(&walk->mem, bp, &walk->place.state.bp))
         return WALK_ENDED;
     return WALK_GOES_ON;
 }
@@ -122,29 +122,29 @@ static enum walk_end step_drap(struct walk *walk, unwind_rule rule)
 {
     uintptr_t cfa;
     uintptr_t pc;
-    if (!unwind_read(&walk->mem, walk->state.bp + rule_offset(rule), &cfa) ||
-        cfa <= walk->state.sp || cfa % 8 != 0 || !unwind_read(&walk->mem, cfa - 8, &pc) ||
-        !unwind_read(&walk->mem, walk->state.bp, &walk->state.bp))
+    if (!unwind_read(&walk->mem, walk->place.state.bp + rule_offset(rule), &cfa) ||
+        cfa <= walk->place.state.sp || cfa % 8 != 0 || !unwind_read(&walk->mem, cfa - 8, &pc) ||
+        !unwind_read(&walk->mem, walk->place.state.bp, &walk->place.state.bp))
         return WALK_ENDED;
-    walk->state.pc = pc;
-    walk->state.sp = cfa;
+    walk->place.state.pc = pc;
+    walk->place.state.sp = cfa;
     return WALK_GOES_ON;
 }
 
 /* Steps by rsp or rbp, on whatever stack. */
 static enum walk_end step_plain(struct walk *walk, unwind_rule rule)
 {
-    uintptr_t cfa =
-        (rule_kind(rule) == RULE_SP ? walk->state.sp : walk->state.bp) + rule_offset(rule);
+    uintptr_t cfa = (rule_kind(rule) == RULE_SP ? walk->place.state.sp : walk->place.state.bp) +
+                    rule_offset(rule);
     uintptr_t saved = rule_bp(rule);
     uintptr_t pc;
     /* Each frame is further out than the one before, so the walk ends whatever the stack holds. */
-    if (cfa <= walk->state.sp || cfa % 8 != 0 || !unwind_read(&walk->mem, cfa - 8, &pc) ||
-        (saved != 0 && !unwind_read(&walk->mem, cfa - saved, &walk->state.bp)) ||
+    if (cfa <= walk->place.state.sp || cfa % 8 != 0 || !unwind_read(&walk->mem, cfa - 8, &pc) ||
+        (saved != 0 && !unwind_read(&walk->mem, cfa - saved, &walk->place.state.bp)) ||
         (walk->others != NULL && !read_others(walk, rule, cfa)))
         return WALK_ENDED;
-    walk->state.pc = pc;
-    walk->state.sp = cfa;
+    walk->place.state.pc = pc;
+    walk->place.state.sp = cfa;
     return WALK_GOES_ON;
 }
 

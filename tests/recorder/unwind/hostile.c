@@ -278,6 +278,35 @@ static NOINLINE void traps(void)
     frame_moved(free, malloc(1), malloc(2));
 }
 
+static NOINLINE void saves_rbp(void)
+{
+    allocate(1);
+}
+
+/* Its frame is wherever its caller's ends; that of what it calls is not. */
+static NOINLINE void takes_up(uintptr_t to)
+{
+    char *p = alloca((uintptr_t)__builtin_frame_address(0) - to);
+    sink = p;
+    saves_rbp();
+    p[0] = 1;
+}
+
+/*
+ * Calls takes_up() twice, the second time farther in. All return addresses further in are the same,
+ * in the same words, and so is the one of the first call, in a word that is stale by now: where
+ * functions have frame pointers, only the saved rbp tells the stacks apart.
+ */
+static NOINLINE void moved_frame(void)
+{
+    uintptr_t to = ((uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)15) - 4096;
+    takes_up(to);
+    char *p = alloca(256);
+    sink = p;
+    takes_up(to);
+    p[0] = 1;
+}
+
 static void walk_about(uint32_t seed, int rounds)
 {
     for (int i = 0; i < rounds; i++) {
@@ -423,6 +452,7 @@ int main(int argc, char **argv)
         return 2; /* nothing would be tested */
     traps();
     walk_about(seed, 40);
+    moved_frame();
     signals(seed, 10);
     vanishing_stack();
     coroutines(seed, 20);
