@@ -30,6 +30,7 @@ static void answer_snapshot(struct collector *collector, struct process *process
                  result == TAKE_DENIED ? ": the system does not permit it" : "");
         return;
     }
+    trace_flush(process->trace); /* it may be read at once */
     answer->result = CONTROL_DONE;
     snprintf(answer->text, sizeof answer->text, "'%s': snapshot %" PRIu32, process->trace->path,
              process->trace->snapshots);

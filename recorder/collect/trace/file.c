@@ -65,7 +65,17 @@ static struct trace *open_with(output_function *function, const char *path,
     if (trace->path == NULL || !stacks_init(&trace->stacks) || !modules_init(&trace->modules) ||
         function(trace, &output, error) != TTD_OK)
         goto failed;
-    if (ttd_writer_open(&output, info, NULL, NULL, &trace->writer, error) == TTD_OK)
+    trace->gathered = gathered_put_before(&output);
+    if (trace->gathered == NULL) {
+        output.close(output.context);
+        goto failed;
+    }
+    if (ttd_writer_open(&output, info, NULL, NULL, &trace->writer, error) != TTD_OK)
+        goto failed;
+    /* If the recorder is killed, there is a trace, and not an empty file. */
+    trace_flush(trace);
+    *error = trace->error;
+    if (trace->writer != NULL)
         return trace;
 failed:
     trace_discard(trace);

@@ -14,6 +14,14 @@ static void report_damage(struct trace *trace)
     trace_loss(trace, TTD_LOSS_DAMAGE, TTD_NONE, TTD_UNKNOWN, trace->last, ttd_position_max());
 }
 
+/* Ends the file after a failure; its content so far stays. */
+static void end_file(struct trace *trace, const struct ttd_error *error)
+{
+    trace->error = *error;
+    ttd_writer_close(trace->writer, NULL, NULL);
+    trace->writer = NULL;
+}
+
 bool trace_check(struct trace *trace, enum ttd_status status)
 {
     if (status == TTD_OK)
@@ -22,23 +30,19 @@ bool trace_check(struct trace *trace, enum ttd_status status)
         report_damage(trace);
         return false;
     }
-    trace->error = ttd_writer_error(trace->writer);
-    trace->error.status = status;
-    ttd_writer_close(trace->writer, NULL, NULL);
-    trace->writer = NULL;
+    struct ttd_error error = ttd_writer_error(trace->writer);
+    error.status = status;
+    end_file(trace, &error);
     return false;
 }
 
 static void out_of_memory(struct trace *trace)
 {
-    if (trace->writer == NULL)
-        return;
-    ttd_writer_close(trace->writer, NULL, NULL);
-    trace->writer = NULL;
-    trace->error = (struct ttd_error){.status = TTD_ERROR_NO_MEMORY,
-                                      .offset = TTD_NOWHERE,
-                                      .chunk = TTD_NOWHERE,
-                                      .what = "no memory for stacks or modules"};
+    if (trace->writer != NULL)
+        end_file(trace, &(struct ttd_error){.status = TTD_ERROR_NO_MEMORY,
+                                            .offset = TTD_NOWHERE,
+                                            .chunk = TTD_NOWHERE,
+                                            .what = "no memory for stacks or modules"});
 }
 
 void trace_metadata(struct trace *trace, const char *key, const char *value)
@@ -284,6 +288,10 @@ ttd_id trace_text(struct trace *trace, const char *text)
 
 void trace_flush(struct trace *trace)
 {
-    if (trace->writer != NULL)
-        trace_check(trace, ttd_writer_flush(trace->writer));
+    if (trace->writer == NULL || !trace_check(trace, ttd_writer_flush(trace->writer)))
+        return;
+    int reason = gathered_flush(trace->gathered);
+    if (reason != 0)
+        end_file(trace, &(struct ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE,
+                                            "write"});
 }

@@ -12,6 +12,7 @@
 #include "../../snapshot/heap_pages.h"
 #include "../../snapshot/pages/page_store.h"
 #include "../../snapshot/stacks/frames.h"
+#include "gathered.h"
 #include "modules.h"
 #include "stacks.h"
 #include "variables.h"
@@ -20,6 +21,7 @@ struct symbolize_cache;
 
 struct trace {
     struct ttd_writer *writer; /* NULL once it has failed; later records are ignored */
+    struct gathered *gathered; /* the writer's output */
     struct ttd_error error;    /* of that failure */
     char *path;
     size_t stem;   /* length of the path without the program name, in a child's trace */

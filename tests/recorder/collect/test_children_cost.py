@@ -56,7 +56,7 @@ class Children(Recording):
         self.assert_adds_less(160, program('variants') + ' $i', '--no-snapshot')
 
     def snapshot_calls(self, child):
-        """Reads of the child's memory and questions about its pages, for each child."""
+        """Reads of the child's memory, questions about its pages and writes, for each child."""
         counts = []
         for count in (MANY, FEW):
             file = self.directory / 'calls'
@@ -69,10 +69,16 @@ class Children(Recording):
 
     def test_calls_for_a_snapshot(self):
         """The memory of a process that waits is read at once, and not structure by structure."""
-        reads, questions = self.snapshot_calls(program('leaks_c'))
+        reads, questions, _ = self.snapshot_calls(program('leaks_c'))
         self.assertGreaterEqual(reads, 2)
         self.assertLess(reads, 10)
         self.assertLess(questions, 4)
+
+    def test_writes(self):
+        """The chunks of a trace are gathered, and written once before its names and once after."""
+        _, _, writes = self.snapshot_calls(program('leaks_c'))
+        self.assertGreaterEqual(writes, 1)
+        self.assertLess(writes, 5)
 
 
 if __name__ == '__main__':

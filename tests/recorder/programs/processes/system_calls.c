@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static atomic_int reads, controls;
+static atomic_int reads, controls, writes;
 static pid_t counted;
 
 ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long here_count,
@@ -39,6 +39,15 @@ int ioctl(int file, unsigned long request, ...)
     return real(file, request, argument);
 }
 
+ssize_t write(int file, const void *bytes, size_t size)
+{
+    static ssize_t (*real)(int, const void *, size_t);
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "write");
+    writes++;
+    return real(file, bytes, size);
+}
+
 __attribute__((constructor)) static void begin(void)
 {
     if (strcmp(program_invocation_short_name, "ttdrecord") == 0)
@@ -52,6 +61,6 @@ __attribute__((destructor)) static void end(void)
     FILE *file = counted == getpid() && path != NULL ? fopen(path, "w") : NULL;
     if (file == NULL)
         return;
-    fprintf(file, "%d %d\n", reads, controls);
+    fprintf(file, "%d %d %d\n", reads, controls, writes);
     fclose(file);
 }
