@@ -103,13 +103,14 @@ static bool read_copy_threads(struct runtime_blocks *blocks, struct host *host, 
     return is_complete && blocks->released_count < BLOCKS_MAX;
 }
 
-/* Reads the records of the copy of a process. Returns whether they are complete. */
+/* Reads the records of the copy of a process, or of the process at its end. Returns whether they
+ * are complete. */
 static bool read_copy_of_process(struct runtime_blocks *blocks, struct host *host, uint32_t index,
                                  uint32_t pid)
 {
     struct process_slot *copy = channel_process(&host->view, index);
     if (copy == NULL || atomic_load_explicit(&copy->state, memory_order_acquire) != SLOT_READY ||
-        !has_ended(copy->pid))
+        (copy->pid != pid && !has_ended(copy->pid)))
         return false;
     bool is_complete = read_copy_threads(blocks, host, index);
     struct stream log = {0};

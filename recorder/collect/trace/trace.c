@@ -292,6 +292,6 @@ void trace_flush(struct trace *trace)
         return;
     int reason = gathered_flush(trace->gathered);
     if (reason != 0)
-        end_file(trace, &(struct ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE,
-                                            "write"});
+        end_file(trace,
+                 &(struct ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE, "write"});
 }

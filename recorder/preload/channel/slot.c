@@ -91,7 +91,7 @@ static uint32_t slot_for_copy(uint32_t process)
 
 static uint32_t parent_pid(uint32_t parent)
 {
-    if (!process_is_confined)
+    if (!process_is_confined && !process_asks_itself)
         return (uint32_t)sys_call3(SYS_getppid, 0, 0, 0);
     return parent != CHANNEL_NONE ? channel_process(&target_view, parent)->pid : 0;
 }

@@ -80,6 +80,13 @@ extern bool process_is_confined;
 /* Set in a copy of the process that only tells what the runtimes would release (end/runtime.c). */
 extern bool process_is_copy;
 
+/* Set, beside process_is_copy, in a process that tells so itself because it has nothing else left
+ * to do. */
+extern bool process_asks_itself;
+
+/* Makes the next call begin anew, as the first one in a fork's child does. */
+void process_forget(void);
+
 /* Tells the collector what the process does: enum process_notes. */
 void process_note(uint32_t note);
 

@@ -13,8 +13,14 @@
 int libc_atexit(void (*function)(void *), void *argument, void *module) __asm__("__cxa_atexit");
 int libc_at_quick_exit(void (*function)(void *), void *module) __asm__("__cxa_at_quick_exit");
 
-static void end(void)
+enum { NO_STATUS = -1 };
+
+/* Does what is left to do at the end. With a status the process has nothing else left, and may end
+ * here. */
+static void end(int status)
 {
+    if (process_asks_itself)
+        runtime_end(status);
     /* Without a recorded call there are no blocks. The child of a vfork only ends itself. */
     bool has_blocks = target_on->on != 0 && target_on->has_records != 0;
     if (!has_blocks || process_is_confined || !process_is_own())
@@ -28,6 +34,8 @@ static void end(void)
     unsigned long all = ~0UL, before = 0;
     sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
     snapshot_ask(thread, before);
+    if (status != NO_STATUS)
+        runtime_ask_and_end(thread, status);
     long copy = runtime_copy(thread);
     sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
     if (copy > 0)
@@ -38,7 +46,7 @@ static void end(void)
 static void at_exit(void *unused)
 {
     (void)unused;
-    end();
+    end(NO_STATUS);
 }
 
 /*
@@ -54,9 +62,8 @@ void end_register(void)
 
 EXPORT void _exit(int status)
 {
-    end();
-    for (;;)
-        sys_call3(SYS_exit_group, status, 0, 0);
+    end(status & 0xff); /* no more of it is seen */
+    runtime_end(status);
 }
 
 EXPORT void _Exit(int status)

@@ -25,6 +25,16 @@ void snapshot_ask(struct thread *thread, uint64_t mask);
  */
 void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *context);
 
+/*
+ * Tells in the process itself which blocks the runtimes keep, and ends it with `status`: it has
+ * nothing else left to do. Returns only if it cannot do so without harm, before it has changed
+ * anything; then a copy is needed. The thread is as for runtime_copy().
+ */
+void runtime_ask_and_end(struct thread *thread, int status);
+
+/* Ends the process: with the status that runtime_ask_and_end() was given, if it was called. */
+_Noreturn void runtime_end(int status);
+
 /* Copies the process. The copy tells which blocks the runtimes keep, and ends. Returns its process
  * id, or a negative errno. The thread is in PHASE_RECORD, with all signals blocked. */
 long runtime_copy(struct thread *thread);

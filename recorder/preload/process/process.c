@@ -23,7 +23,7 @@
 static struct on_page nothing_on;
 struct on_page *target_on = &nothing_on;
 bool target_fences;
-bool process_is_copy;
+bool process_is_copy, process_asks_itself;
 
 enum { UNSTARTED, STARTING, RECORDING, OFF };
 static _Atomic int mode;
@@ -86,6 +86,8 @@ static bool same_pid_namespace(const struct channel *channel, uint32_t parent)
 {
     struct stat status;
     if (parent == CHANNEL_NONE && channel_owner() == channel->collector_pid)
+        return true;
+    if (process_asks_itself)
         return true;
     if (process_is_copy &&
         channel_process(&target_view, parent)->pid == (uint32_t)sys_call3(SYS_getppid, 0, 0, 0))
@@ -265,7 +267,7 @@ static void note_foreign_malloc(void)
         process_note(NOTE_FOREIGN_MALLOC);
 }
 
-static void wipe_on_page(void)
+void process_forget(void)
 {
     memset(target_on, 0, sizeof *target_on);
 }
@@ -275,7 +277,7 @@ static void wipe_on_page(void)
 static void wipe_in_forks_of_guest(void)
 {
     if (channel_process(&target_view, slot_index)->flags & PROCESS_GUEST)
-        pthread_atfork(NULL, NULL, wipe_on_page);
+        pthread_atfork(NULL, NULL, process_forget);
 }
 
 /* Attaches at the start, so that a program that never allocates is recorded as well. */

@@ -51,6 +51,10 @@ class Children(Recording):
     def test_one_with_a_snapshot(self):
         self.assert_adds_less(200, program('leaks_c'))
 
+    def test_one_that_ends_at_once(self):
+        """It tells itself what the runtimes keep, without a copy of it."""
+        self.assert_adds_less(100, program('kept') + ' _exit', '--no-snapshot')
+
     def test_each_with_addresses_of_its_own(self):
         """Their names are asked for by no process of each trace."""
         self.assert_adds_less(160, program('variants') + ' $i', '--no-snapshot')
@@ -75,7 +79,7 @@ class Children(Recording):
         self.assertLess(questions, 4)
 
     def test_writes(self):
-        """The chunks of a trace are gathered, and written once before its names and once after."""
+        """The chunks of a trace are gathered: its begin, what comes before its names, the rest."""
         _, _, writes = self.snapshot_calls(program('leaks_c'))
         self.assertGreaterEqual(writes, 1)
         self.assertLess(writes, 5)
