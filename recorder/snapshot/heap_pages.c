@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap_pages.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +11,11 @@
 /* Bytes of the table of leaves. It is mapped: a process touches two or three pages of it, while an
  * allocator would clear it all. */
 #define TABLE_SIZE (HEAP_LEAVES * sizeof(struct heap_leaf *))
+
+/* Empty tables that are kept: a process that lives for a moment needs two, one after the other, and
+ * to map and unmap them costs more than to use them. */
+enum { SPARES = 2, SPARE_LEAVES_MAX = 64 };
+static struct heap_leaf **_Atomic spares[SPARES];
 
 /* Bits of the number of a heap page within its leaf. */
 enum { INDEX_BITS = HEAP_LEAF_BITS - HEAP_PAGE_BITS };
@@ -37,11 +43,36 @@ void heap_pages_clear(struct heap_pages *pages)
     pages->low = pages->high = 0;
 }
 
+/* Returns an empty table; NULL if there is no memory. */
+static struct heap_leaf **take_table(void)
+{
+    for (int i = 0; i < SPARES; i++) {
+        struct heap_leaf **spare = atomic_exchange(&spares[i], NULL);
+        if (spare != NULL)
+            return spare;
+    }
+    void *table = mmap(NULL, TABLE_SIZE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return table != MAP_FAILED ? table : NULL;
+}
+
+/* Takes back an empty table of which `touched` leaves were set at last. */
+static void give_table(struct heap_leaf **table, size_t touched)
+{
+    for (int i = 0; i < SPARES && touched <= SPARE_LEAVES_MAX; i++) {
+        struct heap_leaf **none = NULL;
+        if (atomic_compare_exchange_strong(&spares[i], &none, table))
+            return;
+    }
+    munmap(table, TABLE_SIZE);
+}
+
 void heap_pages_free(struct heap_pages *pages)
 {
+    size_t touched = pages->used_count;
     heap_pages_clear(pages);
     if (pages->leaves != NULL)
-        munmap(pages->leaves, TABLE_SIZE);
+        give_table(pages->leaves, touched);
     free(pages->used_leaves);
     *pages = (struct heap_pages){0};
 }
@@ -49,13 +80,10 @@ void heap_pages_free(struct heap_pages *pages)
 /* Makes the tables, and room for one more leaf. */
 static bool reserve(struct heap_pages *pages)
 {
-    if (pages->leaves == NULL) {
-        void *table = mmap(NULL, TABLE_SIZE, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (table == MAP_FAILED)
-            return false;
-        pages->leaves = table;
-    }
+    if (pages->leaves == NULL)
+        pages->leaves = take_table();
+    if (pages->leaves == NULL)
+        return false;
     void *grown = array_grow(pages->used_leaves, pages->used_count, &pages->used_capacity,
                              sizeof *pages->used_leaves);
     if (grown == NULL)

@@ -128,3 +128,16 @@ Test(heap_pages, agrees_with_a_list_of_blocks)
     heap_pages_free(&pages);
     heap_pages_free(&child);
 }
+
+Test(heap_pages, begins_empty_where_another_has_ended)
+{
+    struct heap_pages first = {0}, second = {0};
+    heap_pages_add(&first, LEAF * 3, 100);
+    heap_pages_add(&first, LEAF * 7, 2 * LEAF);
+    heap_pages_free(&first);
+    heap_pages_add(&second, LEAF, 100);
+    heap_pages_add(&second, LEAF * 10, 100);
+    for (uint64_t leaf = 2; leaf < 10; leaf++)
+        cr_assert(!heap_pages_touch(&second, LEAF * leaf, LEAF * (leaf + 1)));
+    heap_pages_free(&second);
+}
