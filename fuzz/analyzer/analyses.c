@@ -133,6 +133,32 @@ static void check_owners(struct ttd_reader *reader, const struct heap_state *sta
 
 /* ---- Over time ---- */
 
+/* Reads which heaps lie in blocks of others. */
+static void read_parents(struct ttd_reader *reader, struct heap_parents *parents)
+{
+    struct ttd_batch batch;
+    if (ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_HEAP_PARENTS)) != TTD_OK)
+        return;
+    while (ttd_reader_next(reader, &batch, NULL) == TTD_OK)
+        target_require(heap_parents_add(parents, &batch) == TTD_OK, "a parent is added");
+}
+
+/* Adds the sums of groups by heap, without blocks that lie in others: those are counted once. */
+static void add_outer(struct ttd_reader *reader, const struct heap_groups *by_heap,
+                      uint64_t *blocks, struct heap_sum *bytes)
+{
+    struct heap_parents parents = {.by_heap = {0}};
+    read_parents(reader, &parents);
+    for (size_t i = 0; i < by_heap->count; i++) {
+        const struct heap_group *group = &by_heap->items[i];
+        if (heap_parents_get(&parents, group->key.property) != TTD_NONE)
+            continue;
+        *blocks += group->blocks;
+        heap_sum_add(bytes, group->bytes);
+    }
+    heap_parents_free(&parents);
+}
+
 static void check_timeline(struct ttd_reader *reader, enum heap_axis axis,
                            const struct heap_state *state, const struct heap_peak *peak)
 {
@@ -153,8 +179,11 @@ static void check_timeline(struct ttd_reader *reader, enum heap_axis axis,
     }
     if (timeline.count) {
         const struct heap_total *last = &timeline.points[timeline.count - 1].live;
-        target_require(last->blocks == state->block_count, "blocks at the end of the timeline");
-        target_require(is_sum(last->bytes, state->tables.by[HEAP_BY_STACK].bytes),
+        uint64_t blocks = 0;
+        struct heap_sum bytes = {0, 0};
+        add_outer(reader, &state->tables.by[HEAP_BY_HEAP], &blocks, &bytes);
+        target_require(last->blocks == blocks, "blocks at the end of the timeline");
+        target_require(is_sum(last->bytes, heap_sum_value(bytes)),
                        "bytes at the end of the timeline");
     }
     target_require(highest.high == peak->bytes.high && highest.low == peak->bytes.low,
@@ -167,14 +196,16 @@ static void check_peak(struct ttd_reader *reader, const struct heap_state *state
     struct heap_peak_state peak_state;
     struct ttd_error error;
     struct heap_trace trace = {.reader = reader};
-    struct heap_peak_state_options options = {.split = HEAP_SPLIT_NONE};
+    struct heap_peak_state_options options = {.split = HEAP_SPLIT_HEAP};
     if (!is_complete(heap_peak_state_find(&trace, &options, &peak_state, &error)))
         return;
     check_groups(&peak_state.groups);
     check_groups(&peak_state.runtime.groups);
-    target_require(peak_state.groups.blocks + peak_state.runtime.groups.blocks ==
-                       peak_state.peak.blocks,
-                   "whose the peak is, is all of it");
+    uint64_t blocks = 0;
+    struct heap_sum bytes = {0, 0};
+    add_outer(reader, &peak_state.groups, &blocks, &bytes);
+    add_outer(reader, &peak_state.runtime.groups, &blocks, &bytes);
+    target_require(blocks == peak_state.peak.blocks, "whose the peak is, is all of it");
     check_timeline(reader, HEAP_AXIS_TIME, state, &peak_state.peak);
     check_timeline(reader, HEAP_AXIS_POSITION, state, &peak_state.peak);
     heap_peak_state_free(&peak_state);
