@@ -21,50 +21,56 @@ static unsigned draw(unsigned *seed)
     return *seed >> 16;
 }
 
-/** Picks a chunk. Returns its offset; sets its size, or 0 if it is incomplete. */
-static size_t pick(const uint8_t *data, size_t size, unsigned *seed, size_t *chunk_size)
+/** A chunk in the file. The size is 0 if it is incomplete. */
+struct chunk {
+    size_t offset;
+    size_t size;
+};
+
+static struct chunk pick(const uint8_t *data, size_t size, unsigned *seed)
 {
     size_t count = 0;
     while (count < 64 && chunk_edit_find(data, size, count) < size)
         count++;
-    size_t at = count ? chunk_edit_find(data, size, draw(seed) % count) : size;
-    uint64_t whole = chunk_edit_size(data + at, size - at);
-    *chunk_size = whole <= size - at ? (size_t)whole : 0;
-    return at;
+    size_t offset = count ? chunk_edit_find(data, size, draw(seed) % count) : size;
+    uint64_t whole = chunk_edit_size(data + offset, size - offset);
+    return (struct chunk){offset, whole <= size - offset ? (size_t)whole : 0};
 }
 
-/** Replaces the chunk at `at` by an uncompressed one. Returns the new size of the file. */
-static size_t replace(uint8_t *data, size_t size, size_t max_size, size_t at, size_t chunk_size,
+/** Replaces the payload of the chunk by an uncompressed one. Returns the new size of the file; if
+ * that is too large, nothing changes. */
+static size_t replace(uint8_t *data, size_t size, size_t max_size, struct chunk chunk,
                       const uint8_t *payload, size_t payload_size)
 {
+    uint8_t *header = data + chunk.offset;
     size_t padded = (payload_size + TTD_ALIGNMENT - 1) / TTD_ALIGNMENT * TTD_ALIGNMENT;
-    size_t rest = size - at - chunk_size;
-    if (at + TTD_HEADER_SIZE + padded + rest > max_size)
+    size_t rest = size - chunk.offset - chunk.size;
+    size_t new_size = chunk.offset + TTD_HEADER_SIZE + padded + rest;
+    if (new_size > max_size)
         return size;
-    uint8_t *target = data + at + TTD_HEADER_SIZE;
-    memmove(target + padded, data + at + chunk_size, rest);
-    memset(target, 0, padded);
-    memcpy(target, payload, payload_size);
-    data[at + TTD_HEADER_CODEC] = 0;
-    ttd_put32(data + at + TTD_HEADER_STORED_SIZE, (uint32_t)payload_size);
-    ttd_put32(data + at + TTD_HEADER_RAW_SIZE, (uint32_t)payload_size);
-    return at + TTD_HEADER_SIZE + padded + rest;
+    memmove(header + TTD_HEADER_SIZE + padded, header + chunk.size, rest);
+    memset(header + TTD_HEADER_SIZE, 0, padded);
+    memcpy(header + TTD_HEADER_SIZE, payload, payload_size);
+    header[TTD_HEADER_CODEC] = 0;
+    ttd_put32(header + TTD_HEADER_STORED_SIZE, (uint32_t)payload_size);
+    ttd_put32(header + TTD_HEADER_RAW_SIZE, (uint32_t)payload_size);
+    return new_size;
 }
 
 /** Mutates a decompressed payload. */
 static size_t mutate_payload(uint8_t *data, size_t size, size_t max_size, unsigned *seed)
 {
     static uint8_t raw[RAW_MAX];
-    size_t chunk_size;
-    size_t at = pick(data, size, seed, &chunk_size);
-    if (chunk_size == 0)
+    struct chunk chunk = pick(data, size, seed);
+    if (chunk.size == 0)
         return LLVMFuzzerMutate(data, size, max_size);
-    const uint8_t *payload = data + at + TTD_HEADER_SIZE;
-    size_t stored = ttd_get32(data + at + TTD_HEADER_STORED_SIZE);
+    const uint8_t *header = data + chunk.offset;
+    const uint8_t *payload = header + TTD_HEADER_SIZE;
+    size_t stored = ttd_get32(header + TTD_HEADER_STORED_SIZE);
     if (stored > RAW_MAX)
         return size;
     int raw_size = (int)stored;
-    if (data[at + TTD_HEADER_CODEC] == 1)
+    if (header[TTD_HEADER_CODEC] == 1)
         raw_size = LZ4_decompress_safe((const char *)payload, (char *)raw, (int)stored, RAW_MAX);
     else
         memcpy(raw, payload, stored);
@@ -72,20 +78,19 @@ static size_t mutate_payload(uint8_t *data, size_t size, size_t max_size, unsign
         return size;
     size_t room = draw(seed) % 4 ? (size_t)raw_size : RAW_MAX;
     size_t mutated = LLVMFuzzerMutate(raw, (size_t)raw_size, room ? room : 1);
-    return replace(data, size, max_size, at, chunk_size, raw, mutated);
+    return replace(data, size, max_size, chunk, raw, mutated);
 }
 
 /** Mutates a header, its hash excepted. */
 static void mutate_header(uint8_t *data, size_t size, unsigned *seed)
 {
-    size_t chunk_size;
-    size_t at = pick(data, size, seed, &chunk_size);
-    if (chunk_size == 0)
+    struct chunk chunk = pick(data, size, seed);
+    if (chunk.size == 0)
         return;
     size_t field = draw(seed) % (TTD_HEADER_PAYLOAD_HASH - TTD_HEADER_MAJOR);
-    uint8_t *byte = data + at + TTD_HEADER_MAJOR + field;
+    uint8_t *byte = data + chunk.offset + TTD_HEADER_MAJOR + field;
     *byte = draw(seed) % 2 ? (uint8_t)draw(seed) : (uint8_t)(*byte + (draw(seed) % 2 ? 1 : -1));
-    chunk_edit_seal_header(data + at);
+    chunk_edit_seal_header(data + chunk.offset);
 }
 
 /** Changes the trace identifier, which chooses what some targets do. */
@@ -98,19 +103,19 @@ static void mutate_identity(uint8_t *data, size_t size, unsigned *seed)
 /** Removes or duplicates a chunk. */
 static size_t mutate_order(uint8_t *data, size_t size, size_t max_size, unsigned *seed)
 {
-    size_t chunk_size;
-    size_t at = pick(data, size, seed, &chunk_size);
-    size_t rest = size - at - chunk_size;
-    if (chunk_size == 0)
+    struct chunk chunk = pick(data, size, seed);
+    uint8_t *header = data + chunk.offset;
+    size_t rest = size - chunk.offset - chunk.size;
+    if (chunk.size == 0)
         return size;
     if (draw(seed) % 2) {
-        memmove(data + at, data + at + chunk_size, rest);
-        return size - chunk_size;
+        memmove(header, header + chunk.size, rest);
+        return size - chunk.size;
     }
-    if (chunk_size > max_size - size)
+    if (chunk.size > max_size - size)
         return size;
-    memmove(data + at + chunk_size, data + at, chunk_size + rest);
-    return size + chunk_size;
+    memmove(header + chunk.size, header, chunk.size + rest);
+    return size + chunk.size;
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
