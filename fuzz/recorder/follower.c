@@ -16,7 +16,7 @@ enum {
     MODULE_SIZE = 4 * MEMORY_PAGE,
 };
 
-/* Where the process has them. */
+/* Addresses at which the process has them. */
 static const uint64_t module_begin = 0x555500000000, stack_begin = 0x7ffd00000000;
 
 static uint8_t module[MODULE_SIZE];

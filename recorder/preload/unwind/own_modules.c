@@ -72,7 +72,7 @@ bool modules_find(struct cfi_lookup *lookup, uintptr_t address)
     return _dl_find_object((void *)address, &lookup->object) == 0;
 }
 
-/* Where no program headers are found, the segment is a range whose pages are probed. */
+/* Without program headers, the segment is a range whose pages are probed. */
 struct cfi_span modules_segment(const struct cfi_lookup *lookup, uintptr_t address)
 {
     const struct dl_find_object *object = &lookup->object;

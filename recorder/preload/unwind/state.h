@@ -104,7 +104,7 @@ struct new_frame {
     uint32_t read_count;
 };
 
-/* Where a walk is, and what it may meet. */
+/* The state of a walk, and what it may meet. */
 struct walk_place {
     struct unwind_regs state;
     uint32_t new_count;  /* of unwinder.new_frames */

@@ -113,8 +113,7 @@ Test(chronicle, goes_from_position_to_position)
     }
 }
 
-/* What the first effects up to a moment say of events and times is not later than asked for, and
- * the next moment would be. */
+/* A number of events, or a time, leads to the last moment that is not behind it. */
 Test(chronicle, finds_moments_by_events_and_times)
 {
     for (uint64_t seed = 1; seed <= TRACES; seed++) {
@@ -260,7 +259,7 @@ static struct quadrant_sums sums_of(const struct heap_tick_series *series)
     return sums;
 }
 
-/* What is live at one moment of the model, and at another one or not. */
+/* Sums of the blocks that are live in `at`, and also in `other`, or there not. */
 static struct quadrant_sums model_sums(const struct heap_model *at, const struct heap_model *other,
                                        bool is_in_both)
 {
@@ -281,7 +280,8 @@ static void expect_quadrant(const struct heap_tick_series *series, struct quadra
     cr_assert_eq(found.bytes, wanted.bytes);
 }
 
-/* Of what a range acquires, those that end in it are the ones that the model has at no end. */
+/* Expects the blocks that end in the range where it acquired them to be those that the model has at
+ * neither end. */
 static void expect_ended(struct chronicle_range range, const struct chronicle_quadrants *quadrants)
 {
     struct quadrant_sums left = sums_of(&quadrants->series[HEAP_AIFO]);
