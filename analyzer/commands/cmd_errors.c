@@ -160,6 +160,7 @@ static int execute(struct session *session, const void *context)
     struct heap_trace trace = source_trace(&session->source);
     struct heap_errors_options query = {.remembered = (uint32_t)options->remembered};
     struct heap_fatal fatal;
+    session->needs_known_patterns = options->error_status;
     int status = session_islands(session, &options->island, &query.islands);
     if (status != STATUS_OK)
         return status;
@@ -169,7 +170,6 @@ static int execute(struct session *session, const void *context)
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
     bool has_errors = false;
-    session->needs_known_patterns = options->error_status;
     status = print(session, options->limit, &errors, &fatal, &has_errors);
     if (status == STATUS_OK)
         status = known_findings_exit(&session->known_findings, has_errors, options->error_status);

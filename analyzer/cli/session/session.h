@@ -141,7 +141,8 @@ struct question {
 };
 
 /**
- * Reads the islands of recording that a filter names, if it is given; warns if there are none.
+ * Reads the islands of recording that a filter names, if it is given. If there are none it warns,
+ * or fails as for a pattern that matches no name.
  *
  * @param islands  set to the islands, which the session owns, or to NULL if they are not needed
  * @return an exit status

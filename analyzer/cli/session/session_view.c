@@ -38,13 +38,15 @@ int session_islands(struct session *session, const struct heap_island_filter *fi
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
     progress_end(&session->source.progress);
-    if (!heap_islands_have_any(&session->islands))
-        message("warning: %s: nothing in the trace is what %s", session->source.path,
-                filter->has_client && filter->has_activity ? "--client and --activity name"
-                : filter->has_client                       ? "--client names"
-                                                           : "--activity names");
     *islands = &session->islands;
-    return STATUS_OK;
+    if (heap_islands_have_any(&session->islands))
+        return STATUS_OK;
+    message("%s%s: nothing in the trace is what %s",
+            session->needs_known_patterns ? "" : "warning: ", session->source.path,
+            filter->has_client && filter->has_activity ? "--client and --activity name"
+            : filter->has_client                       ? "--client names"
+                                                       : "--activity names");
+    return session->needs_known_patterns ? STATUS_USAGE : STATUS_OK;
 }
 
 /* Names are read even if there are no records to filter, because patterns that match no name in the

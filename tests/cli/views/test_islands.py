@@ -106,6 +106,15 @@ class Islands(TestCase):
             if command != "marks":
                 self.assertIn("nothing in the trace is what --activity names", warned)
 
+    def test_exit_status(self):
+        """An island that is not there is no proof that nothing is lost or wrong."""
+        path = self.write(random_islands(1).close())
+        for command in "leaks", "errors":
+            result = run(command, "--activity", "99", "--error-exitcode", "7", path)
+            self.assertEqual((result.status, result.text), (USAGE, ""))
+            self.assertIn("nothing in the trace is what --activity names", result.errors)
+            self.assertNotIn("warning", result.errors)
+
 
 if __name__ == "__main__":
     support.main()
