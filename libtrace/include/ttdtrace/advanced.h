@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Reading and writing faster. Ordinary readers and writers need none of this: whoever follows all
- * blocks of long traces does, and pays with rules about what stays valid for how long; and so does
- * a recorder.
+ * Reading and writing faster. Ordinary readers and writers need none of this. It is for programs
+ * that follow all blocks of long traces, and for recorders; the price is rules about how long
+ * things stay valid.
  *
  * Ordinals: within a chunk, events with equal address_ordinals have equal addresses, so that an
  * address is looked up once a chunk and not once an event. ttd_batch.addresses has the address of
@@ -12,15 +12,14 @@
  * ones are read, so that another thread can use them meanwhile.
  *
  * Lazy stacks: with ttd_reader_options.lazy_stacks, chunks of stacks are returned as they are
- * stored (spec, "Stacks") and decoded as far as they are asked for: a trace has many stacks, of
- * which a report shows few. Objects that keep such chunks are independent of the reader and of each
- * other.
+ * stored (spec, "Stacks") and decoded on demand: a report shows few of the many stacks of a trace.
+ * Objects that keep such chunks are independent of the reader and of each other.
  *
- * Single chunks of pages: ttd_reader_pages() reads one where ttd_reader_next_chunk() has found it,
- * so that a page is looked up without reading all others.
+ * Single chunks of pages: ttd_reader_pages() reads a chunk that ttd_reader_next_chunk() has found,
+ * so that looking up a page does not read all the others.
  *
- * Usual calls: ttd_writer_calls() writes a run of them for much less than the same by
- * ttd_writer_event().
+ * Plain calls: ttd_writer_calls() writes a run of ordinary allocations and releases in much less
+ * time than ttd_writer_event().
  *
  * Threads: one thread at a time may use an object. ttd_reader_event_batches() may be called by any
  * thread while another reads.
@@ -42,7 +41,7 @@ TTD_BEGIN_DECLS
 TTD_EXPORT uint32_t ttd_reader_event_batches(const struct ttd_reader *reader);
 
 /**
- * Reads a chunk of pages by itself. The reader is before the first chunk then, as by
+ * Reads one chunk of pages. Afterwards the reader stands before the first chunk, as after
  * ttd_reader_rewind().
  *
  * @param chunk  of kind TTD_KIND_PAGES, from ttd_reader_next_chunk() of a reader of this trace
@@ -59,7 +58,7 @@ struct ttd_stacks;
 /**
  * Keeps the stacks of a batch.
  *
- * @param batch      of a reader with lazy_stacks; what is needed of it is copied
+ * @param batch      from a reader with lazy_stacks; need not outlive the call
  * @param allocator  NULL for the default; copied
  * @param stacks     set on success; owned by the caller, see ttd_stacks_close()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (no stored stacks of that reader).
@@ -72,13 +71,13 @@ TTD_EXPORT enum ttd_status ttd_stacks_open(const struct ttd_batch *batch,
 TTD_EXPORT void ttd_stacks_close(struct ttd_stacks *stacks);
 
 /**
- * Looks up a stack. All that come before it in the chunk are decoded, too, if they are not yet.
+ * Looks up a stack. Decodes those before it in the chunk as well, unless that was done already.
  *
  * @param stack  set on TTD_OK
  * @param error  detail on TTD_ERROR_CORRUPT and TTD_ERROR_NO_MEMORY; may be NULL
- * @return TTD_OK; TTD_END (not one of this chunk); TTD_ERROR_CORRUPT (the chunk is damaged there or
- *         before, or at most 127 stacks behind; stacks from before can still be had);
- *         TTD_ERROR_NO_MEMORY (may be asked again).
+ * @return TTD_OK; TTD_END (not a stack of this chunk); TTD_ERROR_CORRUPT (the chunk is damaged at
+ *         the stack, before it, or up to 127 stacks behind it; stacks before the damage are still
+ *         available); TTD_ERROR_NO_MEMORY (the call may be repeated).
  */
 TTD_EXPORT enum ttd_status ttd_stacks_get(struct ttd_stacks *stacks, ttd_id id,
                                           struct ttd_stack *stack, struct ttd_error *error);
@@ -95,8 +94,7 @@ struct ttd_call {
     uint8_t action;
     /** The function that was called (enum ttd_api). */
     uint8_t api;
-    /** 1, the size of an allocation or the address that is freed; or 2, that address and the size.
-     */
+    /** 1: the size of an allocation, or the address freed. 2: the address freed and the size. */
     uint8_t parameter_count;
 };
 
@@ -114,12 +112,12 @@ struct ttd_calls {
 };
 
 /**
- * Appends the events of usual calls. It does what ttd_writer_event() does for each of them: the
- * event has the result 1, the parameters that the call says, and no property besides.
+ * Appends the events of plain calls, each as ttd_writer_event() would: with the result 1, the
+ * parameters that the call names, and no other property.
  *
- * @param written  set in any case to how many events were appended
- * @return TTD_OK if that is all of them; else what ttd_writer_event() returns for the next one:
- *         TTD_ERROR_ARGUMENT (also if it is none of the calls above), TTD_ERROR_NO_MEMORY,
+ * @param written  always set, to the number of events appended
+ * @return TTD_OK if all were appended; otherwise the status of ttd_writer_event() for the next one:
+ *         TTD_ERROR_ARGUMENT (also if the call is not a plain one), TTD_ERROR_NO_MEMORY,
  *         TTD_ERROR_IO, TTD_ERROR_MISUSE.
  */
 TTD_EXPORT enum ttd_status ttd_writer_calls(struct ttd_writer *writer,

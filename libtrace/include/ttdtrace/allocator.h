@@ -2,8 +2,8 @@
 /**
  * The memory that the library uses.
  *
- * Threads: any thread may call these functions at any time; they have no state. A table is called
- * by the threads that use the objects it was given to, at the same time if several do.
+ * Threads: any thread may call these functions at any time; they have no state. The functions of a
+ * table are called by the threads that use its objects, concurrently if several do.
  */
 #ifndef TTDTRACE_ALLOCATOR_H
 #define TTDTRACE_ALLOCATOR_H
@@ -15,7 +15,7 @@
 TTD_BEGIN_DECLS
 
 /**
- * Table of memory functions. The library calls nothing else for memory. The table is copied at
+ * Table of memory functions. The library gets memory from nowhere else. The table is copied at
  * open; `context` must outlive the object. Both functions must be set.
  */
 struct ttd_allocator {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Adding names to a trace that was written before.
+ * Adding names to an existing trace.
  *
- * Threads: any number of calls may run at a time, with different inputs and outputs. The function
- * is called by the thread that made the call.
+ * Threads: any number of calls may run at a time, with different inputs and outputs. The thread
+ * that calls ttd_amend() calls the amendment's function.
  */
 #ifndef TTDTRACE_AMEND_H
 #define TTDTRACE_AMEND_H
@@ -14,12 +14,12 @@
 TTD_BEGIN_DECLS
 
 /**
- * Adds names, through a writer that stands behind the last chunk of the trace and is valid during
- * the call. It may define strings and give symbols and variables, itself or by a ttd_names, which
- * has to be closed before the function returns; anything else fails with TTD_ERROR_MISUSE at the
- * next flush. Ids of modules are those of the trace.
+ * Adds names through a writer that continues after the last chunk of the trace and is valid during
+ * the call. It may write strings, symbols and variables, itself or through a ttd_names, which must
+ * be closed before the function returns; anything else fails with TTD_ERROR_MISUSE at the next
+ * flush. Ids of modules are those of the trace.
  *
- * @return TTD_OK; any other status ends ttd_amend() with that.
+ * @return TTD_OK; any other status ends ttd_amend(), which returns it.
  */
 typedef enum ttd_status (*ttd_amend_function)(void *context, struct ttd_writer *writer);
 
@@ -31,18 +31,18 @@ struct ttd_amendment {
 };
 
 /**
- * Copies a trace and adds names: names that are given later count (spec, "Symbols"). Everything
- * else stays as it is. If the trace is damaged, or was not closed, the names are added to what
- * ttd_recover() makes of it.
+ * Copies a trace and adds names, which replace earlier ones of the same address (spec, "Symbols").
+ * Everything else is copied unchanged. If the trace is damaged or was not closed, the names are
+ * added to what ttd_recover() makes of it.
  *
- * @param input      copied; closed by this call in any case. It is read twice
+ * @param input      copied; read twice, and closed by this call in any case
  * @param output     closed by this call in any case
  * @param allocator  NULL for the default
  * @param verdict    set on TTD_OK: that of ttd_verify() on the input
  * @param error      detail on failure; may be NULL
  * @return TTD_OK; statuses of ttd_recover(); TTD_ERROR_ARGUMENT also for a derived file, which has
- *         no names of its own; TTD_ERROR_CORRUPT also if an intact input has changed meanwhile;
- *         that of the function.
+ *         no names of its own; TTD_ERROR_CORRUPT also if an intact input changed during the call;
+ *         the status of the function.
  */
 TTD_EXPORT enum ttd_status ttd_amend(const struct ttd_input *input, const struct ttd_output *output,
                                      const struct ttd_allocator *allocator,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Batches of records, as a reader gives them: the kinds of records, and the chunks that they come
- * from.
+ * Batches of records, as a reader returns them: the kinds of records, and the chunks that hold
+ * them.
  *
  * Threads: any thread may call the function at any time.
  */
@@ -47,10 +47,10 @@ enum ttd_kind {
     TTD_KIND_HEAP_PARENTS = 26
 };
 
-/** The largest of them. */
+/** The largest known kind. */
 #define TTD_KIND_LAST TTD_KIND_HEAP_PARENTS
 
-/** Kinds from here on are private: skipped unless critical. */
+/** The first private kind. Chunks of private kinds are skipped unless critical. */
 #define TTD_KIND_PRIVATE 0x8000
 
 /** Returns the name of a kind, such as "events"; "?" if unknown. Static. */
@@ -59,26 +59,27 @@ TTD_EXPORT const char *ttd_kind_name(unsigned kind);
 /** A set of kinds, for ttd_reader_options. */
 #define TTD_KIND_BIT(kind) (UINT32_C(1) << (kind))
 #define TTD_KINDS_ALL      UINT32_MAX
-/** All that events refer to by id. */
+/** The kinds that define what events refer to by id. */
 #define TTD_KINDS_DEFINITIONS                                                                      \
     (TTD_KIND_BIT(TTD_KIND_STRINGS) | TTD_KIND_BIT(TTD_KIND_STACKS) |                              \
      TTD_KIND_BIT(TTD_KIND_MODULES) | TTD_KIND_BIT(TTD_KIND_SYMBOLS) |                             \
      TTD_KIND_BIT(TTD_KIND_THREADS) | TTD_KIND_BIT(TTD_KIND_HEAPS) |                               \
      TTD_KIND_BIT(TTD_KIND_HEAP_PARENTS))
 
-/** A chunk as its header describes it (spec, "Chunks"). */
+/** The header of a chunk (spec, "Chunks"). */
 struct ttd_chunk {
     uint64_t number;
-    /** In bytes, of the header, from the start of the file. */
+    /** Offset of the header from the start of the file, in bytes. */
     uint64_t offset;
-    /** A ttd_kind, or unknown. */
+    /** A ttd_kind, or an unknown value. */
     unsigned kind;
     /** A ttd_codec. */
     unsigned codec;
     unsigned flags;
     unsigned minor_version;
-    /** Bytes of payload in the file, without padding, and decompressed. */
+    /** Bytes of payload in the file, without padding. */
     uint32_t stored_size;
+    /** Bytes of payload after decompression. */
     uint32_t raw_size;
     uint64_t first_record;
     uint32_t record_count;
@@ -87,17 +88,16 @@ struct ttd_chunk {
 };
 
 /**
- * A batch of records of one chunk. `count` records are in the member that `kind` selects; they and
- * all they point to are valid until the next call on the reader; events also longer, see
+ * A batch of records of one chunk: `count` records in the member that `kind` selects. They and all
+ * they point to are valid until the next call on the reader; events may be valid longer, see
  * ttd_reader_options.
  */
 struct ttd_batch {
     enum ttd_kind kind;
     size_t count;
-    /** The chunk that the batch comes from; for a synthetic loss, the chunk after the gap.
-     */
+    /** The chunk that holds the batch; for a synthetic loss, the chunk after the gap. */
     struct ttd_chunk chunk;
-    /** TTD_KIND_LOSSES: the reader made this loss for damage, which `error` describes. */
+    /** TTD_KIND_LOSSES: the reader synthesised this loss for damage that `error` describes. */
     bool synthetic;
     union {
         const struct ttd_trace *trace;
@@ -132,19 +132,18 @@ struct ttd_batch {
 
     /**
      * TTD_KIND_EVENTS: the addresses that these events spell out, by ordinal from first_ordinal on
-     * (see ttd_event.address_ordinal). The first batch of a chunk begins with 0, each other one
-     * where the one before ended. They are valid as long as the events. Without meaning for other
-     * kinds.
+     * (see ttd_event.address_ordinal). The first batch of a chunk begins with ordinal 0, each other
+     * one where its predecessor ended. Valid as long as the events; undefined for other kinds.
      */
     const uint64_t *addresses;
     size_t address_count;
     uint32_t first_ordinal;
     /**
-     * TTD_KIND_STACKS of a reader with lazy_stacks: all stacks of the chunk, as they are in the
-     * file, for ttd_stacks_open(); u.stacks is NULL then. Otherwise NULL.
+     * TTD_KIND_STACKS from a reader with lazy_stacks: all stacks of the chunk as stored in the
+     * file, for ttd_stacks_open(), with u.stacks NULL. Otherwise NULL.
      */
     const void *stored;
-    /** The same decompressed, where the reader needed that itself; else NULL. */
+    /** The same after decompression, if the reader needed it itself; otherwise NULL. */
     const void *decompressed;
 };
 

@@ -14,7 +14,7 @@
 
 TTD_BEGIN_DECLS
 
-/** A string of `size` bytes, not NUL-terminated, of any content: escape it before display. */
+/** A string of `size` arbitrary bytes, not NUL-terminated: escape it before display. */
 struct ttd_string {
     const char *data;
     size_t size;
@@ -45,15 +45,16 @@ struct ttd_stack {
 /** Kinds of module records. */
 enum ttd_module_action { TTD_MODULE_LOAD = 1, TTD_MODULE_UNLOAD = 2 };
 
-/** A module was loaded (this defines its id, never used again for another load), or unloaded. */
+/** The load of a module, which defines its id, or its unload. No other load has the same id. */
 struct ttd_module {
     enum ttd_module_action action;
     ttd_id id;
     struct ttd_position position;
-    /* The rest only for a load. */
+    /* The members below are set for a load only. */
     ttd_id path;
-    /** Load bias: run-time address minus address in the file; and the range it occupies. */
+    /** Load bias: run-time address minus address in the file. */
     uint64_t bias;
+    /** Range of run-time addresses that the module occupies: [begin, end). */
     uint64_t begin;
     uint64_t end;
     uint8_t build_id[TTD_BUILD_ID_MAX];
@@ -63,18 +64,18 @@ struct ttd_module {
 /** Kinds of thread records. */
 enum ttd_thread_action { TTD_THREAD_BEGIN = 1, TTD_THREAD_END = 2 };
 
-/** A thread was first seen (this defines its id), or ended. */
+/** The first sight of a thread, which defines its id, or its end. */
 struct ttd_thread {
     enum ttd_thread_action action;
     ttd_id id;
     struct ttd_position position;
-    /** The operating system's id, which may be used again. Begin only. */
+    /** The operating system's id, which it may reuse. Begin only. */
     uint64_t os_id;
-    /** A string, or TTD_NONE. An end may tell a name that was given later. */
+    /** A string, or TTD_NONE. The record of an end has a name that was set after the begin. */
     ttd_id name;
 };
 
-/** A heap: what `heap` of an event refers to. */
+/** A heap, to which events refer by `heap`. */
 struct ttd_heap {
     ttd_id id;
     /** The handle as the program sees it; 0 for the C library's. */
@@ -91,7 +92,8 @@ struct ttd_heap_parent {
     ttd_id parent;
 };
 
-/** A source place; frames of one address are listed innermost first, inlined ones before. */
+/** A source location. Frames of one address are listed innermost first: inlined functions before
+ * the function that contains them. */
 struct ttd_symbol_frame {
     /** Mangled name as the module has it; a string or TTD_NONE. */
     ttd_id function;

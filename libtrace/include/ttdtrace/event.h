@@ -74,7 +74,7 @@ enum ttd_api {
     TTD_API_HEAP_LOCK = 53,
     TTD_API_HEAP_UNLOCK = 54,
     TTD_API_HEAP_DESTROY = 55,
-    /* Heaps that the program tells of, by ttdtrace/live_heap.h. */
+    /* Custom heaps, reported by the program through ttdtrace/live_heap.h. */
     TTD_API_LIVE_HEAP_CREATE = 56,
     TTD_API_LIVE_HEAP_ALLOC = 57,
     TTD_API_LIVE_HEAP_REALLOC = 58,
@@ -83,7 +83,7 @@ enum ttd_api {
     TTD_API_LIVE_HEAP_LOCK = 61,
     TTD_API_LIVE_HEAP_UNLOCK = 62,
     TTD_API_LIVE_HEAP_DESTROY = 63,
-    /* Functions of other allocators whose parameters differ from those of all functions above. */
+    /* Functions of other allocators whose parameters differ from all of the above. */
     TTD_API_MALLOCX = 64,
     TTD_API_RALLOCX = 65,
     TTD_API_XALLOCX = 66,
@@ -98,7 +98,7 @@ enum ttd_api {
     TTD_API_MI_FREE_ALIGNED = 75,
     TTD_API_MI_STRDUP = 76,
     TTD_API_MI_REALPATH = 77,
-    /** One more than the largest value known. Unknown values are allowed and kept. */
+    /** One more than the largest known value. Unknown values are valid and are preserved. */
     TTD_API_COUNT = 78
 };
 
@@ -130,10 +130,10 @@ struct ttd_event {
     ttd_id thread;
     ttd_id stack;
     /**
-     * Set by the reader: ordinals of address and base_address among those that the event's chunk
-     * spells out, from 0; without meaning where the address is 0. Within a chunk equal ordinals
-     * mean equal addresses, so that who follows blocks need not look most of them up: see
-     * ttd_batch.addresses. The same address may have several.
+     * Set by the reader: ordinals of address and base_address among the addresses that the event's
+     * chunk spells out, from 0; undefined where the address is 0. Within a chunk, equal ordinals
+     * mean equal addresses, which spares most lookups when blocks are followed: see
+     * ttd_batch.addresses. One address may have several ordinals.
      */
     uint32_t address_ordinal;
     uint32_t base_ordinal;
@@ -147,17 +147,17 @@ struct ttd_event {
     uint64_t size;
     /**
      * Raw arguments as the program passed them, `parameter_count` of them; NULL with a count of 0
-     * if they are not recorded. They come back from a reader as they were written. For an API whose
-     * template consists of other properties (spec, "APIs") they need not be recorded:
-     * ttd_event_parameters() gives them all the same. Parameters that a template gives cost no
-     * space. Those of an event from a reader, and of copies of it, are valid as long as its batch.
+     * if they are not recorded. A reader returns them as they were written. They need not be
+     * recorded for an API whose template computes them from other properties (spec, "APIs"):
+     * ttd_event_parameters() returns them nevertheless, and they take no space. Parameters of an
+     * event from a reader, and of copies of that event, are valid as long as its batch.
      */
     const uint64_t *parameters;
     /** Flags as the API defines them. */
     uint64_t flags;
-    /** Non-zero is success, zero is failure. 0 as well when the call never returned. */
+    /** Non-zero for success; zero for failure, and for a call that never returned. */
     uint64_t result;
-    /** Create: bytes to reserve, and to commit at once. Otherwise 0. */
+    /** Create: bytes to reserve, and bytes to commit at once. Otherwise 0. */
     uint64_t reserve_size;
     uint64_t commit_size;
     /** Protect: non-zero makes the heap read-only, zero read-write. */
@@ -176,7 +176,7 @@ static inline bool ttd_event_returned(const struct ttd_event *event)
     return ttd_position_is_valid(event->time_end);
 }
 
-/** Returns where the event takes effect: its place in the order of the trace; see ttd_event. */
+/** Returns the effect position of an event, by which a trace is ordered: see ttd_event. */
 static inline struct ttd_position ttd_event_position(const struct ttd_event *event)
 {
     bool acquires = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_CREATE;
@@ -184,9 +184,9 @@ static inline struct ttd_position ttd_event_position(const struct ttd_event *eve
 }
 
 /**
- * The raw arguments of an event, recorded or by its API's template, in order.
+ * Copies the raw arguments of an event in order, as recorded or as its API's template gives them.
  *
- * @return how many there are, at most TTD_PARAMETERS_MAX; 0 if they are not known.
+ * @return their number, at most TTD_PARAMETERS_MAX; 0 if they are not known.
  */
 TTD_EXPORT size_t ttd_event_parameters(const struct ttd_event *event,
                                        uint64_t parameters[TTD_PARAMETERS_MAX]);

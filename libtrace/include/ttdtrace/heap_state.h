@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Heap and memory at a position: lists of blocks, memory maps and pages, and what an index keeps of
- * states of the heap.
+ * Heap and memory at a position: lists of blocks, memory maps and pages, and the states of the heap
+ * that an index stores.
  */
 #ifndef TTDTRACE_HEAP_STATE_H
 #define TTDTRACE_HEAP_STATE_H
@@ -22,19 +22,19 @@ enum ttd_block_list {
     /** All blocks live at the position, as the recorder saw them. */
     TTD_BLOCKS_SNAPSHOT = 2,
     /**
-     * Blocks that the C and C++ runtimes keep for themselves and would release if asked to, at
-     * the end of the program: not leaks of the program.
+     * Blocks that the C and C++ runtimes still hold at the end of the program, and would release on
+     * request: they are no leaks of the program.
      */
     TTD_BLOCKS_RUNTIME = 3
 };
 
-/** One block of a list, which is sorted by address, and blocks of one address by heap. */
+/** A block of a list. Lists are sorted by address; blocks of one address by heap. */
 struct ttd_block {
     uint64_t address;
     uint64_t size;
     /** Number of the event that allocated it, or TTD_UNKNOWN. */
     uint64_t event;
-    /** When it was acquired: time_end of that event. */
+    /** Position at which it was acquired: time_end of that event. */
     struct ttd_position allocated;
     ttd_id thread;
     ttd_id heap;
@@ -42,10 +42,11 @@ struct ttd_block {
     uint8_t api;
 };
 
-/** Blocks of one chunk of a list; a list is as many chunks as needed, `last` on the last one. */
+/** The part of a list that one chunk holds. A list takes as many chunks as it needs; `last` is set
+ * on the final one. */
 struct ttd_live_blocks {
     enum ttd_block_list list;
-    /** Number of the list within its file, from 1; above those of all lists before. */
+    /** Number of the list within its file, from 1, greater than that of every list before. */
     uint32_t list_id;
     bool last;
     struct ttd_position position;
@@ -53,8 +54,8 @@ struct ttd_live_blocks {
     size_t count;
 };
 
-/** Pages of memory content: `count` pages with the ids first_page, first_page + 1, …; the first of
- * a trace is TTD_PAGE_FIRST. */
+/** Contents of memory: `count` pages with the ids first_page, first_page + 1, … Ids begin with
+ * TTD_PAGE_FIRST in each trace. */
 struct ttd_pages {
     uint64_t first_page;
     /** A power of two from 512 to 65536. */
@@ -63,8 +64,8 @@ struct ttd_pages {
     const uint8_t *data;
 };
 
-/** Page ids of runs whose content is not in the trace. Others are those of ttd_pages, plus these.
- */
+/** Reserved page ids, for runs whose content is not stored as pages; and the first id of a stored
+ * page. */
 #define TTD_PAGE_ZERO         0u
 #define TTD_PAGE_UNREADABLE   1u
 #define TTD_PAGE_NOT_CAPTURED 2u
@@ -81,13 +82,14 @@ struct ttd_memory_run {
     uint64_t address;
     uint64_t page_count;
     uint32_t protection;
-    /** First page id; a stored run has consecutive ids, a reserved id holds for all its pages. */
+    /** Id of the first page. Ids of stored pages are consecutive; a reserved id applies to all
+     * pages of the run. */
     uint64_t page;
 };
 
 /** Memory of the process at a position. */
 struct ttd_memory_map {
-    /** Number of the snapshot, from 1; not 0. */
+    /** Number of the snapshot, from 1. */
     uint32_t snapshot;
     bool last;
     struct ttd_position position;
@@ -100,7 +102,7 @@ struct ttd_memory_map {
 enum ttd_state_form {
     /** A list of all live blocks follows. */
     TTD_STATE_KEYFRAME = 1,
-    /** Sums follow, and a list of those blocks that are not in them. */
+    /** Sums follow, and a list of the blocks that they do not include. */
     TTD_STATE_SUMMARY = 2,
     /** The first state with the largest number of live bytes. */
     TTD_STATE_PEAK = 3
@@ -113,10 +115,10 @@ enum ttd_state_form {
 struct ttd_state {
     enum ttd_state_form form;
     struct ttd_position position;
-    /** Blocks in the list that follows; of the peak, live ones. */
+    /** Number of blocks in the list that follows; for the peak, number of live blocks. */
     uint64_t blocks;
 
-    /** Keyframe and summary: the number of the event that comes next, and what was replayed. */
+    /** Keyframe and summary: number of the next event, and counts of the events replayed so far. */
     uint64_t next_event;
     uint64_t events;
     uint64_t failed;
@@ -126,35 +128,35 @@ struct ttd_state {
     uint64_t overlaps;
     uint64_t actions[TTD_STATE_ACTIONS];
 
-    /** Summary: how many sums follow, and the first position after those that it serves; the
-     * invalid one if it serves all. */
+    /** Summary: number of sums that follow. */
     uint64_t sums;
+    /** Summary: first position that it does not serve; invalid if it serves all that follow. */
     struct ttd_position end;
 
-    /** Peak: live bytes, and how many times 2^64 in addition. */
+    /** Peak: live bytes, bytes + bytes_high * 2^64. */
     uint64_t bytes;
     uint64_t bytes_high;
 };
 
-/** Point of view of a sum. */
+/** Property by which a table of sums divides the blocks. */
 enum ttd_sum_table {
     TTD_SUMS_BY_STACK = 0,
     TTD_SUMS_BY_HEAP = 1,
     TTD_SUMS_BY_THREAD = 2,
-    /** By number of binary digits of the size. */
+    /** By the number of binary digits of the size. */
     TTD_SUMS_BY_SIZE = 3
 };
 
-/** The blocks of a summary that have one stack, heap, thread or class of sizes. */
+/** Sum over the blocks of a summary that share a stack, heap, thread or size class. */
 struct ttd_sum {
     enum ttd_sum_table table;
     /** The id; or the number of binary digits, up to 64. */
     uint32_t key;
-    /** An api that allocated one of the blocks, perhaps one that has ended since. */
+    /** An enum ttd_api that allocated one of the blocks, perhaps one that is no longer live. */
     uint8_t api;
     uint64_t blocks;
     uint64_t bytes;
-    /** By stack: when the first and the last of the blocks were allocated. */
+    /** By stack: positions at which the first and the last of the blocks were allocated. */
     struct ttd_position first;
     struct ttd_position last;
 };

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The live API: a program that is being recorded speaks to its recorder (spec, "User events").
+ * The live API: a recorded program talks to its recorder (spec, "User events").
  *
- * Everything here is inline. A program includes this header and links nothing. While no recorder is
- * loaded, ttd_live_open() returns NULL, and every other function returns at once when its client is
- * NULL. A program that is linked statically always gets NULL. With a C library older than
- * glibc 2.34 the program needs -ldl.
+ * Everything here is inline: a program includes this header and links nothing, except -ldl with a
+ * glibc older than 2.34. While no recorder is loaded, ttd_live_open() returns NULL, and every other
+ * function returns at once if its client is NULL. A statically linked program always gets NULL.
  *
  * Threads: all functions may be called by any threads at once. All but ttd_live_open() may be
  * called in signal handlers. None allocates memory from the heap, sets errno, or is a cancellation
@@ -23,19 +22,19 @@
 extern "C" {
 #endif
 
-/** Version of struct ttd_live_functions: a recorder that does not know it gives no client. */
+/** Version of struct ttd_live_functions. A recorder that does not know it returns no client. */
 #define TTD_LIVE_VERSION 1u
 
-/** Bytes of user data of a call, at most. A call with more fails. */
+/** Largest size of the user data of a call, in bytes. A call with more fails. */
 #define TTD_LIVE_DATA_MAX 16384u
 
-/** Activity of an island that has none of its own. */
+/** Activity of an island that belongs to none. */
 #define TTD_LIVE_NO_ACTIVITY UINT64_C(0)
 
 /** Throttle that never ends an island. */
 #define TTD_LIVE_NO_LIMIT UINT64_MAX
 
-/** Identifies a client: 16 bytes that its author makes at random, in the byte order of RFC 9562. */
+/** Identifies a client: 16 bytes chosen at random by its author, in the byte order of RFC 9562. */
 struct ttd_live_guid {
     uint8_t bytes[16];
 };
@@ -43,22 +42,22 @@ struct ttd_live_guid {
 /** Scope of an event: the process, or the calling thread. */
 enum ttd_live_scope { TTD_LIVE_GLOBAL = 0, TTD_LIVE_THREAD = 1 };
 
-/** Flag of an event: asks for a keyframe there. */
+/** Flag of an event: asks for a keyframe at its position. */
 #define TTD_LIVE_KEYFRAME 1u
 
 /** Recording state of the calling thread. */
 enum ttd_live_state {
-    /** No recorder, a closed client, or ttd_live_stop() was called. */
+    /** There is no recorder, the client is closed, or ttd_live_stop() was called. */
     TTD_LIVE_NOT_STARTED = 0,
     TTD_LIVE_RECORDING = 1,
-    /** By ttd_live_try_pause(), or from outside the program. */
+    /** Paused by ttd_live_try_pause(), or from outside the program. */
     TTD_LIVE_PAUSED = 2,
-    /** The island has reached its throttle. */
+    /** The island reached its throttle. */
     TTD_LIVE_THROTTLED = 3
 };
 
-/** A client of the recorder. It is never freed: a closed one may still be passed, and does nothing.
- */
+/** A client of the recorder. It is never freed: calls with a closed client are allowed and do
+ * nothing. */
 struct ttd_live {
     const struct ttd_live_functions *functions;
 };
@@ -89,8 +88,8 @@ struct ttd_live_functions {
  *
  * @param guid  identifies the client in the trace; copied
  * @param data  `size` bytes for the record of the client, copied; may be NULL if `size` is 0
- * @return the client; NULL if the program is not being recorded, the recorder is of another
- * version, `guid` is NULL, or the process has opened 1024 clients
+ * @return the client; NULL if the program is not being recorded, the recorder has another version,
+ *         `guid` is NULL, or the process has opened 1024 clients
  */
 static inline struct ttd_live *ttd_live_open(const struct ttd_live_guid *guid, const void *data,
                                              size_t size)
@@ -113,15 +112,15 @@ static inline void ttd_live_close(struct ttd_live *client, const void *data, siz
         client->functions->close(client, data, size);
 }
 
-/** Whether the client is open and its recorder is still there. */
+/** Returns whether the client is open and its recorder still runs. */
 static inline bool ttd_live_is_open(const struct ttd_live *client)
 {
     return client != NULL && client->functions->is_open(client);
 }
 
 /**
- * Adds an event to the trace, at the position of the calling thread. It is recorded in a thread
- * that is paused, throttled or not started as well.
+ * Adds an event to the trace at the position of the calling thread, even if that thread is paused,
+ * throttled or not started.
  *
  * @param flags  0 or TTD_LIVE_KEYFRAME
  * @param data   `size` bytes, copied; may be NULL if `size` is 0. Text is UTF-8 without a NUL.
@@ -135,11 +134,11 @@ static inline bool ttd_live_add_event(struct ttd_live *client, enum ttd_live_sco
 }
 
 /**
- * Begins an island of recording in the calling thread: ends the one that is open, and records from
- * here on whatever the state was. Without any call of this function a thread is recorded from its
- * first heap call on, in an island without activity.
+ * Begins an island of recording in the calling thread, whatever its state; an open island ends. A
+ * thread that never calls this function is recorded from its first heap call on, in an island
+ * without activity.
  *
- * @param activity  groups islands: chosen by the program, TTD_LIVE_NO_ACTIVITY for none
+ * @param activity  number chosen by the program that groups islands; TTD_LIVE_NO_ACTIVITY for none
  * @param maximum   throttle: heap calls after which the island ends by itself, or TTD_LIVE_NO_LIMIT
  * @return false, without effect, for a `maximum` of 0 or more than TTD_LIVE_DATA_MAX bytes
  */
@@ -150,8 +149,8 @@ static inline bool ttd_live_start(struct ttd_live *client, uint64_t activity, ui
 }
 
 /**
- * Ends the island of the calling thread. Heap calls that it makes from here on are missing in the
- * trace, which says so: blocks that it may have released are unknown.
+ * Ends the island of the calling thread. Its heap calls from here on are missing in the trace,
+ * which says so: the state of blocks that the thread may have released is unknown.
  *
  * @return false, without effect, if no island is open
  */
@@ -167,7 +166,7 @@ static inline bool ttd_live_try_pause(struct ttd_live *client)
     return client != NULL && client->functions->try_pause(client);
 }
 
-/** Ends a pause that ttd_live_try_pause() has begun. False if there is none. */
+/** Ends a pause that ttd_live_try_pause() began. Returns false if there is none. */
 static inline bool ttd_live_resume(struct ttd_live *client)
 {
     return client != NULL && client->functions->resume(client);
@@ -179,15 +178,15 @@ static inline enum ttd_live_state ttd_live_thread_state(const struct ttd_live *c
     return client != NULL ? client->functions->state(client) : TTD_LIVE_NOT_STARTED;
 }
 
-/** Gives the island of the calling thread its whole throttle again, and records on if it was
- * reached. False if no island is open. */
+/** Resets the throttle of the calling thread's island, and resumes recording if it was reached.
+ * Returns false if no island is open. */
 static inline bool ttd_live_reset_throttle(struct ttd_live *client)
 {
     return client != NULL && client->functions->reset_throttle(client);
 }
 
 /**
- * Tells how far the island of the calling thread is from its throttle, in heap calls.
+ * Gets the distance of the calling thread's island from its throttle, in heap calls.
  *
  * @param executed   calls recorded since the island began or its throttle was reset; not NULL
  * @param remaining  calls until it ends, TTD_LIVE_NO_LIMIT without a throttle; not NULL
@@ -208,7 +207,7 @@ static inline bool ttd_live_throttle(const struct ttd_live *client, uint64_t *ex
 namespace ttd
 {
 
-/** Pauses recording of the calling thread as long as it exists. */
+/** Pauses recording of the calling thread for the lifetime of the object. */
 class live_pause
 {
   public:

@@ -4,15 +4,16 @@
  * API; ttdtrace/live.h includes it.
  *
  * A dump is a snapshot in the trace, at a position soon after the call. The recorder copies memory
- * from outside of the program, in whole pages: what is not mapped, or goes away meanwhile, is
- * neither a fault nor recorded. Other threads run on, and what they write meanwhile may be torn;
- * only for the heaps are they held. What was copied before is not stored again.
+ * from outside the program, in whole pages: memory that is not mapped, or is unmapped meanwhile,
+ * causes no fault and is not recorded. Other threads go on, and what they write meanwhile may be
+ * torn; they are stopped only for a dump of the heaps. Pages that were copied before are not stored
+ * again.
  *
- * A trace with dumps has what the memory contained, whatever the options of the recorder are.
+ * A trace with dumps has contents of memory, whatever the options of the recorder.
  *
- * Threads: dumps may be asked for by any threads, many at once. A signal handler that may have
- * interrupted a heap call can only ask for one that is not synchronous: others do nothing then.
- * Without a client, or with one that is closed, nothing happens.
+ * Threads: any threads may request dumps, many at once. A signal handler that may have interrupted
+ * a heap call can only request one that is not synchronous; others do nothing there. Without a
+ * client, or with a closed one, nothing happens.
  */
 #ifndef TTDTRACE_LIVE_DUMP_H
 #define TTDTRACE_LIVE_DUMP_H
@@ -33,10 +34,10 @@ struct ttd_live_dump_functions {
 };
 
 /**
- * Adds the contents of all heaps, and which words of the program's memory point into them: as
- * `ttdrecord --snapshot=memory snapshot PID`. Returns when that is done.
+ * Adds the contents of all heaps, and the words of the program's memory that point into them, like
+ * `ttdrecord --snapshot=memory snapshot PID`. Returns when the dump is complete.
  *
- * @return whether it was taken: false if the system does not permit it, or the recorder has stopped
+ * @return whether it was taken: false if the system does not permit it, or the recorder has ended
  */
 static inline bool ttd_live_dump_heaps(struct ttd_live *client)
 {
@@ -44,12 +45,12 @@ static inline bool ttd_live_dump_heaps(struct ttd_live *client)
 }
 
 /**
- * Adds what memory from `begin` to before `end` contains.
+ * Adds the contents of the memory [begin, end).
  *
- * @param synchronous  returns when that is done; else at once, and the memory is copied later, as
- *                     it is then
- * @return whether it was taken, or asked for: false if the range is empty; if `synchronous`, also
- *         if nothing of it is mapped
+ * @param synchronous  whether to return when the dump is complete; otherwise returns at once, and
+ *                     the memory is copied later, with the contents that it has then
+ * @return whether it was taken or requested: false if the range is empty; if `synchronous`, also if
+ *         nothing in it is mapped
  */
 static inline bool ttd_live_dump_range(struct ttd_live *client, const void *begin, const void *end,
                                        bool synchronous)
@@ -58,10 +59,10 @@ static inline bool ttd_live_dump_range(struct ttd_live *client, const void *begi
 }
 
 /**
- * Adds what the memory of a module contains, and returns when that is done.
+ * Adds the contents of the memory of a module. Returns when the dump is complete.
  *
  * @param address        any address in the module, such as that of a function or a variable
- * @param writable_only  only memory that the program can write: its data, and no code
+ * @param writable_only  whether to add only memory that the program can write: data, no code
  * @return whether it was taken: false if no module has the address
  */
 static inline bool ttd_live_dump_module(struct ttd_live *client, const void *address,
@@ -73,8 +74,8 @@ static inline bool ttd_live_dump_module(struct ttd_live *client, const void *add
 /**
  * Copies the absolute path of the trace.
  *
- * @param name  `size` bytes, set to the path and a NUL if there is room; may be NULL if `size` is 0
- * @return bytes of the path without the NUL; 0 if it is not known, or longer than 255 bytes
+ * @param name  `size` bytes, set to the path and a NUL if they fit; may be NULL if `size` is 0
+ * @return length of the path in bytes without the NUL; 0 if it is not known or exceeds 255
  */
 static inline size_t ttd_live_file_name(struct ttd_live *client, char *name, size_t size)
 {

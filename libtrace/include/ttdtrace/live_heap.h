@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Custom heaps: a program tells its recorder of its pools, arenas and collected heaps, which no
- * hook of malloc can see (spec, "Events"). Part of the live API; ttdtrace/live.h includes it.
+ * Custom heaps: a program reports its pools, arenas and garbage-collected heaps, which no hook of
+ * malloc can see, to its recorder (spec, "Events"). Part of the live API; ttdtrace/live.h includes
+ * it.
  *
- * A heap is known by its *handle*: an address that no other heap of the process has as long as the
+ * A heap is identified by its *handle*: an address that no other heap of the process has while the
  * heap exists, such as that of the pool's own structure. A heap lies within its *parent*, another
- * heap or that of malloc: its blocks are parts of what the parent has given out, and not counted a
- * second time. A heap whose memory goes back to its parent is destroyed before: with blocks left
- * that lie in no block of a parent, nothing in the trace is certain.
+ * heap or that of malloc: its blocks are parts of blocks of the parent and are not counted twice.
+ * Destroy a heap before its memory goes back to its parent: blocks that remain outside any block of
+ * the parent make everything in the trace uncertain.
  *
- * A call is recorded with its thread, its stack and its position, like one of malloc. It belongs
- * behind what creates or allocates, and before what frees, destroys or protects: then no other
- * thread can have been given an address that it has not been told to be free. In a thread that does
- * not record, a call is missing in the trace like one of malloc. A call about a heap that has been
- * destroyed is an error of the program, until the handle is told of anew.
+ * A call is recorded with its thread, its stack and its position, like one of malloc. Make it after
+ * the operation that creates or allocates, and before the one that frees, destroys or protects:
+ * then no other thread can get an address before its release is recorded. Calls in a thread that is
+ * not being recorded are missing in the trace, like those of malloc. A call on a destroyed heap is
+ * an error of the program, until a heap with the same handle is created.
  *
- * Each function returns whether its call was recorded. Without a client, or with one that is closed
- * or a handle of NULL, it does nothing. It never reads the memory behind a handle or a block. The
- * child of a fork has the heaps of its parent, unless that has ended before the child's first call:
- * then nothing in the child's trace is certain.
+ * Each function returns whether its call was recorded. Without a client, with a closed one, or with
+ * a handle of NULL it does nothing. It never reads the memory behind a handle or a block. The child
+ * of a fork has the heaps of its parent; if the parent ended before the child's first call, nothing
+ * in the child's trace is certain.
  *
- * Threads: all functions may be called by any threads at once, and in signal handlers. None
- * allocates memory from the heap, sets errno, or is a cancellation point.
+ * Threads: any threads may call all functions at once, also in signal handlers. None allocates
+ * memory from the heap, sets errno, or is a cancellation point.
  */
 #ifndef TTDTRACE_LIVE_HEAP_H
 #define TTDTRACE_LIVE_HEAP_H
@@ -32,7 +33,7 @@
 extern "C" {
 #endif
 
-/** Bytes of a heap's name, at most: longer ones are cut off. */
+/** Largest length of a heap's name in bytes: longer ones are cut off. */
 #define TTD_LIVE_HEAP_NAME_MAX 256u
 
 /** Parent of a heap that takes its memory from the system, and not from malloc. */
@@ -52,13 +53,13 @@ struct ttd_live_heap_functions {
 };
 
 /**
- * Tells of a new heap.
+ * Reports a new heap.
  *
- * @param handle   the heap; one that the same handle still has is destroyed by this call
- * @param parent   handle of the heap around it, NULL for that of malloc, or TTD_LIVE_HEAP_SYSTEM
+ * @param handle   the heap; an existing heap with the same handle is destroyed by this call
+ * @param parent   handle of the parent, NULL for the heap of malloc, or TTD_LIVE_HEAP_SYSTEM
  * @param name     copied, as UTF-8; NULL for none
- * @param reserve  bytes of address space that the heap has reserved, 0 if unknown
- * @param commit   bytes of memory that it has taken at once, 0 if unknown
+ * @param reserve  bytes of address space reserved, 0 if unknown
+ * @param commit   bytes of memory committed at once, 0 if unknown
  */
 static inline bool ttd_live_heap_create_sized(struct ttd_live *client, const void *handle,
                                               const void *parent, const char *name,
@@ -68,14 +69,14 @@ static inline bool ttd_live_heap_create_sized(struct ttd_live *client, const voi
     return client != NULL && client->functions->heaps->create(client, handle, parent, name, sizes);
 }
 
-/** Tells of a new heap of which no sizes are known. */
+/** Reports a new heap of unknown size. */
 static inline bool ttd_live_heap_create(struct ttd_live *client, const void *handle,
                                         const void *parent, const char *name)
 {
     return ttd_live_heap_create_sized(client, handle, parent, name, 0, 0);
 }
 
-/** Tells that the heap has given out `size` bytes at `block`; NULL if it could not. */
+/** Reports an allocation of `size` bytes at `block`, which is NULL if it failed. */
 static inline bool ttd_live_heap_alloc(struct ttd_live *client, const void *handle,
                                        const void *block, size_t size)
 {
@@ -83,9 +84,9 @@ static inline bool ttd_live_heap_alloc(struct ttd_live *client, const void *hand
 }
 
 /**
- * Tells that a block has become `size` bytes at `block`, which may be the address that it had; NULL
- * if it could not, and is as it was. The old address must not have been given out again: a heap of
- * several threads calls this before it unlocks itself.
+ * Reports a reallocation: the block at `old` has become `size` bytes at `block`, which may be the
+ * same address; NULL if it failed and the block is unchanged. The old address must not have been
+ * allocated again: a heap that several threads share calls this before it releases its lock.
  */
 static inline bool ttd_live_heap_realloc(struct ttd_live *client, const void *handle,
                                          const void *old, const void *block, size_t size)
@@ -93,34 +94,34 @@ static inline bool ttd_live_heap_realloc(struct ttd_live *client, const void *ha
     return client != NULL && client->functions->heaps->realloc(client, handle, old, block, size);
 }
 
-/** Tells that a block is about to be released. */
+/** Reports that a block is about to be released. */
 static inline bool ttd_live_heap_free(struct ttd_live *client, const void *handle,
                                       const void *block)
 {
     return client != NULL && client->functions->heaps->free(client, handle, block);
 }
 
-/** Tells that the memory of the heap becomes read-only, or writable again. */
+/** Reports that the memory of the heap becomes read-only, or writable again. */
 static inline bool ttd_live_heap_protect(struct ttd_live *client, const void *handle,
                                          bool is_read_only)
 {
     return client != NULL && client->functions->heaps->protect(client, handle, is_read_only);
 }
 
-/** Tells that the calling thread has locked the heap against other threads. */
+/** Reports that the calling thread has locked the heap against other threads. */
 static inline bool ttd_live_heap_lock(struct ttd_live *client, const void *handle)
 {
     return client != NULL && client->functions->heaps->lock(client, handle);
 }
 
-/** Tells that the calling thread is about to unlock the heap. */
+/** Reports that the calling thread is about to unlock the heap. */
 static inline bool ttd_live_heap_unlock(struct ttd_live *client, const void *handle)
 {
     return client != NULL && client->functions->heaps->unlock(client, handle);
 }
 
-/** Tells that the heap is about to be destroyed. Its blocks are released with it, and the heaps
- * within it are destroyed likewise. */
+/** Reports that the heap is about to be destroyed. Its blocks are released with it, and the heaps
+ * within it are destroyed as well. */
 static inline bool ttd_live_heap_destroy(struct ttd_live *client, const void *handle)
 {
     return client != NULL && client->functions->heaps->destroy(client, handle);

@@ -21,9 +21,10 @@ struct ttd_position {
     uint64_t steps;
 };
 
-/** Sequence of the invalid position, which marks what never happened, and the largest valid one. */
+/** Sequence of the invalid position, which stands for what never happened. */
 #define TTD_SEQUENCE_INVALID UINT64_MAX
-#define TTD_SEQUENCE_MAX     (UINT64_MAX - 1)
+/** The largest valid sequence. */
+#define TTD_SEQUENCE_MAX (UINT64_MAX - 1)
 
 /** Bytes that ttd_position_format() needs at most, with the final NUL. */
 #define TTD_POSITION_TEXT 34
@@ -42,20 +43,20 @@ static inline struct ttd_position ttd_position_max(void)
     return position;
 }
 
-/** Returns the position of what never happened, such as the end of a call that did not return. */
+/** Returns the invalid position, such as that of the end of a call that did not return. */
 static inline struct ttd_position ttd_position_invalid(void)
 {
     struct ttd_position position = {TTD_SEQUENCE_INVALID, UINT64_MAX};
     return position;
 }
 
-/** Returns whether a position is of something that happened. */
+/** Returns whether a position is valid: whether what it stands for happened. */
 static inline bool ttd_position_is_valid(struct ttd_position position)
 {
     return position.sequence != TTD_SEQUENCE_INVALID;
 }
 
-/** Returns less than, equal to or greater than 0, as `a` is before, at or after `b`. */
+/** Returns a value below, equal to or above 0 if `a` is before, at or after `b`. */
 static inline int ttd_position_compare(struct ttd_position a, struct ttd_position b)
 {
     if (a.sequence != b.sequence)
@@ -73,7 +74,7 @@ TTD_EXPORT size_t ttd_position_format(struct ttd_position position, char text[TT
 
 /**
  * Reads what ttd_position_format() writes, in either case. Returns true and sets `*position`
- * when the whole NUL-terminated text is one valid position; else leaves it untouched.
+ * if the whole NUL-terminated text is one valid position; otherwise leaves it unchanged.
  */
 TTD_EXPORT bool ttd_position_parse(const char *text, struct ttd_position *position);
 

@@ -2,8 +2,8 @@
 /**
  * Reading a trace (spec, "Reading").
  *
- * Threads: one thread at a time may use a reader; different readers are independent. What has no
- * reader may be called by any thread at any time.
+ * Threads: one thread at a time may use a reader; different readers are independent. Functions
+ * without a reader may be called by any thread at any time.
  */
 #ifndef TTDTRACE_READER_H
 #define TTDTRACE_READER_H
@@ -31,8 +31,8 @@ struct ttd_reader_options {
     /** sizeof of this struct, so that it can grow. */
     size_t size;
     /**
-     * Which kinds to return, as TTD_KIND_BITs; payloads of others are not even read. Index chunks
-     * are returned by ttd_reader_next_chunk() only; synthetic losses always are.
+     * Kinds to return, as TTD_KIND_BITs; payloads of other kinds are not even read. Index chunks
+     * are returned by ttd_reader_next_chunk() only; synthetic losses are always returned.
      */
     uint32_t kinds;
     /**
@@ -41,41 +41,42 @@ struct ttd_reader_options {
      */
     bool tolerant;
     /**
-     * Events are returned only of chunks all of which is good: each chunk of events is decoded
-     * twice. When false, that is so only for the first one after damage; elsewhere events may be
-     * returned of a chunk the rest of which then turns out damaged. The loss counts those, too.
+     * Returns events of a chunk only once the whole chunk has been decoded, which decodes each
+     * chunk twice. When false, only the first chunk after damage is treated so: elsewhere events
+     * may be returned from a chunk whose rest then proves damaged. The loss counts those as well.
      */
     bool whole_chunks;
     /**
-     * A tolerant reader gives up when it has searched so many bytes for chunks, in all gaps since
-     * the last rewind (spec, "Resynchronisation"): TTD_ERROR_LIMIT.
+     * Bytes that a tolerant reader searches for chunks, in all gaps since the last rewind, before
+     * it gives up with TTD_ERROR_LIMIT (spec, "Resynchronisation").
      */
     uint64_t search_max;
 
     /* For speed: see <ttdtrace/advanced.h>. */
 
     /**
-     * How many batches of events stay valid, the last one included: 1 to TTD_EVENT_BATCHES_MAX.
-     * With more than one, another thread can use all but the oldest while the next is being read;
-     * also the oldest may be overwritten by a call that then returns no events.
+     * Number of batches of events that stay valid, the last one included: 1 to
+     * TTD_EVENT_BATCHES_MAX. With more than one, another thread can use all but the oldest while
+     * the next one is being read; even a call that returns no events may overwrite the oldest.
      */
     uint32_t event_batches;
     /**
-     * Stacks are not decoded: a batch has those of a whole chunk, for ttd_stacks_open(). The
-     * payload's checksum is verified all the same.
+     * Leaves stacks undecoded: a batch has those of a whole chunk, for ttd_stacks_open(). The
+     * payload's checksum is still verified.
      */
     bool lazy_stacks;
 };
 
+/** Default of ttd_reader_options.search_max, in bytes. */
 #define TTD_SEARCH_MAX (UINT64_C(256) << 20)
 
-/** All kinds, not tolerant, one batch of events, a search_max of TTD_SEARCH_MAX. */
+/** Returns the defaults: all kinds, not tolerant, one batch of events, TTD_SEARCH_MAX. */
 TTD_EXPORT struct ttd_reader_options ttd_reader_options_default(void);
 
 /**
  * Opens a trace and reads its first chunk. In a tolerant reader a damaged first chunk is not an
- * error as long as an intact chunk follows: ttd_reader_trace() then has only the trace_id,
- * and a time_unit of 0: wall times of events are not known, and 0.
+ * error as long as an intact chunk follows: ttd_reader_trace() then has only the trace_id, and a
+ * time_unit of 0, and wall times of events are 0.
  *
  * @param input      copied; the reader closes it, also when this call fails
  * @param options    NULL for the defaults
@@ -97,15 +98,14 @@ TTD_EXPORT void ttd_reader_close(struct ttd_reader *reader);
 TTD_EXPORT const struct ttd_trace *ttd_reader_trace(const struct ttd_reader *reader);
 
 /**
- * Reads the End chunk by itself, without any chunk before it: the last 160 bytes of the file as it
- * is now. The position of the reader does not change.
+ * Reads the End chunk alone: the last 160 bytes of the file as it is now. The position of the
+ * reader does not change.
  *
- * TTD_OK proves that these bytes are an intact End chunk of this trace, where the file ends: that
- * the recorder closed it, why it ended, and how many events it had written. It proves nothing of
- * the chunks before: they may be damaged or missing, and `end` may disagree with them. A verdict
- * therefore rests on a reading that begins with ttd_reader_rewind_checked(), and on
- * ttd_reader_is_intact(). Other statuses prove nothing either: the file may still grow, or bytes
- * may follow an End.
+ * TTD_OK proves that these bytes are an intact End chunk of this trace at the end of the file: the
+ * recorder closed the trace, for this reason, after so many events. It proves nothing about the
+ * chunks before, which may be damaged, missing, or at odds with `end`. A verdict therefore needs a
+ * reading that begins with ttd_reader_rewind_checked(), and ttd_reader_is_intact() after it. Other
+ * statuses prove nothing: the file may still grow, or bytes may follow an End.
  *
  * @param end  set on TTD_OK
  * @return TTD_OK; TTD_END (the file does not end with an End chunk: it was not closed cleanly, or
@@ -115,20 +115,20 @@ TTD_EXPORT const struct ttd_trace *ttd_reader_trace(const struct ttd_reader *rea
 TTD_EXPORT enum ttd_status ttd_reader_end(struct ttd_reader *reader, struct ttd_end *end);
 
 /**
- * Fills in what ties a derived trace to this one: source_trace_id, source_size, source_hash (spec,
- * "Derived files"). A derived trace belongs to this one if its three members are the same.
+ * Sets the members that tie a derived trace to this one: source_trace_id, source_size, source_hash
+ * (spec, "Derived files"). A derived trace belongs to this one if it has the same three values.
  *
- * @param derived  its other members are untouched
+ * @param derived  other members are left unchanged
  * @return TTD_OK, TTD_ERROR_CORRUPT (the End chunk is damaged), TTD_ERROR_IO.
  */
 TTD_EXPORT enum ttd_status ttd_reader_tie(struct ttd_reader *reader, struct ttd_trace *derived);
 
 /**
- * The next batch, in file order. Chunks of unknown kind are skipped unless critical.
+ * Returns the next batch in file order. Chunks of an unknown kind are skipped unless critical.
  *
  * @param batch  set on TTD_OK
  * @param error  detail on failure; may be NULL
- * @return TTD_OK; TTD_END at the end of what is there (call again when the file has grown);
+ * @return TTD_OK; TTD_END at the present end of the file (call again when it has grown);
  *         TTD_ERROR_CORRUPT, TTD_ERROR_TRUNCATED (a last chunk incomplete, which in a growing file
  *         may heal: call again; a tolerant reader returns it as well, once it has returned all that
  *         is intact), TTD_ERROR_LIMIT (search_max was reached: the rest was not read; a tolerant
@@ -139,7 +139,7 @@ TTD_EXPORT enum ttd_status ttd_reader_next(struct ttd_reader *reader, struct ttd
                                            struct ttd_error *error);
 
 /**
- * The next chunk header only, without its payload; the payload's checksum is not verified.
+ * Returns the next chunk header without reading the payload, whose checksum is not verified.
  * Statuses as ttd_reader_next().
  */
 TTD_EXPORT enum ttd_status ttd_reader_next_chunk(struct ttd_reader *reader, struct ttd_chunk *chunk,
@@ -148,9 +148,9 @@ TTD_EXPORT enum ttd_status ttd_reader_next_chunk(struct ttd_reader *reader, stru
 /**
  * Goes to the chunk of events in which `position` lies: the next batch of events begins at or
  * before the first event whose effect position is not before `position`, in the same chunk. Uses
- * the index in O(log chunks), or without one hops from header to header. A position before the
- * first event gives the first chunk of events, one after the last event the End chunk, or the end
- * of the file if it has none.
+ * the index in O(log chunks), or without an index goes from header to header. A position before the
+ * first event leads to the first chunk of events; one after the last event to the End chunk, or to
+ * the end of the file if there is none.
  *
  * @return TTD_OK, TTD_ERROR_IO, TTD_ERROR_NO_MEMORY, and for damage on the way TTD_ERROR_CORRUPT
  *         when not tolerant.
@@ -158,12 +158,12 @@ TTD_EXPORT enum ttd_status ttd_reader_next_chunk(struct ttd_reader *reader, stru
 TTD_EXPORT enum ttd_status ttd_reader_seek(struct ttd_reader *reader, struct ttd_position position,
                                            struct ttd_error *error);
 
-/** Goes to the chunk of events that has event `number`. Statuses as ttd_reader_seek(). */
+/** Goes to the chunk of events that contains event `number`. Statuses as ttd_reader_seek(). */
 TTD_EXPORT enum ttd_status ttd_reader_seek_event(struct ttd_reader *reader, uint64_t number,
                                                  struct ttd_error *error);
 
 /**
- * Goes back to the first chunk, and sets which kinds are returned from there on. Reads nothing.
+ * Goes back to the first chunk and selects the kinds to return from there on. Reads nothing.
  *
  * @param kinds  TTD_KIND_BITs, as in ttd_reader_options
  * @return TTD_OK.
@@ -171,31 +171,30 @@ TTD_EXPORT enum ttd_status ttd_reader_seek_event(struct ttd_reader *reader, uint
 TTD_EXPORT enum ttd_status ttd_reader_rewind(struct ttd_reader *reader, uint32_t kinds);
 
 /**
- * The same, and from there on everything is checked, as ttd_verify() does: the payloads of all
- * chunks are read and decoded, also of kinds that are not returned, and synthetic losses are
- * returned for damage in them. The next rewind or seek ends that.
+ * Like ttd_reader_rewind(), and checks everything from there on, as ttd_verify() does: the payloads
+ * of all chunks are read and decoded, even of kinds that are not returned, and damage in them gives
+ * synthetic losses. The next rewind or seek ends the checking.
  *
  * @return TTD_OK.
  */
 TTD_EXPORT enum ttd_status ttd_reader_rewind_checked(struct ttd_reader *reader, uint32_t kinds);
 
 /**
- * After the end of a reading: what may have come after the last chunk, if that is not an End (spec,
- * "Damage"). Whoever gives a verdict adds it to the losses that were returned.
+ * Returns, after the end of a reading, the loss of whatever followed the last chunk if that is not
+ * an End (spec, "Damage"). A verdict counts it with the losses that were returned.
  *
  * @param loss  set on true
- * @return false if the trace was closed, or if the loss returned last is of all the rest
+ * @return false if the trace was closed, or if the loss returned last includes all the rest
  */
 TTD_EXPORT bool ttd_reader_rest(const struct ttd_reader *reader, struct ttd_loss *loss);
 
 /**
- * Whether the last reading that was checked came to the end of the trace and found what
- * ttd_verify() calls ok: all chunks from the first to End are there, and nothing is wrong with
- * them.
+ * Returns whether the last checked reading reached the end of the trace and found what ttd_verify()
+ * calls ok: every chunk from the first to End is present and intact.
  */
 TTD_EXPORT bool ttd_reader_is_intact(const struct ttd_reader *reader);
 
-/** Returns the bytes from the start of the file to where the reader is; for progress. */
+/** Returns the offset of the reader from the start of the file, in bytes; for progress. */
 TTD_EXPORT uint64_t ttd_reader_offset(const struct ttd_reader *reader);
 
 /** Returns the input's size in bytes as last seen. */

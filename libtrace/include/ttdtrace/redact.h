@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Removing from a trace what is private, so that it can be given away.
+ * Removing private data from a trace, so that it can be shared.
  *
  * Threads: any number of calls may run at a time, with different inputs and outputs.
  */
@@ -22,12 +22,13 @@ TTD_BEGIN_DECLS
 /** The metadata key that says what was removed. */
 #define TTD_REDACTED_KEY "redacted"
 
-/** Counts of the data that ttd_redact() has removed. */
+/** Counts of what ttd_redact() removed. */
 struct ttd_redaction {
-    /** Bytes of pages, and the snapshots that had contents of memory. */
+    /** Bytes of pages. */
     uint64_t page_bytes;
+    /** Snapshots that had contents of memory. */
     uint64_t memory_snapshots;
-    /** Registers whose values fatal signals have told. */
+    /** Registers of fatal signals. */
     uint64_t registers;
     /** Chunks of kinds that this library does not know. */
     uint64_t unknown_chunks;
@@ -41,14 +42,14 @@ struct ttd_redaction {
 /**
  * Copies an intact trace without the contents of memory: pages, memory maps, the registers of
  * fatal signals, and chunks of kinds that this library does not know are left out. Events,
- * positions, ids, losses and references, which are addresses only, stay as they are.
+ * positions, ids, losses and references, which are addresses only, are kept.
  * With TTD_REDACT_STRINGS, each string becomes `redacted-ID`, so that equal names stay equal;
  * metadata records are left out, except `writer`, `unrecorded` and `redacted`; the data of user
- * events and the build-ids of modules become empty. A metadata record TTD_REDACTED_KEY tells what
- * was done.
+ * events and the build-ids of modules become empty. A metadata record TTD_REDACTED_KEY says what
+ * was removed.
  *
- * A trace that is damaged or was not closed is refused, with the first problem that ttd_verify()
- * finds; ttd_recover() makes an intact one of it. Whatever was written by then is not a trace.
+ * Refuses a trace that is damaged or was not closed, with the first problem that ttd_verify()
+ * finds; ttd_recover() makes an intact trace of it. After a refusal the output is not a trace.
  *
  * @param input      copied; closed by this call in any case
  * @param output     closed by this call in any case

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Snapshots of a process (spec, "Snapshots"): which words of its memory hold addresses of heap
- * memory, where these words lie, and what a person calls that place. Contents of memory are in
- * pages and memory maps, see <ttdtrace/heap_state.h>, with the number of the snapshot.
+ * memory, the regions in which these words lie, and the names of those regions. Contents of memory
+ * are in pages and in memory maps with the number of the snapshot: see <ttdtrace/heap_state.h>.
  *
- * A snapshot is as many parts as needed, all with its number, and then its ttd_snapshot. Parts that
- * no ttd_snapshot follows are of a snapshot that was cut short, and are not to be used: the first
- * part of a snapshot with a larger number shows it, or the end of the trace.
+ * A snapshot consists of any number of parts, all with its number, and then of its ttd_snapshot.
+ * Ignore the parts of a snapshot that was cut short, which has no ttd_snapshot: a part with a
+ * larger number follows them, or the end of the trace.
  */
 #ifndef TTDTRACE_SNAPSHOT_H
 #define TTDTRACE_SNAPSHOT_H
@@ -21,7 +21,7 @@ TTD_BEGIN_DECLS
 
 /** The contents of a snapshot; bits. */
 enum ttd_snapshot_contents {
-    /** The blocks that are live at the position. Nothing is stored for it: events tell. */
+    /** The blocks that are live at the position. They are computed from events and not stored. */
     TTD_SNAPSHOT_BLOCKS = 1,
     /** Regions and references. */
     TTD_SNAPSHOT_REFERENCES = 2,
@@ -32,11 +32,11 @@ enum ttd_snapshot_contents {
 /** Why a snapshot was taken. */
 enum ttd_snapshot_reason {
     TTD_SNAPSHOT_UNKNOWN = 0,
-    /** It was asked for from outside of the program. */
+    /** It was requested from outside the program. */
     TTD_SNAPSHOT_REQUESTED = 1,
-    /** Snapshots are taken at intervals. */
+    /** It is one of those taken at intervals. */
     TTD_SNAPSHOT_INTERVAL = 2,
-    /** The program asked for it. */
+    /** The program requested it. */
     TTD_SNAPSHOT_PROGRAM = 3,
     /** The program ends. */
     TTD_SNAPSHOT_EXIT = 4,
@@ -44,53 +44,55 @@ enum ttd_snapshot_reason {
     TTD_SNAPSHOT_SIGNAL = 5
 };
 
-/** Flag of a snapshot: all threads were stopped meanwhile. Otherwise its parts may be from
- * different moments, and a word may be torn. */
+/** Flag of a snapshot: all threads were stopped while it was taken. Without it, parts may be from
+ * different moments, and words may be torn. */
 #define TTD_SNAPSHOT_STOPPED 1u
 /** Flag of a snapshot: something was left out. */
 #define TTD_SNAPSHOT_INCOMPLETE 2u
-/** Flag of a snapshot: memory was read from a copy of the process, which was made while the program
- * was held. */
+/** Flag of a snapshot: memory was read from a copy of the process, made while its threads were
+ * stopped. */
 #define TTD_SNAPSHOT_COPIED 4u
 
-/** A snapshot, all parts of which come before it. */
+/** A snapshot. It follows all of its parts. */
 struct ttd_snapshot {
-    /** From 1, rising from snapshot to snapshot. */
+    /** Number of the snapshot, from 1; each is greater than the one before. */
     uint32_t number;
     struct ttd_position position;
-    /** When it was begun, and for how long the program was held; in nanoseconds. */
+    /** Nanoseconds from the start of the recording to the start of the snapshot. */
     uint64_t wall_time;
+    /** Nanoseconds for which the program was stopped. */
     uint64_t duration;
     /** Sum of TTD_SNAPSHOT_BLOCKS, TTD_SNAPSHOT_REFERENCES and TTD_SNAPSHOT_MEMORY; not 0. */
     uint32_t contents;
-    /** A ttd_snapshot_reason; another value, up to INT32_MAX, is an unknown one. */
+    /** A ttd_snapshot_reason, or an unknown value of at most INT32_MAX. */
     uint32_t reason;
     /** Sum of TTD_SNAPSHOT_STOPPED, TTD_SNAPSHOT_INCOMPLETE and TTD_SNAPSHOT_COPIED. */
     uint32_t flags;
-    /** Bytes that were to be searched or stored and were not. */
+    /** Bytes that should have been searched or stored and were left out. */
     uint64_t missing;
-    /** The thread that asked for it, ended or died; TTD_NONE if none or not known. */
+    /** The thread that requested it, ended the program or died; TTD_NONE if none or not known. */
     ttd_id thread;
-    /** How many regions and references were written for it; the writer fills these in. If a reader
-     * has found fewer, chunks of it were lost, and what is not referred to may be. */
+    /** Numbers of regions and references written; the writer fills them in. A reader that found
+     * fewer has lost chunks: blocks without a reference may have had one there. */
     uint64_t regions;
     uint64_t references;
 };
 
 /** Kinds of regions. */
 enum ttd_region_kind {
-    /** Memory that holds blocks, or has held some; of an allocator that the recorder does not know,
-     * all of the mapping. */
+    /** Memory that holds or has held blocks; the whole mapping if the recorder does not know the
+     * allocator. */
     TTD_REGION_HEAP = 1,
     /** Data of a module. */
     TTD_REGION_MODULE = 2,
-    /** Stack of a thread, as far as it is in use. */
+    /** The part of a thread's stack that is in use. */
     TTD_REGION_STACK = 3,
-    /** Registers of a thread: begins at 0; the offset of a register is 8 times its DWARF number. */
+    /** Registers of a thread. `begin` is 0; the offset of a register is 8 times its DWARF number.
+     */
     TTD_REGION_REGISTERS = 4,
     /** Thread-local storage. */
     TTD_REGION_TLS = 5,
-    /** Another anonymous private mapping. */
+    /** Any other anonymous private mapping. */
     TTD_REGION_ANONYMOUS = 6,
     /** A shared mapping, or a private one of a file. */
     TTD_REGION_FILE = 7
@@ -100,18 +102,19 @@ enum ttd_region_kind {
 struct ttd_region {
     enum ttd_region_kind kind;
     uint64_t begin;
-    /** In bytes, not 0. The last byte is below 2^64. */
+    /** Size in bytes, not 0; `begin + size` is at most 2^64. */
     uint64_t size;
-    /** The thread of a stack, registers or thread-local storage; else, or if unknown, TTD_NONE. */
+    /** The owner of a stack, registers or thread-local storage; TTD_NONE otherwise or if unknown.
+     */
     ttd_id thread;
-    /** The module of data or thread-local storage; else, or if unknown, TTD_NONE. */
+    /** The module of data or thread-local storage; TTD_NONE otherwise or if unknown. */
     ttd_id module;
-    /** A string: the section, such as ".bss", or the mapping's name; or TTD_NONE. */
+    /** A string: name of the section, such as ".bss", or of the mapping; or TTD_NONE. */
     ttd_id name;
 };
 
-/** Regions of a snapshot: those with the numbers `first`, `first` + 1, …; the first one of a
- * snapshot has number 1. */
+/** Regions of a snapshot, with the numbers `first`, `first` + 1, … Numbers begin with 1 in each
+ * snapshot. */
 struct ttd_regions {
     uint32_t snapshot;
     uint32_t first;
@@ -119,36 +122,36 @@ struct ttd_regions {
     size_t count;
 };
 
-/** A word that holds an address. */
+/** A word of memory that holds an address. */
 struct ttd_reference {
     /** Number of the region in which the word lies. */
     uint32_t region;
-    /** Offset of the word, in bytes from the begin of the region. It should lie in the region with
-     * all its bytes; a file may say something else. */
+    /** Offset of the word in bytes from the begin of the region. Not validated: the word may extend
+     * beyond the region in a hostile file. */
     uint64_t offset;
     /** The word, not 0. */
     uint64_t value;
 };
 
-/** References of a snapshot, in the order of region and offset: no word is there twice. */
+/** References of a snapshot, sorted by region and offset; no word appears twice. */
 struct ttd_references {
     uint32_t snapshot;
     const struct ttd_reference *references;
     size_t count;
 };
 
-/** Set in offsets of thread-local variables, whose other bits count from the begin of the region of
- * a thread that has the module's variables. */
+/** Bit set in offsets of thread-local variables. Their other bits are the offset from the begin of
+ * the region that holds the module's variables of a thread. */
 #define TTD_THREAD_LOCAL (UINT64_C(1) << 63)
 
-/** The name of data of a module: `size` bytes, 0 if not known, at `offset` from the load bias, or
- * with TTD_THREAD_LOCAL. */
+/** The name of a variable of a module: `size` bytes, 0 if not known, at `offset` from the load bias
+ * or, with TTD_THREAD_LOCAL, in thread-local storage. */
 struct ttd_variable {
     ttd_id module;
     uint64_t offset;
     uint64_t size;
-    /** A string, mangled as the module has it; of data in no variable a part of a section, such as
-     * ".got+0x18". */
+    /** A string: the name as the module has it, mangled; for data outside any variable a part of a
+     * section, such as ".got+0x18". */
     ttd_id name;
 };
 
@@ -156,10 +159,10 @@ struct ttd_variable {
 #define TTD_FRAMES_MAX 4096
 
 /**
- * The places of the frames of a thread's stack. `addresses` are the canonical frame addresses,
- * which are stack pointers before calls, innermost frame first: frame i lies from addresses[i - 1],
- * or for i = 0 from the stack pointer, up to addresses[i]. There may be fewer than the stack has
- * frames; those of the outermost are then not known.
+ * Addresses of the frames of a thread's stack. `addresses` holds canonical frame addresses, the
+ * stack pointers before each call, innermost frame first: frame i extends from addresses[i - 1], or
+ * for i = 0 from the stack pointer, up to addresses[i]. If there are fewer than the stack has
+ * frames, the outermost ones are not known.
  */
 struct ttd_frames {
     uint32_t snapshot;
@@ -169,7 +172,7 @@ struct ttd_frames {
     size_t count;
 };
 
-/** The class of the objects that begin with the address of this table of virtual functions. */
+/** The class whose objects begin with the address of this vtable. */
 struct ttd_class {
     uint64_t address;
     /** A string: the name of the type as in its std::type_info, such as "6Server"; TTD_NONE if it
@@ -193,20 +196,20 @@ struct ttd_register {
 /** The largest ttd_fatal_signal.count. */
 #define TTD_REGISTERS_MAX 64
 
-/** The program died of a signal. */
+/** The signal that killed the program. */
 struct ttd_fatal_signal {
     struct ttd_position position;
-    /** In nanoseconds. */
+    /** Nanoseconds since the start of the recording. */
     uint64_t wall_time;
-    /** The thread that died, and where. */
+    /** The thread that received the signal, and its stack. */
     ttd_id thread;
     ttd_id stack;
     /** Number of the signal, from 1 to INT32_MAX, and its si_code, as the system counts them. */
     uint32_t signal;
     int64_t code;
-    /** The address at fault, if the signal has one; else 0. */
+    /** The fault address, if the signal has one; otherwise 0. */
     uint64_t address;
-    /** Number of the snapshot that was taken then; 0 if none was. It may have been cut short. */
+    /** Number of the snapshot taken at that moment; 0 if none. It may have been cut short. */
     uint32_t snapshot;
     const struct ttd_register *registers;
     size_t count;

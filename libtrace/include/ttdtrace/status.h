@@ -13,16 +13,16 @@
 
 TTD_BEGIN_DECLS
 
-/** Outcome of every fallible function. Values are stable. */
+/** Outcome of a function that can fail. Values are stable. */
 enum ttd_status {
     TTD_OK = 0,
-    /** Nothing more to read; not an error. */
+    /** Nothing more to read. Not an error. */
     TTD_END = 1,
     /** The input does not begin with the magic of a trace. */
     TTD_ERROR_NOT_A_TRACE = 2,
     /** A checksum, an identity or a value is wrong. */
     TTD_ERROR_CORRUPT = 3,
-    /** The input ends inside of a chunk. */
+    /** The input ends inside a chunk. */
     TTD_ERROR_TRUNCATED = 4,
     /** Valid, but of a version, codec or critical kind that this library does not know. */
     TTD_ERROR_UNSUPPORTED = 5,
@@ -32,13 +32,13 @@ enum ttd_status {
     TTD_ERROR_NO_MEMORY = 7,
     /** The input or output function failed; `system_error` has its reason. */
     TTD_ERROR_IO = 8,
-    /** A value passed in is invalid. The object is unchanged. */
+    /** An argument is invalid. The object is unchanged. */
     TTD_ERROR_ARGUMENT = 9,
     /** The call is not allowed in this state, such as writing after an error. */
     TTD_ERROR_MISUSE = 10
 };
 
-/** Offset or chunk of an error that belongs to none. */
+/** Offset or chunk of an error that has none. */
 #define TTD_NOWHERE UINT64_MAX
 
 /** Detail of a failure; the caller owns it. Written only when a function fails. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** The trace as a whole: its beginning and end, facts about the recording, losses and user events.
+/**
+ * The trace as a whole: its beginning and end, facts about the recording, losses and user events.
  */
 #ifndef TTDTRACE_TRACE_H
 #define TTDTRACE_TRACE_H
@@ -13,7 +14,7 @@
 
 TTD_BEGIN_DECLS
 
-/** A group id: one for all traces that were recorded together. */
+/** A group id, shared by all traces that were recorded together. */
 struct ttd_group {
     uint8_t bytes[16];
 };
@@ -39,23 +40,23 @@ struct ttd_trace {
     /** Random and non-zero; ties all chunks together. */
     uint64_t trace_id;
     struct ttd_group group;
-    /** Id of the parent process's trace in the group, or 0; and where in it the process began,
-     * invalid if that is not known. */
+    /** trace_id of the parent process's trace in the same group, or 0. */
     uint64_t parent_trace_id;
+    /** Position in that trace at which the process began; invalid if not known. */
     struct ttd_position parent_position;
     /** Wall clock at wall_time 0: nanoseconds since 1970-01-01T00:00:00Z. */
     int64_t start_time;
-    /** All wall_times are multiples of this many nanoseconds. 0 if that is not known, since a first
-     * chunk was lost: then wall_times of events are not known either, and 0. */
+    /** Resolution of all wall_times, in nanoseconds. 0 if not known because the first chunk was
+     * lost; wall_times of events are then 0 as well. */
     uint64_t time_unit;
     uint64_t process_id;
     uint64_t parent_process_id;
     uint32_t flags;
     uint32_t architecture;
-    /** Bytes in a pointer of the process: 4 or 8, mandatory. A writer refuses 0. */
+    /** Bytes in a pointer of the process: 4 or 8. Mandatory: a writer refuses 0. */
     uint32_t pointer_size;
-    /** Derived files: the trace they belong to, its size in bytes and its End chunk's header hash.
-     */
+    /** Derived files: trace_id of the source, its size in bytes, and the header hash of its End
+     * chunk. */
     uint64_t source_trace_id;
     uint64_t source_size;
     uint64_t source_hash;
@@ -68,9 +69,9 @@ enum ttd_end_reason {
     TTD_END_REASON_EXITED = 1,
     /** The process was killed; `code` is the signal. */
     TTD_END_REASON_SIGNALED = 2,
-    /** The recorder let go of a process that went on. */
+    /** The recorder detached; the process went on. */
     TTD_END_REASON_DETACHED = 3,
-    /** The file was recovered or derived; nothing is known of the process. */
+    /** The file was recovered or derived; the end of the process is not known. */
     TTD_END_REASON_NOT_RECORDED = 4
 };
 
@@ -80,7 +81,7 @@ struct ttd_end {
     uint32_t code;
     /** Duration of the recording in nanoseconds. */
     uint64_t wall_time;
-    /** Totals; the writer fills these in, and readers compare. */
+    /** Totals. The writer fills them in; readers compare them with what they read. */
     uint64_t events;
     uint64_t lost_events;
     uint64_t chunks;
@@ -101,10 +102,10 @@ enum ttd_loss_reason {
     TTD_LOSS_OVERFLOW = 1,
     /** A call from a signal handler that interrupted the recorder. */
     TTD_LOSS_REENTRANT = 2,
-    /** Recording was off, such as before attaching, or calls are made that the recorder does not
-       see. */
+    /** Recording was off, for example before the recorder attached, or the program made calls that
+     * the recorder does not see. */
     TTD_LOSS_NOT_RECORDING = 3,
-    /** A part of the file is damaged or missing. Readers make such a record up for a gap. */
+    /** A part of the file is damaged or missing. Readers synthesise such a record for each gap. */
     TTD_LOSS_DAMAGE = 4,
     /** The recorder could not put the event in order. */
     TTD_LOSS_LATE = 5
@@ -113,19 +114,19 @@ enum ttd_loss_reason {
 /** Events are missing between two positions. */
 struct ttd_loss {
     enum ttd_loss_reason reason;
-    /** TTD_NONE if of any thread. */
+    /** The thread whose events are missing; TTD_NONE for any thread. */
     ttd_id thread;
-    /** Events lost, or TTD_UNKNOWN. */
+    /** Number of missing events, or TTD_UNKNOWN. */
     uint64_t count;
-    /** Last position before and first after the gap at which the trace is complete: last_good is
-     * not after first_good, which is invalid if there is none. */
+    /** The trace is complete up to last_good and again from first_good on. last_good is not after
+     * first_good; first_good is invalid if nothing complete follows. */
     struct ttd_position last_good;
     struct ttd_position first_good;
 };
 
-/** Something that the program itself wanted in the trace. */
+/** An event that the recorded program added to the trace. */
 struct ttd_user_event {
-    /** A GUID that the client's author has made at random (spec, "User events"). */
+    /** GUID of the client, chosen at random by its author (spec, "User events"). */
     uint8_t client[16];
     struct ttd_position position;
     uint64_t wall_time;
@@ -136,11 +137,12 @@ struct ttd_user_event {
     size_t size;
 };
 
-/** A user event that asks for a keyframe at its position. */
+/** Flag of a user event: asks for a keyframe at its position. */
 #define TTD_USER_EVENT_KEYFRAME 1u
 
-/** Clients whose events the format defines, 16 bytes each with the NUL (spec, "User events"): life
- * of the program's clients, recording of a thread, and text from outside of the program. */
+/** Clients whose events the format defines, 16 bytes each with the NUL (spec, "User events"): the
+ * opening and closing of the program's clients, changes in the recording of a thread, and text from
+ * outside the program. */
 #define TTD_CLIENT_CLIENTS "ttdtrace.client"
 #define TTD_CLIENT_THREADS "ttdtrace.thread"
 #define TTD_CLIENT_MARKS   "ttdtrace.mark\0\0"
@@ -148,7 +150,7 @@ struct ttd_user_event {
 /** Kinds of events of TTD_CLIENT_CLIENTS. */
 enum ttd_client_event { TTD_CLIENT_OPENED = 1, TTD_CLIENT_CLOSED = 2 };
 
-/** Whether a thread records. */
+/** Recording state of a thread. */
 enum ttd_island_state {
     TTD_ISLAND_NOT_STARTED = 0,
     TTD_ISLAND_RECORDING = 1,
@@ -156,7 +158,7 @@ enum ttd_island_state {
     TTD_ISLAND_THROTTLED = 3
 };
 
-/** Number of 64-bit fields before the user's data of an event of TTD_CLIENT_CLIENTS and of
+/** Number of 64-bit fields that precede the user data in events of TTD_CLIENT_CLIENTS and of
  * TTD_CLIENT_THREADS. */
 #define TTD_CLIENT_EVENT_FIELDS 3
 #define TTD_THREAD_EVENT_FIELDS 7
@@ -165,14 +167,14 @@ enum ttd_island_state {
 enum ttd_thread_event {
     /** An island begins. */
     TTD_THREAD_STARTED = 1,
-    /** The island ends, because the program wants it. */
+    /** The program ended the island. */
     TTD_THREAD_STOPPED = 2,
-    /** The island has reached its throttle; recording is off until that is reset. */
+    /** The island reached its throttle; recording is off until the throttle is reset. */
     TTD_THREAD_THROTTLED = 3,
-    /** Recording is off for a while; of no thread: of all of them. */
+    /** Recording is paused; an event without a thread pauses all of them. */
     TTD_THREAD_PAUSED = 4,
     TTD_THREAD_RESUMED = 5,
-    /** The throttle begins anew. */
+    /** The throttle was reset: it counts from 0 again. */
     TTD_THREAD_RESET = 6
 };
 

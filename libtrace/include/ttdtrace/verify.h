@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * Checking a trace completely, and saving what is intact of a damaged one (spec, "Damage").
+ * Checking a whole trace, and recovering the intact parts of a damaged one (spec, "Damage").
  *
  * Threads: any number of calls may run at a time, with different inputs and outputs. The problem
  * function is called by the thread that made the call.
@@ -18,24 +18,25 @@
 
 TTD_BEGIN_DECLS
 
-/** One thing that is wrong. */
+/** A problem found in a trace. */
 struct ttd_problem {
-    /** Status, offset, chunk and text. */
+    /** Status, offset, chunk and description. */
     struct ttd_error error;
     /** Bytes of the file that are unusable because of it; 0 if none. */
     uint64_t bytes;
-    /** Chunks and events that are missing because of it; TTD_UNKNOWN if that cannot be said. */
+    /** Chunks and events missing because of it; TTD_UNKNOWN if their number is not known. */
     uint64_t missing_chunks;
     uint64_t missing_events;
-    /** Between which positions they are missing; both 0:0 if none are. */
+    /** Positions between which events are missing; both 0:0 if none are. */
     struct ttd_position last_good;
     struct ttd_position first_good;
 };
 
 /**
- * Called for each problem, in file order; of damage when it is known how many events are missing.
- * The last of several damaged places next to each other has the number. So what is intact, but
- * contradicts other chunks, may be told before damage that stands before it. Returning false stops.
+ * Receives each problem, in file order, except that damage is reported only once the number of
+ * missing events is known: a contradiction in an intact chunk may be reported before damage that
+ * precedes it. Of several adjacent damaged parts the last one carries the number. Return false to
+ * stop.
  */
 typedef bool (*ttd_problem_function)(void *context, const struct ttd_problem *problem);
 
@@ -49,35 +50,35 @@ struct ttd_problem_observer {
 
 /** Result of a check. */
 struct ttd_verdict {
-    /** No problem at all, and closed cleanly. */
+    /** There is no problem, and the trace was closed cleanly. */
     bool ok;
-    /** The last chunk that is used is an End, and nothing stands behind it. */
+    /** The last chunk is an End, and nothing follows it. */
     bool closed;
     uint64_t problems;
     uint64_t chunks;
     uint64_t events;
-    /** Events that loss records tell of, and that are missing by damage; at least. */
+    /** Events that loss records count, and events missing by damage; a lower bound. */
     uint64_t lost_events;
-    /** Size of the file, and how much of it belongs to intact chunks. */
+    /** Size of the file, and bytes of it that belong to intact chunks. */
     uint64_t file_bytes;
     uint64_t intact_bytes;
 };
 
 /**
- * Checks everything: every checksum, identity and padding, that every chunk decodes, that every id
- * is defined before its use, that positions do not decrease, that index and End agree with the
- * chunks. A trace that was not closed cleanly is a problem (TTD_ERROR_TRUNCATED), but not damage.
+ * Checks a trace completely: every checksum, identity and padding; that every chunk decodes, every
+ * id is defined before its use, positions do not decrease, and index and End agree with the chunks.
+ * A trace that was not closed cleanly is a problem (TTD_ERROR_TRUNCATED), but not damage.
  *
  * @param input     copied; closed by this call in any case
  * @param allocator NULL for the default
  * @param observer  may be NULL
  * @param verdict   set on TTD_OK
  * @param error     detail on failure; may be NULL
- * @return TTD_OK when the check was done, whatever it found; when there is no good header at all,
- *         TTD_ERROR_NOT_A_TRACE, or TTD_ERROR_CORRUPT if the file begins with the magic of a trace;
- *         TTD_ERROR_TRUNCATED when the first chunk is cut short, and there is no other;
- *         TTD_ERROR_UNSUPPORTED when the first is of another major version; TTD_ERROR_ARGUMENT;
- *         TTD_ERROR_NO_MEMORY; TTD_ERROR_IO; TTD_END when the function stopped it.
+ * @return TTD_OK if the check was completed, whatever it found. If no header is valid,
+ *         TTD_ERROR_NOT_A_TRACE, or TTD_ERROR_CORRUPT if the file begins with the magic of a trace.
+ *         TTD_ERROR_TRUNCATED if the only chunk is cut short; TTD_ERROR_UNSUPPORTED if the first
+ *         chunk is of another major version; TTD_ERROR_ARGUMENT; TTD_ERROR_NO_MEMORY; TTD_ERROR_IO;
+ *         TTD_END if the function stopped it.
  */
 TTD_EXPORT enum ttd_status ttd_verify(const struct ttd_input *input,
                                       const struct ttd_allocator *allocator,
@@ -88,8 +89,8 @@ TTD_EXPORT enum ttd_status ttd_verify(const struct ttd_input *input,
  * Copies every intact chunk of a damaged or unfinished trace into a new one, with a loss record
  * for each gap, an index and an End. Chunks are renumbered; event numbers, positions and ids stay.
  *
- * Parameters and statuses as ttd_verify(); `output` is closed in any case, and one
- * that fails gives TTD_ERROR_IO.
+ * Parameters and statuses as ttd_verify(). `output` is closed in any case; its failure gives
+ * TTD_ERROR_IO.
  */
 TTD_EXPORT enum ttd_status ttd_recover(const struct ttd_input *input,
                                        const struct ttd_output *output,

@@ -3,19 +3,19 @@
  * Version of the library and of the format it writes, and what a program may rely on from one
  * version to the next.
  *
- * Until version 1.0 any minor version may change any interface: the soname has the number 0, and a
- * program is built with the headers of the library that it uses; ttd_version() tells. From 1.0 on,
- * as long as the soname stays:
+ * Before version 1.0 any minor version may change any interface: the soname has the number 0, and a
+ * program must be built with the headers of the library that it runs with; ttd_version() tells
+ * which one that is. From 1.0 on, as long as the soname stays the same:
  *
- * - Handles, such as struct ttd_reader, are opaque. Functions are added, and none changes.
- * - Structs of options begin with their size. They grow at their end, and the library takes every
- *   size that it ever had: a program starts from the default of the header it was built with.
- * - All other structs keep their size and their members: a library writes them where the program
- * has room for the ones it knows. tests/lint/abi.c has the sizes.
- * - Enumerations and bits of flags get more values. A program keeps or ignores those that it does
- * not know.
- * - What becomes possible with a new version of the format comes in kinds of batches of their own:
- *   a reader returns only the kinds that it is asked for.
+ * - Handles, such as struct ttd_reader, are opaque. Functions may be added; none changes.
+ * - Structs of options begin with their size. They may grow at their end, and the library accepts
+ *   every size they ever had: a program starts from the default of the header it was built with.
+ * - All other structs keep their size and their members, since the library writes them into memory
+ *   of the program. tests/lint/abi.c has the sizes.
+ * - Enumerations and flags may get more values. A program preserves or ignores those that it does
+ *   not know.
+ * - Additions to the format appear as new kinds of batches: a reader returns only the kinds that it
+ *   is asked for.
  *
  * Threads: any thread may call these functions at any time; they have no state.
  */

@@ -2,8 +2,8 @@
 /**
  * Writing a trace (spec, "Chunks").
  *
- * Threads: one thread at a time may use a writer; different writers are independent. What has no
- * writer may be called by any thread at any time.
+ * Threads: one thread at a time may use a writer; different writers are independent. Functions
+ * without a writer may be called by any thread at any time.
  */
 #ifndef TTDTRACE_WRITER_H
 #define TTDTRACE_WRITER_H
@@ -18,13 +18,13 @@
 TTD_BEGIN_DECLS
 
 /**
- * A streaming writer. It appends whole chunks and never goes back, so the output may be a pipe,
- * and every chunk that was written survives. Its memory does not grow with the trace, but for
- * some bytes per 1024 chunks (index). One thread at a time may use a writer; different writers
- * are independent.
+ * A streaming writer. It appends whole chunks and never seeks, so the output may be a pipe, and
+ * every chunk that was written survives a crash. Its memory does not grow with the trace, except
+ * for some bytes per 1024 chunks (index).
  *
- * After a failure of the allocator or of the output, every further call returns
- * TTD_ERROR_MISUSE; ttd_writer_close() then only releases. TTD_ERROR_ARGUMENT changes nothing.
+ * After a failure of the allocator or of the output, every further call returns TTD_ERROR_MISUSE,
+ * and ttd_writer_close() only releases memory. A call that returns TTD_ERROR_ARGUMENT has no
+ * effect.
  */
 struct ttd_writer;
 
@@ -34,21 +34,21 @@ struct ttd_writer_options {
     size_t size;
     /** TTD_CODEC_LZ4 or TTD_CODEC_RAW. */
     enum ttd_codec codec;
-    /** LZ4 level: 0 fast; 3 to 12 for smaller files at more time (LZ4HC). */
+    /** LZ4 level: 0 is fast; 3 to 12 (LZ4HC) take more time for smaller files. */
     int level;
     /** Events per chunk, 1 to 65536. */
     uint32_t events_per_chunk;
 };
 
-/** LZ4, level 0, 65536 events per chunk. */
+/** Returns the defaults: LZ4, level 0, 65536 events per chunk. */
 TTD_EXPORT struct ttd_writer_options ttd_writer_options_default(void);
 
 /**
  * Begins a trace: writes its first chunk.
  *
  * @param output     copied; the writer closes it, also when this call fails
- * @param trace      copied; trace_id and time_unit must not be 0, and pointer_size is 4 or 8; all
- *                else may be 0
+ * @param trace      copied; trace_id and time_unit must not be 0, pointer_size must be 4 or 8;
+ * other members may be 0
  * @param options    NULL for the defaults
  * @param allocator  NULL for the default; copied
  * @param writer     set on success; owned by the caller, see ttd_writer_close()
@@ -62,8 +62,8 @@ TTD_EXPORT enum ttd_status ttd_writer_open(const struct ttd_output *output,
                                            struct ttd_writer **writer, struct ttd_error *error);
 
 /*
- * Definitions (spec, "Definitions"). Each must come before what refers to it. They are copied; the
- * writer does not look for duplicates. All return TTD_OK, TTD_ERROR_ARGUMENT (such as an id not yet
+ * Definitions (spec, "Definitions"). Each must precede its first use. They are copied; the writer
+ * does not look for duplicates. All return TTD_OK, TTD_ERROR_ARGUMENT (such as an id not yet
  * defined), TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE. On TTD_OK `*id`
  * is the new identifier.
  */
@@ -92,13 +92,13 @@ TTD_EXPORT enum ttd_status ttd_writer_heap(struct ttd_writer *writer, const stru
                                            ttd_id *id);
 
 /**
- * Names the heap in whose blocks those of a heap lie. Call it right after the heap was defined:
- * no other heap of its id or above may have a parent or an event yet.
+ * Sets the parent of a heap: the heap in whose blocks its own blocks lie. Call it right after
+ * defining the heap: no heap with its id or a larger one may have a parent or an event yet.
  */
 TTD_EXPORT enum ttd_status ttd_writer_heap_parent(struct ttd_writer *writer,
                                                   const struct ttd_heap_parent *parent);
 
-/** Gives the names of an address of a module. */
+/** Writes the names of an address of a module. */
 TTD_EXPORT enum ttd_status ttd_writer_symbol(struct ttd_writer *writer,
                                              const struct ttd_symbol *symbol);
 
@@ -108,39 +108,39 @@ TTD_EXPORT enum ttd_status ttd_writer_symbol(struct ttd_writer *writer,
  */
 
 /**
- * Appends an event. `event->number` is ignored. Effect positions (see ttd_event) must not
- * decrease; identifiers must be defined; properties that the action does not have must be 0.
+ * Appends an event. `event->number` is ignored. Effect positions (see ttd_event) must not decrease,
+ * identifiers must be defined, and properties that the action does not have must be 0.
  */
 TTD_EXPORT enum ttd_status ttd_writer_event(struct ttd_writer *writer,
                                             const struct ttd_event *event);
 
 /**
- * Says that events are missing between last_good, which is valid, and first_good, which is not
- * before it, or invalid. Their count goes into the End chunk.
+ * Records that events are missing between last_good, which must be valid, and first_good, which
+ * must be invalid or not before last_good. The End chunk has the sum of their counts.
  */
 TTD_EXPORT enum ttd_status ttd_writer_loss(struct ttd_writer *writer, const struct ttd_loss *loss);
 
-/** Writes what a client wanted in the trace; flags are 0 or TTD_USER_EVENT_KEYFRAME. */
+/** Writes an event of a client; flags are 0 or TTD_USER_EVENT_KEYFRAME. */
 TTD_EXPORT enum ttd_status ttd_writer_user_event(struct ttd_writer *writer,
                                                  const struct ttd_user_event *event);
 
 /**
- * Writes a chunk of a list of blocks, sorted by address, at most 65536 at a time. The next call
- * continues the list if it was not `last` and has the same list_id; else it begins another list,
- * whose list_id is larger.
+ * Writes part of a list of blocks, sorted by address, at most 65536 blocks at a time. The next call
+ * continues the list if this part was not `last` and list_id is the same; otherwise it begins
+ * another list, with a larger list_id.
  */
 TTD_EXPORT enum ttd_status ttd_writer_live_blocks(struct ttd_writer *writer,
                                                   const struct ttd_live_blocks *blocks);
 
-/** Writes pages; first_page is ignored and `*first_page` is the id of the first of them. */
+/** Writes pages. pages->first_page is ignored; sets `*first_page` to the id of the first one. */
 TTD_EXPORT enum ttd_status ttd_writer_pages(struct ttd_writer *writer,
                                             const struct ttd_pages *pages, uint64_t *first_page);
 
-/** Writes a chunk of a memory map: runs in order of address, of pages written before. */
+/** Writes part of a memory map: runs sorted by address, of pages that were written before. */
 TTD_EXPORT enum ttd_status ttd_writer_memory_map(struct ttd_writer *writer,
                                                  const struct ttd_memory_map *map);
 
-/** Writes a fact about the recording; keys in use: spec, "Metadata". */
+/** Writes a fact about the recording. For the keys in use see spec, "Metadata". */
 TTD_EXPORT enum ttd_status ttd_writer_metadata(struct ttd_writer *writer,
                                                const struct ttd_metadata *metadata);
 
@@ -148,38 +148,38 @@ TTD_EXPORT enum ttd_status ttd_writer_metadata(struct ttd_writer *writer,
 TTD_EXPORT enum ttd_status ttd_writer_state(struct ttd_writer *writer,
                                             const struct ttd_state *state);
 
-/** Writes a sum of the summary that was written last, into a derived file (spec, "Sums"). */
+/** Writes a sum of the most recent summary, into a derived file (spec, "Sums"). */
 TTD_EXPORT enum ttd_status ttd_writer_sum(struct ttd_writer *writer, const struct ttd_sum *sum);
 
 /*
- * Snapshots (spec, "Snapshots"). First the parts of one, in any order but that regions come before
- * references to them, then ttd_writer_snapshot(); then those of the next one, whose number is
- * larger. A memory map is such a part, too. All are copied before the call returns. All return
- * TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE.
+ * Snapshots (spec, "Snapshots"). Write the parts of a snapshot, in any order except that regions
+ * precede references to them, then the snapshot itself by ttd_writer_snapshot(), then the parts of
+ * the next one, whose number is larger. A memory map is a part as well. All are copied before the
+ * call returns. All return TTD_OK, TTD_ERROR_ARGUMENT, TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY,
+ * TTD_ERROR_IO, TTD_ERROR_MISUSE.
  *
- * There may be any number of regions, references and classes; none is allowed and writes nothing.
- * Each call writes chunks of its own, of at most 65536 of them: many at a time are best.
+ * A call takes any number of regions, references or classes; a count of 0 writes nothing. Each call
+ * writes chunks of its own with at most 65536 records: pass many at a time.
  */
 
 /**
- * Writes regions of a snapshot: `regions->first` is 1 more than the number of regions that were
- * written of it.
+ * Writes regions of a snapshot. `regions->first` must be 1 more than the number of its regions
+ * written so far.
  */
 TTD_EXPORT enum ttd_status ttd_writer_regions(struct ttd_writer *writer,
                                               const struct ttd_regions *regions);
 
 /**
- * Writes references of a snapshot, behind those that were written of it in the order of region and
- * offset.
+ * Writes references of a snapshot, sorted by region and offset, also across calls.
  */
 TTD_EXPORT enum ttd_status ttd_writer_references(struct ttd_writer *writer,
                                                  const struct ttd_references *references);
 
-/** Writes the name of data of a module; it belongs to no snapshot, and holds for all. */
+/** Writes the name of a variable of a module. It belongs to no snapshot and applies to all. */
 TTD_EXPORT enum ttd_status ttd_writer_variable(struct ttd_writer *writer,
                                                const struct ttd_variable *variable);
 
-/** Writes where the frames of a thread's stack lie, as a part of a snapshot. */
+/** Writes the addresses of the frames of a thread's stack, as a part of a snapshot. */
 TTD_EXPORT enum ttd_status ttd_writer_frames(struct ttd_writer *writer,
                                              const struct ttd_frames *frames);
 
@@ -188,20 +188,19 @@ TTD_EXPORT enum ttd_status ttd_writer_classes(struct ttd_writer *writer,
                                               const struct ttd_classes *classes);
 
 /**
- * Writes a snapshot, all parts of which were written, and writes out all that is buffered: a reader
- * of the growing file, or of what a crash leaves, has all of the snapshot. Its numbers of regions
- * and references are ignored.
+ * Writes a snapshot after all of its parts, and flushes: a reader of the growing file, or of what a
+ * crash leaves, finds the whole snapshot. Its numbers of regions and references are ignored.
  */
 TTD_EXPORT enum ttd_status ttd_writer_snapshot(struct ttd_writer *writer,
                                                const struct ttd_snapshot *snapshot);
 
-/** Writes that the program dies of a signal; the number of its snapshot is not checked. */
+/** Writes the signal that kills the program. The number of its snapshot is not checked. */
 TTD_EXPORT enum ttd_status ttd_writer_fatal_signal(struct ttd_writer *writer,
                                                    const struct ttd_fatal_signal *signal);
 
 /**
- * Writes out all that is buffered as complete chunks, so that a reader of the growing file, or
- * of what a crash leaves, sees it.
+ * Writes everything buffered as complete chunks, so that a reader of the growing file, or of what a
+ * crash leaves, sees it.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_MISUSE.
  */
@@ -220,10 +219,10 @@ TTD_EXPORT enum ttd_status ttd_writer_flush(struct ttd_writer *writer);
 TTD_EXPORT enum ttd_status ttd_writer_close(struct ttd_writer *writer, const struct ttd_end *end,
                                             struct ttd_error *error);
 
-/** Returns the detail of the last failure of this writer; all zero when there was none. */
+/** Returns the detail of this writer's last failure; all zero if there was none. */
 TTD_EXPORT struct ttd_error ttd_writer_error(const struct ttd_writer *writer);
 
-/** Returns the bytes that were handed to the output so far. */
+/** Returns the number of bytes passed to the output so far. */
 TTD_EXPORT uint64_t ttd_writer_bytes(const struct ttd_writer *writer);
 
 TTD_END_DECLS
