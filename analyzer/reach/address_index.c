@@ -20,9 +20,10 @@
 #define CACHE_MIN          1024
 #define NONE               UINT32_MAX
 
-static uint64_t address_of(const struct address_index *index, const struct rows *rows, uint32_t row)
+static uint64_t address_of(const struct address_index *index, const struct packed_table *table,
+                           uint32_t row)
 {
-    return rows_get(rows, row, index->field);
+    return packed_table_get(table, row, index->field);
 }
 
 /* The row after the last one of an area. */
@@ -31,12 +32,12 @@ static uint32_t end_of(const struct address_index *index, size_t area)
     return area + 1 < index->area_count ? index->areas[area + 1].first : index->count;
 }
 
-static enum ttd_status find_areas(struct address_index *index, const struct rows *rows)
+static enum ttd_status find_areas(struct address_index *index, const struct packed_table *table)
 {
     size_t capacity = 0;
     bool is_coarse = true;
     for (uint32_t i = 0; i < index->count; i++) {
-        uint64_t address = address_of(index, rows, i);
+        uint64_t address = address_of(index, table, i);
         uint64_t number = address >> ADDRESS_AREA_BITS;
         is_coarse = is_coarse && address % (2u << GRANULE_BITS) != 1u << GRANULE_BITS;
         if (index->area_count && index->areas[index->area_count - 1].number == number)
@@ -58,7 +59,8 @@ static uint32_t cells_per_area(const struct address_index *index)
 
 /* Whether an area gets cells: it has so many rows that they are worth it, and each begins where a
  * granule of its own begins. */
-static bool has_cells(const struct address_index *index, const struct rows *rows, size_t area)
+static bool has_cells(const struct address_index *index, const struct packed_table *table,
+                      size_t area)
 {
     uint32_t end = end_of(index, area);
     uint32_t row = index->areas[area].first;
@@ -66,9 +68,9 @@ static bool has_cells(const struct address_index *index, const struct rows *rows
         cells_per_area(index) * sizeof(struct address_cell))
         return false;
     uint64_t mask = (UINT64_C(1) << index->granule_bits) - 1;
-    uint64_t last = address_of(index, rows, row++);
+    uint64_t last = address_of(index, table, row++);
     for (uint64_t unaligned = last & mask; row < end; row++) {
-        uint64_t address = address_of(index, rows, row);
+        uint64_t address = address_of(index, table, row);
         unaligned |= address & mask;
         if (unaligned || address == last)
             return false;
@@ -77,7 +79,7 @@ static bool has_cells(const struct address_index *index, const struct rows *rows
     return !(last & mask);
 }
 
-static void fill_cells(struct address_index *index, const struct rows *rows, size_t area)
+static void fill_cells(struct address_index *index, const struct packed_table *table, size_t area)
 {
     struct address_cell *cells = &index->cells[index->areas[area].cells];
     uint32_t row = index->areas[area].first;
@@ -85,7 +87,7 @@ static void fill_cells(struct address_index *index, const struct rows *rows, siz
     for (uint32_t i = 0; i < cells_per_area(index); i++) {
         cells[i] = (struct address_cell){.before = row};
         for (; row < end; row++) {
-            uint64_t granule = (address_of(index, rows, row) & ((1u << ADDRESS_AREA_BITS) - 1)) >>
+            uint64_t granule = (address_of(index, table, row) & ((1u << ADDRESS_AREA_BITS) - 1)) >>
                                index->granule_bits;
             if (granule / CELL_GRANULES != i)
                 break;
@@ -94,11 +96,11 @@ static void fill_cells(struct address_index *index, const struct rows *rows, siz
     }
 }
 
-static enum ttd_status make_cells(struct address_index *index, const struct rows *rows)
+static enum ttd_status make_cells(struct address_index *index, const struct packed_table *table)
 {
     uint32_t count = 0;
     for (size_t i = 0; i < index->area_count; i++) {
-        if (count > NONE - 2 * cells_per_area(index) || !has_cells(index, rows, i))
+        if (count > NONE - 2 * cells_per_area(index) || !has_cells(index, table, i))
             continue;
         index->areas[i].cells = count;
         count += cells_per_area(index);
@@ -110,7 +112,7 @@ static enum ttd_status make_cells(struct address_index *index, const struct rows
     pages_hint(index->cells, size);
     for (size_t i = 0; i < index->area_count; i++) {
         if (index->areas[i].cells != NONE)
-            fill_cells(index, rows, i);
+            fill_cells(index, table, i);
     }
     return TTD_OK;
 }
@@ -127,15 +129,15 @@ static enum ttd_status make_cache(struct address_index *index)
     return TTD_OK;
 }
 
-enum ttd_status address_index_init(struct address_index *index, const struct rows *rows,
+enum ttd_status address_index_init(struct address_index *index, const struct packed_table *table,
                                    unsigned field, uint32_t count)
 {
     *index = (struct address_index){.field = field, .count = count};
     if (count)
-        index->lowest = address_of(index, rows, 0);
-    enum ttd_status status = find_areas(index, rows);
+        index->lowest = address_of(index, table, 0);
+    enum ttd_status status = find_areas(index, table);
     if (status == TTD_OK)
-        status = make_cells(index, rows);
+        status = make_cells(index, table);
     return status == TTD_OK ? make_cache(index) : status;
 }
 
@@ -205,15 +207,15 @@ static uint32_t count_in_cell(const struct address_index *index, const struct ad
     return cell->before + count_bits(cell->starts & UINT32_MAX >> (CELL_GRANULES - 1 - granule));
 }
 
-static uint32_t search_area(const struct address_index *index, const struct rows *rows, size_t area,
-                            uint64_t address)
+static uint32_t search_area(const struct address_index *index, const struct packed_table *table,
+                            size_t area, uint64_t address)
 {
     uint32_t low = index->areas[area].first, high = end_of(index, area);
     if (index->areas[area].number != address >> ADDRESS_AREA_BITS)
         return high;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (address_of(index, rows, middle) <= address)
+        if (address_of(index, table, middle) <= address)
             low = middle + 1;
         else
             high = middle;
@@ -221,16 +223,17 @@ static uint32_t search_area(const struct address_index *index, const struct rows
     return low;
 }
 
-uint32_t address_index_count(struct address_index *index, const struct rows *rows, uint64_t address)
+uint32_t address_index_count(struct address_index *index, const struct packed_table *table,
+                             uint64_t address)
 {
     if (!index->count || address < index->lowest)
         return 0;
     size_t area = find_area(index, address >> ADDRESS_AREA_BITS);
     const struct address_cell *cell = cell_of(index, &index->areas[area], address);
-    return cell ? count_in_cell(index, cell, address) : search_area(index, rows, area, address);
+    return cell ? count_in_cell(index, cell, address) : search_area(index, table, area, address);
 }
 
-void address_index_count_batch(struct address_index *index, const struct rows *rows,
+void address_index_count_batch(struct address_index *index, const struct packed_table *table,
                                const uint64_t *addresses, size_t address_count, uint32_t *counts)
 {
     const struct address_cell *cells[ADDRESS_BATCH];
@@ -246,5 +249,5 @@ void address_index_count_batch(struct address_index *index, const struct rows *r
     }
     for (size_t i = 0; i < address_count; i++)
         counts[i] = cells[i] ? count_in_cell(index, cells[i], addresses[i])
-                             : address_index_count(index, rows, addresses[i]);
+                             : address_index_count(index, table, addresses[i]);
 }

@@ -3,7 +3,7 @@
 #ifndef ANALYZER_REACH_ADDRESS_INDEX_H
 #define ANALYZER_REACH_ADDRESS_INDEX_H
 
-#include "base/rows.h"
+#include "base/packed_table.h"
 
 /** A part of the address space in which rows are. */
 struct address_area {
@@ -56,7 +56,7 @@ struct address_index {
  * @param index  release with address_index_free(), also on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
-enum ttd_status address_index_init(struct address_index *index, const struct rows *rows,
+enum ttd_status address_index_init(struct address_index *index, const struct packed_table *table,
                                    unsigned field, uint32_t count);
 void address_index_free(struct address_index *index);
 
@@ -72,7 +72,7 @@ enum ttd_status address_index_share(struct address_index *shared,
 void address_index_unshare(struct address_index *shared);
 
 /** Counts the rows whose address is not above this one. @param rows  the same rows as before */
-uint32_t address_index_count(struct address_index *index, const struct rows *rows,
+uint32_t address_index_count(struct address_index *index, const struct packed_table *table,
                              uint64_t address);
 
 /** Addresses that are looked up together at most. */
@@ -80,7 +80,7 @@ uint32_t address_index_count(struct address_index *index, const struct rows *row
 
 /** Counts the rows for several addresses. It takes less time than one by one, since memory is
  * slower than all else. */
-void address_index_count_batch(struct address_index *index, const struct rows *rows,
+void address_index_count_batch(struct address_index *index, const struct packed_table *table,
                                const uint64_t *addresses, size_t address_count, uint32_t *counts);
 
 #endif

@@ -229,7 +229,7 @@ enum ttd_status reach_builder_add_root(struct reach_builder *builder,
                                        const struct ttd_reference *reference, unsigned flags)
 {
     struct heap_nodes *nodes = &builder->reach->nodes;
-    uint32_t preceding = address_index_count(&nodes->index, &nodes->rows, reference->value);
+    uint32_t preceding = address_index_count(&nodes->index, &nodes->table, reference->value);
     return add_root(builder, reference, flags, find_target(builder, reference->value, preceding));
 }
 

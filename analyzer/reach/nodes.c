@@ -11,7 +11,7 @@
 /* Blocks between a prefetch and its use. */
 #define AHEAD 16
 
-_Static_assert(HEAP_NODE_FIELDS <= ROWS_FIELDS_MAX, "room for the fields");
+_Static_assert(HEAP_NODE_FIELDS <= PACKED_FIELDS_MAX, "room for the fields");
 
 static void get_fields(const struct heap_block *block, uint64_t *values)
 {
@@ -29,18 +29,18 @@ static void get_fields(const struct heap_block *block, uint64_t *values)
 
 /* Lists the live blocks, and finds the values of their fields. */
 static void list(struct heap_nodes *nodes, const struct heap_live *live, struct sort_key *keys,
-                 struct row_range *ranges)
+                 struct value_range *ranges)
 {
     const struct heap_block *block;
     size_t cursor = 0;
     for (unsigned i = 0; i < HEAP_NODE_FIELDS; i++)
-        ranges[i] = row_range_none();
+        ranges[i] = value_range_none();
     while (nodes->count < live->count && (block = heap_live_each(live, &cursor))) {
         uint64_t values[HEAP_NODE_FIELDS];
         keys[nodes->count++] = heap_block_key(live->blocks, block);
         get_fields(block, values);
         for (unsigned i = 0; i < HEAP_NODE_FIELDS; i++)
-            row_range_widen(&ranges[i], values[i]);
+            value_range_widen(&ranges[i], values[i]);
     }
 }
 
@@ -51,7 +51,7 @@ static void fill(struct heap_nodes *nodes, const struct heap_live *live, const u
         if (i + AHEAD < nodes->count)
             __builtin_prefetch(&live->blocks[order[i + AHEAD]]);
         get_fields(&live->blocks[order[i]], values);
-        rows_fill(&nodes->rows, i, values, HEAP_NODE_FIELDS);
+        packed_table_fill(&nodes->table, i, values, HEAP_NODE_FIELDS);
     }
 }
 
@@ -71,7 +71,7 @@ static uint32_t *make_order(struct sort_key *keys, uint32_t count)
 static enum ttd_status copy(struct heap_nodes *nodes, const struct heap_live *live,
                             struct sort_key *keys, size_t *size)
 {
-    struct row_range ranges[HEAP_NODE_FIELDS];
+    struct value_range ranges[HEAP_NODE_FIELDS];
     struct sort_key *spare = table_resize(NULL, 0, *size);
     if (!spare)
         return TTD_ERROR_NO_MEMORY;
@@ -80,7 +80,8 @@ static enum ttd_status copy(struct heap_nodes *nodes, const struct heap_live *li
     table_give_back(spare, *size);
     const uint32_t *order = make_order(keys, nodes->count);
     *size = table_shrink(keys, *size, nodes->count * sizeof *order);
-    enum ttd_status status = rows_init(&nodes->rows, nodes->count, ranges, HEAP_NODE_FIELDS);
+    enum ttd_status status =
+        packed_table_init(&nodes->table, nodes->count, ranges, HEAP_NODE_FIELDS);
     if (status == TTD_OK)
         fill(nodes, live, order);
     return status;
@@ -147,13 +148,13 @@ enum ttd_status heap_nodes_copy(struct heap_nodes *nodes, struct heap_live *live
     if (status == TTD_OK && live->outer_count < live->count)
         status = find_outer(nodes, &live->parents);
     return status == TTD_OK
-               ? address_index_init(&nodes->index, &nodes->rows, HEAP_NODE_ADDRESS, nodes->count)
+               ? address_index_init(&nodes->index, &nodes->table, HEAP_NODE_ADDRESS, nodes->count)
                : status;
 }
 
 void heap_nodes_free(struct heap_nodes *nodes)
 {
-    rows_free(&nodes->rows);
+    packed_table_free(&nodes->table);
     address_index_free(&nodes->index);
     free(nodes->outer);
     nodes->outer = NULL;
@@ -175,7 +176,7 @@ struct heap_block heap_nodes_block(const struct heap_nodes *nodes, uint32_t node
 
 uint32_t heap_nodes_at(struct heap_nodes *nodes, uint64_t address)
 {
-    uint32_t count = address_index_count(&nodes->index, &nodes->rows, address);
+    uint32_t count = address_index_count(&nodes->index, &nodes->table, address);
     return heap_nodes_innermost(nodes, count, address);
 }
 

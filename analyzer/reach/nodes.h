@@ -14,7 +14,7 @@ struct heap_nodes {
     uint32_t count;
     /** The blocks as they were at the position, by address; heap_nodes_block() and others read
      * them. */
-    struct rows rows;
+    struct packed_table table;
     struct address_index index;
     /** By node: the block of another heap that it lies in, HEAP_NO_NODE for none. NULL if no block
      * lies in another. */
@@ -55,7 +55,7 @@ struct heap_block heap_nodes_block(const struct heap_nodes *nodes, uint32_t node
 static inline uint64_t heap_nodes_get(const struct heap_nodes *nodes, uint32_t node,
                                       enum heap_node_field field)
 {
-    return rows_get(&nodes->rows, node, field);
+    return packed_table_get(&nodes->table, node, field);
 }
 
 static inline uint64_t heap_nodes_address(const struct heap_nodes *nodes, uint32_t node)

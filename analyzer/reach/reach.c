@@ -81,7 +81,7 @@ static enum ttd_status see_references(struct reach_builder *builder,
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < group->count && status == TTD_OK; i++) {
         if (i + AHEAD < group->count && group->preceding[i + AHEAD])
-            rows_prefetch(&builder->reach->nodes.rows, group->preceding[i + AHEAD] - 1);
+            packed_table_prefetch(&builder->reach->nodes.table, group->preceding[i + AHEAD] - 1);
         status = reach_builder_add(builder, &group->references[i], group->preceding[i]);
     }
     return status;

@@ -59,7 +59,7 @@ static void look_up(struct reach_references *references, struct reach_reference_
         size_t count = group->count - i < ADDRESS_BATCH ? group->count - i : ADDRESS_BATCH;
         for (size_t j = 0; j < count; j++)
             values[j] = group->references[i + j].value;
-        address_index_count_batch(&references->index, &nodes->rows, values, count,
+        address_index_count_batch(&references->index, &nodes->table, values, count,
                                   group->preceding + i);
     }
 }

@@ -78,8 +78,8 @@ static bool survives(void *context, const struct heap_block *block)
 static uint32_t target_of(const struct search *search, uint32_t word)
 {
     const struct graph *graph = &search->reach->graph;
-    uint64_t edge = rows_get(&search->words.rows, word, STALE_EDGE);
-    bool is_root = rows_get(&search->words.rows, word, STALE_IS_ROOT);
+    uint64_t edge = packed_table_get(&search->words.table, word, STALE_EDGE);
+    bool is_root = packed_table_get(&search->words.table, word, STALE_IS_ROOT);
     return is_root ? graph->root_targets[edge] : graph->targets[edge];
 }
 
@@ -104,9 +104,9 @@ static void decide(struct search *search)
     struct graph *graph = &search->reach->graph;
     for (uint32_t i = 0; i < search->words.count; i++) {
         if (i + AHEAD < search->words.count)
-            rows_prefetch(&reach->nodes.rows, target_of(search, i + AHEAD));
-        uint64_t edge = rows_get(&search->words.rows, i, STALE_EDGE);
-        if (rows_get(&search->words.rows, i, STALE_IS_ROOT)) {
+            packed_table_prefetch(&reach->nodes.table, target_of(search, i + AHEAD));
+        uint64_t edge = packed_table_get(&search->words.table, i, STALE_EDGE);
+        if (packed_table_get(&search->words.table, i, STALE_IS_ROOT)) {
             if (may_be_relic(search, i) && reach_between_has_blocks(reach, region_of(reach, edge)))
                 graph->root_flags[edge] = REACH_ROOT_DROPPED;
         } else if (!may_be_relic(search, i)) {

@@ -38,20 +38,20 @@ static void go_through(const struct heap_reach *reach, word_function *take, void
 
 struct measure {
     uint64_t count;
-    struct row_range ranges[STALE_FIELDS];
+    struct value_range ranges[STALE_FIELDS];
 };
 
 static void measure_word(void *context, uint64_t address, uint64_t edge, bool is_root)
 {
     struct measure *measure = context;
-    row_range_widen(&measure->ranges[STALE_ADDRESS], address);
-    row_range_widen(&measure->ranges[STALE_EDGE], edge);
-    row_range_widen(&measure->ranges[STALE_IS_ROOT], is_root);
+    value_range_widen(&measure->ranges[STALE_ADDRESS], address);
+    value_range_widen(&measure->ranges[STALE_EDGE], edge);
+    value_range_widen(&measure->ranges[STALE_IS_ROOT], is_root);
     measure->count++;
 }
 
 struct filler {
-    struct rows *rows;
+    struct packed_table *table;
     uint32_t count;
     uint64_t last;
     bool is_sorted;
@@ -62,29 +62,30 @@ static void fill_word(void *context, uint64_t address, uint64_t edge, bool is_ro
     struct filler *filler = context;
     const uint64_t values[STALE_FIELDS] = {
         [STALE_ADDRESS] = address, [STALE_EDGE] = edge, [STALE_IS_ROOT] = is_root};
-    rows_fill(filler->rows, filler->count++, values, STALE_FIELDS);
+    packed_table_fill(filler->table, filler->count++, values, STALE_FIELDS);
     filler->is_sorted = filler->is_sorted && filler->last <= address;
     filler->last = address;
 }
 
 /* Sorts the words, which is needed where roots are among them, or regions overlap. */
-static enum ttd_status sort(struct stale_words *words, const struct row_range *ranges)
+static enum ttd_status sort(struct stale_words *words, const struct value_range *ranges)
 {
-    struct rows sorted;
+    struct packed_table sorted;
     struct sort_key *keys = malloc(2 * (size_t)words->count * sizeof *keys);
     enum ttd_status status =
-        keys ? rows_init(&sorted, words->count, ranges, STALE_FIELDS) : TTD_ERROR_NO_MEMORY;
+        keys ? packed_table_init(&sorted, words->count, ranges, STALE_FIELDS) : TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK) {
         for (uint32_t i = 0; i < words->count; i++)
-            keys[i] = (struct sort_key){rows_get(&words->rows, i, STALE_ADDRESS), i};
+            keys[i] = (struct sort_key){packed_table_get(&words->table, i, STALE_ADDRESS), i};
         sort_keys(keys, keys + words->count, words->count);
         for (uint32_t i = 0; i < words->count; i++) {
-            rows_set(&sorted, i, STALE_ADDRESS, keys[i].value);
+            packed_table_set(&sorted, i, STALE_ADDRESS, keys[i].value);
             for (unsigned field = STALE_EDGE; field < STALE_FIELDS; field++)
-                rows_set(&sorted, i, field, rows_get(&words->rows, keys[i].index, field));
+                packed_table_set(&sorted, i, field,
+                                 packed_table_get(&words->table, keys[i].index, field));
         }
-        rows_free(&words->rows);
-        words->rows = sorted;
+        packed_table_free(&words->table);
+        words->table = sorted;
     }
     free(keys);
     return status;
@@ -92,9 +93,9 @@ static enum ttd_status sort(struct stale_words *words, const struct row_range *r
 
 enum ttd_status stale_words_take(struct stale_words *words, const struct heap_reach *reach)
 {
-    struct measure measure = {.count = 0,
-                              .ranges = {row_range_none(), row_range_none(), row_range_none()}};
-    struct filler filler = {.rows = &words->rows, .is_sorted = true};
+    struct measure measure = {
+        .count = 0, .ranges = {value_range_none(), value_range_none(), value_range_none()}};
+    struct filler filler = {.table = &words->table, .is_sorted = true};
     *words = (struct stale_words){.count = 0};
     /* First measured: rows have as many bytes as the values in them need. */
     go_through(reach, measure_word, &measure);
@@ -103,7 +104,8 @@ enum ttd_status stale_words_take(struct stale_words *words, const struct heap_re
     if (measure.count >= UINT32_MAX)
         return TTD_ERROR_NO_MEMORY;
     words->count = (uint32_t)measure.count;
-    enum ttd_status status = rows_init(&words->rows, words->count, measure.ranges, STALE_FIELDS);
+    enum ttd_status status =
+        packed_table_init(&words->table, words->count, measure.ranges, STALE_FIELDS);
     if (status == TTD_OK) {
         go_through(reach, fill_word, &filler);
         if (!filler.is_sorted)
@@ -115,7 +117,7 @@ enum ttd_status stale_words_take(struct stale_words *words, const struct heap_re
 enum ttd_status stale_words_begin(struct stale_words *words)
 {
     enum ttd_status status =
-        address_index_init(&words->index, &words->rows, STALE_ADDRESS, words->count);
+        address_index_init(&words->index, &words->table, STALE_ADDRESS, words->count);
     if (status != TTD_OK)
         return status;
     words->released = table_resize(NULL, 0, 2 * (size_t)words->count * sizeof *words->released);
@@ -130,7 +132,7 @@ void stale_words_free(struct stale_words *words)
     if (words->is_copied)
         table_free(words->is_copied, (size_t)words->count * sizeof *words->is_copied);
     address_index_free(&words->index);
-    rows_free(&words->rows);
+    packed_table_free(&words->table);
     *words = (struct stale_words){.count = 0};
 }
 
@@ -144,11 +146,11 @@ static struct span find(struct stale_words *words, uint64_t address, uint64_t si
 {
     struct span span = {.first = 0, .end = words->count};
     if (address)
-        span.first = address_index_count(&words->index, &words->rows, address - 1);
+        span.first = address_index_count(&words->index, &words->table, address - 1);
     if (!size)
         span.end = span.first;
     else if (size <= UINT64_MAX - address)
-        span.end = address_index_count(&words->index, &words->rows, address + size - 1);
+        span.end = address_index_count(&words->index, &words->table, address + size - 1);
     return span;
 }
 
@@ -186,7 +188,7 @@ static void note_pending(struct stale_words *words)
         addresses[2 * i] = release->address - 1;
         addresses[2 * i + 1] = release->address + (last_offset < room ? last_offset : room);
     }
-    address_index_count_batch(&words->index, &words->rows, addresses, 2 * words->pending_count,
+    address_index_count_batch(&words->index, &words->table, addresses, 2 * words->pending_count,
                               counts);
     for (size_t i = 0; i < 2 * words->pending_count; i += 2)
         __builtin_prefetch(&words->released[(size_t)counts[i] + words->count], 1);
@@ -210,8 +212,8 @@ void stale_words_copy(struct stale_words *words, const struct graph *graph, uint
 {
     struct span span = find(words, address, size);
     for (uint32_t i = span.first; i < span.end; i++) {
-        uint64_t edge = rows_get(&words->rows, i, STALE_EDGE);
-        if (rows_get(&words->rows, i, STALE_IS_ROOT) || edge < graph->first[node] ||
+        uint64_t edge = packed_table_get(&words->table, i, STALE_EDGE);
+        if (packed_table_get(&words->table, i, STALE_IS_ROOT) || edge < graph->first[node] ||
             edge >= graph->first[node + 1])
             break;
         words->is_copied[i] = true;

@@ -19,7 +19,7 @@ struct stale_release {
 struct stale_words {
     uint32_t count;
     /** The words, by address: see enum stale_field. */
-    struct rows rows;
+    struct packed_table table;
     struct address_index index;
     /**
      * A tree above the words, which are its leaves from `count` on; node n is the parent of 2n and

@@ -7,7 +7,7 @@
 
 #define ROWS_MAX 20000
 
-static struct rows rows;
+static struct packed_table table;
 static struct address_index index_of_rows;
 static uint64_t addresses[ROWS_MAX];
 static uint32_t count;
@@ -20,19 +20,19 @@ static void add(uint64_t address)
 
 static void make(void)
 {
-    struct row_range range = row_range_none();
+    struct value_range range = value_range_none();
     for (uint32_t i = 0; i < count; i++)
-        row_range_widen(&range, addresses[i]);
-    cr_assert_eq(rows_init(&rows, count, &range, 1), TTD_OK);
+        value_range_widen(&range, addresses[i]);
+    cr_assert_eq(packed_table_init(&table, count, &range, 1), TTD_OK);
     for (uint32_t i = 0; i < count; i++)
-        rows_set(&rows, i, 0, addresses[i]);
-    cr_assert_eq(address_index_init(&index_of_rows, &rows, 0, count), TTD_OK);
+        packed_table_set(&table, i, 0, addresses[i]);
+    cr_assert_eq(address_index_init(&index_of_rows, &table, 0, count), TTD_OK);
 }
 
 static void finish(void)
 {
     address_index_free(&index_of_rows);
-    rows_free(&rows);
+    packed_table_free(&table);
 }
 
 TestSuite(address_index, .fini = finish);
@@ -63,14 +63,14 @@ static void look_up(void)
             uint64_t any = addresses[entropy_next(&entropy) % count];
             wanted[j] = any + entropy_next(&entropy) % 200 - 100;
         }
-        address_index_count_batch(&shared, &rows, wanted, ADDRESS_BATCH, found);
+        address_index_count_batch(&shared, &table, wanted, ADDRESS_BATCH, found);
         for (size_t j = 0; j < ADDRESS_BATCH; j++) {
             cr_assert_eq(found[j], expected(wanted[j]), "%llx", (unsigned long long)wanted[j]);
-            cr_assert_eq(address_index_count(&index_of_rows, &rows, wanted[j]), found[j]);
+            cr_assert_eq(address_index_count(&index_of_rows, &table, wanted[j]), found[j]);
         }
     }
-    cr_assert_eq(address_index_count(&index_of_rows, &rows, 0), expected(0));
-    cr_assert_eq(address_index_count(&index_of_rows, &rows, UINT64_MAX), count);
+    cr_assert_eq(address_index_count(&index_of_rows, &table, 0), expected(0));
+    cr_assert_eq(address_index_count(&index_of_rows, &table, UINT64_MAX), count);
     address_index_unshare(&shared);
 }
 
@@ -134,6 +134,6 @@ Test(address_index, counts_rows_at_both_ends)
 Test(address_index, counts_none_of_none)
 {
     make();
-    cr_assert_eq(address_index_count(&index_of_rows, &rows, 0), 0);
-    cr_assert_eq(address_index_count(&index_of_rows, &rows, UINT64_MAX), 0);
+    cr_assert_eq(address_index_count(&index_of_rows, &table, 0), 0);
+    cr_assert_eq(address_index_count(&index_of_rows, &table, UINT64_MAX), 0);
 }

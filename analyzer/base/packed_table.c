@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/rows.h"
+#include "base/packed_table.h"
 
 #include <stdbool.h>
 
@@ -16,16 +16,16 @@ static uint64_t mask_of(uint64_t difference)
     return mask;
 }
 
-enum ttd_status rows_init(struct rows *rows, size_t count, const struct row_range *ranges,
-                          unsigned fields)
+enum ttd_status packed_table_init(struct packed_table *table, size_t count,
+                                  const struct value_range *ranges, unsigned fields)
 {
-    struct rows made = {.row_size = 0};
+    struct packed_table made = {.row_size = 0};
     for (unsigned i = 0; i < fields; i++) {
         bool is_empty = ranges[i].lowest > ranges[i].highest;
         uint64_t difference = is_empty ? 0 : ranges[i].highest - ranges[i].lowest;
-        made.fields[i] = (struct row_field){.lowest = is_empty ? 0 : ranges[i].lowest,
-                                            .mask = mask_of(difference),
-                                            .offset = made.row_size};
+        made.fields[i] = (struct packed_field){.lowest = is_empty ? 0 : ranges[i].lowest,
+                                               .mask = mask_of(difference),
+                                               .offset = made.row_size};
         made.row_size += (uint32_t)__builtin_popcountll(made.fields[i].mask) / 8;
     }
     if (made.row_size && count > (SIZE_MAX - SLACK) / made.row_size)
@@ -34,13 +34,13 @@ enum ttd_status rows_init(struct rows *rows, size_t count, const struct row_rang
     made.bytes = table_resize(NULL, 0, made.size);
     if (!made.bytes)
         return TTD_ERROR_NO_MEMORY;
-    *rows = made;
+    *table = made;
     return TTD_OK;
 }
 
-void rows_free(struct rows *rows)
+void packed_table_free(struct packed_table *table)
 {
-    if (rows->bytes)
-        table_free(rows->bytes, rows->size);
-    *rows = (struct rows){.row_size = 0};
+    if (table->bytes)
+        table_free(table->bytes, table->size);
+    *table = (struct packed_table){.row_size = 0};
 }
