@@ -74,9 +74,9 @@ static bool append_call(struct thread *level, unsigned operation, const struct u
 /* Reports a call, the first operand of which is the handle. It has the stack of the function that
  * it is inlined in. */
 static inline __attribute__((always_inline)) bool
-report(const struct ttd_live *face, unsigned operation, const uint64_t *operands, unsigned count)
+report(const struct ttd_live *live, unsigned operation, const uint64_t *operands, unsigned count)
 {
-    if (operands[0] == 0 || !live_client_is_open(face))
+    if (operands[0] == 0 || !live_client_is_open(live))
         return false;
     struct thread *level = target_enter(0);
     if (level == NULL)
@@ -89,54 +89,54 @@ report(const struct ttd_live *face, unsigned operation, const uint64_t *operands
     return is_recorded;
 }
 
-#define REPORT(face, operation, ...)                                                               \
-    report(face, operation, (const uint64_t[]){__VA_ARGS__},                                       \
+#define REPORT(live, operation, ...)                                                               \
+    report(live, operation, (const uint64_t[]){__VA_ARGS__},                                       \
            sizeof(const uint64_t[]){__VA_ARGS__} / sizeof(uint64_t))
 
-static bool heap_create(struct ttd_live *face, const void *handle, const void *parent,
+static bool heap_create(struct ttd_live *live, const void *handle, const void *parent,
                         const char *name, const uint64_t sizes[2])
 {
-    if (handle != NULL && live_client_is_open(face))
+    if (handle != NULL && live_client_is_open(live))
         define(handle, parent, name);
-    return REPORT(face, TTD_API_LIVE_HEAP_CREATE, (uintptr_t)handle, sizes[0], sizes[1]);
+    return REPORT(live, TTD_API_LIVE_HEAP_CREATE, (uintptr_t)handle, sizes[0], sizes[1]);
 }
 
-static bool heap_alloc(struct ttd_live *face, const void *handle, const void *block, size_t size)
+static bool heap_alloc(struct ttd_live *live, const void *handle, const void *block, size_t size)
 {
-    return REPORT(face, TTD_API_LIVE_HEAP_ALLOC, (uintptr_t)handle, size, (uintptr_t)block);
+    return REPORT(live, TTD_API_LIVE_HEAP_ALLOC, (uintptr_t)handle, size, (uintptr_t)block);
 }
 
-static bool heap_realloc(struct ttd_live *face, const void *handle, const void *old,
+static bool heap_realloc(struct ttd_live *live, const void *handle, const void *old,
                          const void *block, size_t size)
 {
-    return REPORT(face, TTD_API_LIVE_HEAP_REALLOC, (uintptr_t)handle, (uintptr_t)old, size,
+    return REPORT(live, TTD_API_LIVE_HEAP_REALLOC, (uintptr_t)handle, (uintptr_t)old, size,
                   (uintptr_t)block);
 }
 
-static bool heap_free(struct ttd_live *face, const void *handle, const void *block)
+static bool heap_free(struct ttd_live *live, const void *handle, const void *block)
 {
     return block != NULL &&
-           REPORT(face, TTD_API_LIVE_HEAP_FREE, (uintptr_t)handle, (uintptr_t)block);
+           REPORT(live, TTD_API_LIVE_HEAP_FREE, (uintptr_t)handle, (uintptr_t)block);
 }
 
-static bool heap_protect(struct ttd_live *face, const void *handle, bool is_read_only)
+static bool heap_protect(struct ttd_live *live, const void *handle, bool is_read_only)
 {
-    return REPORT(face, TTD_API_LIVE_HEAP_PROTECT, (uintptr_t)handle, is_read_only);
+    return REPORT(live, TTD_API_LIVE_HEAP_PROTECT, (uintptr_t)handle, is_read_only);
 }
 
-static bool heap_lock(struct ttd_live *face, const void *handle)
+static bool heap_lock(struct ttd_live *live, const void *handle)
 {
-    return REPORT(face, TTD_API_LIVE_HEAP_LOCK, (uintptr_t)handle);
+    return REPORT(live, TTD_API_LIVE_HEAP_LOCK, (uintptr_t)handle);
 }
 
-static bool heap_unlock(struct ttd_live *face, const void *handle)
+static bool heap_unlock(struct ttd_live *live, const void *handle)
 {
-    return REPORT(face, TTD_API_LIVE_HEAP_UNLOCK, (uintptr_t)handle);
+    return REPORT(live, TTD_API_LIVE_HEAP_UNLOCK, (uintptr_t)handle);
 }
 
-static bool heap_destroy(struct ttd_live *face, const void *handle)
+static bool heap_destroy(struct ttd_live *live, const void *handle)
 {
-    return REPORT(face, TTD_API_LIVE_HEAP_DESTROY, (uintptr_t)handle);
+    return REPORT(live, TTD_API_LIVE_HEAP_DESTROY, (uintptr_t)handle);
 }
 
 const struct ttd_live_heap_functions live_heap_functions = {

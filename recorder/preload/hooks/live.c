@@ -13,7 +13,7 @@
 enum { CLIENTS = 1024 };
 
 struct client {
-    struct ttd_live face; /* first: a pointer to it is one to the client */
+    struct ttd_live live; /* first: a pointer to it is one to the client */
     uint64_t guid[2];
     _Atomic bool is_open;
 };
@@ -21,9 +21,9 @@ struct client {
 static struct client clients[CLIENTS];
 static _Atomic uint32_t clients_used;
 
-static struct client *client_of(const struct ttd_live *face)
+static struct client *client_of(const struct ttd_live *live)
 {
-    return (struct client *)(uintptr_t)face;
+    return (struct client *)(uintptr_t)live;
 }
 
 static void append_client(struct thread *level, enum ttd_client_event kind,
@@ -36,9 +36,9 @@ static void append_client(struct thread *level, enum ttd_client_event kind,
                 &(struct event_data){fields, sizeof fields / sizeof *fields, data, size});
 }
 
-bool live_client_is_open(const struct ttd_live *face)
+bool live_client_is_open(const struct ttd_live *live)
 {
-    return atomic_load(&client_of(face)->is_open);
+    return atomic_load(&client_of(live)->is_open);
 }
 
 static bool is_valid(const void *data, size_t size)
@@ -46,15 +46,15 @@ static bool is_valid(const void *data, size_t size)
     return size <= TTD_LIVE_DATA_MAX && (data != NULL || size == 0);
 }
 
-static bool is_open(const struct ttd_live *face)
+static bool is_open(const struct ttd_live *live)
 {
-    return live_client_is_open(face) && target_on->on != 0 &&
+    return live_client_is_open(live) && target_on->on != 0 &&
            atomic_load(&target_channel->stopped) == 0;
 }
 
-static void close_client(struct ttd_live *face, const void *data, size_t size)
+static void close_client(struct ttd_live *live, const void *data, size_t size)
 {
-    struct client *client = client_of(face);
+    struct client *client = client_of(live);
     if (!is_valid(data, size) || !atomic_exchange(&client->is_open, false))
         return;
     struct thread *level = live_enter();
@@ -64,26 +64,26 @@ static void close_client(struct ttd_live *face, const void *data, size_t size)
     live_leave(level);
 }
 
-static bool add_event(struct ttd_live *face, enum ttd_live_scope scope, uint32_t flags,
+static bool add_event(struct ttd_live *live, enum ttd_live_scope scope, uint32_t flags,
                       const void *data, size_t size)
 {
     bool is_known = (flags & ~TTD_LIVE_KEYFRAME) == 0 && (unsigned)scope <= TTD_LIVE_THREAD;
-    if (!is_known || !is_valid(data, size) || !live_client_is_open(face))
+    if (!is_known || !is_valid(data, size) || !live_client_is_open(live))
         return false;
     struct thread *level = live_enter();
     if (level == NULL)
         return false;
     flags |= scope == TTD_LIVE_THREAD ? EVENT_OF_THREAD : 0;
-    bool is_added = live_append(level, client_of(face)->guid, flags,
+    bool is_added = live_append(level, client_of(live)->guid, flags,
                                 &(struct event_data){.data = data, .size = size});
     live_leave(level);
     return is_added;
 }
 
-static bool start(struct ttd_live *face, uint64_t activity, uint64_t maximum, const void *data,
+static bool start(struct ttd_live *live, uint64_t activity, uint64_t maximum, const void *data,
                   size_t size)
 {
-    const struct client *client = client_of(face);
+    const struct client *client = client_of(live);
     if (maximum == 0 || !is_valid(data, size) || !atomic_load(&client->is_open))
         return false;
     struct thread *level = live_enter();
@@ -100,9 +100,9 @@ static bool start(struct ttd_live *face, uint64_t activity, uint64_t maximum, co
     return true;
 }
 
-static bool stop(struct ttd_live *face, const void *data, size_t size)
+static bool stop(struct ttd_live *live, const void *data, size_t size)
 {
-    const struct client *client = client_of(face);
+    const struct client *client = client_of(live);
     if (!is_valid(data, size) || !atomic_load(&client->is_open))
         return false;
     struct thread *level = live_enter();
@@ -118,10 +118,10 @@ static bool stop(struct ttd_live *face, const void *data, size_t size)
 }
 
 /* Changes the island of the calling thread, and says so in the trace. */
-static bool change(struct ttd_live *face, bool (*apply)(struct island *),
+static bool change(struct ttd_live *live, bool (*apply)(struct island *),
                    enum ttd_thread_event kind)
 {
-    const struct client *client = client_of(face);
+    const struct client *client = client_of(live);
     if (!atomic_load(&client->is_open))
         return false;
     struct thread *level = live_enter();
@@ -156,25 +156,25 @@ static bool apply_reset(struct island *island)
     return island->is_open;
 }
 
-static bool try_pause(struct ttd_live *face)
+static bool try_pause(struct ttd_live *live)
 {
-    return change(face, apply_pause, TTD_THREAD_PAUSED);
+    return change(live, apply_pause, TTD_THREAD_PAUSED);
 }
 
-static bool resume(struct ttd_live *face)
+static bool resume(struct ttd_live *live)
 {
-    return change(face, apply_resume, TTD_THREAD_RESUMED);
+    return change(live, apply_resume, TTD_THREAD_RESUMED);
 }
 
-static bool reset_throttle(struct ttd_live *face)
+static bool reset_throttle(struct ttd_live *live)
 {
-    return change(face, apply_reset, TTD_THREAD_RESET);
+    return change(live, apply_reset, TTD_THREAD_RESET);
 }
 
 /* Returns the calling thread; NULL if the process does not record. */
-static const struct thread *own_thread(const struct ttd_live *face)
+static const struct thread *own_thread(const struct ttd_live *live)
 {
-    if (!is_open(face))
+    if (!is_open(live))
         return NULL;
     struct thread *thread = island_suspended();
     if (thread == NULL)
@@ -182,21 +182,21 @@ static const struct thread *own_thread(const struct ttd_live *face)
     return thread;
 }
 
-static enum ttd_live_state state(const struct ttd_live *face)
+static enum ttd_live_state state(const struct ttd_live *live)
 {
-    const struct thread *thread = own_thread(face);
+    const struct thread *thread = own_thread(live);
     if (thread != NULL)
         return (enum ttd_live_state)island_state(thread);
-    return is_open(face) ? TTD_LIVE_RECORDING : TTD_LIVE_NOT_STARTED;
+    return is_open(live) ? TTD_LIVE_RECORDING : TTD_LIVE_NOT_STARTED;
 }
 
-static bool throttle(const struct ttd_live *face, uint64_t *executed, uint64_t *remaining)
+static bool throttle(const struct ttd_live *live, uint64_t *executed, uint64_t *remaining)
 {
     static const struct island fresh = {
         .is_open = true, .maximum = TTD_LIVE_NO_LIMIT, .remaining = TTD_LIVE_NO_LIMIT};
-    const struct thread *thread = own_thread(face);
+    const struct thread *thread = own_thread(live);
     const struct island *island = thread != NULL ? &thread->island : &fresh;
-    bool is_known = is_open(face) && island->is_open;
+    bool is_known = is_open(live) && island->is_open;
     bool is_limited = island->maximum != TTD_LIVE_NO_LIMIT;
     *executed = is_known ? island->maximum - island->remaining : 0;
     *remaining = is_known ? (is_limited ? island->remaining : TTD_LIVE_NO_LIMIT) : 0;
@@ -238,10 +238,10 @@ EXPORT struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live
         return NULL;
     }
     struct client *client = &clients[index];
-    client->face.functions = &functions;
+    client->live.functions = &functions;
     memcpy(client->guid, guid, sizeof client->guid);
     atomic_store(&client->is_open, true);
     append_client(level, TTD_CLIENT_OPENED, client, data, size);
     live_leave(level);
-    return &client->face;
+    return &client->live;
 }

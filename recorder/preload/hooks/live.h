@@ -9,7 +9,7 @@
 #include "../threads/levels_parts.h"
 
 /* Whether the client was not closed. */
-bool live_client_is_open(const struct ttd_live *face);
+bool live_client_is_open(const struct ttd_live *live);
 
 /* Begins a function of the API, in whose frame it is inlined, as a hook does. A suspended thread is
  * awake until live_leave(). NULL if the process does not record. */
