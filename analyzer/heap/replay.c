@@ -22,12 +22,17 @@ enum ttd_status heap_replay_init(struct heap_replay *replay, const struct heap_o
     return start(replay);
 }
 
+void heap_replay_observe_blocks(struct heap_replay *replay,
+                                const struct heap_block_observer *observer)
+{
+    replay->block_observer = observer ? *observer : (struct heap_block_observer){.context = NULL};
+}
+
 void heap_replay_free(struct heap_replay *replay)
 {
     heap_live_free(&replay->live);
     heap_queue_free(&replay->queue);
     heap_ordinal_map_free(&replay->records);
-    heap_replay_drop_changes(replay);
     heap_block_copies_free(&replay->ended_since_peak);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Applying events to the state. */
-#include "base/grow.h"
 #include "heap/replay_parts.h"
 
 /* Moves to the position of an effect. The state at the position before is complete then, so that it
@@ -12,29 +11,16 @@ static inline void move_to(struct heap_replay *replay, struct ttd_position posit
     replay->position = position;
 }
 
-/* Keeps a copy, where one is asked for, of a block that ends at the replay's position. */
-static inline enum ttd_status keep_ended(struct heap_replay *replay, const struct heap_block *block,
-                                         uint32_t record)
-{
-    enum ttd_status status = TTD_OK;
-    if (block->event < replay->changes.since)
-        status = heap_block_copies_add(&replay->changes.ended, block, record);
-    if (status == TTD_OK && heap_was_at_peak(replay, block, replay->position))
-        status = heap_block_copies_add(&replay->ended_since_peak, block, record);
-    return status;
-}
-
-static inline enum ttd_status keep_born(struct heap_changes *changes, uint64_t event,
+/* Tells of a block that ends at the replay's position, and keeps a copy where one is asked for. */
+static inline enum ttd_status end_block(struct heap_replay *replay, const struct heap_block *block,
                                         uint32_t record)
 {
     enum ttd_status status = TTD_OK;
-    if (!changes->since)
-        return TTD_OK;
-    if (changes->born_count == changes->born_capacity)
-        status = grow_array((void **)&changes->born, &changes->born_capacity,
-                            changes->born_count + 1, sizeof *changes->born);
-    if (status == TTD_OK)
-        changes->born[changes->born_count++] = (struct heap_born){event, record};
+    const struct heap_block_observer *observer = &replay->block_observer;
+    if (observer->ended)
+        status = observer->ended(observer->context, block, record);
+    if (status == TTD_OK && heap_was_at_peak(replay, block, replay->position))
+        status = heap_block_copies_add(&replay->ended_since_peak, block, record);
     return status;
 }
 
@@ -52,9 +38,10 @@ static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t recor
     bool has_replaced = old.address;
     replay->counts.overlaps += has_replaced;
     if (has_replaced)
-        status = keep_ended(replay, &old, record);
-    if (status == TTD_OK)
-        status = keep_born(&replay->changes, block->event, record);
+        status = end_block(replay, &old, record);
+    const struct heap_block_observer *observer = &replay->block_observer;
+    if (observer->acquired && status == TTD_OK)
+        status = observer->acquired(observer->context, block, record);
     if (!replay->wanted_effects || status != TTD_OK)
         return status;
     struct heap_block *stored = &replay->live.blocks[record];
@@ -88,7 +75,7 @@ static inline enum ttd_status release(struct heap_replay *replay, const struct t
     replay->counts.unknown_releases += !is_known;
     *released = record;
     struct heap_block *block = is_known ? &replay->live.blocks[record] : NULL;
-    enum ttd_status status = block ? keep_ended(replay, block, record) : TTD_OK;
+    enum ttd_status status = block ? end_block(replay, block, record) : TTD_OK;
     enum heap_effect_kind kind = block ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE;
     if (!heap_is_wanted(replay, kind) || status != TTD_OK)
         return status;

@@ -1,22 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Records that a replay keeps beside the state: the blocks changed since an event, and the peak. */
-#include <stdlib.h>
-
+/* What a replay keeps beside the state: the peak. */
 #include "heap/replay_parts.h"
-
-void heap_replay_keep_changes(struct heap_replay *replay)
-{
-    replay->changes.since = replay->next;
-    replay->changes.ended.count = 0;
-    replay->changes.born_count = 0;
-}
-
-void heap_replay_drop_changes(struct heap_replay *replay)
-{
-    heap_block_copies_free(&replay->changes.ended);
-    free(replay->changes.born);
-    replay->changes = (struct heap_changes){.since = 0};
-}
 
 static struct heap_peak peak_of(const struct heap_replay *replay)
 {

@@ -122,14 +122,6 @@ static enum ttd_status end_summary(struct index_maker *maker, struct ttd_positio
     return status == TTD_OK && has_ended && !*is_left ? write_summary(maker) : status;
 }
 
-/* Stops making summaries. Changes need not be recorded any more, and would take ever more memory.
- */
-static void stop_summaries(struct index_maker *maker)
-{
-    heap_summary_close(&maker->summary);
-    heap_replay_drop_changes(&maker->replay);
-}
-
 /* Writes the states that are due between two events. Records of an index stand in the order of
  * events, so a summary ends wherever a keyframe is written. A summary begins where the last one
  * ended or, if there was none, at a keyframe: summaries are discarded where heaps are destroyed,
@@ -142,7 +134,7 @@ static enum ttd_status write_due(struct index_maker *maker, bool keyframe, struc
     if (status == TTD_OK && keyframe)
         status = write_keyframe(maker);
     if (!are_many || !(keyframe || maker->summary.is_open))
-        stop_summaries(maker);
+        heap_summary_close(&maker->summary, &maker->replay);
     else if (status == TTD_OK)
         status = heap_summary_begin(&maker->summary, &maker->replay);
     if (status == TTD_OK && is_left)
@@ -182,7 +174,7 @@ static enum ttd_status compare_due(struct index_maker *maker, struct ttd_positio
         return status;
     if (begins_here(maker, TTD_STATE_SUMMARY))
         return heap_summary_begin(&maker->summary, &maker->replay);
-    stop_summaries(maker);
+    heap_summary_close(&maker->summary, &maker->replay);
     const struct ttd_state *state = heap_index_check_next(maker->lister.check);
     return state && state->next_event <= maker->replay.next
                ? heap_index_check_misplaced(maker->lister.check)
@@ -268,7 +260,7 @@ static enum ttd_status run(struct index_maker *maker, const struct heap_trace *t
         status = replay_all(maker, trace, error);
     maker->facts.events = maker->replay.counts.events;
     task_wait(&maker->writing);
-    heap_summary_close(&maker->summary);
+    heap_summary_close(&maker->summary, &maker->replay);
     heap_replay_free(&maker->replay);
     return status;
 }

@@ -8,10 +8,13 @@
 /* Distance of the prefetch of records, in blocks. */
 #define AHEAD 12
 
-void heap_summary_close(struct heap_summary *summary)
+void heap_summary_close(struct heap_summary *summary, struct heap_replay *replay)
 {
+    heap_replay_observe_blocks(replay, NULL);
     if (summary->is_open)
         heap_tables_free(&summary->sums);
+    free(summary->acquired);
+    heap_block_copies_free(&summary->ending);
     free(summary->blocks);
     free(summary->ends);
     heap_block_copies_free(&summary->ended);
@@ -219,6 +222,30 @@ enum ttd_status heap_summary_write(struct heap_summary *summary, struct heap_blo
     return status == TTD_OK ? add_born(summary) : status;
 }
 
+/* ---- Observing ---- */
+
+static enum ttd_status observe_acquired(void *context, const struct heap_block *block,
+                                        uint32_t record)
+{
+    struct heap_summary *summary = context;
+    if (summary->acquired_count == summary->acquired_capacity) {
+        enum ttd_status status =
+            grow_array((void **)&summary->acquired, &summary->acquired_capacity,
+                       summary->acquired_count + 1, sizeof *summary->acquired);
+        if (status != TTD_OK)
+            return status;
+    }
+    summary->acquired[summary->acquired_count++] = (struct heap_born){block->event, record};
+    return TTD_OK;
+}
+
+static enum ttd_status observe_ended(void *context, const struct heap_block *block, uint32_t record)
+{
+    struct heap_summary *summary = context;
+    bool is_older = block->event < summary->begin.next;
+    return is_older ? heap_block_copies_add(&summary->ending, block, record) : TTD_OK;
+}
+
 /* ---- Begin and end ---- */
 
 enum ttd_status heap_summary_begin(struct heap_summary *summary, struct heap_replay *replay)
@@ -233,7 +260,10 @@ enum ttd_status heap_summary_begin(struct heap_summary *summary, struct heap_rep
                                             .position = replay->position,
                                             .counts = replay->counts,
                                             .next = replay->next};
-    heap_replay_keep_changes(replay);
+    summary->ending.count = 0;
+    summary->acquired_count = 0;
+    struct heap_block_observer observer = {summary, observe_acquired, observe_ended};
+    heap_replay_observe_blocks(replay, &observer);
     return status;
 }
 
@@ -250,13 +280,12 @@ static bool is_complete(const struct heap_summary *summary, const struct heap_re
  * block that was released may serve another block by now, hence the comparison of events. */
 static enum ttd_status copy_born(struct heap_summary *summary, const struct heap_replay *replay)
 {
-    const struct heap_changes *changes = &replay->changes;
     const struct heap_live *live = &replay->live;
     enum ttd_status status = TTD_OK;
     summary->born.count = 0;
-    for (size_t i = 0; i < changes->born_count && status == TTD_OK; i++) {
-        const struct heap_born *born = &changes->born[i];
-        if (i + AHEAD < changes->born_count)
+    for (size_t i = 0; i < summary->acquired_count && status == TTD_OK; i++) {
+        const struct heap_born *born = &summary->acquired[i];
+        if (i + AHEAD < summary->acquired_count)
             __builtin_prefetch(&live->blocks[born[AHEAD].record]);
         const struct heap_block *block = &live->blocks[born->record];
         if (block->event == born->event && heap_live_has(live, block))
@@ -270,15 +299,15 @@ enum ttd_status heap_summary_end(struct heap_summary *summary, struct heap_repla
 {
     *has_ended = summary->is_open && is_complete(summary, replay);
     if (!*has_ended) {
-        heap_summary_close(summary);
+        heap_summary_close(summary, replay);
         return TTD_OK;
     }
     summary->last_range = summary->begin;
     summary->last_range.end = end;
-    /* The arrays change sides, so that the replay can go on with an array of its own while another
-     * thread writes from this one. */
-    struct heap_block_copies ended = replay->changes.ended;
-    replay->changes.ended = summary->ended;
+    /* The arrays change places, so that the next range can be observed while another thread writes
+     * this one. */
+    struct heap_block_copies ended = summary->ending;
+    summary->ending = summary->ended;
     summary->ended = ended;
     return copy_born(summary, replay);
 }

@@ -2,10 +2,10 @@
 /**
  * Making the summaries of an index; struct heap_keyframe says what a summary is. A trace is
  * replayed once, and its summaries follow each other: heap_summary_begin(), the replay of a range
- * of events, heap_summary_end(), heap_summary_write(). The sums of all live blocks are carried from
- * one summary to the next, so the time that a summary takes is proportional to the changes in its
- * range, not to the live blocks. Another thread may write a summary while the next one is being
- * made.
+ * of events, whose changes it observes, heap_summary_end(), heap_summary_write(). The sums of all
+ * live blocks are carried from one summary to the next, so the time that a summary takes is
+ * proportional to the changes in its range, not to the live blocks. Another thread may write a
+ * summary while the next one is being made.
  */
 #ifndef ANALYZER_TRAVEL_SUMMARY_H
 #define ANALYZER_TRAVEL_SUMMARY_H
@@ -31,10 +31,23 @@ struct heap_ends {
     uint32_t last;
 };
 
+/** A block that was acquired. It is live as long as its record in the table of live blocks has it,
+ * and is live. */
+struct heap_born {
+    uint64_t event;
+    uint32_t record;
+};
+
 struct heap_summary {
     /** A summary is being made; `begin` is the state at which it began. */
     bool is_open;
     struct heap_keyframe begin;
+    /** Changes since it began, told by the replay: blocks acquired before and ended since; and all
+     * blocks acquired since. */
+    struct heap_block_copies ending;
+    struct heap_born *acquired;
+    size_t acquired_count;
+    size_t acquired_capacity;
     /* The members below describe the last summary that has ended. While heap_summary_write() runs
      * they belong to its thread. */
     struct heap_keyframe last_range;
@@ -55,8 +68,9 @@ struct heap_summary {
 };
 
 /**
- * Begins a summary at the position of the replay. No call may be in flight there, and at least one
- * block must be live.
+ * Begins a summary at the position of the replay, and observes its blocks: `summary` must stay
+ * where it is until it is closed. No call may be in flight there, and at least one block must be
+ * live.
  *
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
@@ -80,7 +94,7 @@ enum ttd_status heap_summary_end(struct heap_summary *summary, struct heap_repla
  * TTD_ERROR_NO_MEMORY, TTD_ERROR_IO. */
 enum ttd_status heap_summary_write(struct heap_summary *summary, struct heap_block_lister *lister);
 
-/** Releases everything. No heap_summary_write() may be running. */
-void heap_summary_close(struct heap_summary *summary);
+/** Releases everything, and stops observing the replay. No heap_summary_write() may be running. */
+void heap_summary_close(struct heap_summary *summary, struct heap_replay *replay);
 
 #endif
