@@ -82,10 +82,27 @@ static inline uint64_t *begin_record(struct thread *thread, unsigned *flags,
     return word;
 }
 
+/*
+ * Distance of the memory that is asked for ahead of its use. The collector has read a chunk before
+ * it is used again, so every line must be taken from the cache of another processor, and a store
+ * that waits for its line holds up all those behind it. With two threads that do little else, the
+ * whole recording takes two thirds of the time.
+ */
+enum { PREFETCH_BYTES = 512 };
+
+/* Begins to take a line for writing. A hint: addresses that are not mapped do no harm, and
+ * processors that do not know it ignore it. The compiler's own prefetch would ask for a copy that
+ * can only be read. */
+static inline void prefetch_for_writing(const void *line)
+{
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
+}
+
 /* Makes the record visible to the collector. */
 static inline void publish(struct thread *thread, uint64_t head)
 {
     uint64_t *end = thread->write + record_words(head);
+    prefetch_for_writing((const char *)end + PREFETCH_BYTES);
     *thread->write = head;
     thread->write = end;
     atomic_store_explicit(&thread->chunk->committed, (uint32_t)((char *)end - (char *)thread->data),
