@@ -81,8 +81,8 @@ static const struct own_option own_options[] = {
 /* Chooses the position at which to ask for lost blocks. The first snapshot at the end of the range
  * or after it knows all blocks of the range; without one, a snapshot before the end knows a part.
  * Returns false if there is no snapshot. */
-static bool find_place(const struct heap_snapshots *snapshots, struct ttd_position last,
-                       struct ttd_position *position)
+static bool choose_position(const struct heap_snapshots *snapshots, struct ttd_position last,
+                            struct ttd_position *position)
 {
     const struct ttd_snapshot *after =
         heap_snapshots_after(snapshots, last, TTD_SNAPSHOT_REFERENCES);
@@ -103,7 +103,7 @@ static int find_classes(struct session *session, const struct heap_trace *trace,
     enum ttd_status status = heap_snapshots_find(trace, &snapshots, &error);
     if (status != TTD_OK)
         return source_fail(&session->source, status, &error);
-    find_place(&snapshots, range->last, &snapshot_position);
+    choose_position(&snapshots, range->last, &snapshot_position);
     heap_snapshots_free(&snapshots);
     return session_classes(session, trace, snapshot_position, &range->classes);
 }
@@ -118,7 +118,7 @@ static enum ttd_status find_lost(const struct heap_trace *trace,
     struct heap_snapshots snapshots = {.count = 0};
     memset(lost, 0, sizeof *lost);
     enum ttd_status status = heap_snapshots_find(trace, &snapshots, error);
-    if (status == TTD_OK && find_place(&snapshots, range->last, &query.at))
+    if (status == TTD_OK && choose_position(&snapshots, range->last, &query.at))
         status = heap_leaks_find(trace, &query, lost, error);
     heap_snapshots_free(&snapshots);
     return status;

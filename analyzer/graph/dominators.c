@@ -23,22 +23,22 @@ static void sum_up(struct graph_dominators *dominators, const struct spanning_tr
     }
 }
 
-/* Gives each node its place, from the top down: behind its parent, and behind what the siblings
- * with lower numbers dominate. `spare` has by number the next place for a child. */
-static void give_places(struct graph_dominators *dominators, const struct spanning_tree *tree,
-                        uint32_t *spare)
+/* Gives each node its rank, from the top down: behind its parent, and behind what the siblings
+ * with lower numbers dominate. `spare` has by number the next rank for a child. */
+static void give_ranks(struct graph_dominators *dominators, const struct spanning_tree *tree,
+                       uint32_t *spare)
 {
     for (uint32_t number = 0; number < tree->reached; number++) {
         uint32_t node = tree->nodes[number];
-        uint32_t place = 0;
+        uint32_t rank = 0;
         if (number > 0) {
             uint32_t *next = &spare[tree->parents[number]];
-            place = *next;
+            rank = *next;
             *next += dominators->extents[node];
         }
-        dominators->places[node] = place;
-        dominators->order[place] = node;
-        spare[number] = place + 1;
+        dominators->ranks[node] = rank;
+        dominators->order[rank] = node;
+        spare[number] = rank + 1;
     }
 }
 
@@ -47,14 +47,14 @@ static enum ttd_status allocate(struct graph_dominators *dominators)
     uint32_t count = dominators->count;
     dominators->parents = array_new(count, sizeof *dominators->parents);
     dominators->order = array_new(count, sizeof *dominators->order);
-    dominators->places = array_new(count, sizeof *dominators->places);
+    dominators->ranks = array_new(count, sizeof *dominators->ranks);
     dominators->extents = array_new(count, sizeof *dominators->extents);
     dominators->bytes = array_new(count, sizeof *dominators->bytes);
-    bool has_memory = dominators->parents && dominators->order && dominators->places &&
+    bool has_memory = dominators->parents && dominators->order && dominators->ranks &&
                       dominators->extents && dominators->bytes;
     for (uint32_t node = 0; has_memory && node < count; node++) {
         dominators->parents[node] = GRAPH_NONE;
-        dominators->places[node] = GRAPH_NONE;
+        dominators->ranks[node] = GRAPH_NONE;
     }
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
@@ -70,7 +70,7 @@ static enum ttd_status make_tree(struct graph_dominators *dominators,
         status = TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK) {
         sum_up(dominators, tree, sizes);
-        give_places(dominators, tree, spare);
+        give_ranks(dominators, tree, spare);
     }
     array_free(spare, tree->reached, sizeof *spare);
     return status;
@@ -102,7 +102,7 @@ void graph_dominators_free(struct graph_dominators *dominators)
     uint32_t count = dominators->count;
     array_free(dominators->parents, count, sizeof *dominators->parents);
     array_free(dominators->order, count, sizeof *dominators->order);
-    array_free(dominators->places, count, sizeof *dominators->places);
+    array_free(dominators->ranks, count, sizeof *dominators->ranks);
     array_free(dominators->extents, count, sizeof *dominators->extents);
     array_free(dominators->bytes, count, sizeof *dominators->bytes);
     *dominators = (struct graph_dominators){0};

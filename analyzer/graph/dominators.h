@@ -33,8 +33,8 @@ struct graph_dominators {
     uint32_t *order;
     /** Nodes in `order`. */
     uint32_t reached;
-    /** By node: its place in `order`; GRAPH_NONE for nodes that are not there. */
-    uint32_t *places;
+    /** By node: its rank in `order`; GRAPH_NONE for nodes that are not there. */
+    uint32_t *ranks;
     /** By node: nodes that it dominates, itself included; 0 for nodes that are not in `order`. */
     uint32_t *extents;
     /** By node: bytes of the blocks that it retains; UINT64_MAX if the sum is more than that. */

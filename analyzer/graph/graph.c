@@ -25,8 +25,8 @@ static enum ttd_status resize(void **array, size_t *old_size, size_t count, size
     return TTD_OK;
 }
 
-#define RESIZE(graph, array, place, count)                                                         \
-    resize((void **)&(graph)->array, &(graph)->sizes[place], count, sizeof *(graph)->array)
+#define RESIZE(graph, array, slot, count)                                                          \
+    resize((void **)&(graph)->array, &(graph)->sizes[slot], count, sizeof *(graph)->array)
 
 static size_t next_capacity(size_t capacity)
 {

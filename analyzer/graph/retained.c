@@ -17,7 +17,7 @@ uint32_t graph_dominators_child(const struct graph_dominators *dominators, uint3
 {
     if (*cursor + 1 >= dominators->extents[node])
         return GRAPH_NONE;
-    uint32_t child = dominators->order[dominators->places[node] + 1 + *cursor];
+    uint32_t child = dominators->order[dominators->ranks[node] + 1 + *cursor];
     *cursor += dominators->extents[child];
     return child;
 }

@@ -65,14 +65,14 @@ enum ttd_status reach_builder_init(struct reach_builder *builder, struct heap_re
 void reach_builder_free(struct reach_builder *builder);
 
 /** Whether a reference lies in a region. Counts it as misplaced if not. */
-static inline bool reach_builder_has_place(struct reach_builder *builder,
-                                           const struct ttd_reference *reference)
+static inline bool reach_builder_lies_in_region(struct reach_builder *builder,
+                                                const struct ttd_reference *reference)
 {
     const struct ttd_region *region = heap_reach_region(builder->reach, reference->region);
-    bool has_place = region && region->size >= sizeof reference->value &&
-                     reference->offset <= region->size - sizeof reference->value;
-    builder->reach->misplaced += !has_place;
-    return has_place;
+    bool lies_in_region = region && region->size >= sizeof reference->value &&
+                          reference->offset <= region->size - sizeof reference->value;
+    builder->reach->misplaced += !lies_in_region;
+    return lies_in_region;
 }
 
 /** Whether a word may point at a table of virtual functions. */

@@ -45,7 +45,7 @@ static enum ttd_status add_classes(struct heap_reach *reach, const struct ttd_cl
     return TTD_OK;
 }
 
-static enum ttd_status see_places(struct heap_reach *reach, const struct ttd_batch *batch)
+static enum ttd_status take_batch(struct heap_reach *reach, const struct ttd_batch *batch)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
@@ -58,8 +58,8 @@ static enum ttd_status see_places(struct heap_reach *reach, const struct ttd_bat
 }
 
 /* Regions and classes have to be known before the words that lie in them. */
-static enum ttd_status read_places(struct heap_reach *reach, struct ttd_reader *reader,
-                                   struct ttd_error *error)
+static enum ttd_status read_regions_and_classes(struct heap_reach *reach, struct ttd_reader *reader,
+                                                struct ttd_error *error)
 {
     enum ttd_status status =
         ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_REGIONS) | TTD_KIND_BIT(TTD_KIND_CLASSES));
@@ -67,7 +67,7 @@ static enum ttd_status read_places(struct heap_reach *reach, struct ttd_reader *
         struct ttd_batch batch;
         status = ttd_reader_next(reader, &batch, error);
         if (status == TTD_OK)
-            status = see_places(reach, &batch);
+            status = take_batch(reach, &batch);
     }
     return heap_is_over(status) ? TTD_OK : status;
 }
@@ -114,7 +114,7 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
 {
     struct ttd_snapshot *snapshot = &reach->snapshot;
     struct reach_builder builder;
-    enum ttd_status status = read_places(reach, trace->reader, error);
+    enum ttd_status status = read_regions_and_classes(reach, trace->reader, error);
     if (status != TTD_OK)
         return status;
     reach->offsets.is_without_sources =

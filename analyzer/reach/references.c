@@ -34,7 +34,7 @@ static enum ttd_status find_record(struct reach_references *references)
 /* Whether a reference is worth looking up its value. */
 static bool is_taken(struct reach_builder *builder, const struct ttd_reference *reference)
 {
-    return reach_builder_has_place(builder, reference) &&
+    return reach_builder_lies_in_region(builder, reference) &&
            (!builder->finds_classes_only || reach_builder_may_be_class(builder, reference->value));
 }
 

@@ -92,7 +92,7 @@ static void add_pointer(struct heap_fatal *fatal, struct heap_fatal_pointer poin
     fatal->pointers[fatal->pointer_count++] = pointer;
 }
 
-static void list_places(struct heap_fatal *fatal)
+static void list_pointers(struct heap_fatal *fatal)
 {
     fatal->has_address = heap_fatal_has_address(&fatal->signal);
     if (fatal->has_address)
@@ -238,7 +238,7 @@ enum ttd_status heap_fatal_find(const struct heap_trace *trace, struct heap_fata
         take_end(fatal, trace->reader);
     if (status != TTD_OK || !ttd_position_is_valid(fatal->signal.position) || !fatal->count)
         return status;
-    list_places(fatal);
+    list_pointers(fatal);
     status = find_snapshot(fatal, trace, error);
     if (status == TTD_OK)
         status = replay(fatal, trace, error);

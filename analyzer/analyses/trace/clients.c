@@ -13,7 +13,7 @@ static int compare(const struct heap_client *a, const struct heap_client *b)
 }
 
 /* Returns the index of a record, or where it belongs. */
-static size_t place_of(const struct heap_client_list *list, const struct heap_client *record)
+static size_t lower_bound(const struct heap_client_list *list, const struct heap_client *record)
 {
     size_t first = 0, count = list->count;
     while (count) {
@@ -27,7 +27,7 @@ static size_t place_of(const struct heap_client_list *list, const struct heap_cl
 
 static enum ttd_status add(struct heap_client_list *list, const struct heap_client *record)
 {
-    size_t index = place_of(list, record);
+    size_t index = lower_bound(list, record);
     struct heap_client *client = index < list->count ? &list->items[index] : NULL;
     if (client && compare(client, record) == 0) {
         client->count++;

@@ -23,7 +23,7 @@ static void add_losses(struct certainty *certainty, const struct certainty_facts
                        enum ttd_loss_reason reason)
 {
     uint64_t events = 0;
-    uint64_t places = 0;
+    uint64_t gaps = 0;
     bool is_unknown = false;
     struct ttd_position first = ttd_position_max();
     for (size_t i = 0; i < facts->losses->kept_count; i++) {
@@ -31,7 +31,7 @@ static void add_losses(struct certainty *certainty, const struct certainty_facts
         if (loss->reason != reason || !loss->count ||
             ttd_position_compare(loss->last_good, facts->at) >= 0)
             continue;
-        places++;
+        gaps++;
         if (loss->count == TTD_UNKNOWN)
             is_unknown = true;
         else
@@ -39,7 +39,7 @@ static void add_losses(struct certainty *certainty, const struct certainty_facts
         if (ttd_position_compare(loss->last_good, first) < 0)
             first = loss->last_good;
     }
-    if (!places)
+    if (!gaps)
         return;
     char position[TTD_POSITION_TEXT];
     ttd_position_format(first, position);

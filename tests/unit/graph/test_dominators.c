@@ -109,11 +109,11 @@ static void expect_node(uint32_t node)
     cr_assert_eq(dominators.bytes[node], bytes_of(retained[node]));
     if (!is_reached) {
         cr_assert_eq(dominators.parents[node], GRAPH_NONE);
-        cr_assert_eq(dominators.places[node], GRAPH_NONE);
+        cr_assert_eq(dominators.ranks[node], GRAPH_NONE);
         cr_assert_eq(dominators.extents[node], 0);
         return;
     }
-    cr_assert_eq(dominators.order[dominators.places[node]], node);
+    cr_assert_eq(dominators.order[dominators.ranks[node]], node);
     if (!is_upper)
         cr_assert_eq(dominators.parents[node], parent_of(node));
     else
@@ -121,7 +121,7 @@ static void expect_node(uint32_t node)
                      node == dominators.count - 1 ? GRAPH_NONE : dominators.count - 1);
     /* All that it retains follows it. */
     for (uint32_t i = 0; i < dominators.extents[node]; i++) {
-        uint32_t below = dominators.order[dominators.places[node] + i];
+        uint32_t below = dominators.order[dominators.ranks[node] + i];
         cr_assert(below >= graph.node_count || retained[node] >> below & 1);
     }
 }
