@@ -2,23 +2,79 @@
 /* Notices the end of the process, in whatever way the C library ends it. */
 #include "end.h"
 
+#include <gnu/libc-version.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "../threads/levels.h"
+#include "last.h"
+#include "../system/real.h"
 #include "../system/sys.h"
 #include "../threads/island.h"
 
-/* The C library's registration of handlers, which it runs in reverse order. */
-int libc_atexit(void (*function)(void *), void *argument, void *module) __asm__("__cxa_atexit");
 int libc_at_quick_exit(void (*function)(void *), void *module) __asm__("__cxa_at_quick_exit");
 
-enum { NO_STATUS = -1 };
+enum way {
+    BY_CALL,    /* of _exit(): the process may end here */
+    BY_HANDLER, /* of exit() */
+    BY_QUICK_HANDLER,
+};
 
-/* Does what is left to do at the end. With a status the process has nothing else left, and may end
- * here. */
-static void end(int status)
+/* Blocks all signals: a handler would change what the snapshot shows, and in the copy none may run.
+ */
+static void block_signals(unsigned long *before)
 {
+    unsigned long all = ~0UL;
+    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)before, sizeof all, 0, 0);
+}
+
+static void restore_signals(const unsigned long *before)
+{
+    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)before, 0, sizeof *before, 0, 0);
+}
+
+/* Returns the calling thread, in PHASE_RECORD and with all signals blocked; NULL if it does not
+ * record. */
+static struct thread *enter(unsigned long *before)
+{
+    struct thread *thread = target_enter(0);
+    if (thread == NULL)
+        return NULL;
+    target_phase(thread, PHASE_RECORD);
+    block_signals(before);
+    return thread;
+}
+
+/* Finds what exit() calls after the last handler, and what flushes the streams: no function of the
+ * program of the same name. */
+static int (*find_flush(void))(void)
+{
+    int (*flush)(void);
+    *(void **)&flush = real_find_beside((uintptr_t)gnu_get_libc_version, "fcloseall");
+    return flush;
+}
+
+/*
+ * Does what exit() does after its last handler, as far as the program can notice: the process may
+ * then end here. Returns whether it may; if not, it is as it was, but for streams that are flushed.
+ * Sets `*thread` to NULL if it does not record any more.
+ */
+static bool finish_exit(struct thread **thread, unsigned long *before)
+{
+    int (*flush)(void) = find_flush();
+    if (flush == NULL || !last_is_running() || !runtime_has_process_alone())
+        return false;
+    restore_signals(before);
+    target_leave(*thread);
+    flush();
+    *thread = enter(before);
+    return *thread != NULL;
+}
+
+/* Does what is left to do at the end. */
+static void end(enum way way, int status)
+{
+    unsigned long before = 0;
     if (process_asks_itself)
         runtime_end(status);
     /* Without a recorded call there are no blocks. The child of a vfork only ends itself. */
@@ -26,27 +82,31 @@ static void end(int status)
     if (!has_blocks || process_is_confined || !process_is_own())
         return;
     island_awake();
-    struct thread *thread = target_enter(0);
+    struct thread *thread = enter(&before);
     if (thread == NULL)
         return;
-    target_phase(thread, PHASE_RECORD);
-    /* A handler would change what the snapshot shows; in the copy none may run. */
-    unsigned long all = ~0UL, before = 0;
-    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
     snapshot_ask(thread, before);
-    if (status != NO_STATUS)
+    if (way == BY_CALL || (way == BY_HANDLER && finish_exit(&thread, &before)))
         runtime_ask_and_end(thread, status);
+    if (thread == NULL)
+        return;
     long copy = runtime_copy(thread);
-    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
+    restore_signals(&before);
     if (copy > 0)
         runtime_await(copy);
     target_leave(thread);
 }
 
-static void at_exit(void *unused)
+static void at_exit(void *unused, int status)
 {
     (void)unused;
-    end(NO_STATUS);
+    end(BY_HANDLER, status);
+}
+
+static void at_quick_exit(void *unused)
+{
+    (void)unused;
+    end(BY_QUICK_HANDLER, 0);
 }
 
 /*
@@ -56,13 +116,13 @@ static void at_exit(void *unused)
  */
 void end_register(void)
 {
-    libc_atexit(at_exit, NULL, NULL);
-    libc_at_quick_exit(at_exit, NULL);
+    last_register(at_exit);
+    libc_at_quick_exit(at_quick_exit, NULL);
 }
 
 EXPORT void _exit(int status)
 {
-    end(status & 0xff); /* no more of it is seen */
+    end(BY_CALL, status);
     runtime_end(status);
 }
 

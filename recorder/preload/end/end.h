@@ -25,6 +25,9 @@ void snapshot_ask(struct thread *thread, uint64_t mask);
  */
 void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *context);
 
+/* Whether no other thread or process has the memory of this one. */
+bool runtime_has_process_alone(void);
+
 /*
  * Tells in the process itself which blocks the runtimes keep, and ends it with `status`: it has
  * nothing else left to do. Returns only if it cannot do so without harm, before it has changed

@@ -6,9 +6,10 @@
  * the runtimes'. The program cannot notice the copy: no handler of fork runs, no SIGCHLD comes,
  * wait() does not see it; and it has no files, so that nothing is written twice.
  *
- * A process that calls _exit() has nothing left to do. It makes the request itself, which costs a
- * fraction of a copy, if no other thread or process has the same memory. It has no files any more
- * then either, and ends with its own status whatever happens.
+ * A process that calls _exit() has nothing left to do, and one that calls exit() has not after the
+ * last handler, once its streams are flushed. It makes the request itself, which costs a fraction
+ * of a copy, if no other thread or process has the same memory. It has no files any more then
+ * either, and ends with its own status whatever happens.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -141,10 +142,15 @@ static _Noreturn void ask(struct thread *thread)
         runtime_end(0);
 }
 
+/* The system refuses this for memory that anybody else has, and does nothing otherwise. */
+bool runtime_has_process_alone(void)
+{
+    return sys_call3(SYS_unshare, CLONE_VM, 0, 0) == 0;
+}
+
 void runtime_ask_and_end(struct thread *thread, int status)
 {
-    /* The system refuses this for memory that anybody else has, and does nothing otherwise. */
-    if (sys_call3(SYS_unshare, CLONE_VM, 0, 0) != 0 ||
+    if (!runtime_has_process_alone() ||
         sys_call3(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE) != 0)
         return;
     end_status = status;

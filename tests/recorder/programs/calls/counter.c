@@ -25,11 +25,14 @@ struct counts {
 static struct counts before_the_file, of_others;
 static struct counts *shared = &before_the_file;
 static pid_t owner;
+static int shared_file;
 
-/* Copies of the process, which share the file, are not to be counted. */
+/* Copies of the process, which share the file, are not to be counted, nor is what the C library
+ * releases at the request of the recorder, which has closed all files then. */
 static struct counts *counts_of_this(void)
 {
-    return owner == 0 || owner == getpid() ? shared : &of_others;
+    bool is_counted = owner == 0 || (owner == getpid() && fcntl(shared_file, F_GETFD) >= 0);
+    return is_counted ? shared : &of_others;
 }
 
 #define REAL(name)                                                                                 \
@@ -42,14 +45,14 @@ __attribute__((constructor)) static void open_file(void)
     /* LD_PRELOAD brings us into the recorder as well. */
     bool recorder = strcmp(program_invocation_short_name, "ttdrecord") == 0;
     const char *path = recorder ? NULL : getenv("COUNTER_FILE");
-    int file = path != NULL ? open(path, O_RDWR | O_CREAT | O_TRUNC, 0600) : -1;
+    int file = path != NULL ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
     if (file < 0 || ftruncate(file, sizeof *shared) != 0)
         return;
     void *mapped = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
     if (mapped == MAP_FAILED)
         return;
     memcpy(mapped, shared, sizeof *shared);
+    shared_file = file;
     owner = getpid();
     shared = mapped;
 }
