@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** The classes of blocks that begin with the address of a table of virtual functions, as a snapshot
- * tells them. */
+/** The classes of blocks that begin with the address of a vtable, from a snapshot. */
 #ifndef ANALYZER_HEAP_BLOCK_CLASSES_H
 #define ANALYZER_HEAP_BLOCK_CLASSES_H
 
@@ -24,8 +23,8 @@ struct heap_block_classes {
 
 void heap_block_classes_free(struct heap_block_classes *classes);
 
-/** The number of the class of a block; TTD_NONE if it is not known: if the block was not live at
- * the snapshot, or begins with something else. */
+/** Returns the number of a block's class; TTD_NONE if it is not known, because the block was not
+ * live at the snapshot or begins with something else. */
 static inline ttd_id heap_block_classes_get(const struct heap_block_classes *classes,
                                             const struct heap_block *block)
 {

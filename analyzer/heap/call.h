@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/** A call of an allocation function, reduced to what reports show of it. */
+/** A call of an allocation function, reduced to the members that reports show. */
 #ifndef ANALYZER_HEAP_CALL_H
 #define ANALYZER_HEAP_CALL_H
 
 #include "heap/replay.h"
 
 struct heap_call {
-    /** Invalid if there is no such call, or none is known. */
+    /** Invalid if there is no such call, or it is not known. */
     struct ttd_position position;
     ttd_id stack;
     ttd_id thread;

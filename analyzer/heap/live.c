@@ -69,8 +69,8 @@ static enum ttd_status grow(struct heap_live *live, size_t capacity)
 enum ttd_status heap_live_init(struct heap_live *live)
 {
     *live = (struct heap_live){
-        .key = hash_key_new(), .life_unused = HEAP_NO_LIFE, .last_heap = HEAP_NO_HEAP};
-    map_init(&live->life_of_heap);
+        .key = hash_key_new(), .generation_unused = HEAP_NO_GENERATION, .last_heap = HEAP_NO_HEAP};
+    map_init(&live->generation_of_heap);
     return grow(live, FIRST_CAPACITY);
 }
 
@@ -108,8 +108,8 @@ void heap_live_free(struct heap_live *live)
     table_free_used(live->blocks, record_bytes(live->slot_capacity),
                     live->block_count * sizeof *live->blocks);
     free(live->unused);
-    free(live->lives);
-    map_free(&live->life_of_heap);
+    free(live->generations);
+    map_free(&live->generation_of_heap);
     heap_parents_free(&live->parents);
     *live = (struct heap_live){0};
 }
@@ -148,32 +148,35 @@ static bool is_nested(const struct heap_live *live, ttd_id heap)
     return heap_parents_get(&live->parents, heap) != TTD_NONE;
 }
 
-static enum ttd_status new_life(struct heap_live *live, ttd_id heap, uint32_t *life)
+static enum ttd_status new_generation(struct heap_live *live, ttd_id heap, uint32_t *generation)
 {
-    if (live->life_unused != HEAP_NO_LIFE) {
-        *life = live->life_unused;
-        live->life_unused = live->lives[*life].heap;
+    if (live->generation_unused != HEAP_NO_GENERATION) {
+        *generation = live->generation_unused;
+        live->generation_unused = live->generations[*generation].heap;
     } else {
-        enum ttd_status status = grow_array((void **)&live->lives, &live->life_capacity,
-                                            (size_t)live->life_count + 1, sizeof *live->lives);
+        enum ttd_status status =
+            grow_array((void **)&live->generations, &live->generation_capacity,
+                       (size_t)live->generation_count + 1, sizeof *live->generations);
         if (status != TTD_OK)
             return status;
-        *life = live->life_count++;
+        *generation = live->generation_count++;
     }
-    live->lives[*life] = (struct heap_generation){.heap = heap, .is_nested = is_nested(live, heap)};
-    return map_set(&live->life_of_heap, heap, 0, *life);
+    live->generations[*generation] =
+        (struct heap_generation){.heap = heap, .is_nested = is_nested(live, heap)};
+    return map_set(&live->generation_of_heap, heap, 0, *generation);
 }
 
 enum ttd_status heap_live_use(struct heap_live *live, ttd_id heap)
 {
-    uint32_t life = map_get(&live->life_of_heap, heap, 0);
-    if (life == MAP_NONE || live->lives[life].has_ended || live->lives[life].heap != heap) {
-        enum ttd_status status = new_life(live, heap, &life);
+    uint32_t generation = map_get(&live->generation_of_heap, heap, 0);
+    if (generation == MAP_NONE || live->generations[generation].has_ended ||
+        live->generations[generation].heap != heap) {
+        enum ttd_status status = new_generation(live, heap, &generation);
         if (status != TTD_OK)
             return status;
     }
     live->last_heap = heap;
-    live->last_life = life;
+    live->last_generation = generation;
     return TTD_OK;
 }
 
@@ -217,34 +220,35 @@ struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address
 
 uint64_t heap_live_destroy(struct heap_live *live, ttd_id heap, struct ttd_position end)
 {
-    uint32_t life = map_get(&live->life_of_heap, heap, 0);
-    if (life == MAP_NONE || live->lives[life].has_ended || live->lives[life].heap != heap)
+    uint32_t generation = map_get(&live->generation_of_heap, heap, 0);
+    if (generation == MAP_NONE || live->generations[generation].has_ended ||
+        live->generations[generation].heap != heap)
         return 0;
-    uint64_t blocks = live->lives[life].blocks;
+    uint64_t blocks = live->generations[generation].blocks;
     if (!blocks)
         return 0;
-    live->lives[life].has_ended = true;
-    live->lives[life].end = end;
-    live->life_ended++;
+    live->generations[generation].has_ended = true;
+    live->generations[generation].end = end;
+    live->generation_ended++;
     live->last_heap = HEAP_NO_HEAP;
     live->count -= blocks;
-    if (!live->lives[life].is_nested) {
+    if (!live->generations[generation].is_nested) {
         live->outer_count -= blocks;
-        heap_sum_subtract(&live->bytes, live->lives[life].bytes);
+        heap_sum_subtract(&live->bytes, live->generations[generation].bytes);
     }
     return blocks;
 }
 
-/* No record refers to an ended life any more: they can be used again. */
+/* No record refers to an ended generation any more: all of these can be used again. */
 static void recycle_lives(struct heap_live *live)
 {
-    live->life_unused = HEAP_NO_LIFE;
-    live->life_ended = 0;
-    for (uint32_t i = 0; i < live->life_count; i++) {
-        if (!live->lives[i].has_ended)
+    live->generation_unused = HEAP_NO_GENERATION;
+    live->generation_ended = 0;
+    for (uint32_t i = 0; i < live->generation_count; i++) {
+        if (!live->generations[i].has_ended)
             continue;
-        live->lives[i].heap = live->life_unused;
-        live->life_unused = i;
+        live->generations[i].heap = live->generation_unused;
+        live->generation_unused = i;
     }
 }
 
@@ -263,7 +267,7 @@ void heap_live_sweep(struct heap_live *live)
 
 void heap_live_discard_stale(struct heap_live *live)
 {
-    for (uint32_t i = live->block_count; live->life_ended && i > 0; i--) {
+    for (uint32_t i = live->block_count; live->generation_ended && i > 0; i--) {
         struct heap_block *block = &live->blocks[i - 1];
         if (!block->address || !block->is_held || heap_live_has(live, block))
             continue;

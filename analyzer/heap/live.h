@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The table of live blocks, by address and heap (spec, "Blocks and heaps"). No allocation per
- * block; 64 bytes of record and some 15 of index for each.
+ * The table of live blocks, by address and heap (spec, "Blocks and heaps"). It allocates nothing
+ * per block; a block takes 64 bytes of record and some 15 of index.
  *
- * A *record* describes a block of an address, live or not. A caller that releases and acquires at
+ * A *record* describes a block at an address, live or not. A caller that releases and acquires at
  * one address again and again keeps the number of the record, and looks it up only once. Records
- * that are not live are swept up now and then, not at once: allocators use most addresses again,
- * and then the record exists already.
+ * that are not live are swept up now and then, not at once, since allocators reuse most addresses
+ * and then find the record there.
  *
- * An address has one record as long as blocks of one heap live there one after the other. Only
- * where blocks of several heaps are live at once are there more, which are *shared*: from any of
- * them the others are found.
+ * An address has one record while blocks of one heap live there one after the other. Where blocks
+ * of several heaps are live at once, the address has several records, which are *shared*: each of
+ * them leads to the others.
  *
- * A heap is destroyed in constant time: its blocks become stale and are swept up later, so that a
- * trace of many small destructions costs no more than its length.
+ * A heap is destroyed in constant time: its blocks become stale and are swept up later. So a trace
+ * of many small destructions takes time proportional to its length.
  */
 #ifndef ANALYZER_HEAP_LIVE_H
 #define ANALYZER_HEAP_LIVE_H
@@ -67,8 +67,8 @@ static inline void heap_live_subtract(struct heap_live *live, struct heap_genera
     heap_sum_take(&live->bytes, size);
 }
 
-/** Whether a record can become a live block of `heap` at once: it holds none, is the only one of
- * its address, and the heap is the one used last. */
+/** Whether a record can become a live block of `heap` at once: it holds no block, is the only
+ * record of its address, and the heap is the one used last. */
 static inline bool heap_live_is_free(const struct heap_live *live, const struct heap_block *stored,
                                      ttd_id heap)
 {
@@ -76,11 +76,11 @@ static inline bool heap_live_is_free(const struct heap_live *live, const struct 
 }
 
 /** Makes a free record live; the caller then calls heap_live_add(). Copies all members of the block
- * but those that are the table's own. */
+ * except those that are the table's own. */
 static inline void heap_live_put(const struct heap_live *live, struct heap_block *stored,
                                  const struct heap_block *block)
 {
-    /* Member by member: a block that the caller has just put together needs no memory then. */
+    /* Member by member: so the compiler keeps a block that was just put together in registers. */
     stored->size = block->size;
     stored->event = block->event;
     stored->allocated = block->allocated;
@@ -88,17 +88,17 @@ static inline void heap_live_put(const struct heap_live *live, struct heap_block
     stored->stack = block->stack;
     stored->heap = block->heap;
     stored->user = block->user;
-    stored->life = live->last_life;
+    stored->generation = live->last_generation;
     stored->action = block->action;
     stored->api = block->api;
     stored->is_held = true;
 }
 
 /**
- * Makes a record free for a block of `heap`, and that heap the one used last.
+ * Frees a record for a block of `heap`, and makes that heap the one used last.
  *
- * @param record    one of the block's address; set to the one that is free, on TTD_OK
- * @param replaced  set to the live block that was ended by that; its address is 0 if there was none
+ * @param record    any record of the address; set to the free one on TTD_OK
+ * @param replaced  set to the live block that this ended; its address is 0 if there was none
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t *record, ttd_id heap,
@@ -107,7 +107,7 @@ enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t *record, tt
 /**
  * Makes a block live.
  *
- * @param record    one of its address; set to the one that holds it, on TTD_OK
+ * @param record    any record of its address; set to the one that holds it on TTD_OK
  * @param block     copied, as by heap_live_put()
  * @param replaced  as for heap_live_make_free()
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
@@ -123,7 +123,7 @@ static inline enum ttd_status heap_live_acquire(struct heap_live *live, uint32_t
             return status;
     }
     heap_live_put(live, &live->blocks[*record], block);
-    heap_live_add(live, &live->lives[live->last_life], block->size);
+    heap_live_add(live, &live->generations[live->last_generation], block->size);
     return TTD_OK;
 }
 
@@ -135,28 +135,28 @@ static inline enum ttd_status heap_live_acquire(struct heap_live *live, uint32_t
 enum ttd_status heap_live_restore(struct heap_live *live, uint32_t record,
                                   const struct heap_block *block);
 
-/** Ends the block of a record, which still holds it afterwards. Returns false if it is not live. */
+/** Ends the block of a record, whose members can still be read. Returns false if it is not live. */
 static inline bool heap_live_release(struct heap_live *live, uint32_t record)
 {
     struct heap_block *block = &live->blocks[record];
-    if (!block->is_held || live->lives[block->life].has_ended)
+    if (!block->is_held || live->generations[block->generation].has_ended)
         return false;
     block->is_held = false;
-    heap_live_subtract(live, &live->lives[block->life], block->size);
+    heap_live_subtract(live, &live->generations[block->generation], block->size);
     return true;
 }
 
-/** Whether a record is that of a live block. */
+/** Returns whether a record holds a live block. */
 static inline bool heap_live_has(const struct heap_live *live, const struct heap_block *block)
 {
-    return block->is_held && !live->lives[block->life].has_ended;
+    return block->is_held && !live->generations[block->generation].has_ended;
 }
 
 /** The general case of heap_live_own(). */
 uint32_t heap_live_own_slow(const struct heap_live *live, uint32_t record, ttd_id heap);
 
-/** Returns the record of the live block that an event of `heap` means; HEAP_NO_RECORD if there is
- * none. `record` is any of the address. */
+/** Returns the record of the live block to which an event of `heap` refers; HEAP_NO_RECORD if there
+ * is none. `record` is any record of the address. */
 static inline uint32_t heap_live_own(const struct heap_live *live, uint32_t record, ttd_id heap)
 {
     const struct heap_block *block = &live->blocks[record];
@@ -165,32 +165,32 @@ static inline uint32_t heap_live_own(const struct heap_live *live, uint32_t reco
                : heap_live_own_slow(live, record, heap);
 }
 
-/** The block at `address` that an event of `heap` means, of heap TTD_NONE the newest; or NULL.
- * Valid until the next change. */
+/** Returns the live block at `address` to which an event of `heap` refers, with TTD_NONE the newest
+ * one; NULL if there is none. Valid until the next change. */
 struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address, ttd_id heap);
 
-/** Removes all blocks of a heap, which is destroyed at `end`; returns how many there were. */
+/** Removes all blocks of a heap, which is destroyed at `end`. Returns their number. */
 uint64_t heap_live_destroy(struct heap_live *live, ttd_id heap, struct ttd_position end);
 
 /**
- * Whether so many records are not live that a sweep pays. A sweep visits as many records as there
- * were at the peak, and must pay also long after it.
+ * Whether enough records are not live for a sweep to pay. A sweep visits as many records as there
+ * were at the peak, and must still pay long after the peak.
  */
 static inline bool heap_live_is_littered(const struct heap_live *live)
 {
     return live->used_records > 2 * live->count + live->block_count / 4 + HEAP_LITTER_MAX ||
-           live->life_ended > (uint64_t)live->block_count + HEAP_LITTER_MAX;
+           live->generation_ended > (uint64_t)live->block_count + HEAP_LITTER_MAX;
 }
 
-/** Forgets records that are not live; the discard function has then seen all that were stale. */
+/** Forgets records that are not live, after showing the stale ones to the discard function. */
 void heap_live_sweep(struct heap_live *live);
 
-/** Shows all stale blocks to the discard function. Records keep their numbers, so that a replay may
- * go on from here, and the index is not needed. */
+/** Shows all stale blocks to the discard function. Records keep their numbers, so a replay may go
+ * on from here. Works without the index. */
 void heap_live_discard_stale(struct heap_live *live);
 
 /**
- * Steps through the live blocks in no particular order: `*cursor` is 0 at first. NULL at the end.
+ * Returns the next live block, in no particular order; NULL at the end. `*cursor` is 0 at first.
  */
 struct heap_block *heap_live_each(const struct heap_live *live, size_t *cursor);
 

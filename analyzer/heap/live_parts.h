@@ -5,7 +5,7 @@
 
 #include "heap/live.h"
 
-/** Makes a heap the one used last: a new block of it belongs to its life. @return TTD_OK,
+/** Makes a heap the one used last: a new block of it belongs to its generation. @return TTD_OK,
  * TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_live_use(struct heap_live *live, ttd_id heap);
 
@@ -14,7 +14,7 @@ static inline void heap_live_discard(struct heap_live *live, struct heap_block *
 {
     block->is_held = false;
     if (live->discard)
-        live->discard(live->discard_context, block, live->lives[block->life].end);
+        live->discard(live->discard_context, block, live->generations[block->generation].end);
 }
 
 #endif

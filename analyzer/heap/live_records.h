@@ -14,8 +14,8 @@ static inline uint32_t heap_live_hash(const struct heap_live *live, uint64_t add
     return (uint32_t)hash_value(live->key, address);
 }
 
-/** Prefetches the slot of an address that is looked up soon. Always inlined: of a
- * function that does nothing else, gcc removes the calls. */
+/** Prefetches the slot of an address that will be looked up soon. Always inlined, because gcc
+ * removes calls of a function that does nothing but prefetch. */
 static inline __attribute__((always_inline)) void heap_live_prefetch(const struct heap_live *live,
                                                                      uint32_t hash)
 {

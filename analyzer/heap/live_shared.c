@@ -124,6 +124,6 @@ enum ttd_status heap_live_restore(struct heap_live *live, uint32_t record,
             return status;
     }
     heap_live_put(live, &live->blocks[record], block);
-    heap_live_add(live, &live->lives[live->last_life], block->size);
+    heap_live_add(live, &live->generations[live->last_generation], block->size);
     return TTD_OK;
 }

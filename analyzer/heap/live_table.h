@@ -28,8 +28,8 @@ struct heap_block {
     ttd_id heap;
     /** Free for the observer of the replay; 0 at first, and kept by a reallocation. */
     uint32_t user;
-    /** The table's own: index of its heap's life. */
-    uint32_t life;
+    /** The table's own: index of its heap's generation. */
+    uint32_t generation;
     /** A ttd_action: Alloc or ReAlloc. */
     uint8_t action;
     /** An enum ttd_api. */
@@ -40,42 +40,43 @@ struct heap_block {
     bool is_shared;
 };
 
-/** A slot of the index: 32 bits of the address's hash, the low ones of which say where it belongs,
- * and a number from 1 of a record; 0 in an empty one. */
+/** A slot of the index. */
 struct heap_slot {
+    /** 32 bits of the hash of the address. Their low bits give the slot where it belongs. */
     uint32_t hash;
+    /** 1 more than the number of the record; 0 in an empty slot. */
     uint32_t record;
 };
 
-#define HEAP_NO_LIFE UINT32_MAX
+#define HEAP_NO_GENERATION UINT32_MAX
 
-/** No ttd_id. */
+/** A value that is no ttd_id. */
 #define HEAP_NO_HEAP UINT64_MAX
 
-/** No record. */
+/** A value that is the number of no record. */
 #define HEAP_NO_RECORD UINT32_MAX
 
-/** The most blocks that are live at one address. */
+/** The largest number of blocks that are live at one address. */
 #define HEAP_SHARED_MAX 16
 
-/** Limit below which records that are not live, and destroyed heaps, are not swept up, however few
- * blocks are live. */
+/** Number of records that are not live, and of destroyed heaps, below which no sweep pays, however
+ * few blocks are live. */
 #define HEAP_LITTER_MAX 4096
 
-/** A heap from its first block to its destruction. */
+/** A generation of a heap: from its first block to its destruction. */
 struct heap_generation {
-    /** In use: the heap. Unused: the next unused life. */
+    /** In use: the heap. Unused: the next unused generation. */
     uint32_t heap;
     bool has_ended;
     /** The heap has a parent. */
     bool is_nested;
     uint64_t blocks;
     struct heap_sum bytes;
-    /** When it ended. */
+    /** Position at which it ended. */
     struct ttd_position end;
 };
 
-/** Called for a stale block that is forgotten; its heap was destroyed at `end`. */
+/** Receives a stale block before it is forgotten. Its heap was destroyed at `end`. */
 typedef void (*heap_discard_function)(void *context, const struct heap_block *block,
                                       struct ttd_position end);
 
@@ -84,34 +85,35 @@ struct heap_live {
     size_t slot_capacity;
     /** Records in use: live, stale or neither. */
     size_t used_records;
-    /** Live blocks; and those of heaps without a parent, with their bytes. */
+    /** Number of live blocks. */
     uint64_t count;
+    /** Number and bytes of the live blocks of heaps without a parent. */
     uint64_t outer_count;
     struct heap_sum bytes;
     struct hash_key key;
 
-    /** The records; there is room for three for every four slots. */
+    /** The records: room for three in every four slots. */
     struct heap_block *blocks;
     uint32_t block_count;
     /** Records below block_count that are not in use, last freed first. */
     uint32_t *unused;
     uint32_t unused_count;
 
-    struct heap_generation *lives;
-    size_t life_capacity;
-    uint32_t life_count;
-    uint32_t life_unused;
-    /** Lives that ended since the last sweep. */
-    uint32_t life_ended;
-    struct hash_map life_of_heap;
-    /** The heap that was asked for last, and its life; HEAP_NO_HEAP if there is none. */
+    struct heap_generation *generations;
+    size_t generation_capacity;
+    uint32_t generation_count;
+    uint32_t generation_unused;
+    /** Generations that ended since the last sweep. */
+    uint32_t generation_ended;
+    struct hash_map generation_of_heap;
+    /** The heap that was asked for last, and its generation; HEAP_NO_HEAP if there is none. */
     uint64_t last_heap;
-    uint32_t last_life;
+    uint32_t last_generation;
 
     heap_discard_function discard;
     void *discard_context;
 
-    /** The parents of heaps, each known before the first block of its heap. */
+    /** The parents of heaps. Each is known before the first block of its heap. */
     struct heap_parents parents;
 };
 

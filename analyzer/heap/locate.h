@@ -5,7 +5,8 @@
 
 #include "heap/live.h"
 
-/** Whether `block` has an address from `first` to `last`. One of no bytes has its own address. */
+/** Whether `block` covers an address from `first` to `last`. A block of no bytes covers its own
+ * address. */
 static inline bool heap_block_covers(const struct heap_block *block, uint64_t first, uint64_t last)
 {
     uint64_t reach = block->size ? block->size - 1 : 0;
@@ -13,8 +14,8 @@ static inline bool heap_block_covers(const struct heap_block *block, uint64_t fi
 }
 
 /**
- * Returns the live block that `address` lies in, or NULL; if several lie in each other, the
- * innermost. Looks at every block.
+ * Returns the live block that covers `address`, the innermost one if they are nested; NULL if there
+ * is none. Looks at every block.
  */
 const struct heap_block *heap_live_containing(const struct heap_live *live, uint64_t address);
 

@@ -24,10 +24,10 @@ void heap_ordinal_map_init(struct heap_ordinal_map *ordinals);
 void heap_ordinal_map_free(struct heap_ordinal_map *ordinals);
 
 /**
- * Begins a chunk. If it is another one than before, forgets all records, and sweeps the table if it
- * is littered.
+ * Begins a chunk. A chunk other than the last one makes the map forget all records, and sweeps the
+ * table if it is littered.
  *
- * @param chunk  its offset
+ * @param chunk  offset of the chunk
  */
 void heap_ordinal_map_begin(struct heap_ordinal_map *ordinals, struct heap_live *live,
                             uint64_t chunk);
@@ -41,7 +41,7 @@ void heap_ordinal_map_begin(struct heap_ordinal_map *ordinals, struct heap_live 
 enum ttd_status heap_ordinal_map_add(struct heap_ordinal_map *ordinals, struct heap_live *live,
                                      const struct ttd_batch *batch);
 
-/** The record of an ordinal that was added. */
+/** Returns the record of an ordinal that was added. */
 static inline uint32_t heap_ordinal_map_get(const struct heap_ordinal_map *ordinals,
                                             uint32_t ordinal)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Effects that are still to come: blocks that reallocations in flight will acquire. */
+/** Pending effects: blocks that reallocations in flight will acquire. */
 #ifndef ANALYZER_HEAP_PENDING_H
 #define ANALYZER_HEAP_PENDING_H
 
@@ -8,8 +8,9 @@
 struct heap_pending {
     /** The block to be acquired, at block.allocated. */
     struct heap_block block;
-    /** The address that the call was given, or 0; and the block that was there, if known. */
+    /** Address passed to the call, or 0. */
     uint64_t previous_address;
+    /** The block at that address, if known. */
     bool has_previous;
     struct heap_block previous;
 };
@@ -29,7 +30,7 @@ enum ttd_status heap_queue_push(struct heap_queue *queue, const struct heap_pend
 /** Removes the first one; the queue must not be empty. */
 void heap_queue_pop(struct heap_queue *queue, struct heap_pending *pending);
 
-/** Whether there is an effect at `position` or before. */
+/** Whether an effect is due at `position` or before. */
 static inline bool heap_queue_due(const struct heap_queue *queue, struct ttd_position position)
 {
     return queue->count && ttd_position_compare(queue->items[0].block.allocated, position) <= 0;

@@ -77,7 +77,8 @@ static inline bool release(struct run *state, const struct ttd_event *event,
         return false;
     struct heap_block *block = &blocks[records[event->base_ordinal]];
     const struct heap_live *live = &state->replay->live;
-    if (!block->is_held || block->life != live->last_life || event->heap != live->last_heap)
+    if (!block->is_held || block->generation != live->last_generation ||
+        event->heap != live->last_heap)
         return false;
     move_to(state, event->time_start);
     block->is_held = false;
@@ -91,7 +92,7 @@ const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct
 {
     struct heap_live *live = &replay->live;
     if (replay->queue.count || live->last_heap == HEAP_NO_HEAP || live->bytes.high ||
-        replay->peak.bytes.high || live->lives[live->last_life].is_nested)
+        replay->peak.bytes.high || live->generations[live->last_generation].is_nested)
         return event;
     struct heap_block *blocks = live->blocks;
     const uint32_t *records = replay->records.records;
@@ -112,6 +113,6 @@ const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct
     replay->counts.events += applied;
     replay->counts.actions[TTD_ACTION_ALLOC] += acquired;
     replay->counts.actions[TTD_ACTION_FREE] += applied - acquired;
-    end_run(&state, &live->lives[live->last_life]);
+    end_run(&state, &live->generations[live->last_generation]);
     return event;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Sorting blocks by address; those of one address by heap, so that a block comes behind the one
- * that it lies in, since a parent has a lower id than a heap in it. */
+/** Sorting blocks by address, and blocks of one address by heap: a block comes after the block that
+ * contains it, since a parent has a lower id than its heaps. */
 #ifndef ANALYZER_HEAP_SORT_BLOCKS_H
 #define ANALYZER_HEAP_SORT_BLOCKS_H
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** A sum of sizes, which may be nonsense and large: 128 bits. */
+/** A sum of sizes: 128 bits, since a size may be any number that the program asked for. */
 struct heap_sum {
     uint64_t high;
     uint64_t low;
@@ -38,7 +38,7 @@ static inline bool heap_sum_is_less(struct heap_sum a, struct heap_sum b)
     return a.high < b.high;
 }
 
-/** The sum, or the largest number if it is beyond that. */
+/** Returns the sum, or UINT64_MAX if it is larger. */
 static inline uint64_t heap_sum_value(struct heap_sum sum)
 {
     return sum.high ? UINT64_MAX : sum.low;

@@ -5,7 +5,7 @@
 
 #include "heap/groups.h"
 
-/** The tables. All but the first are of all stacks together. */
+/** The tables. All but the first sum over all stacks. */
 enum {
     HEAP_BY_STACK,
     HEAP_BY_HEAP,

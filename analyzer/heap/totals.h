@@ -20,9 +20,10 @@ struct heap_totaled {
 };
 
 struct heap_totals {
-    /** The total of all heaps, and that of the heaps without a parent, in which no memory counts
-     * twice: blocks of the other heaps lie in blocks of these. */
+    /** The total of all heaps. */
     struct heap_total all;
+    /** The total of the heaps without a parent. It counts no memory twice, since the blocks of all
+     * other heaps lie in blocks of these. */
     struct heap_total outer;
     struct heap_totaled *heaps;
     size_t count;
@@ -30,7 +31,7 @@ struct heap_totals {
     struct hash_map by_heap;
     ttd_id last_heap;
     uint32_t last;
-    /** Known before the first effects of their heaps; must outlive the totals. */
+    /** Must outlive the totals; each parent must be known before the first effect of its heap. */
     const struct heap_parents *parents;
 };
 

@@ -133,7 +133,7 @@ static enum ttd_status replay(struct search *search, const struct heap_trace *tr
     if (status == TTD_OK) {
         status = heap_replay_to(&arrival, &checked_trace, &route, error);
         /* Blocks of destroyed heaps are told of now. */
-        if (status == TTD_OK && arrival.cursor.replay.live.life_ended)
+        if (status == TTD_OK && arrival.cursor.replay.live.generation_ended)
             heap_live_sweep(&arrival.cursor.replay.live);
         heap_arrival_free(&arrival);
     }

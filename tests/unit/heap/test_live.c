@@ -65,7 +65,7 @@ Test(live, copies_all_of_a_block_but_what_is_the_tables_own)
                                .stack = 6,
                                .heap = 7,
                                .user = 8,
-                               .life = 99,
+                               .generation = 99,
                                .action = TTD_ACTION_REALLOC,
                                .api = 9};
 
@@ -83,7 +83,7 @@ Test(live, copies_all_of_a_block_but_what_is_the_tables_own)
     cr_assert_eq(copy->user, 8);
     cr_assert_eq(copy->action, TTD_ACTION_REALLOC);
     cr_assert_eq(copy->api, 9);
-    cr_assert_eq(copy->life, heap_live_find(&live, 0x8, TTD_NONE)->life);
+    cr_assert_eq(copy->generation, heap_live_find(&live, 0x8, TTD_NONE)->generation);
     cr_assert(copy->is_held);
 }
 

@@ -86,7 +86,7 @@ Test(live_many, keeps_nothing_of_a_heap_that_is_destroyed_again_and_again)
         cr_assert_eq(heap_live_destroy(&live, 1, ttd_position_min()), 1);
         sweep_if_littered();
     }
-    cr_assert_lt(live.life_capacity, 10000);
+    cr_assert_lt(live.generation_capacity, 10000);
 }
 
 /* Long after a peak new addresses cost no more than before it. */
