@@ -3,6 +3,7 @@
 import { doubts, element, fixedFigure, setText } from './dom.js';
 import { panel, blocksAndBytes, numberColumn, stackColumn, positionColumn } from './findings.js';
 import { bytes, count, followingPosition, signed } from './format.js';
+import { Spans } from './spans.js';
 import { Table } from './table.js';
 
 const QUADRANTS = [
@@ -37,18 +38,39 @@ class Quadrant {
   }
 }
 
-/** What an exact page says of its quadrants. */
+/** The sums of all quadrants. */
+class Sums {
+  constructor(name) {
+    this.table = new Table(name, [
+      { title: 'Quadrant', is_number: false, value: (row) => row.short, key: (row) => row.name },
+      numberColumn('Blocks', 'blocks'), numberColumn('Size', 'bytes', bytes),
+      numberColumn('Bytes', 'bytes'),
+      { title: 'Its blocks were', is_number: false, class: 'name', value: (row) => row.text }]);
+    this.table.is_down = false;
+    this.node = panel('Its blocks, by whether they were allocated and freed in it',
+      this.table.tools, this.table.node);
+  }
+
+  show(found) {
+    this.table.setRows(QUADRANTS.map(([name, short, text]) => ({ name, short, text, ...found[name] })));
+  }
+}
+
+/** What a page says of quadrants that it counts itself. */
 const COUNTED = 'Blocks that the C and C++ runtimes keep until the end, which the command tells apart, ' +
   'count here.';
 
 export class RangeView {
   constructor({ parts, pieces, heap, state, scope, exact }) {
     Object.assign(this, { diff: parts.diff, pieces, heap, state, scope, exact });
+    this.has_kept = Number(parts.leaks.runtime_blocks) > 0;
+    this.spans = new Spans(parts.heap.spans, heap);
     this.figures = element('dl', { class: 'figures', 'aria-live': 'polite' });
     this.note = element('p', { class: 'dim' });
     this.ofPage = this.diff ? QUADRANTS.map((quadrant) => new Quadrant(pieces, quadrant, true)) : [];
     this.ofPage.forEach((quadrant, i) => quadrant.show(this.diff[QUADRANTS[i][0]]));
     this.chosen = exact ? QUADRANTS.map((quadrant) => new Quadrant(pieces, quadrant, false)) : [];
+    this.counted = [new Sums('quadrants')];
     this.quadrants = element('div', { class: 'columns' });
     this.node = element('div', {}, panel('The chosen range', this.figures, this.note),
       this.diff ? panel('The range of this page', doubts(this.diff), this.lost()) : null,
@@ -65,17 +87,27 @@ export class RangeView {
       `${snapshot.number} tells:`), element('ul', { class: 'remarks lost' }, ...lines));
   }
 
+  /** Which quadrants are shown: those of the page's range, those that the engine counts, or the sums
+   * that spans tell. */
+  get shown() {
+    const { heap, state, exact } = this;
+    if (state.get('from') === 0 && state.get('to') === heap.last && this.diff) return this.ofPage;
+    return exact?.is_ready ? this.chosen : this.counted;
+  }
+
+  /** The ticks of the range that is shown. */
+  ticks() {
+    const ends = ['from', 'to'].map((name) => this.state.get(name));
+    return this.shown === this.counted ? this.spans.round(...ends) : ends;
+  }
+
   /** The range as positions of `diff`: the first one of it, and the first one after it. */
   ends() {
-    const { heap, state } = this;
-    return ['from', 'to'].map((name) => {
-      const tick = state.get(name);
-      if (name === 'from' && tick === 0) return this.scope.from;
-      if (name === 'to' && tick === heap.last) {
-        return this.scope.to === null ? null : followingPosition(this.scope.to);
-      }
-      return followingPosition(heap.position[tick]);
-    });
+    const { heap } = this;
+    const [from, to] = this.ticks();
+    return [from === 0 ? this.scope.from : followingPosition(heap.position[from]),
+      to < heap.last ? followingPosition(heap.position[to])
+        : this.scope.to === null ? null : followingPosition(this.scope.to)];
   }
 
   words() {
@@ -84,8 +116,8 @@ export class RangeView {
   }
 
   draw() {
-    const { heap, state } = this;
-    const [from, to] = [state.get('from'), state.get('to')];
+    const { heap, shown } = this;
+    const [from, to] = this.ticks();
     const { allocations, allocated, releases } = heap.activity(from, to);
     this.figures.replaceChildren(
       fixedFigure('Live before', bytes(heap.bytes[from]), `${count(heap.blocks[from])} blocks`),
@@ -94,16 +126,27 @@ export class RangeView {
       fixedFigure('Live behind it', bytes(heap.bytes[to]), `${count(heap.blocks[to])} blocks`),
       fixedFigure('Growth', signed(heap.bytes[to] - heap.bytes[from], bytes),
         `${signed(heap.blocks[to] - heap.blocks[from], count)} blocks`));
-    const is_page = from === 0 && to === heap.last && this.diff;
-    const shown = is_page ? this.ofPage : this.exact?.is_ready ? this.chosen : [];
-    if (shown === this.chosen && shown.length) this.ask();
-    const below = 'Below: its blocks, by whether they were allocated and freed in it.';
-    setText(this.note, is_page ? below : shown.length ? `${below} ${COUNTED}`
-      : this.exact ? 'Its blocks follow as soon as the trace is read.' : 'The command below tells which of its blocks were allocated and freed in it; a page made ' +
-        'with --exact, or with the same --from and --to, shows them.');
-    if (this.shown === shown) return;
-    this.shown = shown;
+    if (shown === this.chosen) this.ask();
+    if (shown === this.counted) this.counted[0].show(this.spans.quadrants(from, to));
+    setText(this.note, this.remarks(from, to).filter((text) => text).join(' '));
+    if (this.placed === shown) return;
+    this.placed = shown;
     this.quadrants.replaceChildren(...shown.map(({ node }) => node));
+  }
+
+  /** The sentences about the range between two ticks. */
+  remarks(from, to) {
+    const { heap, state, shown, counted } = this;
+    const is_rounded = from !== state.get('from') || to !== state.get('to');
+    return [
+      is_rounded ? `Rounded outwards to the range from ${heap.position[from]} to ` +
+        `${heap.position[to]}: this page knows the blocks of ${count(heap.count)} moments at every ` +
+        `${count(this.spans.width)}th of them.` : '',
+      shown !== this.ofPage && this.has_kept ? COUNTED : '',
+      shown !== counted ? '' : this.exact ? 'Call sites follow as soon as the trace is read.'
+        : 'The command below tells the call sites; a page made with --exact, or with the same --from ' +
+          'and --to, shows them.',
+    ];
   }
 
   /** Asks for the quadrants of the range, unless they are known. While an answer is on its way, only

@@ -5,9 +5,11 @@
 #include "cli/process/exit.h"
 #include "commands/report_pass.h"
 
-/* Ticks at most, and changes of call sites: what a browser draws at once. */
+/* Ticks at most, and changes of call sites: what a browser draws at once. And spans of blocks: what
+ * a page has room for. */
 #define TICKS_MAX   1400
 #define CHANGES_MAX 2000000
+#define SPANS_MAX   12000
 
 static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
 {
@@ -150,6 +152,7 @@ int report_data_write(struct session *session, struct page_facts *facts)
                                        .last = facts->last,
                                        .max = TICKS_MAX,
                                        .changes_max = CHANGES_MAX,
+                                       .spans_max = SPANS_MAX,
                                        .filter_context = session};
     struct heap_trace trace;
     struct report_findings findings;

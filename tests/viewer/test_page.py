@@ -486,6 +486,57 @@ class Limits(PageCase):
             self.assertEqual(whole(figures[1].split("B", 1)[1]), blocks["aifi"] + blocks["aifo"])
             self.assertEqual(whole(figures[2]), blocks["aifi"] + blocks["aofi"])
             self.assertEqual(whole(figures[3].split("B", 1)[1]), blocks["aifo"] + blocks["aofo"])
+            self.check_sums(found)
+        self.check_silence()
+
+    def check_sums(self, found):
+        """The sums of quadrants are those of `diff`."""
+        rows = [(cells[0][0].lower(), whole(cells[1][0]), whole(cells[3][0]))
+                for cells in self.rows("[aria-label=quadrants]")]
+        self.assertEqual(rows, [(name, found[name]["blocks"], found[name]["bytes"])
+                                for name in ("aifi", "aifo", "aofi", "aofo")])
+
+    def choose(self, first, last):
+        """Chooses a range of ticks, and returns what the command of the page prints."""
+        places = opened.evaluate(f"[{first}, {last}].map((tick) => heapPage.heap.position[tick])")
+        self.go(f"#view=range&from={places[0]}&to={places[1]}")
+        command = self.texts(".command code")[0].split()
+        return self.json_of("diff", command[-1], *command[2:-1], "--limit", "0")
+
+    def test_the_quadrants_of_any_range(self):
+        nested = Script().basics()
+        nested.add("heap", name="pool", handle=0x10000, parent=1)
+        nested.alloc(0x10000, 4096)
+        nested.alloc(0x10100, 100, heap=3)
+        nested.free(0x10100, heap=3)
+        for seed, script in ((1, churn(2600, 15)), (2, leaking()), (3, nested.close()),
+                             (4, oracle.random_script(random.Random(8), 400))):
+            self.show(self.write(script, f"trace{seed}"))
+            self.assertEqual(opened.evaluate("heapPage.parts.heap.spans.width"), 1)
+            chance = random.Random(seed)
+            last = opened.evaluate("heapPage.heap.last")
+            ranges = [sorted(chance.sample(range(last + 1), 2)) for _ in range(PLACES)]
+            for first, end in [(0, last), *ranges]:
+                with self.subTest(trace=seed, first=first, end=end):
+                    self.check_sums(self.choose(first, end))
+            self.check_silence()
+
+    def test_ranges_are_rounded_where_spans_are_too_many(self):
+        script = Script(events_per_chunk=5000).basics()
+        blocks = [0x1000 * (i + 1) for i in range(20000)]
+        for i, address in enumerate(blocks):
+            script.alloc(address, 1 + i % 97)
+        random.Random(16).shuffle(blocks)
+        for address in blocks:
+            script.free(address)
+        self.show(self.write(script.close()))
+        width = opened.evaluate("heapPage.parts.heap.spans.width")
+        last = opened.evaluate("heapPage.heap.last")
+        self.assertGreater(width, 1)
+        for first, end in ((1, 2), (width + 1, 9 * width - 1), (width, 5 * width), (5, last)):
+            self.check_sums(self.choose(first, end))
+            is_rounded = first % width > 0 or (end % width > 0 and end < last)
+            self.assertEqual("Rounded outwards" in self.texts(".view .dim")[0], is_rounded)
         self.check_silence()
 
     def test_marks_outside_are_not_on_the_timeline(self):

@@ -70,6 +70,7 @@ static enum ttd_status widen(struct ticks_finder *finder)
         places[i] = (uint32_t)count;
         ticks->ticks[count++] = tick;
     }
+    heap_spans_merge(&ticks->spans, places, ticks->count);
     ticks->count = count;
     enum ttd_status status = settle_series(ticks, places);
     free(places);
@@ -146,6 +147,14 @@ static size_t tick_at(const struct heap_ticks *ticks, struct ttd_position positi
     return low;
 }
 
+/* The tick in which a block was allocated that is released in tick `end`. */
+static size_t birth_of(const struct heap_ticks *ticks, const struct heap_block *block, size_t end)
+{
+    bool is_of_open =
+        ttd_position_compare(block->allocated, ticks->ticks[ticks->count - 1].position) > 0;
+    return is_of_open ? end : tick_at(ticks, block->allocated);
+}
+
 /* Takes a block out of the series. Those of a destroyed heap are told late. */
 static enum ttd_status take(struct ticks_finder *finder, const struct heap_effect *effect)
 {
@@ -154,6 +163,9 @@ static enum ttd_status take(struct ticks_finder *finder, const struct heap_effec
     size_t tick = is_late ? tick_at(ticks, effect->position) : ticks->count;
     ttd_id keys[HEAP_TICK_KEYS];
     keys_of(effect->block, keys);
+    if (tick)
+        heap_spans_add(&ticks->spans, birth_of(ticks, effect->block, tick), tick,
+                       effect->block->size);
     enum ttd_status status = TTD_OK;
     for (int i = 0; i < HEAP_TICK_KEYS && status == TTD_OK; i++)
         status = tick < ticks->count
@@ -246,6 +258,10 @@ static enum ttd_status finish(void *context, struct heap_arrival *arrival, struc
     enum ttd_status status = end_tick(finder);
     if (status == TTD_OK)
         status = settle_series(finder->ticks, NULL);
+    finder->ticks->span_count = finder->ticks->count;
+    if (status == TTD_OK)
+        status = heap_spans_limit(&finder->ticks->spans, &finder->ticks->span_count,
+                                  finder->options.spans_max);
     return status == TTD_OK ? find_peak(finder, &arrival->cursor.replay) : status;
 }
 
@@ -266,7 +282,8 @@ enum ttd_status heap_ticks_watch(struct heap_ticks *ticks, const struct heap_tic
     heap_groups_init(&ticks->at_peak);
     for (int key = 0; key < HEAP_TICK_KEYS; key++)
         heap_series_init(&ticks->series[key]);
-    if (!ticks->ticks || !ticks->finder)
+    enum ttd_status status = heap_spans_init(&ticks->spans, options->max + 1);
+    if (!ticks->ticks || !ticks->finder || status != TTD_OK)
         return TTD_ERROR_NO_MEMORY;
     *ticks->finder = (struct ticks_finder){.ticks = ticks, .options = *options};
     struct heap_watcher watcher = {
@@ -293,6 +310,7 @@ void heap_ticks_free(struct heap_ticks *ticks)
     free(ticks->ticks);
     ticks->ticks = NULL;
     heap_groups_free(&ticks->at_peak);
+    heap_spans_free(&ticks->spans);
     for (int key = 0; key < HEAP_TICK_KEYS; key++)
         heap_series_free(&ticks->series[key]);
 }

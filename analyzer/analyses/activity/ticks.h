@@ -5,6 +5,7 @@
 #define ANALYZER_ANALYSES_ACTIVITY_TICKS_H
 
 #include "analyses/activity/tick_series.h"
+#include "analyses/activity/tick_spans.h"
 #include "analyses/activity/timeline.h"
 #include "heap/groups.h"
 #include "travel/pass.h"
@@ -48,6 +49,8 @@ struct heap_ticks_options {
     /** Limit on the changes in the series by stack, beside four for each stack. Also kept by making
      * stretches longer. */
     size_t changes_max;
+    /** Limit on the spans that have blocks. */
+    size_t spans_max;
     /** NULL if all blocks count. */
     heap_stack_filter filter;
     void *filter_context;
@@ -65,6 +68,10 @@ struct heap_ticks {
     /** Number of events in a stretch. */
     uint64_t width;
     struct heap_tick_series series[HEAP_TICK_KEYS];
+    /** Blocks that outlive the tick of their allocation and are released; their own ticks, of which
+     * there are `span_count`, are as wide as the limit asks for. */
+    struct heap_tick_spans spans;
+    size_t span_count;
     /** The peak of all blocks, from the start of the trace to the end of the range; and the blocks
      * live there that the filter and the islands let pass. */
     struct heap_peak peak;

@@ -84,8 +84,8 @@ enum ttd_status page_sites_add(struct page_sites *sites, ttd_id stack, uint32_t 
 void page_changes_json(struct json *json, const char *key, const struct heap_tick_change *changes,
                        size_t count);
 
-/** Writes the members `ticks`, `peak` and `series`; the records of the series by stack are call
- * sites. */
+/** Writes the members `ticks`, `peak`, `spans` and `series`; the records of the series by stack are
+ * call sites. */
 void page_ticks_json(struct json *json, const struct heap_ticks *ticks);
 enum ttd_status page_series_json(struct json *json, const struct heap_ticks *ticks,
                                  struct page_sites *sites);

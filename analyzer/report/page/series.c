@@ -38,6 +38,49 @@ static void column_json(struct json *json, const struct heap_ticks *ticks, size_
         json_unsigned(json, NULL, value);
 }
 
+/** Properties of spans, and their names. */
+enum span_column { SPAN_BEGIN, SPAN_BLOCKS, SPAN_BYTES, SPAN_COLUMNS };
+
+static const char *const span_columns[SPAN_COLUMNS] = {
+    [SPAN_BEGIN] = "begin", [SPAN_BLOCKS] = "blocks", [SPAN_BYTES] = "bytes"};
+
+/* Writes a property of the spans that end in a tick; of ticks, the difference to the one before. */
+static void spans_of_tick_json(struct json *json, const struct heap_ticks *ticks, size_t end,
+                               enum span_column column, size_t *last)
+{
+    const struct heap_tick_span *spans = heap_spans_of(&ticks->spans, end);
+    for (size_t begin = 0; begin < end; begin++) {
+        if (!spans[begin].blocks)
+            continue;
+        if (column == SPAN_BEGIN)
+            json_difference(json, NULL, *last, begin);
+        else
+            json_unsigned(json, NULL,
+                          column == SPAN_BLOCKS ? spans[begin].blocks : spans[begin].bytes);
+        *last = begin;
+    }
+}
+
+/* Writes the blocks that outlive their tick: how many ticks are one, how many spans end in each
+ * that is left, and the properties of these. */
+static void spans_json(struct json *json, const struct heap_ticks *ticks)
+{
+    json_begin_object(json, "spans");
+    json_unsigned(json, "width", ticks->spans.width);
+    json_begin_array(json, "counts");
+    for (size_t end = 0; end < ticks->span_count; end++)
+        json_unsigned(json, NULL, heap_spans_count(&ticks->spans, end));
+    json_end_array(json);
+    for (int column = 0; column < SPAN_COLUMNS; column++) {
+        size_t last = 0;
+        json_begin_array(json, span_columns[column]);
+        for (size_t end = 0; end < ticks->span_count; end++)
+            spans_of_tick_json(json, ticks, end, (enum span_column)column, &last);
+        json_end_array(json);
+    }
+    json_end_object(json);
+}
+
 void page_ticks_json(struct json *json, const struct heap_ticks *ticks)
 {
     json_begin_object(json, "ticks");
@@ -57,6 +100,7 @@ void page_ticks_json(struct json *json, const struct heap_ticks *ticks)
     json_unsigned(json, "bytes", heap_sum_value(ticks->peak.bytes));
     json_unsigned(json, "blocks", ticks->peak.blocks);
     json_end_object(json);
+    spans_json(json, ticks);
 }
 
 static void signed_json(struct json *json, int64_t value)

@@ -34,7 +34,8 @@ static struct heap_ticks_options choose_options(void)
     struct heap_ticks_options options = {.from = ttd_position_min(),
                                          .last = ttd_position_max(),
                                          .max = 4 + entropy_pick(entropy, 60),
-                                         .changes_max = entropy_pick(entropy, 3) ? 1000 : 1};
+                                         .changes_max = entropy_pick(entropy, 3) ? 1000 : 1,
+                                         .spans_max = entropy_pick(entropy, 2) ? 10000 : 20};
     unsigned from = entropy_pick(entropy, HEAP_MODEL_TICKS);
     unsigned length = entropy_pick(entropy, HEAP_MODEL_TICKS);
     if (entropy_pick(entropy, 2))
@@ -133,6 +134,57 @@ static void expect_activity(const struct heap_ticks *ticks)
     }
 }
 
+/* The tick of the heap that a tick of the spans ends with. */
+static size_t end_of_span(const struct heap_ticks *ticks, size_t place)
+{
+    size_t end = place * ticks->spans.width;
+    return end < ticks->count ? end : ticks->count - 1;
+}
+
+static bool is_live(const struct heap_model *model, const struct ttd_event *event)
+{
+    for (size_t i = 0; i < model->count; i++) {
+        if (model->live[i] == event)
+            return true;
+    }
+    return false;
+}
+
+/* The blocks that were live at one tick, and not at another behind it. */
+static void expect_released(const struct heap_ticks *ticks, size_t from, size_t to)
+{
+    const struct heap_model *before = model_at(ticks->ticks[end_of_span(ticks, from)].position);
+    const struct heap_model *after = model_at(ticks->ticks[end_of_span(ticks, to)].position);
+    struct heap_tick_span sum = {0, 0}, wanted = {0, 0};
+    for (size_t end = from + 1; end <= to; end++) {
+        for (size_t begin = 0; begin <= from; begin++) {
+            sum.blocks += heap_spans_of(&ticks->spans, end)[begin].blocks;
+            sum.bytes += heap_spans_of(&ticks->spans, end)[begin].bytes;
+        }
+    }
+    for (size_t i = 0; i < before->count; i++) {
+        if (!is_live(after, before->live[i])) {
+            wanted.blocks++;
+            wanted.bytes += before->live[i]->size;
+        }
+    }
+    cr_assert_eq(sum.blocks, wanted.blocks);
+    cr_assert_eq(sum.bytes, wanted.bytes);
+}
+
+static void expect_spans(const struct heap_ticks *ticks, size_t max)
+{
+    size_t used = 0;
+    for (size_t end = 0; end < ticks->span_count; end++)
+        used += heap_spans_count(&ticks->spans, end);
+    cr_assert_leq(used, max);
+    cr_assert_eq(end_of_span(ticks, ticks->span_count - 1), ticks->count - 1);
+    for (size_t from = 0; from < ticks->span_count; from++) {
+        for (size_t to = from + 1; to < ticks->span_count; to++)
+            expect_released(ticks, from, to);
+    }
+}
+
 Test(ticks, are_states_of_the_heap)
 {
     for (uint64_t seed = 1; seed <= TRACES; seed++) {
@@ -147,6 +199,7 @@ Test(ticks, are_states_of_the_heap)
                 expect_peak(&ticks.ticks[i - 1], &ticks.ticks[i]);
         }
         expect_activity(&ticks);
+        expect_spans(&ticks, options.spans_max);
         for (int key = 0; key < HEAP_TICK_KEYS; key++)
             expect_series(&ticks, (enum heap_tick_key)key);
         cr_assert_eq(ticks.at_peak.bytes, heap_sum_value(ticks.peak.bytes));

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The quadrants of any range: what was live at its ends is known, and what was allocated in it; what
+// was released of the blocks from before tell the spans from allocation to release.
+import { numbers, sums } from './data.js';
+
+export class Spans {
+  /** @param heap  what has the ticks of the page */
+  constructor(part, heap) {
+    this.heap = heap;
+    this.width = part.width;
+    this.begin = sums(part.begin);
+    this.blocks = numbers(part.blocks);
+    this.bytes = numbers(part.bytes);
+    this.end = sums(part.counts);
+  }
+
+  /** The range of whole spans' ticks that includes the range between two ticks. */
+  round(from, to) {
+    const { width, heap } = this;
+    return [Math.floor(from / width) * width, Math.min(heap.last, Math.ceil(to / width) * width)];
+  }
+
+  /** What was released after tick `from`, up to tick `to`, of the blocks that were live at `from`. */
+  released(from, to) {
+    const sum = { blocks: 0, bytes: 0 };
+    const [first, last] = [from, to].map((tick) => Math.ceil(tick / this.width));
+    for (let i = this.end[first]; i < this.end[last]; i++) {
+      if (this.begin[i] > first) continue;
+      sum.blocks += this.blocks[i];
+      sum.bytes += this.bytes[i];
+    }
+    return sum;
+  }
+
+  /** The blocks and bytes of each quadrant of a range that round() leaves as it is. */
+  quadrants(from, to) {
+    const { all } = this.heap;
+    const { allocations, allocated } = this.heap.activity(from, to);
+    const added = { blocks: allocations, bytes: allocated };
+    const aofi = this.released(from, to);
+    const found = { aifi: {}, aifo: {}, aofi, aofo: {} };
+    for (const unit of ['blocks', 'bytes']) {
+      found.aofo[unit] = all[unit][from] - aofi[unit];
+      found.aifo[unit] = all[unit][to] - found.aofo[unit];
+      found.aifi[unit] = added[unit] - found.aifo[unit];
+    }
+    return found;
+  }
+}
