@@ -21,8 +21,9 @@ TTD_BEGIN_DECLS
 
 /**
  * A reader goes through the records of a trace in file order, in batches. Its memory is bounded
- * by a few chunks (of at most 16 MiB each), whatever the input says. One thread at a time may use
- * a reader; different readers are independent.
+ * by a few chunks (of at most 16 MiB each), whatever the input says. It remembers the headers of
+ * the first 65,536 chunks: those of chunks that a later pass passes over are not read again. One
+ * thread at a time may use a reader; different readers are independent.
  */
 struct ttd_reader;
 
@@ -139,7 +140,8 @@ TTD_EXPORT enum ttd_status ttd_reader_next(struct ttd_reader *reader, struct ttd
                                            struct ttd_error *error);
 
 /**
- * Returns the next chunk header without reading the payload, whose checksum is not verified.
+ * Returns the next chunk header without reading the payload, whose checksum is not verified. The
+ * header may be remembered from an earlier pass.
  * Statuses as ttd_reader_next().
  */
 TTD_EXPORT enum ttd_status ttd_reader_next_chunk(struct ttd_reader *reader, struct ttd_chunk *chunk,

@@ -146,8 +146,48 @@ static enum ttd_status pass_over(struct ttd_reader *reader, const struct ttd_err
     return status == TTD_OK ? skip_damage(reader, error) : status;
 }
 
-enum ttd_status ttd_reader_find(struct ttd_reader *reader, struct ttd_header *header,
-                                struct ttd_error *error)
+/** Whether a chunk's header must be read although it is known: its records will be returned or
+ * checked, or tell where the trace begins and ends. */
+static bool must_read(const struct ttd_reader *reader, uint32_t kinds,
+                      const struct ttd_header *header)
+{
+    return reader->checks || header->kind == TTD_KIND_TRACE || header->kind == TTD_KIND_END ||
+           (header->kind <= TTD_KIND_LAST && (kinds & TTD_KIND_BIT(header->kind)));
+}
+
+/** Forgets headers that are behind the end of the file as it is at the beginning of a pass. */
+static enum ttd_status begin_pass(struct ttd_reader *reader, struct ttd_error *error)
+{
+    if (reader->source.directory.count == 0)
+        return TTD_OK;
+    enum ttd_status status = ttd_source_refresh(&reader->source, error);
+    if (status == TTD_OK)
+        ttd_directory_cut(&reader->source.directory, reader->source.size);
+    return status;
+}
+
+/** Gets the header at reader->offset: from the directory, or as ttd_source_header(). */
+static enum ttd_status get_header(struct ttd_reader *reader, uint32_t kinds,
+                                  struct ttd_header *header, struct ttd_error *error)
+{
+    struct ttd_directory *directory = &reader->source.directory;
+    const struct ttd_header *known = ttd_directory_find(directory, reader->offset);
+    if (known && !must_read(reader, kinds, known)) {
+        *header = *known;
+        return TTD_OK;
+    }
+    enum ttd_status status = reader->offset == 0 ? begin_pass(reader, error) : TTD_OK;
+    if (status == TTD_OK)
+        status = ttd_source_header(&reader->source, reader->offset, header, error);
+    if (status == TTD_OK && !ttd_directory_add(directory, &reader->allocator, header))
+        return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", header->offset, header->number);
+    if (status != TTD_OK)
+        ttd_directory_cut(directory, reader->offset);
+    return status;
+}
+
+enum ttd_status ttd_reader_find(struct ttd_reader *reader, uint32_t kinds,
+                                struct ttd_header *header, struct ttd_error *error)
 {
     struct ttd_error detail = {.what = ""};
     reader->passed.what = NULL;
@@ -155,7 +195,7 @@ enum ttd_status ttd_reader_find(struct ttd_reader *reader, struct ttd_header *he
         enum ttd_status status = reader->scanning ? skip_damage(reader, error) : TTD_OK;
         if (status != TTD_OK)
             return status;
-        status = ttd_source_header(&reader->source, reader->offset, header, &detail);
+        status = get_header(reader, kinds, header, &detail);
         if (status == TTD_OK) {
             status = judge(reader, header, error);
             if (status != TTD_END)

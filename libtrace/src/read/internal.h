@@ -14,6 +14,7 @@
 #include "codec/chunk/index.h"
 #include "codec/stacks/stacks.h"
 #include "read/check.h"
+#include "read/directory.h"
 
 /** Records of kinds other than events that are decoded at a time at most. */
 #define TTD_RECORD_BATCH 128
@@ -28,6 +29,7 @@ struct ttd_source {
     /** Bytes that were searched for a good header since the last rewind, and how many may be. */
     uint64_t searched;
     uint64_t search_max;
+    struct ttd_directory directory;
     /** Stored payload with its padding, and decompressed. */
     struct ttd_buffer stored;
     struct ttd_buffer raw;
@@ -207,11 +209,13 @@ enum ttd_status ttd_reader_stop(struct ttd_reader *reader, const struct ttd_erro
  * Finds the next chunk at or after reader->offset. A tolerant reader passes over damage and notes
  * it in reader->gap.
  *
+ * @param kinds  TTD_KIND_BITs; headers of these are read, those of others may come from the
+ *               directory. A reader that checks reads all.
  * @return TTD_OK; TTD_END, TTD_ERROR_TRUNCATED, TTD_ERROR_CORRUPT, TTD_ERROR_UNSUPPORTED,
- *         TTD_ERROR_LIMIT, TTD_ERROR_IO.
+ *         TTD_ERROR_LIMIT, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
  */
-enum ttd_status ttd_reader_find(struct ttd_reader *reader, struct ttd_header *header,
-                                struct ttd_error *error);
+enum ttd_status ttd_reader_find(struct ttd_reader *reader, uint32_t kinds,
+                                struct ttd_header *header, struct ttd_error *error);
 
 /** Moves behind a chunk; its events count as seen when `counted`. */
 void ttd_reader_pass(struct ttd_reader *reader, const struct ttd_header *header, bool counted);

@@ -8,7 +8,7 @@ static enum ttd_status find_next(struct ttd_reader *reader, struct ttd_header *h
 {
     uint64_t offset = reader->offset;
     uint64_t number = reader->next_number;
-    enum ttd_status status = ttd_reader_find(reader, header, error);
+    enum ttd_status status = ttd_reader_find(reader, reader->options.kinds, header, error);
     bool is_found = status == TTD_OK;
     if (is_found)
         reader->next_number = header->number;
@@ -78,7 +78,7 @@ enum ttd_status ttd_reader_next_chunk(struct ttd_reader *reader, struct ttd_chun
     reader->records_left = 0;
     struct ttd_header header;
     struct ttd_error detail = {.what = ""};
-    enum ttd_status status = ttd_reader_find(reader, &header, &detail);
+    enum ttd_status status = ttd_reader_find(reader, 0, &header, &detail);
     if (status == TTD_ERROR_UNSUPPORTED)
         return ttd_reader_stop(reader, &detail, error);
     if (status != TTD_OK) {

@@ -37,6 +37,7 @@ void ttd_reader_close(struct ttd_reader *reader)
     /* A copy: the reader itself is released with it. */
     struct ttd_allocator allocator = reader->allocator;
     ttd_check_free(reader);
+    ttd_directory_free(&reader->source.directory, &allocator);
     ttd_source_free(&reader->source);
     ttd_events_decoder_free(&reader->events);
     ttd_stacks_decoder_free(&reader->stacks);

@@ -33,7 +33,7 @@ static enum ttd_status hop(struct ttd_reader *reader, const struct seek_target *
 {
     for (;;) {
         struct ttd_header header;
-        enum ttd_status status = ttd_reader_find(reader, &header, error);
+        enum ttd_status status = ttd_reader_find(reader, 0, &header, error);
         if (status == TTD_END || status == TTD_ERROR_TRUNCATED)
             return TTD_OK;
         if (status != TTD_OK)
