@@ -53,13 +53,13 @@ static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t recor
 }
 
 /* Return a record of the address that a call was given, or of the one that it returned. */
-static inline uint32_t base_entry(const struct heap_replay *replay, const struct ttd_event *event)
+static inline uint32_t base_record(const struct heap_replay *replay, const struct ttd_event *event)
 {
     return heap_ordinal_map_get(&replay->records, event->base_ordinal);
 }
 
-static inline uint32_t address_entry(const struct heap_replay *replay,
-                                     const struct ttd_event *event)
+static inline uint32_t address_record(const struct heap_replay *replay,
+                                      const struct ttd_event *event)
 {
     return heap_ordinal_map_get(&replay->records, event->address_ordinal);
 }
@@ -70,7 +70,7 @@ static inline enum ttd_status release(struct heap_replay *replay, const struct t
                                       bool continues, uint32_t *released)
 {
     move_to(replay, event->time_start);
-    uint32_t record = heap_live_own(&replay->live, base_entry(replay, event), event->heap);
+    uint32_t record = heap_live_own(&replay->live, base_record(replay, event), event->heap);
     bool is_known = record != HEAP_NO_RECORD && heap_live_release(&replay->live, record);
     replay->counts.unknown_releases += !is_known;
     *released = record;
@@ -94,7 +94,7 @@ static inline enum ttd_status apply_alloc(struct heap_replay *replay, const stru
     if (!event->result || !event->address)
         return TTD_OK;
     struct heap_block block = heap_block_of_event(event);
-    return acquire(replay, address_entry(replay, event), &block, NULL);
+    return acquire(replay, address_record(replay, event), &block, NULL);
 }
 
 static inline enum ttd_status apply_free(struct heap_replay *replay, const struct ttd_event *event)
@@ -137,7 +137,7 @@ static enum ttd_status apply_realloc(struct heap_replay *replay, const struct tt
         pending.block.user = pending.previous.user;
     }
     if (is_alone(replay, event, range))
-        return acquire(replay, address_entry(replay, event), &pending.block, &pending);
+        return acquire(replay, address_record(replay, event), &pending.block, &pending);
     return heap_queue_push(&replay->queue, &pending);
 }
 
