@@ -58,8 +58,8 @@ export function aboutView(parts, pieces, notes) {
   const moments = new Table('moments', [
     positionColumn(pieces, 'At', 'position'),
     { title: 'Not before', value: timeOf, show: (row) => (timeOf(row) === null ? '' : moment(timeOf(row))) },
-    { title: 'What', is_number: false, class: 'name', value: (row) => row.text }]);
-  moments.is_down = false;
+    { title: 'What', is_number: false, class: 'name', value: (row) => row.text }],
+  { is_down: false });
   moments.setRows(notes);
   return element('div', { class: 'columns' }, panel('The trace', doubts(info), facts(parts)),
     panel('Marks, snapshots, losses, threads', moments.tools, moments.node),

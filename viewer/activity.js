@@ -63,8 +63,7 @@ function histogram(name, title, rows) {
         const bar = element('i', { class: 'bar-of' });
         bar.style.width = `${most ? 100 * row.blocks / most : 0}%`;
         return bar;
-      } }]);
-  table.is_down = false;
+      } }], { is_down: false });
   table.setRows(rows);
   return table;
 }

@@ -4,6 +4,7 @@ import { Calls } from './calls.js';
 import { CommandLine, Commands } from './commands.js';
 import { button, choice, element, fixedFigure, textField } from './dom.js';
 import { numberColumn, panel, stackColumn } from './findings.js';
+import { changeColor, changeLegend } from './flame_colors.js';
 import { FlameView } from './flame_view.js';
 import { baseName, bytes, count, signed } from './format.js';
 import { Scope } from './scope.js';
@@ -16,9 +17,6 @@ const BOTH = ['old', 'new'];
 const WEIGHTS = [['new', 'the second heap, coloured by change'],
   ['old', 'the first heap, coloured by change'], ['grown', 'what has grown'],
   ['shrunk', 'what has shrunk']];
-
-/** A box that has changed by this part of itself has the full colour. */
-const STRONGEST = 0.5;
 
 /** One tree of calls that has those of both traces. Texts are the same if they are equal, and
  * modules if their files have the same name, wherever these are. */
@@ -102,7 +100,7 @@ class Changes {
   }
 
   note() {
-    return '; blue has grown, orange has shrunk';
+    return '';
   }
 
   counted() {
@@ -114,14 +112,17 @@ class Changes {
     return BOTH.map((side) => tree.sum(this.of(side)).total);
   }
 
-  colorOf(tree, colors) {
+  get has_colors() {
+    return true;
+  }
+
+  colorsOf(tree, colors) {
     this.totals = this.sums(tree);
-    return ({ node }) => {
+    const of = ({ node }) => {
       const [old, later] = this.totals.map((total) => total[node]);
-      const part = (later - old) / Math.max(old, later, 1);
-      if (!part) return colors.other;
-      return (part > 0 ? colors.rise : colors.fall)[Math.min(4, Math.floor(Math.abs(part) / STRONGEST * 5))];
+      return changeColor((later - old) / Math.max(old, later, 1), colors);
     };
+    return { of, legend: changeLegend(colors) };
   }
 
   linesOf(tree, { node }, format) {

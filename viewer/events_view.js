@@ -83,8 +83,7 @@ export class EventsView {
         show: (call) => element('span', { class: 'own' }, callText(call),
           element('small', {}, ` ${call.size ? bytes(call.size) : ''}`)) },
       { title: 'By', is_number: false, class: 'name', value: (call) => this.by(call) },
-    ], { detail: (call) => pieces.stack(this.number(call.stack)) });
-    this.table.is_down = false;
+    ], { detail: (call) => pieces.stack(this.number(call.stack)), is_down: false });
     this.note = element('p', { class: 'said' });
     this.node = element('section', { class: 'panel', 'aria-label': 'Calls around the cursor' },
       element('div', { class: 'bar' }, this.table.tools), this.table.node, this.note);

@@ -2,43 +2,37 @@
 // The flame graph as a view: what it shows, the pointer, the keyboard.
 import { OUTWARD_LEVELS, inwardTree, outwardTree } from './calls.js';
 import { button, choice, element, setText, textField } from './dom.js';
-import { bytes, count, percent } from './format.js';
+import { baseName, bytes, count, percent } from './format.js';
+import { ModuleColors } from './flame_colors.js';
 import { LEVELS_MAX, boxAt, boxLines, depthOf, drawBoxes, flameHeight, layOut } from './flame.js';
 import { graphButtons } from './export.js';
 import { CanvasSurface, palette, sizeOf } from './surface.js';
 
 /** A flame graph of a source, which has: `calls`, `sites`, and functions that return the title of
  * what is shown, the amounts by call site, a remark on them, the largest amount at any time, and
- * the name of what is counted. One that has `colorOf` chooses the colours of boxes; `linesOf` adds
- * lines to their descriptions. */
+ * the name of what is counted. One that has `colorsOf` chooses the colours of boxes and what they
+ * mean, unless it returns null; with `has_colors` it always does. `linesOf` adds lines to the
+ * descriptions of boxes. */
 export class FlameView {
   constructor(source, state) {
     Object.assign(this, { source, state, trees: {}, boxes: [], selected: -1 });
-    this.modules = this.rankModules();
+    this.modules = new ModuleColors(source.calls);
     this.canvas = element('canvas', {
       class: 'flame', tabindex: 0, role: 'application', 'aria-label': 'Flame graph',
       'aria-describedby': 'flame-said',
     });
     this.said = element('p', { id: 'flame-said', class: 'said', role: 'status' });
+    this.legend = element('ul', { class: 'legend', 'aria-label': 'Colours of the calls' });
     this.tip = element('div', { class: 'tip', hidden: true });
     this.scroll = element('div', { class: 'flame-scroll' }, this.canvas);
     this.bar = element('div', { class: 'bar' });
     this.node = element('section', { class: 'panel flame-panel', 'aria-label': 'Flame graph' },
-      this.bar, this.scroll, this.said, this.tip);
+      this.bar, this.scroll, this.legend, this.said, this.tip);
     this.tools = graphButtons('flame-graph', this.canvas, (surface, colors) => {
       drawBoxes(surface, this.boxes, { ...this.picture, colors });
     });
     this.listen();
     this.makeBar();
-  }
-
-  /** Colours go to modules by the number of their functions, the program's own first. */
-  rankModules() {
-    const sums = new Map();
-    for (const made of this.source.calls.functions) {
-      sums.set(made.module, (sums.get(made.module) || 0) + (made.own ? 1 : 0.001));
-    }
-    return new Map([...sums].sort((a, b) => b[1] - a[1]).map(([name], i) => [name, i]));
   }
 
   makeBar() {
@@ -50,8 +44,8 @@ export class FlameView {
       choice(state, 'tree', 'Shape', [['flame', 'flame'], ['icicle', 'icicle']]),
       ...(this.source.most ? [choice(state, 'scale', 'Scale',
         [['fill', 'fill the width'], ['peak', 'to the peak']])] : []),
-      ...(this.source.colorOf ? [] : [choice(state, 'color', 'Colour',
-        [['module', 'by module'], ['function', 'by function']])]),
+      ...(this.source.has_colors ? [] : [choice(state, 'color', 'Colour',
+        [['module', 'by module'], ['thread', 'by thread'], ['function', 'by function']])]),
       textField(state, 'search', 'Search functions'), this.out, this.tools);
   }
 
@@ -81,6 +75,7 @@ export class FlameView {
     const root = Number(state.get('root')) < tree.parent.length ? Number(state.get('root')) : 0;
     const whole = this.whole(sums, root);
     const colors = palette();
+    const made = this.colorBy(tree, colors);
     const width = sizeOf(this.canvas).width || 600;
     this.boxes = layOut(tree, sums.total, root, whole, width);
     const height = flameHeight(this.boxes);
@@ -91,22 +86,34 @@ export class FlameView {
     this.picture = {
       tree, sums, whole, root, colors, height, selected: this.selected,
       width, is_icicle,
-      search: state.get('search').toLowerCase(), colorOf: this.colorBy(colors),
+      search: state.get('search').toLowerCase(), colorOf: made.of,
     };
     drawBoxes(new CanvasSurface(this.canvas, colors, { width, height }), this.boxes, this.picture);
     this.out.disabled = !root;
+    this.showLegend(made.legend);
     this.describe();
   }
 
-  colorBy(colors) {
-    if (this.source.colorOf) return this.source.colorOf(this.tree(), colors);
+  /** The colours of boxes, and the names of those that mean something. */
+  colorBy(tree, colors) {
+    const chosen = this.source.colorsOf?.(tree, colors);
+    if (chosen) return chosen;
     if (this.state.get('color') === 'function') {
-      return (box) => colors.series[this.picture.tree.label[box.last] % colors.series.length];
+      return { of: (box) => colors.series[tree.label[box.last] % colors.series.length], legend: [] };
     }
-    return (box, made) => {
-      const rank = this.modules.get(made.module);
-      return rank < colors.series.length ? colors.series[rank] : colors.other;
-    };
+    return { of: this.modules.of(colors), legend: this.modules.legend(colors, baseName) };
+  }
+
+  showLegend(list) {
+    const key = list.flat().join('\n');
+    if (this.listed === key) return;
+    this.listed = key;
+    this.legend.hidden = !list.length;
+    this.legend.replaceChildren(...list.map(([color, name]) => {
+      const swatch = element('i');
+      swatch.style.background = color;
+      return element('li', { title: name }, swatch, name);
+    }));
   }
 
   /** The sum of all that the search finds, each call once. */

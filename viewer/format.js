@@ -6,7 +6,7 @@ const grouped = new Intl.NumberFormat('en-US');
 /** Numbers from 2^53 on are rounded, which a '~' says. */
 export function count(value) {
   const whole = Math.round(value);
-  return (Math.abs(whole) > Number.MAX_SAFE_INTEGER ? '~' : '') + grouped.format(whole);
+  return (Math.abs(whole) > Number.MAX_SAFE_INTEGER ? '~' : '') + grouped.format(whole).replace('-', '−');
 }
 
 function scaled(value, steps) {

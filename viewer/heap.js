@@ -117,6 +117,7 @@ export class Heap {
 
   readSites(part) {
     this.stacks = sums(part.sites.stack);
+    this.threadOf = part.sites.thread;
     this.sites = sums(part.sites.node).map((number) => number - 1);
     const { parent } = this.calls;
     this.own = this.sites.map((node, i) => {
@@ -166,6 +167,13 @@ export class Heap {
       this.grown[unit] = after[unit].map((value, i) => value - before[unit][i]);
     }
     return this.grown;
+  }
+
+  /** The name of a record of the series by thread or heap. */
+  nameOf(by, record) {
+    const name = this.part[`${by}s`][record];
+    const key = this.series[by].keys[record];
+    return name ? `${name} (${by} ${key})` : `${by} ${key}`;
   }
 
   /** Puts ticks between those of the page: see RefinedTicks. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Measures: what flame graph and table show of each call site.
-import { count } from './format.js';
+import { ThreadColors, changeColor, changeLegend } from './flame_colors.js';
+import { bytes, count, signed } from './format.js';
 
 /** Each measure: its title, the amounts by call site in a unit, and the words of the command that
  * prints it. Position of the cursor and range are those of the state. `has_nested` says
@@ -11,6 +12,12 @@ export const MEASURES = {
     values: (heap, state, unit) => heap.bySite.at(state.get('at'))[unit],
     has_nested: true,
     words: (heap, state) => ['state', '--at', heap.position[state.get('at')]],
+  },
+  changed: {
+    title: 'Changed in the range',
+    values: (heap, state, unit) => changes(heap, state, unit).map(Math.abs),
+    has_nested: true,
+    words: range('--changes'),
   },
   grown: {
     title: 'Grown in the range',
@@ -69,9 +76,12 @@ function range(...words) {
     '--to', heap.position[state.get('to')]];
 }
 
+function changes(heap, state, unit) {
+  return heap.growth(state.get('from'), state.get('to'))[unit];
+}
+
 function change(heap, state, unit, sign) {
-  return heap.growth(state.get('from'), state.get('to'))[unit]
-    .map((value) => Math.max(0, sign * value));
+  return changes(heap, state, unit).map((value) => Math.max(0, sign * value));
 }
 
 export function measureOf(state) {
@@ -106,8 +116,42 @@ export class HeapSource {
     return valuesOf(this.heap, this.state);
   }
 
+  get unit() {
+    return this.state.get('unit') === 'blocks' ? 'blocks' : 'bytes';
+  }
+
   note() {
-    return nestedText(this.heap, this.state);
+    const text = this.is_change ? `: ${this.changeText(this.nets[0], this.wholes[0])}` : '';
+    return text + nestedText(this.heap, this.state);
+  }
+
+  /** Whether what is shown has grown or shrunk: its colours say so. */
+  get is_change() {
+    return measureOf(this.state) === MEASURES.changed;
+  }
+
+  /** What has grown and what has shrunk, from their difference and their sum. */
+  changeText(net, whole) {
+    const format = this.unit === 'bytes' ? bytes : count;
+    return `${signed((whole + net) / 2, format)} grown, ${signed((net - whole) / 2, format)} shrunk`;
+  }
+
+  /** Colours in which the tree of calls says more than modules do; null for others. */
+  colorsOf(tree, colors) {
+    if (this.is_change) {
+      this.nets = tree.sum(changes(this.heap, this.state, this.unit)).total;
+      this.wholes = tree.sum(this.values()).total;
+      const of = ({ node }) => changeColor(this.nets[node] / (this.wholes[node] || 1), colors);
+      return { of, legend: changeLegend(colors) };
+    }
+    if (this.state.get('color') !== 'thread') return null;
+    this.threads ||= new ThreadColors(this.heap.threadOf,
+      Array.from(this.heap.series.thread.keys, (_, i) => this.heap.nameOf('thread', i)));
+    return { of: this.threads.of(tree, colors), legend: this.threads.legend(colors) };
+  }
+
+  linesOf(tree, { node }) {
+    return this.is_change ? [this.changeText(this.nets[node], this.wholes[node])] : [];
   }
 
   most() {

@@ -116,8 +116,7 @@ export class MemoryView {
       { title: 'Size', value: (row) => row.size, show: (row) => count(row.size) },
       { title: 'Allocated', value: (row) => row.event, show: (row) => this.pieces.position(row.begin) },
       { title: 'By', value: (row) => this.name(row.stack), is_number: false, class: 'name' },
-    ], { open: (row) => this.setAddress(hex(row.address)) });
-    this.blocks.is_down = false;
+    ], { open: (row) => this.setAddress(hex(row.address)), is_down: false });
     this.blocks.setRows([]);
   }
 

@@ -45,8 +45,8 @@ class Sums {
       { title: 'Quadrant', is_number: false, value: (row) => row.short, key: (row) => row.name },
       numberColumn('Blocks', 'blocks'), numberColumn('Size', 'bytes', bytes),
       numberColumn('Bytes', 'bytes'),
-      { title: 'Its blocks were', is_number: false, class: 'name', value: (row) => row.text }]);
-    this.table.is_down = false;
+      { title: 'Its blocks were', is_number: false, class: 'name', value: (row) => row.text }],
+    { is_down: false });
     this.node = panel('Its blocks, by whether they were allocated and freed in it',
       this.table.tools, this.table.node);
   }

@@ -75,14 +75,11 @@ export class SitesView {
   seriesRows(by) {
     const { heap, state } = this;
     const series = heap.series[by];
-    const names = heap.part[`${by}s`];
     const before = series.at(state.get('from'), FROM).bytes;
     const after = series.at(state.get('to'), TO).bytes;
     const live = series.at(state.get('at'), AT);
-    this.groups[by] ||= Array.from(series.keys, (key, i) => {
-      const name = names[i] ? `${names[i]} (${by} ${key})` : `${by} ${key}`;
-      return { key, name, own: true, whole: '' };
-    });
+    this.groups[by] ||= Array.from(series.keys, (key, i) =>
+      ({ key, name: heap.nameOf(by, i), own: true, whole: '' }));
     this.groups[by].forEach((row, i) => Object.assign(row,
       { bytes: live.bytes[i], blocks: live.blocks[i], grown: after[i] - before[i] }));
     return this.groups[by];

@@ -45,9 +45,8 @@ function firstOf(list, count, compare) {
  * before are kept, and only what differs in them is changed.
  */
 export class Table {
-  constructor(name, columns, { detail = null, sort = 0, open = null } = {}) {
-    Object.assign(this, { name, columns, detail, sort, open, rows: [], shown: ROWS_SHOWN });
-    this.is_down = true;
+  constructor(name, columns, { detail = null, sort = 0, open = null, is_down = true } = {}) {
+    Object.assign(this, { name, columns, detail, sort, open, is_down, rows: [], shown: ROWS_SHOWN });
     this.opened = new Set();
     this.lines = new Map();
     this.body = element('tbody');

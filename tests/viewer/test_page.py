@@ -199,6 +199,67 @@ class Numbers(PageCase):
                       for cells in self.rows(".sites-panel"))
         self.assertEqual([row for row in rows if row], [growth for growth in wanted if growth])
 
+    def test_changes_in_one_graph(self):
+        script = Script().basics()
+        for i in range(60):
+            script.alloc(0x1000 * (i + 1), 100 + i, stack=2 + i // 25)
+            if i >= 30:
+                script.free(0x1000 * (i - 29))
+        trace = self.write(script.close())
+        self.show(trace)
+        places = self.positions()[8:18:9]
+        for unit, colours in (("bytes", "module"), ("blocks", "thread")):
+            self.go(f"#measure=changed&from={places[0]}&to={places[1]}&unit={unit}&color={colours}")
+            command = self.texts(".command code")[0].split()
+            self.assertEqual(command[:3], ["ttdanalyze", "diff", "--changes"])
+            found = self.json_of("diff", trace, *command[2:-1], "--limit", "0")
+            changes = [change[f"change_{unit}"] for change in found["changes"]]
+            rises, falls = (sum(max(0, sign * change) for change in changes) for sign in (1, -1))
+            self.assertTrue(rises and falls)
+            self.assertEqual(opened.evaluate(
+                "(({nets, wholes}) => [nets[0], wholes[0]])(heapPage.flame.source)"),
+                [rises - falls, rises + falls])
+            said = self.texts(".flame-panel .said")[0]
+            self.assertIn("Changed in the range", said)
+            self.assertIn(" grown, −", said)
+            self.check_change_colours()
+            self.assertEqual(self.texts(".flame-panel .legend li")[:2], ["grown", "shrunk"])
+        self.check_silence()
+
+    def check_change_colours(self):
+        """What has grown and what has shrunk has colours of its own."""
+        boxes = opened.evaluate(
+            "(({boxes, picture, source}) => boxes.filter(({node}) => node >= 0).map((box) => ["
+            "source.nets[box.node], picture.colors.rise.includes(picture.colorOf(box)),"
+            "picture.colors.fall.includes(picture.colorOf(box))]))(heapPage.flame)")
+        self.assertEqual({net > 0 for net, _, _ in boxes}, {True, False})
+        for net, is_rise, is_fall in boxes:
+            self.assertEqual((is_rise, is_fall), (net > 0, net < 0))
+
+    def test_colours_of_threads(self):
+        script = Script().basics()
+        for i, (stack, thread) in enumerate(((1, 1), (2, 1), (2, 2), (3, 2), (3, 2))):
+            script.alloc(0x1000 * (i + 1), 100, stack=stack, thread=thread)
+        self.show(self.write(script.close()), "#color=thread")
+        threads = opened.evaluate("(({threadOf, stacks, series}) => Object.fromEntries(Array.from("
+                                  "stacks, (stack, i) => [stack, threadOf[i] && "
+                                  "series.thread.keys[threadOf[i] - 1]])))(heapPage.heap)")
+        self.assertEqual(threads, {"1": 1, "2": 0, "3": 2})
+        names = self.texts(".flame-panel .legend li")
+        self.assertEqual(len(names), 3)
+        self.assertEqual(names[2], "several threads")
+        self.go("#color=thread&tree=icicle&direction=outward")
+        colours = opened.evaluate(
+            "(({boxes, picture, source}) => { const nodes = source.threads.ofNodes(picture.tree);"
+            "return boxes.filter(({node}) => node >= 0).map((box) => [nodes[box.last], "
+            "picture.colors.series.indexOf(picture.colorOf(box))]); })(heapPage.flame)")
+        self.assertGreater(len(colours), 2)
+        for thread, colour in colours:
+            self.assertEqual(colour >= 0, thread > 0)
+        self.go("#color=module")
+        self.assertNotIn("several threads", self.texts(".flame-panel .legend li"))
+        self.check_silence()
+
     def test_lost_blocks(self):
         trace = self.write(leaking())
         self.show(trace)

@@ -78,6 +78,15 @@ enum ttd_status heap_series_add(struct heap_tick_series *series, ttd_id key, uin
     return change(series, key, size, 1);
 }
 
+void heap_series_tell_thread(struct heap_tick_series *series, ttd_id thread)
+{
+    struct heap_tick_record *record = &series->records[series->last_record];
+    if (record->thread == TTD_NONE)
+        record->thread = thread;
+    else if (record->thread != thread)
+        record->has_several_threads = true;
+}
+
 enum ttd_status heap_series_take(struct heap_tick_series *series, ttd_id key, uint64_t size)
 {
     return change(series, key, -size, -UINT64_C(1));

@@ -10,6 +10,9 @@
 /** The live bytes and blocks of one key, such as a stack. Sums and differences are modulo 2^64. */
 struct heap_tick_record {
     ttd_id key;
+    /** The thread that allocated its blocks, the first one if there are several; TTD_NONE if nobody
+     * told it. */
+    ttd_id thread;
     uint64_t bytes;
     uint64_t blocks;
     /** The sums at the end of the last tick that has ended. */
@@ -17,6 +20,7 @@ struct heap_tick_record {
     uint64_t told_blocks;
     /** The record is listed in heap_tick_series.touched. */
     bool is_touched;
+    bool has_several_threads;
 };
 
 /** A change of a record within a tick. */
@@ -67,6 +71,9 @@ void heap_series_free(struct heap_tick_series *series);
 /** Adds a block to the sums of a key, or subtracts it from them, in the open tick. */
 enum ttd_status heap_series_add(struct heap_tick_series *series, ttd_id key, uint64_t size);
 enum ttd_status heap_series_take(struct heap_tick_series *series, ttd_id key, uint64_t size);
+
+/** Tells which thread allocated the block that was added last. */
+void heap_series_tell_thread(struct heap_tick_series *series, ttd_id thread);
 
 /** Subtracts a block in a tick that has ended. Takes effect with heap_series_settle(). */
 enum ttd_status heap_series_take_late(struct heap_tick_series *series, uint32_t tick, ttd_id key,

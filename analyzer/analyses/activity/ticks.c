@@ -184,6 +184,8 @@ static enum ttd_status acquire(struct ticks_finder *finder, const struct heap_bl
     enum ttd_status status = TTD_OK;
     for (int i = 0; i < HEAP_TICK_KEYS && status == TTD_OK; i++)
         status = heap_series_add(&finder->ticks->series[i], keys[i], block->size);
+    if (status == TTD_OK)
+        heap_series_tell_thread(&finder->ticks->series[HEAP_TICK_BY_STACK], block->thread);
     return status;
 }
 

@@ -207,9 +207,26 @@ static enum ttd_status lost_json(struct json *json, const struct heap_leaks *lea
     return status;
 }
 
+/* Writes for each call site the number of the thread that allocated its blocks, from 1 in the
+ * series by thread; 0 if there are several. */
+static void site_threads_json(struct json *json, const struct page_sites *sites,
+                              const struct heap_ticks *ticks)
+{
+    const struct heap_tick_series *by_stack = &ticks->series[HEAP_TICK_BY_STACK];
+    const struct heap_tick_series *by_thread = &ticks->series[HEAP_TICK_BY_THREAD];
+    json_begin_array(json, "thread");
+    for (size_t i = 0; i < sites->count; i++) {
+        uint32_t record = map_get(&by_stack->by_key, sites->stacks[i], 0), thread = MAP_NONE;
+        if (record != MAP_NONE && !by_stack->records[record].has_several_threads)
+            thread = map_get(&by_thread->by_key, by_stack->records[record].thread, 0);
+        json_unsigned(json, NULL, thread == MAP_NONE ? 0 : (uint64_t)thread + 1);
+    }
+    json_end_array(json);
+}
+
 /* Writes the call sites; stacks as differences, since they come in increasing order at first. */
 static enum ttd_status sites_json(struct json *json, const struct page_sites *sites,
-                                  struct page_calls *calls)
+                                  const struct heap_ticks *ticks, struct page_calls *calls)
 {
     struct page_site *found = malloc((sites->count + 1) * sizeof *found);
     enum ttd_status status = found ? TTD_OK : TTD_ERROR_NO_MEMORY;
@@ -229,6 +246,7 @@ static enum ttd_status sites_json(struct json *json, const struct page_sites *si
         for (size_t i = 0; i < sites->count; i++)
             json_unsigned(json, NULL, found[i].up);
         json_end_array(json);
+        site_threads_json(json, sites, ticks);
         json_end_object(json);
     }
     free(found);
@@ -280,7 +298,7 @@ enum ttd_status page_write_heap(struct report *report, const struct page_heap *h
     if (status == TTD_OK)
         status = lost_json(&json, heap->leaks, &sites);
     if (status == TTD_OK)
-        status = sites_json(&json, &sites, heap->calls);
+        status = sites_json(&json, &sites, heap->ticks, heap->calls);
     names_json(report, &json, heap->ticks);
     json_end_object(&json);
     out_char(report->output, '\n');
