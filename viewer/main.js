@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The page: its parts, the keyboard, and what follows when the cursor moves.
+// The page: its parts, and what follows when the cursor moves.
 import { LifetimesView, movesView, retainedView } from './activity.js';
 import { aboutView, metadataOf, notesOf } from './about.js';
 import { Calls } from './calls.js';
 import { Book, COMPARISON, elementOf } from './book.js';
+import { ClassTable } from './class_table.js';
 import { CommandLine, Commands } from './commands.js';
 import { ComparePage } from './compare.js';
 import { readParts } from './data.js';
-import { button, choice, doubts, element, figure, setText } from './dom.js';
+import { button, choice, doubts, element, setText } from './dom.js';
 import { EventsView } from './events_view.js';
 import { Exact } from './exact.js';
 import { errorsView, leaksView } from './findings.js';
 import { FlameView } from './flame_view.js';
-import { bytes, count, duration, moment, signed } from './format.js';
+import { Figures } from './figures.js';
+import { count, duration } from './format.js';
 import { Heap } from './heap.js';
+import { Keys, TimelinePointer } from './input.js';
 import { MemoryView } from './memory_view.js';
 import { HeapSource, measureOf, measuresOf } from './measures.js';
 import { RangeView } from './range.js';
@@ -21,12 +24,8 @@ import { SitesView } from './sites_view.js';
 import { Scope } from './scope.js';
 import { Pieces } from './stacks.js';
 import { State } from './state.js';
-import { sizeOf } from './surface.js';
 import { Timeline } from './timeline.js';
-
-const SHORTCUTS = [['← →', 'one tick'], ['Shift ← →', 'the range'], ['Page Up, Page Down', 'ten ticks'],
-  ['Home, End', 'beginning and end'], ['p', 'the peak'], ['[ ]', 'range begins, ends here'],
-  ['z', 'zoom into the range'], ['Esc', 'whole trace'], ['1 … 9', 'views'], [', .', 'one call, in an exact page'], ['?', 'this help']];
+import { TimelineTable } from './timeline_table.js';
 
 class Page {
   /** @param book  the traces of the page, of which this one is shown */
@@ -41,8 +40,11 @@ class Page {
     this.pieces = new Pieces(this.calls, this.heap, this.state, this.scope, this.exact);
     this.notes = notesOf(parts);
     this.timeline = new Timeline(this.heap, this.state, this.notes, this.scope);
+    this.ticks = new TimelineTable(this.heap, this.state, this.timeline, this.commands);
+    this.figures = new Figures(this.heap, this.state, this.scope);
+    this.keys = new Keys(this);
     this.flame = new FlameView(new HeapSource(this.heap, this.state), this.state);
-    this.sites = new SitesView(this.heap, this.state, this.pieces);
+    this.sites = new SitesView(this.heap, this.state, this.pieces, this.makeClasses());
     this.command = new CommandLine();
     this.makeViews();
     this.build();
@@ -70,6 +72,13 @@ class Page {
       ['about', 'Trace', () => made(aboutView(parts, pieces, this.notes)), ['info'], 'trace', false],
     ].map(([key, title, make, words, reach, is_filtered]) =>
       ({ key, title, make, words, reach, is_filtered }));
+  }
+
+  /** The table of classes, if a snapshot tells any. */
+  makeClasses() {
+    const { classes, facts } = this.parts;
+    const words = ['retained', '--by', 'class', '--limit', '200', ...(facts.to ? ['--at', facts.to] : [])];
+    return classes ? new ClassTable(classes, this.commands.line(...words), this.scope.is_filtered) : null;
   }
 
   /** The engine, if the page has its trace. */
@@ -109,9 +118,6 @@ class Page {
     const command = metadataOf(parts.info, 'command');
     const title = parts.facts.title || `Heap of ${command || parts.facts.path}`;
     document.title = title;
-    this.amounts = ['Cursor', 'Live', 'Blocks', 'Peak', 'Range', 'In the range'].map(figure);
-    this.figures = element('dl', { class: 'figures', 'aria-live': 'off' },
-      ...this.amounts.map(({ node }) => node));
     this.tabs = element('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views' });
     this.note = element('p', { class: 'scope' });
     this.place = element('div', { class: 'view', role: 'tabpanel' });
@@ -119,7 +125,6 @@ class Page {
       choice(state, 'measure', 'Measure',
         measuresOf(this.heap).map(([name, { title: text }]) => [name, text])),
       choice(state, 'unit', 'Weigh by', [['bytes', 'bytes'], ['blocks', 'number']]));
-    this.help = this.makeHelp();
     const link = button('Copy link', () => {
       state.write();
       navigator.clipboard?.writeText(location.href);
@@ -130,11 +135,12 @@ class Page {
           ? duration(Number(parts.info.last_wall_time_ns)) : '',
         `${count(Number(parts.info.events))} events${this.scope.is_part ? ' in the whole trace' : ''}`]
           .filter((text) => text).join(' · ')),
-      element('span', { class: 'tools' }, link, button('Keys', () => this.help.showModal(),
+      element('span', { class: 'tools' }, link, button('Keys', () => this.keys.help.showModal(),
         { 'aria-label': 'Help on keys' }))),
-      doubts(parts.heap) || '', this.makeNotes(), this.exactNote || '', this.makeTimelineBar(), this.timeline.node, this.figures,
+      doubts(parts.heap) || '', this.makeNotes(), this.exactNote || '', this.makeTimelineBar(), this.timeline.node, this.ticks.node,
+      this.figures.node,
       element('div', { class: 'tab-row' }, this.tabs, this.controls), this.note, this.place,
-      this.command.node, this.help);
+      this.command.node, this.keys.help);
   }
 
   /** The sentences that hold for all that the page shows. */
@@ -152,15 +158,6 @@ class Page {
     return lines.length ? element('p', { class: 'scope' }, lines.join(' ')) : '';
   }
 
-  makeHelp() {
-    const help = element('dialog', { 'aria-label': 'Keys' }, element('h2', {}, 'Keys'),
-      element('dl', { class: 'facts' }, ...SHORTCUTS.flatMap(([key, text]) =>
-        [element('dt', {}, key), element('dd', {}, text)])),
-      element('p', {}, 'Drag on the timeline to move the cursor; with Shift to choose a range. ' +
-        'The wheel zooms.'), button('Close', () => help.close()));
-    return help;
-  }
-
   makeTimelineBar() {
     const { state } = this;
     return element('div', { class: 'bar' },
@@ -172,41 +169,7 @@ class Page {
       ...(this.exact ? [button('‹', () => this.step(-1), { 'aria-label': 'One call back' }),
         button('›', () => this.step(1), { 'aria-label': 'One call forward' })] : []),
       button('Whole trace', () => state.set({ from: 0, to: this.heap.last, zoom: '' })),
-      this.timeline.tools);
-  }
-
-  showFigures() {
-    const { heap, state } = this;
-    const [at, from, to] = ['at', 'from', 'to'].map((name) => state.get(name));
-    const activity = heap.activity(from, to);
-    const nested = heap.nestedAt(at);
-    const { has_times } = this.scope;
-    const shown = [
-      [has_times ? moment(heap.time[at], heap.time[heap.last] / 1000)
-        : `event ${count(heap.event[at])}`, `position ${heap.position[at]}`],
-      [bytes(heap.bytes[at]), `${count(heap.bytes[at])} bytes` +
-        (nested.blocks ? `, and ${count(nested.bytes)} within them` : '')],
-      [count(heap.blocks[at]), 'live' +
-        (nested.blocks ? `, and ${count(nested.blocks)} within them` : '')],
-      [bytes(heap.peak[heap.peakTick()]), this.peakText()],
-      [has_times ? duration(Math.max(0, heap.time[to] - heap.time[from]))
-        : `${count(heap.event[to] - heap.event[from])} events`,
-      `${heap.position[from]} to ${heap.position[to]}`],
-      [signed(heap.bytes[to] - heap.bytes[from], bytes),
-        `${count(activity.allocations)} allocations of ${bytes(activity.allocated)}, ` +
-        `${count(activity.releases)} releases`]];
-    this.amounts.forEach(({ show }, i) => show(...shown[i]));
-  }
-
-  /** The position of the peak. That of filtered blocks is known by its tick. */
-  peakText() {
-    const { heap, scope } = this;
-    const { position, bytes: size } = this.parts.heap.peak;
-    if (scope.is_filtered) {
-      return `by position ${heap.position[heap.peakTick()]}; of all blocks ${bytes(Number(size))} ` +
-        `at ${position}`;
-    }
-    return `position ${position}${scope.has(position) ? '' : ', before the range'}`;
+      this.ticks.button, this.timeline.tools);
   }
 
   showTabs() {
@@ -235,11 +198,12 @@ class Page {
     view.made ||= view.make();
     this.showTabs();
     this.controls.hidden = view.key !== 'heap';
-    this.showFigures();
+    this.figures.draw();
     if (this.place.firstChild !== view.made.node) this.place.replaceChildren(view.made.node);
     if (this.place.ariaLabel !== view.title) this.place.ariaLabel = view.title;
     setText(this.note, this.scope.ofView(view).join(' '));
     this.timeline.draw();
+    this.ticks.draw();
     view.made.draw?.();
     const words = typeof view.words === 'function' ? view.words() : view.words;
     this.command.set(this.commands.line(...(words || view.made.words?.() ||
@@ -254,14 +218,8 @@ class Page {
     this.observer.observe(this.place);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.state.tell(),
       { signal });
-    addEventListener('keydown', (event) => this.key(event), { signal });
-    const { canvas } = this.timeline;
-    canvas.addEventListener('pointerdown', (event) => this.drag(event));
-    canvas.addEventListener('wheel', (event) => this.zoom(event), { passive: false });
-    canvas.addEventListener('pointermove', (event) => {
-      const near = this.timeline.places?.find(({ at }) => Math.abs(at - event.offsetX) < 6);
-      canvas.title = near && event.offsetY < 30 ? near.text : '';
-    });
+    this.keys.listen(signal);
+    this.pointer = new TimelinePointer(this);
   }
 
   /** Makes room for the page of another trace. */
@@ -282,65 +240,6 @@ class Page {
     if (this.exact?.is_ready && !this.scope.is_filtered && this.scope.has(position)) {
       this.exact.go('at', { position });
     } else this.state.set({ at: this.heap.peakTick() });
-  }
-
-  drag(event) {
-    const { canvas } = this.timeline;
-    const start = this.timeline.tickAt(event.offsetX);
-    const move = (moved) => {
-      const tick = this.timeline.tickAt(moved.offsetX);
-      if (!event.shiftKey && this.exact?.is_ready && this.timeline.isCoarse(moved.offsetX)) {
-        this.exact.go('at', { [this.timeline.axis]: this.timeline.valueAt(moved.offsetX) });
-        return;
-      }
-      this.state.set(event.shiftKey
-        ? { from: Math.min(start, tick), to: Math.max(start, tick), at: tick } : { at: tick });
-    };
-    canvas.setPointerCapture(event.pointerId);
-    canvas.addEventListener('pointermove', move);
-    canvas.addEventListener('pointerup', () => canvas.removeEventListener('pointermove', move),
-      { once: true });
-    canvas.focus();
-    move(event);
-    event.preventDefault();
-  }
-
-  zoom(event) {
-    event.preventDefault();
-    const scale = this.timeline.scale(sizeOf(this.timeline.canvas).width);
-    const middle = scale.value(event.offsetX);
-    const factor = event.deltaY < 0 ? 0.8 : 1.25;
-    const values = this.heap[this.timeline.axis];
-    const from = Math.max(values[0], middle - (middle - scale.from) * factor);
-    const to = Math.min(values[this.heap.last], middle + (scale.to - middle) * factor);
-    const is_whole = from <= values[0] && to >= values[this.heap.last];
-    this.state.set({ zoom: is_whole || to - from < 2 ? '' : `${Math.floor(from)}-${Math.ceil(to)}` });
-  }
-
-  key(event) {
-    if (event.target.closest('input, select, textarea, dialog') || event.ctrlKey || event.altKey ||
-        event.metaKey) return;
-    const { state, heap } = this;
-    const at = state.get('at');
-    const range = (tick) => (tick < state.get('from') ? { from: tick } : { to: tick });
-    const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 };
-    const values = heap[this.timeline.axis];
-    const acts = {
-      Home: () => state.set({ at: 0 }), End: () => state.set({ at: heap.last }),
-      p: () => this.goToPeak(), ',': () => this.step(-1), '.': () => this.step(1), '?': () => this.help.showModal(),
-      '[': () => state.set({ from: Math.min(at, state.get('to')) }),
-      ']': () => state.set({ to: Math.max(at, state.get('from')) }),
-      z: () => state.set({ zoom: `${values[state.get('from')]}-${values[state.get('to')]}` }),
-      Escape: () => state.set({ from: 0, to: heap.last, zoom: '' }),
-    };
-    const view = this.views[Number(event.key) - 1];
-    if (steps[event.key]) {
-      const tick = Math.max(0, Math.min(heap.last, at + steps[event.key]));
-      state.set({ at: tick, ...(event.shiftKey ? range(tick) : {}) });
-    } else if (acts[event.key]) acts[event.key]();
-    else if (view) state.set({ view: view.key });
-    else return;
-    event.preventDefault();
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of call sites: by function, file, module, thread, heap, line or stack.
+// The table of call sites: by function, file, module, thread, heap, line or stack, or by class.
 import { choice, element, setText, textField } from './dom.js';
 import { baseName, bytes, count, percent, signed } from './format.js';
 import { AT, FROM, TO } from './heap.js';
@@ -10,10 +10,12 @@ const KEYS = [['function', 'function'], ['line', 'line'], ['file', 'file'], ['mo
   ['stack', 'stack'], ['thread', 'thread'], ['heap', 'heap']];
 
 export class SitesView {
-  constructor(heap, state, pieces) {
-    Object.assign(this, { heap, state, pieces, groups: {} });
+  /** @param classes  the table of classes; null if no snapshot tells them */
+  constructor(heap, state, pieces, classes) {
+    Object.assign(this, { heap, state, pieces, classes, groups: {} });
+    this.keys = [...KEYS, ...(classes ? [['class', 'class']] : [])];
     this.tools = element('span');
-    this.bar = element('div', { class: 'bar' }, choice(state, 'by', 'By', KEYS),
+    this.bar = element('div', { class: 'bar' }, choice(state, 'by', 'By', this.keys),
       textField(state, 'filter', 'Filter the table'), this.tools);
     this.note = element('p', { class: 'said' });
     this.place = element('div', { class: 'table-scroll' });
@@ -25,7 +27,7 @@ export class SitesView {
 
   get by() {
     const by = this.state.get('by');
-    return KEYS.some(([key]) => key === by) ? by : 'function';
+    return this.keys.some(([key]) => key === by) ? by : 'function';
   }
 
   /** The groups of all call sites by the last call of the program: a name for each, and the group
@@ -129,12 +131,31 @@ export class SitesView {
     });
     this.made = `${this.by} ${counted}`;
     this.place.replaceChildren(this.table.node);
-    this.tools.replaceWith(this.table.tools);
-    this.tools = this.table.tools;
+    this.showTools(this.table.tools);
+  }
+
+  showTools(tools) {
+    this.tools.replaceWith(tools);
+    this.tools = tools;
+  }
+
+  drawClasses() {
+    const { classes } = this;
+    if (this.made !== 'class') {
+      this.made = 'class';
+      this.place.replaceChildren(classes.node);
+      this.showTools(classes.table.tools);
+    }
+    classes.draw(this.state.get('filter').toLowerCase());
+    setText(this.note, classes.note);
   }
 
   draw() {
     const { by } = this;
+    if (by === 'class') {
+      this.drawClasses();
+      return;
+    }
     const is_series = by === 'thread' || by === 'heap';
     const counted = ['allocated', 'temporary'].includes(this.state.get('measure')) && !is_series
       ? 'Allocations' : 'Blocks';

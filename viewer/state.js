@@ -6,7 +6,7 @@ export const DEFAULTS = {
   t: '1', at: null, from: null, to: null, axis: 'time', plot: 'bytes', zoom: '', view: 'heap',
   measure: 'live', unit: 'bytes', tree: 'flame', direction: 'inward', scale: 'fill',
   color: 'module', root: '', search: '', by: 'function', sort: '', filter: '', address: '', region: '',
-  change: 'new',
+  change: 'new', table: '',
 };
 
 /** Ticks are written as their positions. */

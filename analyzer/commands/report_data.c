@@ -38,14 +38,14 @@ static int write_heap(struct session *session, const struct page_facts *facts,
         status = session_check(session, page_write_heap(&session->report, &heap));
     if (status != STATUS_OK)
         return status;
-    page_begin_report(session, &command_lifetimes);
+    page_begin_report(session, command_lifetimes.name);
     return lifetimes_print(session, &findings->usage);
 }
 
 static int write_leaks(struct session *session, const struct page_facts *facts,
                        struct heap_leaks *leaks)
 {
-    page_begin_report(session, &command_leaks);
+    page_begin_report(session, command_leaks.name);
     return leaks_print(session, leaks, facts->last);
 }
 
@@ -57,27 +57,32 @@ static int write_range(struct session *session, const struct page_facts *facts,
         facts->reaches_end && ttd_position_compare(facts->from, ttd_position_min()) == 0;
     if (is_whole)
         return STATUS_OK;
-    page_begin_report(session, &command_diff);
+    page_begin_report(session, command_diff.name);
     return diff_print(session, facts->from, facts->last, islands);
 }
 
-/* Writes the blocks and then the roots that hold most, by the graph of one snapshot. */
+/* Writes the blocks, the roots and the classes that hold most, by the graph of one snapshot. */
 static int write_retained(struct session *session, const struct page_facts *facts,
                           const struct heap_trace *trace, struct heap_reach *reach)
 {
-    static const enum heap_retained_by keys[] = {HEAP_RETAINED_BY_BLOCK, HEAP_RETAINED_BY_ROOT};
-    const struct command *const commands[] = {&command_retained, &command_roots};
+    const struct {
+        const char *name;
+        enum heap_retained_by by;
+    } parts[] = {{command_retained.name, HEAP_RETAINED_BY_BLOCK},
+                 {command_roots.name, HEAP_RETAINED_BY_ROOT},
+                 {"classes", HEAP_RETAINED_BY_CLASS}};
     struct heap_retained retained = {.count = 0};
     struct ttd_error error = {.what = NULL};
     enum ttd_status result = heap_held_build(trace, reach, &retained.held, &error);
     int status = STATUS_OK;
-    for (size_t i = 0; i < 2 && result == TTD_OK && status == STATUS_OK; i++) {
+    for (size_t i = 0;
+         i < sizeof parts / sizeof parts[0] && result == TTD_OK && status == STATUS_OK; i++) {
         struct heap_retained_options options = {
-            .at = facts->last, .by = keys[i], .limit = REPORT_GROUPS_MAX};
+            .at = facts->last, .by = parts[i].by, .limit = REPORT_GROUPS_MAX};
         result = heap_retained_rank(&retained, &options);
         if (result != TTD_OK)
             break;
-        page_begin_report(session, commands[i]);
+        page_begin_report(session, parts[i].name);
         status = retained_print(session, &options, &retained);
     }
     heap_retained_free(&retained);
@@ -86,7 +91,7 @@ static int write_retained(struct session *session, const struct page_facts *fact
 
 static int write_snapshots(struct session *session, const struct heap_snapshot_list *list)
 {
-    page_begin_report(session, &command_snapshots);
+    page_begin_report(session, command_snapshots.name);
     session_outcome(session, &list->outcome, ttd_position_max());
     session->options.format->snapshots(&session->report, list);
     return STATUS_OK;
@@ -100,13 +105,13 @@ static int write_parts(struct session *session, const struct page_facts *facts,
     int status = write_leaks(session, facts, &findings->leaks);
     if (status == STATUS_OK)
         status = write_range(session, facts, findings->islands);
-    page_begin_report(session, &command_info);
+    page_begin_report(session, command_info.name);
     if (status == STATUS_OK)
         status = info_print(session, &findings->info);
-    page_begin_report(session, &command_errors);
+    page_begin_report(session, command_errors.name);
     if (status == STATUS_OK)
         status = errors_print(session, REPORT_GROUPS_MAX, &findings->errors, &findings->fatal);
-    page_begin_report(session, &command_moves);
+    page_begin_report(session, command_moves.name);
     if (status == STATUS_OK)
         status = moves_print(session, &findings->moves);
     if (status == STATUS_OK)

@@ -14,7 +14,7 @@ import browser
 import oracle
 import support
 from island_support import GUID, random_islands
-from snapshot_support import SnapshotScript
+from snapshot_support import IN_BSS, SnapshotScript
 from support import Script, TestCase
 
 NAME, _, MODE = os.environ["BROWSER"].partition("-")
@@ -280,6 +280,35 @@ class Numbers(PageCase):
         self.assertIn("Live at the cursor", self.texts(".flame-panel .said")[0])
         self.assertNotIn("Definitely lost", " ".join(self.texts("option")))
 
+    def test_classes(self):
+        script = SnapshotScript().basics()
+        for number in range(6):
+            script.alloc(0x20000 + 0x1000 * number, 10 * number + 10)
+        script.snapshot((0x20000, 0x401000), (0x21000, 0x401000), (0x22000, 0x402000),
+                        (0x22008, 0x20000), *((IN_BSS, 8 * number, 0x20000 + 0x1000 * number)
+                                            for number in range(6)), classes=((0x401000, EVIL[0]), (0x402000, "")))
+        trace = self.write(script.close())
+        for options in ((), ("--exclude", "g(int)")):
+            self.show(trace, "#by=class", *options)
+            command = self.texts(".sites-panel .command code")[0].split()
+            self.assertEqual(command, ["ttdanalyze", "retained", "--by", "class", "--limit", "200",
+                                       trace])
+            found = self.json_of("retained", trace, *command[2:-1])
+            rows = [(whole(cells[0][1]), whole(cells[2][0]), whole(cells[3][1]))
+                    for cells in self.rows(".sites-panel")]
+            self.assertEqual(len(rows), 3)
+            self.assertEqual(sorted(rows), sorted((row["bytes"], row["blocks"],
+                                                   row["retained_bytes"])
+                                                  for row in found["retainers"]))
+            said = self.texts(".sites-panel .said")[0]
+            self.assertEqual("filters of this page do not apply" in said, bool(options))
+        self.go("#by=class&filter=402000")
+        self.assertEqual(len(self.rows(".sites-panel")), 1)
+        self.check_silence()
+        self.show(self.write(churn(40, 5), "without"), "#by=class")
+        self.assertNotIn("class", self.texts(".sites-panel option"))
+        self.assertIn("by function", self.texts(".sites-panel .said")[0])
+
     def test_threads_and_heaps(self):
         trace = self.write(churn(500, 4))
         self.show(trace)
@@ -344,6 +373,41 @@ class Use(PageCase):
         self.show(trace, fragment)
         self.assertEqual((self.at(), opened.evaluate("heapPage.state.get('to')")), (12, 12))
         self.assertEqual(self.texts("[role=tab][aria-selected=true]"), ["Errors"])
+        self.check_silence()
+
+    def test_the_timeline_as_a_table(self):
+        trace = self.write(churn(900, 18))
+        self.show(trace)
+        scope = "#timeline-table"
+        self.assertEqual(self.rows(scope), [])
+        self.press("t")
+        ticks = opened.evaluate("heapPage.heap.count")
+        csv = opened.evaluate("heapPage.ticks.table.csv()")
+        self.assertEqual(len(csv), 1 + ticks)
+        rows = dict(zip(csv[0], zip(*csv[1:])))
+        events = self.run_ok("events", "--format", "json", trace).json_lines
+        self.assertEqual(sum(rows["Allocations"]), sum(event["action"] == "Alloc" for event in events))
+        for i in range(0, ticks, ticks // PLACES):
+            found = self.json_of("state", trace, "--at", rows["Position"][i])
+            self.assertEqual((rows["Live"][i], rows["Blocks"][i]),
+                             (found["live_bytes"], found["live_blocks"]))
+        shown = self.rows(scope)
+        self.assertEqual([cells[2][0] for cells in shown], list(rows["Position"][:len(shown)]))
+        self.assertEqual([whole(cells[3][1]) for cells in shown], list(rows["Live"][:len(shown)]))
+        opened.evaluate(f"void document.querySelectorAll('{scope} tbody tr')[7].focus(), 1")
+        self.press("Enter")
+        self.assertEqual(self.at(), 7)
+        time.sleep(0.3)
+        fragment = opened.evaluate("location.hash")
+        self.assertIn("table=timeline", fragment)
+        self.show(trace, f"{fragment}&zoom=100000-200000")
+        self.assertEqual(opened.evaluate("heapPage.ticks.table.rows"), opened.evaluate(
+            "Array.from(heapPage.heap.time.keys()).filter((tick) => heapPage.heap.time[tick] >= "
+            "100000 && heapPage.heap.time[tick] <= 200000)"))
+        self.assertEqual(self.texts(f"{scope} .command code"),
+                         [f"ttdanalyze timeline --over time --points 200 {trace}"])
+        self.press("t")
+        self.assertTrue(opened.evaluate(f"document.querySelector('{scope}').hidden"))
         self.check_silence()
 
     def test_an_address_given_while_the_page_writes_its_own(self):

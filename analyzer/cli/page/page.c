@@ -142,9 +142,9 @@ int page_write(const struct common_options *options, const struct page *page)
     return output_close(&file, STATUS_OK, true);
 }
 
-void page_begin_report(struct session *session, const struct command *command)
+void page_begin_report(struct session *session, const char *part)
 {
-    page_begin_part(&session->output.text, command->name);
+    page_begin_part(&session->output.text, part);
     session->uses_times = false;
     session->report.runtime = (struct report_runtime){.groups = NULL};
     session->report.certainty.count = 0;
@@ -153,7 +153,7 @@ void page_begin_report(struct session *session, const struct command *command)
 int page_run_part(struct session *session, const struct command *command)
 {
     uint64_t room = session->output.text.room;
-    page_begin_report(session, command);
+    page_begin_report(session, command->name);
     int status = command->execute(session, command->own.defaults);
     session->output.text.room = room < session->output.text.room ? room : session->output.text.room;
     session->has_reasons = true;

@@ -55,8 +55,8 @@ void page_free(struct page *page);
  * an exit status. */
 int page_write(const struct common_options *options, const struct page *page);
 
-/** Begins the part of a page that has the report of a command, with a certainty of its own. */
-void page_begin_report(struct session *session, const struct command *command);
+/** Begins a part of a page that has the report of a command, with a certainty of its own. */
+void page_begin_report(struct session *session, const char *part);
 
 /** Makes such a part by running the command, with its defaults. Returns an exit status. */
 int page_run_part(struct session *session, const struct command *command);

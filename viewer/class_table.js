@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// The table of classes: what was live of each at a snapshot, and what it holds.
+import { CommandLine } from './commands.js';
+import { cutNote, numberColumn } from './findings.js';
+import { doubts, element } from './dom.js';
+import { bytes, count, percent } from './format.js';
+import { Table } from './table.js';
+
+/** The name of a class; those without one are known by the address of their table of functions. */
+function classNameOf(row) {
+  return row.class || (row.class_address ? `class of the functions at ${row.class_address}`
+    : '(no class)');
+}
+
+export class ClassTable {
+  /** @param part  what `retained --by class` prints
+   * @param line  that command */
+  constructor(part, line, is_filtered) {
+    this.part = part;
+    const total = Number(part.total_bytes);
+    this.table = new Table('classes', [
+      { ...numberColumn('Bytes', 'bytes', bytes), key: classNameOf },
+      { title: 'Share', value: (row) => Number(row.bytes),
+        show: (row) => percent(Number(row.bytes), total) },
+      numberColumn('Blocks', 'blocks'),
+      { ...numberColumn('Holds', 'retained_bytes', bytes),
+        hint: 'What would become free without all blocks of the class' },
+      { title: 'Class', is_number: false, class: 'name', value: classNameOf,
+        show: (row) => element('span', { class: row.class ? 'own' : 'foreign' }, classNameOf(row)) }]);
+    const command = new CommandLine();
+    command.set(line);
+    this.node = element('div', {}, doubts(part), cutNote(part.retainers.length,
+      Number(part.total_retainers), 'classes'), this.table.node, command.node);
+    this.note = `Live at snapshot ${part.snapshot?.number}: ${count(total)} bytes by class, ` +
+      'wherever the cursor is' + (Number(part.unheld_bytes)
+      ? `; ${count(Number(part.unheld_bytes))} bytes that nothing holds are not in the table` : '') +
+      `${is_filtered ? '; the filters of this page do not apply' : ''}`;
+  }
+
+  draw(wanted) {
+    this.table.setRows(this.part.retainers.filter((row) =>
+      classNameOf(row).toLowerCase().includes(wanted)));
+  }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Keys, and the pointer on the timeline.
+import { button, element } from './dom.js';
+import { sizeOf } from './surface.js';
+
+const SHORTCUTS = [['← →', 'one tick'], ['Shift ← →', 'the range'], ['Page Up, Page Down', 'ten ticks'],
+  ['Home, End', 'beginning and end'], ['p', 'the peak'], ['[ ]', 'range begins, ends here'],
+  ['z', 'zoom into the range'], ['Esc', 'whole trace'], ['t', 'the timeline as a table'],
+  ['1 … 9', 'views'], [', .', 'one call, in an exact page'], ['?', 'this help']];
+
+const STEPS = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 };
+
+export class Keys {
+  /** @param page  whose cursor, range and views they move */
+  constructor(page) {
+    this.page = page;
+    this.help = this.makeHelp();
+  }
+
+  makeHelp() {
+    const help = element('dialog', { 'aria-label': 'Keys' }, element('h2', {}, 'Keys'),
+      element('dl', { class: 'facts' }, ...SHORTCUTS.flatMap(([key, text]) =>
+        [element('dt', {}, key), element('dd', {}, text)])),
+      element('p', {}, 'Drag on the timeline to move the cursor; with Shift to choose a range. ' +
+        'The wheel zooms.'), button('Close', () => help.close()));
+    return help;
+  }
+
+  listen(signal) {
+    addEventListener('keydown', (event) => this.press(event), { signal });
+  }
+
+  /** What each key does, but for those that step. */
+  acts(at) {
+    const { page } = this;
+    const { state, heap } = page;
+    const values = heap[page.timeline.axis];
+    return {
+      Home: () => state.set({ at: 0 }), End: () => state.set({ at: heap.last }),
+      p: () => page.goToPeak(), ',': () => page.step(-1), '.': () => page.step(1),
+      '?': () => this.help.showModal(), t: () => page.ticks.toggle(),
+      '[': () => state.set({ from: Math.min(at, state.get('to')) }),
+      ']': () => state.set({ to: Math.max(at, state.get('from')) }),
+      z: () => state.set({ zoom: `${values[state.get('from')]}-${values[state.get('to')]}` }),
+      Escape: () => state.set({ from: 0, to: heap.last, zoom: '' }),
+    };
+  }
+
+  press(event) {
+    if (event.target.closest('input, select, textarea, dialog') || event.ctrlKey || event.altKey ||
+        event.metaKey) return;
+    const { state, heap, views } = this.page;
+    const at = state.get('at');
+    const act = this.acts(at)[event.key];
+    const view = views[Number(event.key) - 1];
+    if (STEPS[event.key]) {
+      const tick = Math.max(0, Math.min(heap.last, at + STEPS[event.key]));
+      const range = tick < state.get('from') ? { from: tick } : { to: tick };
+      state.set({ at: tick, ...(event.shiftKey ? range : {}) });
+    } else if (act) act();
+    else if (view) state.set({ view: view.key });
+    else return;
+    event.preventDefault();
+  }
+}
+
+/** Dragging moves the cursor, or with Shift chooses a range; the wheel zooms. */
+export class TimelinePointer {
+  constructor({ timeline, heap, state, exact }) {
+    Object.assign(this, { timeline, heap, state, exact });
+    const { canvas } = timeline;
+    canvas.addEventListener('pointerdown', (event) => this.drag(event));
+    canvas.addEventListener('wheel', (event) => this.zoom(event), { passive: false });
+    canvas.addEventListener('pointermove', (event) => {
+      const near = timeline.places?.find(({ at }) => Math.abs(at - event.offsetX) < 6);
+      canvas.title = near && event.offsetY < 30 ? near.text : '';
+    });
+  }
+
+  drag(event) {
+    const { timeline, exact } = this;
+    const { canvas } = timeline;
+    const start = timeline.tickAt(event.offsetX);
+    const move = (moved) => {
+      const tick = timeline.tickAt(moved.offsetX);
+      if (!event.shiftKey && exact?.is_ready && timeline.isCoarse(moved.offsetX)) {
+        exact.go('at', { [timeline.axis]: timeline.valueAt(moved.offsetX) });
+        return;
+      }
+      this.state.set(event.shiftKey
+        ? { from: Math.min(start, tick), to: Math.max(start, tick), at: tick } : { at: tick });
+    };
+    canvas.setPointerCapture(event.pointerId);
+    canvas.addEventListener('pointermove', move);
+    canvas.addEventListener('pointerup', () => canvas.removeEventListener('pointermove', move),
+      { once: true });
+    canvas.focus();
+    move(event);
+    event.preventDefault();
+  }
+
+  zoom(event) {
+    event.preventDefault();
+    const { timeline, heap } = this;
+    const scale = timeline.scale(sizeOf(timeline.canvas).width);
+    const middle = scale.value(event.offsetX);
+    const factor = event.deltaY < 0 ? 0.8 : 1.25;
+    const values = heap[timeline.axis];
+    const from = Math.max(values[0], middle - (middle - scale.from) * factor);
+    const to = Math.min(values[heap.last], middle + (scale.to - middle) * factor);
+    const is_whole = from <= values[0] && to >= values[heap.last];
+    this.state.set({ zoom: is_whole || to - from < 2 ? '' : `${Math.floor(from)}-${Math.ceil(to)}` });
+  }
+}
