@@ -105,7 +105,8 @@ def variables(command):
 def equal_environments(tools):
     """What to add for each tool, so that programs see as many variables of the same lengths.
 
-    Both preload a library. The shorter list of them gets the C library in addition, by a long name.
+    Both preload a library. The shorter list of them gets empty names, which the loader passes over:
+    any library there would come before the allocator that a program is linked to.
     """
     found = {'us': variables([tools['TTDRECORD'], '-q', '-o', '/dev/null', '--']),
              'memcheck': variables(['valgrind', '-q'])}
@@ -115,8 +116,7 @@ def equal_environments(tools):
                        if name not in found[tool]}
         missing = len(found[other]['LD_PRELOAD']) - len(found[tool]['LD_PRELOAD'])
         if missing > 0:
-            library = '/lib/x86_64-linux-gnu/libc.so.6'
-            added[tool]['LD_PRELOAD'] = '/' * (missing - 1 - len(library)) + library
+            added[tool]['LD_PRELOAD'] = ':' * (missing - 1)
     return added
 
 

@@ -193,7 +193,9 @@ def inherits(trace, tools):
     return json.loads(info.stdout)['trace']['inherits']
 
 
-def compare(program, tools, added):
+def compare(program, tools):
+    # Numbers of processes are in the environment: those of the same moment are of one length.
+    added = equal_environments(tools)
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         # Lists of commands name files of this directory.
@@ -220,11 +222,10 @@ def main():
     arguments = parser.parse_args()
     tools = {'TTDRECORD': arguments.build / 'recorder' / 'ttdrecord',
              'TTDANALYZE': arguments.build / 'analyzer' / 'ttdanalyze'}
-    added = equal_environments(tools)
     with tempfile.TemporaryDirectory() as directory:
         known = [program.name for program in programs(pathlib.Path(directory))]
     print(f'Blocks/bytes: {", ".join(CLASSES)}'.replace('_', ' '))
-    right = [compare(name, tools, added) for name in arguments.names or known]
+    right = [compare(name, tools) for name in arguments.names or known]
     return 0 if all(right) else 1
 
 
