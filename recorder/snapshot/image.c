@@ -39,6 +39,15 @@ bool image_read(const struct memory_image *image, uint64_t address, void *bytes,
     return true;
 }
 
+const unsigned char *image_find(const struct memory_image *image, uint64_t address, size_t size)
+{
+    size_t i = array_count_up_to(image->parts, image->part_count, sizeof *image->parts,
+                                 offsetof(struct image_part, end), address);
+    const struct image_part *part = &image->parts[i];
+    bool is_there = i < image->part_count && part->begin <= address && size <= part->end - address;
+    return is_there ? image->bytes + part->offset + (address - part->begin) : NULL;
+}
+
 static int compare_begins(const void *left, const void *right)
 {
     uint64_t a = ((const struct image_part *)left)->begin;

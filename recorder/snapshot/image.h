@@ -41,6 +41,10 @@ enum {
 /* Reads memory. Returns false if some of it is not in the image. */
 bool image_read(const struct memory_image *image, uint64_t address, void *bytes, size_t size);
 
+/* Returns where the image has the bytes of an address; NULL if not all of them are there, side by
+ * side. */
+const unsigned char *image_find(const struct memory_image *image, uint64_t address, size_t size);
+
 /* Whether a page of a private mapping of a file is known to be as it is in the file. `image` may be
  * NULL. */
 bool image_is_clean(const struct memory_image *image, uint64_t address);

@@ -112,7 +112,7 @@ uint64_t memory_batch_add(struct memory_batch *batch, uint64_t address, uint64_t
     if (batch->count == MEMORY_SPANS || size == 0)
         return 0;
     batch->pieces[batch->count++] =
-        (struct memory_piece){address, (uint32_t)size, batch->used, tag, false};
+        (struct memory_piece){address, (uint32_t)size, batch->used, tag, false, NULL};
     batch->used += (uint32_t)size;
     return size;
 }
@@ -201,13 +201,25 @@ static void pass_hole(struct memory_batch *batch, struct memory *memory,
     move_on(batch, cursor, hole);
 }
 
+/* Takes the bytes of a piece from the image, if it has them. */
+static void take_known(struct memory_batch *batch, const struct memory_image *image,
+                       struct memory_piece *piece)
+{
+    const unsigned char *bytes =
+        batch->may_borrow ? image_find(image, piece->address, piece->size) : NULL;
+    piece->is_known =
+        bytes != NULL || image_read(image, piece->address, batch->bytes + piece->at, piece->size);
+    if (bytes != NULL)
+        piece->bytes = bytes;
+}
+
 void memory_batch_read(struct memory_batch *batch, struct memory *memory)
 {
     struct piece_cursor cursor = {0, 0};
-    for (size_t i = 0; memory->image != NULL && i < batch->count; i++) {
-        struct memory_piece *piece = &batch->pieces[i];
-        piece->is_known =
-            image_read(memory->image, piece->address, batch->bytes + piece->at, piece->size);
+    for (size_t i = 0; i < batch->count; i++) {
+        batch->pieces[i].bytes = batch->bytes + batch->pieces[i].at;
+        if (memory->image != NULL)
+            take_known(batch, memory->image, &batch->pieces[i]);
     }
     move_on(batch, &cursor, 0);
     while (cursor.piece < batch->count) {

@@ -78,14 +78,16 @@ struct memory_batch {
     struct memory_piece {
         uint64_t address;
         uint32_t size;
-        uint32_t at;   /* in `bytes` */
-        uint32_t tag;  /* the caller's */
-        bool is_known; /* the image has told its bytes */
+        uint32_t at;                /* in `bytes` of the batch, which has room there */
+        uint32_t tag;               /* the caller's */
+        bool is_known;              /* the image has told its bytes */
+        const unsigned char *bytes; /* once it is read: there, or in the image */
     } pieces[MEMORY_SPANS];
     size_t count;
     uint32_t used;
     uint64_t missing; /* bytes that could not be read, of all reads: they are 0 */
     bool is_gone;     /* the process is */
+    bool may_borrow;  /* bytes may stay in the image, instead of being copied */
     uint64_t holes[MEMORY_BATCH / MEMORY_PAGE / 64]; /* a bit for each page that was not there */
     unsigned char bytes[MEMORY_BATCH];
 };

@@ -125,8 +125,10 @@ static void *run(void *argument)
     taking->is_copy_due =
         request == NULL && copy_is_due(taking->order->pid, taking->order->copy_min, &taking->gaps);
     taking->begin = taking_now_ns();
-    threads_stop(&taking->threads, taking->order->pid, request != NULL ? request->tid : 0,
-                 taking->order->child, taking->order->interrupted);
+    taking->threads = (struct threads){.pid = taking->order->pid, .are_stopped = true};
+    if (!taking->is_alone)
+        threads_stop(&taking->threads, taking->order->pid, request != NULL ? request->tid : 0,
+                     taking->order->child, taking->order->interrupted);
     taking->deadline = taking_now_ns() + taking->order->time_limit;
     taking->snapshot->flags = taking->threads.are_stopped ? TTD_SNAPSHOT_STOPPED : 0;
     if (take_stopped(taking))
@@ -157,7 +159,8 @@ enum take_result snapshot_take(const struct snapshot_order *order, struct ttd_sn
     struct taking taking = {
         .order = order, .snapshot = snapshot, .process = -1, .result = TAKE_FAILED};
     /* A process that just waits need not be traced. */
-    if (order->request != NULL && threads_is_alone(order->pid, order->request->tid))
+    taking.is_alone = order->request != NULL && threads_is_alone(order->pid, order->request->tid);
+    if (taking.is_alone)
         run(&taking);
     else if (!run_in_thread(&taking))
         return TAKE_FAILED;

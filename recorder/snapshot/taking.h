@@ -18,6 +18,7 @@ struct held_stack {
 struct taking {
     const struct snapshot_order *order;
     struct ttd_snapshot *snapshot;
+    bool is_alone; /* the thread that waits is the only one */
     struct threads threads;
     struct memory memory; /* of the process, later perhaps of its copy */
     struct snapshot_subject subject;

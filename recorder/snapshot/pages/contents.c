@@ -32,7 +32,7 @@ static void store_piece(struct copying *copying, const struct memory_piece *piec
         if (memory_batch_has_hole(copying->batch, piece->at + offset))
             add_absent(copying, address + MEMORY_PAGE, TTD_PAGE_UNREADABLE);
         else
-            page_store_add(copying->job->store, address, copying->batch->bytes + piece->at + offset,
+            page_store_add(copying->job->store, address, piece->bytes + offset,
                            copying->protection);
         copying->done = address + MEMORY_PAGE;
     }

@@ -38,6 +38,7 @@ struct scan *scan_open(const struct scan_job *job)
     scan->tag = 0;
     scan->batch.missing = 0;
     scan->batch.is_gone = false;
+    scan->batch.may_borrow = true;
     memory_batch_clear(&scan->batch);
     return scan;
 }
@@ -105,10 +106,9 @@ static uint64_t not_null(uint64_t low)
     return low != 0 ? low : 1;
 }
 
-static struct words words_of(const struct scan *scan, const struct memory_piece *piece,
-                             uint64_t low)
+static struct words words_of(const struct memory_piece *piece, uint64_t low)
 {
-    return (struct words){scan->batch.bytes + piece->at, piece->size, not_null(low), 0, 0};
+    return (struct words){piece->bytes, piece->size, not_null(low), 0, 0};
 }
 
 /* The words of the last line of a piece, which may be shorter. */
@@ -144,7 +144,7 @@ static void search_heap(struct scan *scan, const struct memory_piece *piece)
     uint32_t region = scan->regions[piece->tag].number;
     uint64_t offset = piece->address - scan->regions[piece->tag].region->begin;
     uint64_t low = tables->high != 0 && tables->low < pages->low ? tables->low : pages->low;
-    struct words words = words_of(scan, piece, low);
+    struct words words = words_of(piece, low);
     uint32_t position;
     uint64_t value;
     while (next_word(&words, &position, &value)) {
@@ -161,7 +161,7 @@ static void search_roots(struct scan *scan, const struct memory_piece *piece)
     const struct region *region = scan->regions[piece->tag].region;
     uint32_t number = scan->regions[piece->tag].number;
     uint64_t offset = piece->address - region->begin;
-    struct words words = words_of(scan, piece, pages->low);
+    struct words words = words_of(piece, pages->low);
     uint32_t position;
     uint64_t value;
     while (next_word(&words, &position, &value)) {
@@ -183,12 +183,15 @@ static void search_piece(struct scan *scan, const struct memory_piece *piece)
 }
 
 /* A thread points behind the two words that its vector of thread-local storage begins with. */
-static void correct_vector(struct scan *scan, const struct memory_piece *piece)
+static void correct_vector(struct scan *scan, struct memory_piece *piece)
 {
     uint64_t address = scan->regions[piece->tag].region->vector, value;
     if (address < piece->address || address - piece->address >= piece->size)
         return;
-    unsigned char *word = scan->batch.bytes + piece->at + (address - piece->address);
+    unsigned char *copy = scan->batch.bytes + piece->at, *word = copy + (address - piece->address);
+    if (piece->bytes != copy)
+        memcpy(copy, piece->bytes, piece->size);
+    piece->bytes = copy;
     memcpy(&value, word, sizeof value);
     value -= 16;
     memcpy(word, &value, sizeof value);
