@@ -37,6 +37,34 @@ SVG = """(() => {
   return saved.text();
 })()"""
 
+# A graph as PNG, as its button saves it: its size, what part of its pixels differ from the canvas, and
+# how many colours they have.
+PNG = """(async () => {
+  const before = URL.createObjectURL;
+  const saved = new Promise((done) => { URL.createObjectURL = (blob) => { done(blob);
+    return location.hash; }; });
+  document.querySelector('[aria-label="Save %s as PNG"]').click();
+  const blob = await saved;
+  URL.createObjectURL = before;
+  const canvas = document.querySelector('canvas.%s');
+  const pixelsOf = (image) => {
+    const copy = new OffscreenCanvas(image.width, image.height).getContext('2d');
+    copy.drawImage(image, 0, 0);
+    return new Uint32Array(copy.getImageData(0, 0, image.width, image.height).data.buffer);
+  };
+  // Letters may have coloured edges in one of them.
+  const isOther = (a, b) => [0, 8, 16].some((shift) =>
+    Math.abs((a >> shift & 255) - (b >> shift & 255)) > 8);
+  const image = await createImageBitmap(blob);
+  const [pixels, wanted] = [image, canvas].map(pixelsOf);
+  return {
+    type: blob.type, size: [image.width, image.height],
+    wanted: [canvas.clientWidth, canvas.clientHeight].map((size) => size * devicePixelRatio),
+    others: pixels.filter((pixel, i) => isOther(pixel, wanted[i])).length / pixels.length,
+    colours: new Set(pixels).size,
+  };
+})()"""
+
 opened = None
 
 
@@ -447,6 +475,22 @@ class Use(PageCase):
             self.assertFalse([node for node in root.iter() if node.tag.endswith("script")])
         csv = opened.evaluate("heapPage.sites.table.csv()")
         self.assertEqual(len(csv), 1 + len(self.rows(".sites-panel")))
+
+
+    def test_saving_as_png(self):
+        self.show(self.write(churn(300, 19)), "#plot=bytes-sites")
+        for width, height in ((1280, 800), (3840, 2160)):
+            opened.size(width, height)
+            self.settle()
+            for label, name in (("timeline", "timeline"), ("flame-graph", "flame")):
+                found = opened.evaluate(PNG % (label, name))
+                self.assertEqual(found["type"], "image/png")
+                self.assertEqual(found["size"], found["wanted"], (label, width))
+                self.assertGreater(found["size"][0], width / 3)
+                self.assertLess(found["others"], 0.02, (label, width))
+                self.assertGreater(found["colours"], 10, (label, width))
+        opened.size(1400, 900)
+        self.check_silence()
 
 
 @unittest.skipIf(MODE, "pictures only")
