@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Moves, lifetimes and sizes, retained sizes.
+import { CommandLine } from './commands.js';
 import { doubts, element } from './dom.js';
-import { bytes, count, duration, percent } from './format.js';
+import { bytes, count, duration, percent, things } from './format.js';
 import { blocksAndBytes, cutNote, numberColumn, panel, stackColumn, positionColumn } from './findings.js';
 import { Table } from './table.js';
 
@@ -86,9 +87,9 @@ export class LifetimesView {
       lifetimeRows(lifetimes.by_calls, count));
     this.node = element('div', { class: 'columns' },
       panel('How long blocks lived', doubts(lifetimes), element('p', {},
-        `${count(Number(lifetimes.total_blocks))} blocks in the whole trace; ` +
-        `${count(Number(lifetimes.never_released))} were never released, ` +
-        `${count(Number(lifetimes.destroyed))} ended with their heap.`),
+        `${things(Number(lifetimes.total_blocks), 'block')} in the whole trace; never released: ` +
+        `${count(Number(lifetimes.never_released))}; ended with their heap: ` +
+        `${count(Number(lifetimes.destroyed))}.`),
       by_time.tools, by_time.node),
       panel('By the number of heap calls', by_calls.tools, by_calls.node), this.sizes);
   }
@@ -106,7 +107,8 @@ export class LifetimesView {
   }
 }
 
-export function retainedView(retained, roots, pieces) {
+/** @param line  the command that prints the blocks */
+export function retainedView(retained, roots, pieces, line) {
   const name = (row) => row.root?.label || (row.block
     ? `${row.class ? `${row.class} ` : ''}${row.block.address}, ${count(row.block.size)} bytes`
     : row.class || '');
@@ -129,5 +131,5 @@ export function retainedView(retained, roots, pieces) {
       `${roots.snapshot?.number}: what would become free without each root.`),
     cutNote(roots.retainers.length, roots.total_retainers, 'roots'), held.tools, held.node),
     panel('Blocks that hold most', doubts(retained), cutNote(retained.retainers.length,
-      retained.total_retainers, 'blocks'), blocks.tools, blocks.node));
+      retained.total_retainers, 'blocks'), blocks.tools, blocks.node, new CommandLine(line).node));
 }

@@ -27,10 +27,8 @@ export class ClassTable {
         hint: 'What would become free without all blocks of the class' },
       { title: 'Class', is_number: false, class: 'name', value: classNameOf,
         show: (row) => element('span', { class: row.class ? 'own' : 'foreign' }, classNameOf(row)) }]);
-    const command = new CommandLine();
-    command.set(line);
     this.node = element('div', {}, doubts(part), cutNote(part.retainers.length,
-      Number(part.total_retainers), 'classes'), this.table.node, command.node);
+      Number(part.total_retainers), 'classes'), this.table.node, new CommandLine(line).node);
     this.note = `Live at snapshot ${part.snapshot?.number}: ${count(total)} bytes by class, ` +
       'wherever the cursor is' + (Number(part.unheld_bytes)
       ? `; ${count(Number(part.unheld_bytes))} bytes that nothing holds are not in the table` : '') +

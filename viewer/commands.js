@@ -28,8 +28,8 @@ export class Commands {
 
 /** A line with a command, which can be copied. */
 export class CommandLine {
-  constructor() {
-    this.code = element('code', { tabindex: 0 });
+  constructor(text = '') {
+    this.code = element('code', { tabindex: 0 }, text);
     this.node = element('p', { class: 'command' }, element('span', {}, 'The same in text: '),
       this.code, ' ', button('Copy', (event) => copyText(this.code.textContent,
         event.currentTarget), { 'aria-label': 'Copy the command' }));

@@ -104,7 +104,7 @@ class Changes {
   }
 
   counted() {
-    return 'blocks';
+    return 'block';
   }
 
   /** The sums of both sides in a tree. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The row of large numbers: cursor, live bytes and blocks, the peak, the range.
 import { element, figure } from './dom.js';
-import { bytes, count, duration, moment, signed } from './format.js';
+import { bytes, count, duration, moment, signed, things } from './format.js';
 
 const NAMES = ['Cursor', 'Live', 'Blocks', 'Peak', 'Range', 'In the range'];
 
@@ -25,7 +25,7 @@ export class Figures {
     return [
       [scope.has_times ? moment(heap.time[at], heap.time[heap.last] / 1000)
         : `event ${count(heap.event[at])}`, `position ${heap.position[at]}`],
-      [bytes(heap.bytes[at]), `${count(heap.bytes[at])} bytes` +
+      [bytes(heap.bytes[at]), things(heap.bytes[at], 'byte') +
         (nested.blocks ? `, and ${count(nested.bytes)} within them` : '')],
       [count(heap.blocks[at]), 'live' +
         (nested.blocks ? `, and ${count(nested.blocks)} within them` : '')],
@@ -47,11 +47,11 @@ export class Figures {
     const activity = heap.activity(from, to);
     return [
       [scope.has_times ? duration(Math.max(0, heap.time[to] - heap.time[from]))
-        : `${count(heap.event[to] - heap.event[from])} events`,
+        : things(heap.event[to] - heap.event[from], 'event'),
       `${heap.position[from]} to ${heap.position[to]}`],
       [signed(heap.bytes[to] - heap.bytes[from], bytes),
-        `${count(activity.allocations)} allocations of ${bytes(activity.allocated)}, ` +
-        `${count(activity.releases)} releases`],
+        `${things(activity.allocations, 'allocation')} of ${bytes(activity.allocated)}, ` +
+        things(activity.releases, 'release')],
     ];
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Leaks and errors.
 import { doubts, element } from './dom.js';
-import { bytes, count, positionRank } from './format.js';
+import { csvButtons } from './export.js';
+import { bytes, count, positionRank, things } from './format.js';
 import { Table } from './table.js';
 
 const CLASSES = {
@@ -21,7 +22,7 @@ export function panel(title, ...children) {
 
 /** Sums as "3 blocks, 96 bytes". */
 export function blocksAndBytes(blocks, size) {
-  return `${count(blocks)} ${Number(blocks) === 1 ? 'block' : 'blocks'}, ${count(size)} bytes`;
+  return `${things(Number(blocks), 'block')}, ${things(Number(size), 'byte')}`;
 }
 
 /** A column of numbers that are a member of the row. */
@@ -168,12 +169,21 @@ function signalNode(signal, pieces) {
     ...(signal.registers || []).map((at) => place(`Register ${at.name ?? at.number}`, at)));
 }
 
+/** The findings as lines of CSV. */
+function errorRows(errors, pieces) {
+  const name = stackColumn(pieces).value;
+  return [['Kind', 'Times', 'Certain', 'Address', 'Called', 'Position', 'Thread', 'Call site'],
+    ...errors.findings.map((finding) => [finding.kind, finding.count, finding.certain,
+      finding.address, finding.api, finding.position, finding.thread, name(finding)])];
+}
+
 export function errorsView(errors, pieces) {
   const none = !errors.findings.length && !errors.fatal_signal;
   return panel('Calls that the program should not have made', doubts(errors),
     none ? element('p', { class: 'good' }, 'None.') : null,
     signalNode(errors.fatal_signal, pieces),
     cutNote(errors.findings.length, Number(errors.total_findings), 'findings'),
+    errors.findings.length ? csvButtons('errors', () => errorRows(errors, pieces)) : null,
     ...errors.findings.map((finding) => errorNode(finding, pieces)),
     errorRemarks(errors));
 }

@@ -25,7 +25,7 @@ function ranked(names, colors, others) {
 export class ModuleColors {
   constructor(calls) {
     const sums = new Map();
-    for (const made of calls.functions) {
+    for (const made of calls.functions.slice(0, calls.noStack)) {
       sums.set(made.module, (sums.get(made.module) || 0) + (made.own ? 1 : 0.001));
     }
     this.names = [...sums].sort((a, b) => b[1] - a[1]).map(([name]) => name);

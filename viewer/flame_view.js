@@ -2,7 +2,7 @@
 // The flame graph as a view: what it shows, the pointer, the keyboard.
 import { OUTWARD_LEVELS, inwardTree, outwardTree } from './calls.js';
 import { button, choice, element, setText, textField } from './dom.js';
-import { baseName, bytes, count, percent } from './format.js';
+import { baseName, bytes, percent, things } from './format.js';
 import { ModuleColors } from './flame_colors.js';
 import { LEVELS_MAX, boxAt, boxLines, depthOf, drawBoxes, flameHeight, layOut } from './flame.js';
 import { graphButtons } from './export.js';
@@ -10,7 +10,7 @@ import { CanvasSurface, palette, sizeOf } from './surface.js';
 
 /** A flame graph of a source, which has: `calls`, `sites`, and functions that return the title of
  * what is shown, the amounts by call site, a remark on them, the largest amount at any time, and
- * the name of what is counted. One that has `colorsOf` chooses the colours of boxes and what they
+ * the name of one of what is counted. One that has `colorsOf` chooses the colours of boxes and what they
  * mean, unless it returns null; with `has_colors` it always does. `linesOf` adds lines to the
  * descriptions of boxes. */
 export class FlameView {
@@ -64,8 +64,8 @@ export class FlameView {
   }
 
   format(value) {
-    return this.state.get('unit') === 'bytes' ? `${bytes(value)} (${count(value)} bytes)`
-      : `${count(value)} ${this.source.counted()}`;
+    return this.state.get('unit') === 'bytes' ? `${bytes(value)} (${things(value, 'byte')})`
+      : things(value, this.source.counted());
   }
 
   draw() {
@@ -90,7 +90,7 @@ export class FlameView {
     };
     drawBoxes(new CanvasSurface(this.canvas, colors, { width, height }), this.boxes, this.picture);
     this.out.disabled = !root;
-    this.showLegend(made.legend);
+    this.showLegend(this.boxes.length ? made.legend : []);
     this.describe();
   }
 

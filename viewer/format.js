@@ -9,6 +9,11 @@ export function count(value) {
   return (Math.abs(whole) > Number.MAX_SAFE_INTEGER ? '~' : '') + grouped.format(whole).replace('-', '−');
 }
 
+/** A number of things: "1 block", "2 blocks". */
+export function things(value, one) {
+  return `${count(value)} ${one}${Math.round(value) === 1 ? '' : 's'}`;
+}
+
 function scaled(value, steps) {
   let i = 0;
   let size = Math.abs(value);

@@ -14,7 +14,7 @@ import { Exact } from './exact.js';
 import { errorsView, leaksView } from './findings.js';
 import { FlameView } from './flame_view.js';
 import { Figures } from './figures.js';
-import { count, duration } from './format.js';
+import { count, duration, things } from './format.js';
 import { Heap } from './heap.js';
 import { Keys, TimelinePointer } from './input.js';
 import { MemoryView } from './memory_view.js';
@@ -65,7 +65,8 @@ class Page {
       ['moves', 'Moves', () => made(movesView(parts.moves, pieces)), ['moves'], 'trace', true],
       ['lifetimes', 'Lifetimes and sizes', this.lifetimes, ['lifetimes'], 'trace', true],
       ...(parts.retained ? [['retained', 'Held memory',
-        () => made(retainedView(parts.retained, parts.roots, pieces)), ['roots', ...at], 'end',
+        () => made(retainedView(parts.retained, parts.roots, pieces,
+          this.commands.line('retained', ...at))), ['roots', ...at], 'end',
         false]] : []),
       ['range', 'Range', () => new RangeView(this), null, null, true],
       ...(this.exact ? this.exactViews() : []),
@@ -133,7 +134,7 @@ class Page {
       element('header', {}, element('h1', {}, title), this.book.chooser(parts.facts.paths) || '', element('p', { class: 'dim' },
         [parts.info.trace?.start_time, this.scope.has_times
           ? duration(Number(parts.info.last_wall_time_ns)) : '',
-        `${count(Number(parts.info.events))} events${this.scope.is_part ? ' in the whole trace' : ''}`]
+        `${things(Number(parts.info.events), 'event')}${this.scope.is_part ? ' in the whole trace' : ''}`]
           .filter((text) => text).join(' · ')),
       element('span', { class: 'tools' }, link, button('Keys', () => this.keys.help.showModal(),
         { 'aria-label': 'Help on keys' }))),

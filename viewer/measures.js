@@ -160,6 +160,6 @@ export class HeapSource {
   }
 
   counted() {
-    return ['allocated', 'temporary'].includes(this.state.get('measure')) ? 'allocations' : 'blocks';
+    return ['allocated', 'temporary'].includes(this.state.get('measure')) ? 'allocation' : 'block';
   }
 }

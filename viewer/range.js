@@ -2,7 +2,7 @@
 // The range: what its blocks were, by whether they were allocated and released in it.
 import { doubts, element, fixedFigure, setText } from './dom.js';
 import { panel, blocksAndBytes, numberColumn, stackColumn, positionColumn } from './findings.js';
-import { bytes, count, followingPosition, signed } from './format.js';
+import { bytes, count, followingPosition, signed, things } from './format.js';
 import { Spans } from './spans.js';
 import { Table } from './table.js';
 
@@ -120,12 +120,12 @@ export class RangeView {
     const [from, to] = this.ticks();
     const { allocations, allocated, releases } = heap.activity(from, to);
     this.figures.replaceChildren(
-      fixedFigure('Live before', bytes(heap.bytes[from]), `${count(heap.blocks[from])} blocks`),
-      fixedFigure('Allocated in it', bytes(allocated), `${count(allocations)} blocks`),
+      fixedFigure('Live before', bytes(heap.bytes[from]), things(heap.blocks[from], 'block')),
+      fixedFigure('Allocated in it', bytes(allocated), things(allocations, 'block')),
       fixedFigure('Released in it', count(releases), 'blocks'),
-      fixedFigure('Live behind it', bytes(heap.bytes[to]), `${count(heap.blocks[to])} blocks`),
+      fixedFigure('Live behind it', bytes(heap.bytes[to]), things(heap.blocks[to], 'block')),
       fixedFigure('Growth', signed(heap.bytes[to] - heap.bytes[from], bytes),
-        `${signed(heap.blocks[to] - heap.blocks[from], count)} blocks`));
+        signed(heap.blocks[to] - heap.blocks[from], (number) => things(number, 'block'))));
     if (shown === this.chosen) this.ask();
     if (shown === this.counted) this.counted[0].show(this.spans.quadrants(from, to));
     setText(this.note, this.remarks(from, to).filter((text) => text).join(' '));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The table of call sites: by function, file, module, thread, heap, line or stack, or by class.
 import { choice, element, setText, textField } from './dom.js';
-import { baseName, bytes, count, percent, signed } from './format.js';
+import { baseName, bytes, count, percent, signed, things } from './format.js';
 import { AT, FROM, TO } from './heap.js';
 import { MEASURES, measureOf, nestedText, valuesOf } from './measures.js';
 import { Table } from './table.js';
@@ -166,7 +166,7 @@ export class SitesView {
     this.table.setRows(all.filter((row) => (row.bytes || row.blocks || row.grown) &&
       (!wanted || `${row.name} ${row.whole} ${row.place || ''}`.toLowerCase().includes(wanted))));
     const measure = is_series ? MEASURES.live : measureOf(this.state);
-    setText(this.note, `${measure.title}: ${count(this.total)} bytes by ${by}` +
+    setText(this.note, `${measure.title}: ${things(this.total, 'byte')} by ${by}` +
       (is_series ? '' : ': that of the last call of the program itself') +
       nestedText(this.heap, this.state, measure));
   }

@@ -161,13 +161,15 @@ export class Timeline {
     }
   }
 
-  /** The points of a stepped curve, from one tick to the next. */
-  steps({ x, y, values }, amounts) {
+  /** The points of a stepped curve, from one tick to the next and to the end of the axis, which is
+   * behind the last tick if all ticks are at one time. */
+  steps({ x, y, values, to }, amounts) {
     const points = [];
     for (let i = 0; i < values.length; i++) {
       if (i) points.push(x(values[i]), points.at(-1));
       points.push(x(values[i]), y(amounts[i]));
     }
+    if (values.at(-1) < to) points.push(x(to), points.at(-1));
     return points;
   }
 
@@ -258,13 +260,18 @@ export class Timeline {
       const right = Math.min(surface.width - RIGHT, x(values[to]));
       surface.rect(left, TOP, Math.max(1, right - left), bottom - TOP, colors.range, 0.18);
     }
+    this.drawPeak({ surface, colors, x, y, values });
+    const at = x(values[this.state.get('at')]);
+    surface.line([at, TOP - 8, at, bottom + STRIP], colors.text, 2);
+  }
+
+  drawPeak({ surface, colors, x, y, values }) {
     const peak = this.heap.peakTick();
+    if (!this.heap.peak[peak]) return;
     const top = this.unit() === 'bytes' ? y(this.heap.peak[peak]) : TOP;
     const has_room = x(values[peak]) < surface.width - PEAK_ROOM;
     surface.text(has_room ? '▼ peak' : 'peak ▼', x(values[peak]) + (has_room ? 3 : -3), top - 7,
       colors.dim, { align: has_room ? 'left' : 'right' });
-    const at = x(values[this.state.get('at')]);
-    surface.line([at, TOP - 8, at, bottom + STRIP], colors.text, 2);
   }
 
   describe() {

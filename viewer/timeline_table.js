@@ -2,7 +2,7 @@
 // The timeline as a table: its ticks, of the part of the axis that is shown.
 import { button, element, setText } from './dom.js';
 import { CommandLine } from './commands.js';
-import { bytes, count, moment } from './format.js';
+import { bytes, count, moment, things } from './format.js';
 import { Table } from './table.js';
 
 export class TimelineTable {
@@ -67,7 +67,7 @@ export class TimelineTable {
     this.table.lines.clear();
     this.table.setRows(Array.from(values.keys()).filter((tick) =>
       values[tick] >= from && values[tick] <= to));
-    setText(this.note, `${count(this.table.rows.length)} moments. Amounts that come and go, and the ` +
+    setText(this.note, `${things(this.table.rows.length, 'moment')}. Amounts that come and go, and the ` +
       'most that was live, are of the time since the moment before. Enter moves the cursor there. ' +
       'The command has round stretches of its own.');
     this.command.set(this.commands.line('timeline', '--over',

@@ -5,6 +5,7 @@ makes only pictures. Pictures of all views go to the folder SHOTS."""
 import os
 import random
 import re
+import shlex
 import sys
 import time
 import unittest
@@ -476,6 +477,40 @@ class Use(PageCase):
         csv = opened.evaluate("heapPage.sites.table.csv()")
         self.assertEqual(len(csv), 1 + len(self.rows(".sites-panel")))
 
+    def test_every_view_has_a_command_and_copies(self):
+        script = SnapshotScript().basics()
+        script.alloc(0x20000, 100)
+        script.realloc(0x20000, 0x21000, 200)
+        script.snapshot((IN_BSS, 8, 0x21000))
+        script.free(0x9999)
+        script.free(0x9990, stack=3)
+        trace = self.write(script.close())
+        self.show(trace)
+        opened.evaluate("void (URL.createObjectURL = (blob) => { window.saved = blob; "
+                        "return location.hash; }), 1")
+        for view in ("heap", "range", "leaks", "errors", "moves", "lifetimes", "retained", "about"):
+            self.go(f"#view={view}")
+            buttons = "[...document.querySelectorAll('main .view button')].filter((node) => " \
+                "node.textContent === 'Save CSV')"
+            tables = opened.evaluate("document.querySelectorAll('main .view table').length")
+            saved = opened.evaluate(f"Promise.all({buttons}.map((node) => {{ node.click(); "
+                                    "return saved.text(); }))")
+            self.assertGreater(len(saved), 0, view)
+            self.assertGreaterEqual(len(saved), tables, view)
+            for text in saved:
+                self.assertIn(",", text.splitlines()[0])
+            for command in self.texts(".command code"):
+                words = command.split()
+                self.assertEqual((words[0], words[-1]), ("ttdanalyze", trace), view)
+                self.run_ok(*words[1:])
+            if view == "errors":
+                found = self.json_of("errors", trace)["findings"]
+                self.assertEqual(len(saved[0].splitlines()), 1 + len(found))
+                self.assertIn(f"{found[0]['kind']},1,true,{found[0]['address']},", saved[0])
+            if view == "retained":
+                self.assertEqual(self.texts(".command code"),
+                                 [f"ttdanalyze {name} {trace}" for name in ("retained", "roots")])
+
 
     def test_saving_as_png(self):
         self.show(self.write(churn(300, 19)), "#plot=bytes-sites")
@@ -558,8 +593,18 @@ class Hostile(PageCase):
         for name, script in (("empty", Script().basics()), ("one", one), ("errors", errors)):
             self.show(self.write(script.close(), name))
             for view in ("heap", "range", "leaks", "errors", "moves", "lifetimes", "about"):
-                self.go(f"#view={view}")
+                self.go(f"#view={view}&table=timeline")
+                self.assertNotRegex(opened.evaluate("document.body.innerText"),
+                                    r"\b1 (event|allocation|release|block|byte|moment)s\b")
             self.check_silence()
+            svg = xml.etree.ElementTree.fromstring(opened.evaluate(SVG))
+            labels = " ".join(node.text for node in svg.iter() if node.tag.endswith("text"))
+            self.assertEqual("peak" in labels, name == "one")
+            areas = [node.get("points").split() for node in svg.iter()
+                     if node.tag.endswith("polygon")]
+            widest = max(max(map(float, points[::2])) - min(map(float, points[::2]))
+                         for points in areas)
+            self.assertGreater(widest, float(svg.get("width")) / 2, "nothing is drawn")
 
     def test_deep_stacks(self):
         script = Script().basics()
@@ -669,7 +714,7 @@ class Limits(PageCase):
         """Chooses a range of ticks, and returns what the command of the page prints."""
         places = opened.evaluate(f"[{first}, {last}].map((tick) => heapPage.heap.position[tick])")
         self.go(f"#view=range&from={places[0]}&to={places[1]}")
-        command = self.texts(".command code")[0].split()
+        command = shlex.split(self.texts(".command code")[0])
         return self.json_of("diff", command[-1], *command[2:-1], "--limit", "0")
 
     def test_the_quadrants_of_any_range(self):
@@ -689,6 +734,19 @@ class Limits(PageCase):
                 with self.subTest(trace=seed, first=first, end=end):
                     self.check_sums(self.choose(first, end))
             self.check_silence()
+
+    def test_quadrants_with_filters_and_in_a_part(self):
+        trace = self.write(churn(900, 20))
+        self.show(trace)
+        places = self.positions()
+        for options in (("--exclude", "g(int)"), ("--from", places[4], "--to", places[15])):
+            self.show(trace, "", *options)
+            last = opened.evaluate("heapPage.heap.last")
+            for first, end in ((1, last - 1), (last // 3, last // 2), (0, last // 2)):
+                found = self.choose(first, end)
+                self.assertGreater(found["aofi"]["blocks"] + found["aifi"]["blocks"], 0)
+                self.check_sums(found)
+        self.check_silence()
 
     def test_ranges_are_rounded_where_spans_are_too_many(self):
         script = Script(events_per_chunk=5000).basics()
