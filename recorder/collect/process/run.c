@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "run.h"
 
+#include <string.h>
+
 #include "../../channel_record.h"
 
 enum { RUN_CALLS = 64, RUN_FRAMES = 512 };
 
-/* The stack of a call, as a difference from that of the call before. */
+/* Distance of the records that are asked for ahead of their use: they are in the cache of the
+ * processor that has written them. */
+enum { PREFETCH_BYTES = 512 };
+
+/* The stack of a call that is not known yet, as a difference from that of the call before. */
 struct run_stack {
     uint32_t kept;
     uint32_t depth; /* the other frames are in run.frames, behind those of the call before */
@@ -21,6 +27,7 @@ struct run_frame {
 struct run {
     uint32_t word; /* behind the last of them, in the chunk */
     uint32_t count;
+    uint32_t known; /* calls, from the first, whose stacks were found among the recent ones */
     uint32_t frame_count;
     uint32_t depth; /* of the last one's stack */
     struct ttd_call calls[RUN_CALLS];
@@ -46,12 +53,37 @@ static inline bool take_call(struct run *run, uint64_t head, const volatile uint
     return call->address != 0;
 }
 
-/* Copies the frames of a record, and begins to look them up. */
-static inline void take_frames(struct run *run, uint32_t *hashes, const struct stacks *stacks,
-                               uint64_t head, const volatile uint64_t *frames)
+/* Returns where a stack is kept that was looked up lately. */
+static inline struct recent_stack *recent_at(struct thread_stream *thread, ttd_id parent,
+                                             uint64_t pc)
 {
-    uint32_t depth = record_kept(head), end = depth + record_added(head), frame = run->frame_count;
-    uint32_t hash = depth != 0 ? hashes[depth - 1] : 0;
+    uint32_t mixed = (uint32_t)pc * UINT32_C(0x9E3779B1) + parent * UINT32_C(0x85EBCA6B);
+    return &thread->recent[mixed >> (32 - RECENT_BITS)];
+}
+
+/* Looks for frames among the recent stacks, up to one that is not there. Returns its depth, or
+ * `end`. */
+static inline uint32_t recall_frames(struct thread_stream *thread, uint32_t depth, uint32_t end,
+                                     const volatile uint64_t *frames, ttd_id *stack)
+{
+    ttd_id parent = depth != 0 ? thread->path[depth - 1] : TTD_NONE;
+    for (; depth < end; depth++) {
+        uint64_t pc = *frames++;
+        const struct recent_stack *recent = recent_at(thread, parent, pc);
+        if (recent->pc != pc || recent->parent != parent || recent->id == TTD_NONE)
+            break;
+        thread->path[depth] = parent = recent->id;
+        thread->hashes[depth] = recent->hash;
+    }
+    *stack = parent;
+    return depth;
+}
+
+/* Copies frames, from `depth` on, and begins to look them up. */
+static inline void copy_frames(struct run *run, uint32_t *hashes, const struct stacks *stacks,
+                               uint32_t depth, uint32_t end, const volatile uint64_t *frames)
+{
+    uint32_t frame = run->frame_count, hash = depth != 0 ? hashes[depth - 1] : 0;
     run->stacks[run->count] = (struct run_stack){depth, end};
     for (; depth < end; frame++) {
         uint64_t pc = *frames++;
@@ -61,19 +93,33 @@ static inline void take_frames(struct run *run, uint32_t *hashes, const struct s
         run->frames[frame] = (struct run_frame){pc, hash};
     }
     run->frame_count = frame;
-    run->depth = depth;
+}
+
+/* Takes the frames of a record. */
+static inline void take_frames(struct run *run, struct thread_stream *thread,
+                               const struct stacks *stacks, uint64_t head,
+                               const volatile uint64_t *frames)
+{
+    uint32_t kept = record_kept(head), depth = kept, end = kept + record_added(head);
+    /* Behind a stack that is not known yet, none is: it may depend on that one. */
+    if (run->known == run->count)
+        depth = recall_frames(thread, depth, end, frames, &run->calls[run->count].stack);
+    run->depth = end;
+    if (depth == end && run->known == run->count)
+        run->known++;
+    else
+        copy_frames(run, thread->hashes, stacks, depth, end, frames + (depth - kept));
 }
 
 /* Copies the usual calls that come next, as far as they are known to be committed. */
-static void take_run(struct run *run, struct thread_stream *thread, const struct stacks *shared)
+static void take_run(struct run *run, struct thread_stream *thread, const struct stacks *stacks)
 {
-    const struct stacks stacks = *shared; /* a copy, which stays in registers */
     const volatile uint64_t *words = thread->stream.chunk->data + thread->stream.word;
     const volatile uint64_t *end = thread->stream.chunk->data + thread->stream.committed;
     uint64_t head =
         thread->next.head; /* the position was read with it: words[0] may have changed */
     run->depth = thread->depth;
-    run->count = run->frame_count = 0;
+    run->count = run->known = run->frame_count = 0;
     while (run->count < RUN_CALLS) {
         uint32_t kept_frames = record_kept(head), added_frames = record_added(head),
                  count = record_words(head);
@@ -86,7 +132,8 @@ static void take_run(struct run *run, struct thread_stream *thread, const struct
         if (count == remaining && run->calls[run->count].action == TTD_ACTION_FREE)
             break;
         words += count;
-        take_frames(run, thread->hashes, &stacks, head, words - added_frames);
+        __builtin_prefetch((const void *)((uintptr_t)words + PREFETCH_BYTES));
+        take_frames(run, thread, stacks, head, words - added_frames);
         run->count++;
         if (words == end)
             break;
@@ -95,18 +142,31 @@ static void take_run(struct run *run, struct thread_stream *thread, const struct
     run->word = (uint32_t)(words - thread->stream.chunk->data);
 }
 
-/* Looks up the stacks. */
+/* Looks up the stacks that are not known yet. */
 static void find_stacks(struct run *run, struct thread_stream *thread, struct trace *trace)
 {
     const struct run_frame *frame = run->frames;
-    for (uint32_t i = 0; i < run->count; i++) {
+    for (uint32_t i = run->known; i < run->count; i++) {
         uint32_t depth = run->stacks[i].kept, end = run->stacks[i].depth;
         ttd_id stack = depth != 0 ? thread->path[depth - 1] : TTD_NONE;
-        for (; depth < end; frame++)
-            thread->path[depth++] = stack = trace_stack(trace, frame->hash, stack, frame->pc);
+        for (; depth < end; frame++) {
+            ttd_id parent = stack;
+            thread->path[depth++] = stack = trace_stack(trace, frame->hash, parent, frame->pc);
+            *recent_at(thread, parent, frame->pc) =
+                (struct recent_stack){frame->pc, parent, stack, frame->hash};
+        }
         run->calls[i].stack = stack;
     }
     thread->depth = run->depth;
+}
+
+/* Forgets the recent stacks if the trace's table has lost some. */
+static void check_recent(struct thread_stream *thread, const struct stacks *stacks)
+{
+    if (thread->recent_removals == stacks->removals)
+        return;
+    memset(thread->recent, 0, sizeof thread->recent);
+    thread->recent_removals = stacks->removals;
 }
 
 size_t run_merge(struct process *process, struct thread_stream *thread)
@@ -125,6 +185,7 @@ size_t run_merge(struct process *process, struct thread_stream *thread)
     };
     if (ttd_position_compare(calls.start, trace->last) < 0)
         return 0;
+    check_recent(thread, &trace->stacks);
     take_run(&run, thread, &trace->stacks);
     if (run.count == 0)
         return 0;

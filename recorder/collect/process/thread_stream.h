@@ -12,6 +12,16 @@
 
 enum { STACK_DEPTH_MAX = 4096 };
 
+/* A stack that was looked up lately: a return address on top of its caller's stack. */
+struct recent_stack {
+    uint64_t pc;
+    ttd_id parent;
+    ttd_id id;     /* TTD_NONE if there is none */
+    uint32_t hash; /* as stacks_hash() returns it */
+};
+
+enum { RECENT_BITS = 9, RECENT_STACKS = 1 << RECENT_BITS };
+
 struct thread_stream {
     uint32_t slot;
     struct thread_slot *shared; /* the slot itself */
@@ -43,6 +53,9 @@ struct thread_stream {
     uint32_t depth;
     ttd_id path[STACK_DEPTH_MAX];
     uint32_t hashes[STACK_DEPTH_MAX];
+    /* Loops come back to a few stacks: these are found without the trace's table. */
+    struct recent_stack recent[RECENT_STACKS];
+    uint64_t recent_removals; /* the table's `removals` when they were looked up */
 };
 
 /* Defines the thread in the trace of its process `pid`. An inner level has the id of its thread. */

@@ -81,6 +81,7 @@ struct stack_entry *stacks_find(struct stacks *stacks, uint32_t hash, ttd_id par
 
 void stacks_forget(struct stacks *stacks, uint64_t begin, uint64_t end)
 {
+    stacks->removals++;
     /* If memory runs out the entries stay, and names may be those of the unloaded code. */
     rebuild(stacks, stacks->capacity, begin, end);
 }

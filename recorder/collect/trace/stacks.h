@@ -21,7 +21,8 @@ struct stacks {
     uint32_t *hashes; /* of the entries, for a larger table */
     size_t capacity;  /* a power of two */
     size_t count;
-    uint64_t key; /* random: addresses come from an untrusted process */
+    uint64_t key;      /* random: addresses come from an untrusted process */
+    uint64_t removals; /* moves when stacks are removed */
 };
 
 /* False when there is no memory. */
