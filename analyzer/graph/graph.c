@@ -69,6 +69,12 @@ enum ttd_status graph_grow_edges(struct graph *graph)
     return graph_reserve_edges(graph, next_capacity(graph->edge_capacity));
 }
 
+void graph_drop_edges(struct graph *graph)
+{
+    graph->edge_count = 0;
+    graph->begun = 0;
+}
+
 static enum ttd_status grow_roots(struct graph *graph)
 {
     size_t capacity = next_capacity(graph->root_capacity);

@@ -94,6 +94,9 @@ static inline enum ttd_status graph_add_edge(struct graph *graph, uint32_t sourc
     return TTD_OK;
 }
 
+/** Removes all edges, and keeps the room for them. */
+void graph_drop_edges(struct graph *graph);
+
 /**
  * Appends a root, at any time.
  *

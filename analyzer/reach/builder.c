@@ -158,16 +158,6 @@ enum ttd_status reach_builder_append(struct reach_builder *builder,
                             : status;
 }
 
-/* Keeps an edge for later, which comes only of regions that are not in the order of addresses. */
-static enum ttd_status put_off(struct reach_builder *builder, const struct reach_late_edge *edge)
-{
-    enum ttd_status status = grow_array((void **)&builder->late, &builder->late_capacity,
-                                        builder->late_count + 1, sizeof *builder->late);
-    if (status == TTD_OK)
-        builder->late[builder->late_count++] = *edge;
-    return status;
-}
-
 static enum ttd_status add_edge(struct reach_builder *builder, uint64_t word, uint64_t value,
                                 uint32_t source, uint32_t target)
 {
@@ -179,7 +169,7 @@ static enum ttd_status add_edge(struct reach_builder *builder, uint64_t word, ui
                                        distance < UINT32_MAX ? (uint32_t)distance : UINT32_MAX,
                                    .offset = word - heap_nodes_address(nodes, source)};
     return source >= builder->source ? reach_builder_append(builder, &edge)
-                                     : put_off(builder, &edge);
+                                     : reach_builder_put_off(builder, &edge);
 }
 
 /* Takes a word that points at no block, if it points at a table of virtual functions. */

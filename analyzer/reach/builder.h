@@ -7,7 +7,8 @@
 #include "reach/ages.h"
 #include "reach/reach.h"
 
-/** An edge whose source comes before that of an edge which was added already. */
+/** An edge that was put off: its source comes before that of an edge which was added already, or it
+ * was itself added before such edges. */
 struct reach_late_edge {
     uint32_t source;
     uint32_t target;
@@ -39,6 +40,8 @@ struct reach_builder {
     struct reach_late_edge *late;
     size_t late_count;
     size_t late_capacity;
+    /** How often all edges were put off. */
+    unsigned late_rounds;
     /** Index in reach->classes by address. */
     struct hash_map class_index;
     uint64_t class_min;
@@ -98,6 +101,16 @@ enum ttd_status reach_builder_add_root(struct reach_builder *builder,
 /** Appends an edge behind the others. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status reach_builder_append(struct reach_builder *builder,
                                      const struct reach_late_edge *edge);
+
+/**
+ * Takes an edge whose source comes before that of the edge which was added last. Regions are not in
+ * the order of addresses: those that are no heap come first, among them the memory of single large
+ * blocks. So if few edges were added so far, these are put off, and not the many that may follow.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status reach_builder_put_off(struct reach_builder *builder,
+                                      const struct reach_late_edge *edge);
 
 /** Makes the graph anew, with the edges that were put off. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status reach_builder_merge_late(struct reach_builder *builder);

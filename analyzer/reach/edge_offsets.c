@@ -2,6 +2,7 @@
 #include "reach/edge_offsets.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/grow.h"
 #include "base/table.h"
@@ -39,6 +40,19 @@ void edge_offsets_free(struct edge_offsets *offsets)
     free(offsets->far);
     *offsets = (struct edge_offsets){.expected = offsets->expected,
                                      .is_without_sources = offsets->is_without_sources};
+}
+
+static void clear_array(const struct edge_offset_array *array, uint64_t count)
+{
+    if (array->offsets)
+        memset(array->offsets, 0, bytes_of(count < array->capacity ? count : array->capacity));
+}
+
+void edge_offsets_clear(struct edge_offsets *offsets, uint64_t count)
+{
+    clear_array(&offsets->in_source, count);
+    clear_array(&offsets->in_target, count);
+    offsets->far_count = 0;
 }
 
 enum ttd_status edge_offsets_add_far(struct edge_offsets *offsets, uint64_t edge, uint64_t source)

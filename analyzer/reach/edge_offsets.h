@@ -75,6 +75,9 @@ static inline enum ttd_status edge_offsets_add(struct edge_offsets *offsets, uin
                : edge_offsets_add_far(offsets, edge, source);
 }
 
+/** Removes the offsets of the first `count` edges, which are all, and keeps the room for them. */
+void edge_offsets_clear(struct edge_offsets *offsets, uint64_t count);
+
 /** The offset of the word in its block. */
 uint64_t edge_offset_in_source(const struct edge_offsets *offsets, uint64_t edge);
 
