@@ -2,13 +2,24 @@
 // The worker of an exact page: unpacks trace and engine, and hands questions to the engine.
 import { unpack } from './pairs.js';
 
+/** Milliseconds between two messages of progress at least: the page draws each. */
+const PROGRESS_INTERVAL = 100;
+
 let engine = null;
+let lastProgress = 0;
+
+function tellProgress(events) {
+  const now = performance.now();
+  if (now - lastProgress < PROGRESS_INTERVAL) return;
+  lastProgress = now;
+  postMessage({ progress: events });
+}
 
 /** Imports of the engine: progress from the page, time and random numbers from the system. */
 function imports() {
   const view = () => new DataView(engine.memory.buffer);
   return {
-    page: { progress: (events) => postMessage({ progress: events }) },
+    page: { progress: tellProgress },
     wasi_snapshot_preview1: {
       clock_time_get: (clock, precision, place) => {
         view().setBigUint64(place, BigInt(Math.round(performance.now() * 1e6)), true);
