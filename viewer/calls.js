@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Frames, the tree of calls, and trees by function that are made of it.
-import { baseName, shortName, visible } from './format.js';
+import { baseName, count, shortName, visible } from './format.js';
 
 const INLINED = 1;
 const OWN = 2;
 const ALLOCATES = 4;
+
+/** The node of a call site that stands for many others. */
+export const OTHERS = -2;
 
 /** Levels of a tree from the allocating functions outwards: it is far larger than the other. */
 export const OUTWARD_LEVELS = 16;
@@ -33,10 +36,24 @@ export class Calls {
       made.own ||= Boolean(flags[i] & OWN);
       return index.get(key);
     });
-    this.noStack = this.functions.length;
-    this.functions.push({
-      name: '(no stack)', short: '(no stack)', module: '', own: false, allocates: false,
-    });
+    this.noStack = this.addPlain('(no stack)');
+  }
+
+  /** Adds what is shown like a function, and is none. */
+  addPlain(name) {
+    this.functions.push({ name, short: name, module: '', own: false, allocates: false });
+    return this.functions.length - 1;
+  }
+
+  /** Names the call site that stands for others. */
+  nameOthers(number) {
+    this.others = this.addPlain(`(${count(number)} other call sites)`);
+  }
+
+  /** The number of the function of a call site: of its node, or of none. */
+  functionOfSite(node) {
+    if (node >= 0) return this.functionAt(node);
+    return node === OTHERS ? this.others : this.noStack;
   }
 
   makeFunction(frame) {
@@ -125,7 +142,8 @@ export function inwardTree(calls, sites) {
     const parent = calls.parent[i];
     made[i] = tree.child(parent < 0 ? 0 : made[parent], calls.functionAt(i));
   }
-  tree.leaf = Int32Array.from(sites, (node) => (node < 0 ? tree.child(0, calls.noStack) : made[node]));
+  tree.leaf = Int32Array.from(sites, (node) => (node < 0
+    ? tree.child(0, calls.functionOfSite(node)) : made[node]));
   return tree;
 }
 
@@ -133,7 +151,7 @@ export function inwardTree(calls, sites) {
 export function outwardTree(calls, sites) {
   const tree = new CallTree(calls);
   tree.leaf = Int32Array.from(sites, (node) => {
-    let at = node < 0 ? tree.child(0, calls.noStack) : 0;
+    let at = node < 0 ? tree.child(0, calls.functionOfSite(node)) : 0;
     for (let level = 0; node >= 0 && level < OUTWARD_LEVELS; level++) {
       at = tree.child(at, calls.functionAt(node));
       node = calls.parent[node];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The heap at each tick, by call site, thread, heap and size.
+import { OTHERS } from './calls.js';
 import { numbers, sums } from './data.js';
 import { comparePositions } from './format.js';
 import { RefinedTicks } from './refine.js';
@@ -119,6 +120,10 @@ export class Heap {
     this.stacks = sums(part.sites.stack);
     this.threadOf = part.sites.thread;
     this.sites = sums(part.sites.node).map((number) => number - 1);
+    if (part.others) {
+      this.sites[part.others.site] = OTHERS;
+      this.calls.nameOthers(part.others.count);
+    }
     const { parent } = this.calls;
     this.own = this.sites.map((node, i) => {
       for (let up = part.sites.up[i]; up > 0 && node >= 0; up--) node = parent[node];

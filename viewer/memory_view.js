@@ -135,7 +135,7 @@ export class MemoryView {
   functionOf(stack) {
     const site = this.siteOf.get(stack);
     const node = site === undefined ? -1 : this.heap.own[site];
-    return node < 0 ? this.calls.noStack : this.calls.functionAt(node);
+    return this.calls.functionOfSite(node);
   }
 
   name(stack) {

@@ -40,7 +40,7 @@ export class SitesView {
     const of = own.map((node, site) => {
       const frame = node < 0 ? -1 : calls.frame[node];
       const group = this.describe(by, frame, site);
-      const key = by === 'stack' ? stacks[site] : group.key;
+      const key = by === 'stack' && node >= 0 ? stacks[site] : group.key;
       if (!index.has(key)) {
         index.set(key, list.length);
         list.push({ ...group, key, site, bytes: 0, blocks: 0, grown: 0 });
@@ -53,8 +53,9 @@ export class SitesView {
 
   describe(by, frame, site) {
     const { calls } = this.heap;
-    if (frame < 0) return { key: '', name: '(no stack)', whole: '', own: false };
-    const made = calls.functions[calls.functionOf[frame]];
+    const number = calls.functionOfSite(this.heap.own[site]);
+    const made = calls.functions[number];
+    if (frame < 0) return { key: `none ${number}`, name: made.name, whole: '', own: false };
     const module = made.module ? baseName(made.module) : '';
     const line = calls.line(frame);
     const file = calls.file(frame);

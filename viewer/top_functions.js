@@ -6,7 +6,7 @@ const MOST = 8;
 /** The functions that had most live at any time, and how much at each tick. */
 export function topFunctions(heap, unit) {
   const { calls, bySite } = heap;
-  const functions = heap.own.map((node) => (node < 0 ? -1 : calls.functionAt(node)));
+  const functions = heap.own.map((node) => calls.functionOfSite(node));
   const most = new Map();
   const cursor = new Map();
   const each = (visit) => {
@@ -23,7 +23,7 @@ export function topFunctions(heap, unit) {
   each((key, value) => most.set(key, Math.max(most.get(key) || 0, value)));
   const top = [...most].sort((a, b) => b[1] - a[1]).slice(0, MOST).map(([key]) => key);
   const rows = top.map((key) => ({
-    name: key < 0 ? '(no stack)' : calls.functions[key].short,
+    name: calls.functions[key].short,
     values: new Float64Array(heap.count).fill(NaN),
   }));
   const rowOf = new Map(top.map((key, i) => [key, rows[i]]));

@@ -26,7 +26,8 @@ static int write_heap(struct session *session, const struct page_facts *facts,
     struct page_heap heap = {.ticks = &findings->ticks,
                              .usage = &findings->usage,
                              .leaks = &findings->leaks,
-                             .calls = calls};
+                             .calls = calls,
+                             .sites_max = facts->is_exact ? SIZE_MAX : PAGE_SITES_MAX};
     session->uses_times = true;
     session_outcome(session, &findings->ticks.outcome, facts->last);
     int status = session_filter(session, &sites);

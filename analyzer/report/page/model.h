@@ -11,6 +11,7 @@
 #include "analyses/activity/usage.h"
 #include "analyses/reachability/leaks.h"
 #include "report/page/calls.h"
+#include "report/page/sites.h"
 #include "report/sections/sections.h"
 #include "travel/islands.h"
 
@@ -49,6 +50,8 @@ struct page_heap {
     /** The tree that receives the frames of call sites. Written last, when all parts have added
      * theirs. */
     struct page_calls *calls;
+    /** Limit on the call sites: PAGE_SITES_MAX, or SIZE_MAX. */
+    size_t sites_max;
 };
 
 /**
@@ -68,17 +71,6 @@ enum ttd_status page_write_stacks(struct report *report, struct page_calls *call
 
 /** Internals of the model. */
 
-/** Numbers of stacks in the arrays of call sites. */
-struct page_sites {
-    ttd_id *stacks;
-    size_t count;
-    size_t capacity;
-    struct hash_map index;
-};
-
-/** Sets `number` to that of a stack. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status page_sites_add(struct page_sites *sites, ttd_id stack, uint32_t *number);
-
 /** Writes changes as members: their records, as differences from one to the next, with the name
  * `key`; and their bytes and blocks. */
 void page_changes_json(struct json *json, const char *key, const struct heap_tick_change *changes,
@@ -89,5 +81,15 @@ void page_changes_json(struct json *json, const char *key, const struct heap_tic
 void page_ticks_json(struct json *json, const struct heap_ticks *ticks);
 enum ttd_status page_series_json(struct json *json, const struct heap_ticks *ticks,
                                  struct page_sites *sites);
+
+/** Write members: the amounts that call sites have in the whole trace; what is live at the peak, as
+ * the tick in which it is and what differs from its end; and the blocks that are lost, by kind,
+ * null if no snapshot tells. */
+enum ttd_status page_usage_json(struct json *json, const struct heap_usage *usage,
+                                struct page_sites *sites);
+enum ttd_status page_peak_json(struct json *json, const struct heap_ticks *ticks,
+                               struct page_sites *sites);
+enum ttd_status page_lost_json(struct json *json, const struct heap_leaks *leaks,
+                               struct page_sites *sites);
 
 #endif

@@ -137,27 +137,50 @@ static void changes_json(struct json *json, const struct heap_tick_series *serie
     page_changes_json(json, "record", series->changes, series->change_count);
 }
 
+/* Writes a series. The keys of one by stack are numbers of call sites. */
+static enum ttd_status series_json(struct json *json, const char *name,
+                                   const struct heap_tick_series *series, struct page_sites *sites)
+{
+    enum ttd_status status = TTD_OK;
+    json_begin_object(json, name);
+    json_begin_array(json, "keys");
+    for (size_t i = 0, last = 0; i < series->count && status == TTD_OK; i++) {
+        uint32_t number = series->records[i].key;
+        if (sites)
+            status = page_sites_add(sites, series->records[i].key, &number);
+        json_difference(json, NULL, last, number);
+        last = number;
+    }
+    json_end_array(json);
+    changes_json(json, series);
+    json_end_object(json);
+    return status;
+}
+
+/* Writes the series by stack, in which the stacks that are one call site are one record. */
+static enum ttd_status stacks_json(struct json *json, const char *name,
+                                   const struct heap_tick_series *series, struct page_sites *sites)
+{
+    struct heap_tick_series folded;
+    if (!sites->other_count)
+        return series_json(json, name, series, sites);
+    enum ttd_status status = page_sites_fold(sites, series, &folded);
+    if (status == TTD_OK)
+        status = series_json(json, name, &folded, sites);
+    heap_series_free(&folded);
+    return status;
+}
+
 enum ttd_status page_series_json(struct json *json, const struct heap_ticks *ticks,
                                  struct page_sites *sites)
 {
     static const char *const names[HEAP_TICK_KEYS] = {"stack", "thread", "heap", "size"};
     enum ttd_status status = TTD_OK;
     json_begin_object(json, "series");
-    for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++) {
-        const struct heap_tick_series *series = &ticks->series[key];
-        json_begin_object(json, names[key]);
-        json_begin_array(json, "keys");
-        for (size_t i = 0, last = 0; i < series->count && status == TTD_OK; i++) {
-            uint32_t number = series->records[i].key;
-            if (key == HEAP_TICK_BY_STACK)
-                status = page_sites_add(sites, series->records[i].key, &number);
-            json_difference(json, NULL, last, number);
-            last = number;
-        }
-        json_end_array(json);
-        changes_json(json, series);
-        json_end_object(json);
-    }
+    for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++)
+        status = key == HEAP_TICK_BY_STACK
+                     ? stacks_json(json, names[key], &ticks->series[key], sites)
+                     : series_json(json, names[key], &ticks->series[key], NULL);
     json_end_object(json);
     return status;
 }

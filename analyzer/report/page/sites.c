@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/page/sites.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+enum { LIVE_BYTES, LIVE_BLOCKS, ALLOCATED_BYTES, ALLOCATIONS, AMOUNTS };
+
+/** The largest amounts of a stack. */
+struct candidate {
+    ttd_id stack;
+    bool is_kept;
+    uint64_t amounts[AMOUNTS];
+};
+
+/** All stacks of the ticks and the usage. */
+struct candidates {
+    struct candidate *items;
+    size_t count;
+    size_t capacity;
+    struct hash_map index;
+};
+
+struct rank {
+    uint64_t amount;
+    size_t candidate;
+};
+
+void page_sites_free(struct page_sites *sites)
+{
+    free(sites->stacks);
+    map_free(&sites->index);
+}
+
+static enum ttd_status append(struct page_sites *sites, ttd_id stack)
+{
+    enum ttd_status status = grow_array((void **)&sites->stacks, &sites->capacity, sites->count + 1,
+                                        sizeof *sites->stacks);
+    if (status == TTD_OK)
+        status = map_set(&sites->index, stack, 0, (uint32_t)sites->count);
+    if (status == TTD_OK)
+        sites->stacks[sites->count++] = stack;
+    return status;
+}
+
+enum ttd_status page_sites_add(struct page_sites *sites, ttd_id stack, uint32_t *number)
+{
+    *number = map_get(&sites->index, stack, 0);
+    if (*number == MAP_NONE && sites->other_count)
+        *number = sites->others;
+    if (*number != MAP_NONE)
+        return TTD_OK;
+    *number = (uint32_t)sites->count;
+    return append(sites, stack);
+}
+
+/* ---- Choosing ---- */
+
+static enum ttd_status find_candidate(struct candidates *candidates, ttd_id stack,
+                                      struct candidate **candidate)
+{
+    uint32_t index = map_get(&candidates->index, stack, 0);
+    if (index == MAP_NONE) {
+        index = (uint32_t)candidates->count;
+        enum ttd_status status = grow_array((void **)&candidates->items, &candidates->capacity,
+                                            candidates->count + 1, sizeof *candidates->items);
+        if (status == TTD_OK)
+            status = map_set(&candidates->index, stack, 0, index);
+        if (status != TTD_OK)
+            return status;
+        candidates->items[candidates->count++] = (struct candidate){.stack = stack};
+    }
+    *candidate = &candidates->items[index];
+    return TTD_OK;
+}
+
+static void raise_to(uint64_t *amount, uint64_t value)
+{
+    if (value > *amount)
+        *amount = value;
+}
+
+static enum ttd_status add_usage(struct candidates *candidates, const struct heap_usage *usage)
+{
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < usage->count && status == TTD_OK; i++) {
+        const struct heap_site *site = &usage->sites[i];
+        struct candidate *candidate;
+        status = find_candidate(candidates, site->key.stack, &candidate);
+        if (status != TTD_OK)
+            break;
+        raise_to(&candidate->amounts[ALLOCATED_BYTES], heap_sum_value(site->bytes));
+        raise_to(&candidate->amounts[ALLOCATIONS], site->allocations);
+    }
+    return status;
+}
+
+/* Finds how much was live at the end of any tick. Candidates stay where they are: all stacks of a
+ * series are added first. */
+static enum ttd_status add_series(struct candidates *candidates,
+                                  const struct heap_tick_series *series)
+{
+    struct heap_tick_change *live = calloc(series->count + 1, sizeof *live);
+    enum ttd_status status = live ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    struct candidate *candidate;
+    for (size_t i = 0; i < series->count && status == TTD_OK; i++) {
+        status = find_candidate(candidates, series->records[i].key, &candidate);
+        if (status == TTD_OK)
+            live[i].record = (uint32_t)(candidate - candidates->items);
+    }
+    for (size_t i = 0; i < series->change_count && status == TTD_OK; i++) {
+        const struct heap_tick_change *change = &series->changes[i];
+        struct heap_tick_change *sum = &live[change->record];
+        candidate = &candidates->items[sum->record];
+        sum->bytes = (int64_t)((uint64_t)sum->bytes + (uint64_t)change->bytes);
+        sum->blocks += change->blocks;
+        raise_to(&candidate->amounts[LIVE_BYTES], (uint64_t)sum->bytes);
+        raise_to(&candidate->amounts[LIVE_BLOCKS], (uint64_t)sum->blocks);
+    }
+    free(live);
+    return status;
+}
+
+static enum ttd_status add_peak(struct candidates *candidates, const struct heap_groups *at_peak)
+{
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < at_peak->count && status == TTD_OK; i++) {
+        const struct heap_group *group = &at_peak->items[i];
+        struct candidate *candidate;
+        status = find_candidate(candidates, group->key.stack, &candidate);
+        if (status != TTD_OK)
+            break;
+        raise_to(&candidate->amounts[LIVE_BYTES], group->bytes);
+        raise_to(&candidate->amounts[LIVE_BLOCKS], group->blocks);
+    }
+    return status;
+}
+
+/* The largest amount first; of equal ones the first candidate. */
+static int compare_ranks(const void *a, const void *b)
+{
+    const struct rank *x = a, *y = b;
+    if (x->amount != y->amount)
+        return x->amount < y->amount ? 1 : -1;
+    return (x->candidate > y->candidate) - (x->candidate < y->candidate);
+}
+
+/* Keeps the candidates that have most, as many for each amount. Returns how many are kept; sets
+ * `status` to TTD_ERROR_NO_MEMORY without memory. */
+static size_t keep_largest(struct candidates *candidates, size_t max, enum ttd_status *status)
+{
+    struct rank *ranks = malloc((candidates->count + 1) * sizeof *ranks);
+    size_t kept = 0;
+    if (!ranks)
+        *status = TTD_ERROR_NO_MEMORY;
+    for (int amount = 0; amount < AMOUNTS && ranks; amount++) {
+        for (size_t i = 0; i < candidates->count; i++)
+            ranks[i] = (struct rank){candidates->items[i].amounts[amount], i};
+        qsort(ranks, candidates->count, sizeof *ranks, compare_ranks);
+        for (size_t i = 0; i < max / AMOUNTS && i < candidates->count; i++) {
+            struct candidate *candidate = &candidates->items[ranks[i].candidate];
+            kept += !candidate->is_kept;
+            candidate->is_kept = true;
+        }
+    }
+    free(ranks);
+    return kept;
+}
+
+/* Numbers the candidates that are kept: those of the usage, the others, the rest. */
+static enum ttd_status number_kept(struct page_sites *sites, const struct candidates *candidates,
+                                   const struct heap_usage *usage, size_t kept)
+{
+    enum ttd_status status = TTD_OK;
+    uint32_t number;
+    for (size_t i = 0; i < usage->count && status == TTD_OK; i++) {
+        ttd_id stack = usage->sites[i].key.stack;
+        if (candidates->items[map_get(&candidates->index, stack, 0)].is_kept)
+            status = page_sites_add(sites, stack, &number);
+    }
+    if (status == TTD_OK && kept < candidates->count) {
+        sites->others = (uint32_t)sites->count;
+        status = append(sites, PAGE_SITE_OTHERS);
+    }
+    for (size_t i = 0; i < candidates->count && status == TTD_OK; i++) {
+        if (candidates->items[i].is_kept)
+            status = page_sites_add(sites, candidates->items[i].stack, &number);
+    }
+    sites->other_count = candidates->count - kept;
+    return status;
+}
+
+enum ttd_status page_sites_choose(struct page_sites *sites, const struct heap_ticks *ticks,
+                                  const struct heap_usage *usage, size_t max)
+{
+    struct candidates candidates = {.count = 0};
+    *sites = (struct page_sites){.count = 0};
+    map_init(&sites->index);
+    map_init(&candidates.index);
+    enum ttd_status status = add_usage(&candidates, usage);
+    if (status == TTD_OK)
+        status = add_series(&candidates, &ticks->series[HEAP_TICK_BY_STACK]);
+    if (status == TTD_OK)
+        status = add_peak(&candidates, &ticks->at_peak);
+    size_t kept = candidates.count;
+    if (status == TTD_OK && candidates.count > max)
+        kept = keep_largest(&candidates, max, &status);
+    else
+        for (size_t i = 0; i < candidates.count; i++)
+            candidates.items[i].is_kept = true;
+    if (status == TTD_OK)
+        status = number_kept(sites, &candidates, usage, kept);
+    free(candidates.items);
+    map_free(&candidates.index);
+    return status;
+}
+
+/* ---- Folding ---- */
+
+/* Gives the records that are kept new numbers, by their old ones; that of the others is the last.
+ */
+static enum ttd_status fold_records(struct page_sites *sites, const struct heap_tick_series *series,
+                                    uint32_t *records, struct heap_tick_series *folded)
+{
+    uint32_t number;
+    for (size_t i = 0; i < series->count; i++) {
+        enum ttd_status status = page_sites_add(sites, series->records[i].key, &number);
+        if (status != TTD_OK)
+            return status;
+        records[i] = UINT32_MAX;
+        if (page_sites_is_other(sites, number))
+            continue;
+        records[i] = (uint32_t)folded->count;
+        folded->records[folded->count++].key = series->records[i].key;
+    }
+    for (size_t i = 0; i < series->count; i++)
+        if (records[i] == UINT32_MAX)
+            records[i] = (uint32_t)folded->count;
+    folded->records[folded->count++].key = PAGE_SITE_OTHERS;
+    return TTD_OK;
+}
+
+/* Adds the changes of a tick, those of the others as one. */
+static void fold_tick(const struct heap_tick_series *series, size_t tick, const uint32_t *records,
+                      struct heap_tick_series *folded)
+{
+    uint32_t last = (uint32_t)folded->count - 1;
+    struct heap_tick_change others = {.record = last};
+    for (size_t i = tick ? series->ends[tick - 1] : 0; i < series->ends[tick]; i++) {
+        struct heap_tick_change change = series->changes[i];
+        change.record = records[change.record];
+        if (change.record == last) {
+            others.bytes = (int64_t)((uint64_t)others.bytes + (uint64_t)change.bytes);
+            others.blocks += change.blocks;
+        } else {
+            folded->changes[folded->change_count++] = change;
+        }
+    }
+    if (others.bytes || others.blocks)
+        folded->changes[folded->change_count++] = others;
+    folded->ends[folded->tick_count++] = folded->change_count;
+}
+
+enum ttd_status page_sites_fold(struct page_sites *sites, const struct heap_tick_series *series,
+                                struct heap_tick_series *folded)
+{
+    uint32_t *records = malloc((series->count + 1) * sizeof *records);
+    heap_series_init(folded);
+    folded->records = calloc(series->count + 1, sizeof *folded->records);
+    folded->changes = malloc((series->change_count + 1) * sizeof *folded->changes);
+    folded->ends = malloc((series->tick_count + 1) * sizeof *folded->ends);
+    bool has_memory = records && folded->records && folded->changes && folded->ends;
+    enum ttd_status status =
+        has_memory ? fold_records(sites, series, records, folded) : TTD_ERROR_NO_MEMORY;
+    for (size_t tick = 0; tick < series->tick_count && status == TTD_OK; tick++)
+        fold_tick(series, tick, records, folded);
+    free(records);
+    return status;
+}
