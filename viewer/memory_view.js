@@ -3,6 +3,7 @@
 // addresses.
 import { button, element } from './dom.js';
 import { CallReader, hex } from './events_view.js';
+import { graphButtons } from './export.js';
 import { positionText } from './exact.js';
 import { bytes, count, percent } from './format.js';
 import { CanvasSurface, palette } from './surface.js';
@@ -73,6 +74,7 @@ export class MemoryView {
     this.legend = element('ul', { class: 'legend', 'aria-label': 'Colours of the functions' });
     this.note = element('p', { class: 'said' });
     this.unknown = element('p', { class: 'doubt' });
+    this.tools = graphButtons('memory', this.canvas, (surface, colors) => this.paint(surface, colors));
     this.makeTables();
     this.input = element('input', {
       type: 'search', placeholder: 'Address, such as 0x1f00', 'aria-label': 'Address',
@@ -80,14 +82,15 @@ export class MemoryView {
     });
     this.story = element('div');
     this.node = element('div', {}, this.unknown,
-      element('section', { class: 'panel', 'aria-label': 'Map' }, this.canvas, this.legend, this.note),
+      element('section', { class: 'panel', 'aria-label': 'Map' },
+        element('div', { class: 'bar' }, this.tools), this.canvas, this.legend, this.note),
       element('div', { class: 'halves' },
         element('section', { class: 'panel regions-panel', 'aria-label': 'Regions' },
           element('h3', {}, 'Regions'), this.regions.tools, this.regions.node),
         element('section', { class: 'panel blocks-panel', 'aria-label': 'Blocks' },
           element('h3', {}, 'Blocks'),
           element('p', { class: 'dim' }, 'Click on the map to list the blocks there, and on a block ' +
-            'for its biography.'), this.blocks.node)),
+            'for its biography.'), this.blocks.tools, this.blocks.node)),
       element('section', { class: 'panel story-panel', 'aria-label': 'Biography' },
         element('h3', {}, 'Biography of an address'),
         element('div', { class: 'bar' }, this.input,
@@ -169,12 +172,15 @@ export class MemoryView {
     const chosen = regions.filter((region) => hex(region.first) === this.state.get('region'));
     const largest = [...regions].sort((a, b) => b.used - a.used).slice(0, DRAWN)
       .sort((a, b) => (a.first < b.first ? -1 : 1));
+    this.canvas.classList.toggle('empty', !regions.length);
     const columns = Math.max(1, Math.floor(this.canvas.clientWidth / CELL));
-    this.layout = layOutRegions(chosen.length ? chosen : largest, columns, this.canvas.clientHeight);
-    const { size, places } = this.layout;
+    const layout = layOutRegions(chosen.length ? chosen : largest, columns, this.canvas.clientHeight);
+    const { size, places } = layout;
     const cells = places.length ? await engine.ask(...places.map(({ region }) =>
       ['cells', moment, region.first, region.last, size])) : [];
-    this.paint(cells);
+    Object.assign(this, { layout, cells });
+    const colors = palette();
+    this.showLegend(this.paint(new CanvasSurface(this.canvas, colors), colors), colors);
     this.regions.setRows(regions);
     this.note.replaceChildren(`${count(total.blocks)} blocks in ${count(regions.length)} regions: ` +
       `${count(total.used)} bytes used, ${count(total.unused)} bytes in ${count(total.gaps)} gaps, the ` +
@@ -196,10 +202,10 @@ export class MemoryView {
     return [...numbers].sort((a, b) => b[1] - a[1]).map(([key]) => key);
   }
 
-  paint(cells) {
-    const colors = palette();
-    const surface = new CanvasSurface(this.canvas, colors);
-    const { size, columns, places } = this.layout;
+  /** Draws the map, and returns the functions that have colours of their own. */
+  paint(surface, colors) {
+    if (!this.layout) return [];
+    const { cells, layout: { size, columns, places } } = this;
     const ranks = this.ranks(cells).slice(0, colors.series.length);
     const colorOf = new Map(ranks.map((key, i) => [key, colors.series[i]]));
     places.forEach(({ region, top, rows }, k) => {
@@ -214,6 +220,11 @@ export class MemoryView {
           color, 0.25 + 0.75 * Number(used * 100n / size) / 100);
       }
     });
+    return ranks;
+  }
+
+  showLegend(ranks, colors) {
+    this.legend.hidden = !ranks.length;
     this.legend.replaceChildren(...ranks.map((key, i) => {
       const swatch = element('i');
       swatch.style.background = colors.series[i];

@@ -6,6 +6,7 @@ import os
 import random
 import time
 import unittest
+import xml.etree.ElementTree
 
 import browser
 import oracle
@@ -283,6 +284,42 @@ class Use(ExactCase):
         test_page.opened.open("file://" + page)
         self.wait("window.heapPage?.exactNote.textContent.includes('are not known')")
         self.assertGreater(len(self.rows(".sites-panel")), 0)
+
+
+@unittest.skipIf(test_page.MODE, "pictures only")
+class Saving(ExactCase):
+    def test_the_map(self):
+        trace = self.write(churn(600, 21))
+        self.show_exact(trace, "#view=memory")
+        self.wait("Boolean(heapPage.memory && !heapPage.memory.run && heapPage.memory.layout)")
+        self.assertGreater(evaluate("heapPage.memory.cells.length"), 0)
+        svg = xml.etree.ElementTree.fromstring(evaluate(test_page.SVG.replace("timeline", "memory")))
+        regions = evaluate("heapPage.memory.layout.places.map(({region}) => "
+                           "'0x' + region.first.toString(16))")
+        labels = [node.text.split()[0] for node in svg.iter() if node.tag.endswith("text")]
+        self.assertEqual(labels, regions)
+        drawn = len([node for node in svg.iter() if node.tag.endswith("rect")])
+        used = evaluate("heapPage.memory.cells.reduce((sum, values) => sum + "
+                        "values.filter((value, i) => i % 4 === 2 && value).length, 0)")
+        self.assertEqual(drawn, 1 + len(regions) + used)
+        png = evaluate(test_page.PNG % ("memory", "memory"))
+        self.assertEqual((png["type"], png["size"]), ("image/png", png["wanted"]))
+        self.assertLess(png["others"], 0.02)
+        self.assertGreater(png["colours"], 5)
+        self.check_silence()
+
+    def test_an_empty_map_takes_no_room(self):
+        script = Script().basics()
+        script.alloc(0x1000, 50)
+        script.free(0x1000)
+        self.show_exact(self.write(script.close()), "#view=memory&at=0:0")
+        self.wait("Boolean(heapPage.memory && !heapPage.memory.run && heapPage.memory.layout)")
+        height = "document.querySelector('canvas.memory').clientHeight"
+        self.assertEqual(evaluate(height), 0)
+        evaluate("heapPage.goToPeak(), 1")
+        self.wait(f"{height} > 100 && !heapPage.memory.run")
+        self.assertEqual(evaluate("heapPage.memory.layout.places.length"), 1)
+        self.check_silence()
 
 
 class Pictures(ExactCase):

@@ -32,7 +32,7 @@ EVIL = ('<script>window.hacked=1</script>', '"><img src=http://127.0.0.1:9/x one
 SVG = """(() => {
   const before = URL.createObjectURL;
   let saved = null;
-  URL.createObjectURL = (blob) => { saved = blob; return '#'; };
+  URL.createObjectURL = (blob) => { saved = blob; return location.hash || '#'; };
   document.querySelector('[aria-label="Save timeline as SVG"]').click();
   URL.createObjectURL = before;
   return saved.text();
