@@ -33,6 +33,13 @@ enum ttd_status heap_losses_read(struct ttd_reader *reader,
                                                         const struct ttd_batch *batch),
                                  void *context, struct ttd_error *error);
 
+/** Whether `events` are all that were lost: all records tell their number, and no damage may hide a
+ * record. */
+static inline bool heap_losses_are_exact(const struct heap_losses *losses)
+{
+    return !losses->unknown && !losses->damaged;
+}
+
 /** Returns the number of losses that may include an event after `from` and at or before `to`. */
 uint64_t heap_losses_between(const struct heap_losses *losses, struct ttd_position from,
                              struct ttd_position to);

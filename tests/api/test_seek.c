@@ -211,22 +211,14 @@ Test(seek, no_events)
     ttd_memory_output_free(&memory);
 }
 
-/**
- * Makes the hash of the index entry right in which byte `at` of the index chunk lies. Not if the
- * byte is of a field by which an entry is chosen: there, only verify can tell that the index is
- * wrong.
- */
+/** Makes the hash of the index entry right in which byte `at` of the index chunk lies. */
 static bool seal_entry(uint8_t *index, size_t size, size_t at)
 {
     size_t first = TTD_HEADER_SIZE + TTD_INDEX_LINKS + TTD_LINK_SIZE;
     if (at < first)
         return false;
-    size_t field = (at - first) % TTD_HEADER_SIZE;
-    size_t entry = at - field;
-    if ((field >= TTD_HEADER_KIND && field < TTD_HEADER_CODEC) ||
-        (field >= TTD_HEADER_FIRST_RECORD && field < TTD_HEADER_RESERVED) ||
-        (field >= TTD_HEADER_LAST_POSITION && field < TTD_HEADER_PAYLOAD_HASH) ||
-        entry + TTD_HEADER_SIZE > size)
+    size_t entry = at - (at - first) % TTD_HEADER_SIZE;
+    if (entry + TTD_HEADER_SIZE > size)
         return false;
     chunk_edit_seal_header(index + entry);
     return true;

@@ -62,6 +62,16 @@ static void first_strings(struct vector_file *file)
     chunk_edit_seal_all(file->data, file->size);
 }
 
+/* The first good header behind the bad one is of a chunk that the file does not have to its end. */
+static void first_and_too_long(struct vector_file *file)
+{
+    uint8_t *strings = vector_chunk(file, STRINGS);
+    ttd_put32(strings + TTD_HEADER_STORED_SIZE, TTD_PAYLOAD_MAX);
+    ttd_put32(strings + TTD_HEADER_RAW_SIZE, TTD_PAYLOAD_MAX);
+    chunk_edit_seal_header(strings);
+    file->data[TTD_HEADER_NUMBER] ^= 1;
+}
+
 /* Nothing but the first chunk, whose header says something wrong. */
 
 static void only_trace(struct vector_file *file)
@@ -99,6 +109,13 @@ const struct vector vectors_bad_damage[] = {
         cut_behind_end, END + 1, "data after the End chunk"),
     BAD("first-strings", "the trace chunk is missing, and nothing else", "R-24 R-29", first_strings,
         TRACE, "first chunk"),
+    {.name = "bad-first-and-too-long",
+     .purpose = "a bad first chunk, and one behind it that would go on after the end of the file",
+     .requirements = "R-9 R-15 R-29",
+     .damage = first_and_too_long,
+     .status = TTD_ERROR_CORRUPT,
+     .what = "header checksum",
+     .tolerant_events = 4},
     BAD("only-header-hash", "a single chunk with a bit of its header flipped: no good one at all",
         "R-9", only_hash, TRACE, "header checksum"),
     BAD("only-reserved", "a single chunk whose reserved field is not zero", "R-11", only_reserved,

@@ -28,7 +28,7 @@ static void summary(struct json *json, const struct report_info *data)
     json_unsigned(json, "memory_bytes", info_memory_bytes(stats));
     json_unsigned(json, "threads", stats->thread_count);
     json_unsigned(json, "lost_events", stats->outcome.losses.events);
-    json_bool(json, "lost_events_exact", !stats->outcome.losses.unknown);
+    json_bool(json, "lost_events_exact", heap_losses_are_exact(&stats->outcome.losses));
     json_double(json, "bytes_per_event", info_bytes_per_event(stats));
     json_position(json, "first_position", stats->events ? stats->first : no_position);
     json_position(json, "last_position", stats->events ? stats->last : no_position);

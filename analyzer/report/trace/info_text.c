@@ -137,8 +137,7 @@ static void text_counts(struct report *report, const struct report_info *data)
         out_text(output, " never returned\n");
     }
     label(report, "Lost events");
-    /* A loss of unknown size makes the sum a lower bound. */
-    if (stats->outcome.losses.unknown)
+    if (!heap_losses_are_exact(&stats->outcome.losses))
         out_text(output, "at least ");
     out_grouped(output, stats->outcome.losses.events);
     out_char(output, '\n');

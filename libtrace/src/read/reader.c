@@ -75,6 +75,23 @@ static enum ttd_status read_first(struct ttd_reader *reader, struct ttd_error *e
     return TTD_OK;
 }
 
+/** Reads the trace_id of a good header, the chunk of which the file need not have to its end. */
+static enum ttd_status read_trace_id(struct ttd_source *source, uint64_t offset, uint64_t *trace_id,
+                                     struct ttd_error *error)
+{
+    uint8_t bytes[TTD_HEADER_SIZE];
+    struct ttd_header header;
+    const char *what;
+    enum ttd_status status = ttd_source_read(source, offset, bytes, sizeof bytes, error);
+    if (status != TTD_OK)
+        return status;
+    status = ttd_header_decode(bytes, &header, &what);
+    if (status != TTD_OK)
+        return ttd_fail(error, status, what, offset, TTD_NOWHERE);
+    *trace_id = header.trace_id;
+    return TTD_OK;
+}
+
 /** Goes on without the first chunk if there is any other; else fails for the `reason` that the
  * first one is no good. */
 static enum ttd_status open_damaged(struct ttd_reader *reader, const struct ttd_error *reason,
@@ -86,20 +103,18 @@ static enum ttd_status open_damaged(struct ttd_reader *reader, const struct ttd_
     uint64_t search_offset = reason->status == TTD_ERROR_TRUNCATED ? TTD_ALIGNMENT : 0;
     enum ttd_status status =
         ttd_source_resync(&reader->source, search_offset, 0, &first_offset, &failure);
-    struct ttd_header header;
+    uint64_t trace_id = 0;
     if (status == TTD_OK)
-        status = ttd_source_header(&reader->source, first_offset, &header, &failure);
+        status = read_trace_id(&reader->source, first_offset, &trace_id, &failure);
     else if (status == TTD_END || status == TTD_ERROR_LIMIT)
         failure = *reason;
     if (status != TTD_OK) {
         *error = failure;
         return failure.status;
     }
-    reader->source.trace_id = header.trace_id;
+    reader->source.trace_id = trace_id;
     /* Only the id is known: every header repeats it. */
-    reader->trace = (struct ttd_trace){
-        .trace_id = header.trace_id,
-    };
+    reader->trace = (struct ttd_trace){.trace_id = trace_id};
     return TTD_OK;
 }
 

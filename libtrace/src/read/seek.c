@@ -94,20 +94,36 @@ static enum ttd_status find_index(struct ttd_reader *reader, uint64_t offset,
     }
 }
 
+/** Whether all events before the chunk are before the target. */
+static bool is_behind_start(const struct ttd_header *header, const struct seek_target *target)
+{
+    if (target->by_position)
+        return ttd_position_compare(header->first_position, target->position) < 0;
+    return header->first_record <= target->event;
+}
+
+/** Decodes an entry, and compares it with the chunk that it describes. */
+static enum ttd_status check_entry(struct ttd_reader *reader, const uint8_t *entry,
+                                   struct ttd_header *header)
+{
+    uint8_t bytes[TTD_HEADER_SIZE];
+    const char *what;
+    enum ttd_status status = ttd_header_decode(entry, header, &what);
+    if (status == TTD_OK)
+        status = ttd_source_read(&reader->source, header->offset, bytes, sizeof bytes, NULL);
+    if (status != TTD_OK)
+        return status;
+    return memcmp(bytes, entry, sizeof bytes) == 0 ? TTD_OK : TTD_ERROR_CORRUPT;
+}
+
 /** Moves to the chunk that an entry describes, if that chunk agrees. */
 static enum ttd_status go_to(struct ttd_reader *reader, const uint8_t *entry,
                              const struct ttd_index_link *link)
 {
-    uint8_t bytes[TTD_HEADER_SIZE];
     struct ttd_header header;
-    const char *what;
-    enum ttd_status status = ttd_header_decode(entry, &header, &what);
-    if (status == TTD_OK)
-        status = ttd_source_read(&reader->source, header.offset, bytes, sizeof bytes, NULL);
+    enum ttd_status status = check_entry(reader, entry, &header);
     if (status != TTD_OK)
         return status;
-    if (memcmp(bytes, entry, sizeof bytes) != 0)
-        return TTD_ERROR_CORRUPT;
     bool events = header.kind == TTD_KIND_EVENTS;
     reader->offset = header.offset;
     reader->next_number = header.number;
@@ -116,28 +132,77 @@ static enum ttd_status go_to(struct ttd_reader *reader, const uint8_t *entry,
     return TTD_OK;
 }
 
+/** Checks that entries agree with their chunks, and that these follow one another without a gap: an
+ * index may not hide a chunk of events between the first and the last of them. */
+static enum ttd_status check_run(struct ttd_reader *reader, const uint8_t *first,
+                                 const uint8_t *last)
+{
+    struct ttd_header header;
+    enum ttd_status status = check_entry(reader, first, &header);
+    for (const uint8_t *entry = first; status == TTD_OK && entry < last;) {
+        uint64_t end = header.offset + ttd_chunk_size(&header);
+        entry += TTD_HEADER_SIZE;
+        status = check_entry(reader, entry, &header);
+        if (status == TTD_OK && header.offset != end)
+            status = TTD_ERROR_CORRUPT;
+    }
+    return status;
+}
+
+/** Entries of an index chunk around a target. */
+struct choice {
+    const uint8_t *first;
+    /** The last entry of events that does not reach the target; NULL if there is none. */
+    const uint8_t *before;
+    /** The first one that does, and its header; NULL if there is none. */
+    const uint8_t *reached;
+    struct ttd_header header;
+};
+
+static enum ttd_status choose_entries(struct ttd_cursor *entries, const struct seek_target *target,
+                                      struct choice *choice)
+{
+    *choice = (struct choice){.first = entries->next};
+    while (ttd_cursor_left(entries) != 0 && !choice->reached) {
+        const uint8_t *entry = ttd_cursor_bytes(entries, TTD_HEADER_SIZE);
+        const char *what;
+        if (ttd_header_decode(entry, &choice->header, &what) != TTD_OK)
+            return TTD_ERROR_CORRUPT;
+        if (choice->header.kind != TTD_KIND_EVENTS)
+            continue;
+        if (reaches(&choice->header, target))
+            choice->reached = entry;
+        else
+            choice->before = entry;
+    }
+    return TTD_OK;
+}
+
 /**
  * Goes to the target's chunk among the entries of an index chunk. If there is none: to the last
- * chunk of events, or the first chunk if none is of events, to hop on from there.
+ * chunk of events, to hop on from there. Fails if the entries do not show that no chunk of events
+ * before this one reaches the target.
  */
 static enum ttd_status search_entries(struct ttd_reader *reader, struct ttd_cursor *entries,
                                       const struct ttd_index_link *link,
                                       const struct seek_target *target)
 {
-    const uint8_t *chosen = entries->next;
-    while (ttd_cursor_left(entries) != 0) {
-        const uint8_t *entry = ttd_cursor_bytes(entries, TTD_HEADER_SIZE);
-        struct ttd_header header;
-        const char *what;
-        if (ttd_header_decode(entry, &header, &what) != TTD_OK)
-            return TTD_ERROR_CORRUPT;
-        if (header.kind != TTD_KIND_EVENTS)
-            continue;
-        chosen = entry;
-        if (reaches(&header, target))
-            break;
-    }
-    return go_to(reader, chosen, link);
+    struct choice choice;
+    enum ttd_status status = choose_entries(entries, target, &choice);
+    if (status != TTD_OK)
+        return status;
+    if (!choice.reached && choice.before)
+        return go_to(reader, choice.before, link);
+    if (choice.reached && is_behind_start(&choice.header, target))
+        return go_to(reader, choice.reached, link);
+    const uint8_t *start = choice.before ? choice.before : choice.first;
+    struct ttd_header header;
+    status = check_entry(reader, start, &header);
+    if (status == TTD_OK && !choice.before && header.offset != 0)
+        status = TTD_ERROR_CORRUPT;
+    if (status == TTD_OK && choice.reached)
+        status = check_run(reader, start, choice.reached);
+    return status == TTD_OK ? go_to(reader, choice.reached ? choice.reached : start, link) : status;
 }
 
 /** Tries the index. Anything but TTD_OK means that it is of no use. */
