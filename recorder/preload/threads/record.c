@@ -86,7 +86,8 @@ static inline uint64_t *begin_record(struct thread *thread, unsigned *flags,
  * Distance of the memory that is asked for ahead of its use. The collector has read a chunk before
  * it is used again, so every line must be taken from the cache of another processor, and a store
  * that waits for its line holds up all those behind it. With two threads that do little else, the
- * whole recording takes two thirds of the time.
+ * whole recording takes two thirds of the time where the processors share no cache, and as long
+ * where they do.
  */
 enum { PREFETCH_BYTES = 512 };
 
