@@ -4,8 +4,8 @@
 #include <libdeflate.h>
 #include <stdlib.h>
 
-/* From 1 to 12. Beside 6, this makes the page of 4.4 million events of Python 6 % smaller, and takes
- * 0.15 s more; 12 makes it hardly smaller still. */
+/* From 1 to 12. Beside 6, this makes the page of 4.4 million events of Python 6 % smaller, and
+ * takes 0.15 s more; 12 makes it hardly smaller still. */
 #define LEVEL 10
 
 bool page_pack(const void *data, size_t size, struct page_packed *packed)
