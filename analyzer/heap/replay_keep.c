@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a replay keeps beside the state: the peak. */
+/* The peak, which a replay keeps beside the state. */
 #include "heap/replay_parts.h"
 
 static struct heap_peak peak_of(const struct heap_replay *replay)

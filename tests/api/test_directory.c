@@ -148,7 +148,7 @@ Test(directory, seeks_use_it)
     ttd_memory_output_free(&memory);
 }
 
-/* What is returned is read and checked in the pass that returns it. */
+/* A pass reads and checks every chunk that it returns. */
 Test(directory, changed_chunk)
 {
     uint32_t events = TTD_KIND_BIT(TTD_KIND_EVENTS);
