@@ -21,7 +21,7 @@ static uint64_t end_of(const struct ttd_directory *directory)
 }
 
 /** Returns the index of the first header at `offset` or behind; the count if there is none. */
-static size_t place_of(const struct ttd_directory *directory, uint64_t offset)
+static size_t lower_bound(const struct ttd_directory *directory, uint64_t offset)
 {
     size_t low = 0;
     size_t high = directory->count;
@@ -39,7 +39,7 @@ const struct ttd_header *ttd_directory_find(struct ttd_directory *directory, uin
 {
     size_t i = directory->next;
     if (i >= directory->count || directory->headers[i].offset != offset)
-        i = place_of(directory, offset);
+        i = lower_bound(directory, offset);
     if (i == directory->count || directory->headers[i].offset != offset)
         return NULL;
     directory->next = i + 1;
@@ -76,7 +76,7 @@ bool ttd_directory_add(struct ttd_directory *directory, const struct ttd_allocat
 
 void ttd_directory_cut(struct ttd_directory *directory, uint64_t offset)
 {
-    directory->count = place_of(directory, offset);
+    directory->count = lower_bound(directory, offset);
     if (end_of(directory) > offset)
         directory->count--;
 }
