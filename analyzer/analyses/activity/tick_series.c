@@ -206,7 +206,7 @@ static int compare_late(const void *a, const void *b)
 
 /* Goes through the ticks as they were, whose changes and late ones become those of new ticks. */
 static enum ttd_status merge_ticks(struct merging *merging, const struct heap_tick_series *old,
-                                   const uint32_t *places)
+                                   const uint32_t *new_ticks)
 {
     enum ttd_status status = TTD_OK;
     size_t next = 0, next_late = 0;
@@ -216,17 +216,17 @@ static enum ttd_status merge_ticks(struct merging *merging, const struct heap_ti
         for (; next_late < old->late_count && old->late[next_late].tick == tick; next_late++)
             collect(merging, &old->late[next_late].change);
         bool is_last = tick + 1 == old->tick_count;
-        if (is_last || !places || places[tick + 1] != places[tick])
+        if (is_last || !new_ticks || new_ticks[tick + 1] != new_ticks[tick])
             status = end_merged(merging);
     }
     return status;
 }
 
-enum ttd_status heap_series_settle(struct heap_tick_series *series, const uint32_t *places)
+enum ttd_status heap_series_settle(struct heap_tick_series *series, const uint32_t *new_ticks)
 {
-    if (!series->count || (!series->late_count && !places)) {
-        series->tick_count =
-            places && series->tick_count ? places[series->tick_count - 1] + 1 : series->tick_count;
+    if (!series->count || (!series->late_count && !new_ticks)) {
+        series->tick_count = new_ticks && series->tick_count ? new_ticks[series->tick_count - 1] + 1
+                                                             : series->tick_count;
         return TTD_OK;
     }
     struct heap_tick_series old = *series;
@@ -243,7 +243,7 @@ enum ttd_status heap_series_settle(struct heap_tick_series *series, const uint32
         series->ends = NULL;
         series->change_count = series->change_capacity = 0;
         series->tick_count = series->tick_capacity = 0;
-        status = merge_ticks(&merging, &old, places);
+        status = merge_ticks(&merging, &old, new_ticks);
         series->late_count = 0;
         free(old.changes);
         free(old.ends);

@@ -85,9 +85,9 @@ enum ttd_status heap_series_end_tick(struct heap_tick_series *series);
 /**
  * Applies late changes, and merges ticks that have ended.
  *
- * @param places  by tick: the number of the merged tick that it becomes part of, in increasing
+ * @param new_ticks  by tick: the number of the merged tick that it becomes part of, in increasing
  *                order; NULL to merge none
  */
-enum ttd_status heap_series_settle(struct heap_tick_series *series, const uint32_t *places);
+enum ttd_status heap_series_settle(struct heap_tick_series *series, const uint32_t *new_ticks);
 
 #endif

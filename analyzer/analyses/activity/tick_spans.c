@@ -42,15 +42,15 @@ void heap_spans_add(struct heap_tick_spans *spans, size_t begin, size_t end, uin
     add(spans, begin, end, (struct heap_tick_span){1, size});
 }
 
-void heap_spans_merge(struct heap_tick_spans *spans, const uint32_t *places, size_t count)
+void heap_spans_merge(struct heap_tick_spans *spans, const uint32_t *new_ticks, size_t count)
 {
-    /* No span moves behind its place, so what has been merged is never met again. */
+    /* A span never moves to a later index, so what has been merged is never met again. */
     for (size_t end = 1, i = 0; end < count; end++) {
         for (size_t begin = 0; begin < end; begin++, i++) {
             struct heap_tick_span span = spans->spans[i];
             spans->spans[i] = (struct heap_tick_span){0, 0};
             if (span.blocks)
-                add(spans, places[begin], places[end], span);
+                add(spans, new_ticks[begin], new_ticks[end], span);
         }
     }
 }
@@ -73,16 +73,16 @@ static size_t count_all(const struct heap_tick_spans *spans, size_t count)
 
 enum ttd_status heap_spans_limit(struct heap_tick_spans *spans, size_t *count, size_t max)
 {
-    uint32_t *places = malloc((*count + 1) * sizeof *places);
-    if (!places)
+    uint32_t *new_ticks = malloc((*count + 1) * sizeof *new_ticks);
+    if (!new_ticks)
         return TTD_ERROR_NO_MEMORY;
     while (*count > 2 && count_all(spans, *count) > max) {
         for (size_t i = 0; i < *count; i++)
-            places[i] = (uint32_t)((i + 1) / 2);
-        heap_spans_merge(spans, places, *count);
-        *count = places[*count - 1] + 1;
+            new_ticks[i] = (uint32_t)((i + 1) / 2);
+        heap_spans_merge(spans, new_ticks, *count);
+        *count = new_ticks[*count - 1] + 1;
         spans->width *= 2;
     }
-    free(places);
+    free(new_ticks);
     return TTD_OK;
 }

@@ -42,11 +42,11 @@ size_t heap_spans_count(const struct heap_tick_spans *spans, size_t end);
 /**
  * Merges ticks.
  *
- * @param places  by tick: the number of the merged tick that it becomes part of, in increasing
+ * @param new_ticks  by tick: the number of the merged tick that it becomes part of, in increasing
  *                order
- * @param count   number of ticks before
+ * @param count      number of ticks before
  */
-void heap_spans_merge(struct heap_tick_spans *spans, const uint32_t *places, size_t count);
+void heap_spans_merge(struct heap_tick_spans *spans, const uint32_t *new_ticks, size_t count);
 
 /** Makes ticks wider, all but the first, until there are at most `max` spans with blocks. Sets
  * `count` to the number of ticks that are left. @return TTD_OK, TTD_ERROR_NO_MEMORY. */

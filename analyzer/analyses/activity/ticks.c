@@ -31,11 +31,11 @@ static void settle(struct ticks_finder *finder)
         finder->open.peak = finder->open.live.bytes;
 }
 
-static enum ttd_status settle_series(struct heap_ticks *ticks, const uint32_t *places)
+static enum ttd_status settle_series(struct heap_ticks *ticks, const uint32_t *new_ticks)
 {
     enum ttd_status status = TTD_OK;
     for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++)
-        status = heap_series_settle(&ticks->series[key], places);
+        status = heap_series_settle(&ticks->series[key], new_ticks);
     return status;
 }
 
@@ -54,9 +54,9 @@ static void join(struct heap_tick *tick, const struct heap_tick *before)
 static enum ttd_status widen(struct ticks_finder *finder)
 {
     struct heap_ticks *ticks = finder->ticks;
-    uint32_t *places = malloc(ticks->count * sizeof *places);
+    uint32_t *new_ticks = malloc(ticks->count * sizeof *new_ticks);
     size_t count = 0;
-    if (!places)
+    if (!new_ticks)
         return TTD_ERROR_NO_MEMORY;
     ticks->width *= 2;
     finder->open.stretch /= 2;
@@ -67,13 +67,13 @@ static enum ttd_status widen(struct ticks_finder *finder)
         bool joins = count > 1 && ticks->ticks[count - 1].stretch == tick.stretch;
         if (joins)
             join(&tick, &ticks->ticks[--count]);
-        places[i] = (uint32_t)count;
+        new_ticks[i] = (uint32_t)count;
         ticks->ticks[count++] = tick;
     }
-    heap_spans_merge(&ticks->spans, places, ticks->count);
+    heap_spans_merge(&ticks->spans, new_ticks, ticks->count);
     ticks->count = count;
-    enum ttd_status status = settle_series(ticks, places);
-    free(places);
+    enum ttd_status status = settle_series(ticks, new_ticks);
+    free(new_ticks);
     return status;
 }
 
