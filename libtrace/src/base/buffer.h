@@ -40,12 +40,42 @@ void ttd_buffer_put8(struct ttd_buffer *buffer, uint8_t value);
 void ttd_buffer_put32(struct ttd_buffer *buffer, uint32_t value);
 void ttd_buffer_put64(struct ttd_buffer *buffer, uint64_t value);
 
+/** Spreads 56 bits over the low 7 bits of 8 bytes. */
+static inline uint64_t ttd_varint_spread(uint64_t x)
+{
+    x = (x & UINT64_C(0x00FFFFFFF0000000)) << 4 | (x & UINT64_C(0x000000000FFFFFFF));
+    x = (x & UINT64_C(0x0FFFC0000FFFC000)) << 2 | (x & UINT64_C(0x00003FFF00003FFF));
+    return (x & UINT64_C(0x3F803F803F803F80)) << 1 | (x & UINT64_C(0x007F007F007F007F));
+}
+
+/** Appends a varint of five bytes or more, like ttd_buffer_append_varint(). */
+static inline void ttd_buffer_append_long_varint(struct ttd_buffer *buffer, uint64_t value)
+{
+    const uint64_t more = UINT64_C(0x8080808080808080); /* a byte follows */
+    uint8_t *end = buffer->data + buffer->size;
+    unsigned extra_bytes = 4u + (value >> 35 != 0) + (value >> 42 != 0) + (value >> 49 != 0) +
+                           (value >> 56 != 0) + (value >> 63 != 0);
+    if (extra_bytes < 8) {
+        ttd_put64(end, ttd_varint_spread(value) | (more & ((UINT64_C(1) << 8 * extra_bytes) - 1)));
+    } else {
+        ttd_put64(end, ttd_varint_spread(value) | more);
+        end[8] = (uint8_t)(value >> 56);
+        end[9] = (uint8_t)(value >> 63);
+    }
+    buffer->size += extra_bytes + 1;
+}
+
 /** Appends a varint. The caller has reserved TTD_VARINT_MAX bytes. */
 static inline void ttd_buffer_append_varint(struct ttd_buffer *buffer, uint64_t value)
 {
     uint8_t *end = buffer->data + buffer->size;
-    if (value < 0x80 || value >= UINT32_C(1) << 28) {
-        buffer->size = (size_t)(ttd_put_varint(end, value) - buffer->data);
+    if (value < 0x80) {
+        *end = (uint8_t)value;
+        buffer->size++;
+        return;
+    }
+    if (value >= UINT32_C(1) << 28) {
+        ttd_buffer_append_long_varint(buffer, value);
         return;
     }
     /* Four groups at once, of which only those needed stay: their number is hard to predict. */

@@ -58,6 +58,27 @@ Test(varint, is_the_shortest_encoding)
     cr_assert_eq(encode(UINT64_MAX).size, TTD_VARINT_MAX);
 }
 
+/* Both ways to write one give the same bytes. */
+static void expect_same_appended(uint64_t value)
+{
+    struct encoding encoding = encode(value);
+    uint8_t bytes[TTD_VARINT_MAX];
+    struct ttd_buffer buffer = {.data = bytes, .capacity = sizeof bytes};
+    ttd_buffer_append_varint(&buffer, value);
+    cr_assert_eq(buffer.size, encoding.size, "%lx", (unsigned long)value);
+    cr_assert_eq(memcmp(bytes, encoding.bytes, encoding.size), 0, "%lx", (unsigned long)value);
+}
+
+Test(varint, is_appended_as_it_is_put)
+{
+    struct entropy random = entropy_of_seed(1);
+    for (size_t i = 0; i < EDGES; i++) {
+        expect_same_appended(edge(i));
+        for (size_t j = 0; j < 100; j++)
+            expect_same_appended(edge(i) & entropy_next(&random));
+    }
+}
+
 Test(varint, has_the_low_groups_first)
 {
     struct encoding encoding = encode(300);
