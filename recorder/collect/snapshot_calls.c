@@ -40,30 +40,50 @@ bool snapshot_settle(void *context, struct snapshot_subject *subject)
     return taking->trace->writer != NULL && list_modules(taking, subject);
 }
 
-ttd_id snapshot_thread(void *context, uint32_t tid)
+ttd_id snapshot_thread(const struct snapshot_taking *taking, uint32_t tid)
 {
-    const struct snapshot_taking *taking = context;
     return process_thread_id(taking->process, taking->snapshot.position, tid);
+}
+
+static ttd_id find_thread(void *context, uint32_t tid)
+{
+    struct snapshot_taking *taking = context;
+    reference_writer_lock(&taking->references);
+    ttd_id id = snapshot_thread(taking, tid);
+    reference_writer_unlock(&taking->references);
+    return id;
 }
 
 static ttd_id write_text(void *context, const char *text)
 {
-    return trace_text(((const struct snapshot_taking *)context)->trace, text);
+    struct snapshot_taking *taking = context;
+    reference_writer_lock(&taking->references);
+    ttd_id id = trace_text(taking->trace, text);
+    reference_writer_unlock(&taking->references);
+    return id;
 }
 
 static bool write_regions(void *context, const struct ttd_regions *regions)
 {
-    return trace_regions(((const struct snapshot_taking *)context)->trace, regions);
+    struct snapshot_taking *taking = context;
+    reference_writer_lock(&taking->references);
+    bool is_written = trace_regions(taking->trace, regions);
+    reference_writer_unlock(&taking->references);
+    return is_written;
 }
 
-static bool write_references(void *context, const struct ttd_references *references)
+static struct ttd_reference *write_references(void *context, size_t count)
 {
-    return trace_references(((const struct snapshot_taking *)context)->trace, references);
+    return reference_writer_next(&((struct snapshot_taking *)context)->references, count);
 }
 
 static bool write_classes(void *context, const struct ttd_classes *classes)
 {
-    return trace_classes(((const struct snapshot_taking *)context)->trace, classes);
+    struct snapshot_taking *taking = context;
+    reference_writer_lock(&taking->references);
+    bool is_written = trace_classes(taking->trace, classes);
+    reference_writer_unlock(&taking->references);
+    return is_written;
 }
 
 static void note_variable(void *context, const struct region *region, uint64_t offset)
@@ -77,9 +97,12 @@ static void note_variable(void *context, const struct region *region, uint64_t o
 
 static bool write_frames(void *context, uint32_t tid, const struct stack_frames *frames)
 {
-    const struct snapshot_taking *taking = context;
-    return trace_frames(taking->trace, taking->snapshot.number, snapshot_thread(context, tid),
-                        frames);
+    struct snapshot_taking *taking = context;
+    reference_writer_lock(&taking->references);
+    bool is_written =
+        trace_frames(taking->trace, taking->snapshot.number, snapshot_thread(taking, tid), frames);
+    reference_writer_unlock(&taking->references);
+    return is_written;
 }
 
 static void note_missing_frames(void *context, size_t threads)
@@ -94,14 +117,17 @@ static void tick(void *context)
 
 static void follow(void *context)
 {
-    collector_collect(((const struct snapshot_taking *)context)->collector);
+    struct snapshot_taking *taking = context;
+    reference_writer_lock(&taking->references);
+    collector_collect(taking->collector);
+    reference_writer_unlock(&taking->references);
 }
 
 struct snapshot_calls snapshot_calls_of(struct snapshot_taking *taking)
 {
     return (struct snapshot_calls){
         .settle = snapshot_settle,
-        .thread = snapshot_thread,
+        .thread = find_thread,
         .text = write_text,
         .regions = write_regions,
         .references = write_references,

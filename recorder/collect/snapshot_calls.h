@@ -5,6 +5,7 @@
 
 #include "../snapshot/take.h"
 #include "collector.h"
+#include "trace/reference_writer.h"
 
 /* A snapshot that is being taken of a process. */
 struct snapshot_taking {
@@ -17,14 +18,15 @@ struct snapshot_taking {
     struct borrowed_code borrowed;
     struct ttd_snapshot snapshot;
     struct snapshot_module *modules;
+    struct reference_writer references; /* while the process is searched; it shares the trace */
 };
 
 /* Gives the snapshot its position, behind all that was published before it, and collects that.
  * `context` is a struct snapshot_taking. */
 bool snapshot_settle(void *context, struct snapshot_subject *subject);
 
-/* Returns the trace's id of a thread, likewise. */
-ttd_id snapshot_thread(void *context, uint32_t tid);
+/* Returns the trace's id of a thread. */
+ttd_id snapshot_thread(const struct snapshot_taking *taking, uint32_t tid);
 
 struct snapshot_calls snapshot_calls_of(struct snapshot_taking *taking);
 

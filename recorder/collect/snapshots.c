@@ -52,11 +52,7 @@ static enum take_result take_references(struct snapshot_taking *taking,
     catch_up(taking->collector);
     enum take_result result = snapshot_take(&order, &taking->snapshot);
     free(taking->modules);
-    if (result != TAKE_DONE || request == NULL)
-        return result;
-    taking->snapshot.thread = snapshot_thread(taking, request->tid);
-    return waiting_thread_frames(taking->trace, &taking->snapshot, request) ? TAKE_DONE
-                                                                            : TAKE_FAILED;
+    return result;
 }
 
 /* Takes a snapshot of the blocks alone, which the events tell: it is a position. */
@@ -66,6 +62,26 @@ static enum take_result take_blocks(struct snapshot_taking *taking)
     bool is_taken = snapshot_settle(taking, &subject);
     free(taking->modules);
     return is_taken ? TAKE_DONE : TAKE_FAILED;
+}
+
+/* Answers a thread that waits: all that is needed of the process has been read. Returns false if
+ * the request was withdrawn: a process that went on meanwhile may have changed what was read. */
+static bool answer_taken(struct snapshot_taking *taking)
+{
+    taking->has_answered = taking->asked != NULL;
+    return taking->asked == NULL || answer(taking->asked, SNAPSHOT_TAKEN);
+}
+
+/* Writes the stack of the thread that waits, and the record that makes the parts a snapshot. */
+static bool complete(struct snapshot_taking *taking, const struct snapshot_request *request)
+{
+    struct ttd_snapshot *snapshot = &taking->snapshot;
+    if (request != NULL && (snapshot->contents & TTD_SNAPSHOT_REFERENCES)) {
+        snapshot->thread = snapshot_thread(taking, request->tid);
+        if (!waiting_thread_frames(taking->trace, snapshot, request))
+            return false;
+    }
+    return trace_snapshot(taking->trace, snapshot);
 }
 
 /* Counts a snapshot by which nothing is certain. One of blocks alone needs no memory. */
@@ -91,15 +107,15 @@ static enum take_result take(struct snapshot_taking *taking, const struct snapsh
     snapshot->contents |= has_references ? TTD_SNAPSHOT_REFERENCES : TTD_SNAPSHOT_BLOCKS;
     snapshot->number = ++trace->snapshots;
     snapshot->wall_time = process_time(taking->process, host_tick(&taking->collector->host));
+    reference_writer_open(&taking->references, trace, snapshot);
     enum take_result result =
         has_references ? take_references(taking, request) : take_blocks(taking);
+    if (result == TAKE_DONE && !answer_taken(taking))
+        result = TAKE_WITHDRAWN;
+    bool is_written = reference_writer_close(&taking->references);
     if (result != TAKE_DONE)
         return result;
-    /* A process that went on meanwhile may have changed what was read. */
-    taking->has_answered = taking->asked != NULL;
-    if (taking->asked != NULL && !answer(taking->asked, SNAPSHOT_TAKEN))
-        return TAKE_WITHDRAWN;
-    if (!trace_snapshot(trace, snapshot))
+    if (!is_written || !complete(taking, request))
         return TAKE_FAILED;
     note_doubtful(taking->collector, snapshot);
     return TAKE_DONE;

@@ -6,6 +6,9 @@
 #include "layout/layout.h"
 #include "stacks/frames.h"
 
+/* Of a chunk. */
+enum { SNAPSHOT_REFERENCES = 65536 };
+
 /* Those that return a bool return false to give up. */
 struct snapshot_calls {
     /* Is called once the threads are stopped: collects what they have published, and says what is
@@ -16,7 +19,10 @@ struct snapshot_calls {
     ttd_id (*text)(void *context, const char *text);
     /* Write parts of the snapshot. */
     bool (*regions)(void *context, const struct ttd_regions *regions);
-    bool (*references)(void *context, const struct ttd_references *references);
+    /* Writes the first `count` references of the array that it returned last, which it takes over
+       unless there are none. Returns an array with room for SNAPSHOT_REFERENCES; NULL to give up,
+       and then the other array stays the caller's. */
+    struct ttd_reference *(*references)(void *context, size_t count);
     bool (*classes)(void *context, const struct ttd_classes *classes);
     /* Writes the frames of a thread's stack. */
     bool (*frames)(void *context, uint32_t tid, const struct stack_frames *frames);

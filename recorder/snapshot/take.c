@@ -2,11 +2,10 @@
 #include "take.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "../quiet_thread.h"
 #include "taking.h"
 
 enum { RED_ZONE = 128 };
@@ -144,11 +143,7 @@ static void *run(void *argument)
 static bool run_in_thread(struct taking *taking)
 {
     pthread_t thread;
-    sigset_t all_signals, before;
-    sigfillset(&all_signals);
-    pthread_sigmask(SIG_SETMASK, &all_signals, &before); /* handlers run in this thread */
-    bool is_started = pthread_create(&thread, NULL, run, taking) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    bool is_started = quiet_thread_start(&thread, run, taking);
     if (is_started)
         pthread_join(thread, NULL);
     return is_started;

@@ -119,7 +119,6 @@ static bool search(struct taking *taking)
     struct scan_job job = {.memory = &taking->memory,
                            .pages = taking->subject.pages,
                            .tables = &taking->tables,
-                           .snapshot = taking->snapshot->number,
                            .references_max = REFERENCES_MAX,
                            .calls = &taking->order->calls,
                            .tick = taking_tick,

@@ -104,7 +104,8 @@ ALLOWED = {
         ('process', 'names', 'wire'),
         ('cache', 'process'),
     )},
-    'recorder/snapshot': ['recorder/snapshot', *CHANNEL, 'recorder/arrays.h'],
+    'recorder/snapshot': ['recorder/snapshot', *CHANNEL, 'recorder/arrays.h',
+                          'recorder/quiet_thread.h'],
     'recorder/snapshot/stacks': [
         'recorder/dwarf', *CHANNEL,
         *('recorder/snapshot/' + folder for folder in ('*', 'stacks', 'layout')),
@@ -121,7 +122,7 @@ ALLOWED = {
     'recorder/collect/channel': ['recorder/collect/channel', *CHANNEL],
     'recorder/collect/trace': ['recorder/collect/trace', 'recorder/collect/channel',
                                'recorder/snapshot', 'recorder/symbolize', 'recorder/arrays.h',
-                               'recorder/messages.h', 'common'],
+                               'recorder/quiet_thread.h', 'recorder/messages.h', 'common'],
     'recorder/collect/process': ['recorder/collect/process', 'recorder/collect/trace',
                                  'recorder/collect/channel', 'recorder/snapshot',
                                  'recorder/arrays.h', 'recorder/control.h', *CHANNEL],

@@ -6,7 +6,6 @@
 #include <string.h>
 
 enum {
-    REFERENCES = 65536, /* of a chunk */
     WORD = 8,
     LINE = 64, /* bytes that are looked at together */
 };
@@ -14,9 +13,9 @@ enum {
 struct scan {
     struct scan_job job;
     struct scan_result result;
-    bool is_over; /* a limit was met */
+    bool is_over;                     /* a limit was met */
+    struct ttd_reference *references; /* room for SNAPSHOT_REFERENCES */
     size_t count;
-    struct ttd_reference references[REFERENCES];
     /* The regions in the batch and their numbers, by tag modulo the number of pieces of a batch. */
     struct {
         uint32_t number;
@@ -32,6 +31,11 @@ struct scan *scan_open(const struct scan_job *job)
     if (scan == NULL)
         return NULL;
     scan->job = *job;
+    scan->references = job->calls->references(job->calls->context, 0);
+    if (scan->references == NULL) {
+        free(scan);
+        return NULL;
+    }
     scan->result = (struct scan_result){.is_written = true};
     scan->is_over = false;
     scan->count = 0;
@@ -43,12 +47,13 @@ struct scan *scan_open(const struct scan_job *job)
     return scan;
 }
 
+/* Gives the references away. If there is no other array, what is found next is left out. */
 static void flush(struct scan *scan)
 {
-    struct ttd_references references = {scan->job.snapshot, scan->references, scan->count};
     const struct snapshot_calls *calls = scan->job.calls;
-    scan->result.is_written =
-        scan->result.is_written && calls->references(calls->context, &references);
+    struct ttd_reference *next = calls->references(calls->context, scan->count);
+    scan->result.is_written = scan->result.is_written && next != NULL;
+    scan->references = next != NULL ? next : scan->references;
     scan->result.references += scan->count;
     scan->count = 0;
     scan->is_over |=
@@ -58,7 +63,7 @@ static void flush(struct scan *scan)
 static inline void add(struct scan *scan, uint32_t region, uint64_t offset, uint64_t value)
 {
     scan->references[scan->count++] = (struct ttd_reference){region, offset, value};
-    if (scan->count == REFERENCES)
+    if (scan->count == SNAPSHOT_REFERENCES)
         flush(scan);
 }
 

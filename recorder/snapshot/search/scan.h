@@ -15,7 +15,6 @@ struct scan_job {
     struct memory *memory;
     const struct heap_pages *pages;
     struct tables *tables; /* words of the heap may also point to these */
-    uint32_t snapshot;     /* its number */
     uint64_t references_max;
     const struct snapshot_calls *calls;
     void (*tick)(void *context); /* is called every few milliseconds */

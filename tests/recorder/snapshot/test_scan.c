@@ -19,12 +19,11 @@ static struct heap_pages pages;
 static struct ttd_reference *found;
 static size_t found_count;
 
-static bool keep(void *context, const struct ttd_references *references)
+/* Keeps all references in one array. */
+static struct ttd_reference *keep(void *context, size_t count)
 {
     (void)context;
-    for (size_t i = 0; i < references->count; i++)
-        found[found_count++] = references->references[i];
-    return true;
+    return &found[found_count += count];
 }
 
 static void ignore_variable(void *context, const struct region *region, uint64_t offset)
@@ -40,7 +39,7 @@ static void tick(void *context)
 static void begin(void)
 {
     words = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    found = calloc(WORDS, sizeof *found);
+    found = calloc(WORDS + SNAPSHOT_REFERENCES, sizeof *found);
     cr_assert(words != MAP_FAILED && found != NULL);
     for (uint64_t i = 0; i < 100; i++)
         heap_pages_add(&pages, LOWEST + i * i * HEAP_PAGE_SIZE, 64);
@@ -64,13 +63,12 @@ static void search(const struct region *region)
     struct scan_job job = {.memory = &memory,
                            .pages = &pages,
                            .tables = &tables,
-                           .snapshot = 1,
                            .references_max = UINT64_MAX,
                            .calls = &calls,
                            .tick = tick};
     cr_assert(memory_open(&memory, (uint32_t)getpid(), (uint32_t)getpid()));
-    struct scan *scan = scan_open(&job);
     found_count = 0;
+    struct scan *scan = scan_open(&job);
     scan_region(scan, region, REGION);
     cr_assert(scan_close(scan).is_complete);
     memory_close(&memory);

@@ -17,6 +17,7 @@ struct context {
     uint64_t own_memory;
     struct snapshot_module modules[MODULES_MAX];
     size_t module_count;
+    struct ttd_reference *references;
 };
 
 static int list_module(struct dl_phdr_info *info, size_t size, void *argument)
@@ -84,9 +85,13 @@ static bool write_regions(void *argument, const struct ttd_regions *regions)
     return ttd_writer_regions(((struct context *)argument)->writer, regions) == TTD_OK;
 }
 
-static bool write_references(void *argument, const struct ttd_references *references)
+static struct ttd_reference *write_references(void *argument, size_t count)
 {
-    return ttd_writer_references(((struct context *)argument)->writer, references) == TTD_OK;
+    struct context *context = argument;
+    struct ttd_references references = {context->found->snapshot.number, context->references,
+                                        count};
+    return ttd_writer_references(context->writer, &references) == TTD_OK ? context->references
+                                                                         : NULL;
 }
 
 static bool write_classes(void *argument, const struct ttd_classes *classes)
@@ -173,6 +178,8 @@ struct found trace_of(uint32_t pid, const struct snapshot_request *request,
                                        .contents = TTD_SNAPSHOT_REFERENCES,
                                        .reason = TTD_SNAPSHOT_REQUESTED}};
     struct context context = {.found = &found, .pages = pages};
+    context.references = calloc(SNAPSHOT_REFERENCES, sizeof *context.references);
+    cr_assert(context.references != NULL);
     context.own_memory = request != NULL ? request->own_memory : 0;
     cr_assert(ttd_output_memory(&memory, NULL, &output) == TTD_OK);
     cr_assert(ttd_writer_open(&output, &info, NULL, NULL, &context.writer, &error) == TTD_OK);
@@ -200,6 +207,7 @@ struct found trace_of(uint32_t pid, const struct snapshot_request *request,
                                              .context = &context}};
     found.is_taken = snapshot_take(&order, &found.snapshot) == TAKE_DONE;
     interrupted_calls_free(&interrupted);
+    free(context.references);
     if (found.is_taken)
         cr_assert(ttd_writer_snapshot(context.writer, &found.snapshot) == TTD_OK);
     cr_assert(ttd_writer_close(context.writer, &end, &error) == TTD_OK, "%s", error.what);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes the references of a snapshot in a thread of its own, while the process is searched for
+ * more. What is left at the end of the search is written when the writer is closed, and the process
+ * need not wait for that.
+ */
+#ifndef TTD_COLLECT_TRACE_REFERENCE_WRITER_H
+#define TTD_COLLECT_TRACE_REFERENCE_WRITER_H
+
+#include <pthread.h>
+
+#include "trace.h"
+
+/* How many arrays of references may wait: the search is so far ahead at most. */
+enum { REFERENCE_ARRAYS = 8 };
+
+struct reference_writer {
+    struct trace *trace;
+    uint32_t snapshot; /* its number */
+    bool may_have_thread;
+    pthread_mutex_t trace_mutex; /* held by whoever writes to the trace */
+    pthread_mutex_t mutex;       /* of all below */
+    pthread_cond_t changed;
+    struct ttd_reference *arrays[REFERENCE_ARRAYS]; /* a ring; NULL where none was needed yet */
+    size_t counts[REFERENCE_ARRAYS];
+    size_t first, waiting; /* those that are to be written, from arrays[first] on */
+    bool has_thread;
+    bool is_closed;
+    bool has_failed;
+    pthread_t thread;
+};
+
+/* Sets all members. There is no other thread if the snapshot has contents of memory, whose pages
+ * are written to the trace as well. The writer must be closed. */
+void reference_writer_open(struct reference_writer *writer, struct trace *trace,
+                           const struct ttd_snapshot *snapshot);
+
+/* Has the first `count` references of the array that was returned last written, and returns another
+ * array; see snapshot_calls.references. */
+struct ttd_reference *reference_writer_next(struct reference_writer *writer, size_t count);
+
+/* Keep the thread from writing, while another one does. */
+void reference_writer_lock(struct reference_writer *writer);
+void reference_writer_unlock(struct reference_writer *writer);
+
+/* Writes what is left. Returns whether all references were written. */
+bool reference_writer_close(struct reference_writer *writer);
+
+#endif
