@@ -11,7 +11,8 @@
 #include "snapshots.h"
 #include "upkeep.h"
 
-enum { SLEEP_BUSY_MS = 1, SLEEP_IDLE_MS = 10, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10 };
+enum { SLEEP_BUSY_MS = 1, SLEEP_LIGHT_MS = 4, SLEEP_IDLE_MS = 10 };
+enum { LIGHT_RECORDS = 8192, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10 };
 
 bool collector_open(struct collector *collector, const char *output, struct ttd_error *error)
 {
@@ -259,6 +260,16 @@ static bool is_awaited(struct collector *collector)
     return is_held || (collector->was_held && collector->unheld_looks < UNHELD_LOOKS);
 }
 
+/* Returns for how long to sleep. Each look interrupts the program, so a few milliseconds of what a
+ * program publishes are taken together, unless it publishes much. Where it has published nothing,
+ * it may end soon, and somebody may wait for that. */
+static int pause_after(size_t merged, unsigned idle)
+{
+    if (merged == 0)
+        return idle < IDLE_ROUNDS ? SLEEP_BUSY_MS : SLEEP_IDLE_MS;
+    return merged < LIGHT_RECORDS ? SLEEP_LIGHT_MS : SLEEP_BUSY_MS;
+}
+
 void collector_run(struct collector *collector, const volatile sig_atomic_t *detach)
 {
     unsigned idle = 0;
@@ -280,7 +291,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         idle = merged != 0 || finishes ? 0 : idle + 1;
         if (idle > 0)
             launched_follow_stop(collector);
-        host_sleep(&collector->host, attention, idle < IDLE_ROUNDS ? SLEEP_BUSY_MS : SLEEP_IDLE_MS);
+        host_sleep(&collector->host, attention, pause_after(merged, idle));
     }
     collector->is_left_alone = host_is_held(&collector->host);
     detach_all(collector);
