@@ -3,10 +3,23 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 /* Many processes live only for a moment. The others soon fill a small table. */
 enum { FIRST_CAPACITY = 1 << 9, SMALL_CAPACITY = 1 << 14 };
+
+/* Has the system provide the pages of a large table at once: entries come to all of them soon, and
+ * a page that is read before it is written would be provided twice. An old system refuses. */
+static void populate(void *table, size_t size)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = ((uintptr_t)table + page - 1) / page * page;
+    uintptr_t end = ((uintptr_t)table + size) / page * page;
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
+}
 
 /* Makes an empty table. False, with nothing changed, when there is no memory. */
 static bool make_table(struct stacks *stacks, size_t capacity)
@@ -18,6 +31,8 @@ static bool make_table(struct stacks *stacks, size_t capacity)
         free(hashes);
         return false;
     }
+    if (capacity > SMALL_CAPACITY)
+        populate(entries, capacity * sizeof *entries);
     stacks->entries = entries;
     stacks->hashes = hashes;
     stacks->capacity = capacity;
