@@ -6,6 +6,7 @@
 
 #include "dumps.h"
 #include "snapshot_calls.h"
+#include "upkeep.h"
 #include "waiting_thread.h"
 
 /* Answers a request. Returns false if it was withdrawn. */
@@ -189,6 +190,7 @@ void snapshots_answer(struct collector *collector)
             continue;
         collector_collect(collector);
         dumps_take(collector, process); /* which were asked for before */
+        upkeep_at_end(collector, process);
         if (process->requests++ < REQUESTS_MAX)
             take_asked(collector, process, request);
         else

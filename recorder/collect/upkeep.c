@@ -12,20 +12,30 @@
 #define NAMES_NS      UINT64_C(10000000)
 #define NAMES_EACH_NS UINT64_C(250000000)
 
-/* Starts a lookup of a process's names: at once when the number of its addresses has doubled since
- * the last time, otherwise once in a while if it has grown. A process that has just begun waits:
- * most end soon. */
+/* Starts a lookup of the names that a process lacks. A process that has just begun waits: most end
+ * soon. */
 static void prepare(struct collector *collector, struct process *process, uint64_t now)
 {
-    struct trace *trace = process->trace;
-    size_t count = trace->modules.frame_count;
     bool is_old = now > process->start && now - process->start >= PREPARE_NS;
-    bool has_more = count > 2 * trace->frames_prepared ||
-                    (count > trace->frames_prepared && now >= process->next_prepare);
-    if (trace->writer == NULL || !is_old || !has_more)
+    if (process->trace->writer == NULL || !is_old)
         return;
-    trace_closers_prepare(&collector->closers, trace);
+    trace_closers_prepare(&collector->closers, process->trace);
     process->next_prepare = now + PREPARE_AGAIN_NS;
+}
+
+/* Does so at once when the number of its addresses has doubled since the last time, otherwise once
+ * in a while if it has grown. */
+static void prepare_if_due(struct collector *collector, struct process *process, uint64_t now)
+{
+    size_t count = process->trace->modules.frame_count, prepared = process->trace->frames_prepared;
+    if (count > 2 * prepared || (count > prepared && now >= process->next_prepare))
+        prepare(collector, process, now);
+}
+
+void upkeep_at_end(struct collector *collector, struct process *process)
+{
+    if (process->trace->modules.frame_count > process->trace->frames_prepared)
+        prepare(collector, process, host_now(&collector->host));
 }
 
 /* Writes cached names into the next trace that is due. */
@@ -52,7 +62,7 @@ void upkeep(struct collector *collector, uint64_t now)
     }
     if (now >= collector->next_prepare) {
         for (size_t i = 0; i < collector->processes.count; i++)
-            prepare(collector, collector->processes.items[i], now);
+            prepare_if_due(collector, collector->processes.items[i], now);
         collector->next_prepare = now + PREPARE_NS;
     }
     if (now >= collector->next_names) {

@@ -10,4 +10,8 @@
 /* Does what is due at `now`, a time of the channel's clock. */
 void upkeep(struct collector *collector, uint64_t now);
 
+/* Starts a lookup of the names that are missing in the trace of a process that is about to end.
+ * They are found while its memory is searched. */
+void upkeep_at_end(struct collector *collector, struct process *process);
+
 #endif
