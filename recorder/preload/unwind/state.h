@@ -57,6 +57,9 @@
  * (rule_other): registers 1.45. A chain of frame pointers is verified once, not at each link
  * (chain_links): unknown 4.9. Readable pages are remembered during a capture (probed_low,
  * probed_high): elsewhere makes one system call per capture instead of 23 (strace -c).
+ *
+ * By samples instead of instructions: walks of clang++ take 1.25 times as long without the rules
+ * that the thread has used last (find_rule).
  */
 
 #include "unwind.h"
@@ -73,6 +76,20 @@
 
 /* Words that the general steps of one walk may read. */
 #define UNWIND_MAX_READS 256u
+
+/* The rules that a thread has used last, in memory of its own: a bucket for each value of a hash.
+ * The table of all rules is larger than a processor's cache, and each of its lines has few that are
+ * used. Only a thread that walks often gets this memory. */
+#define RULE_CACHE_BITS 10
+#ifndef RULE_CACHE_WALKS
+#define RULE_CACHE_WALKS 16384u
+#endif
+#define RULE_CACHE_SIZE (sizeof(struct cached_rule) << RULE_CACHE_BITS)
+
+struct cached_rule {
+    uintptr_t pc;     /* 0: none */
+    unwind_rule rule; /* by rsp or rbp: others depend on more than the epoch */
+};
 
 /* A frame of the last capture. Its return address is in unwinder.pcs. */
 struct known_frame {
@@ -137,7 +154,9 @@ struct unwinder {
     struct check *checks;         /* outermost first */
     struct new_frame *new_frames; /* innermost first */
     struct step_read reads[UNWIND_MAX_READS];
-    struct walk walk; /* the one under way */
+    struct walk walk;          /* the one under way */
+    struct cached_rule *cache; /* NULL before RULE_CACHE_WALKS, and where there is no memory */
+    uint32_t walks;            /* so far, if there is no cache */
     struct unwind_scratch scratch;
     max_align_t first_arrays[];
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind.h"
 
+#include <string.h>
+
 #include "walk_fast.h"
 
 /* The most that the main thread's stack is assumed to grow between two captures. */
@@ -103,8 +105,7 @@ static bool is_same_frame(struct unwinder *unwinder, const struct unwind_regs *r
         return false;
     const struct known_frame *frame = &unwinder->frames[unwinder->depth - 1];
     return frame->sp == regs->sp && (!frame->is_bp_live || frame->bp == regs->bp) &&
-           frame->rule != RULE_NONE &&
-           frame->rule == rules_find(regs->pc, &unwinder->scratch.lookup) &&
+           frame->rule != RULE_NONE && frame->rule == find_rule(unwinder, regs->pc) &&
            count_valid(unwinder->arrivals, unwinder->depth - 1) == unwinder->depth - 1 &&
            (unwinder->check_count == 0 ||
             count_valid(unwinder->checks, unwinder->check_count) == unwinder->check_count);
@@ -205,9 +206,18 @@ static __attribute__((noinline)) bool capture_fast(struct unwinder *unwinder,
     return true;
 }
 
+/* Makes the cache once the thread has walked often. A confined program has no memory to spare. */
+static __attribute__((noinline)) void count_walk(struct unwinder *unwinder)
+{
+    if (++unwinder->walks == RULE_CACHE_WALKS && !unwind_is_confined)
+        unwinder->cache = unwind_pages_used(RULE_CACHE_SIZE);
+}
+
 /* Walks the stack and remembers it. Returns how many frames, from the outermost, are as before. */
 static uint32_t capture(struct unwinder *unwinder, const struct unwind_regs *regs)
 {
+    if (__builtin_expect(unwinder->cache == NULL, 0))
+        count_walk(unwinder);
     bool is_own = is_on_own_stack(unwinder, regs->sp);
     uint32_t candidates = is_own ? count_candidates(unwinder) : 0;
     place_start(&unwinder->walk.place, regs, candidates);
@@ -224,6 +234,8 @@ static bool begin_epoch(struct unwinder *unwinder, uint32_t epoch)
     unwinder->epoch = epoch;
     unwinder->depth = 0;
     cfi_forget(&unwinder->scratch.lookup);
+    if (unwinder->cache != NULL)
+        memset(unwinder->cache, 0, RULE_CACHE_SIZE);
     return true;
 }
 

@@ -21,6 +21,21 @@ static always_inline bool is_state_of(const struct known_frame *frame, uintptr_t
            (!frame->is_bp_live || frame->bp == state->bp);
 }
 
+/* Returns the rule for the return address `pc`. */
+static always_inline unwind_rule find_rule(struct unwinder *unwinder, uintptr_t pc)
+{
+    if (unwinder->cache == NULL)
+        return rules_find(pc, &unwinder->scratch.lookup);
+    struct cached_rule *cached =
+        &unwinder->cache[pc * 0x9e3779b97f4a7c15u >> (64 - RULE_CACHE_BITS)];
+    if (cached->pc == pc)
+        return cached->rule;
+    unwind_rule rule = rules_find(pc, &unwinder->scratch.lookup);
+    if (rule_kind(rule) <= RULE_BP)
+        *cached = (struct cached_rule){pc, rule};
+    return rule;
+}
+
 /*
  * Takes the steps that nearly all are: by rsp or rbp, on the thread's own stack, which is
  * [own_low, own_high), without other registers. Returns true if a candidate is met; else leaves the
@@ -45,7 +60,7 @@ static always_inline bool take_fast_steps(struct unwinder *unwinder, uintptr_t o
                  is_state_of(&frames[candidates - 1], unwinder->pcs[candidates - 1], &state);
         if (is_met)
             break;
-        unwind_rule rule = rules_find(state.pc, &unwinder->scratch.lookup);
+        unwind_rule rule = find_rule(unwinder, state.pc);
         frame->state = state;
         frame->rule = rule;
         frame->kind = NEW_FRAME_FAST;

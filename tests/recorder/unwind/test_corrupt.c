@@ -12,6 +12,7 @@
 #include "unwind/unwind.h"
 #include "dwarf/cfi.h"
 #include "unwind/compile.h"
+#include "unwind/state.h"
 
 #include "support/entropy.h"
 
@@ -177,11 +178,56 @@ static bool forgetting(void)
     return ok && d.kept == 0 && d.added == depth;
 }
 
+/* The frames of a walk, innermost first. */
+struct stack {
+    uint32_t depth;
+    uintptr_t pcs[UNWIND_MAX_FRAMES];
+};
+
+static void walk(struct unwinder *u, const struct unwind_regs *regs, struct stack *stack)
+{
+    struct unwind_delta d;
+    unwinder_abandon(u); /* nothing that is remembered is met */
+    unwinder_capture(u, regs, &d);
+    stack->depth = d.added;
+    memcpy(stack->pcs, d.frames, d.added * sizeof *d.frames);
+}
+
+static bool is_same(const struct stack *a, const struct stack *b)
+{
+    return a->depth == b->depth && memcmp(a->pcs, b->pcs, a->depth * sizeof *a->pcs) == 0;
+}
+
+/* Rules are taken from the thread's own cache, until they are forgotten. */
+static bool caching(void)
+{
+    static struct stack first, now;
+    struct unwinder *u =
+        mmap(NULL, unwinder_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    struct unwind_regs regs;
+    unwinder_init(u, here - 4096, (here | 0xfff) + 1, false);
+    unwind_here(&regs);
+    walk(u, &regs, &first);
+    for (unsigned i = 0; u->cache == NULL && i < RULE_CACHE_WALKS; i++)
+        walk(u, &regs, &now);
+    walk(u, &regs, &now);
+    bool ok = u->cache != NULL && first.depth > 1 && is_same(&first, &now);
+    for (size_t i = 0; ok && i < (size_t)1 << RULE_CACHE_BITS; i++)
+        u->cache[i].rule = RULE_SP | UINT64_C(8) << RULE_OFFSET_SHIFT; /* wrong for all of them */
+    walk(u, &regs, &now);
+    ok &= !is_same(&first, &now);
+    unwind_forget(0, UINTPTR_MAX);
+    walk(u, &regs, &now);
+    return ok && is_same(&first, &now);
+}
+
 int main(void)
 {
     unwind_setup(NULL);
     struct entropy entropy = entropy_of_seed(1);
     corrupt_stacks(&entropy);
     bool forgot = forgetting();
-    return corrupt_modules(&entropy) && forgot ? 0 : 1;
+    bool cached = caching();
+    return corrupt_modules(&entropy) && forgot && cached ? 0 : 1;
 }
