@@ -65,9 +65,11 @@ def heaptrack_file(stem):
 
 def measure(name, command, tools, rounds, directory):
     trace, peer = directory / 'trace.bin', directory / 'heaptrack'
-    times = {'native': [], 'ttdrecord': [], 'heaptrack': []}
+    times = {'native': [], 'without': [], 'ttdrecord': [], 'heaptrack': []}
     for _ in range(rounds):
         times['native'].append(run(command))
+        times['without'].append(run([tools['ttdrecord'], '--no-snapshot', '-o', trace, '--',
+                                     *command]))
         times['ttdrecord'].append(run([tools['ttdrecord'], '-o', trace, '--', *command]))
         if tools['heaptrack']:
             for old in directory.glob('heaptrack*'):
@@ -124,15 +126,17 @@ def report_build(result):
 
 def report(result):
     seconds = result['seconds']
-    native, ours = seconds['native'], seconds['ttdrecord']
+    native, ours, without = (seconds[key] for key in ('native', 'ttdrecord', 'without'))
     print(f"\n{result['workload']}: {result['events']:,} events, {result['lost']} lost")
     print(f'  native             {native:7.2f} s')
     print(f'  ttdrecord          {ours:7.2f} s   + {ours - native:.2f} s, '
           f"{(ours - native) / result['events'] * 1e9:.0f} ns an event")
+    print(f'  --no-snapshot      {without:7.2f} s   + {without - native:.2f} s')
     if 'heaptrack' in seconds:
         peer = seconds['heaptrack']
         print(f'  heaptrack          {peer:7.2f} s   + {peer - native:.2f} s; ttdrecord adds '
-              f'{(ours - native) / (peer - native):.2f} of that')
+              f'{(ours - native) / (peer - native):.2f} of that, '
+              f'{(without - native) / (peer - native):.2f} with --no-snapshot')
     print(f"  trace              {result['bytes_per_event']:7.2f} bytes an event")
     print(f"  ttdanalyze leaks   {result['leaks_events_per_second'] / 1e6:7.1f} M events/s on one core, "
           f"{result['leaks_resident'] / 1e6:.0f} MB resident")
