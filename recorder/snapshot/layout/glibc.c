@@ -164,7 +164,7 @@ void glibc_threads_find(const struct memory *memory, struct memory_span data,
  */
 enum {
     LISTS = 127,
-    LISTS_EMPTY = 60, /* at least as many are empty at any time */
+    LISTS_SURE = 60, /* as many empty ones are nothing else */
     CHUNK_HEAD = 16,
     ARENA_BEFORE = 112,           /* what the arena has before the lists */
     ARENA_TOP = 16,               /* before the lists: the last chunk, which is free */
@@ -179,11 +179,12 @@ static bool is_empty_list(const uint64_t *words, size_t index, uint64_t begin)
     return words[index] == chunk && words[index + 1] == chunk;
 }
 
-/* Whether the array of lists begins at word `at`: the link to the next arena is where it must be.
- */
+/* Whether the array of lists begins at word `index`: the last one, which is for no size, is empty,
+ * and the link to the next arena is where it must be. */
 static bool lists_begin(const uint64_t *words, size_t count, size_t index, uint64_t begin)
 {
-    if ((index + 1) * 8 < ARENA_BEFORE || index + ARENA_NEXT / 8 >= count)
+    if ((index + 1) * 8 < ARENA_BEFORE || index + ARENA_NEXT / 8 >= count ||
+        !is_empty_list(words, index + 2 * (LISTS - 1), begin))
         return false;
     uint64_t next = words[index + ARENA_NEXT / 8], self = begin + index * 8 - ARENA_BEFORE;
     uint64_t within_heap = next % GLIBC_HEAP_SIZE;
@@ -191,13 +192,32 @@ static bool lists_begin(const uint64_t *words, size_t count, size_t index, uint6
            (next != 0 && within_heap != 0 && within_heap <= HEAP_HEAD_MAX);
 }
 
-/* Returns where the array of lists begins: at its first empty list, or before it. */
-static size_t find_lists(const uint64_t *words, size_t count, size_t first, uint64_t begin)
+/* Finds the array of lists, however many of them are in use. */
+static bool find_lists(const uint64_t *words, size_t count, uint64_t begin, size_t *index)
 {
-    for (size_t before = 0; before + LISTS_EMPTY <= LISTS && 2 * before <= first; before++)
-        if (lists_begin(words, count, first - 2 * before, begin))
-            return first - 2 * before;
-    return first;
+    for (size_t i = 0; i < count; i++)
+        if (lists_begin(words, count, i, begin)) {
+            *index = i;
+            return true;
+        }
+    return false;
+}
+
+/* Finds the first empty list, in a version of the library that has the link elsewhere. */
+static bool find_empty_lists(const uint64_t *words, size_t count, uint64_t begin, size_t *index)
+{
+    size_t empty = 0, first = 0;
+    for (size_t i = 0; i + 1 < count && empty < LISTS_SURE; i++) {
+        if (!is_empty_list(words, i, begin))
+            continue;
+        if (empty == 0 || i - first >= 2 * LISTS || (i - first) % 2 != 0) {
+            first = i;
+            empty = 0;
+        }
+        empty++;
+    }
+    *index = first;
+    return empty >= LISTS_SURE;
 }
 
 /* Returns where the last chunk ends, whose address is given. */
@@ -213,20 +233,11 @@ static uint64_t end_of_chunk(const struct memory *memory, uint64_t chunk)
 bool glibc_arena_find(const struct memory *memory, struct memory_span data,
                       struct glibc_arena *arena)
 {
-    size_t count, empty = 0, first = 0;
+    size_t count, index = 0;
     uint64_t *words = read_data(memory, data, &count);
-    bool is_found = false;
-    for (size_t i = 0; words != NULL && i + 1 < count && !is_found; i++) {
-        if (!is_empty_list(words, i, data.begin))
-            continue;
-        if (empty == 0 || i - first >= 2 * LISTS || (i - first) % 2 != 0) {
-            first = i;
-            empty = 0;
-        }
-        is_found = ++empty >= LISTS_EMPTY;
-    }
+    bool is_found = words != NULL && (find_lists(words, count, data.begin, &index) ||
+                                      find_empty_lists(words, count, data.begin, &index));
     if (is_found) {
-        size_t index = find_lists(words, count, first, data.begin);
         uint64_t lists = data.begin + index * 8;
         arena->lists = (struct memory_span){lists - ARENA_BEFORE, lists + ARENA_BEHIND};
         arena->end = index >= ARENA_TOP / 8 ? end_of_chunk(memory, words[index - ARENA_TOP / 8])

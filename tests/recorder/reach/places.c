@@ -185,6 +185,34 @@ CASE(program_break_given_back)
     holder[1000] = target;
 }
 
+/* Of each size that the allocator has a list of free memory for, the next one. */
+static size_t next_size(size_t size)
+{
+    if (size < 1000)
+        return size + 16;
+    return size + (size < 3072 ? 64 : size < 10752 ? 512 : size < 43000 ? 4096 : 32768);
+}
+
+/* The ends of these lists are addresses in the last bytes of the blocks before. */
+CASE(lists_of_free_memory)
+{
+    enum { FREED = 8 /* a thread keeps 7 of a size for itself */ };
+    static void *freed[1000];
+    size_t count = 0;
+
+    for (size_t size = 24; size < 120000; size = next_size(size)) {
+        for (int i = 1; i < FREED; i++)
+            freed[count++] = block(size);
+        lose(block(24));
+        freed[count++] = block(size);
+    }
+    lose(block(24));
+    for (size_t i = 0; i < count; i++)
+        free(freed[i]);
+    memset(freed, 0, sizeof freed);
+    free(block(120000)); /* has what was freed sorted into the lists */
+}
+
 /* Only the kernel knows. */
 CASE(events_of_kernel)
 {
