@@ -57,10 +57,26 @@ def less_lost(ours, theirs):
     return total(ours) == total(theirs) and ours[:2] <= theirs[:2] and ours[2] == theirs[2]
 
 
+def reached_by_stale(ours, theirs):
+    """Fewer lost at all, or more that hang below others."""
+    return ours[0] < theirs[0] and total(ours[:2]) <= total(theirs[:2]) and \
+        are_near(total(ours), total(theirs)) and ours[2] <= theirs[2]
+
+
+def by_threads_and_more_possibly(ours, theirs):
+    return abs(ours[0][0] - theirs[0][0]) <= 2 and are_near(total(ours), total(theirs)) and \
+        ours[2] > theirs[2]
+
+
 HEADERS = ('pointers at the offset at which those to nine of ten blocks of a call site are own the '
            'block, which memcheck calls possibly lost')
 STACK = ('the stack for signals has room for all registers of the processor, of which valgrind has '
          'fewer')
+STALE = ('blocks that were given out again have pointers left there by those before, which memcheck '
+         'knows were not written since: we say of blocks that only these hold that they are held by '
+         'words that may be older. NAME-overwritten has no such words, and as much lost')
+LIBRARY = ('the C library points behind the start of what it has for threads and modules, which '
+           'memcheck calls possibly lost')
 # How answers differ, and why.
 REASONS = {
     'nginx': (less_lost, 'its list of epoll events lies in memory that was released before, and has '
@@ -79,6 +95,16 @@ REASONS = {
              'pages of its objects, those at low addresses: so both have to give it addresses in '
              'the same order'),
     'vim': (signal_stack, STACK),
+    'gdb': (reached_by_stale, STALE),
+    'gdb-overwritten': (near_but_possibly, LIBRARY + '; ' + STACK),
+    'octave': (reached_by_stale, STALE),
+    'octave-overwritten': (near_but_possibly, LIBRARY),
+    'sbcl': (near_but_possibly, LIBRARY + '; its memory begins at another address in valgrind, and '
+             'has a page less'),
+    'convert': (near_but_possibly, LIBRARY + '; GLib has larger tables in valgrind'),
+    'dot': (by_threads_and_more_possibly, 'GLib points behind the start of types and of objects with '
+            'private data, and tells valgrind that these are blocks of their own. Threads look for '
+            'fonts until the end'),
     'clang': (signal_stack, STACK),
 }
 

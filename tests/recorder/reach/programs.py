@@ -20,6 +20,11 @@ from answers import CLASSES, ENVIRONMENT, equal_environments, parse_log, read_cl
 from differences import judge
 
 PATIENCE = int(os.environ.get('PATIENCE', 300))
+# In valgrind, GLib asks malloc for each of its slices.
+GLIB = {'G_SLICE': 'always-malloc'}
+# The allocator overwrites what it takes back, and keeps nothing for a thread: no block has words
+# that are older.
+OVERWRITTEN = {**GLIB, 'GLIBC_TUNABLES': 'glibc.malloc.tcache_count=0:glibc.malloc.perturb=165'}
 PERL = 'my %h; $h{$_} = [1..3] for 1..5000; my $s = join ",", sort keys %h; $s =~ s/(\\d+)/<$1>/g;'
 LUA = 'local t = {} for i = 1, 20000 do t[i] = {i, tostring(i)} end table.sort(t, function(a, b) ' \
       'return a[2] < b[2] end) print(#t) os.exit(0)'
@@ -29,6 +34,14 @@ SQL = ('create table t(a, b text); with recursive n(i) as (select 1 union all se
 PYTHON = 'import json, re, decimal; json.loads(json.dumps([{"a": i} for i in range(5000)]))'
 RUBY = 'h = {}; 5000.times { |i| h["k#{i}"] = [i, i.to_s * 3] }; puts h.keys.sort.join.size'
 VIM = ['-u', 'NONE', '-i', 'NONE', '-es', '+%s/int/long/g', '+sort', '+normal ggdG', '+qa!']
+GRAPH = ' '.join(f'n{i} -> n{i * 7 % 60} [label="e{i}"];' for i in range(60))
+OCTAVE = 'a = magic(60); b = inv(a + eye(60)); s = struct("x", {1, 2, 3}); c = cell(20, 3); ' \
+         'for i = 1:200 c{mod(i, 20) + 1, 2} = sprintf("%d", i); end; ' \
+         'disp(numel(regexprep(strjoin(c(:, 2)\', ","), "1", "<1>")))'
+PHP = '$h = []; for ($i = 0; $i < 5000; $i++) $h["k$i"] = [$i, str_repeat("$i", 3)]; ksort($h); ' \
+      'echo strlen(preg_replace("/1/", "<1>", json_encode($h))), PHP_EOL;'
+LISP = '(let ((h (make-hash-table))) (dotimes (i 5000) (setf (gethash i h) (list i))) ' \
+       '(print (hash-table-count h)))'
 NGINX = '''daemon off; master_process off; pid {0}/nginx.pid; error_log {0}/error.log;
 events {{ worker_connections 64; }}
 http {{ access_log off; client_body_temp_path {0}/a; proxy_temp_path {0}/b; fastcgi_temp_path {0}/c;
@@ -81,7 +94,11 @@ def programs(directory):
                      '\n'.join(f'int f{i}(int a) {{ return a * {i} + printf("%d", a); }}'
                                for i in range(300)))
     (directory / 'in.json').write_text('[' + ','.join(f'{{"a": {i}}}' for i in range(500)) + ']')
+    (directory / 'in.dot').write_text(f'digraph {{ rankdir=LR; {GRAPH} }}')
     tmux = ['tmux', '-L', f'reach{os.getpid()}', '-f', '/dev/null']
+    gdb = ['gdb', '-nx', '-batch', '-ex', 'maintenance set worker-threads 0', '-ex',
+           f'file {directory}/large.o', '-ex', 'info line f299', '-ex', 'ptype f0']
+    octave = ['octave-cli', '--norc', '--no-history', '--eval', OCTAVE]
     return [
         Program('bash', 'bash', '-c', 'declare -A a; for i in {1..500}; do a[$i]=x$i; done; '
                 'f() { local b=$1; echo "${b//x/y}"; }; f "${a[*]}" | wc -c'),
@@ -104,6 +121,15 @@ def programs(directory):
                 str(directory / 'redis'), '--enable-debug-command', 'yes', end=end_redis),
         Program('python3', '/usr/bin/python3', '-c', PYTHON,
                 environment={'PYTHONMALLOC': 'malloc', 'PYTHONHASHSEED': '0'}),
+        Program('gdb', *gdb, prepare=prepare_gdb, environment=GLIB),
+        Program('gdb-overwritten', *gdb, prepare=prepare_gdb, environment=OVERWRITTEN),
+        Program('octave', *octave),
+        Program('octave-overwritten', *octave, environment=OVERWRITTEN),
+        Program('dot', 'dot', '-Tsvg', str(directory / 'in.dot'), environment=GLIB),
+        Program('php', 'php', '-n', '-r', PHP),
+        Program('sbcl', 'sbcl', '--non-interactive', '--no-userinit', '--eval', LISP),
+        Program('convert', 'convert-im6.q16', '-size', '64x64', 'gradient:', '-blur', '0x2',
+                str(directory / 'out.png'), environment={**GLIB, 'MAGICK_THREAD_LIMIT': '1'}),
         Program('clang', 'clang', '-cc1', '-O1', '-emit-obj', '-o', str(directory / 'large.o'),
                 '-internal-isystem', '/usr/lib/clang/14/include', '-internal-isystem',
                 '/usr/include/x86_64-linux-gnu', '-internal-isystem', '/usr/include', str(large)),
@@ -120,6 +146,11 @@ def prepare_git(directory):
         (repository / 'file').write_text('\n'.join(str(j * i) for j in range(100)))
         subprocess.run([*run, 'add', 'file'], check=True)
         subprocess.run([*run, 'commit', '-q', '-m', f'change {i}'], check=True)
+
+
+def prepare_gdb(directory):
+    subprocess.run(['cc', '-g', '-c', '-o', directory / 'large.o', directory / 'large.c'],
+                   check=True)
 
 
 def prepare_bc(directory):
