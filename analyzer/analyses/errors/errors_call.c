@@ -270,13 +270,23 @@ static void add_last_call(struct error_finder *finder, const struct ttd_event *e
     heap_last_calls_add(&finder->last_calls, &finding, searches ? finder->live : NULL);
 }
 
+/* Notes a reallocation that never returned: the process died in it, or a jump left it. */
+static enum ttd_status note_unfinished(struct error_finder *finder, const struct ttd_event *event)
+{
+    if (event->action != TTD_ACTION_REALLOC || ttd_event_returned(event))
+        return TTD_OK;
+    return map_set(&finder->unfinished, event->base_address, event->heap, 1);
+}
+
 enum ttd_status heap_error_finder_see_call(void *context, const struct ttd_event *event)
 {
     struct error_finder *finder = context;
     bool is_error = false;
     if (heap_last_calls_see(&finder->last_calls, event))
         add_last_call(finder, event);
-    enum ttd_status status = check_heap(finder, event, &is_error);
+    enum ttd_status status = note_unfinished(finder, event);
+    if (status == TTD_OK)
+        status = check_heap(finder, event, &is_error);
     if (status == TTD_OK && !is_error)
         status = check_action(finder, event, &is_error);
     /* One finding for a call: a failure is only what follows from the error. */

@@ -5,10 +5,11 @@
 #include "analyses/errors/errors_parts.h"
 
 /* A block that lies over a live one cannot be: the trace misses the release of the other, which a
- * gap explains. It is no error of the program. */
+ * gap explains, or a reallocation that never returned. It is no error of the program. */
 static enum ttd_status overlap(struct error_finder *finder, const struct heap_effect *effect)
 {
-    if (heap_is_unknown(effect->block->allocated, heap_gaps_end(&finder->gaps, effect->position)))
+    if (heap_is_unknown(effect->block->allocated, heap_gaps_end(&finder->gaps, effect->position)) ||
+        map_get(&finder->unfinished, effect->block->address, effect->block->heap) == 1)
         return TTD_OK;
     struct heap_finding finding = {.kind = HEAP_ERROR_TRACE_INCONSISTENCY,
                                    .call = heap_call_of_effect(effect),
@@ -21,12 +22,20 @@ static enum ttd_status overlap(struct error_finder *finder, const struct heap_ef
     return heap_error_finder_add(finder, &finding);
 }
 
+/* The address has an owner again, so releasing it is no double free. */
+static enum ttd_status acquire(struct error_finder *finder, const struct heap_effect *effect)
+{
+    heap_freed_remove(&finder->freed, effect->address, effect->heap);
+    return map_get(&finder->unfinished, effect->address, effect->heap) == 1
+               ? map_set(&finder->unfinished, effect->address, effect->heap, 0)
+               : TTD_OK;
+}
+
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
     struct error_finder *finder = context;
-    /* The address has an owner again, so releasing it is no double free. */
     if (effect->kind == HEAP_ACQUIRED)
-        heap_freed_remove(&finder->freed, effect->address, effect->heap);
+        return acquire(finder, effect);
     if (effect->kind == HEAP_RELEASED) {
         struct heap_freed_block freed = {.address = effect->address,
                                          .size = effect->block->size,
@@ -121,6 +130,7 @@ enum ttd_status heap_errors_watch(struct heap_errors *errors,
     if (!finder)
         return TTD_ERROR_NO_MEMORY;
     finder->errors = errors;
+    map_init(&finder->unfinished);
     finder->islands = options->islands;
     finder->has_early_blocks = heap_has_early_blocks(reader);
     finder->misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
@@ -142,6 +152,7 @@ void heap_errors_end(struct heap_errors *errors)
     if (!finder)
         return;
     heap_freed_free(&finder->freed);
+    map_free(&finder->unfinished);
     heap_gaps_free(&finder->gaps);
     heap_status_table_free(&finder->statuses);
     free(finder);

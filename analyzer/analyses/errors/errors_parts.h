@@ -15,6 +15,9 @@ struct error_finder {
     const struct heap_live *live;
     const struct heap_counts *counts;
     struct heap_freed freed;
+    /** By address and heap: 1 if a reallocation of the block that is live there never returned. It
+     * may have released the block. */
+    struct hash_map unfinished;
     /** All gaps of the trace. */
     struct heap_gaps gaps;
     struct heap_status_table statuses;

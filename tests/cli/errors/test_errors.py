@@ -185,6 +185,23 @@ class Errors(ErrorCase):
         path = self.path("trace.ttd")
         self.assertEqual(run("errors", "--error-exitcode", "9", path).status, 0)
 
+    def test_reallocation_that_never_returned(self):
+        """It may have released the block, so that the address is given again."""
+        script = Script().basics()
+        script.alloc(0x1000, 24)
+        script.event("ReAlloc", base=0x1000, size=48, end="never")
+        script.alloc(0x1000, 32, stack=3)
+        self.assertEqual(self.findings(script)["findings"], [])
+
+        script = Script().basics()
+        script.alloc(0x1000, 24)
+        script.event("ReAlloc", base=0x1000, size=48, end="never")
+        script.alloc(0x1000, 32, stack=3)
+        script.alloc(0x1000, 40, stack=4)
+        finding, = self.findings(script, name="later.ttd")["findings"]
+        self.assertEqual((finding["kind"], finding["allocated"]["stack_id"]),
+                         ("trace-inconsistency", 3))
+
     def test_exit_status(self):
         script = Script().basics()
         script.free(0x1000)
