@@ -55,6 +55,40 @@ Test(roundtrip_events, every_action)
         check_action(action);
 }
 
+/* A chunk of events of which each has a stack that is far from the one before. Only a derived trace
+ * can have such stacks without those between. */
+Test(roundtrip_events, stacks_far_apart)
+{
+    enum { EVENTS = 256 };
+    static const ttd_id stacks[] = {UINT32_MAX, 1u << 28};
+    struct ttd_memory_output memory;
+    struct ttd_trace trace = fixture_trace();
+    trace.flags = TTD_TRACE_DERIVED;
+    struct ttd_writer *writer = fixture_writer(&memory, &trace, NULL);
+    for (uint64_t i = 0; i < EVENTS; i++) {
+        struct ttd_event event = {.action = TTD_ACTION_ALLOC,
+                                  .api = TTD_API_MALLOC,
+                                  .stack = stacks[i % 2] - (ttd_id)i,
+                                  .result = 1,
+                                  .address = 0x1000 + i * 16,
+                                  .size = i,
+                                  .time_start = {1, 2 * i},
+                                  .time_end = {1, 2 * i + 1}};
+        cr_assert_eq(ttd_writer_event(writer, &event), TTD_OK, "%s", ttd_writer_error(writer).what);
+    }
+    fixture_close(writer);
+    struct ttd_reader *reader = fixture_reader(&memory, false);
+    struct ttd_batch batch;
+    struct ttd_error error;
+    uint64_t count = 0;
+    while (ttd_reader_next(reader, &batch, &error) == TTD_OK)
+        for (size_t i = 0; batch.kind == TTD_KIND_EVENTS && i < batch.count; i++, count++)
+            cr_assert_eq(batch.u.events[i].stack, stacks[count % 2] - (ttd_id)count);
+    cr_assert_eq(count, EVENTS);
+    ttd_reader_close(reader);
+    ttd_memory_output_free(&memory);
+}
+
 /* No parameters, though the API's template has some; and nothing but such events in a chunk. */
 Test(roundtrip_events, no_parameters)
 {

@@ -9,11 +9,12 @@
 /** Events for which room is made at once. */
 #define ROOM 256
 
-/** Bytes that one event can add to a column at most; 4 for a short varint (ttd_events_put()). */
+/** Bytes that one event can write to a column at most: of a varint of 32 bits, 8 are written at once;
+ * of a short one 4 (ttd_events_put()). */
 static const uint8_t most_bytes[TTD_COLUMN_COUNT] = {
-    [TTD_COLUMN_CLASSES] = 4 + 5 + TTD_VARINT_MAX,
+    [TTD_COLUMN_CLASSES] = 4 + 8 + TTD_VARINT_MAX,
     [TTD_COLUMN_SHAPE_CLASSES] = 4,
-    [TTD_COLUMN_SHAPE_STACKS] = 5,
+    [TTD_COLUMN_SHAPE_STACKS] = 8,
     [TTD_COLUMN_SHAPES_FIRST] = 1,
     [TTD_COLUMN_SHAPES_MORE] = 2,
     [TTD_COLUMN_SIZES] = TTD_VARINT_MAX,
@@ -23,7 +24,7 @@ static const uint8_t most_bytes[TTD_COLUMN_COUNT] = {
     [TTD_COLUMN_ACQUIRED_EXPLICIT] = TTD_VARINT_MAX,
     [TTD_COLUMN_TIME_GAPS] = 4,
     [TTD_COLUMN_TIME_FORMS] = 1,
-    [TTD_COLUMN_TIME_VALUES] = 3 + 5 + 4 * TTD_VARINT_MAX,
+    [TTD_COLUMN_TIME_VALUES] = 3 + 8 + 4 * TTD_VARINT_MAX,
     [TTD_COLUMN_CLOCK] = 3 + TTD_VARINT_MAX,
     [TTD_COLUMN_EXTRA] = (3 + TTD_PARAMETERS_MAX) * TTD_VARINT_MAX,
 };
