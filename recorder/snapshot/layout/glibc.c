@@ -164,7 +164,7 @@ void glibc_threads_find(const struct memory *memory, struct memory_span data,
  */
 enum {
     LISTS = 127,
-    LISTS_SURE = 60, /* as many empty ones are nothing else */
+    LISTS_SURE = 60, /* so many empty lists in one array are certainly the arena's */
     CHUNK_HEAD = 16,
     ARENA_BEFORE = 112,           /* what the arena has before the lists */
     ARENA_TOP = 16,               /* before the lists: the last chunk, which is free */
@@ -189,13 +189,15 @@ static bool lists_begin(const uint64_t *words, size_t count, size_t index, uint6
     uint64_t next = words[index + ARENA_NEXT / 8], self = begin + index * 8 - ARENA_BEFORE;
     uint64_t within_heap = next % GLIBC_HEAP_SIZE;
     return next == self || next == self + 8 /* older versions */ ||
-           (next != 0 && within_heap != 0 && within_heap <= HEAP_HEAD_MAX);
+           (next >= GLIBC_HEAP_SIZE && within_heap != 0 && within_heap <= HEAP_HEAD_MAX);
 }
 
-/* Finds the array of lists, however many of them are in use. */
+/* Finds the array of lists, however many of them are in use. The last match counts: one list
+ * earlier there may be another, with the list before the last one, and a map of the lists as the
+ * link. */
 static bool find_lists(const uint64_t *words, size_t count, uint64_t begin, size_t *index)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = count; i-- > 0;)
         if (lists_begin(words, count, i, begin)) {
             *index = i;
             return true;

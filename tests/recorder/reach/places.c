@@ -185,6 +185,23 @@ CASE(program_break_given_back)
     holder[1000] = target;
 }
 
+/* The allocator has free memory in few of its lists, and none of the sizes of the last ones. */
+CASE(program_break_behind_free_memory)
+{
+    enum { FREED = 8 /* a thread keeps 7 of a size for itself */ };
+    static void *freed[FREED];
+
+    for (int i = 0; i < FREED; i++) {
+        freed[i] = block(40);
+        lose(block(40));
+    }
+    for (int i = 0; i < FREED; i++)
+        free(freed[i]);
+    memset(freed, 0, sizeof freed);
+    free(block(131000)); /* has what was freed sorted into the lists, and ends where the heap ends */
+    put(sbrk(4096), 0, block(56));
+}
+
 /* Of each size that the allocator has a list of free memory for, the next one. */
 static size_t next_size(size_t size)
 {
