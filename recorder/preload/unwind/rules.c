@@ -177,7 +177,7 @@ unwind_rule rules_find_on(struct rule_table *table, uintptr_t pc, struct cfi_loo
 void rules_forget(uintptr_t start, uintptr_t end)
 {
     struct rule_table *table;
-    atomic_fetch_add(&rules_epoch, 1);
+    atomic_fetch_add(&rules_epoch, 1); /* so that no rule is added that was compiled before */
     do {
         table = atomic_load(&rules_table);
         if (table != NULL)
@@ -189,6 +189,8 @@ void rules_forget(uintptr_t start, uintptr_t end)
         if (announced_start >= start && announced_start < end && announced_start > 1)
             atomic_compare_exchange_strong(&announced[i], &announced_start, 1);
     }
+    /* Threads may have taken rules from the table meanwhile. */
+    atomic_fetch_add(&rules_epoch, 1);
 }
 
 void rules_setup(void (*announcer)(const struct dl_find_object *))

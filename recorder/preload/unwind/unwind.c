@@ -226,16 +226,18 @@ static uint32_t capture(struct unwinder *unwinder, const struct unwind_regs *reg
     return capture_on(unwinder, regs, is_own, candidates);
 }
 
-/* Drops what rests on rules that have changed. False if captures are stopped. */
+/* Drops what rests on rules that have changed. The epoch comes last: a signal handler may jump out
+ * of here. False if captures are stopped. */
 static bool begin_epoch(struct unwinder *unwinder, uint32_t epoch)
 {
     if (is_stopped)
         return false;
-    unwinder->epoch = epoch;
     unwinder->depth = 0;
     cfi_forget(&unwinder->scratch.lookup);
     if (unwinder->cache != NULL)
         memset(unwinder->cache, 0, RULE_CACHE_SIZE);
+    atomic_signal_fence(memory_order_seq_cst);
+    unwinder->epoch = epoch;
     return true;
 }
 

@@ -85,8 +85,8 @@ void unwinder_init(struct unwinder *unwinder, uintptr_t low, uintptr_t high, boo
 /* The next capture reports the whole stack: kept = 0. */
 void unwinder_reset(struct unwinder *unwinder);
 
-/* Likewise, after a capture that was interrupted for good: nothing that is remembered is trusted.
- */
+/* Likewise, after a capture that was interrupted for good: nothing that is remembered of the stack
+   is trusted. */
 void unwinder_abandon(struct unwinder *unwinder);
 
 /* Captures the stack of the calling thread. Never fails; at worst the stack ends early. */

@@ -21,6 +21,17 @@ static always_inline bool is_state_of(const struct known_frame *frame, uintptr_t
            (!frame->is_bp_live || frame->bp == state->bp);
 }
 
+/* Puts a rule into the cache. A signal handler may jump out of here, and must leave no address with
+ * the rule of another. */
+static always_inline void keep_rule(struct cached_rule *cached, uintptr_t pc, unwind_rule rule)
+{
+    cached->pc = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    cached->rule = rule;
+    atomic_signal_fence(memory_order_seq_cst);
+    cached->pc = pc;
+}
+
 /* Returns the rule for the return address `pc`. */
 static always_inline unwind_rule find_rule(struct unwinder *unwinder, uintptr_t pc)
 {
@@ -32,7 +43,7 @@ static always_inline unwind_rule find_rule(struct unwinder *unwinder, uintptr_t 
         return cached->rule;
     unwind_rule rule = rules_find(pc, &unwinder->scratch.lookup);
     if (rule_kind(rule) <= RULE_BP)
-        *cached = (struct cached_rule){pc, rule};
+        keep_rule(cached, pc, rule);
     return rule;
 }
 
