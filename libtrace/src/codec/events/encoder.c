@@ -9,8 +9,8 @@
 /** Events for which room is made at once. */
 #define ROOM 256
 
-/** Bytes that one event can write to a column at most: of a varint of 32 bits, 8 are written at once;
- * of a short one 4 (ttd_events_put()). */
+/** Bytes that one event can write to a column at most: of a varint of 32 bits, 8 are written at
+ * once; of a short one 4 (ttd_events_put()). */
 static const uint8_t most_bytes[TTD_COLUMN_COUNT] = {
     [TTD_COLUMN_CLASSES] = 4 + 8 + TTD_VARINT_MAX,
     [TTD_COLUMN_SHAPE_CLASSES] = 4,
