@@ -273,7 +273,8 @@ static void add_last_call(struct error_finder *finder, const struct ttd_event *e
 /* Notes a reallocation that never returned: the process died in it, or a jump left it. */
 static enum ttd_status note_unfinished(struct error_finder *finder, const struct ttd_event *event)
 {
-    if (event->action != TTD_ACTION_REALLOC || ttd_event_returned(event))
+    if (event->action != TTD_ACTION_REALLOC || ttd_event_returned(event) ||
+        !heap_live_find(finder->live, event->base_address, event->heap))
         return TTD_OK;
     return map_set(&finder->unfinished, event->base_address, event->heap, 1);
 }

@@ -4,8 +4,8 @@
 
 #include "analyses/errors/errors_parts.h"
 
-/* A block that lies over a live one cannot be: the trace misses the release of the other, which a
- * gap explains, or a reallocation that never returned. It is no error of the program. */
+/* A block that lies over a live one cannot be: the trace misses the release of the other, unless a
+ * gap, or a reallocation that never returned, explains it. It is no error of the program. */
 static enum ttd_status overlap(struct error_finder *finder, const struct heap_effect *effect)
 {
     if (heap_is_unknown(effect->block->allocated, heap_gaps_end(&finder->gaps, effect->position)) ||
