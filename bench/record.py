@@ -65,10 +65,10 @@ def heaptrack_file(stem):
 
 def measure(name, command, tools, rounds, directory):
     trace, peer = directory / 'trace.bin', directory / 'heaptrack'
-    times = {'native': [], 'without': [], 'ttdrecord': [], 'heaptrack': []}
+    times = {'native': [], 'no_snapshot': [], 'ttdrecord': [], 'heaptrack': []}
     for _ in range(rounds):
         times['native'].append(run(command))
-        times['without'].append(run([tools['ttdrecord'], '--no-snapshot', '-o', trace, '--',
+        times['no_snapshot'].append(run([tools['ttdrecord'], '--no-snapshot', '-o', trace, '--',
                                      *command]))
         times['ttdrecord'].append(run([tools['ttdrecord'], '-o', trace, '--', *command]))
         if tools['heaptrack']:
@@ -126,7 +126,7 @@ def report_build(result):
 
 def report(result):
     seconds = result['seconds']
-    native, ours, without = (seconds[key] for key in ('native', 'ttdrecord', 'without'))
+    native, ours, without = (seconds[key] for key in ('native', 'ttdrecord', 'no_snapshot'))
     print(f"\n{result['workload']}: {result['events']:,} events, {result['lost']} lost")
     print(f'  native             {native:7.2f} s')
     print(f'  ttdrecord          {ours:7.2f} s   + {ours - native:.2f} s, '

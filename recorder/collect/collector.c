@@ -260,14 +260,18 @@ static bool is_awaited(struct collector *collector)
     return is_held || (collector->was_held && collector->unheld_looks < UNHELD_LOOKS);
 }
 
-/* Returns for how long to sleep. Each look interrupts the program, so a few milliseconds of what a
- * program publishes are taken together, unless it publishes much. Where it has published nothing,
- * it may end soon, and somebody may wait for that. */
-static int pause_after(size_t merged, unsigned idle)
+/* Sleeps. Each look interrupts the program, so a few milliseconds of what a program publishes are
+ * taken together, unless it publishes much; but the clock moves on each millisecond. A program that
+ * has published nothing may end soon, and somebody may wait for that. */
+static void rest(struct host *host, uint32_t attention, size_t merged, unsigned idle)
 {
-    if (merged == 0)
-        return idle < IDLE_ROUNDS ? SLEEP_BUSY_MS : SLEEP_IDLE_MS;
-    return merged < LIGHT_RECORDS ? SLEEP_LIGHT_MS : SLEEP_BUSY_MS;
+    int more = merged != 0 && merged < LIGHT_RECORDS ? SLEEP_LIGHT_MS - SLEEP_BUSY_MS : 0;
+    bool has_passed =
+        host_sleep(host, attention, idle < IDLE_ROUNDS ? SLEEP_BUSY_MS : SLEEP_IDLE_MS);
+    for (int i = 0; i < more && has_passed; i += SLEEP_BUSY_MS) {
+        host_tick(host);
+        has_passed = host_sleep(host, attention, SLEEP_BUSY_MS);
+    }
 }
 
 void collector_run(struct collector *collector, const volatile sig_atomic_t *detach)
@@ -291,7 +295,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         idle = merged != 0 || finishes ? 0 : idle + 1;
         if (idle > 0)
             launched_follow_stop(collector);
-        host_sleep(&collector->host, attention, pause_after(merged, idle));
+        rest(&collector->host, attention, merged, idle);
     }
     collector->is_left_alone = host_is_held(&collector->host);
     detach_all(collector);

@@ -108,12 +108,12 @@ static enum take_result take(struct snapshot_taking *taking, const struct snapsh
     snapshot->contents |= has_references ? TTD_SNAPSHOT_REFERENCES : TTD_SNAPSHOT_BLOCKS;
     snapshot->number = ++trace->snapshots;
     snapshot->wall_time = process_time(taking->process, host_tick(&taking->collector->host));
-    reference_writer_open(&taking->references, trace, snapshot);
+    reference_writer_open(&taking->references, trace, &taking->collector->host, snapshot);
     enum take_result result =
         has_references ? take_references(taking, request) : take_blocks(taking);
     if (result == TAKE_DONE && !answer_taken(taking))
         result = TAKE_WITHDRAWN;
-    bool is_written = reference_writer_close(&taking->references);
+    bool is_written = reference_writer_close(&taking->references, result == TAKE_DONE);
     if (result != TAKE_DONE)
         return result;
     if (!is_written || !complete(taking, request))
@@ -190,11 +190,12 @@ void snapshots_answer(struct collector *collector)
             continue;
         collector_collect(collector);
         dumps_take(collector, process); /* which were asked for before */
-        upkeep_at_end(collector, process);
-        if (process->requests++ < REQUESTS_MAX)
+        if (process->requests++ < REQUESTS_MAX) {
+            upkeep_at_end(collector, process);
             take_asked(collector, process, request);
-        else
+        } else {
             answer(request, SNAPSHOT_REFUSED);
+        }
         atomic_fetch_add(&collector->host.channel->answers, 1);
     }
 }

@@ -10,8 +10,9 @@
 /* Does what is due at `now`, a time of the channel's clock. */
 void upkeep(struct collector *collector, uint64_t now);
 
-/* Starts a lookup of the names that are missing in the trace of a process that is about to end.
- * They are found while its memory is searched. */
+/* Starts a lookup of the names that are missing in the trace of a process that asks for a snapshot,
+ * since most of these are about to end. The names are found while its memory is searched. Does
+ * nothing while there is another lookup, nor for a process that has just begun. */
 void upkeep_at_end(struct collector *collector, struct process *process);
 
 #endif

@@ -6,8 +6,8 @@
 #include "layout/layout.h"
 #include "stacks/frames.h"
 
-/* Of a chunk. */
-enum { SNAPSHOT_REFERENCES = 65536 };
+/* References that are written at once, as one chunk. */
+enum { REFERENCES_PER_CHUNK = 65536 };
 
 /* Those that return a bool return false to give up. */
 struct snapshot_calls {
@@ -19,9 +19,10 @@ struct snapshot_calls {
     ttd_id (*text)(void *context, const char *text);
     /* Write parts of the snapshot. */
     bool (*regions)(void *context, const struct ttd_regions *regions);
-    /* Writes the first `count` references of the array that it returned last, which it takes over
-       unless there are none. Returns an array with room for SNAPSHOT_REFERENCES; NULL to give up,
-       and then the other array stays the caller's. */
+    /* Writes the first `count` references, at most REFERENCES_PER_CHUNK, of the array that it
+       returned last, unless there are none. Returns an array with room for so many; NULL to give
+       up: the other array may still be written to then, and nobody reads it. The arrays are the
+       callee's. */
     struct ttd_reference *(*references)(void *context, size_t count);
     bool (*classes)(void *context, const struct ttd_classes *classes);
     /* Writes the frames of a thread's stack. */

@@ -160,8 +160,10 @@ void host_free_thread(struct host *host, uint32_t index)
     channel_put(&host->view, &host->channel->free_threads, index, channel_thread_link);
 }
 
-void host_sleep(struct host *host, uint32_t attention, int milliseconds)
+bool host_sleep(struct host *host, uint32_t attention, int milliseconds)
 {
     struct timespec time = {.tv_nsec = milliseconds * 1000000L};
-    syscall(SYS_futex, &host->channel->attention, FUTEX_WAIT, attention, &time, NULL, 0);
+    return syscall(SYS_futex, &host->channel->attention, FUTEX_WAIT, attention, &time, NULL, 0) !=
+               0 &&
+           errno == ETIMEDOUT;
 }

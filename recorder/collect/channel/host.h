@@ -51,7 +51,8 @@ void host_free_process(struct host *host, uint32_t index);
 /* Frees the slot of a thread that is gone. */
 void host_free_thread(struct host *host, uint32_t index);
 
-/* Sleeps until channel->attention differs from `attention`, or for at most `milliseconds`. */
-void host_sleep(struct host *host, uint32_t attention, int milliseconds);
+/* Sleeps until channel->attention differs from `attention`, or for at most `milliseconds`. Returns
+ * whether all this time has passed; a signal ends it early. */
+bool host_sleep(struct host *host, uint32_t attention, int milliseconds);
 
 #endif

@@ -6,11 +6,12 @@
 #include "../../quiet_thread.h"
 #include "../../snapshot/calls.h"
 
-void reference_writer_open(struct reference_writer *writer, struct trace *trace,
+void reference_writer_open(struct reference_writer *writer, struct trace *trace, struct host *host,
                            const struct ttd_snapshot *snapshot)
 {
     *writer =
         (struct reference_writer){.trace = trace,
+                                  .host = host,
                                   .snapshot = snapshot->number,
                                   .may_have_thread = !(snapshot->contents & TTD_SNAPSHOT_MEMORY)};
     pthread_mutex_init(&writer->trace_mutex, NULL);
@@ -37,6 +38,7 @@ static void write_first(struct reference_writer *writer)
     reference_writer_lock(writer);
     bool is_written = trace_references(writer->trace, &references);
     reference_writer_unlock(writer);
+    host_tick(writer->host); /* a file may be slow */
     pthread_mutex_lock(&writer->mutex);
     writer->has_failed |= !is_written;
     writer->first = (writer->first + 1) % REFERENCE_ARRAYS;
@@ -44,12 +46,17 @@ static void write_first(struct reference_writer *writer)
     pthread_cond_broadcast(&writer->changed);
 }
 
+static bool has_more(const struct reference_writer *writer)
+{
+    return writer->waiting != 0 && !writer->is_dropped;
+}
+
 static void *run(void *context)
 {
     struct reference_writer *writer = context;
     pthread_mutex_lock(&writer->mutex);
-    while (writer->waiting != 0 || !writer->is_closed) {
-        if (writer->waiting != 0)
+    while (has_more(writer) || !writer->is_closed) {
+        if (has_more(writer))
             write_first(writer);
         else
             pthread_cond_wait(&writer->changed, &writer->mutex);
@@ -61,9 +68,9 @@ static void *run(void *context)
 struct ttd_reference *reference_writer_next(struct reference_writer *writer, size_t count)
 {
     pthread_mutex_lock(&writer->mutex);
-    if (count == SNAPSHOT_REFERENCES && writer->may_have_thread && !writer->has_thread)
+    if (count == REFERENCES_PER_CHUNK && writer->may_have_thread && !writer->has_thread)
         writer->has_thread = quiet_thread_start(&writer->thread, run, writer);
-    while (writer->waiting == REFERENCE_ARRAYS - 2) {
+    while (writer->waiting == REFERENCE_ARRAYS - 1) {
         if (writer->has_thread)
             pthread_cond_wait(&writer->changed, &writer->mutex);
         else
@@ -72,7 +79,7 @@ struct ttd_reference *reference_writer_next(struct reference_writer *writer, siz
     size_t current = (writer->first + writer->waiting) % REFERENCE_ARRAYS;
     size_t next = count != 0 ? (current + 1) % REFERENCE_ARRAYS : current;
     if (writer->arrays[next] == NULL)
-        writer->arrays[next] = malloc(SNAPSHOT_REFERENCES * sizeof *writer->arrays[next]);
+        writer->arrays[next] = malloc(REFERENCES_PER_CHUNK * sizeof *writer->arrays[next]);
     struct ttd_reference *array = writer->has_failed ? NULL : writer->arrays[next];
     if (array != NULL && count != 0) {
         writer->counts[current] = count;
@@ -83,12 +90,13 @@ struct ttd_reference *reference_writer_next(struct reference_writer *writer, siz
     return array;
 }
 
-bool reference_writer_close(struct reference_writer *writer)
+bool reference_writer_close(struct reference_writer *writer, bool are_wanted)
 {
     pthread_mutex_lock(&writer->mutex);
     writer->is_closed = true;
+    writer->is_dropped = !are_wanted;
     pthread_cond_broadcast(&writer->changed);
-    while (!writer->has_thread && writer->waiting != 0)
+    while (!writer->has_thread && has_more(writer))
         write_first(writer);
     pthread_mutex_unlock(&writer->mutex);
     if (writer->has_thread)

@@ -9,13 +9,15 @@
 
 #include <pthread.h>
 
+#include "../channel/host.h"
 #include "trace.h"
 
-/* How many arrays of references may wait: the search is so far ahead at most. */
+/* One array is filled, while the others wait to be written: the search is so far ahead at most. */
 enum { REFERENCE_ARRAYS = 8 };
 
 struct reference_writer {
     struct trace *trace;
+    struct host *host;
     uint32_t snapshot; /* its number */
     bool may_have_thread;
     pthread_mutex_t trace_mutex; /* held by whoever writes to the trace */
@@ -26,24 +28,28 @@ struct reference_writer {
     size_t first, waiting; /* those that are to be written, from arrays[first] on */
     bool has_thread;
     bool is_closed;
+    bool is_dropped; /* what is left is not wanted */
     bool has_failed;
     pthread_t thread;
 };
 
 /* Sets all members. There is no other thread if the snapshot has contents of memory, whose pages
  * are written to the trace as well. The writer must be closed. */
-void reference_writer_open(struct reference_writer *writer, struct trace *trace,
+void reference_writer_open(struct reference_writer *writer, struct trace *trace, struct host *host,
                            const struct ttd_snapshot *snapshot);
 
 /* Has the first `count` references of the array that was returned last written, and returns another
- * array; see snapshot_calls.references. */
+ * array; see snapshot_calls.references. The arrays are the writer's. Waits while all others are to
+ * be written. The thread starts at the first full array. Only one thread may call this, and not
+ * while it holds the lock. */
 struct ttd_reference *reference_writer_next(struct reference_writer *writer, size_t count);
 
 /* Keep the thread from writing, while another one does. */
 void reference_writer_lock(struct reference_writer *writer);
 void reference_writer_unlock(struct reference_writer *writer);
 
-/* Writes what is left. Returns whether all references were written. */
-bool reference_writer_close(struct reference_writer *writer);
+/* Ends the thread and frees everything. If the references are wanted, writes what is left. Returns
+ * whether all of them were written. */
+bool reference_writer_close(struct reference_writer *writer, bool are_wanted);
 
 #endif

@@ -14,7 +14,7 @@ struct scan {
     struct scan_job job;
     struct scan_result result;
     bool is_over;                     /* a limit was met */
-    struct ttd_reference *references; /* room for SNAPSHOT_REFERENCES */
+    struct ttd_reference *references; /* room for REFERENCES_PER_CHUNK */
     size_t count;
     /* The regions in the batch and their numbers, by tag modulo the number of pieces of a batch. */
     struct {
@@ -63,7 +63,7 @@ static void flush(struct scan *scan)
 static inline void add(struct scan *scan, uint32_t region, uint64_t offset, uint64_t value)
 {
     scan->references[scan->count++] = (struct ttd_reference){region, offset, value};
-    if (scan->count == SNAPSHOT_REFERENCES)
+    if (scan->count == REFERENCES_PER_CHUNK)
         flush(scan);
 }
 

@@ -39,7 +39,7 @@ static void tick(void *context)
 static void begin(void)
 {
     words = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    found = calloc(WORDS + SNAPSHOT_REFERENCES, sizeof *found);
+    found = calloc(WORDS + REFERENCES_PER_CHUNK, sizeof *found);
     cr_assert(words != MAP_FAILED && found != NULL);
     for (uint64_t i = 0; i < 100; i++)
         heap_pages_add(&pages, LOWEST + i * i * HEAP_PAGE_SIZE, 64);

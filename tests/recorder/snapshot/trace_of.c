@@ -178,7 +178,7 @@ struct found trace_of(uint32_t pid, const struct snapshot_request *request,
                                        .contents = TTD_SNAPSHOT_REFERENCES,
                                        .reason = TTD_SNAPSHOT_REQUESTED}};
     struct context context = {.found = &found, .pages = pages};
-    context.references = calloc(SNAPSHOT_REFERENCES, sizeof *context.references);
+    context.references = calloc(REFERENCES_PER_CHUNK, sizeof *context.references);
     cr_assert(context.references != NULL);
     context.own_memory = request != NULL ? request->own_memory : 0;
     cr_assert(ttd_output_memory(&memory, NULL, &output) == TTD_OK);
