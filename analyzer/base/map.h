@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** A hash table from pairs of numbers to a small number. Keys are never removed. */
+/** A table from pairs of numbers to a small number. Keys are never removed. Identifiers, which are
+ * dense, are found in an array; all other pairs by their hash. */
 #ifndef ANALYZER_BASE_MAP_H
 #define ANALYZER_BASE_MAP_H
 
@@ -22,8 +23,14 @@ struct map_slot {
 
 /** All zero but for `key` when empty; map_init() makes the key. */
 struct hash_map {
+    /** The pairs (a, 0) with a small `a`, by `a`: complements of the values, as in slots. */
+    uint32_t *direct;
+    size_t direct_capacity;
+    /** All other pairs. */
     struct map_slot *slots;
     size_t capacity;
+    size_t slot_count;
+    /** Pairs in both. */
     size_t count;
     struct hash_key key;
 };
@@ -44,6 +51,8 @@ static inline struct map_slot *map_find(const struct hash_map *map, uint64_t a, 
 /** Looks up the value of (a, b); MAP_NONE if there is none. */
 static inline uint32_t map_get(const struct hash_map *map, uint64_t a, uint64_t b)
 {
+    if (!b && a < map->direct_capacity && map->direct[a])
+        return ~map->direct[a];
     return map->capacity ? ~map_find(map, a, b)->inverted : MAP_NONE;
 }
 

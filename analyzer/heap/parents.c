@@ -17,7 +17,7 @@ enum ttd_status heap_parents_add(struct heap_parents *parents, const struct ttd_
     enum ttd_status status = TTD_OK;
     if (batch->kind != TTD_KIND_HEAP_PARENTS)
         return TTD_OK;
-    if (!parents->by_heap.capacity)
+    if (!parents->by_heap.count)
         map_init(&parents->by_heap);
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
         const struct ttd_heap_parent *record = &batch->u.heap_parents[i];

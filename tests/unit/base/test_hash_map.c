@@ -76,3 +76,33 @@ Test(hash_map, agrees_with_an_array_while_it_grows)
     for (unsigned key = 0; key < KEYS; key++)
         cr_assert_eq(map_get(&map, key % 3, key), expected[key]);
 }
+
+/* Identifiers are dense at first, then far from each other, then between those that are there. */
+Test(hash_map, finds_identifiers_wherever_they_are_kept)
+{
+    const uint64_t steps[] = {1, UINT64_C(1) << 20, 3};
+    uint32_t value = 0;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        for (uint64_t k = 0; k < 1000; k++)
+            map_set(&map, k * steps[i], 0, value++);
+    }
+    for (uint64_t k = 0; k < 1000; k++) {
+        cr_assert_eq(map_get(&map, k * 3, 0), 2000 + k);
+        cr_assert_eq(map_get(&map, k * 3, 1), MAP_NONE);
+        if (k)
+            cr_assert_eq(map_get(&map, k << 20, 0), 1000 + k);
+    }
+    cr_assert_eq(map.count, 1000 + 999 + 666);
+}
+
+Test(hash_map, a_copy_has_the_same_and_goes_its_own_way)
+{
+    struct hash_map copy = {.count = 0};
+    map_set(&map, 5, 0, 1);
+    map_set(&map, 5, 5, 2);
+    cr_assert_eq(map_copy(&copy, &map), TTD_OK);
+    map_set(&map, 5, 0, 3);
+    cr_assert_eq(map_get(&copy, 5, 0), 1);
+    cr_assert_eq(map_get(&copy, 5, 5), 2);
+    map_free(&copy);
+}
