@@ -181,6 +181,16 @@ enum ttd_status heap_replay_reset(struct heap_replay *replay);
 enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_batch *batch,
                                   struct ttd_position until, size_t *applied);
 
+/** Returns the live block at the base address of an event, which is not 0, for an observer that is
+ * told of the call; NULL if there is none. Valid until the next change. */
+static inline const struct heap_block *heap_replay_given(const struct heap_replay *replay,
+                                                         const struct ttd_event *event)
+{
+    uint32_t record = heap_ordinal_map_get(&replay->records, event->base_ordinal);
+    record = heap_live_own(&replay->live, record, event->heap);
+    return record == HEAP_NO_RECORD ? NULL : &replay->live.blocks[record];
+}
+
 /** The peak of all that was replayed, from the beginning or from a keyframe. */
 struct heap_peak heap_replay_peak(const struct heap_replay *replay);
 

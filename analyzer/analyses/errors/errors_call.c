@@ -54,12 +54,13 @@ static bool has_gap(struct error_finder *finder, struct ttd_position since,
 /* Remembers a release of a block of which nothing else is known. */
 static enum ttd_status release_unseen(struct error_finder *finder, const struct ttd_event *event)
 {
-    struct heap_freed_block freed = {.address = event->base_address,
-                                     .heap = event->heap,
-                                     .allocated = heap_call_none(),
-                                     .released = heap_call_of_event(event)};
-    if (event->result || (event->action == TTD_ACTION_FREE && !ttd_event_returned(event)))
-        heap_freed_add(&finder->freed, &freed);
+    if (!event->result && (event->action != TTD_ACTION_FREE || ttd_event_returned(event)))
+        return TTD_OK;
+    struct heap_freed_block *freed =
+        heap_freed_add(&finder->freed, event->base_address, event->heap);
+    freed->size = 0;
+    freed->allocated = heap_call_none();
+    freed->released = heap_call_of_event(event);
     return TTD_OK;
 }
 
@@ -88,7 +89,7 @@ static enum ttd_status check_known(struct error_finder *finder, const struct ttd
 /* Whether `count` more blocks may be looked through. */
 static bool may_search(struct error_finder *finder, uint64_t count)
 {
-    uint64_t allowed = SEARCH_FIRST + SEARCH_PER_CALL * finder->counts->events;
+    uint64_t allowed = SEARCH_FIRST + SEARCH_PER_CALL * finder->replay->counts.events;
     if (finder->searched > allowed) {
         finder->errors->unexamined++;
         return false;
@@ -100,7 +101,8 @@ static bool may_search(struct error_finder *finder, uint64_t count)
 /* Whether a block of another heap than the call's begins at the address. */
 static bool is_of_other_heap(struct error_finder *finder, struct heap_finding *finding)
 {
-    const struct heap_block *block = heap_live_find(finder->live, finding->address, TTD_NONE);
+    const struct heap_block *block =
+        heap_live_find(&finder->replay->live, finding->address, TTD_NONE);
     if (!block)
         return false;
     finding->kind = HEAP_ERROR_WRONG_HEAP;
@@ -111,7 +113,7 @@ static bool is_of_other_heap(struct error_finder *finder, struct heap_finding *f
 /* Finds the live or released block that an address lies in, at which no block begins. */
 static void find_enclosing(struct error_finder *finder, struct heap_finding *finding)
 {
-    const struct heap_block *block = heap_live_containing(finder->live, finding->address);
+    const struct heap_block *block = heap_live_containing(&finder->replay->live, finding->address);
     if (block) {
         finding->kind = HEAP_ERROR_INTERIOR_FREE;
         heap_finding_set_block(finding, block);
@@ -134,7 +136,7 @@ static enum ttd_status check_unknown(struct error_finder *finder, const struct t
     struct heap_finding finding = heap_finding_of(HEAP_ERROR_INVALID_FREE, event);
     bool is_known = is_of_other_heap(finder, &finding);
     bool searched =
-        is_known || may_search(finder, finder->live->block_count + finder->freed.capacity);
+        is_known || may_search(finder, finder->replay->live.block_count + finder->freed.capacity);
     if (searched && !is_known)
         find_enclosing(finder, &finding);
     bool is_interior = finding.kind == HEAP_ERROR_INTERIOR_FREE;
@@ -160,7 +162,7 @@ static enum ttd_status check_release(struct error_finder *finder, const struct t
 {
     if (!event->base_address)
         return TTD_OK;
-    const struct heap_block *block = heap_live_find(finder->live, event->base_address, event->heap);
+    const struct heap_block *block = heap_replay_given(finder->replay, event);
     if (block)
         return check_known(finder, event, block, is_error);
     struct heap_freed_block *freed =
@@ -263,18 +265,19 @@ static bool is_failure(const struct ttd_event *event)
 static void add_last_call(struct error_finder *finder, const struct ttd_event *event)
 {
     struct heap_finding finding = heap_finding_of(HEAP_ERROR_DIED_IN_CALL, event);
-    const struct heap_block *block = heap_live_find(finder->live, event->base_address, event->heap);
+    const struct heap_block *block =
+        heap_live_find(&finder->replay->live, event->base_address, event->heap);
     if (block)
         heap_finding_set_block(&finding, block);
-    bool searches = finding.address && may_search(finder, finder->live->block_count);
-    heap_last_calls_add(&finder->last_calls, &finding, searches ? finder->live : NULL);
+    bool searches = finding.address && may_search(finder, finder->replay->live.block_count);
+    heap_last_calls_add(&finder->last_calls, &finding, searches ? &finder->replay->live : NULL);
 }
 
 /* Notes a reallocation that never returned: the process died in it, or a jump left it. */
 static enum ttd_status note_unfinished(struct error_finder *finder, const struct ttd_event *event)
 {
     if (event->action != TTD_ACTION_REALLOC || ttd_event_returned(event) ||
-        !heap_live_find(finder->live, event->base_address, event->heap))
+        !heap_live_find(&finder->replay->live, event->base_address, event->heap))
         return TTD_OK;
     return map_set(&finder->unfinished, event->base_address, event->heap, 1);
 }

@@ -37,12 +37,11 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     if (effect->kind == HEAP_ACQUIRED)
         return acquire(finder, effect);
     if (effect->kind == HEAP_RELEASED) {
-        struct heap_freed_block freed = {.address = effect->address,
-                                         .size = effect->block->size,
-                                         .heap = effect->block->heap,
-                                         .allocated = heap_call_of_block(effect->block),
-                                         .released = heap_call_of_effect(effect)};
-        heap_freed_add(&finder->freed, &freed);
+        struct heap_freed_block *freed =
+            heap_freed_add(&finder->freed, effect->address, effect->block->heap);
+        freed->size = effect->block->size;
+        freed->allocated = heap_call_of_block(effect->block);
+        freed->released = heap_call_of_effect(effect);
     }
     return effect->kind == HEAP_OVERLAPPED ? overlap(finder, effect) : TTD_OK;
 }
@@ -99,8 +98,7 @@ bool heap_has_early_blocks(const struct ttd_reader *reader)
 static void begin(void *context, const struct heap_arrival *arrival)
 {
     struct error_finder *finder = context;
-    finder->live = &arrival->cursor.replay.live;
-    finder->counts = &arrival->cursor.replay.counts;
+    finder->replay = &arrival->cursor.replay;
 }
 
 /* Adds the findings that only the end of the trace tells, and judges the certainty of all: losses

@@ -11,9 +11,9 @@ struct error_finder {
     struct heap_errors *errors;
     /** See heap_errors_options. */
     const struct heap_islands *islands;
-    /** Live blocks and counts of the replay; before a call is applied, those that it meets. */
-    const struct heap_live *live;
-    const struct heap_counts *counts;
+    /** The replay; before a call is applied, its live blocks and counts are those that the call
+     * meets. */
+    const struct heap_replay *replay;
     struct heap_freed freed;
     /** By address and heap: 1 if a reallocation of the block that is live there never returned. It
      * may have released the block. */

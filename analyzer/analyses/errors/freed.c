@@ -12,9 +12,10 @@ enum ttd_status heap_freed_init(struct heap_freed *freed, uint32_t capacity)
     while (heads < capacity)
         heads *= 2;
     *freed = (struct heap_freed){.capacity = capacity, .mask = heads - 1, .key = hash_key_new()};
-    freed->records = calloc(capacity, sizeof *freed->records);
+    freed->keys = calloc(capacity, sizeof *freed->keys);
+    freed->records = malloc(capacity * sizeof *freed->records);
     freed->heads = malloc(heads * sizeof *freed->heads);
-    if (!freed->records || !freed->heads) {
+    if (!freed->keys || !freed->records || !freed->heads) {
         heap_freed_free(freed);
         return TTD_ERROR_NO_MEMORY;
     }
@@ -25,6 +26,7 @@ enum ttd_status heap_freed_init(struct heap_freed *freed, uint32_t capacity)
 
 void heap_freed_free(struct heap_freed *freed)
 {
+    free(freed->keys);
     free(freed->records);
     free(freed->heads);
     *freed = (struct heap_freed){0};
@@ -35,53 +37,63 @@ static uint32_t *head_of(const struct heap_freed *freed, uint64_t address)
     return &freed->heads[hash_value(freed->key, address) & freed->mask];
 }
 
+/* The newest entry of an address and heap; NONE if there is none. */
+static uint32_t find(const struct heap_freed *freed, uint64_t address, ttd_id heap)
+{
+    uint32_t index = *head_of(freed, address);
+    for (; index != NONE; index = freed->keys[index].next) {
+        const struct heap_freed_key *key = &freed->keys[index];
+        bool may_be_same = key->heap == heap || key->heap == TTD_NONE || heap == TTD_NONE;
+        if (key->address == address && may_be_same)
+            break;
+    }
+    return index;
+}
+
 struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_t address,
                                          ttd_id heap)
 {
-    for (uint32_t i = *head_of(freed, address); i != NONE; i = freed->records[i].next) {
-        struct heap_freed_block *record = &freed->records[i];
-        bool may_be_same = record->heap == heap || record->heap == TTD_NONE || heap == TTD_NONE;
-        if (record->address == address && may_be_same)
-            return record;
-    }
-    return NULL;
+    uint32_t index = find(freed, address, heap);
+    return index == NONE ? NULL : &freed->records[index];
 }
 
 /* The entry stays in the ring, and address 0 marks it as empty: taking it out would move the
  * others.
  */
-static void empty(struct heap_freed *freed, struct heap_freed_block *record)
+static void empty(struct heap_freed *freed, uint32_t index)
 {
-    uint32_t index = (uint32_t)(record - freed->records);
-    uint32_t *link = head_of(freed, record->address);
+    struct heap_freed_key *key = &freed->keys[index];
+    uint32_t *link = head_of(freed, key->address);
     while (*link != index)
-        link = &freed->records[*link].next;
-    *link = record->next;
-    record->address = 0;
+        link = &freed->keys[*link].next;
+    *link = key->next;
+    key->address = 0;
 }
 
 void heap_freed_remove(struct heap_freed *freed, uint64_t address, ttd_id heap)
 {
-    struct heap_freed_block *record = heap_freed_find(freed, address, heap);
-    if (record)
-        empty(freed, record);
+    uint32_t index = find(freed, address, heap);
+    if (index != NONE)
+        empty(freed, index);
 }
 
-/* The ring overwrites the oldest record, so that a release long ago is forgotten rather than memory
+/* The ring overwrites the oldest entry, so that a release long ago is forgotten rather than memory
  * grows with the trace. */
-void heap_freed_add(struct heap_freed *freed, const struct heap_freed_block *block)
+struct heap_freed_block *heap_freed_add(struct heap_freed *freed, uint64_t address, ttd_id heap)
 {
     uint32_t index = freed->position;
-    struct heap_freed_block *record = &freed->records[index];
     freed->position = index + 1 == freed->capacity ? 0 : index + 1;
-    if (record->address) {
+    if (freed->keys[index].address) {
         freed->forgotten++;
-        empty(freed, record);
+        empty(freed, index);
     }
-    uint32_t *head = head_of(freed, block->address);
-    *record = *block;
-    record->next = *head;
+    uint32_t *head = head_of(freed, address);
+    freed->keys[index] = (struct heap_freed_key){address, heap, *head};
     *head = index;
+    struct heap_freed_block *record = &freed->records[index];
+    record->address = address;
+    record->heap = heap;
+    return record;
 }
 
 const struct heap_freed_block *heap_freed_containing(const struct heap_freed *freed,
@@ -93,7 +105,7 @@ const struct heap_freed_block *heap_freed_containing(const struct heap_freed *fr
         uint32_t index = freed->position >= distance ? freed->position - distance
                                                      : freed->position + freed->capacity - distance;
         const struct heap_freed_block *record = &freed->records[index];
-        if (record->address && address > record->address &&
+        if (freed->keys[index].address && address > record->address &&
             address - record->address < record->size)
             return record;
     }

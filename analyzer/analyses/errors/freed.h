@@ -8,23 +8,32 @@
 
 #include "heap/call.h"
 
-/** Default number of entries, which take about 32 MiB. */
+/** Default number of entries, which take about 29 MiB. */
 #define HEAP_FREED_DEFAULT (UINT32_C(1) << 18)
 #define HEAP_FREED_MAX     (UINT32_C(1) << 26)
 
-struct heap_freed_block {
+/** What finds an entry. */
+struct heap_freed_key {
     /** 0 in an unused entry. */
+    uint64_t address;
+    ttd_id heap;
+    /** The next entry of the same chain. */
+    uint32_t next;
+};
+
+struct heap_freed_block {
     uint64_t address;
     uint64_t size;
     ttd_id heap;
     /** Unknown if the block was allocated before recording began. */
     struct heap_call allocated;
     struct heap_call released;
-    /** The next entry of the same chain. */
-    uint32_t next;
 };
 
 struct heap_freed {
+    /** The entries. Their keys are apart: most entries are added and removed, which touches nothing
+     * but keys of those before. */
+    struct heap_freed_key *keys;
     struct heap_freed_block *records;
     /** The first entry of each chain, by hash of address and heap. */
     uint32_t *heads;
@@ -41,8 +50,8 @@ struct heap_freed {
 enum ttd_status heap_freed_init(struct heap_freed *freed, uint32_t capacity);
 void heap_freed_free(struct heap_freed *freed);
 
-/** Adds a block that is not in the table. `next` of `block` is ignored. */
-void heap_freed_add(struct heap_freed *freed, const struct heap_freed_block *block);
+/** Adds the entry of a block that is not in the table. Returns it, for the caller to fill. */
+struct heap_freed_block *heap_freed_add(struct heap_freed *freed, uint64_t address, ttd_id heap);
 
 /** Returns the entry of an address and heap, or NULL; valid until the next change. Heap TTD_NONE,
  * as an argument or in an entry, matches any heap. */
