@@ -136,6 +136,9 @@ struct heap_replay {
     uint64_t next;
     /** Position of the last effect; 0:0 at first. */
     struct ttd_position position;
+    /** Largest wall time of the calls so far, that of the call which is told included. Kept only
+     * while effects or calls are told. */
+    uint64_t wall_time;
     /** Before that position: see heap_replay_peak(). */
     struct heap_peak peak;
     /** See heap_replay_keep_peak(). */

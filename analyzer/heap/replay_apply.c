@@ -166,6 +166,8 @@ static inline void count_event(struct heap_counts *counts, const struct ttd_even
 static inline enum ttd_status apply_event(struct heap_replay *replay, const struct ttd_event *event,
                                           struct range range)
 {
+    if (event->wall_time > replay->wall_time)
+        replay->wall_time = event->wall_time;
     if (replay->observer.call) {
         enum ttd_status status = heap_tell_call(replay, event);
         if (status != TTD_OK)

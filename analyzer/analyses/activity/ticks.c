@@ -11,17 +11,10 @@ struct ticks_finder {
     struct heap_tick open;
     bool is_in_range;
     uint64_t first_event;
-    /** The wall time of the newest call; that of the open tick follows with its effects. */
-    uint64_t wall_time;
+    /** How many events behind first_event the last one of the open stretch comes. */
+    uint64_t stretch_last;
+    const struct heap_replay *replay;
 };
-
-static enum ttd_status see_call(void *context, const struct ttd_event *event)
-{
-    struct ticks_finder *finder = context;
-    if (event->wall_time > finder->wall_time)
-        finder->wall_time = event->wall_time;
-    return TTD_OK;
-}
 
 /* The state at a position includes all that happens at it: only then does it count. */
 static void settle(struct ticks_finder *finder)
@@ -99,6 +92,14 @@ static enum ttd_status end_tick(struct ticks_finder *finder)
     return status;
 }
 
+/* Begins the stretch of the event that comes so many behind first_event. */
+static void begin_stretch(struct ticks_finder *finder, uint64_t distance)
+{
+    uint64_t width = finder->ticks->width;
+    finder->open.stretch = distance / width;
+    finder->stretch_last = heap_add(finder->open.stretch * width, width - 1);
+}
+
 /* Ends ticks before the next position, at which event `event` has an effect. */
 static enum ttd_status move_on(struct ticks_finder *finder, struct ttd_position position,
                                uint64_t event)
@@ -110,17 +111,16 @@ static enum ttd_status move_on(struct ticks_finder *finder, struct ttd_position 
         status = end_tick(finder);
         finder->is_in_range = true;
         finder->first_event = largest;
-        finder->open.stretch = 0;
+        begin_stretch(finder, 0);
     }
-    uint64_t width = finder->ticks->width;
     if (status == TTD_OK && finder->is_in_range &&
-        (largest - finder->first_event) / width != finder->open.stretch) {
+        largest - finder->first_event > finder->stretch_last) {
         status = end_tick(finder);
-        finder->open.stretch = (largest - finder->first_event) / finder->ticks->width;
+        begin_stretch(finder, largest - finder->first_event);
     }
     finder->open.position = position;
     finder->open.event = largest;
-    finder->open.wall_time = finder->wall_time;
+    finder->open.wall_time = finder->replay->wall_time;
     return status;
 }
 
@@ -147,12 +147,28 @@ static size_t tick_at(const struct heap_ticks *ticks, struct ttd_position positi
     return low;
 }
 
-/* The tick in which a block was allocated that is released in tick `end`. */
-static size_t birth_of(const struct heap_ticks *ticks, const struct heap_block *block, size_t end)
+/* Whether tick_at() is this tick, which is not the open one. */
+static bool is_tick_at(const struct heap_ticks *ticks, size_t tick, struct ttd_position position)
 {
-    bool is_of_open =
-        ttd_position_compare(block->allocated, ticks->ticks[ticks->count - 1].position) > 0;
-    return is_of_open ? end : tick_at(ticks, block->allocated);
+    return ttd_position_compare(ticks->ticks[tick].position, position) >= 0 &&
+           (!tick || ttd_position_compare(ticks->ticks[tick - 1].position, position) < 0);
+}
+
+/* The tick in which a block was allocated that is released in tick `end`. Mostly it follows from
+ * the number of the event, since few stretches have no tick: a search would have to look at ten
+ * ticks for each release. */
+static size_t birth_of(const struct ticks_finder *finder, const struct heap_block *block,
+                       size_t end)
+{
+    const struct heap_ticks *ticks = finder->ticks;
+    if (ttd_position_compare(block->allocated, ticks->ticks[ticks->count - 1].position) > 0)
+        return end;
+    uint64_t expected = 0;
+    if (block->event >= finder->first_event)
+        expected = 1 + (block->event - finder->first_event) / ticks->width;
+    return expected < ticks->count && is_tick_at(ticks, expected, block->allocated)
+               ? expected
+               : tick_at(ticks, block->allocated);
 }
 
 /* Takes a block out of the series. Those of a destroyed heap are told late. */
@@ -164,7 +180,7 @@ static enum ttd_status take(struct ticks_finder *finder, const struct heap_effec
     ttd_id keys[HEAP_TICK_KEYS];
     keys_of(effect->block, keys);
     if (tick)
-        heap_spans_add(&ticks->spans, birth_of(ticks, effect->block, tick), tick,
+        heap_spans_add(&ticks->spans, birth_of(finder, effect->block, tick), tick,
                        effect->block->size);
     enum ttd_status status = TTD_OK;
     for (int i = 0; i < HEAP_TICK_KEYS && status == TTD_OK; i++)
@@ -270,7 +286,8 @@ static enum ttd_status finish(void *context, struct heap_arrival *arrival, struc
 static void begin(void *context, const struct heap_arrival *arrival)
 {
     struct ticks_finder *finder = context;
-    heap_totals_init(&finder->totals, &arrival->cursor.replay.live.parents);
+    finder->replay = &arrival->cursor.replay;
+    heap_totals_init(&finder->totals, &finder->replay->live.parents);
 }
 
 enum ttd_status heap_ticks_watch(struct heap_ticks *ticks, const struct heap_ticks_options *options,
@@ -288,11 +305,10 @@ enum ttd_status heap_ticks_watch(struct heap_ticks *ticks, const struct heap_tic
     if (!ticks->ticks || !ticks->finder || status != TTD_OK)
         return TTD_ERROR_NO_MEMORY;
     *ticks->finder = (struct ticks_finder){.ticks = ticks, .options = *options};
-    struct heap_watcher watcher = {
-        .observer = {.context = ticks->finder, .effect = see_effect, .call = see_call},
-        .to = options->last,
-        .begin = begin,
-        .finish = finish};
+    struct heap_watcher watcher = {.observer = {.context = ticks->finder, .effect = see_effect},
+                                   .to = options->last,
+                                   .begin = begin,
+                                   .finish = finish};
     pass->keeps_peak = true;
     heap_pass_add(pass, &watcher);
     return TTD_OK;
