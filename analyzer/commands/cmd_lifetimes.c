@@ -19,23 +19,12 @@ struct lifetimes_options {
 static const struct own_option own_options[] = {ISLAND_OPTIONS(struct lifetimes_options, island),
                                                 OWN_OPTIONS_END};
 
-/* Leaves out what the filters say. */
-static int filter(struct session *session, struct heap_usage *usage)
-{
-    struct heap_site_table tables[] = {heap_usage_site_table(usage),
-                                       heap_groups_site_table(&usage->by_time),
-                                       heap_groups_site_table(&usage->by_calls)};
-    int status = STATUS_OK;
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0] && status == STATUS_OK; i++)
-        status = session_filter(session, &tables[i]);
-    return status;
-}
-
 int lifetimes_print(struct session *session, struct heap_usage *usage)
 {
     session->uses_times = true;
     session_outcome(session, &usage->outcome, ttd_position_max());
-    int status = filter(session, usage);
+    struct heap_site_table sites = heap_usage_site_table(usage);
+    int status = session_filter(session, &sites);
     if (status == STATUS_OK)
         status = session_output(session, true);
     struct report_usage data = {.usage = usage, .limit = 0};
@@ -44,13 +33,26 @@ int lifetimes_print(struct session *session, struct heap_usage *usage)
     return status;
 }
 
+static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
+{
+    struct session *session = context;
+    return view_wants(&session->view, stack, is_wanted);
+}
+
 static int execute(struct session *session, const void *context)
 {
     const struct lifetimes_options *options = context;
     struct heap_usage usage;
+    bool has_filter = view_has_filter(&session->options.view);
+    int status = session_names(session, has_filter);
+    if (status != STATUS_OK)
+        return status;
     struct question question = session_ask_all(session);
-    struct heap_usage_options query = {.order = HEAP_RANK_BY_BYTES, .has_lifetimes = true};
-    int status = session_islands(session, &options->island, &query.islands);
+    struct heap_usage_options query = {.order = HEAP_RANK_BY_BYTES,
+                                       .has_lifetimes = true,
+                                       .filter = has_filter ? wants : NULL,
+                                       .filter_context = session};
+    status = session_islands(session, &options->island, &query.islands);
     if (status != STATUS_OK)
         return status;
     enum ttd_status result = heap_usage_find(&question.trace, &query, &usage, &question.error);

@@ -9,8 +9,11 @@ static enum ttd_status watch(struct session *session, const struct heap_ticks_op
                              struct heap_pass *pass, struct ttd_error *error)
 {
     enum heap_split split = view_split(&session->options.view);
-    struct heap_usage_options usage = {
-        .order = HEAP_RANK_BY_STACK, .islands = range->islands, .has_lifetimes = true};
+    struct heap_usage_options usage = {.order = HEAP_RANK_BY_STACK,
+                                       .islands = range->islands,
+                                       .has_lifetimes = true,
+                                       .filter = range->filter,
+                                       .filter_context = range->filter_context};
     struct heap_moves_options moves = {
         .chains = MOVES_CHAINS, .split = split, .islands = range->islands};
     struct heap_errors_options errors = {.remembered = HEAP_FREED_DEFAULT,

@@ -26,6 +26,10 @@ struct heap_key {
     ttd_id property;
 };
 
+/** Sets `is_wanted` to whether blocks allocated with a stack count. Any status but TTD_OK ends the
+ * replay. */
+typedef enum ttd_status (*heap_stack_filter)(void *context, ttd_id stack, bool *is_wanted);
+
 /** The share of a record in a tree. Trees are ordered by `weight`. Sums saturate. */
 struct heap_amount {
     uint64_t weight;

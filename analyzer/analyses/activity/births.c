@@ -21,6 +21,10 @@ void births_free(struct births *births)
 
 static enum ttd_status thread_calls_of(struct births *births, ttd_id thread, uint64_t **calls)
 {
+    if (births->thread_count && thread == births->last_thread) {
+        *calls = &births->thread_calls[births->last_index];
+        return TTD_OK;
+    }
     uint32_t index = map_get(&births->by_thread, thread, 0);
     if (index == MAP_NONE) {
         index = (uint32_t)births->thread_count;
@@ -33,6 +37,8 @@ static enum ttd_status thread_calls_of(struct births *births, ttd_id thread, uin
             return status;
         births->thread_calls[births->thread_count++] = 0;
     }
+    births->last_thread = thread;
+    births->last_index = index;
     *calls = &births->thread_calls[index];
     return TTD_OK;
 }
@@ -62,7 +68,7 @@ static enum ttd_status obtain(struct births *births, uint32_t *user)
     return status;
 }
 
-enum ttd_status births_add(struct births *births, const struct heap_effect *effect)
+enum ttd_status births_add(struct births *births, const struct heap_effect *effect, uint32_t site)
 {
     struct heap_block *block = effect->block;
     uint64_t *calls;
@@ -70,8 +76,10 @@ enum ttd_status births_add(struct births *births, const struct heap_effect *effe
     if (status == TTD_OK)
         status = obtain(births, &block->user);
     if (status == TTD_OK)
-        births->births[block->user - 1] = (struct birth){
-            .wall_time = births->wall_time, .thread_call = effect->previous_address ? 0 : *calls};
+        births->births[block->user - 1] =
+            (struct birth){.wall_time = births->wall_time,
+                           .thread_call = effect->previous_address ? 0 : *calls,
+                           .site = site};
     return status;
 }
 

@@ -13,6 +13,8 @@ struct birth {
     uint64_t wall_time;
     /** Number of calls of the thread up to the one that allocated; 0 if by reallocation. */
     uint64_t thread_call;
+    /** The caller's number of its call site. */
+    uint32_t site;
 };
 
 /** Memory grows with the blocks that are live at once, not with the length of the trace. */
@@ -24,6 +26,9 @@ struct births {
     size_t thread_count;
     size_t thread_capacity;
     struct hash_map by_thread;
+    /** The thread that was looked up last, and its index, if there is any thread. */
+    ttd_id last_thread;
+    uint32_t last_index;
     /** `user` of a block is the index of its birth plus 1. */
     struct birth *births;
     size_t count;
@@ -43,7 +48,7 @@ void births_free(struct births *births);
 enum ttd_status births_see_call(struct births *births, const struct ttd_event *event);
 
 /** Gives a block that was acquired its birth. A reallocation does not count as a call. */
-enum ttd_status births_add(struct births *births, const struct heap_effect *effect);
+enum ttd_status births_add(struct births *births, const struct heap_effect *effect, uint32_t site);
 
 /** Releases the birth of a block that has ended. */
 enum ttd_status births_remove(struct births *births, const struct heap_block *block);
@@ -52,6 +57,12 @@ enum ttd_status births_remove(struct births *births, const struct heap_block *bl
  * call, which is of the same thread; UINT64_MAX for a block that was reallocated. */
 enum ttd_status births_calls_since(struct births *births, const struct heap_block *block,
                                    uint64_t *calls);
+
+/** Returns the number of the call site of a block. */
+static inline uint32_t births_site(const struct births *births, const struct heap_block *block)
+{
+    return births->births[block->user - 1].site;
+}
 
 /** Returns the age of a block in nanoseconds. */
 static inline uint64_t births_age(const struct births *births, const struct heap_block *block)

@@ -44,10 +44,6 @@ struct heap_timeline {
     uint64_t end;
 };
 
-/** Sets `is_wanted` to whether blocks allocated with a stack count. Any status but TTD_OK ends the
- * replay. */
-typedef enum ttd_status (*heap_stack_filter)(void *context, ttd_id stack, bool *is_wanted);
-
 struct heap_timeline_options {
     enum heap_axis axis;
     /** Limit on the number of points, at least 2. There are at least two fifths of it, unless the

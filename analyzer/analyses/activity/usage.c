@@ -19,21 +19,23 @@ static enum ttd_status see_call(void *context, const struct ttd_event *event)
 }
 
 static enum ttd_status site_of(struct heap_usage *usage, const struct heap_block *block,
-                               struct heap_site **site)
+                               uint32_t *site)
 {
     struct heap_key key = heap_key_of_block(usage->options.split, block);
-    uint32_t index = map_get(&usage->by_key, key.stack, key.property);
-    if (index == MAP_NONE) {
-        index = (uint32_t)usage->count;
-        enum ttd_status status = grow_array((void **)&usage->sites, &usage->capacity,
-                                            usage->count + 1, sizeof *usage->sites);
-        if (status == TTD_OK)
-            status = map_set(&usage->by_key, key.stack, key.property, index);
-        if (status != TTD_OK)
-            return status;
-        usage->sites[usage->count++] = (struct heap_site){.key = key};
-    }
-    *site = &usage->sites[index];
+    *site = map_get(&usage->by_key, key.stack, key.property);
+    if (*site != MAP_NONE)
+        return TTD_OK;
+    *site = (uint32_t)usage->count;
+    enum ttd_status status = grow_array((void **)&usage->sites, &usage->capacity, usage->count + 1,
+                                        sizeof *usage->sites);
+    bool has_lifetimes = usage->options.has_lifetimes;
+    if (status == TTD_OK && has_lifetimes && usage->options.filter)
+        status = usage->options.filter(usage->options.filter_context, key.stack, &has_lifetimes);
+    if (status == TTD_OK)
+        status = map_set(&usage->by_key, key.stack, key.property, *site);
+    if (status != TTD_OK)
+        return status;
+    usage->sites[usage->count++] = (struct heap_site){.key = key, .has_lifetimes = has_lifetimes};
     return TTD_OK;
 }
 
@@ -41,18 +43,26 @@ static enum ttd_status site_of(struct heap_usage *usage, const struct heap_block
  * before. */
 static enum ttd_status acquire(struct usage_finder *finder, const struct heap_effect *effect)
 {
+    struct heap_usage *usage = finder->usage;
     const struct heap_block *block = effect->block;
-    struct heap_site *sites[2] = {&finder->usage->total, NULL};
-    enum ttd_status status = site_of(finder->usage, block, &sites[1]);
+    uint32_t index;
+    enum ttd_status status = site_of(usage, block, &index);
     if (status == TTD_OK)
-        status = births_add(&finder->births, effect);
+        status = births_add(&finder->births, effect, index);
     if (status != TTD_OK)
         return status;
+    struct heap_site *sites[2] = {&usage->total, &usage->sites[index]};
     for (size_t i = 0; i < 2; i++) {
         sites[i]->allocations++;
         heap_sum_add(&sites[i]->bytes, block->size);
     }
     return TTD_OK;
+}
+
+static struct heap_site *known_site(const struct usage_finder *finder,
+                                    const struct heap_block *block)
+{
+    return &finder->usage->sites[births_site(&finder->births, block)];
 }
 
 /* Sets `result` to whether the block was freed by the same thread, with few calls between. */
@@ -71,26 +81,22 @@ static enum ttd_status check_temporary(struct usage_finder *finder,
     return status;
 }
 
-static enum ttd_status add_lifetime(struct heap_groups *lifetimes, uint64_t length,
-                                    const struct heap_block *block)
+static void add_lifetime(struct heap_lifetime *lifetimes, uint64_t length, uint64_t size)
 {
-    struct heap_group lifetime = {.key = {block->stack, heap_class_of(length)},
-                                  .blocks = 1,
-                                  .bytes = block->size,
-                                  .first = block->allocated,
-                                  .last = block->allocated,
-                                  .api = block->api};
-    return heap_groups_add_sum(lifetimes, &lifetime);
+    struct heap_lifetime *lifetime = &lifetimes[heap_class_of(length)];
+    lifetime->blocks++;
+    heap_sum_add(&lifetime->bytes, size);
 }
 
-static enum ttd_status add_lifetimes(struct usage_finder *finder, const struct heap_effect *effect)
+static void add_lifetimes(struct usage_finder *finder, const struct heap_effect *effect)
 {
     const struct heap_block *block = effect->block;
-    uint64_t time = births_age(&finder->births, block);
+    struct heap_usage *usage = finder->usage;
     /* A reallocation in flight may take the place of a block that was allocated after its call. */
     uint64_t calls = effect->event > block->event ? effect->event - block->event : 0;
-    enum ttd_status status = add_lifetime(&finder->usage->by_time, time, block);
-    return status == TTD_OK ? add_lifetime(&finder->usage->by_calls, calls, block) : status;
+    add_lifetime(usage->lifetimes[HEAP_LIFETIME_TIME], births_age(&finder->births, block),
+                 block->size);
+    add_lifetime(usage->lifetimes[HEAP_LIFETIME_CALLS], calls, block->size);
 }
 
 static void add_time(struct usage_finder *finder, struct heap_site *site,
@@ -106,11 +112,9 @@ static void add_time(struct usage_finder *finder, struct heap_site *site,
 static enum ttd_status release(struct usage_finder *finder, const struct heap_effect *effect)
 {
     const struct heap_block *block = effect->block;
-    struct heap_site *site;
-    bool is_temporary = false;
-    enum ttd_status status = site_of(finder->usage, block, &site);
-    if (status == TTD_OK)
-        status = check_temporary(finder, effect, &is_temporary);
+    struct heap_site *site = known_site(finder, block);
+    bool is_temporary;
+    enum ttd_status status = check_temporary(finder, effect, &is_temporary);
     if (status != TTD_OK)
         return status;
     if (is_temporary) {
@@ -120,18 +124,15 @@ static enum ttd_status release(struct usage_finder *finder, const struct heap_ef
         heap_sum_add(&finder->usage->total.temporary_bytes, block->size);
     }
     add_time(finder, site, block);
-    return finder->usage->options.has_lifetimes ? add_lifetimes(finder, effect) : TTD_OK;
+    if (site->has_lifetimes)
+        add_lifetimes(finder, effect);
+    return TTD_OK;
 }
 
-static enum ttd_status discard(struct usage_finder *finder, const struct heap_effect *effect)
+static void discard(struct usage_finder *finder, const struct heap_block *block)
 {
-    struct heap_site *site;
-    enum ttd_status status = site_of(finder->usage, effect->block, &site);
-    if (status != TTD_OK)
-        return status;
-    site->destroyed++;
+    known_site(finder, block)->destroyed++;
     finder->usage->total.destroyed++;
-    return TTD_OK;
 }
 
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
@@ -148,7 +149,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
         status = release(finder, effect);
         break;
     case HEAP_DISCARDED:
-        status = discard(finder, effect);
+        discard(finder, effect->block);
         break;
     case HEAP_DESTROYED:
     case HEAP_UNKNOWN_RELEASE:
@@ -166,19 +167,15 @@ static enum ttd_status finish(void *context, struct heap_arrival *arrival, struc
     (void)error;
     finder->usage->outcome = heap_arrival_outcome(arrival);
     const struct heap_block *block;
-    struct heap_site *site;
-    enum ttd_status status = TTD_OK;
-    while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor))) {
+    while ((block = heap_live_each(&replay->live, &cursor))) {
         if (!heap_islands_want_block(finder->usage->options.islands, block))
             continue;
-        status = site_of(finder->usage, block, &site);
-        if (status != TTD_OK)
-            break;
+        struct heap_site *site = known_site(finder, block);
         site->never_released++;
         finder->usage->total.never_released++;
         add_time(finder, site, block);
     }
-    return status;
+    return TTD_OK;
 }
 
 enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usage_options *options,
@@ -187,8 +184,6 @@ enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usa
     memset(usage, 0, sizeof *usage);
     usage->options = *options;
     map_init(&usage->by_key);
-    heap_groups_init(&usage->by_time);
-    heap_groups_init(&usage->by_calls);
     usage->finder = calloc(1, sizeof *usage->finder);
     if (!usage->finder)
         return TTD_ERROR_NO_MEMORY;
@@ -237,8 +232,6 @@ void heap_usage_free(struct heap_usage *usage)
 {
     free(usage->sites);
     map_free(&usage->by_key);
-    heap_groups_free(&usage->by_time);
-    heap_groups_free(&usage->by_calls);
     free_finder(usage->finder);
     usage->finder = NULL;
     usage->sites = NULL;

@@ -3,7 +3,7 @@
 #ifndef ANALYZER_ANALYSES_ACTIVITY_USAGE_H
 #define ANALYZER_ANALYSES_ACTIVITY_USAGE_H
 
-#include "heap/groups.h"
+#include "heap/site_table.h"
 #include "heap/totals.h"
 #include "travel/islands.h"
 #include "travel/pass.h"
@@ -23,6 +23,8 @@ struct heap_site {
     /** Sum over blocks of size times lifetime in seconds. Blocks never released count up to the end
      * of the trace, blocks that ended with their heap not at all. */
     double byte_seconds;
+    /** Its lifetimes count: see heap_usage_options.filter. */
+    bool has_lifetimes;
 };
 
 enum heap_rank_order {
@@ -33,6 +35,10 @@ enum heap_rank_order {
     /** By key. */
     HEAP_RANK_BY_STACK
 };
+
+/** How lifetimes are measured: in nanoseconds, and in calls of the process from the allocation to
+ * the release. */
+enum heap_lifetime_kind { HEAP_LIFETIME_TIME, HEAP_LIFETIME_CALLS, HEAP_LIFETIME_KINDS };
 
 /** Number of classes of lifetimes: see heap_class_of(). */
 #define HEAP_LIFETIMES (HEAP_CLASS_MAX + 1)
@@ -52,8 +58,10 @@ struct heap_usage_options {
     enum heap_split split;
     /** NULL, or counts only blocks that were allocated in these islands. */
     const struct heap_islands *islands;
-    /** Fills heap_usage.by_time and by_calls. */
+    /** Fills heap_usage.lifetimes, with the stacks that the filter lets pass; NULL for all. */
     bool has_lifetimes;
+    heap_stack_filter filter;
+    void *filter_context;
 };
 
 struct usage_finder;
@@ -66,11 +74,8 @@ struct heap_usage {
     size_t capacity;
     struct heap_usage_options options;
     struct hash_map by_key;
-    /** Released blocks, without those that ended with their heap, by stack and class of lifetime;
-     * the class is in key.other. Lifetimes are in nanoseconds, and in calls of the process from the
-     * allocation to the release. */
-    struct heap_groups by_time;
-    struct heap_groups by_calls;
+    /** Released blocks, without those that ended with their heap, by class of lifetime. */
+    struct heap_lifetime lifetimes[HEAP_LIFETIME_KINDS][HEAP_LIFETIMES];
     /** Private; NULL after heap_usage_end(). */
     struct usage_finder *finder;
 };
@@ -105,9 +110,5 @@ void heap_usage_end(struct heap_usage *usage);
  * count are those of temporary blocks.
  */
 struct heap_site_table heap_usage_site_table(struct heap_usage *usage);
-
-/** Sums up heap_usage.by_time or by_calls over all stacks, by class of lifetime. */
-void heap_lifetimes_sum(const struct heap_groups *groups,
-                        struct heap_lifetime lifetimes[HEAP_LIFETIMES]);
 
 #endif

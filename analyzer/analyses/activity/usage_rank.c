@@ -2,8 +2,6 @@
 /* Sites of usage as a table: their order and their sums. */
 #include "analyses/activity/usage.h"
 
-#include <string.h>
-
 /* Less than, equal to or greater than 0, the larger first. */
 static int descending(double a, double b)
 {
@@ -133,15 +131,4 @@ struct heap_site_table heap_usage_site_table(struct heap_usage *usage)
                                     .compare = orders[usage->options.order].compare,
                                     .amount_of = orders[usage->options.order].amount,
                                     .recount = recount};
-}
-
-void heap_lifetimes_sum(const struct heap_groups *groups,
-                        struct heap_lifetime lifetimes[HEAP_LIFETIMES])
-{
-    memset(lifetimes, 0, HEAP_LIFETIMES * sizeof *lifetimes);
-    for (size_t i = 0; i < groups->count; i++) {
-        struct heap_lifetime *lifetime = &lifetimes[groups->items[i].key.property];
-        lifetime->blocks += groups->items[i].blocks;
-        heap_sum_add(&lifetime->bytes, groups->items[i].bytes);
-    }
 }

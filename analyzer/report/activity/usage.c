@@ -167,15 +167,14 @@ static void text_class(struct text_output *output, unsigned class, bool is_time)
         report_count(output, last, "call");
 }
 
-static void text_histogram(struct text_output *output, const struct heap_groups *groups,
-                           bool is_time)
+static void text_histogram(struct text_output *output, const struct heap_usage *usage,
+                           enum heap_lifetime_kind kind)
 {
-    struct heap_lifetime lifetimes[HEAP_LIFETIMES];
-    heap_lifetimes_sum(groups, lifetimes);
+    const struct heap_lifetime *lifetimes = usage->lifetimes[kind];
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         if (!lifetimes[i].blocks)
             continue;
-        text_class(output, i, is_time);
+        text_class(output, i, kind == HEAP_LIFETIME_TIME);
         out_tab(output, 30);
         report_count(output, lifetimes[i].blocks, "block");
         out_tab(output, 46);
@@ -199,17 +198,17 @@ void text_lifetimes(struct report *report, const struct report_usage *data)
     out_bold(output);
     out_text(output, "\nLifetimes by time\n");
     out_plain(output);
-    text_histogram(output, &usage->by_time, true);
+    text_histogram(output, usage, HEAP_LIFETIME_TIME);
     out_bold(output);
     out_text(output, "\nLifetimes by calls\n");
     out_plain(output);
-    text_histogram(output, &usage->by_calls, false);
+    text_histogram(output, usage, HEAP_LIFETIME_CALLS);
 }
 
-static void json_histogram(struct json *json, const char *key, const struct heap_groups *groups)
+static void json_histogram(struct json *json, const char *key, const struct heap_usage *usage,
+                           enum heap_lifetime_kind kind)
 {
-    struct heap_lifetime lifetimes[HEAP_LIFETIMES];
-    heap_lifetimes_sum(groups, lifetimes);
+    const struct heap_lifetime *lifetimes = usage->lifetimes[kind];
     json_begin_array(json, key);
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         if (!lifetimes[i].blocks)
@@ -236,15 +235,15 @@ void json_lifetimes(struct report *report, const struct report_usage *data)
     json_unsigned(&json, "total_blocks", usage->total.allocations);
     json_unsigned(&json, "never_released", usage->total.never_released);
     json_unsigned(&json, "destroyed", usage->total.destroyed);
-    json_histogram(&json, "by_time", &usage->by_time);
-    json_histogram(&json, "by_calls", &usage->by_calls);
+    json_histogram(&json, "by_time", usage, HEAP_LIFETIME_TIME);
+    json_histogram(&json, "by_calls", usage, HEAP_LIFETIME_CALLS);
     json_end_object(&json);
 }
 
-static void csv_histogram(struct csv *csv, const char *unit, const struct heap_groups *groups)
+static void csv_histogram(struct csv *csv, const char *unit, const struct heap_usage *usage,
+                          enum heap_lifetime_kind kind)
 {
-    struct heap_lifetime lifetimes[HEAP_LIFETIMES];
-    heap_lifetimes_sum(groups, lifetimes);
+    const struct heap_lifetime *lifetimes = usage->lifetimes[kind];
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         if (!lifetimes[i].blocks)
             continue;
@@ -264,6 +263,6 @@ void csv_lifetimes(struct report *report, const struct report_usage *data)
     struct csv csv;
     report_csv_begin(report, &csv);
     csv_header(&csv, "unit,shortest,longest,blocks,bytes");
-    csv_histogram(&csv, "ns", &data->usage->by_time);
-    csv_histogram(&csv, "calls", &data->usage->by_calls);
+    csv_histogram(&csv, "ns", data->usage, HEAP_LIFETIME_TIME);
+    csv_histogram(&csv, "calls", data->usage, HEAP_LIFETIME_CALLS);
 }
