@@ -6,11 +6,10 @@
 #include "analyses/activity/growth.h"
 #include "base/grow.h"
 
-/* An allocation; none if its size is 0. */
+/* An allocation. */
 struct allocation {
     uint64_t event;
     uint64_t size;
-    ttd_id stack;
     ttd_id heap;
     bool is_wanted;
     /* Number among the thread's calls. */
@@ -20,6 +19,9 @@ struct allocation {
 /* The last calls of a thread, by their number modulo REGROWTH_CALLS. */
 struct regrowth_recent {
     uint64_t calls;
+    /* The call site of each that allocated; TTD_NONE for others. They are apart, since most
+     * releases look at nothing else. */
+    ttd_id stacks[REGROWTH_CALLS];
     struct allocation last[REGROWTH_CALLS];
 };
 
@@ -40,6 +42,10 @@ void regrowth_free(struct regrowth_finder *finder)
 static enum ttd_status find_recent(struct regrowth_finder *finder, ttd_id thread,
                                    struct regrowth_recent **recent)
 {
+    if (finder->count && thread == finder->last_thread) {
+        *recent = &finder->recent[finder->last_index];
+        return TTD_OK;
+    }
     uint32_t index = map_get(&finder->threads, thread, 0);
     if (index == MAP_NONE) {
         enum ttd_status status = grow_array((void **)&finder->recent, &finder->capacity,
@@ -51,6 +57,8 @@ static enum ttd_status find_recent(struct regrowth_finder *finder, ttd_id thread
         index = (uint32_t)finder->count++;
         finder->recent[index] = (struct regrowth_recent){.calls = 0};
     }
+    finder->last_thread = thread;
+    finder->last_index = index;
     *recent = &finder->recent[index];
     return TTD_OK;
 }
@@ -58,56 +66,43 @@ static enum ttd_status find_recent(struct regrowth_finder *finder, ttd_id thread
 static void see_allocation(const struct regrowth_finder *finder, struct regrowth_recent *recent,
                            const struct heap_block *block)
 {
-    struct allocation *record = &recent->last[recent->calls % REGROWTH_CALLS];
+    size_t slot = recent->calls % REGROWTH_CALLS;
     /* Every call takes a slot, also one that can be no successor: otherwise "soon" would mean
      * longer for threads that reallocate a lot. */
-    bool is_new = block->action == TTD_ACTION_ALLOC && block->stack != TTD_NONE;
-    *record = (struct allocation){.size = 0};
-    if (is_new)
-        *record = (struct allocation){.event = block->event,
-                                      .size = block->size,
-                                      .stack = block->stack,
-                                      .heap = block->heap,
-                                      .is_wanted = heap_islands_want_block(finder->islands, block),
-                                      .call = recent->calls};
+    recent->stacks[slot] = block->action == TTD_ACTION_ALLOC ? block->stack : TTD_NONE;
+    recent->last[slot] =
+        (struct allocation){.event = block->event,
+                            .size = block->size,
+                            .heap = block->heap,
+                            .is_wanted = heap_islands_want_block(finder->islands, block),
+                            .call = recent->calls};
 }
 
-/* The allocation that a released block's contents were copied to, or NULL. */
-static struct allocation *find_successor(struct regrowth_recent *recent,
-                                         const struct heap_block *old)
+/* Finds the allocation that a released block's contents were copied to; REGROWTH_CALLS if there is
+ * none. A block that is released is itself nobody's successor any more. */
+static size_t find_successor(struct regrowth_recent *recent, const struct heap_block *old)
 {
-    struct allocation *successor = NULL;
+    size_t successor = REGROWTH_CALLS;
     for (size_t i = 0; i < REGROWTH_CALLS; i++) {
-        struct allocation *record = &recent->last[i];
-        if (record->size > old->size && record->stack == old->stack && record->heap == old->heap &&
-            record->event > old->event && (!successor || record->call > successor->call))
-            successor = record;
+        if (recent->stacks[i] != old->stack)
+            continue;
+        const struct allocation *record = &recent->last[i];
+        if (record->event == old->event)
+            recent->stacks[i] = TTD_NONE;
+        else if (record->size > old->size && record->heap == old->heap &&
+                 record->event > old->event &&
+                 (successor == REGROWTH_CALLS || record->call > recent->last[successor].call))
+            successor = i;
     }
     return successor;
 }
 
-/* A block that is released is nobody's successor any more. */
-static void forget(struct regrowth_recent *recent, uint64_t event)
+/* Adds a growth from a block to its successor, which it is of one block only. */
+static enum ttd_status add_growth(struct regrowth_finder *finder, struct regrowth_recent *recent,
+                                  const struct heap_block *old, size_t successor)
 {
-    for (size_t i = 0; i < REGROWTH_CALLS; i++) {
-        if (recent->last[i].event == event)
-            recent->last[i] = (struct allocation){.size = 0};
-    }
-}
-
-static enum ttd_status see_release(struct regrowth_finder *finder, struct regrowth_recent *recent,
-                                   const struct heap_block *old)
-{
-    recent->last[recent->calls % REGROWTH_CALLS] = (struct allocation){.size = 0};
-    struct allocation *successor = NULL;
-    if (old->action == TTD_ACTION_ALLOC && old->stack != TTD_NONE)
-        successor = find_successor(recent, old);
-    if (!successor)
-        return TTD_OK;
-    uint64_t size = successor->size;
-    /* A block succeeds one other block only; size 0 is smaller than every release. */
-    successor->size = 0;
-    if (!successor->is_wanted)
+    recent->stacks[successor] = TTD_NONE;
+    if (!recent->last[successor].is_wanted)
         return TTD_OK;
     struct heap_move_group *group;
     enum ttd_status status =
@@ -120,8 +115,22 @@ static enum ttd_status see_release(struct regrowth_finder *finder, struct regrow
         sums[i]->moved++;
         sums[i]->bytes_copied = heap_add(sums[i]->bytes_copied, old->size);
     }
-    heap_growth_add(group, old->size, size);
+    heap_growth_add(group, old->size, recent->last[successor].size);
     return TTD_OK;
+}
+
+static enum ttd_status see_release(struct regrowth_finder *finder, struct regrowth_recent *recent,
+                                   const struct heap_effect *effect)
+{
+    const struct heap_block *old = effect->block;
+    bool is_call = effect->action == TTD_ACTION_FREE;
+    if (is_call)
+        recent->stacks[recent->calls % REGROWTH_CALLS] = TTD_NONE;
+    if (old->action != TTD_ACTION_ALLOC || old->stack == TTD_NONE)
+        return TTD_OK;
+    size_t successor = find_successor(recent, old);
+    return is_call && successor < REGROWTH_CALLS ? add_growth(finder, recent, old, successor)
+                                                 : TTD_OK;
 }
 
 enum ttd_status regrowth_see(struct regrowth_finder *finder, const struct heap_effect *effect)
@@ -132,12 +141,10 @@ enum ttd_status regrowth_see(struct regrowth_finder *finder, const struct heap_e
     enum ttd_status status = find_recent(finder, effect->thread, &recent);
     if (status != TTD_OK)
         return status;
-    if (effect->kind == HEAP_RELEASED)
-        forget(recent, effect->block->event);
     if (effect->kind == HEAP_ACQUIRED)
         see_allocation(finder, recent, effect->block);
-    else if (effect->action == TTD_ACTION_FREE)
-        status = see_release(finder, recent, effect->block);
+    else
+        status = see_release(finder, recent, effect);
     /* A reallocation is one call, which ends when it has acquired. */
     recent->calls += effect->kind == HEAP_ACQUIRED || effect->action == TTD_ACTION_FREE;
     return status;

@@ -22,6 +22,9 @@ struct regrowth_finder {
     const struct heap_islands *islands;
     /** Maps a thread to an index in `recent`. */
     struct hash_map threads;
+    /** The thread that was looked up last, and its index, if there is any thread. */
+    ttd_id last_thread;
+    uint32_t last_index;
     struct regrowth_recent *recent;
     size_t count;
     size_t capacity;
