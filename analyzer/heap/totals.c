@@ -40,16 +40,32 @@ static enum ttd_status total_of(struct heap_totals *totals, ttd_id heap,
     return TTD_OK;
 }
 
-static void add(struct heap_total *total, uint64_t size)
-{
-    heap_sum_add(&total->bytes, size);
-    total->blocks++;
-}
-
 static void subtract(struct heap_total *total, const struct heap_total *part)
 {
     heap_sum_subtract(&total->bytes, part->bytes);
     total->blocks -= part->blocks;
+}
+
+/* Adds a block that was acquired, or takes away one that has ended. */
+static inline void change(struct heap_total *total, const struct heap_effect *effect)
+{
+    if (effect->kind == HEAP_ACQUIRED) {
+        heap_sum_add(&total->bytes, effect->block->size);
+        total->blocks++;
+    } else {
+        heap_sum_take(&total->bytes, effect->block->size);
+        total->blocks--;
+    }
+}
+
+/* A heap is destroyed. */
+static void end_heap(struct heap_totals *totals, struct heap_totaled *heap)
+{
+    struct heap_total gone = heap->total;
+    subtract(&heap->total, &gone);
+    subtract(&totals->all, &gone);
+    if (!heap->is_nested)
+        subtract(&totals->outer, &gone);
 }
 
 enum ttd_status heap_totals_add(struct heap_totals *totals, const struct heap_effect *effect)
@@ -61,19 +77,13 @@ enum ttd_status heap_totals_add(struct heap_totals *totals, const struct heap_ef
     enum ttd_status status = total_of(totals, destroys ? effect->heap : effect->block->heap, &heap);
     if (status != TTD_OK)
         return status;
-    if (effect->kind == HEAP_ACQUIRED) {
-        add(&heap->total, effect->block->size);
-        add(&totals->all, effect->block->size);
-        if (!heap->is_nested)
-            add(&totals->outer, effect->block->size);
+    if (destroys) {
+        end_heap(totals, heap);
         return TTD_OK;
     }
-    struct heap_total gone = heap->total;
-    if (!destroys)
-        gone = (struct heap_total){{0, effect->block->size}, 1};
-    subtract(&heap->total, &gone);
-    subtract(&totals->all, &gone);
+    change(&heap->total, effect);
+    change(&totals->all, effect);
     if (!heap->is_nested)
-        subtract(&totals->outer, &gone);
+        change(&totals->outer, effect);
     return TTD_OK;
 }

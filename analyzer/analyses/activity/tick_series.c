@@ -59,8 +59,8 @@ static enum ttd_status touch(struct heap_tick_series *series, uint32_t index)
     return TTD_OK;
 }
 
-static enum ttd_status change(struct heap_tick_series *series, ttd_id key, uint64_t bytes,
-                              uint64_t blocks)
+enum ttd_status heap_series_change_slow(struct heap_tick_series *series, ttd_id key, uint64_t bytes,
+                                        uint64_t blocks)
 {
     uint32_t index;
     enum ttd_status status = record_of(series, key, &index);
@@ -73,11 +73,6 @@ static enum ttd_status change(struct heap_tick_series *series, ttd_id key, uint6
     return TTD_OK;
 }
 
-enum ttd_status heap_series_add(struct heap_tick_series *series, ttd_id key, uint64_t size)
-{
-    return change(series, key, size, 1);
-}
-
 void heap_series_tell_thread(struct heap_tick_series *series, ttd_id thread)
 {
     struct heap_tick_record *record = &series->records[series->last_record];
@@ -85,11 +80,6 @@ void heap_series_tell_thread(struct heap_tick_series *series, ttd_id thread)
         record->thread = thread;
     else if (record->thread != thread)
         record->has_several_threads = true;
-}
-
-enum ttd_status heap_series_take(struct heap_tick_series *series, ttd_id key, uint64_t size)
-{
-    return change(series, key, -size, -UINT64_C(1));
 }
 
 enum ttd_status heap_series_take_late(struct heap_tick_series *series, uint32_t tick, ttd_id key,

@@ -68,9 +68,34 @@ void heap_series_free(struct heap_tick_series *series);
 
 /* All return TTD_OK or TTD_ERROR_NO_MEMORY. */
 
+/** The general case of heap_series_change(). */
+enum ttd_status heap_series_change_slow(struct heap_tick_series *series, ttd_id key, uint64_t bytes,
+                                        uint64_t blocks);
+
+/** Adds to the sums of a key in the open tick, modulo 2^64. */
+static inline enum ttd_status heap_series_change(struct heap_tick_series *series, ttd_id key,
+                                                 uint64_t bytes, uint64_t blocks)
+{
+    if (!series->count || series->last_key != key ||
+        !series->records[series->last_record].is_touched)
+        return heap_series_change_slow(series, key, bytes, blocks);
+    series->records[series->last_record].bytes += bytes;
+    series->records[series->last_record].blocks += blocks;
+    return TTD_OK;
+}
+
 /** Adds a block to the sums of a key, or subtracts it from them, in the open tick. */
-enum ttd_status heap_series_add(struct heap_tick_series *series, ttd_id key, uint64_t size);
-enum ttd_status heap_series_take(struct heap_tick_series *series, ttd_id key, uint64_t size);
+static inline enum ttd_status heap_series_add(struct heap_tick_series *series, ttd_id key,
+                                              uint64_t size)
+{
+    return heap_series_change(series, key, size, 1);
+}
+
+static inline enum ttd_status heap_series_take(struct heap_tick_series *series, ttd_id key,
+                                               uint64_t size)
+{
+    return heap_series_change(series, key, -size, -UINT64_C(1));
+}
 
 /** Tells which thread allocated the block that was added last. */
 void heap_series_tell_thread(struct heap_tick_series *series, ttd_id thread);
