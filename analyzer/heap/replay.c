@@ -19,6 +19,8 @@ enum ttd_status heap_replay_init(struct heap_replay *replay, const struct heap_o
         replay->observer = *observer;
     if (replay->observer.effect)
         replay->wanted_effects = ~observer->unwanted;
+    if (replay->observer.call)
+        replay->wanted_calls = ~observer->unwanted_calls;
     return start(replay);
 }
 

@@ -53,6 +53,8 @@ enum heap_effect_kind {
     HEAP_UNKNOWN_RELEASE
 };
 
+#define HEAP_EFFECT_KINDS (HEAP_UNKNOWN_RELEASE + 1)
+
 /** A change of the heap. Pointers are valid during the call. */
 struct heap_effect {
     enum heap_effect_kind kind;
@@ -79,6 +81,9 @@ struct heap_effect {
 /** A set of kinds of effects is a bit mask. */
 #define HEAP_EFFECT_BIT(kind) (1u << (kind))
 
+/** A set of actions of calls is a bit mask. */
+#define HEAP_CALL_BIT(action) (1u << (action))
+
 struct heap_observer {
     void *context;
     /** Anything but TTD_OK ends the replay with that status. */
@@ -93,6 +98,8 @@ struct heap_observer {
     bool (*survives)(void *context, const struct heap_block *block);
     /** Kinds of effects that it need not be told of, as HEAP_EFFECT_BITs. */
     unsigned unwanted;
+    /** Calls that it need not be told of, as HEAP_CALL_BITs of their actions. */
+    unsigned unwanted_calls;
 };
 
 /** Counts of the events replayed. */
@@ -147,8 +154,9 @@ struct heap_replay {
     struct heap_observer observer;
     /** See heap_replay_observe_blocks(). */
     struct heap_block_observer block_observer;
-    /** Effects that the observer is told of; 0 if there is none. */
+    /** Effects and calls that the observer is told of; 0 if there are none. */
     unsigned wanted_effects;
+    unsigned wanted_calls;
     enum ttd_status observer_status;
 };
 

@@ -168,7 +168,7 @@ static inline enum ttd_status apply_event(struct heap_replay *replay, const stru
 {
     if (event->wall_time > replay->wall_time)
         replay->wall_time = event->wall_time;
-    if (replay->observer.call) {
+    if (replay->wanted_calls & HEAP_CALL_BIT(event->action)) {
         enum ttd_status status = heap_tell_call(replay, event);
         if (status != TTD_OK)
             return status;

@@ -82,7 +82,7 @@ static inline __attribute__((always_inline)) void heap_prefetch(const struct ttd
 /** Whether effects are told to an observer, or kept. */
 static inline bool heap_is_watched(const struct heap_replay *replay)
 {
-    return replay->wanted_effects || replay->observer.call || replay->block_observer.acquired ||
+    return replay->wanted_effects || replay->wanted_calls || replay->block_observer.acquired ||
            replay->keeps_peak;
 }
 

@@ -2,6 +2,7 @@
 #include "travel/pass.h"
 
 #include <assert.h>
+#include <string.h>
 
 void heap_pass_add(struct heap_pass *pass, const struct heap_watcher *watcher)
 {
@@ -12,21 +13,20 @@ void heap_pass_add(struct heap_pass *pass, const struct heap_watcher *watcher)
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
     const struct heap_pass *pass = context;
+    const struct heap_told *told = &pass->for_effects[effect->kind];
     enum ttd_status status = TTD_OK;
-    for (size_t i = 0; i < pass->effect_count && status == TTD_OK; i++) {
-        const struct heap_observer *observer = pass->for_effects[i];
-        if (!(observer->unwanted & HEAP_EFFECT_BIT(effect->kind)))
-            status = observer->effect(observer->context, effect);
-    }
+    for (size_t i = 0; i < told->count && status == TTD_OK; i++)
+        status = told->observers[i]->effect(told->observers[i]->context, effect);
     return status;
 }
 
 static enum ttd_status see_call(void *context, const struct ttd_event *event)
 {
     const struct heap_pass *pass = context;
+    const struct heap_told *told = &pass->for_calls[event->action];
     enum ttd_status status = TTD_OK;
-    for (size_t i = 0; i < pass->call_count && status == TTD_OK; i++)
-        status = pass->for_calls[i]->call(pass->for_calls[i]->context, event);
+    for (size_t i = 0; i < told->count && status == TTD_OK; i++)
+        status = told->observers[i]->call(told->observers[i]->context, event);
     return status;
 }
 
@@ -50,17 +50,52 @@ static bool is_waiting(const struct heap_watcher *watcher, struct ttd_position f
     return ttd_position_compare(watcher->to, from) >= 0;
 }
 
+static void list(struct heap_told *told, size_t count, unsigned unwanted,
+                 const struct heap_observer *observer)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!(unwanted >> i & 1))
+            told[i].observers[told[i].count++] = observer;
+    }
+}
+
 /* Lists who is told of what happens from a position on. */
 static void list_observers(struct heap_pass *pass, struct ttd_position from)
 {
-    pass->effect_count = pass->call_count = 0;
+    memset(pass->for_effects, 0, sizeof pass->for_effects);
+    memset(pass->for_calls, 0, sizeof pass->for_calls);
     for (size_t i = 0; i < pass->count; i++) {
-        const struct heap_watcher *watcher = &pass->watchers[i];
-        if (watcher->observer.effect && is_waiting(watcher, from))
-            pass->for_effects[pass->effect_count++] = &watcher->observer;
-        if (watcher->observer.call && is_waiting(watcher, from))
-            pass->for_calls[pass->call_count++] = &watcher->observer;
+        const struct heap_observer *observer = &pass->watchers[i].observer;
+        if (!is_waiting(&pass->watchers[i], from))
+            continue;
+        if (observer->effect)
+            list(pass->for_effects, HEAP_EFFECT_KINDS, observer->unwanted, observer);
+        if (observer->call)
+            list(pass->for_calls, TTD_ACTION_DESTROY + 1, observer->unwanted_calls, observer);
     }
+}
+
+/* What nobody is told, of so many kinds. */
+static unsigned unwanted(const struct heap_told *told, size_t count)
+{
+    unsigned bits = 0;
+    for (size_t i = 0; i < count; i++)
+        bits |= (unsigned)!told[i].count << i;
+    return bits;
+}
+
+/* The observer that tells all who are listed. */
+static struct heap_observer merge(struct heap_pass *pass)
+{
+    struct heap_observer merged = {.context = pass,
+                                   .unwanted = unwanted(pass->for_effects, HEAP_EFFECT_KINDS),
+                                   .unwanted_calls =
+                                       unwanted(pass->for_calls, TTD_ACTION_DESTROY + 1)};
+    if (merged.unwanted != (1u << HEAP_EFFECT_KINDS) - 1)
+        merged.effect = see_effect;
+    if (merged.unwanted_calls != (1u << (TTD_ACTION_DESTROY + 1)) - 1)
+        merged.call = see_call;
+    return merged;
 }
 
 /* Sets `next` to the first position from `from` on that a watcher waits for. */
@@ -93,7 +128,7 @@ static enum ttd_status finish(struct heap_pass *pass, struct heap_arrival *arriv
 {
     struct heap_replay *replay = &arrival->cursor.replay;
     enum ttd_status status = TTD_OK;
-    if (pass->effect_count) {
+    if (replay->wanted_effects) {
         heap_live_discard_stale(&replay->live);
         status = replay->observer_status;
     }
@@ -122,13 +157,12 @@ static enum ttd_status go_on(struct heap_arrival *arrival, struct ttd_position p
 static enum ttd_status run(struct heap_pass *pass, struct heap_arrival *arrival,
                            const struct heap_trace *trace, struct ttd_error *error)
 {
-    struct heap_observer merged = {
-        .context = pass, .effect = see_effect, .call = pass->call_count ? see_call : NULL};
+    struct heap_observer merged = merge(pass);
     struct heap_route route = {.keeps_peak = pass->keeps_peak};
     for (size_t i = 0; i < pass->count; i++)
         route.kinds |= pass->watchers[i].kinds;
     struct ttd_position position = ttd_position_min();
-    if (pass->effect_count || pass->call_count)
+    if (merged.effect || merged.call)
         route.observer = pass->count == 1 ? &pass->watchers[0].observer : &merged;
     if (!find_next(pass, position, &position))
         return TTD_OK;

@@ -27,17 +27,21 @@ struct heap_watcher {
     enum ttd_status (*finish)(void *context, struct heap_arrival *arrival, struct ttd_error *error);
 };
 
+/** The watchers that are told of one kind of effect, or of the calls of one action. */
+struct heap_told {
+    const struct heap_observer *observers[HEAP_PASS_MAX];
+    size_t count;
+};
+
 /** All zero when empty. */
 struct heap_pass {
     struct heap_watcher watchers[HEAP_PASS_MAX];
     size_t count;
     /** The replay keeps the peak: see heap_replay_keep_peak(). */
     bool keeps_peak;
-    /** While the pass runs: the watchers that are told of effects, and of calls. */
-    const struct heap_observer *for_effects[HEAP_PASS_MAX];
-    const struct heap_observer *for_calls[HEAP_PASS_MAX];
-    size_t effect_count;
-    size_t call_count;
+    /** While the pass runs: who is told, by kind of effect and by action. */
+    struct heap_told for_effects[HEAP_EFFECT_KINDS];
+    struct heap_told for_calls[TTD_ACTION_DESTROY + 1];
     /** The hook of the trace, which sees each batch first. */
     struct heap_batch_hook hook;
 };

@@ -37,9 +37,8 @@ static enum ttd_status see_call(void *context, const struct ttd_event *event)
 {
     struct move_finder *finder = context;
     struct heap_moves *moves = finder->moves;
-    if (event->action != TTD_ACTION_REALLOC ||
-        (finder->islands &&
-         !heap_islands_want(finder->islands, event->thread, ttd_event_position(event))))
+    if (finder->islands &&
+        !heap_islands_want(finder->islands, event->thread, ttd_event_position(event)))
         return TTD_OK;
     struct heap_move_group *group;
     struct heap_key key = heap_key_of(moves->split, event->stack, event->thread, event->heap);
@@ -199,7 +198,10 @@ enum ttd_status heap_moves_watch(struct heap_moves *moves, const struct heap_mov
     chain_table_init(&moves->finder->chains);
     regrowth_init(&moves->finder->regrowths, &moves->regrown, options->split, options->islands);
     struct heap_watcher watcher = {
-        .observer = {.context = moves->finder, .effect = see_effect, .call = see_call},
+        .observer = {.context = moves->finder,
+                     .effect = see_effect,
+                     .call = see_call,
+                     .unwanted_calls = ~HEAP_CALL_BIT(TTD_ACTION_REALLOC)},
         .to = ttd_position_max(),
         .finish = finish};
     heap_pass_add(pass, &watcher);
