@@ -46,6 +46,23 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     return effect->kind == HEAP_OVERLAPPED ? overlap(finder, effect) : TTD_OK;
 }
 
+/* Prefetches the entries of the blocks that were released last which the batch will look at: those
+ * of other addresses than the newest are not in the cache. */
+static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+{
+    const struct heap_freed *freed = &((const struct error_finder *)context)->freed;
+    size_t count = batch->kind == TTD_KIND_EVENTS ? batch->count : 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct ttd_event *event = &batch->u.events[i];
+        heap_freed_prefetch_head(freed, event->address ? event->address : event->base_address);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (batch->u.events[i].address)
+            heap_freed_prefetch_key(freed, batch->u.events[i].address);
+    }
+    return TTD_OK;
+}
+
 /* Locks that were held when the program exited. */
 static enum ttd_status find_held(struct error_finder *finder, struct ttd_reader *reader)
 {
@@ -137,6 +154,7 @@ enum ttd_status heap_errors_watch(struct heap_errors *errors,
     struct heap_watcher watcher = {
         .observer = {.context = finder, .effect = see_effect, .call = heap_error_finder_see_call},
         .to = ttd_position_max(),
+        .batch = see_batch,
         .begin = begin,
         .finish = finish};
     heap_pass_add(pass, &watcher);

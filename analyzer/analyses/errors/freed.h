@@ -65,6 +65,23 @@ struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_
 const struct heap_freed_block *heap_freed_containing(const struct heap_freed *freed,
                                                      uint64_t address);
 
+/** Prefetch what finds the entry of an address that is acquired or released soon: the first step,
+ * and some time later the second one. Always inlined, because gcc removes calls of a function that
+ * does nothing but prefetch. */
+static inline __attribute__((always_inline)) void
+heap_freed_prefetch_head(const struct heap_freed *freed, uint64_t address)
+{
+    __builtin_prefetch(&freed->heads[hash_value(freed->key, address) & freed->mask], 1);
+}
+
+static inline __attribute__((always_inline)) void
+heap_freed_prefetch_key(const struct heap_freed *freed, uint64_t address)
+{
+    uint32_t index = freed->heads[hash_value(freed->key, address) & freed->mask];
+    if (index < freed->capacity)
+        __builtin_prefetch(&freed->keys[index], 1);
+}
+
 /** Removes the entry that heap_freed_find() returns, if there is one. */
 void heap_freed_remove(struct heap_freed *freed, uint64_t address, ttd_id heap);
 
