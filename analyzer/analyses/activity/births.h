@@ -13,7 +13,8 @@ struct birth {
     uint64_t wall_time;
     /** Number of calls of the thread up to the one that allocated; 0 if by reallocation. */
     uint64_t thread_call;
-    /** The caller's number of its call site. */
+    /** The caller's number of its call site; of a birth that is not in use, the number of the next
+     * such one, or 0. */
     uint32_t site;
 };
 
@@ -33,30 +34,68 @@ struct births {
     struct birth *births;
     size_t count;
     size_t capacity;
-    /** Elements of `births` whose blocks have ended. */
-    uint32_t *unused;
-    size_t unused_count;
-    size_t unused_capacity;
+    /** Number of the first element of `births` whose block has ended, from 1; 0 if there is none.
+     */
+    uint32_t unused;
 };
 
 void births_init(struct births *births);
 void births_free(struct births *births);
 
-/* All return TTD_OK or TTD_ERROR_NO_MEMORY. */
+/** The general case of births_calls_of(). */
+enum ttd_status births_find_thread(struct births *births, ttd_id thread);
 
-/** Counts a call, before its effects. */
-enum ttd_status births_see_call(struct births *births, const struct ttd_event *event);
+/** Sets `calls` to the number of calls of a thread. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+static inline enum ttd_status births_calls_of(struct births *births, ttd_id thread,
+                                              uint64_t **calls)
+{
+    enum ttd_status status = TTD_OK;
+    if (!births->thread_count || thread != births->last_thread)
+        status = births_find_thread(births, thread);
+    if (status == TTD_OK)
+        *calls = &births->thread_calls[births->last_index];
+    return status;
+}
 
-/** Gives a block that was acquired its birth. A reallocation does not count as a call. */
+/** Counts a call, before its effects. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+static inline enum ttd_status births_see_call(struct births *births, const struct ttd_event *event)
+{
+    uint64_t *calls;
+    enum ttd_status status = births_calls_of(births, event->thread, &calls);
+    if (event->wall_time > births->wall_time)
+        births->wall_time = event->wall_time;
+    if (status == TTD_OK)
+        ++*calls;
+    return status;
+}
+
+/** Gives a block that was acquired its birth. A reallocation does not count as a call.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status births_add(struct births *births, const struct heap_effect *effect, uint32_t site);
 
 /** Releases the birth of a block that has ended. */
-enum ttd_status births_remove(struct births *births, const struct heap_block *block);
+static inline void births_remove(struct births *births, const struct heap_block *block)
+{
+    births->births[block->user - 1].site = births->unused;
+    births->unused = block->user;
+}
 
 /** Sets `calls` to the number of calls of the block's thread between its allocation and the present
- * call, which is of the same thread; UINT64_MAX for a block that was reallocated. */
-enum ttd_status births_calls_since(struct births *births, const struct heap_block *block,
-                                   uint64_t *calls);
+ * call, which is of the same thread; UINT64_MAX for a block that was reallocated.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+static inline enum ttd_status births_calls_since(struct births *births,
+                                                 const struct heap_block *block, uint64_t *calls)
+{
+    uint64_t allocation = births->births[block->user - 1].thread_call;
+    uint64_t *thread_calls;
+    *calls = UINT64_MAX;
+    if (!allocation)
+        return TTD_OK;
+    enum ttd_status status = births_calls_of(births, block->thread, &thread_calls);
+    if (status == TTD_OK)
+        *calls = *thread_calls - allocation - 1;
+    return status;
+}
 
 /** Returns the number of the call site of a block. */
 static inline uint32_t births_site(const struct births *births, const struct heap_block *block)

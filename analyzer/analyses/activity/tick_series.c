@@ -25,51 +25,29 @@ void heap_series_free(struct heap_tick_series *series)
     *series = (struct heap_tick_series){.count = 0};
 }
 
-static enum ttd_status record_of(struct heap_tick_series *series, ttd_id key, uint32_t *record)
+enum ttd_status heap_series_add_key(struct heap_tick_series *series, ttd_id key)
 {
-    *record = series->last_record;
-    if (series->count && series->last_key == key)
-        return TTD_OK;
-    *record = map_get(&series->by_key, key, 0);
-    if (*record == MAP_NONE) {
-        *record = (uint32_t)series->count;
-        enum ttd_status status = grow_array((void **)&series->records, &series->capacity,
-                                            series->count + 1, sizeof *series->records);
-        if (status == TTD_OK)
-            status = map_set(&series->by_key, key, 0, *record);
-        if (status != TTD_OK)
-            return status;
-        series->records[series->count++] = (struct heap_tick_record){.key = key};
-    }
+    uint32_t record = (uint32_t)series->count;
+    enum ttd_status status = grow_array((void **)&series->records, &series->capacity,
+                                        series->count + 1, sizeof *series->records);
+    if (status == TTD_OK)
+        status = map_set(&series->by_key, key, 0, record);
+    if (status != TTD_OK)
+        return status;
+    series->records[series->count++] = (struct heap_tick_record){.key = key};
     series->last_key = key;
-    series->last_record = *record;
+    series->last_record = record;
     return TTD_OK;
 }
 
-static enum ttd_status touch(struct heap_tick_series *series, uint32_t index)
+enum ttd_status heap_series_touch(struct heap_tick_series *series)
 {
-    if (series->records[index].is_touched)
-        return TTD_OK;
     enum ttd_status status = grow_array((void **)&series->touched, &series->touched_capacity,
                                         series->touched_count + 1, sizeof *series->touched);
     if (status != TTD_OK)
         return status;
-    series->records[index].is_touched = true;
-    series->touched[series->touched_count++] = index;
-    return TTD_OK;
-}
-
-enum ttd_status heap_series_change_slow(struct heap_tick_series *series, ttd_id key, uint64_t bytes,
-                                        uint64_t blocks)
-{
-    uint32_t index;
-    enum ttd_status status = record_of(series, key, &index);
-    if (status == TTD_OK)
-        status = touch(series, index);
-    if (status != TTD_OK)
-        return status;
-    series->records[index].bytes += bytes;
-    series->records[index].blocks += blocks;
+    series->records[series->last_record].is_touched = true;
+    series->touched[series->touched_count++] = series->last_record;
     return TTD_OK;
 }
 
@@ -85,8 +63,8 @@ void heap_series_tell_thread(struct heap_tick_series *series, ttd_id thread)
 enum ttd_status heap_series_take_late(struct heap_tick_series *series, uint32_t tick, ttd_id key,
                                       uint64_t size)
 {
-    uint32_t index;
-    enum ttd_status status = record_of(series, key, &index);
+    enum ttd_status status = heap_series_find(series, key);
+    uint32_t index = series->last_record;
     if (status == TTD_OK && series->late_count >= LATE_MAX)
         status = heap_series_settle(series, NULL);
     if (status == TTD_OK)

@@ -68,17 +68,34 @@ void heap_series_free(struct heap_tick_series *series);
 
 /* All return TTD_OK or TTD_ERROR_NO_MEMORY. */
 
-/** The general case of heap_series_change(). */
-enum ttd_status heap_series_change_slow(struct heap_tick_series *series, ttd_id key, uint64_t bytes,
-                                        uint64_t blocks);
+/** Adds a record of a key, which has none. */
+enum ttd_status heap_series_add_key(struct heap_tick_series *series, ttd_id key);
+
+/** Lists the record of series->last_record among those that have changed in the open tick. */
+enum ttd_status heap_series_touch(struct heap_tick_series *series);
+
+/** Sets series->last_record to the record of a key, which is added if there is none. */
+static inline enum ttd_status heap_series_find(struct heap_tick_series *series, ttd_id key)
+{
+    if (series->count && series->last_key == key)
+        return TTD_OK;
+    uint32_t record = map_get(&series->by_key, key, 0);
+    if (record == MAP_NONE)
+        return heap_series_add_key(series, key);
+    series->last_key = key;
+    series->last_record = record;
+    return TTD_OK;
+}
 
 /** Adds to the sums of a key in the open tick, modulo 2^64. */
 static inline enum ttd_status heap_series_change(struct heap_tick_series *series, ttd_id key,
                                                  uint64_t bytes, uint64_t blocks)
 {
-    if (!series->count || series->last_key != key ||
-        !series->records[series->last_record].is_touched)
-        return heap_series_change_slow(series, key, bytes, blocks);
+    enum ttd_status status = heap_series_find(series, key);
+    if (status == TTD_OK && !series->records[series->last_record].is_touched)
+        status = heap_series_touch(series);
+    if (status != TTD_OK)
+        return status;
     series->records[series->last_record].bytes += bytes;
     series->records[series->last_record].blocks += blocks;
     return TTD_OK;

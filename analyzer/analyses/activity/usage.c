@@ -155,7 +155,9 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     case HEAP_UNKNOWN_RELEASE:
         return TTD_OK;
     }
-    return status == TTD_OK ? births_remove(&finder->births, effect->block) : status;
+    if (status == TTD_OK)
+        births_remove(&finder->births, effect->block);
+    return status;
 }
 
 /* Blocks that are never released live up to the end of the trace. */

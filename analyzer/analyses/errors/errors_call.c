@@ -282,10 +282,20 @@ static enum ttd_status note_unfinished(struct error_finder *finder, const struct
     return map_set(&finder->unfinished, event->base_address, event->heap, 1);
 }
 
+/* Whether a call is an allocation with nothing to be checked: no heap was destroyed or made
+ * read-only, and no call can be the last one of its thread. */
+static bool is_harmless(const struct error_finder *finder, const struct ttd_event *event)
+{
+    return event->action == TTD_ACTION_ALLOC && event->result && !finder->statuses.count &&
+           !finder->last_calls.signal;
+}
+
 enum ttd_status heap_error_finder_see_call(void *context, const struct ttd_event *event)
 {
     struct error_finder *finder = context;
     bool is_error = false;
+    if (is_harmless(finder, event))
+        return TTD_OK;
     if (heap_last_calls_see(&finder->last_calls, event))
         add_last_call(finder, event);
     enum ttd_status status = note_unfinished(finder, event);
