@@ -45,32 +45,47 @@ static enum ttd_status thread_of(struct heap_trace_stats *stats, ttd_id id,
 }
 
 /* Calls of several threads overlap: the last event need not end last. */
-static void add_span(struct heap_trace_stats *stats, const struct ttd_event *event)
+static void add_span(struct heap_trace_stats *stats, const struct ttd_event *event, bool returned)
 {
-    struct ttd_position end = ttd_event_returned(event) ? event->time_end : event->time_start;
+    struct ttd_position end = returned ? event->time_end : event->time_start;
     if (ttd_position_compare(event->time_start, stats->first) < 0)
         stats->first = event->time_start;
     if (ttd_position_compare(end, stats->last) > 0)
         stats->last = end;
-    stats->last_wall_time = event->wall_time;
 }
 
 static void add_event(struct heap_trace_stats *stats, struct heap_trace_stats_thread *thread,
                       const struct ttd_event *event)
 {
-    stats->events++;
+    bool returned = ttd_event_returned(event);
     stats->actions[event->action]++;
     thread->events++;
-    thread->allocs += event->action == TTD_ACTION_ALLOC;
-    thread->frees += event->action == TTD_ACTION_FREE;
-    thread->reallocs += event->action == TTD_ACTION_REALLOC;
-    if (!ttd_event_returned(event))
+    thread->actions[event->action]++;
+    if (!returned)
         stats->unfinished++;
     else if (!event->result)
         stats->failed++;
     else if (event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC)
         stats->bytes_requested = heap_add(stats->bytes_requested, event->size);
-    add_span(stats, event);
+    add_span(stats, event, returned);
+}
+
+static enum ttd_status add_events(struct heap_trace_stats *stats, const struct ttd_batch *batch)
+{
+    struct heap_trace_stats_thread *thread = NULL;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct ttd_event *event = &batch->u.events[i];
+        if (!thread || thread->id != event->thread) {
+            enum ttd_status status = thread_of(stats, event->thread, &thread);
+            if (status != TTD_OK)
+                return status;
+        }
+        add_event(stats, thread, event);
+    }
+    stats->events += batch->count;
+    if (batch->count)
+        stats->last_wall_time = batch->u.events[batch->count - 1].wall_time;
+    return TTD_OK;
 }
 
 static enum ttd_status add_marks(struct heap_trace_stats *stats, const struct ttd_batch *batch)
@@ -98,19 +113,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
     }
     if (batch->kind == TTD_KIND_USER_EVENTS)
         return add_marks(stats, batch);
-    if (batch->kind != TTD_KIND_EVENTS)
-        return TTD_OK;
-    struct heap_trace_stats_thread *thread = NULL;
-    for (size_t i = 0; i < batch->count; i++) {
-        const struct ttd_event *event = &batch->u.events[i];
-        if (!thread || thread->id != event->thread) {
-            enum ttd_status status = thread_of(stats, event->thread, &thread);
-            if (status != TTD_OK)
-                return status;
-        }
-        add_event(stats, thread, event);
-    }
-    return TTD_OK;
+    return batch->kind == TTD_KIND_EVENTS ? add_events(stats, batch) : TTD_OK;
 }
 
 /* From header to header, without payloads: chunks whose payload is damaged are counted as well.

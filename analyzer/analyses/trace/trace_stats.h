@@ -23,9 +23,8 @@ struct heap_trace_stats_chunks {
 struct heap_trace_stats_thread {
     ttd_id id;
     uint64_t events;
-    uint64_t allocs;
-    uint64_t frees;
-    uint64_t reallocs;
+    /** By enum ttd_action. */
+    uint64_t actions[TTD_ACTION_DESTROY + 1];
 };
 
 struct heap_trace_stats {

@@ -100,9 +100,9 @@ static void thread_list(struct report *report, struct json *json,
         json_position(json, "begun", definition ? definition->begin : ttd_position_invalid());
         json_position(json, "ended", definition ? definition->end : ttd_position_invalid());
         json_unsigned(json, "events", thread->events);
-        json_unsigned(json, "allocs", thread->allocs);
-        json_unsigned(json, "frees", thread->frees);
-        json_unsigned(json, "reallocs", thread->reallocs);
+        json_unsigned(json, "allocs", thread->actions[TTD_ACTION_ALLOC]);
+        json_unsigned(json, "frees", thread->actions[TTD_ACTION_FREE]);
+        json_unsigned(json, "reallocs", thread->actions[TTD_ACTION_REALLOC]);
         json_end_object(json);
     }
     json_end_array(json);

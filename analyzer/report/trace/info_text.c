@@ -199,9 +199,9 @@ static void text_threads(struct report *report, const struct heap_trace_stats *s
         else
             out_char(output, '?');
         put_column(output, 20, thread->events);
-        put_column(output, 32, thread->allocs);
-        put_column(output, 43, thread->frees);
-        put_column(output, 54, thread->reallocs);
+        put_column(output, 32, thread->actions[TTD_ACTION_ALLOC]);
+        put_column(output, 43, thread->actions[TTD_ACTION_FREE]);
+        put_column(output, 54, thread->actions[TTD_ACTION_REALLOC]);
         out_tab(output, 65);
         if (definition)
             escape_text(output, definitions_text(report->definitions, definition->name));
