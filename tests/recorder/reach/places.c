@@ -198,8 +198,8 @@ CASE(program_break_behind_free_memory)
     for (int i = 0; i < FREED; i++)
         free(freed[i]);
     memset(freed, 0, sizeof freed);
-    free(
-        block(131000)); /* has what was freed sorted into the lists, and ends where the heap ends */
+    /* Has what was freed sorted into the lists, and ends where the heap ends. */
+    free(block(131000));
     put(sbrk(4096), 0, block(56));
 }
 
