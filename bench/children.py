@@ -23,6 +23,7 @@ import time
 
 from record import print_machine
 
+HERE = pathlib.Path(__file__).resolve().parent
 FILES = 40
 
 
@@ -40,13 +41,28 @@ def make_build(directory):
     return ['make', '-B', '-s', '-j2', '-C', directory]
 
 
+def make_library(directory):
+    """Returns how many files libtrace has, and the command that compiles them."""
+    directory.mkdir()
+    sources = sorted(path for path in (HERE.parent / 'libtrace' / 'src').rglob('*.c')
+                     if 'windows' not in path.name)
+    include = ' '.join(f'-I{HERE.parent / "libtrace" / part}' for part in ('include', 'src'))
+    rules = [f'{i}.o: {source}\n\tgcc -O2 {include} -c -o $@ $<\n'
+             for i, source in enumerate(sources)]
+    objects = ' '.join(f'{i}.o' for i in range(len(sources)))
+    (directory / 'Makefile').write_text(f'all: {objects}\n' + ''.join(rules))
+    return len(sources), ['make', '-B', '-s', '-j2', '-C', directory]
+
+
 def workloads(directory):
     """Returns by name how many children a command line starts, and the command line."""
+    files, library = make_library(directory / 'library')
     return {
         'true': (1000, loop(1000, '/bin/true')),
         'ls': (200, loop(200, '/bin/ls /')),
         'sh': (200, loop(200, '/bin/sh -c "x=1; y=$x"')),
         'make': (3 * FILES, make_build(directory / 'build')),
+        'library': (3 * files, library),
     }
 
 
@@ -110,7 +126,7 @@ def main():
     parser.add_argument('--base', type=pathlib.Path, help='another build, to compare with')
     parser.add_argument('--rounds', type=int, default=5)
     parser.add_argument('--json', action='store_true', help='machine-readable results')
-    parser.add_argument('names', nargs='*', metavar='WORKLOAD', help='true, ls, sh, make; or all')
+    parser.add_argument('names', nargs='*', metavar='WORKLOAD', help='true, ls, sh, make, library; or all')
     options = parser.parse_args()
     if not options.json:
         print_machine(f'median of {options.rounds} rounds')
