@@ -75,7 +75,7 @@ static void list_observers(struct heap_pass *pass, struct ttd_position from)
     }
 }
 
-/* What nobody is told, of so many kinds. */
+/* Returns a bit for each kind that no watcher is told of. */
 static unsigned unwanted(const struct heap_told *told, size_t count)
 {
     unsigned bits = 0;

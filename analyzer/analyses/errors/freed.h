@@ -12,7 +12,7 @@
 #define HEAP_FREED_DEFAULT (UINT32_C(1) << 18)
 #define HEAP_FREED_MAX     (UINT32_C(1) << 26)
 
-/** What finds an entry. */
+/** The key of an entry, and its link in the chain of a hash. */
 struct heap_freed_key {
     /** 0 in an unused entry. */
     uint64_t address;
@@ -65,8 +65,8 @@ struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_
 const struct heap_freed_block *heap_freed_containing(const struct heap_freed *freed,
                                                      uint64_t address);
 
-/** Prefetch what finds the entry of an address that is acquired or released soon: the first step,
- * and some time later the second one. Always inlined, because gcc removes calls of a function that
+/** Prefetch the key of an address that is acquired or released soon: the head of its chain, and
+ * some time later the first key in it. Always inlined, because gcc removes calls of a function that
  * does nothing but prefetch. */
 static inline __attribute__((always_inline)) void
 heap_freed_prefetch_head(const struct heap_freed *freed, uint64_t address)

@@ -203,7 +203,7 @@ CASE(program_break_behind_free_memory)
     put(sbrk(4096), 0, block(56));
 }
 
-/* Of each size that the allocator has a list of free memory for, the next one. */
+/* Returns the next larger size that the allocator has a list of free memory for. */
 static size_t next_size(size_t size)
 {
     if (size < 1000)
