@@ -217,7 +217,7 @@ enum ttd_stack_column {
 #define TTD_REGIONS_FIRST    4
 #define TTD_REGIONS_RECORDS  8
 
-/* "References". */
+/* "References", of both kinds. */
 #define TTD_REFERENCES_SNAPSHOT 0
 #define TTD_REFERENCES_RESERVED 4
 #define TTD_REFERENCES_LENGTHS  8
@@ -228,8 +228,21 @@ enum ttd_reference_column {
     TTD_REFERENCE_COLUMN_COUNT
 };
 #define TTD_REFERENCES_COLUMNS (TTD_REFERENCES_LENGTHS + 4 * TTD_REFERENCE_COLUMN_COUNT)
-/** Words lie at multiples of 8, and hold such: values are rotated right by this. */
+/** Words lie at multiples of 8: offsets are rotated right by this, and so are values of the older
+ * kind. Of a value of the newer one as many low bits are apart. */
 #define TTD_REFERENCE_ROTATION 3
+#define TTD_REFERENCE_LOW_BITS 7
+/** The distance of words that lie one behind the other. */
+#define TTD_REFERENCE_SIZE 8
+enum ttd_packed_reference_column {
+    TTD_PACKED_REFERENCE_RUNS = 0,
+    TTD_PACKED_REFERENCE_OFFSETS,
+    TTD_PACKED_REFERENCE_VALUES,
+    TTD_PACKED_REFERENCE_LOW_BITS,
+    TTD_PACKED_REFERENCE_COLUMN_COUNT
+};
+#define TTD_PACKED_REFERENCES_COLUMNS                                                              \
+    (TTD_REFERENCES_LENGTHS + 4 * TTD_PACKED_REFERENCE_COLUMN_COUNT)
 
 /* "Classes". */
 #define TTD_CLASSES_SNAPSHOT 0

@@ -72,9 +72,10 @@ static bool write_regions(void *context, const struct ttd_regions *regions)
     return is_written;
 }
 
-static struct ttd_reference *write_references(void *context, size_t count)
+static bool write_references(void *context, const struct ttd_reference *references, size_t count)
 {
-    return reference_writer_next(&((struct snapshot_taking *)context)->references, count);
+    return reference_writer_add(&((struct snapshot_taking *)context)->references, references,
+                                count);
 }
 
 static bool write_classes(void *context, const struct ttd_classes *classes)

@@ -6,9 +6,6 @@
 #include "layout/layout.h"
 #include "stacks/frames.h"
 
-/* References that are written at once, as one chunk. */
-enum { REFERENCES_PER_CHUNK = 65536 };
-
 /* Those that return a bool return false to give up. */
 struct snapshot_calls {
     /* Is called once the threads are stopped: collects what they have published, and says what is
@@ -19,11 +16,7 @@ struct snapshot_calls {
     ttd_id (*text)(void *context, const char *text);
     /* Write parts of the snapshot. */
     bool (*regions)(void *context, const struct ttd_regions *regions);
-    /* Writes the first `count` references, at most REFERENCES_PER_CHUNK, of the array that it
-       returned last, unless there are none. Returns an array with room for so many; NULL to give
-       up: the other array may still be written to then, and nobody reads it. The arrays are the
-       callee's. */
-    struct ttd_reference *(*references)(void *context, size_t count);
+    bool (*references)(void *context, const struct ttd_reference *references, size_t count);
     bool (*classes)(void *context, const struct ttd_classes *classes);
     /* Writes the frames of a thread's stack. */
     bool (*frames)(void *context, uint32_t tid, const struct stack_frames *frames);

@@ -12,8 +12,8 @@
 
 enum {
     MEMORY_PAGE = 4096,
-    MEMORY_SPANS = 1024, /* ranges of a read, as many as the system takes at once */
-    MEMORY_BATCH = 1 << 20,
+    MEMORY_SPANS = 1024,    /* ranges of a read, as many as the system takes at once */
+    MEMORY_BATCH = 1 << 18, /* so little that it stays in the cache until it is searched */
 };
 
 struct memory_image;

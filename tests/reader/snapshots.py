@@ -65,6 +65,35 @@ def references(header, payload):
     return lines
 
 
+def packed_references(header, payload):
+    cursor = Cursor(payload)
+    snapshot = cursor.u32()
+    require(snapshot and cursor.u32() == 0, 'references')
+    runs, offsets, values, low = cursor.columns(4)
+    lines = [f'references snapshot={snapshot:x}']
+    region = high = left = 0
+    for _ in range(header.record_count):
+        if left == 0:
+            further, left = runs.varint(), runs.varint()
+            region += further
+            require(further and left and region < 1 << 32, 'run of references')
+            offset = rotl3(offsets.varint())
+        else:
+            last, offset = offset, (offset + 8 + rotl3(offsets.varint())) & MASK
+            require(offset > last, 'order')
+        left -= 1
+        entry = values.varint()
+        high = (high + unzigzag(entry >> 1)) & MASK
+        bits = low.u8() if entry & 1 else 0
+        require(high < 1 << 61 and bits < 8 and bool(bits) == bool(entry & 1), 'value')
+        require(high or bits, 'value')
+        lines.append(f'reference region={region:x} offset={offset:x} value={8 * high + bits:x}')
+    require(left == 0, 'run of references')
+    for column in (runs, offsets, values, low):
+        column.finish()
+    return lines
+
+
 def variables(header, payload):
     cursor = Cursor(payload)
     offset = 0
@@ -118,4 +147,4 @@ def fatal_signals(cursor):
 
 
 READERS = {19: snapshots, 20: regions, 21: references, 22: variables, 23: frames, 24: classes,
-           25: fatal_signals}
+           25: fatal_signals, 27: packed_references}

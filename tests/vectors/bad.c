@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that are wrong in their chunks: headers, order, length. */
-#include "vectors/items.h"
+#include "vectors/rows.h"
 
 #include <string.h>
 
@@ -112,7 +112,7 @@ static void item_count_bytes(struct vector_file *file)
           ttd_get32(chunk_of(file, EVENTS) + TTD_HEADER_RAW_SIZE) + 1);
 }
 
-static void item_count_unknown(struct vector_file *file)
+static void record_count_unknown(struct vector_file *file)
 {
     set16(file, STACKS, TTD_HEADER_KIND, TTD_KIND_PRIVATE + 2);
     set32(file, STACKS, TTD_HEADER_RECORD_COUNT, TTD_RECORDS_MAX);
@@ -198,14 +198,14 @@ const struct vector vectors_bad[] = {
         "stored size of a raw payload", .damage = raw_size_differs),
     BAD("raw-size-ratio", "more raw bytes than an LZ4 block of that size can stand for", "R-12",
         EVENTS, "raw size of a compressed payload", .damage = raw_size_ratio),
-    BAD("item-count-limit", "more items than a chunk can have", "R-12", EVENTS, "number of items",
-        HEADER(EVENTS, TTD_HEADER_RECORD_COUNT, 4, TTD_RECORDS_MAX + 1)),
-    BAD("item-count-bytes", "more items than bytes", "R-12", EVENTS, "number of items",
+    BAD("record-count-limit", "more records than a chunk can have", "R-12", EVENTS,
+        "number of records", HEADER(EVENTS, TTD_HEADER_RECORD_COUNT, 4, TTD_RECORDS_MAX + 1)),
+    BAD("record-count-bytes", "more records than bytes", "R-12", EVENTS, "number of records",
         .damage = item_count_bytes),
-    BAD("item-count-unknown", "more items than bytes in a chunk of a kind that nobody knows",
-        "R-12", STACKS, "number of items", .damage = item_count_unknown),
-    BAD("item-overflow", "item numbers beyond 2^64", "R-11", EVENTS, "number of the first item",
-        HEADER(EVENTS, TTD_HEADER_FIRST_RECORD, 8, UINT64_MAX)),
+    BAD("record-count-unknown", "more records than bytes in a chunk of a kind that nobody knows",
+        "R-12", STACKS, "number of records", .damage = record_count_unknown),
+    BAD("record-overflow", "record numbers beyond 2^64", "R-11", EVENTS,
+        "number of the first record", HEADER(EVENTS, TTD_HEADER_FIRST_RECORD, 8, UINT64_MAX)),
     BAD("other-trace", "a chunk of another trace", "R-13", STACKS, "chunk of another trace",
         HEADER(STACKS, TTD_HEADER_TRACE_ID, 8, 1)),
     BAD("trace-id-zero", "trace_id 0", "R-11", TRACE, "trace_id 0",

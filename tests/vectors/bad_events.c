@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that are wrong in the columns of their events. The columns of the base file's first chunk
  * of events are those of the examples in spec/format.md. */
-#include "vectors/items.h"
+#include "vectors/rows.h"
 
 #include "support/chunk_edit.h"
 

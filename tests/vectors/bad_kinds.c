@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files with one record that is not as it must be: in place of the base file's heaps there is a
  * chunk of another kind, written byte by byte. */
-#include "vectors/items.h"
+#include "vectors/rows.h"
 
 #include <string.h>
 
@@ -16,18 +16,6 @@
     U32(list), U32(id), U32(flags), U32(reserved), sequence, ZERO_64, U32(1), U32(1), U32(1),      \
         U32(first), U32(1), U32(1), U32(1), U32(1), U32(1), address, 24, 1
 #define BLOCKS_END 0, 1, 1, 0, 1
-
-/* Two blocks, at 0x20 and at 0x10. */
-static void blocks_order(struct vector_file *file)
-{
-    static const uint8_t payload[] = {
-        U32(2), U32(1), U32(1), U32(0), ZERO_64, ZERO_64, U32(2), U32(2), U32(2), U32(2), U32(2),
-        U32(2), U32(2), U32(2), U32(2), 4,       1,       24,     24,     1,      0,      0,
-        0,      0,      0,      1,      1,       1,       1,      0,      0,      1,      1};
-    uint8_t *chunk = vector_chunk(file, HEAPS);
-    ttd_put32(chunk + TTD_HEADER_RECORD_COUNT, 2);
-    vector_replace(file, TTD_KIND_LIVE_BLOCKS, 0, payload, sizeof payload);
-}
 
 /* Lists of one block each, every one `step` bytes behind that of the list before. Only the last
  * list has a last chunk; the first one has, too, if `ends_first`. */
@@ -71,7 +59,11 @@ static void page(struct vector_file *file, uint64_t first, uint32_t page_size, u
     uint8_t payload[TTD_PAGES_DATA + TTD_PAGE_SIZE_MIN] = {0};
     ttd_put32(payload + TTD_PAGES_PAGE_SIZE, page_size);
     ttd_put32(payload + TTD_PAGES_RESERVED, reserved);
-    vector_replace(file, TTD_KIND_PAGES, first, payload, TTD_PAGES_DATA + page_size);
+    vector_replace(file, &(struct vector_records){.kind = TTD_KIND_PAGES,
+                                                  .first_record = first,
+                                                  .count = 1,
+                                                  .bytes = payload,
+                                                  .size = TTD_PAGES_DATA + page_size});
 }
 
 static void pages_first(struct vector_file *file)
@@ -101,7 +93,9 @@ static void trace_again(struct vector_file *file)
     uint8_t payload[TTD_TRACE_SIZE];
     memcpy(payload, vector_chunk(file, TRACE) + TTD_HEADER_SIZE, sizeof payload);
     vector_chunk(file, HEAPS)[TTD_HEADER_FLAGS] = TTD_CHUNK_CRITICAL;
-    vector_replace(file, TTD_KIND_TRACE, 0, payload, sizeof payload);
+    vector_replace(
+        file, &(struct vector_records){
+                  .kind = TTD_KIND_TRACE, .count = 1, .bytes = payload, .size = sizeof payload});
 }
 
 /** An LZ4 block of literals only. Returns its size: two bytes more. */
@@ -210,7 +204,10 @@ const struct vector vectors_bad_kinds[] = {
     BAD("blocks-allocated", "a block that was never allocated", "R-66", HEAPS, "invalid position",
         RECORD(TTD_KIND_LIVE_BLOCKS, 0, BLOCKS(2, 1, 1, 0, ZERO_64, 2, 1), 1, BLOCKS_END)),
     BAD("blocks-order", "blocks whose addresses do not rise", "R-51", HEAPS,
-        "blocks not in order of address", .damage = blocks_order),
+        "blocks not in order of address", /* At 0x20 and at 0x10. */
+        RECORDS(2, TTD_KIND_LIVE_BLOCKS, 0, U32(2), U32(1), U32(1), U32(0), ZERO_64, ZERO_64,
+                U32(2), U32(2), U32(2), U32(2), U32(2), U32(2), U32(2), U32(2), U32(2), 4, 1, 24,
+                24, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1)),
     BAD("pages-first-id", "a page of a reserved id", "R-52", HEAPS, "id of the first page",
         .damage = pages_first),
     BAD("pages-size", "a page size that is no power of two", "R-52", HEAPS, "page size",
@@ -262,8 +259,8 @@ const struct vector vectors_bad_kinds[] = {
         .damage = trace_lz4),
     BAD("end-lz4", "a compressed End chunk", "R-63", END, "codec of a trace or an End chunk",
         .damage = end_lz4),
-    BAD("end-first-item", "an End chunk whose item is not number 0", "R-63", END, "number of items",
-        HEADER(END, TTD_HEADER_FIRST_RECORD, 8, 1)),
+    BAD("end-first-record", "an End chunk whose record is not number 0", "R-63", END,
+        "number of the first record", HEADER(END, TTD_HEADER_FIRST_RECORD, 8, 1)),
     BAD("critical-missing", "events that are not critical", "R-64", EVENTS,
         "critical flag of a chunk", HEADER(EVENTS, TTD_HEADER_FLAGS, 1, 0)),
     BAD("critical-set", "strings that are critical", "R-64", STRINGS, "critical flag of a chunk",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files whose checksums are right and whose payloads are wrong. */
-#include "vectors/items.h"
+#include "vectors/rows.h"
 
 #include <string.h>
 
@@ -88,7 +88,7 @@ const struct vector vectors_bad_payload[] = {
         "reserved field is not zero", PAYLOAD(TRACE, TTD_TRACE_RESERVED, 4, 1)),
     BAD("string-too-short", "a string that ends after its chunk", "R-22", STRINGS,
         "payload too short", PAYLOAD(STRINGS, 0, 1, 7)),
-    BAD("string-trailing", "bytes after the last item", "R-22", STRINGS,
+    BAD("string-trailing", "bytes after the last record", "R-22", STRINGS,
         "bytes left over in the payload", PAYLOAD(STRINGS, 0, 1, 5)),
     BAD("varint-overlong", "a varint that has a shorter form", "R-2", STRINGS, "overlong varint",
         .damage = varint_overlong),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that are wrong in their records, and damaged ones with what looks like chunks. */
-#include "vectors/items.h"
+#include "vectors/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -106,9 +106,9 @@ static void decoy_offset(struct vector_file *file)
 
 const struct vector vectors_bad_records[] = {
     BAD("id-beyond", "an id of 2^32", "R-3", HEAPS, "value out of range", .damage = id_beyond),
-    BAD("no-items", "a chunk without items", "R-21", STRINGS, "number of items",
+    BAD("no-records", "a chunk without records", "R-21", STRINGS, "number of records",
         HEADER(STRINGS, TTD_HEADER_RECORD_COUNT, 4, 0)),
-    BAD("trace-twice", "two items in a trace chunk", "R-21", TRACE, "number of items",
+    BAD("trace-twice", "two records in a trace chunk", "R-21", TRACE, "number of records",
         HEADER(TRACE, TTD_HEADER_RECORD_COUNT, 4, 2)),
     BAD("first-id-zero", "a string of id 0", "R-34", STRINGS, "identifiers of a chunk",
         HEADER(STRINGS, TTD_HEADER_FIRST_RECORD, 8, 0)),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files with a snapshot, or a part of one, that is not as it must be. */
-#include "vectors/items.h"
+#include "vectors/rows.h"
 
 #include "support/chunk_edit.h"
 
@@ -8,62 +8,19 @@
 #define TWO_31 0x80, 0x80, 0x80, 0x80, 8
 #define TWO_32 0x80, 0x80, 0x80, 0x80, 0x10
 
-#define REGIONS(snapshot, first) U32(snapshot), U32(first)
+/** rotr3(-8) as a varint: the offset of the same word again. */
+#define SAME_WORD 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x1F
 
-static void regions_beyond(struct vector_file *file)
-{
-    static const uint8_t payload[] = {REGIONS(1u, 0xFFFFFFFFu), 1, 2, 1, 0, 0, 0, 1, 2, 1, 0, 0, 0};
-    ttd_put32(vector_chunk(file, HEAPS) + TTD_HEADER_RECORD_COUNT, 2);
-    vector_replace(file, TTD_KIND_REGIONS, 0, payload, sizeof payload);
-}
+/** -2 modulo 2^64 as a varint. */
+#define MINUS_2 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1
+
+#define REGIONS(snapshot, first) U32(snapshot), U32(first)
 
 #define REFERENCES(snapshot, reserved, regions, offsets, values)                                   \
     U32(snapshot), U32(reserved), U32(regions), U32(offsets), U32(values)
 
-/* Both of the same word: rotr3(-8). */
-static void references_order(struct vector_file *file)
-{
-    static const uint8_t payload[] = {REFERENCES(1, 0, 2, 10, 2),
-                                      1,
-                                      0,
-                                      1,
-                                      0xFF,
-                                      0xFF,
-                                      0xFF,
-                                      0xFF,
-                                      0xFF,
-                                      0xFF,
-                                      0xFF,
-                                      0xFF,
-                                      0x1F,
-                                      2,
-                                      2};
-    ttd_put32(vector_chunk(file, HEAPS) + TTD_HEADER_RECORD_COUNT, 2);
-    vector_replace(file, TTD_KIND_REFERENCES, 0, payload, sizeof payload);
-}
-
-/* From region 5 to region 3, by a difference of 2^64 - 2. */
-static void references_fall(struct vector_file *file)
-{
-    static const uint8_t payload[] = {REFERENCES(1, 0, 11, 2, 2),
-                                      5,
-                                      0xFE,
-                                      0xFF,
-                                      0xFF,
-                                      0xFF,
-                                      0xFF,
-                                      0xFF,
-                                      0xFF,
-                                      0xFF,
-                                      0xFF,
-                                      1,
-                                      1,
-                                      0,
-                                      2,
-                                      2};
-    ttd_put32(vector_chunk(file, HEAPS) + TTD_HEADER_RECORD_COUNT, 2);
-    vector_replace(file, TTD_KIND_REFERENCES, 0, payload, sizeof payload);
-}
+#define PACKED(snapshot, reserved, runs, offsets, values, low)                                     \
+    U32(snapshot), U32(reserved), U32(runs), U32(offsets), U32(values), U32(low)
 
 /* Chunks of the file that the following are made of, behind the one of the trace. */
 enum {
@@ -100,6 +57,14 @@ static void write_two(struct ttd_memory_output *memory)
     vector_close(writer);
 }
 
+/* The first word of all once more, as a reference of the older kind. */
+static void references_of_both_kinds(struct vector_file *file)
+{
+    static const uint8_t payload[] = {REFERENCES(1, 0, 1, 1, 1), 1, 1, 2};
+    ttd_put16(vector_chunk(file, MORE_REFERENCES) + TTD_HEADER_KIND, TTD_KIND_REFERENCES);
+    vector_set_payload(file, MORE_REFERENCES, payload, sizeof payload);
+}
+
 const struct vector vectors_bad_snapshots[] = {
     /* Snapshots: number, position, wall time, duration, contents, reason, flags, missing, thread,
      * regions, references. */
@@ -127,7 +92,8 @@ const struct vector vectors_bad_snapshots[] = {
     BAD("regions-first-zero", "a region of number 0", "R-81", HEAPS, "number of a region",
         RECORD(TTD_KIND_REGIONS, 0, REGIONS(1, 0), 1, 2, 1, 0, 0, 0)),
     BAD("regions-beyond", "a region of number 2^32", "R-81", HEAPS, "number of a region",
-        .damage = regions_beyond),
+        RECORDS(2, TTD_KIND_REGIONS, 0, REGIONS(1u, 0xFFFFFFFFu), 1, 2, 1, 0, 0, 0, 1, 2, 1, 0, 0,
+                0)),
     BAD("region-kind-zero", "a region of kind 0", "R-81", HEAPS, "kind of a region",
         RECORD(TTD_KIND_REGIONS, 0, REGIONS(1, 1), 0, 2, 1, 0, 0, 0)),
     BAD("region-kind", "a region of an eighth kind", "R-81", HEAPS, "value out of range",
@@ -160,9 +126,10 @@ const struct vector vectors_bad_snapshots[] = {
         "bytes left over in the payload",
         RECORD(TTD_KIND_REFERENCES, 0, REFERENCES(1, 0, 1, 1, 2), 1, 0, 2, 2)),
     BAD("references-order", "two references of the same word", "R-83", HEAPS, "order of references",
-        .damage = references_order),
-    BAD("references-fall", "a word in a region before that of the word before", "R-83", HEAPS,
-        "order of references", .damage = references_fall),
+        RECORDS(2, TTD_KIND_REFERENCES, 0, REFERENCES(1, 0, 2, 10, 2), 1, 0, 1, SAME_WORD, 2, 2)),
+    BAD("references-fall", "from region 5 to region 3, by a sum modulo 2^64", "R-83", HEAPS,
+        "order of references",
+        RECORDS(2, TTD_KIND_REFERENCES, 0, REFERENCES(1, 0, 11, 2, 2), 5, MINUS_2, 1, 0, 2, 2)),
     BAD("reference-region-zero", "a word in region 0", "R-83", HEAPS, "region of a reference",
         RECORD(TTD_KIND_REFERENCES, 0, REFERENCES(1, 0, 1, 1, 1), 0, 0, 2)),
     BAD("reference-region", "a word in region 2^32", "R-83", HEAPS, "region of a reference",
@@ -175,7 +142,66 @@ const struct vector vectors_bad_snapshots[] = {
     DOUBTFUL("references-continued",
              "references that go back from one chunk to the next; only verify looks there", "R-84",
              "order of references", .write = write_two,
-             PAYLOAD(MORE_REFERENCES, TTD_REFERENCES_COLUMNS, 1, 1)),
+             PAYLOAD(MORE_REFERENCES, TTD_PACKED_REFERENCES_COLUMNS, 1, 1)),
+    /* Packed references: snapshot, reserved, sizes of columns; region and count, offset, value, low
+     * bits. */
+    BAD("packed-snapshot-zero", "packed references of snapshot 0", "R-92", HEAPS,
+        "number of a snapshot",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(0, 0, 2, 1, 1, 0), 1, 1, 0, 4)),
+    BAD("packed-reserved", "the reserved field of packed references", "R-92", HEAPS,
+        "reserved field is not zero",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 1, 2, 1, 1, 0), 1, 1, 0, 4)),
+    BAD("packed-column", "a column of more packed references than there are", "R-22", HEAPS,
+        "bytes left over in the payload",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 2, 1, 2, 0), 1, 1, 0, 4, 4)),
+    BAD("packed-region-zero", "a run of words in region 0", "R-92", HEAPS, "region of a reference",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 2, 1, 1, 0), 0, 1, 0, 4)),
+    BAD("packed-region", "a run of words in region 2^32", "R-92", HEAPS, "region of a reference",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 6, 1, 1, 0), TWO_32, 1, 0, 4)),
+    BAD("packed-run-empty", "a run of no words", "R-92", HEAPS, "number of references of a region",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 2, 1, 1, 0), 1, 0, 0, 4)),
+    BAD("packed-run", "a run of more words than there are", "R-92", HEAPS,
+        "number of references of a region",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 2, 1, 1, 0), 1, 2, 0, 4)),
+    BAD("packed-run-wide", "a run of 2^64 - 2 words", "R-92", HEAPS,
+        "number of references of a region",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 11, 1, 1, 0), 1, MINUS_2, 0, 4)),
+    BAD("packed-run-missing", "fewer words in runs than there are", "R-92 R-22", HEAPS,
+        "payload too short",
+        RECORDS(2, TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 2, 2, 2, 0), 1, 1, 0, 0, 4, 4)),
+    BAD("packed-run-left", "a run behind the last word", "R-92 R-22", HEAPS,
+        "bytes left over in the payload",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 4, 1, 1, 0), 1, 1, 1, 1, 0, 4)),
+    BAD("packed-run-again", "a second run of a region", "R-92", HEAPS, "region of a reference",
+        RECORDS(2, TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 4, 2, 2, 0), 1, 1, 0, 1, 0, 0, 4,
+                4)),
+    BAD("packed-fall", "from region 5 to region 3, by a sum modulo 2^64", "R-92", HEAPS,
+        "region of a reference",
+        RECORDS(2, TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 13, 2, 2, 0), 5, 1, MINUS_2, 1, 0, 0,
+                4, 4)),
+    BAD("packed-order", "two packed references of the same word", "R-92", HEAPS,
+        "order of references",
+        RECORDS(2, TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 2, 10, 2, 0), 1, 2, 1, SAME_WORD, 4,
+                4)),
+    BAD("packed-value", "a packed word that is 0", "R-92", HEAPS, "value of a reference",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 2, 1, 1, 0), 1, 1, 0, 0)),
+    /* zigzag(-1). */
+    BAD("packed-value-wide", "a packed word of 2^64 and more", "R-92", HEAPS,
+        "value of a reference",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 2, 1, 1, 0), 1, 1, 0, 2)),
+    BAD("packed-low-zero", "low bits that are 0", "R-92", HEAPS, "value of a reference",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 2, 1, 1, 1), 1, 1, 0, 5, 0)),
+    BAD("packed-low", "a fourth low bit", "R-92", HEAPS, "value of a reference",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 2, 1, 1, 1), 1, 1, 0, 5, 8)),
+    BAD("packed-low-missing", "low bits that are not there", "R-92 R-22", HEAPS,
+        "value of a reference",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 2, 1, 1, 0), 1, 1, 0, 5)),
+    BAD("packed-low-left", "low bits behind those of the last word", "R-92 R-22", HEAPS,
+        "bytes left over in the payload",
+        RECORD(TTD_KIND_PACKED_REFERENCES, 0, PACKED(1, 0, 2, 1, 1, 1), 1, 1, 0, 4, 1)),
+    DOUBTFUL("references-of-both-kinds",
+             "references of the older kind that go back to words before packed ones", "R-84 R-92",
+             "order of references", .write = write_two, .damage = references_of_both_kinds),
     DOUBTFUL("snapshot-part-late", "regions of a snapshot behind its record: those before count",
              "R-79", "part of a snapshot behind its end", .write = write_two,
              PAYLOAD(SECOND_REGIONS, TTD_REGIONS_SNAPSHOT, 1, 1)),

@@ -125,11 +125,11 @@ void vector_set_column(struct vector_file *file, size_t number, unsigned column,
     free(changed);
 }
 
-void vector_replace(struct vector_file *file, unsigned kind, uint64_t first_record,
-                    const uint8_t *payload, size_t size)
+void vector_replace(struct vector_file *file, const struct vector_records *records)
 {
     uint8_t *chunk = vector_chunk(file, HEAPS);
-    ttd_put16(chunk + TTD_HEADER_KIND, (uint16_t)kind);
-    ttd_put64(chunk + TTD_HEADER_FIRST_RECORD, first_record);
-    vector_set_payload(file, HEAPS, payload, size);
+    ttd_put16(chunk + TTD_HEADER_KIND, (uint16_t)records->kind);
+    ttd_put64(chunk + TTD_HEADER_FIRST_RECORD, records->first_record);
+    ttd_put32(chunk + TTD_HEADER_RECORD_COUNT, records->count);
+    vector_set_payload(file, HEAPS, records->bytes, records->size);
 }

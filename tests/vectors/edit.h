@@ -24,9 +24,8 @@ void vector_insert(struct vector_file *file, size_t number, const uint8_t *bytes
 /** Replaces the payload, which is not compressed, and makes the rest right. */
 void vector_set_payload(struct vector_file *file, size_t number, const uint8_t *bytes, size_t size);
 
-/** Replaces the heaps by one item of a kind. */
-void vector_replace(struct vector_file *file, unsigned kind, uint64_t first_record,
-                    const uint8_t *payload, size_t size);
+/** Replaces the heaps by records of a kind. */
+void vector_replace(struct vector_file *file, const struct vector_records *records);
 
 /** Replaces a column of a chunk of events in the same way. */
 void vector_set_column(struct vector_file *file, size_t number, unsigned column,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "vectors/vectors.h"
+#include "vectors/edit.h"
+
+#include "support/older_references.h"
 
 static struct ttd_writer *begin(struct ttd_memory_output *memory)
 {
@@ -21,6 +23,15 @@ static struct ttd_writer *begin(struct ttd_memory_output *memory)
     return writer;
 }
 
+static const struct ttd_reference heap[] = {{.region = 1, .offset = 0x10, .value = 0x555555557D48},
+                                            {.region = 1, .offset = 0x18, .value = 0x602010}};
+static const struct ttd_reference roots[] = {
+    {.region = 2, .offset = 0x1F8, .value = 0x602010},
+    {.region = 3, .offset = 3 * sizeof(uint64_t), .value = 0x602010},
+    {.region = 4, .offset = 0x48, .value = 0x602011},
+    {.region = 4, .offset = 0x51, .value = 0x602010},
+    {.region = 4, .offset = 0x58, .value = 0x601FF8}};
+
 /** A block at 0x602010 begins with a pointer to a table of virtual functions. It is held by .bss,
  * by itself, by the stack and by a register, rbx. */
 static void write_references(struct ttd_writer *writer, uint32_t snapshot)
@@ -40,16 +51,8 @@ static void write_references(struct ttd_writer *writer, uint32_t snapshot)
     vector_check(ttd_writer_regions(
         writer,
         &(struct ttd_regions){.snapshot = snapshot, .first = 3, .regions = more, .count = 5}));
-    struct ttd_reference heap[] = {{.region = 1, .offset = 0x10, .value = 0x555555557D48},
-                                   {.region = 1, .offset = 0x18, .value = 0x602010}};
     vector_check(ttd_writer_references(
         writer, &(struct ttd_references){.snapshot = snapshot, .references = heap, .count = 2}));
-    struct ttd_reference roots[] = {
-        {.region = 2, .offset = 0x1F8, .value = 0x602010},
-        {.region = 3, .offset = 3 * sizeof(uint64_t), .value = 0x602010},
-        {.region = 4, .offset = 0x48, .value = 0x602011},
-        {.region = 4, .offset = 0x51, .value = 0x602010},
-        {.region = 4, .offset = 0x58, .value = 0x601FF8}};
     vector_check(ttd_writer_references(
         writer, &(struct ttd_references){.snapshot = snapshot, .references = roots, .count = 5}));
 }
@@ -149,5 +152,49 @@ void vector_write_snapshot_cut(struct ttd_memory_output *memory)
     write_references(writer, 1);
     write_references(writer, 2);
     write_end(writer, 2, 0x1A);
+    vector_close(writer);
+}
+
+static void make_older(struct vector_file *file, size_t number, const struct ttd_references *list)
+{
+    uint8_t payload[OLDER_REFERENCES_SIZE(8)];
+    ttd_put16(vector_chunk(file, number) + TTD_HEADER_KIND, TTD_KIND_REFERENCES);
+    vector_set_payload(file, number, payload, older_references(list, payload));
+}
+
+/* The place of the next chunk of packed references. */
+static size_t find_packed(struct vector_file *file, size_t number)
+{
+    while (ttd_get16(vector_chunk(file, number) + TTD_HEADER_KIND) != TTD_KIND_PACKED_REFERENCES)
+        number++;
+    return number;
+}
+
+void vector_make_last_references_older(struct vector_file *file)
+{
+    const struct ttd_references last = {1, roots, sizeof roots / sizeof *roots};
+    make_older(file, find_packed(file, find_packed(file, 0) + 1), &last);
+}
+
+void vector_make_references_older(struct vector_file *file)
+{
+    const struct ttd_references first = {1, heap, sizeof heap / sizeof *heap};
+    vector_make_last_references_older(file);
+    make_older(file, find_packed(file, 0), &first);
+}
+
+void vector_write_reference_outside(struct ttd_memory_output *memory)
+{
+    struct ttd_writer *writer = begin(memory);
+    struct ttd_region region = {TTD_REGION_HEAP, 0x602000, 0x20,
+                                TTD_NONE,        TTD_NONE, vector_string(writer, "[heap]")};
+    struct ttd_reference references[] = {{.region = 1, .offset = 0x18, .value = 0x602010},
+                                         {.region = 1, .offset = 0x1C, .value = 0x602010},
+                                         {.region = 1, .offset = 0x20, .value = 0x602010}};
+    vector_check(ttd_writer_regions(
+        writer, &(struct ttd_regions){.snapshot = 1, .first = 1, .regions = &region, .count = 1}));
+    vector_check(ttd_writer_references(
+        writer, &(struct ttd_references){.snapshot = 1, .references = references, .count = 3}));
+    write_end(writer, 1, 0x1A);
     vector_close(writer);
 }

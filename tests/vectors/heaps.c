@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Heaps in blocks of other heaps, and the records that say so. */
-#include "vectors/items.h"
+#include "vectors/rows.h"
 
 #include <string.h>
 

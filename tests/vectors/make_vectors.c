@@ -56,12 +56,14 @@ int main(int argc, char **argv)
     fprintf(
         readme,
         "<!-- SPDX-License-Identifier: MIT -->\n"
-        "Small files that a reader of the format must read (`good-`), and files that it must\n"
-        "refuse: because they are wrong (`bad-`), or because they are of a kind that it cannot\n"
-        "know (`unsupported-`). `make_vectors` writes them and this list; the tests check that\n"
-        "they are up to date, and that the library says of each what is said here. Chunks are\n"
-        "counted by their place in the file, from 0. The numbers in brackets are those of\n"
-        "spec/format.md.\n\n"
+        "Small files that a reader of the format must read (`good-`), files that are wrong\n"
+        "(`bad-`), and files of a kind that it cannot know (`unsupported-`). A reader refuses\n"
+        "the latter two, but for those that the list says it reads to the end: there a checker\n"
+        "of traces (`verify`) reports what is wrong. Texts are those of the library; where two\n"
+        "rules are broken, another reader may tell the other one. `make_vectors` writes the\n"
+        "files and this list; the tests check that they are up to date, and that the library\n"
+        "says of each what is said here. Chunks are counted by their place in the file, from 0.\n"
+        "The numbers of requirements are those of spec/format.md.\n\n"
         "| File | For | Requirements | Strict reading |\n|---|---|---|---|\n");
     for (const struct vector *const *table = vectors_all; *table; table++) {
         for (const struct vector *v = *table; v->name; v++) {

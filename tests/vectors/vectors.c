@@ -39,9 +39,8 @@ struct vector_file vector_make(const struct vector *of)
     ttd_memory_output_free(&memory);
     if (of->field.size)
         vector_set_field(&file, &of->field);
-    if (of->record.bytes)
-        vector_replace(&file, of->record.kind, of->record.first_record, of->record.bytes,
-                       of->record.size);
+    if (of->records.bytes)
+        vector_replace(&file, &of->records);
     if (of->damage)
         of->damage(&file);
     return file;

@@ -24,11 +24,12 @@ struct vector_field {
     uint64_t value;
 };
 
-/** A record in place of the base file's heaps. */
-struct vector_record {
+/** Records in place of the base file's heaps. */
+struct vector_records {
     unsigned kind;
     uint64_t first_record;
-    /** NULL for no record. */
+    uint32_t count;
+    /** NULL for no records. */
     const uint8_t *bytes;
     size_t size;
 };
@@ -40,9 +41,9 @@ struct vector {
     const char *purpose;
     /** Numbered requirements of spec/format.md that it is about, separated by blanks. */
     const char *requirements;
-    /** How a bad file is made of a good one: a field, a record, or a function. */
+    /** How a bad file is made of a good one: a field, records, or a function. */
     struct vector_field field;
-    struct vector_record record;
+    struct vector_records records;
     void (*damage)(struct vector_file *file);
     /** Writes a good file; NULL for the one that most bad ones are made of. */
     void (*write)(struct ttd_memory_output *memory);
@@ -100,6 +101,13 @@ void vector_write_tied(struct ttd_memory_output *memory, uint64_t more);
 
 /** Two snapshots with parts of all kinds, and a fatal signal. */
 void vector_write_snapshots(struct ttd_memory_output *memory);
+
+/** Makes the references of that file ones of the older kind: all, or those of the last chunk. */
+void vector_make_references_older(struct vector_file *file);
+void vector_make_last_references_older(struct vector_file *file);
+
+/** References of which one reaches out of its region and one is behind it. */
+void vector_write_reference_outside(struct ttd_memory_output *memory);
 
 /** A pool in a block of malloc's: blocks at one address, and all eight actions. */
 void vector_write_nested_heaps(struct ttd_memory_output *memory);

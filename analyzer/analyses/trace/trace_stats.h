@@ -58,6 +58,13 @@ struct heap_trace_stats {
     bool is_unsupported;
 };
 
+/** Returns the number of references in all snapshots. */
+static inline uint64_t heap_trace_stats_references(const struct heap_trace_stats *stats)
+{
+    return stats->kinds[TTD_KIND_REFERENCES].records +
+           stats->kinds[TTD_KIND_PACKED_REFERENCES].records;
+}
+
 struct heap_trace_stats_options {
     /** Kinds of chunks to be passed to the trace's hook, in addition to those that are counted. */
     uint32_t kinds;

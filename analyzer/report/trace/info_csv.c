@@ -19,7 +19,7 @@ void csv_info(struct report *report, const struct report_info *data)
                    {"failed", stats->failed},
                    {"unfinished", stats->unfinished},
                    {"snapshots", stats->kinds[TTD_KIND_SNAPSHOTS].records},
-                   {"references", stats->kinds[TTD_KIND_REFERENCES].records},
+                   {"references", heap_trace_stats_references(stats)},
                    {"memory_bytes", info_memory_bytes(stats)},
                    {"fatal_signal", stats->fatal_signal.signal},
                    {"threads", stats->thread_count},

@@ -24,7 +24,7 @@ static void summary(struct json *json, const struct report_info *data)
     json_unsigned(json, "bytes_requested", stats->bytes_requested);
     json_unsigned(json, "user_events", stats->user_events);
     json_unsigned(json, "snapshots", stats->kinds[TTD_KIND_SNAPSHOTS].records);
-    json_unsigned(json, "references", stats->kinds[TTD_KIND_REFERENCES].records);
+    json_unsigned(json, "references", heap_trace_stats_references(stats));
     json_unsigned(json, "memory_bytes", info_memory_bytes(stats));
     json_unsigned(json, "threads", stats->thread_count);
     json_unsigned(json, "lost_events", stats->outcome.losses.events);

@@ -148,9 +148,9 @@ static void text_contents(struct report *report, const struct heap_trace_stats *
     struct text_output *output = report->output;
     label(report, "Snapshots");
     out_grouped(output, stats->kinds[TTD_KIND_SNAPSHOTS].records);
-    if (stats->kinds[TTD_KIND_REFERENCES].records) {
+    if (heap_trace_stats_references(stats)) {
         out_text(output, ", with ");
-        report_count(output, stats->kinds[TTD_KIND_REFERENCES].records, "reference");
+        report_count(output, heap_trace_stats_references(stats), "reference");
     }
     out_char(output, '\n');
     label(report, "Contents");
@@ -214,7 +214,7 @@ static void text_chunks(struct report *report, const struct heap_trace_stats *st
     struct text_output *output = report->output;
     out_bold(output);
     out_text(output,
-             "\nChunks         Number    Items         Stored        Raw           Ratio\n");
+             "\nChunks             Number    Items         Stored        Raw           Ratio\n");
     out_plain(output);
     for (unsigned kind = 0; kind <= HEAP_TRACE_STATS_KINDS; kind++) {
         const struct heap_trace_stats_chunks *chunks =
@@ -224,11 +224,11 @@ static void text_chunks(struct report *report, const struct heap_trace_stats *st
         out_text(output, kind == HEAP_TRACE_STATS_KINDS ? "all"
                          : kind                         ? ttd_kind_name(kind)
                                                         : "other");
-        put_column(output, 15, chunks->chunks);
-        put_column(output, 25, chunks->records);
-        put_column(output, 39, chunks->stored_bytes);
-        put_column(output, 53, chunks->raw_bytes);
-        out_tab(output, 67);
+        put_column(output, 19, chunks->chunks);
+        put_column(output, 29, chunks->records);
+        put_column(output, 43, chunks->stored_bytes);
+        put_column(output, 57, chunks->raw_bytes);
+        out_tab(output, 71);
         if (chunks->stored_bytes)
             out_format(output, "%.2f", (double)chunks->raw_bytes / (double)chunks->stored_bytes);
         out_char(output, '\n');

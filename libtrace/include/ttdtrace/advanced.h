@@ -21,6 +21,9 @@
  * Plain calls: ttd_writer_calls() writes a run of ordinary allocations and releases in much less
  * time than ttd_writer_event().
  *
+ * Packs of references: a recorder that searches a large heap packs what it finds while another
+ * thread writes the packs before, which compresses them.
+ *
  * Threads: one thread at a time may use an object. ttd_reader_event_batches() may be called by any
  * thread while another reads.
  */
@@ -122,6 +125,54 @@ struct ttd_calls {
  */
 TTD_EXPORT enum ttd_status ttd_writer_calls(struct ttd_writer *writer,
                                             const struct ttd_calls *calls, size_t *written);
+
+/**
+ * References of one snapshot, as a chunk has them: a quarter of what an array of them takes. A pack
+ * is used by one thread at a time, so that one thread can fill a pack while another writes packs
+ * that were handed over to it.
+ */
+struct ttd_reference_pack;
+
+/** The most references of a pack. */
+#define TTD_REFERENCE_PACK_MAX 65536u
+
+/**
+ * Makes an empty pack.
+ *
+ * @param allocator  NULL for the default; copied
+ * @param pack       set on success; owned by the caller, see ttd_reference_pack_free()
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT.
+ */
+TTD_EXPORT enum ttd_status ttd_reference_pack_create(const struct ttd_allocator *allocator,
+                                                     struct ttd_reference_pack **pack);
+
+/** Releases everything; NULL is allowed. */
+TTD_EXPORT void ttd_reference_pack_free(struct ttd_reference_pack *pack);
+
+/** Returns the number of references in a pack. */
+TTD_EXPORT size_t ttd_reference_pack_count(const struct ttd_reference_pack *pack);
+
+/**
+ * Adds references. All references of a pack are of one snapshot, sorted by region and offset.
+ *
+ * @param references  copied; an empty list adds nothing
+ * @return TTD_OK; otherwise none was added: TTD_ERROR_ARGUMENT (snapshot 0 or another one, their
+ *         order, or a value of 0), TTD_ERROR_LIMIT (more than TTD_REFERENCE_PACK_MAX in all),
+ *         TTD_ERROR_NO_MEMORY (the pack can only be freed from then on).
+ */
+TTD_EXPORT enum ttd_status ttd_reference_pack_add(struct ttd_reference_pack *pack,
+                                                  const struct ttd_references *references);
+
+/**
+ * Writes the references of a pack as ttd_writer_references() would, in one chunk (spec, "Packed
+ * references"), and empties the pack.
+ *
+ * @param pack  kept by the caller, who can fill it again
+ * @return as ttd_writer_references(). On TTD_ERROR_ARGUMENT and TTD_ERROR_MISUSE the pack keeps its
+ *         references, and the caller can only free it.
+ */
+TTD_EXPORT enum ttd_status ttd_writer_reference_pack(struct ttd_writer *writer,
+                                                     struct ttd_reference_pack *pack);
 
 TTD_END_DECLS
 

@@ -17,7 +17,7 @@
 
 TTD_BEGIN_DECLS
 
-/** Kinds of records, one per kind of chunk. Values are those of the format. */
+/** Kinds of records, and of the chunks that hold them. Values are those of the format. */
 enum ttd_kind {
     TTD_KIND_TRACE = 1,
     TTD_KIND_STRINGS = 2,
@@ -44,11 +44,13 @@ enum ttd_kind {
     TTD_KIND_FRAMES = 23,
     TTD_KIND_CLASSES = 24,
     TTD_KIND_FATAL_SIGNALS = 25,
-    TTD_KIND_HEAP_PARENTS = 26
+    TTD_KIND_HEAP_PARENTS = 26,
+    /** A kind of chunk only: its batches are of TTD_KIND_REFERENCES, and so is their bit. */
+    TTD_KIND_PACKED_REFERENCES = 27
 };
 
 /** The largest known kind. */
-#define TTD_KIND_LAST TTD_KIND_HEAP_PARENTS
+#define TTD_KIND_LAST TTD_KIND_PACKED_REFERENCES
 
 /** The first private kind. Chunks of private kinds are skipped unless critical. */
 #define TTD_KIND_PRIVATE 0x8000

@@ -22,7 +22,7 @@ struct ttd_chunk ttd_chunk_of(const struct ttd_header *header)
 static bool is_wanted(const struct ttd_reader *reader, unsigned kind)
 {
     return kind <= TTD_KIND_LAST && kind != TTD_KIND_INDEX &&
-           (reader->options.kinds & TTD_KIND_BIT(kind));
+           (reader->options.kinds & TTD_KIND_BIT(ttd_kind_of_records(kind)));
 }
 
 /** Compares the totals of an End chunk. Returns a description of the first wrong one, or NULL. */
@@ -137,7 +137,7 @@ static enum ttd_status check_sum(struct ttd_reader *reader, const struct ttd_hea
 {
     struct ttd_cursor payload = {.error = NULL};
     if (header->kind == TTD_KIND_INDEX && header->record_count == 0)
-        return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, "number of items", error);
+        return ttd_reader_fail(reader, TTD_ERROR_CORRUPT, "number of records", error);
     enum ttd_status status = header->kind == TTD_KIND_INDEX
                                  ? ttd_source_payload(&reader->source, header, &payload, error)
                                  : ttd_source_stored(&reader->source, header, error);

@@ -3,12 +3,14 @@
 #include "codec/chunk/payload.h"
 #include "read/internal.h"
 
-/** Validates the header of a chunk that has one item of a fixed size. Returns a description of the
- * first violation, or NULL. */
+/** Validates the header of a chunk that has one record of a fixed size. Returns a description of
+ * the first violation, or NULL. */
 static const char *check_fixed(const struct ttd_header *header)
 {
-    if (header->record_count != 1 || header->first_record != 0)
-        return "number of items";
+    if (header->record_count != 1)
+        return "number of records";
+    if (header->first_record != 0)
+        return "number of the first record";
     return header->codec == TTD_CODEC_RAW ? NULL : "codec of a trace or an End chunk";
 }
 
@@ -34,7 +36,7 @@ static const char *check_records(const struct ttd_header *header)
     default:
         break;
     }
-    return header->record_count != 0 ? NULL : "number of items";
+    return header->record_count != 0 ? NULL : "number of records";
 }
 
 /** Whether the chunk at hand is not to be decoded. */
@@ -123,7 +125,7 @@ enum ttd_status ttd_reader_decode(struct ttd_reader *reader, struct ttd_batch *b
                                   struct ttd_error *error)
 {
     unsigned kind = reader->header.kind;
-    batch->kind = (enum ttd_kind)kind;
+    batch->kind = ttd_kind_of_records(kind);
     batch->chunk = ttd_chunk_of(&reader->header);
     batch->stored = NULL;
     batch->decompressed = NULL;

@@ -32,6 +32,8 @@ static struct part_sizes part_sizes(unsigned kind)
         return (struct part_sizes){TTD_REGION_BYTES_MIN, sizeof(struct ttd_region)};
     case TTD_KIND_REFERENCES:
         return (struct part_sizes){TTD_REFERENCE_COLUMN_COUNT, sizeof(struct ttd_reference)};
+    case TTD_KIND_PACKED_REFERENCES:
+        return (struct part_sizes){TTD_PACKED_REFERENCE_BYTES_MIN, sizeof(struct ttd_reference)};
     default:
         return (struct part_sizes){TTD_CLASS_BYTES_MIN, sizeof(struct ttd_class)};
     }
@@ -44,7 +46,7 @@ enum ttd_status ttd_reader_decode_part(struct ttd_reader *reader, struct ttd_err
     struct part_sizes sizes = part_sizes(reader->header.kind);
     /* Before there is room for them: memory is in proportion to the bytes that are there. */
     if (count > ttd_cursor_left(cursor) / sizes.bytes_min) {
-        ttd_cursor_fail(cursor, "number of items");
+        ttd_cursor_fail(cursor, "number of records");
         return TTD_OK;
     }
     enum ttd_status status = make_room(reader, count, sizes.item, error);
@@ -58,6 +60,10 @@ enum ttd_status ttd_reader_decode_part(struct ttd_reader *reader, struct ttd_err
     case TTD_KIND_REFERENCES:
         reader->records.references = (struct ttd_references){.count = count};
         ttd_decode_references(cursor, &reader->records.references, reader->items);
+        break;
+    case TTD_KIND_PACKED_REFERENCES:
+        reader->records.references = (struct ttd_references){.count = count};
+        ttd_decode_packed_references(cursor, &reader->records.references, reader->items);
         break;
     default:
         reader->records.classes = (struct ttd_classes){.count = count};

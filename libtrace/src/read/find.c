@@ -152,7 +152,8 @@ static bool must_read(const struct ttd_reader *reader, uint32_t kinds,
                       const struct ttd_header *header)
 {
     return reader->checks || header->kind == TTD_KIND_TRACE || header->kind == TTD_KIND_END ||
-           (header->kind <= TTD_KIND_LAST && (kinds & TTD_KIND_BIT(header->kind)));
+           (header->kind <= TTD_KIND_LAST &&
+            (kinds & TTD_KIND_BIT(ttd_kind_of_records(header->kind))));
 }
 
 /** Forgets headers that are behind the end of the file as it is at the beginning of a pass. */

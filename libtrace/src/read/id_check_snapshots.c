@@ -44,6 +44,13 @@ static const char *check_regions(struct ttd_id_check *ids, const struct ttd_regi
     return violation;
 }
 
+static const char *check_references(struct ttd_id_check *ids, const struct ttd_references *list)
+{
+    struct ttd_reference_range range = {list->snapshot, list->references,
+                                        &list->references[list->count - 1], list->count};
+    return unless_unknown(ids, ttd_snapshot_order_references(&ids->snapshots, &range));
+}
+
 static const char *check_variables(const struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
@@ -100,8 +107,7 @@ const char *ttd_id_check_snapshots(struct ttd_id_check *ids, const struct ttd_ba
     case TTD_KIND_REGIONS:
         return check_regions(ids, batch->u.regions);
     case TTD_KIND_REFERENCES:
-        return unless_unknown(ids,
-                              ttd_snapshot_order_references(&ids->snapshots, batch->u.references));
+        return check_references(ids, batch->u.references);
     case TTD_KIND_VARIABLES:
         return check_variables(ids, batch);
     case TTD_KIND_FRAMES:

@@ -12,6 +12,7 @@
 #include "codec/chunk/emitter.h"
 #include "codec/events/events.h"
 #include "codec/snapshots/order.h"
+#include "codec/snapshots/reference_encoder.h"
 
 /** A chunk of records of one kind in the making. */
 struct ttd_record_buffer {
@@ -43,7 +44,7 @@ struct ttd_writer {
     struct ttd_stacks_encoder stacks;
     struct ttd_events_encoder events;
     struct ttd_buffer payload;
-    /** Columns of the chunk of live blocks or references in the making. */
+    /** Columns of the chunk of live blocks in the making. */
     struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT];
     /** Ids defined so far. */
     ttd_id strings;
@@ -56,6 +57,8 @@ struct ttd_writer {
     ttd_id settled_heap;
     struct ttd_list_state list;
     struct ttd_snapshot_order snapshots;
+    /** Of the chunk in the making; empty between calls. */
+    struct ttd_reference_encoder references;
     uint64_t event_count;
     /** Effect position of the last event. */
     struct ttd_position position;

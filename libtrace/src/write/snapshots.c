@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "write/internal.h"
 
-#include "codec/snapshots/references.h"
 #include "codec/snapshots/snapshots.h"
 
 /** A part of a snapshot that is written at once, in chunks of at most TTD_RECORDS_MAX records. */
@@ -82,11 +81,14 @@ enum ttd_status ttd_writer_regions(struct ttd_writer *writer, const struct ttd_r
 static const char *check_references(const struct ttd_writer *writer, const void *list,
                                     struct ttd_snapshot_order *order)
 {
-    (void)writer;
     const struct ttd_references *references = list;
-    const char *violation =
-        references->references ? ttd_check_references(references) : "references";
-    return violation ? violation : ttd_snapshot_order_references(order, references);
+    if (!references->references)
+        return "references";
+    struct ttd_reference_range range = {references->snapshot, references->references,
+                                        &references->references[references->count - 1],
+                                        references->count};
+    const char *violation = ttd_reference_encoder_check(&writer->references, references);
+    return violation ? violation : ttd_snapshot_order_references(order, &range);
 }
 
 static void encode_references(struct ttd_writer *writer, const void *list, size_t first,
@@ -95,14 +97,18 @@ static void encode_references(struct ttd_writer *writer, const void *list, size_
     struct ttd_references part = *(const struct ttd_references *)list;
     part.references += first;
     part.count = count;
-    ttd_encode_references(&writer->payload, &part, writer->columns);
+    if (ttd_reference_encoder_add(&writer->references, &part))
+        ttd_reference_encoder_finish(&writer->references, &writer->payload);
+    else
+        writer->payload.failed = true;
+    ttd_reference_encoder_clear(&writer->references);
 }
 
 enum ttd_status ttd_writer_references(struct ttd_writer *writer,
                                       const struct ttd_references *references)
 {
-    return put_part(writer, &(struct part){TTD_KIND_REFERENCES, references, references->count,
-                                           check_references, encode_references});
+    return put_part(writer, &(struct part){TTD_KIND_PACKED_REFERENCES, references,
+                                           references->count, check_references, encode_references});
 }
 
 /* ---- Classes ---- */

@@ -59,6 +59,7 @@ void ttd_writer_init_buffers(struct ttd_writer *writer, uint64_t time_unit)
     ttd_buffer_init(&writer->payload, allocator);
     for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++)
         ttd_buffer_init(&writer->columns[i], allocator);
+    ttd_reference_encoder_init(&writer->references, allocator);
 }
 
 static void init(struct ttd_writer *writer, const struct ttd_trace *trace)
@@ -79,6 +80,7 @@ void ttd_writer_release(struct ttd_writer *writer)
     ttd_buffer_free(&writer->payload);
     for (size_t i = 0; i < TTD_BLOCK_COLUMN_COUNT; i++)
         ttd_buffer_free(&writer->columns[i]);
+    ttd_reference_encoder_free(&writer->references);
     struct ttd_allocator allocator = writer->allocator;
     ttd_release(&allocator, writer);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "reference_writer.h"
 
-#include <stdlib.h>
+#include <ttdtrace/advanced.h>
 
 #include "../../quiet_thread.h"
-#include "../../snapshot/calls.h"
 
 void reference_writer_open(struct reference_writer *writer, struct trace *trace, struct host *host,
                            const struct ttd_snapshot *snapshot)
@@ -29,19 +28,18 @@ void reference_writer_unlock(struct reference_writer *writer)
     pthread_mutex_unlock(&writer->trace_mutex);
 }
 
-/* Writes the first array that waits, while the mutex is not held, which it is otherwise. */
+/* Writes the first pack that waits, while the mutex is not held, which it is otherwise. */
 static void write_first(struct reference_writer *writer)
 {
-    struct ttd_references references = {writer->snapshot, writer->arrays[writer->first],
-                                        writer->counts[writer->first]};
+    struct ttd_reference_pack *pack = writer->packs[writer->first];
     pthread_mutex_unlock(&writer->mutex);
     reference_writer_lock(writer);
-    bool is_written = trace_references(writer->trace, &references);
+    bool is_written = trace_references(writer->trace, pack);
     reference_writer_unlock(writer);
     host_tick(writer->host); /* a file may be slow */
     pthread_mutex_lock(&writer->mutex);
     writer->has_failed |= !is_written;
-    writer->first = (writer->first + 1) % REFERENCE_ARRAYS;
+    writer->first = (writer->first + 1) % REFERENCE_PACKS;
     writer->waiting--;
     pthread_cond_broadcast(&writer->changed);
 }
@@ -65,34 +63,74 @@ static void *run(void *context)
     return NULL;
 }
 
-struct ttd_reference *reference_writer_next(struct reference_writer *writer, size_t count)
+/* Hands the pack that is filled to the thread, and waits until there is another one. */
+static void hand_over(struct reference_writer *writer)
 {
     pthread_mutex_lock(&writer->mutex);
-    if (count == REFERENCES_PER_CHUNK && writer->may_have_thread && !writer->has_thread)
+    if (writer->may_have_thread && !writer->has_thread)
         writer->has_thread = quiet_thread_start(&writer->thread, run, writer);
-    while (writer->waiting == REFERENCE_ARRAYS - 1) {
+    writer->waiting++;
+    pthread_cond_broadcast(&writer->changed);
+    while (writer->waiting == REFERENCE_PACKS) {
         if (writer->has_thread)
             pthread_cond_wait(&writer->changed, &writer->mutex);
         else
             write_first(writer);
     }
-    size_t current = (writer->first + writer->waiting) % REFERENCE_ARRAYS;
-    size_t next = count != 0 ? (current + 1) % REFERENCE_ARRAYS : current;
-    if (writer->arrays[next] == NULL)
-        writer->arrays[next] = malloc(REFERENCES_PER_CHUNK * sizeof *writer->arrays[next]);
-    struct ttd_reference *array = writer->has_failed ? NULL : writer->arrays[next];
-    if (array != NULL && count != 0) {
-        writer->counts[current] = count;
-        writer->waiting++;
-        pthread_cond_broadcast(&writer->changed);
-    }
     pthread_mutex_unlock(&writer->mutex);
-    return array;
+}
+
+/* Returns where the pack is that is filled. */
+static struct ttd_reference_pack **current_slot(struct reference_writer *writer)
+{
+    return &writer->packs[(writer->first + writer->waiting) % REFERENCE_PACKS];
+}
+
+/* Returns the pack that is filled, or NULL after a failure. */
+static struct ttd_reference_pack *current_pack(struct reference_writer *writer)
+{
+    pthread_mutex_lock(&writer->mutex);
+    struct ttd_reference_pack **pack = current_slot(writer);
+    if (*pack == NULL && ttd_reference_pack_create(NULL, pack) != TTD_OK)
+        writer->has_failed = true;
+    struct ttd_reference_pack *current = writer->has_failed ? NULL : *pack;
+    pthread_mutex_unlock(&writer->mutex);
+    return current;
+}
+
+/* Notes that references could not be packed. Those that are wrong are damage of the trace. */
+static bool fail(struct reference_writer *writer, enum ttd_status status)
+{
+    if (status == TTD_ERROR_ARGUMENT) {
+        reference_writer_lock(writer);
+        trace_check(writer->trace, status);
+        reference_writer_unlock(writer);
+    }
+    pthread_mutex_lock(&writer->mutex);
+    writer->has_failed = true;
+    pthread_mutex_unlock(&writer->mutex);
+    return false;
+}
+
+bool reference_writer_add(struct reference_writer *writer, const struct ttd_reference *references,
+                          size_t count)
+{
+    struct ttd_references list = {writer->snapshot, references, count};
+    struct ttd_reference_pack *pack = current_pack(writer);
+    if (pack != NULL && ttd_reference_pack_count(pack) + count > TTD_REFERENCE_PACK_MAX) {
+        hand_over(writer);
+        pack = current_pack(writer);
+    }
+    if (pack == NULL)
+        return false;
+    enum ttd_status status = ttd_reference_pack_add(pack, &list);
+    return status == TTD_OK || fail(writer, status);
 }
 
 bool reference_writer_close(struct reference_writer *writer, bool are_wanted)
 {
     pthread_mutex_lock(&writer->mutex);
+    writer->waiting += *current_slot(writer) != NULL;
     writer->is_closed = true;
     writer->is_dropped = !are_wanted;
     pthread_cond_broadcast(&writer->changed);
@@ -101,8 +139,8 @@ bool reference_writer_close(struct reference_writer *writer, bool are_wanted)
     pthread_mutex_unlock(&writer->mutex);
     if (writer->has_thread)
         pthread_join(writer->thread, NULL);
-    for (size_t i = 0; i < REFERENCE_ARRAYS; i++)
-        free(writer->arrays[i]);
+    for (size_t i = 0; i < REFERENCE_PACKS; i++)
+        ttd_reference_pack_free(writer->packs[i]);
     pthread_cond_destroy(&writer->changed);
     pthread_mutex_destroy(&writer->mutex);
     pthread_mutex_destroy(&writer->trace_mutex);

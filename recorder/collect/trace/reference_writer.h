@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes the references of a snapshot in a thread of its own, while the process is searched for
- * more. What is left at the end of the search is written when the writer is closed, and the process
- * need not wait for that.
+ * more. They are packed where they are found: a pack is a quarter of what they take otherwise, and
+ * is compressed and written by the other thread. What is left at the end of the search is written
+ * when the writer is closed, and the process need not wait for that.
  */
 #ifndef TTD_COLLECT_TRACE_REFERENCE_WRITER_H
 #define TTD_COLLECT_TRACE_REFERENCE_WRITER_H
@@ -12,8 +13,9 @@
 #include "../channel/host.h"
 #include "trace.h"
 
-/* One array is filled, while the others wait to be written: the search is so far ahead at most. */
-enum { REFERENCE_ARRAYS = 8 };
+/* One pack is filled, while the others wait to be written: the search is so far ahead at most. Each
+ * takes memory that is new, so they are few. */
+enum { REFERENCE_PACKS = 3 };
 
 struct reference_writer {
     struct trace *trace;
@@ -23,9 +25,8 @@ struct reference_writer {
     pthread_mutex_t trace_mutex; /* held by whoever writes to the trace */
     pthread_mutex_t mutex;       /* of all below */
     pthread_cond_t changed;
-    struct ttd_reference *arrays[REFERENCE_ARRAYS]; /* a ring; NULL where none was needed yet */
-    size_t counts[REFERENCE_ARRAYS];
-    size_t first, waiting; /* those that are to be written, from arrays[first] on */
+    struct ttd_reference_pack *packs[REFERENCE_PACKS]; /* a ring; NULL where none was needed yet */
+    size_t first, waiting; /* those that are to be written, from packs[first] on */
     bool has_thread;
     bool is_closed;
     bool is_dropped; /* what is left is not wanted */
@@ -38,11 +39,11 @@ struct reference_writer {
 void reference_writer_open(struct reference_writer *writer, struct trace *trace, struct host *host,
                            const struct ttd_snapshot *snapshot);
 
-/* Has the first `count` references of the array that was returned last written, and returns another
- * array; see snapshot_calls.references. The arrays are the writer's. Waits while all others are to
- * be written. The thread starts at the first full array. Only one thread may call this, and not
- * while it holds the lock. */
-struct ttd_reference *reference_writer_next(struct reference_writer *writer, size_t count);
+/* Has references written, at most TTD_REFERENCE_PACK_MAX; see snapshot_calls.references. Waits
+ * while all other packs are to be written. The thread starts at the first full pack. Only one
+ * thread may call this, and not while it holds the lock. */
+bool reference_writer_add(struct reference_writer *writer, const struct ttd_reference *references,
+                          size_t count);
 
 /* Keep the thread from writing, while another one does. */
 void reference_writer_lock(struct reference_writer *writer);

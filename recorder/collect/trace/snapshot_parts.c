@@ -7,10 +7,10 @@ bool trace_regions(struct trace *trace, const struct ttd_regions *regions)
     return trace->writer != NULL && trace_check(trace, ttd_writer_regions(trace->writer, regions));
 }
 
-bool trace_references(struct trace *trace, const struct ttd_references *references)
+bool trace_references(struct trace *trace, struct ttd_reference_pack *pack)
 {
     return trace->writer != NULL &&
-           trace_check(trace, ttd_writer_references(trace->writer, references));
+           trace_check(trace, ttd_writer_reference_pack(trace->writer, pack));
 }
 
 bool trace_classes(struct trace *trace, const struct ttd_classes *classes)

@@ -165,7 +165,7 @@ ttd_id trace_text(struct trace *trace, const char *text);
 /* Write parts of a snapshot, its end, and the signal of which the program dies. Return whether that
  * was written. */
 bool trace_regions(struct trace *trace, const struct ttd_regions *regions);
-bool trace_references(struct trace *trace, const struct ttd_references *references);
+bool trace_references(struct trace *trace, struct ttd_reference_pack *pack);
 bool trace_classes(struct trace *trace, const struct ttd_classes *classes);
 bool trace_frames(struct trace *trace, uint32_t snapshot, ttd_id thread,
                   const struct stack_frames *found);

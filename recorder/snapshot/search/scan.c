@@ -7,14 +7,15 @@
 
 enum {
     WORD = 8,
-    LINE = 64, /* bytes that are looked at together */
+    LINE = 64,                 /* bytes that are looked at together */
+    REFERENCES_AT_ONCE = 1024, /* so few that they stay in the nearest cache */
 };
 
 struct scan {
     struct scan_job job;
     struct scan_result result;
-    bool is_over;                     /* a limit was met */
-    struct ttd_reference *references; /* room for REFERENCES_PER_CHUNK */
+    bool is_over; /* a limit was met */
+    struct ttd_reference references[REFERENCES_AT_ONCE];
     size_t count;
     /* The regions in the batch and their numbers, by tag modulo the number of pieces of a batch. */
     struct {
@@ -31,11 +32,6 @@ struct scan *scan_open(const struct scan_job *job)
     if (scan == NULL)
         return NULL;
     scan->job = *job;
-    scan->references = job->calls->references(job->calls->context, 0);
-    if (scan->references == NULL) {
-        free(scan);
-        return NULL;
-    }
     scan->result = (struct scan_result){.is_written = true};
     scan->is_over = false;
     scan->count = 0;
@@ -47,13 +43,12 @@ struct scan *scan_open(const struct scan_job *job)
     return scan;
 }
 
-/* Gives the references away. If there is no other array, what is found next is left out. */
+/* Gives the references away. If they cannot be written, what is found next is left out. */
 static void flush(struct scan *scan)
 {
     const struct snapshot_calls *calls = scan->job.calls;
-    struct ttd_reference *next = calls->references(calls->context, scan->count);
-    scan->result.is_written = scan->result.is_written && next != NULL;
-    scan->references = next != NULL ? next : scan->references;
+    scan->result.is_written =
+        scan->result.is_written && calls->references(calls->context, scan->references, scan->count);
     scan->result.references += scan->count;
     scan->count = 0;
     scan->is_over |=
@@ -63,7 +58,7 @@ static void flush(struct scan *scan)
 static inline void add(struct scan *scan, uint32_t region, uint64_t offset, uint64_t value)
 {
     scan->references[scan->count++] = (struct ttd_reference){region, offset, value};
-    if (scan->count == REFERENCES_PER_CHUNK)
+    if (scan->count == REFERENCES_AT_ONCE)
         flush(scan);
 }
 

@@ -7,7 +7,7 @@ from snapshot_support import IN_BSS, IN_STACK, SnapshotCase, SnapshotScript
 from support import run
 
 HEADER = 112
-REGIONS, REFERENCES = 20, 21
+REGIONS, PACKED_REFERENCES = 20, 27
 A, B = 0x20000, 0x20100
 
 
@@ -49,7 +49,7 @@ class Lost(SnapshotCase):
 
     def test_recovered(self):
         path = self.trace()
-        for kind, which, name in ((REFERENCES, 1, "references"), (REGIONS, 2, "regions")):
+        for kind, which, name in ((PACKED_REFERENCES, 1, "references"), (REGIONS, 2, "regions")):
             with self.subTest(name):
                 recovered = self.path(f"recovered-{kind}.ttd")
                 run("recover", "-o", recovered, self.damage(path, kind, which))

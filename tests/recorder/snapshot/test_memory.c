@@ -91,7 +91,8 @@ Test(memory, untouched_pages_are_not_found_in_the_page_map, .timeout = 30)
     check_reservation(false);
 }
 
-enum { PAGES = 3000 };
+/* Pages, and those of a range that fits into a batch. */
+enum { PAGES = 3000, RANGE = MEMORY_BATCH / MEMORY_PAGE };
 
 /* Pages with their numbers in them, every other one of which is unmapped. */
 static void punch(volatile struct child_shared *shared)
@@ -120,10 +121,10 @@ Test(memory, reading_goes_on_behind_holes)
     uint64_t begin = child.shared->values[0], read = 0;
     cr_assert(memory_open(&memory, (uint32_t)child.pid, (uint32_t)child.pid));
     /* One range, holes and all; it ends in one. */
-    cr_assert(memory_batch_add(batch, begin, 100 * MEMORY_PAGE, 0) == 100 * MEMORY_PAGE);
+    cr_assert(memory_batch_add(batch, begin, RANGE * MEMORY_PAGE, 0) == RANGE * MEMORY_PAGE);
     memory_batch_read(batch, &memory);
-    cr_assert(batch->missing == 50 * MEMORY_PAGE, "%lu", (unsigned long)batch->missing);
-    for (uint64_t i = 0; i < 100; i++)
+    cr_assert(batch->missing == RANGE / 2 * MEMORY_PAGE, "%lu", (unsigned long)batch->missing);
+    for (uint64_t i = 0; i < RANGE; i++)
         cr_assert(word_at(batch, i * MEMORY_PAGE + 8) == (i % 2 == 0 ? i : 0));
     /* The largest number of ranges, small ones, across the holes. */
     memory_batch_clear(batch);

@@ -3,6 +3,7 @@
  * finds. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,10 +21,12 @@ static struct ttd_reference *found;
 static size_t found_count;
 
 /* Keeps all references in one array. */
-static struct ttd_reference *keep(void *context, size_t count)
+static bool keep(void *context, const struct ttd_reference *references, size_t count)
 {
     (void)context;
-    return &found[found_count += count];
+    memcpy(&found[found_count], references, count * sizeof *found);
+    found_count += count;
+    return true;
 }
 
 static void ignore_variable(void *context, const struct region *region, uint64_t offset)
@@ -39,7 +42,7 @@ static void tick(void *context)
 static void begin(void)
 {
     words = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    found = calloc(WORDS + REFERENCES_PER_CHUNK, sizeof *found);
+    found = calloc(WORDS, sizeof *found);
     cr_assert(words != MAP_FAILED && found != NULL);
     for (uint64_t i = 0; i < 100; i++)
         heap_pages_add(&pages, LOWEST + i * i * HEAP_PAGE_SIZE, 64);

@@ -17,7 +17,6 @@ struct context {
     uint64_t own_memory;
     struct snapshot_module modules[MODULES_MAX];
     size_t module_count;
-    struct ttd_reference *references;
 };
 
 static int list_module(struct dl_phdr_info *info, size_t size, void *argument)
@@ -85,13 +84,11 @@ static bool write_regions(void *argument, const struct ttd_regions *regions)
     return ttd_writer_regions(((struct context *)argument)->writer, regions) == TTD_OK;
 }
 
-static struct ttd_reference *write_references(void *argument, size_t count)
+static bool write_references(void *argument, const struct ttd_reference *references, size_t count)
 {
     struct context *context = argument;
-    struct ttd_references references = {context->found->snapshot.number, context->references,
-                                        count};
-    return ttd_writer_references(context->writer, &references) == TTD_OK ? context->references
-                                                                         : NULL;
+    struct ttd_references list = {context->found->snapshot.number, references, count};
+    return ttd_writer_references(context->writer, &list) == TTD_OK;
 }
 
 static bool write_classes(void *argument, const struct ttd_classes *classes)
@@ -129,12 +126,24 @@ static void tick(void *argument)
     (void)argument;
 }
 
+static size_t room_for(size_t count)
+{
+    size_t room = 64;
+    while (room < count)
+        room *= 2;
+    return room;
+}
+
+/* An array grows by doubling: a sanitizer copies it whenever it grows. */
 static void add_all(void *to, size_t *count, const void *records, size_t more, size_t size)
 {
-    void *grown = realloc(*(void **)to, (*count + more) * size + 1);
-    cr_assert(grown != NULL);
-    *(void **)to = grown;
-    memcpy((char *)grown + *count * size, records, more * size);
+    char *array = *(void **)to;
+    size_t room = room_for(*count + more);
+    if (array == NULL || room > room_for(*count))
+        array = realloc(array, room * size);
+    cr_assert(array != NULL);
+    memcpy(array + *count * size, records, more * size);
+    *(void **)to = array;
     *count += more;
 }
 
@@ -178,8 +187,6 @@ struct found trace_of(uint32_t pid, const struct snapshot_request *request,
                                        .contents = TTD_SNAPSHOT_REFERENCES,
                                        .reason = TTD_SNAPSHOT_REQUESTED}};
     struct context context = {.found = &found, .pages = pages};
-    context.references = calloc(REFERENCES_PER_CHUNK, sizeof *context.references);
-    cr_assert(context.references != NULL);
     context.own_memory = request != NULL ? request->own_memory : 0;
     cr_assert(ttd_output_memory(&memory, NULL, &output) == TTD_OK);
     cr_assert(ttd_writer_open(&output, &info, NULL, NULL, &context.writer, &error) == TTD_OK);
@@ -207,7 +214,6 @@ struct found trace_of(uint32_t pid, const struct snapshot_request *request,
                                              .context = &context}};
     found.is_taken = snapshot_take(&order, &found.snapshot) == TAKE_DONE;
     interrupted_calls_free(&interrupted);
-    free(context.references);
     if (found.is_taken)
         cr_assert(ttd_writer_snapshot(context.writer, &found.snapshot) == TTD_OK);
     cr_assert(ttd_writer_close(context.writer, &end, &error) == TTD_OK, "%s", error.what);

@@ -2,6 +2,8 @@
 /* The records of a model that are snapshots and their parts. */
 #include "support/records/model_any.h"
 
+#include <ttdtrace/advanced.h>
+
 #define RECORDS_MAX 5
 
 /** The snapshot that a part belongs to: mostly the one that was begun. */
@@ -65,6 +67,20 @@ enum ttd_status model_write_regions(struct model *model, struct ttd_writer *writ
         &(struct ttd_batch){.kind = TTD_KIND_REGIONS, .count = 1, .u.regions = &record});
 }
 
+/** Writes references by a pack. */
+static enum ttd_status write_pack(struct ttd_writer *writer, const struct ttd_references *record)
+{
+    struct ttd_reference_pack *pack;
+    enum ttd_status status = ttd_reference_pack_create(NULL, &pack);
+    if (status != TTD_OK)
+        return status;
+    status = ttd_reference_pack_add(pack, record);
+    if (status == TTD_OK)
+        status = ttd_writer_reference_pack(writer, pack);
+    ttd_reference_pack_free(pack);
+    return status;
+}
+
 enum ttd_status model_write_references(struct model *model, struct ttd_writer *writer)
 {
     struct ttd_reference references[RECORDS_MAX];
@@ -88,7 +104,9 @@ enum ttd_status model_write_references(struct model *model, struct ttd_writer *w
         references[i] = *last;
     }
     struct ttd_references record = {.snapshot = snapshot, .references = references, .count = count};
-    enum ttd_status status = ttd_writer_references(writer, &record);
+    enum ttd_status status = entropy_below(&model->entropy, 2) == 0
+                                 ? write_pack(writer, &record)
+                                 : ttd_writer_references(writer, &record);
     model->references += count;
     return count == 0
                ? status

@@ -293,6 +293,7 @@ void text_of_batch(struct text *to, const struct ttd_batch *batch)
         end(to, batch->u.end);
         break;
     case TTD_KIND_INDEX:
+    case TTD_KIND_PACKED_REFERENCES: /* of no batch */
         break;
     }
 }

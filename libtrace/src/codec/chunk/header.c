@@ -79,9 +79,9 @@ static const char *check(const struct ttd_header *header, uint32_t reserved)
         return "raw size of a compressed payload";
     /* Each record takes a byte at least: memory for them is in proportion to the payload. */
     if (header->record_count > TTD_RECORDS_MAX || header->record_count > header->raw_size)
-        return "number of items";
+        return "number of records";
     if (header->first_record > UINT64_MAX - header->record_count)
-        return "number of the first item";
+        return "number of the first record";
     if (header->trace_id == 0)
         return "trace_id 0";
     if (header->offset % TTD_ALIGNMENT != 0)

@@ -50,6 +50,12 @@ void ttd_header_encode(const struct ttd_header *header, uint8_t bytes[TTD_HEADER
 enum ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], struct ttd_header *header,
                                   const char **what);
 
+/** Returns the kind of the records in a chunk of a known kind. */
+static inline enum ttd_kind ttd_kind_of_records(unsigned kind)
+{
+    return kind == TTD_KIND_PACKED_REFERENCES ? TTD_KIND_REFERENCES : (enum ttd_kind)kind;
+}
+
 /** Whether a known kind is critical: a reader that cannot read it cannot read the trace. */
 static inline bool ttd_kind_is_critical(unsigned kind)
 {

@@ -30,19 +30,19 @@ const char *ttd_snapshot_order_regions(struct ttd_snapshot_order *order,
 }
 
 const char *ttd_snapshot_order_references(struct ttd_snapshot_order *order,
-                                          const struct ttd_references *references)
+                                          const struct ttd_reference_range *range)
 {
-    const char *violation = ttd_snapshot_order_part(order, references->snapshot);
+    const char *violation = ttd_snapshot_order_part(order, range->snapshot);
     if (violation)
         return violation;
-    const struct ttd_reference *first = &references->references[0];
-    const struct ttd_reference *last = &references->references[references->count - 1];
+    const struct ttd_reference *first = range->first;
+    const struct ttd_reference *last = range->last;
     bool goes_on = first->region > order->region ||
                    (first->region == order->region && first->offset > order->offset);
     /* Within a chunk the order was checked: the ends of chunks are left to compare. */
     order->region = last->region;
     order->offset = last->offset;
-    order->references += references->count;
+    order->references += range->count;
     if (!goes_on)
         return "order of references";
     return last->region > order->regions ? "undefined region of a reference" : NULL;

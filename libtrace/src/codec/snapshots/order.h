@@ -32,9 +32,17 @@ const char *ttd_snapshot_order_part(struct ttd_snapshot_order *order, uint32_t n
 const char *ttd_snapshot_order_regions(struct ttd_snapshot_order *order,
                                        const struct ttd_regions *regions, bool *redefines);
 
-/** Handles references, at least one; they have an order among themselves. */
+/** References that have an order among themselves. */
+struct ttd_reference_range {
+    uint32_t snapshot;
+    const struct ttd_reference *first;
+    const struct ttd_reference *last;
+    size_t count;
+};
+
+/** Handles references. */
 const char *ttd_snapshot_order_references(struct ttd_snapshot_order *order,
-                                          const struct ttd_references *references);
+                                          const struct ttd_reference_range *range);
 
 /** Handles the end of a snapshot. Afterwards `order` has its numbers of regions and references.
  * Sets

@@ -5,22 +5,18 @@
 
 #include <ttdtrace/snapshot.h>
 
-#include "base/buffer.h"
 #include "base/cursor.h"
 #include "layout.h"
 
-/** Validates the values and the order of references, at least one. Returns a static description of
- * the first violation, or NULL. */
-const char *ttd_check_references(const struct ttd_references *references);
+/** Smallest encoded size of a packed reference, in bytes. */
+#define TTD_PACKED_REFERENCE_BYTES_MIN 2
 
-/** Appends the payload; `columns` has one buffer per column. The references are valid. */
-void ttd_encode_references(struct ttd_buffer *buffer, const struct ttd_references *references,
-                           struct ttd_buffer columns[TTD_REFERENCE_COLUMN_COUNT]);
+/* Each function decodes the payload. `list->count` is set before the call, and `references` has
+ * room for as many. */
 
-/** Decodes the payload. `list->count` is set before the call, and `references` has room for as
- * many.
- */
 void ttd_decode_references(struct ttd_cursor *cursor, struct ttd_references *list,
                            struct ttd_reference *references);
+void ttd_decode_packed_references(struct ttd_cursor *cursor, struct ttd_references *list,
+                                  struct ttd_reference *references);
 
 #endif

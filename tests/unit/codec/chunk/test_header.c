@@ -206,12 +206,12 @@ Test(header, must_not_have_more_items_than_bytes_or_than_the_limit)
 {
     struct ttd_header header = valid_header();
     header.record_count = header.raw_size + 1;
-    expect_corrupt(&header, "number of items");
+    expect_corrupt(&header, "number of records");
     header.stored_size = header.raw_size = 2 * TTD_RECORDS_MAX;
     header.record_count = TTD_RECORDS_MAX;
     expect_accepted(&header);
     header.record_count = TTD_RECORDS_MAX + 1;
-    expect_corrupt(&header, "number of items");
+    expect_corrupt(&header, "number of records");
 }
 
 Test(header, must_not_number_items_beyond_64_bits)
@@ -220,7 +220,7 @@ Test(header, must_not_number_items_beyond_64_bits)
     header.first_record = UINT64_MAX - header.record_count;
     expect_accepted(&header);
     header.first_record++;
-    expect_corrupt(&header, "number of the first item");
+    expect_corrupt(&header, "number of the first record");
 }
 
 Test(header, must_belong_to_a_trace)

@@ -27,8 +27,8 @@ static const char *references(uint32_t snapshot, struct ttd_reference first,
                               struct ttd_reference last)
 {
     struct ttd_reference array[] = {first, last};
-    struct ttd_references list = {snapshot, array, 2};
-    return ttd_snapshot_order_references(&order, &list);
+    struct ttd_reference_range range = {snapshot, &array[0], &array[1], 2};
+    return ttd_snapshot_order_references(&order, &range);
 }
 
 static const char *finish(uint32_t number)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** Rows of the tables of bad files: how each is made, and how it is refused. */
-#ifndef VECTORS_ITEMS_H
-#define VECTORS_ITEMS_H
+#ifndef VECTORS_ROWS_H
+#define VECTORS_ROWS_H
 
 #include "vectors/edit.h"
 
@@ -13,16 +13,18 @@
 
 /*
  * Changes that need no function, as members of a vector: a field of a chunk's header or payload, of
- * 1, 2, 4 or 8 bytes, with its checksums made right; one record, in place of the base file's heaps.
+ * 1, 2, 4 or 8 bytes, with its checksums made right; records in place of the base file's heaps.
  */
 #define HEADER(chunk_, at_, size_, value_)                                                         \
     .field = {.chunk = chunk_, .at = at_, .size = size_, .value = value_}
 #define PAYLOAD(chunk_, at_, size_, value_) HEADER(chunk_, TTD_HEADER_SIZE + (at_), size_, value_)
-#define RECORD(kind_, first_record_, ...)                                                          \
-    .record = {.kind = kind_,                                                                      \
-               .first_record = first_record_,                                                      \
-               .bytes = (const uint8_t[]){__VA_ARGS__},                                            \
-               .size = sizeof((const uint8_t[]){__VA_ARGS__})}
+#define RECORDS(count_, kind_, first_record_, ...)                                                 \
+    .records = {.kind = kind_,                                                                     \
+                .first_record = first_record_,                                                     \
+                .count = count_,                                                                   \
+                .bytes = (const uint8_t[]){__VA_ARGS__},                                           \
+                .size = sizeof((const uint8_t[]){__VA_ARGS__})}
+#define RECORD(...) RECORDS(1, __VA_ARGS__)
 
 /** A file that reading refuses at a chunk, and how it is changed. */
 #define REFUSED(name_, purpose_, requirements_, status_, chunk_, what_, ...)                       \
