@@ -38,15 +38,15 @@ static bool is_device(const char *name)
            !begins_with(name, "/dev/shm/");
 }
 
-static bool is_channel(const struct layout_search *search, const struct mapping *mapping,
-                       const char *name)
+static bool is_channel(const struct layout_search *search, const struct mapping *mapping)
 {
-    return mapping->inode == search->subject->channel_inode && begins_with(name, CHANNEL_NAME);
+    return mapping->inode == search->subject->channel_inode &&
+           begins_with(mapping->name, CHANNEL_NAME);
 }
 
-static struct region region_of(const struct layout_search *search, const struct mapping *mapping,
-                               const char *name)
+static struct region region_of(const struct layout_search *search, const struct mapping *mapping)
 {
+    const char *name = mapping->name;
     struct region region = {
         .begin = mapping->begin,
         .end = mapping->end,
@@ -54,7 +54,7 @@ static struct region region_of(const struct layout_search *search, const struct 
         .name = *name != '\0' ? name : NULL,
     };
     if (mapping->is_file) {
-        if (is_channel(search, mapping, name) || is_device(name))
+        if (is_channel(search, mapping) || is_device(name))
             region.kind = REGION_SKIPPED;
     } else if (strcmp(name, "[stack]") == 0) {
         /* The stack of a main thread that has ended is no root. */
@@ -67,14 +67,14 @@ static struct region region_of(const struct layout_search *search, const struct 
 }
 
 /* Adds the pages of a mapping that were written before it was protected. */
-static void add_written(struct layout_search *search, struct maps *maps, struct mapping *mapping)
+static void add_written(struct layout_search *search, const struct mapping *mapping)
 {
     struct memory_span spans[MEMORY_SPANS];
     for (uint64_t address = mapping->begin;
          address < mapping->end && !memory_is_late(search->memory);) {
         size_t count = memory_written(search->memory, &address, mapping->end, spans);
         for (size_t i = 0; i < count; i++) {
-            struct region region = region_of(search, mapping, maps_name(maps, mapping));
+            struct region region = region_of(search, mapping);
             region.begin = spans[i].begin;
             region.end = spans[i].end;
             regions_add(search->regions, &region);
@@ -84,15 +84,15 @@ static void add_written(struct layout_search *search, struct maps *maps, struct 
 
 /* Adds what the program may have pointers in: where it can write, or could before it protected what
  * it wrote. */
-static void add_mapping(struct layout_search *search, struct maps *maps, struct mapping *mapping)
+static void add_mapping(struct layout_search *search, const struct mapping *mapping)
 {
     /* [vvar], [vdso] */
-    bool is_of_kernel = !mapping->is_file && begins_with(maps_name(maps, mapping), "[v");
+    bool is_of_kernel = !mapping->is_file && begins_with(mapping->name, "[v");
     if (mapping->is_writable) {
-        struct region region = region_of(search, mapping, maps_name(maps, mapping));
+        struct region region = region_of(search, mapping);
         regions_add(search->regions, &region);
     } else if (!mapping->is_shared && !is_of_kernel) {
-        add_written(search, maps, mapping);
+        add_written(search, mapping);
     }
 }
 
@@ -140,7 +140,7 @@ bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memor
     if (!maps_read(&layout->maps, pid, memory->tid))
         return false;
     for (size_t i = 0; i < layout->maps.count; i++)
-        add_mapping(&search, &layout->maps, &layout->maps.items[i]);
+        add_mapping(&search, &layout->maps.items[i]);
     layout_add_modules(&search);
     add_own(&search);
     layout_add_threads(&search);

@@ -6,40 +6,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "../../arrays.h"
 
 /* A million mappings or so; the rest is left out. */
-enum { TEXT_FIRST = 64 * 1024, TEXT_MAX = 128 << 20, MAPPINGS_MAX = 1 << 20, NAME_MAX_SIZE = 4200 };
-
-struct maps_text {
-    struct maps_text *next;
-    char bytes[];
-};
-
-/* Linux 6.11; headers may be older. */
-struct query {
-    uint64_t size, flags, address;
-    uint64_t begin, end, mapping_flags, page_size, offset, inode;
-    uint32_t major, minor;
-    uint32_t name_size, build_id_size;
-    uint64_t name, build_id;
-};
-
-#define QUERY_IOCTL _IOWR('f', 17, struct query)
-
-enum { FLAG_READABLE = 1, FLAG_WRITABLE = 2, FLAG_EXECUTABLE = 4, FLAG_SHARED = 8, OR_NEXT = 16 };
+enum { TEXT_FIRST = 64 * 1024, TEXT_MAX = 128 << 20 };
 
 /* Reads a file whose size is not known. Returns NULL if memory runs out or it cannot be read. */
-static struct maps_text *read_all(int file, bool *is_whole)
+static char *read_all(int file, bool *is_whole)
 {
     size_t size = 0, capacity = TEXT_FIRST;
-    struct maps_text *text = malloc(sizeof *text + capacity);
+    char *text = malloc(capacity);
     ssize_t read_size = 0;
     while (text != NULL) {
-        read_size = read(file, text->bytes + size, capacity - 1 - size);
+        read_size = read(file, text + size, capacity - 1 - size);
         if (read_size < 0 && errno == EINTR)
             continue;
         if (read_size <= 0)
@@ -47,9 +28,7 @@ static struct maps_text *read_all(int file, bool *is_whole)
         size += (size_t)read_size;
         if (capacity - 1 - size >= TEXT_FIRST / 4)
             continue;
-        if (capacity >= TEXT_MAX)
-            break;
-        struct maps_text *grown = realloc(text, sizeof *text + capacity * 2);
+        char *grown = capacity < TEXT_MAX ? realloc(text, capacity * 2) : NULL;
         if (grown == NULL)
             break;
         text = grown;
@@ -60,9 +39,15 @@ static struct maps_text *read_all(int file, bool *is_whole)
         free(text);
         return NULL;
     }
-    text->bytes[size] = '\0';
-    text->next = NULL;
+    text[size] = '\0';
     return text;
+}
+
+/* Whether the process has its memory still: the text of one that was killed just ends. */
+static bool has_memory(int file)
+{
+    char byte;
+    return pread(file, &byte, 1, 0) == 1;
 }
 
 /* Whether there may be something in a mapping that the program has written, or can read. */
@@ -118,14 +103,18 @@ static int open_maps(uint32_t pid, uint32_t tid)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Reads the text from an open file, which it closes. */
-static bool read_text(struct maps *maps, int file)
+/* The system can also be asked for one mapping after the other, but a question takes as long as
+ * some lines of the text do, or longer where calls are dear, and asks for no name. */
+bool maps_read(struct maps *maps, uint32_t pid, uint32_t tid)
 {
     *maps = (struct maps){0};
-    maps->texts = read_all(file, &maps->is_whole);
+    int file = open_maps(pid, tid);
+    if (file < 0)
+        return false;
+    maps->text = read_all(file, &maps->is_whole);
+    maps->is_whole = maps->is_whole && has_memory(file);
     close(file);
-    for (char *line = maps->texts != NULL ? maps->texts->bytes : NULL, *end;
-         line != NULL && *line != '\0'; line = end) {
+    for (char *line = maps->text, *end; line != NULL && *line != '\0'; line = end) {
         struct mapping mapping;
         end = strchr(line, '\n');
         if (end != NULL)
@@ -133,84 +122,11 @@ static bool read_text(struct maps *maps, int file)
         if (parse(line, &mapping) && !add(maps, &mapping))
             maps->is_whole = false;
     }
-    return maps->texts != NULL;
-}
-
-bool maps_read_text(struct maps *maps, uint32_t pid, uint32_t tid)
-{
-    int file = open_maps(pid, tid);
-    *maps = (struct maps){0};
-    return file >= 0 && read_text(maps, file);
-}
-
-const char *maps_name(struct maps *maps, struct mapping *mapping)
-{
-    char name[NAME_MAX_SIZE] = "";
-    struct query query = {.size = sizeof query,
-                          .address = mapping->begin,
-                          .name_size = sizeof name,
-                          .name = (uintptr_t)name};
-    if (mapping->name != NULL)
-        return mapping->name;
-    mapping->name = "";
-    if (!maps->has_file || ioctl(maps->file, QUERY_IOCTL, &query) != 0 || query.name_size == 0)
-        return mapping->name;
-    size_t size = strnlen(name, sizeof name - 1);
-    struct maps_text *text = malloc(sizeof *text + size + 1);
-    if (text == NULL)
-        return mapping->name;
-    memcpy(text->bytes, name, size);
-    text->bytes[size] = '\0';
-    text->next = maps->texts;
-    maps->texts = text;
-    return mapping->name = text->bytes;
-}
-
-/* Whether the next mapping at or behind an address was found. Sets errno if not: ENOENT if there is
- * none. */
-static bool ask(int file, uint64_t address, struct mapping *mapping, bool *is_readable)
-{
-    struct query query = {.size = sizeof query, .flags = OR_NEXT, .address = address};
-    if (ioctl(file, QUERY_IOCTL, &query) != 0)
-        return false;
-    *is_readable = (query.mapping_flags & FLAG_READABLE) != 0;
-    *mapping = (struct mapping){.begin = query.begin,
-                                .end = query.end,
-                                .is_writable = (query.mapping_flags & FLAG_WRITABLE) != 0,
-                                .is_executable = (query.mapping_flags & FLAG_EXECUTABLE) != 0,
-                                .is_shared = (query.mapping_flags & FLAG_SHARED) != 0,
-                                .is_file = query.inode != 0,
-                                .inode = query.inode};
-    errno = EINVAL;
-    return query.end > address;
-}
-
-bool maps_read(struct maps *maps, uint32_t pid, uint32_t tid)
-{
-    struct mapping mapping;
-    bool is_readable;
-    int file = open_maps(pid, tid);
-    *maps = (struct maps){.has_file = file >= 0, .file = file};
-    if (file < 0)
-        return false;
-    uint64_t address = 0;
-    while (maps->count < MAPPINGS_MAX && ask(file, address, &mapping, &is_readable)) {
-        address = mapping.end;
-        if (is_of_use(&mapping, is_readable) && !add(maps, &mapping))
-            break;
-    }
-    maps->is_whole = errno == ENOENT;
-    return address != 0 || read_text(maps, file); /* the system cannot be asked */
+    return maps->text != NULL;
 }
 
 void maps_free(struct maps *maps)
 {
-    while (maps->texts != NULL) {
-        struct maps_text *text = maps->texts;
-        maps->texts = text->next;
-        free(text);
-    }
-    if (maps->has_file)
-        close(maps->file);
+    free(maps->text);
     free(maps->items);
 }

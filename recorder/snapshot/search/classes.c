@@ -95,6 +95,20 @@ static bool read_word(struct classes *classes, uint64_t address, uint64_t *word)
     return bytes != NULL;
 }
 
+/* Whether an aligned word of a module may be an address: the loader would have written it. */
+static bool may_be_address(const struct classes *classes, uint64_t address)
+{
+    const struct class_range *range = range_of(classes, address);
+    return range != NULL && (!range->is_relocated || classes->is_plain == NULL ||
+                             !classes->is_plain(classes->context, address));
+}
+
+/* Reads an aligned word of a module that is an address. */
+static bool read_address(struct classes *classes, uint64_t address, uint64_t *word)
+{
+    return may_be_address(classes, address) && read_word(classes, address, word);
+}
+
 /* Reads a string of at most CLASS_NAME_MAX bytes, NUL included, into `name`. */
 static bool read_name(struct classes *classes, uint64_t address, char *name)
 {
@@ -147,7 +161,7 @@ static bool is_class_name(const char *name)
 static bool read_type_name(struct classes *classes, uint64_t type, char *name)
 {
     uint64_t address;
-    if (!read_word(classes, type + WORD, &address) || !read_name(classes, address, name))
+    if (!read_address(classes, type + WORD, &address) || !read_name(classes, address, name))
         return false;
     if (*name == '*')
         memmove(name, name + 1, strlen(name));
@@ -161,7 +175,7 @@ static bool is_type_of_class(struct classes *classes, uint64_t type, char *name)
                                         "N10__cxxabiv120__si_class_type_infoE",
                                         "N10__cxxabiv121__vmi_class_type_infoE"};
     uint64_t table, own_type;
-    if (!read_word(classes, type, &table) || !read_word(classes, table - WORD, &own_type) ||
+    if (!read_address(classes, type, &table) || !read_address(classes, table - WORD, &own_type) ||
         !read_type_name(classes, own_type, name))
         return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -197,14 +211,16 @@ static bool is_code(const struct classes *classes, uint64_t address)
     return range != NULL && range->is_code;
 }
 
-/* Whether no table can begin at a value: a table has the address of a type_info or of a function,
- * which the loader would have written. */
-static bool is_left_alone(const struct classes *classes, const struct class_range *range,
-                          uint64_t value)
+/* Reads what is before a table: the address of a type_info, or zeros, which are in the same part of
+ * the module. */
+static bool read_head(struct classes *classes, const struct class_range *range, uint64_t value,
+                      uint64_t *offset, uint64_t *type)
 {
-    return range->is_relocated && classes->is_plain != NULL &&
-           classes->is_plain(classes->context, value) &&
-           classes->is_plain(classes->context, value - WORD);
+    bool may_be_table =
+        may_be_address(classes, value - WORD) ||
+        (may_be_address(classes, value) && range_of(classes, value - WORD) == range);
+    return may_be_table && read_word(classes, value - WORD, type) &&
+           read_word(classes, value - 2 * WORD, offset);
 }
 
 /* Judges a value that lies in a module. */
@@ -213,13 +229,11 @@ static enum verdict judge(struct classes *classes, uint64_t value, uint32_t *ind
     char name[CLASS_NAME_MAX];
     uint64_t offset, type, function;
     const struct class_range *range = range_of(classes, value);
-    if (range == NULL || is_left_alone(classes, range, value) ||
-        !read_word(classes, value - WORD, &type) ||
-        !read_word(classes, value - 2 * WORD, &offset) || -offset >= OBJECT_MAX)
+    if (range == NULL || !read_head(classes, range, value, &offset, &type) || -offset >= OBJECT_MAX)
         return NO_CLASS;
     if (type == 0) {
         bool is_table = !range->is_writable && !range->is_code &&
-                        read_word(classes, value, &function) && is_code(classes, function);
+                        read_address(classes, value, &function) && is_code(classes, function);
         return is_table ? CLASS_WITHOUT_NAME : NO_CLASS;
     }
     if (!is_type_of_class(classes, type, name) || !read_type_name(classes, type, name))

@@ -245,15 +245,16 @@ static bool is_not_written(void *context, uint64_t address)
     return address / CLASS_PAGE != written_page / CLASS_PAGE;
 }
 
-/* Whether the class at the begin of the made up memory is found, and how often memory is read. */
-static bool is_found(uint64_t written, const struct class_range *parts, size_t count)
+/* Whether a class is found in the made up memory, and how often that is read. */
+static bool is_found(uint64_t value, uint64_t written, const struct class_range *parts,
+                     size_t count)
 {
     struct classes made;
     written_page = written;
     classes_init(&made, read_made_up, NULL, parts, count);
     made.is_plain = is_not_written;
     reads = 0;
-    bool has = classes_has(&made, DATA + 16);
+    bool has = classes_has(&made, value);
     classes_free(&made);
     return has;
 }
@@ -263,10 +264,31 @@ Test(classes, of_memory_that_the_loader_has_left_alone)
     const struct class_range in_place[] = {{DATA, DATA + SIZE, false, false, false}};
     has_holes = false;
     make_class("6Server");
-    cr_expect(is_found(DATA, made_up, 3));
-    cr_expect_not(is_found(CODE, made_up, 3));
+    cr_expect(is_found(DATA + 16, DATA, made_up, 3));
+    cr_expect_not(is_found(DATA + 16, CODE, made_up, 3));
     cr_expect_eq(reads, 0);
-    cr_expect(is_found(CODE, in_place, 1)); /* addresses are in the file */
+    cr_expect(is_found(DATA + 16, CODE, in_place, 1)); /* addresses are in the file */
+}
+
+/* A type_info is addresses as well. What is before a part that the loader has written to is no head
+ * of a table in it. */
+Test(classes, of_types_that_the_loader_has_left_alone)
+{
+    const struct class_range parts[] = {{DATA, DATA + CLASS_PAGE, false, false, true},
+                                        {DATA + CLASS_PAGE, DATA + SIZE, false, false, true},
+                                        {CODE, CODE + SIZE, true, false, true}};
+    has_holes = false;
+    make_class("6Server");
+    memory[1] = DATA + CLASS_PAGE;
+    cr_expect_not(is_found(DATA + 16, DATA, parts, 3));
+    cr_expect_eq(reads, 1);
+    memory[1] = 0;
+    cr_expect(is_found(DATA + 16, DATA, parts, 3));
+    cr_expect_eq(reads, 1);
+    memset(memory, 0, sizeof memory);
+    memory[CLASS_PAGE / 8] = CODE;
+    cr_expect_not(is_found(DATA + CLASS_PAGE, DATA + CLASS_PAGE, parts, 3));
+    cr_expect_eq(reads, 0);
 }
 
 Test(classes, of_made_up_names)
