@@ -28,6 +28,8 @@ static void block_signals(unsigned long *before)
     sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)before, sizeof all, 0, 0);
 }
 
+/* Only when the hook's level has been left: a signal that has waited comes at once, and its handler
+ * would take the level for one that a jump has left. */
 static void restore_signals(const unsigned long *before)
 {
     sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)before, 0, sizeof *before, 0, 0);
@@ -64,8 +66,8 @@ static bool finish_exit(struct thread **thread, unsigned long *before)
     int (*flush)(void) = find_flush();
     if (flush == NULL || !last_is_running() || !runtime_has_process_alone())
         return false;
-    restore_signals(before);
     target_leave(*thread);
+    restore_signals(before);
     flush();
     *thread = enter(before);
     return *thread != NULL;
@@ -91,10 +93,10 @@ static void end(enum way way, int status)
     if (thread == NULL)
         return;
     long copy = runtime_copy(thread);
+    target_leave(thread);
     restore_signals(&before);
     if (copy > 0)
         runtime_await(copy);
-    target_leave(thread);
 }
 
 static void at_exit(void *unused, int status)

@@ -54,7 +54,7 @@ static inline void release_end(struct thread *thread)
 {
     target_phase(thread, PHASE_RECORD);
     thread->released = 0;
-    if (UNLIKELY(thread->held.block != 0))
+    if (UNLIKELY(thread->is_special))
         level_ends(thread, 0);
     if (LIKELY(!thread->is_silent)) {
         thread->steps++;
@@ -83,7 +83,7 @@ static inline void reallocation_end(struct thread *thread, bool is_begun, void *
     uint64_t result = (uintptr_t)block;
     target_phase(thread, PHASE_RECORD);
     thread->released = 0;
-    if (UNLIKELY(thread->held.block != 0))
+    if (UNLIKELY(thread->is_special))
         level_ends(thread, result);
     if (is_begun)
         thread_append(thread, OP_REALLOC_END, &(const struct unwind_delta){0}, &result, 1);

@@ -47,7 +47,94 @@ void level_forget_held(struct thread *level)
 {
     level->held.block = 0;
     level->held.is_captured = false;
+    level->is_special = level->outer != NULL || level->has_early;
+}
+
+/* Notes that the acquisition held at `outer` has been recorded, while the call there goes on. What
+ * a signal handler acquires does not serve the call, and anybody may release it meanwhile. */
+static void note_early(struct thread *outer)
+{
+    struct early *early = outer->early;
+    if (outer->held.block == 0 ||
+        (outer->held.is_captured &&
+         unwinder_is_in_handler(outer->inner->unwinder, outer->guard + 2 * sizeof(uintptr_t))))
+        return;
+    for (unsigned i = 0; i < EARLY_ACQUISITIONS; i++) {
+        if (outer->early[i].block == 0) {
+            early = &outer->early[i];
+            break;
+        }
+    }
+    early->operation = outer->held.call.operation;
+    early->block = outer->held.block;
+    outer->has_early = true;
+}
+
+void level_forget_early(struct thread *level)
+{
+    if (!level->has_early)
+        return;
+    for (unsigned i = 0; i < EARLY_ACQUISITIONS; i++)
+        level->early[i].block = 0;
+    level->has_early = false;
     level->is_special = level->outer != NULL;
+}
+
+/* Whether free() may release what the operation has acquired. */
+static bool is_for_free(unsigned operation)
+{
+    switch (operation) {
+    case TTD_API_MALLOC:
+    case TTD_API_CALLOC:
+    case TTD_API_REALLOC:
+    case TTD_API_REALLOCARRAY:
+    case TTD_API_POSIX_MEMALIGN:
+    case TTD_API_MEMALIGN:
+    case TTD_API_ALIGNED_ALLOC:
+    case TTD_API_VALLOC:
+    case TTD_API_PVALLOC:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Records, by the level within `outer`, the release of what the call there acquires itself; counts
+ * it as lost if it would seem to be a mismatched one. */
+static void release_early(struct thread *outer, const struct early *early)
+{
+    const struct unwind_delta no_frames = {0};
+    struct thread *level = outer->inner;
+    bool is_taken = level_take(level, (uintptr_t)__builtin_frame_address(0));
+    if (is_for_free(early->operation) && level_is_ready(level)) {
+        unwinder_reset(level->unwinder);
+        thread_append(level, TTD_API_FREE, &no_frames, &early->block, 1);
+        level->steps++;
+    } else {
+        level_count_lost(level);
+    }
+    if (is_taken)
+        level->guard = 0;
+}
+
+/* Ends what was recorded early within the level's call, which acquires `block`, or 0 for none. */
+static void settle_early(struct thread *level, uint64_t block)
+{
+    if (!level->has_early)
+        return;
+    for (unsigned i = 0; block != 0 && i < EARLY_ACQUISITIONS; i++)
+        if (level->early[i].block == block)
+            release_early(level, &level->early[i]);
+    level_forget_early(level);
+}
+
+/* A block has been released while the calls around the level go on. */
+static void drop_early(const struct thread *level, uint64_t block)
+{
+    for (struct thread *outer = level->outer; outer != NULL; outer = outer->outer)
+        for (unsigned i = 0; outer->phase == PHASE_CALL && i < EARLY_ACQUISITIONS; i++)
+            if (outer->early[i].block == block)
+                outer->early[i].block = 0;
 }
 
 bool level_take(struct thread *level, uintptr_t frame)
@@ -79,6 +166,7 @@ void level_record_held(struct thread *outer)
     } else {
         level_count_lost(level);
     }
+    note_early(outer);
     if (is_taken)
         level->guard = 0;
     level_forget_held(outer);
@@ -125,13 +213,14 @@ void level_acquired(struct thread *level, unsigned operation, const struct unwin
 {
     uint64_t block = operands[count - 1];
     struct unwind_delta stack;
-    if (level->held.block != 0)
-        settle(level, block);
+    settle(level, block);
+    settle_early(level, block);
     /* The allocator hands the block out again: its release by the call around this one is over, and
        a second release within that call is one of its own. */
     for (struct thread *outer = level->outer; outer != NULL; outer = outer->outer)
         if (outer->released == block)
             outer->released = 0;
+    drop_early(level, block);
     if (level->outer != NULL && level->outer->phase == PHASE_CALL && !level->is_apart) {
         const struct held *held = &level->outer->held;
         if (block == 0)
@@ -177,10 +266,12 @@ bool level_begins(struct thread *level, unsigned operation, const struct unwind_
     /* Its stack is that of this level's last capture, which ends here. */
     if (level->outer != NULL && level->outer->held.is_captured)
         level_record_held(level->outer);
+    drop_early(level, operands[0]);
     return thread_record(level, operation, caller, operands, count);
 }
 
 void level_ends(struct thread *level, uint64_t block)
 {
     settle(level, block);
+    settle_early(level, block);
 }

@@ -54,6 +54,7 @@ static void leave(struct thread *level)
 {
     if (level->phase == PHASE_CALL)
         level_record_held(level);
+    level_forget_early(level);
     level_forget_held(level);
     if (level->slot != NULL) {
         thread_not_pending(level);

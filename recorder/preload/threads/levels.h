@@ -68,7 +68,8 @@ static inline struct thread *level_enter_serving(const struct thread *thread, ui
 /* Whether the acquisition that a level holds has served that of `block`. It is then dropped. */
 static inline bool level_was_served(struct thread *level, uint64_t block)
 {
-    if (level->outer != NULL || level->held.block != block || level->held.is_captured)
+    if (level->outer != NULL || level->held.block != block || level->held.is_captured ||
+        level->has_early)
         return false;
     level->held.block = 0;
     level->is_special = false;

@@ -31,4 +31,7 @@ void level_record_held(struct thread *outer);
 /* Drops the acquisition that the level holds. */
 void level_forget_held(struct thread *level);
 
+/* Forgets the early acquisitions of the level's call, which is over. */
+void level_forget_early(struct thread *level);
+
 #endif

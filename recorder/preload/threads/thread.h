@@ -49,6 +49,16 @@ struct held {
     struct unwind_delta stack; /* of the inner level's unwinder, if it was captured */
 };
 
+/* An acquisition within a call that was recorded while the call went on, since another call within
+ * it came: should it have served the call after all, its block is released when that acquires it.
+ */
+struct early {
+    uint64_t block; /* 0 for none, or if it has been released */
+    unsigned operation;
+};
+
+enum { EARLY_ACQUISITIONS = 4 };
+
 /*
  * A recording thread, at one of its levels. Level 0 records the thread's calls; it is indexed by
  * the thread's slot, and used again when the collector has freed the slot.
@@ -67,7 +77,7 @@ struct thread {
     uintptr_t guard; /* frame of the hook that is running, 0 for none */
     enum phase phase;
     bool starving;     /* the last wait for a free chunk was in vain: do not wait again */
-    bool is_special;   /* an inner level, or one that holds an acquisition */
+    bool is_special;   /* an inner level, or one that holds an acquisition or has early ones */
     bool serves;       /* an inner level: its call comes from a serving site (levels.h) */
     bool is_apart;     /* an inner level: it is unknown whether the hooks around it still run */
     bool is_silent;    /* an inner level: its release is not recorded */
@@ -89,8 +99,10 @@ struct thread {
     void *signal_stack;      /* level 0 only: see signal_stack.h */
     struct acquisition call; /* an operator new that may be left by an exception */
     struct held held;
-    struct thread *outer; /* NULL for level 0 */
-    struct thread *inner; /* NULL for the last */
+    bool has_early;
+    struct early early[EARLY_ACQUISITIONS]; /* of the running call */
+    struct thread *outer;                   /* NULL for level 0 */
+    struct thread *inner;                   /* NULL for the last */
 };
 
 extern __thread struct thread *target_self __attribute__((tls_model("initial-exec")));

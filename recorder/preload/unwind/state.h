@@ -91,6 +91,10 @@ struct cached_rule {
     unwind_rule rule; /* by rsp or rbp: others depend on more than the epoch */
 };
 
+/* The address to which signal handlers return, which is one of the C library; 0 until a walk has
+ * met it. */
+extern _Atomic uintptr_t walk_signal_return;
+
 /* A frame of the last capture. Its return address is in unwinder.pcs. */
 struct known_frame {
     uintptr_t sp;

@@ -278,3 +278,12 @@ bool unwinder_finds(const struct unwinder *unwinder, uintptr_t sp, uintptr_t *in
     bool is_passed = unwinder->depth > 0 && frames[0].sp > sp && frames[0].sp < unwinder->high;
     return unwinder->is_truncated || !is_passed;
 }
+
+bool unwinder_is_in_handler(const struct unwinder *unwinder, uintptr_t sp)
+{
+    uintptr_t signal_return = atomic_load_explicit(&walk_signal_return, memory_order_relaxed);
+    for (uint32_t i = unwinder->depth; i-- > 0 && unwinder->frames[i].sp != sp;)
+        if (unwinder->pcs[i] == signal_return)
+            return true;
+    return false;
+}

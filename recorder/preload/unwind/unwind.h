@@ -101,6 +101,12 @@ void unwinder_capture(struct unwinder *unwinder, const struct unwind_regs *regs,
 bool unwinder_finds(const struct unwinder *unwinder, uintptr_t sp, uintptr_t *inner);
 
 /*
+ * Whether the stack that was captured last has the frame of a signal handler within the frame with
+ * this stack pointer.
+ */
+bool unwinder_is_in_handler(const struct unwinder *unwinder, uintptr_t sp);
+
+/*
  * Fills `regs` in a hook; frame 0 is then the caller of the hook. Inlined, so it must stand in
  * the body of the exported function itself. The hook must not realign its stack (no local of more
  * than 16-byte alignment) and must not be a tail-called inner function.

@@ -46,6 +46,8 @@ static void note_reads(struct unwinder *unwinder, struct walk *walk, struct new_
         unwinder->reads[unwinder->read_count++] = log->reads[i];
 }
 
+_Atomic uintptr_t walk_signal_return;
+
 /* Steps by the full rules: the frame's do not fit into a word, or other registers are followed. */
 static enum walk_end step_general(struct unwinder *unwinder, struct walk *walk,
                                   struct new_frame *frame)
@@ -64,6 +66,8 @@ static enum walk_end step_general(struct unwinder *unwinder, struct walk *walk,
     if (result != STEP_DONE)
         return WALK_ENDED;
     note_reads(unwinder, walk, frame, log);
+    if (log->is_signal_frame)
+        atomic_store_explicit(&walk_signal_return, walk->place.state.pc, memory_order_relaxed);
     if (regs->reg[CFI_RSP] <= walk->place.state.sp) {
         if (!log->is_signal_frame)
             return WALK_ENDED;

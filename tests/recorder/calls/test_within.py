@@ -93,6 +93,21 @@ class SignalHandlers(Within):
     def test_in_one_thread(self):
         self.check([], 1)
 
+    def test_between_an_allocation_within_a_call_and_its_return(self):
+        """The allocation serves the call, although it is recorded when the handler allocates."""
+        _, blocks = self.run_sound('handlers', ['between'])
+        self.assertEqual({size: blocks.get(size) for size in (80, 90, 100, 110)},
+                         {80: None, 90: 2, 100: 1, 110: 1})
+
+    def test_whose_block_another_thread_releases(self):
+        """The allocator hands it out again, to the call that was interrupted."""
+        self.run_sound('handlers', ['handed'])
+
+    def test_while_the_program_ends(self):
+        """It waits until the recorder has ended what it does then, which is not lost."""
+        for microseconds in range(200, 4000, 200):
+            self.run_sound('handlers', ['last', str(microseconds)])
+
     def test_in_two_threads(self):
         self.check(['threads'], 2)
 

@@ -2,11 +2,16 @@
 /* Allocates in signal handlers, which interrupt its own calls at any point: in one thread, or with
    "threads" in two; with "contexts" on a stack of the program's own, and in handlers on another one
    above it. Prints how often each of malloc, realloc and free was called. With "jump" the
-   handlers jump out of what they interrupt; then it keeps 100 blocks of 70 bytes. */
+   handlers jump out of what they interrupt; then it keeps 100 blocks of 70 bytes. With "between"
+   they come when calloc and realloc have their blocks, and leave one of 90 bytes each. With "last"
+   MICROSECONDS one comes while the program ends. With "handed" another thread releases what one
+   allocates, and the interrupted call gets that block. */
+#include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +20,7 @@
 #include <unistd.h>
 
 static _Atomic unsigned long mallocs, reallocs, frees, interruptions;
+static atomic_bool has_ended;
 static void *volatile last;
 
 __attribute__((noinline)) static void use_heap(int depth)
@@ -47,7 +53,8 @@ static void handler(int number)
     use_heap(number % 7);
     if (number == SIGALRM) {
         raise(SIGUSR1);
-        interrupt();
+        if (!has_ended)
+            interrupt();
     }
 }
 
@@ -79,6 +86,79 @@ static int jump_again_and_again(void)
             use_heap(jumps % 30);
     setitimer(ITIMER_REAL, &none, NULL);
     keep_blocks(99);
+    return 0;
+}
+
+extern void (*volatile slots_between)(void); /* the allocator's */
+
+static void keep_one(int number)
+{
+    (void)number;
+    void *first = malloc(80), *second = calloc(1, 80);
+    last = malloc(90);
+    free(second);
+    free(first);
+}
+
+static void raise_signal(void)
+{
+    raise(SIGUSR1);
+}
+
+/* Keeps a block of 100 bytes, and one of 110. */
+static int interrupt_between(void)
+{
+    signal(SIGUSR1, keep_one);
+    slots_between = raise_signal;
+    last = calloc(1, 100);
+    last = malloc(100);
+    slots_between = raise_signal;
+    last = realloc(last, 110);
+    return 0;
+}
+
+static void *_Atomic handed;
+
+static void *release_handed(void *unused)
+{
+    void *block;
+    while ((block = handed) == NULL)
+        ;
+    free(block);
+    handed = NULL;
+    return unused;
+}
+
+static void hand_over(int number)
+{
+    void *block = malloc(80);
+    (void)number;
+    last = malloc(90);
+    for (handed = block; handed != NULL;)
+        ;
+}
+
+static int interrupt_before(void)
+{
+    pthread_t threads[2];
+    signal(SIGUSR1, hand_over);
+    pthread_create(&threads[0], NULL, release_handed, NULL);
+    slots_between = raise_signal;
+    last = aligned_alloc(64, 128);
+    pthread_join(threads[0], NULL);
+    pthread_create(&threads[1], NULL, release_handed, NULL);
+    slots_between = raise_signal;
+    last = pvalloc(4096);
+    pthread_join(threads[1], NULL);
+    return 0;
+}
+
+static int interrupt_the_end(int microseconds)
+{
+    struct itimerval timer = {{0, 0}, {0, microseconds}};
+    last = malloc(100);
+    signal(SIGALRM, keep_one);
+    setitimer(ITIMER_REAL, &timer, NULL);
     return 0;
 }
 
@@ -115,6 +195,12 @@ int main(int count, char **arguments)
     pthread_t thread;
     if (count > 1 && strcmp(arguments[1], "jump") == 0)
         return jump_again_and_again();
+    if (count > 1 && strcmp(arguments[1], "between") == 0)
+        return interrupt_between();
+    if (count > 1 && strcmp(arguments[1], "handed") == 0)
+        return interrupt_before();
+    if (count > 2 && strcmp(arguments[1], "last") == 0)
+        return interrupt_the_end(atoi(arguments[2]));
     sigaction(SIGUSR1, &action, NULL);
     action.sa_flags = SA_RESTART | SA_ONSTACK;
     sigaction(SIGALRM, &action, NULL);
@@ -128,6 +214,7 @@ int main(int count, char **arguments)
     } else {
         work(NULL);
     }
+    has_ended = true; /* One that waits now is handled when setitimer returns. */
     setitimer(ITIMER_REAL, &none, NULL);
     dprintf(1, "%lu %lu %lu %lu\n", mallocs, reallocs, frees, interruptions);
     return 0;

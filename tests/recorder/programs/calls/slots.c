@@ -15,7 +15,19 @@ static uint32_t next[SLOTS + 1];
 static _Atomic uint64_t head; /* tag << 32 | slot, from 1 */
 static _Atomic uint32_t fresh;
 
-void *malloc(size_t size)
+/* Called once, unless it is NULL: by calloc and realloc when they have their block, by memalign
+   and pvalloc before they have one. */
+void (*volatile slots_between)(void);
+
+static void come_between(void)
+{
+    void (*function)(void) = slots_between;
+    slots_between = NULL;
+    if (function != NULL)
+        function();
+}
+
+static void *take(size_t size)
 {
     uint64_t top = atomic_load(&head);
     if (size > SLOT)
@@ -26,6 +38,11 @@ void *malloc(size_t size)
             return slots[(uint32_t)top - 1];
     uint32_t slot = atomic_fetch_add(&fresh, 1);
     return slot < SLOTS ? slots[slot] : NULL;
+}
+
+void *malloc(size_t size)
+{
+    return take(size);
 }
 
 void free(void *block)
@@ -43,12 +60,14 @@ void free(void *block)
 void *calloc(size_t count, size_t size)
 {
     void *block = malloc(count * size);
+    come_between();
     return block != NULL ? memset(block, 0, count * size) : NULL;
 }
 
 void *realloc(void *block, size_t size)
 {
     void *moved = malloc(size);
+    come_between();
     if (moved == NULL)
         return NULL;
     if (block != NULL)
@@ -64,6 +83,7 @@ void *reallocarray(void *block, size_t count, size_t size)
 
 void *memalign(size_t alignment, size_t size)
 {
+    come_between();
     return alignment <= SLOT ? malloc(size) : NULL;
 }
 
@@ -85,7 +105,8 @@ void *valloc(size_t size)
 
 void *pvalloc(size_t size)
 {
-    return malloc(size);
+    come_between();
+    return take(size);
 }
 
 size_t malloc_usable_size(void *block)
