@@ -193,6 +193,7 @@ void snapshots_answer(struct collector *collector)
         if (process->requests++ < REQUESTS_MAX) {
             upkeep_at_end(collector, process);
             take_asked(collector, process, request);
+            upkeep_after_snapshot(collector, process);
         } else {
             answer(request, SNAPSHOT_REFUSED);
         }

@@ -38,6 +38,12 @@ void upkeep_at_end(struct collector *collector, struct process *process)
         prepare(collector, process, host_now(&collector->host));
 }
 
+void upkeep_after_snapshot(struct collector *collector, struct process *process)
+{
+    if (process->trace->variables.count > 0)
+        prepare(collector, process, host_now(&collector->host));
+}
+
 /* Writes cached names into the next trace that is due. */
 static void write_names(struct collector *collector, uint64_t now)
 {

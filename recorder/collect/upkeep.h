@@ -15,4 +15,7 @@ void upkeep(struct collector *collector, uint64_t now);
  * nothing while there is another lookup, nor for a process that has just begun. */
 void upkeep_at_end(struct collector *collector, struct process *process);
 
+/* Likewise for the variables that the snapshot has found, while the process ends. */
+void upkeep_after_snapshot(struct collector *collector, struct process *process);
+
 #endif

@@ -10,8 +10,9 @@
 #include "../../symbolize/clock.h"
 #include "../../messages.h"
 
-/* Writing the cached names of this many frames takes a few milliseconds. */
-enum { QUICK_FRAMES = 10000 };
+/* Writing the cached names of this many frames takes a few milliseconds. A word takes less than a
+ * frame: mostly it lies in the same variable as the word before. */
+enum { QUICK_FRAMES = 10000, WORDS_PER_FRAME = 16 };
 
 enum { BRIEFLY_NS = 1000 * 1000 };
 
@@ -84,7 +85,7 @@ static void finish_here(struct trace_closers *closers, struct trace *trace,
 /* Whether writing even cached names would take noticeably long. */
 static bool is_large(const struct trace *trace)
 {
-    return trace->modules.frame_count + trace->variables.count > QUICK_FRAMES;
+    return trace->modules.frame_count + trace->variables.count / WORDS_PER_FRAME > QUICK_FRAMES;
 }
 
 /* Writes the cached names if that is quick. Returns false if names are missing. */

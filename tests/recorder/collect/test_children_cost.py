@@ -59,30 +59,38 @@ class Children(Recording):
         """Their names are asked for by no process of each trace."""
         self.assert_adds_less(100, program('variants') + ' $i', '--no-snapshot')
 
-    def snapshot_calls(self, child):
-        """Reads of the child's memory, questions about its pages and writes, for each child."""
-        counts = []
-        for count in (MANY, FEW):
-            file = self.directory / 'calls'
-            environment = dict(os.environ, LD_PRELOAD=os.environ['SYSTEM_CALLS_COUNTER'],
-                               SYSTEM_CALLS=str(file))
-            subprocess.run([RECORDER, '-q', '-o', str(self.trace), '--', *loop(child, count)],
-                           check=True, stdout=subprocess.DEVNULL, env=environment)
-            counts.append([int(word) for word in file.read_text().split()])
+    def calls(self, *command):
+        """Reads of memory, questions about pages, writes and forks of the recorder itself."""
+        file = self.directory / 'calls'
+        environment = dict(os.environ, LD_PRELOAD=os.environ['SYSTEM_CALLS_COUNTER'],
+                           SYSTEM_CALLS=str(file))
+        subprocess.run([RECORDER, '-q', '-o', str(self.trace), '--', *command],
+                       check=True, stdout=subprocess.DEVNULL, env=environment)
+        return [int(word) for word in file.read_text().split()]
+
+    def calls_each(self, child):
+        """The same, for each child."""
+        counts = [self.calls(*loop(child, count)) for count in (MANY, FEW)]
         return [(many - few) / (MANY - FEW) for many, few in zip(*counts)]
 
     def test_calls_for_a_snapshot(self):
         """The memory of a process that waits is read at once, and not structure by structure."""
-        reads, questions, _ = self.snapshot_calls(program('leaks_c'))
+        reads, questions, _, _ = self.calls_each(program('leaks_c'))
         self.assertGreaterEqual(reads, 2)
         self.assertLess(reads, 10)
         self.assertLess(questions, 4)
 
     def test_writes(self):
         """The chunks of a trace are gathered: its begin, what comes before its names, the rest."""
-        _, _, writes = self.snapshot_calls(program('leaks_c'))
+        _, _, writes, _ = self.calls_each(program('leaks_c'))
         self.assertGreaterEqual(writes, 1)
         self.assertLess(writes, 5)
+
+    def test_many_words_of_one_variable(self):
+        """Their names are looked up without a copy of the recorder, as those of a few are."""
+        few, many = (self.calls(program(name))[-1] for name in ('leaks_c', 'shared'))
+        self.assertGreaterEqual(few, 1)
+        self.assertEqual(many, few)
 
 
 if __name__ == '__main__':

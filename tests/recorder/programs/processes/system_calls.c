@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static atomic_int reads, scans, writes;
+static atomic_int reads, scans, writes, forks;
 static pid_t counted;
 
 /* PAGEMAP_SCAN, which looks at the pages of a process. What asks for one mapping costs little. */
@@ -51,6 +51,15 @@ ssize_t write(int file, const void *bytes, size_t size)
     return real(file, bytes, size);
 }
 
+pid_t fork(void)
+{
+    static pid_t (*real)(void);
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "fork");
+    forks++;
+    return real();
+}
+
 __attribute__((constructor)) static void begin(void)
 {
     if (strcmp(program_invocation_short_name, "ttdrecord") == 0)
@@ -64,6 +73,6 @@ __attribute__((destructor)) static void end(void)
     FILE *file = counted == getpid() && path != NULL ? fopen(path, "w") : NULL;
     if (file == NULL)
         return;
-    fprintf(file, "%d %d %d\n", reads, scans, writes);
+    fprintf(file, "%d %d %d %d\n", reads, scans, writes, forks);
     fclose(file);
 }
