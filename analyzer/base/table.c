@@ -230,7 +230,7 @@ void table_free(void *table, size_t size)
 
 void table_free_used(void *table, size_t size, size_t used)
 {
-    if (size < LARGE) {
+    if (!table || size < LARGE) {
         free(table);
         return;
     }

@@ -58,23 +58,28 @@ enum heap_effect_kind {
 /** A change of the heap. Pointers are valid during the call. */
 struct heap_effect {
     enum heap_effect_kind kind;
-    struct ttd_position position;
-    /** The event that had the effect, and the action, function, heap and call site of that call. */
-    uint64_t event;
+    /** The action and function of the call that had the effect. */
     uint8_t action;
     uint8_t api;
+    /** Released by a ReAlloc that acquires another block. */
+    bool continues;
+    /** The call never returned. */
+    bool is_unfinished;
+    struct ttd_position position;
+    /** The event of that call, its call site, thread and heap. */
+    uint64_t event;
     ttd_id stack;
     ttd_id thread;
     ttd_id heap;
+    /** Index in live.blocks of the record that `block` is or was in. */
+    uint32_t record;
+    /** heap_replay.wall_time: the largest of the calls so far. */
+    uint64_t wall_time;
     uint64_t address;
     struct heap_block *block;
     /** Acquired by a ReAlloc: the address before, or 0; and the block before, or NULL. */
     uint64_t previous_address;
     const struct heap_block *previous;
-    /** Released by a ReAlloc that acquires another block. */
-    bool continues;
-    /** The call never returned. */
-    bool is_unfinished;
     uint64_t count;
 };
 
@@ -96,6 +101,9 @@ struct heap_observer {
      * the table shall have all blocks.
      */
     bool (*survives)(void *context, const struct heap_block *block);
+    /** Called when events of a batch have been applied, while they are still valid; NULL if not
+     * wanted. */
+    enum ttd_status (*applied)(void *context);
     /** Kinds of effects that it need not be told of, as HEAP_EFFECT_BITs. */
     unsigned unwanted;
     /** Calls that it need not be told of, as HEAP_CALL_BITs of their actions. */

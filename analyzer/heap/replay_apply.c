@@ -242,6 +242,8 @@ enum ttd_status heap_replay_apply(struct heap_replay *replay, const struct ttd_b
     enum ttd_status status = heap_ordinal_map_add(&replay->records, &replay->live, batch);
     if (status == TTD_OK)
         status = apply_events(replay, events, count, range);
+    if (status == TTD_OK && replay->observer.applied)
+        status = replay->observer.applied(replay->observer.context);
     if (status != TTD_OK)
         return status;
     if (count)

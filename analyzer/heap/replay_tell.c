@@ -17,30 +17,39 @@ enum ttd_status heap_tell_call(struct heap_replay *replay, const struct ttd_even
 }
 
 /* An effect that a call has at its beginning. */
-static struct heap_effect effect_of(enum heap_effect_kind kind, const struct ttd_event *event)
+static struct heap_effect effect_of(const struct heap_replay *replay, enum heap_effect_kind kind,
+                                    const struct ttd_event *event)
 {
     return (struct heap_effect){.kind = kind,
-                                .position = event->time_start,
-                                .event = event->number,
                                 .action = event->action,
                                 .api = event->api,
+                                .is_unfinished = !ttd_event_returned(event),
+                                .position = event->time_start,
+                                .event = event->number,
                                 .stack = event->stack,
                                 .thread = event->thread,
                                 .heap = event->heap,
-                                .is_unfinished = !ttd_event_returned(event)};
+                                .wall_time = replay->wall_time};
+}
+
+static uint32_t record_of(const struct heap_replay *replay, const struct heap_block *block)
+{
+    return (uint32_t)(block - replay->live.blocks);
 }
 
 enum ttd_status heap_tell_acquired(struct heap_replay *replay, struct heap_block *block,
                                    struct heap_block *replaced, const struct heap_pending *pending)
 {
     struct heap_effect effect = {.kind = HEAP_OVERLAPPED,
-                                 .position = block->allocated,
-                                 .event = block->event,
                                  .action = block->action,
                                  .api = block->api,
+                                 .position = block->allocated,
+                                 .event = block->event,
                                  .stack = block->stack,
                                  .thread = block->thread,
                                  .heap = block->heap,
+                                 .record = record_of(replay, block),
+                                 .wall_time = replay->wall_time,
                                  .address = block->address,
                                  .block = replaced};
     enum ttd_status status = TTD_OK;
@@ -58,9 +67,11 @@ enum ttd_status heap_tell_acquired(struct heap_replay *replay, struct heap_block
 enum ttd_status heap_tell_released(struct heap_replay *replay, const struct ttd_event *event,
                                    struct heap_block *block, bool continues)
 {
-    struct heap_effect effect = effect_of(block ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE, event);
+    struct heap_effect effect =
+        effect_of(replay, block ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE, event);
     effect.address = event->base_address;
     effect.block = block;
+    effect.record = block ? record_of(replay, block) : HEAP_NO_RECORD;
     effect.continues = continues;
     return tell(replay, &effect);
 }
@@ -68,7 +79,7 @@ enum ttd_status heap_tell_released(struct heap_replay *replay, const struct ttd_
 enum ttd_status heap_tell_destroyed(struct heap_replay *replay, const struct ttd_event *event,
                                     uint64_t count)
 {
-    struct heap_effect effect = effect_of(HEAP_DESTROYED, event);
+    struct heap_effect effect = effect_of(replay, HEAP_DESTROYED, event);
     effect.count = count;
     return tell(replay, &effect);
 }
@@ -78,8 +89,7 @@ static enum ttd_status keep_discarded(struct heap_replay *replay, const struct h
 {
     if (!heap_was_at_peak(replay, block, end))
         return TTD_OK;
-    return heap_block_copies_add(&replay->ended_since_peak, block,
-                                 (uint32_t)(block - replay->live.blocks));
+    return heap_block_copies_add(&replay->ended_since_peak, block, record_of(replay, block));
 }
 
 void heap_discard(void *context, const struct heap_block *block, struct ttd_position end)
@@ -91,9 +101,11 @@ void heap_discard(void *context, const struct heap_block *block, struct ttd_posi
     if (!heap_is_wanted(replay, HEAP_DISCARDED))
         return;
     struct heap_effect effect = {.kind = HEAP_DISCARDED,
+                                 .action = TTD_ACTION_DESTROY,
                                  .position = end,
+                                 .record = record_of(replay, block),
+                                 .wall_time = replay->wall_time,
                                  .address = block->address,
-                                 .block = &copy,
-                                 .action = TTD_ACTION_DESTROY};
+                                 .block = &copy};
     (void)tell(replay, &effect);
 }

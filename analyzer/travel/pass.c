@@ -2,6 +2,7 @@
 #include "travel/pass.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 void heap_pass_add(struct heap_pass *pass, const struct heap_watcher *watcher)
@@ -10,13 +11,39 @@ void heap_pass_add(struct heap_pass *pass, const struct heap_watcher *watcher)
     pass->watchers[pass->count++] = *watcher;
 }
 
+/* Tells the deferred watchers, one after the other, of what was noted. */
+static enum ttd_status tell_notes(void *context)
+{
+    struct heap_pass *pass = context;
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < pass->deferred_count && status == TTD_OK; i++) {
+        const struct heap_watcher *watcher = pass->deferred[i];
+        if (watcher->prepare)
+            watcher->prepare(watcher->observer.context, pass->notes);
+        status = heap_notes_tell(pass->notes, &watcher->observer);
+    }
+    heap_notes_clear(pass->notes);
+    return status;
+}
+
+static enum ttd_status note(struct heap_pass *pass, const struct heap_effect *effect)
+{
+    enum ttd_status status = TTD_OK;
+    if (pass->notes->count == HEAP_NOTES_MAX)
+        status = tell_notes(pass);
+    heap_notes_add(pass->notes, effect);
+    return status;
+}
+
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
-    const struct heap_pass *pass = context;
+    struct heap_pass *pass = context;
     const struct heap_told *told = &pass->for_effects[effect->kind];
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < told->count && status == TTD_OK; i++)
         status = told->observers[i]->effect(told->observers[i]->context, effect);
+    if (status == TTD_OK && pass->noted_effects & HEAP_EFFECT_BIT(effect->kind))
+        status = note(pass, effect);
     return status;
 }
 
@@ -27,12 +54,14 @@ static enum ttd_status see_call(void *context, const struct ttd_event *event)
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < told->count && status == TTD_OK; i++)
         status = told->observers[i]->call(told->observers[i]->context, event);
+    if (pass->noted_calls & HEAP_CALL_BIT(event->action))
+        heap_notes_add_call(pass->notes, event);
     return status;
 }
 
 static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
-    const struct heap_pass *pass = context;
+    struct heap_pass *pass = context;
     enum ttd_status status = TTD_OK;
     if (pass->hook.batch)
         status = pass->hook.batch(pass->hook.context, batch);
@@ -59,15 +88,30 @@ static void list(struct heap_told *told, size_t count, unsigned unwanted,
     }
 }
 
+static void defer(struct heap_pass *pass, const struct heap_watcher *watcher)
+{
+    pass->deferred[pass->deferred_count++] = watcher;
+    if (watcher->observer.effect)
+        pass->noted_effects |= ~watcher->observer.unwanted;
+    if (watcher->observer.call)
+        pass->noted_calls |= ~watcher->observer.unwanted_calls;
+}
+
 /* Lists who is told of what happens from a position on. */
 static void list_observers(struct heap_pass *pass, struct ttd_position from)
 {
     memset(pass->for_effects, 0, sizeof pass->for_effects);
     memset(pass->for_calls, 0, sizeof pass->for_calls);
+    pass->deferred_count = 0;
+    pass->noted_effects = pass->noted_calls = 0;
     for (size_t i = 0; i < pass->count; i++) {
         const struct heap_observer *observer = &pass->watchers[i].observer;
         if (!is_waiting(&pass->watchers[i], from))
             continue;
+        if (pass->watchers[i].is_deferred) {
+            defer(pass, &pass->watchers[i]);
+            continue;
+        }
         if (observer->effect)
             list(pass->for_effects, HEAP_EFFECT_KINDS, observer->unwanted, observer);
         if (observer->call)
@@ -76,21 +120,23 @@ static void list_observers(struct heap_pass *pass, struct ttd_position from)
 }
 
 /* Returns a bit for each kind that no watcher is told of. */
-static unsigned unwanted(const struct heap_told *told, size_t count)
+static unsigned unwanted(const struct heap_told *told, size_t count, unsigned noted)
 {
     unsigned bits = 0;
     for (size_t i = 0; i < count; i++)
         bits |= (unsigned)!told[i].count << i;
-    return bits;
+    return bits & ~noted;
 }
 
 /* The observer that tells all who are listed. */
 static struct heap_observer merge(struct heap_pass *pass)
 {
-    struct heap_observer merged = {.context = pass,
-                                   .unwanted = unwanted(pass->for_effects, HEAP_EFFECT_KINDS),
-                                   .unwanted_calls =
-                                       unwanted(pass->for_calls, TTD_ACTION_DESTROY + 1)};
+    struct heap_observer merged = {
+        .context = pass,
+        .unwanted = unwanted(pass->for_effects, HEAP_EFFECT_KINDS, pass->noted_effects),
+        .unwanted_calls = unwanted(pass->for_calls, TTD_ACTION_DESTROY + 1, pass->noted_calls)};
+    if (pass->notes)
+        merged.applied = tell_notes;
     if (merged.unwanted != (1u << HEAP_EFFECT_KINDS) - 1)
         merged.effect = see_effect;
     if (merged.unwanted_calls != (1u << (TTD_ACTION_DESTROY + 1)) - 1)
@@ -132,6 +178,8 @@ static enum ttd_status finish(struct heap_pass *pass, struct heap_arrival *arriv
         heap_live_discard_stale(&replay->live);
         status = replay->observer_status;
     }
+    if (status == TTD_OK && pass->notes)
+        status = tell_notes(pass);
     /* One of them may go on to the end itself, and the others are told what happens on the way. */
     if (ttd_position_compare(position, ttd_position_max()) != 0)
         list_observers(pass, after(position));
@@ -139,6 +187,8 @@ static enum ttd_status finish(struct heap_pass *pass, struct heap_arrival *arriv
         const struct heap_watcher *watcher = &pass->watchers[i];
         if (watcher->finish && ttd_position_compare(watcher->to, position) == 0)
             status = watcher->finish(watcher->observer.context, arrival, error);
+        if (status == TTD_OK && pass->notes)
+            status = tell_notes(pass);
     }
     return status;
 }
@@ -163,7 +213,7 @@ static enum ttd_status run(struct heap_pass *pass, struct heap_arrival *arrival,
         route.kinds |= pass->watchers[i].kinds;
     struct ttd_position position = ttd_position_min();
     if (merged.effect || merged.call)
-        route.observer = pass->count == 1 ? &pass->watchers[0].observer : &merged;
+        route.observer = pass->count == 1 && !pass->notes ? &pass->watchers[0].observer : &merged;
     if (!find_next(pass, position, &position))
         return TTD_OK;
     route.to = position;
@@ -179,6 +229,14 @@ static enum ttd_status run(struct heap_pass *pass, struct heap_arrival *arrival,
     return status;
 }
 
+static bool has_deferred(const struct heap_pass *pass)
+{
+    bool is_deferred = false;
+    for (size_t i = 0; i < pass->count; i++)
+        is_deferred |= pass->watchers[i].is_deferred;
+    return is_deferred;
+}
+
 enum ttd_status heap_pass_run(struct heap_pass *pass, const struct heap_trace *trace,
                               struct ttd_error *error)
 {
@@ -187,13 +245,21 @@ enum ttd_status heap_pass_run(struct heap_pass *pass, const struct heap_trace *t
     watched.hook.context = pass;
     watched.hook.batch = see_batch;
     pass->hook = trace->hook;
+    enum ttd_status status = TTD_OK;
+    if (has_deferred(pass)) {
+        pass->notes = calloc(1, sizeof *pass->notes);
+        status = pass->notes ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    }
     list_observers(pass, ttd_position_min());
     for (size_t i = 0; i < pass->count; i++) {
         const struct heap_watcher *watcher = &pass->watchers[i];
         if (watcher->begin)
             watcher->begin(watcher->observer.context, &arrival);
     }
-    enum ttd_status status = run(pass, &arrival, &watched, error);
+    if (status == TTD_OK)
+        status = run(pass, &arrival, &watched, error);
+    free(pass->notes);
+    pass->notes = NULL;
     heap_arrival_free(&arrival);
     return status;
 }

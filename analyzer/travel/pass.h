@@ -3,6 +3,7 @@
 #ifndef ANALYZER_TRAVEL_PASS_H
 #define ANALYZER_TRAVEL_PASS_H
 
+#include "travel/notes.h"
 #include "travel/replay_to.h"
 
 /** The largest number of watchers of a pass. */
@@ -15,6 +16,11 @@ struct heap_watcher {
      * not told of these, which is faster. */
     struct heap_observer observer;
     struct ttd_position to;
+    /** It is told of notes, when all events of a batch have been applied: so it must not look at
+     * the live blocks then, which are ahead. At `finish` it has been told of everything. */
+    bool is_deferred;
+    /** Called before a deferred watcher is told of notes, to prefetch; NULL if not wanted. */
+    void (*prepare)(void *context, const struct heap_notes *notes);
     /** Told of every batch that is read, before its events are applied; NULL if not wanted. */
     enum ttd_status (*batch)(void *context, const struct ttd_batch *batch);
     /** Kinds of chunks that it wants to be told of beside those of the replay. */
@@ -39,9 +45,16 @@ struct heap_pass {
     size_t count;
     /** The replay keeps the peak: see heap_replay_keep_peak(). */
     bool keeps_peak;
-    /** While the pass runs: who is told, by kind of effect and by action. */
+    /** While the pass runs: who is told at once, by kind of effect and by action. */
     struct heap_told for_effects[HEAP_EFFECT_KINDS];
     struct heap_told for_calls[TTD_ACTION_DESTROY + 1];
+    /** The deferred watchers that still wait; what they are to be told of, which is NULL if there
+     * are none; and the effects and calls that any of them wants. */
+    const struct heap_watcher *deferred[HEAP_PASS_MAX];
+    size_t deferred_count;
+    struct heap_notes *notes;
+    unsigned noted_effects;
+    unsigned noted_calls;
     /** The hook of the trace, which sees each batch first. */
     struct heap_batch_hook hook;
 };

@@ -6,12 +6,11 @@
 #ifndef ANALYZER_TRAVEL_PREFETCHER_H
 #define ANALYZER_TRAVEL_PREFETCHER_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <ttdtrace/reader.h>
 
-#include "base/thread.h"
+#include "base/ring.h"
 
 /** Number of batches that are read ahead: large enough that a side which had to wait finds several
  * batches of work when it is woken, small enough that the batches stay in the cache. */
@@ -26,27 +25,16 @@ struct heap_prefetcher {
     struct ttd_reader *reader;
     /** Batches that the caller has read itself since the last attempt to start the thread. */
     uint64_t passed;
-    /** A ring that the thread fills and the caller empties; NULL before the first start. */
+    /** The slots of the ring, which the thread fills and the caller empties; NULL before the first
+     * start. */
     struct ttd_batch *slots;
+    struct ring ring;
     bool is_running;
     pthread_t thread;
     /** The caller still uses the slot at `tail`: it is emptied when the next batch is asked for. */
     bool holds;
-
-    /** Number of slots ever filled, changed by the thread only; and ever emptied, by the caller
-     * only. */
-    _Atomic uint64_t head;
-    _Atomic uint64_t tail;
-    /** Locked only by a side that has to wait, and to wake it. */
-    pthread_mutex_t mutex;
-    pthread_cond_t filled;
-    pthread_cond_t emptied;
-    _Atomic bool caller_waits;
-    _Atomic bool thread_waits;
-    _Atomic bool stop;
-    /* The members below are guarded by the mutex while the thread runs. */
-    /** The thread ended by itself, with the status that the reader returned after the last slot. */
-    bool has_ended;
+    /** Set when the thread has ended by itself: the status that the reader returned after the last
+     * slot. */
     enum ttd_status status;
     struct ttd_error error;
 };

@@ -4,10 +4,13 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/table.h"
+
+#define FIRST_CAPACITY 1024
 
 void births_init(struct births *births)
 {
-    *births = (struct births){.count = 0};
+    *births = (struct births){.thread_count = 0};
     map_init(&births->by_thread);
 }
 
@@ -15,7 +18,7 @@ void births_free(struct births *births)
 {
     free(births->thread_calls);
     map_free(&births->by_thread);
-    free(births->births);
+    table_free(births->births, births->capacity * sizeof *births->births);
 }
 
 enum ttd_status births_find_thread(struct births *births, ttd_id thread)
@@ -37,31 +40,32 @@ enum ttd_status births_find_thread(struct births *births, ttd_id thread)
     return TTD_OK;
 }
 
-/* Takes an element that a block which has ended has left, if there is one. */
-static enum ttd_status obtain(struct births *births, uint32_t *user)
+/* Makes room for the birth of a record. */
+static enum ttd_status make_room(struct births *births, uint32_t record)
 {
-    if (births->unused) {
-        *user = births->unused;
-        births->unused = births->births[*user - 1].site;
+    size_t capacity = births->capacity ? births->capacity : FIRST_CAPACITY;
+    while (capacity <= record)
+        capacity = table_next(capacity, sizeof *births->births);
+    if (capacity == births->capacity)
         return TTD_OK;
-    }
-    enum ttd_status status = grow_array((void **)&births->births, &births->capacity,
-                                        births->count + 1, sizeof *births->births);
-    if (status == TTD_OK)
-        *user = (uint32_t)++births->count;
-    return status;
+    struct birth *grown = table_resize(births->births, births->capacity * sizeof *births->births,
+                                       capacity * sizeof *births->births);
+    if (!grown)
+        return TTD_ERROR_NO_MEMORY;
+    births->births = grown;
+    births->capacity = capacity;
+    return TTD_OK;
 }
 
 enum ttd_status births_add(struct births *births, const struct heap_effect *effect, uint32_t site)
 {
-    struct heap_block *block = effect->block;
     uint64_t *calls;
-    enum ttd_status status = births_calls_of(births, block->thread, &calls);
+    enum ttd_status status = births_calls_of(births, effect->thread, &calls);
     if (status == TTD_OK)
-        status = obtain(births, &block->user);
+        status = make_room(births, effect->record);
     if (status == TTD_OK)
-        births->births[block->user - 1] =
-            (struct birth){.wall_time = births->wall_time,
+        births->births[effect->record] =
+            (struct birth){.wall_time = effect->wall_time,
                            .thread_call = effect->previous_address ? 0 : *calls,
                            .site = site};
     return status;

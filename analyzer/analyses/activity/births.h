@@ -13,15 +13,12 @@ struct birth {
     uint64_t wall_time;
     /** Number of calls of the thread up to the one that allocated; 0 if by reallocation. */
     uint64_t thread_call;
-    /** The caller's number of its call site; of a birth that is not in use, the number of the next
-     * such one, or 0. */
+    /** The caller's number of its call site. */
     uint32_t site;
 };
 
 /** Memory grows with the blocks that are live at once, not with the length of the trace. */
 struct births {
-    /** Largest wall time of the calls so far. */
-    uint64_t wall_time;
     /** Number of calls of each thread. */
     uint64_t *thread_calls;
     size_t thread_count;
@@ -30,13 +27,9 @@ struct births {
     /** The thread that was looked up last, and its index, if there is any thread. */
     ttd_id last_thread;
     uint32_t last_index;
-    /** `user` of a block is the index of its birth plus 1. */
+    /** By record of the block: see heap_effect.record. */
     struct birth *births;
-    size_t count;
     size_t capacity;
-    /** Number of the first element of `births` whose block has ended, from 1; 0 if there is none.
-     */
-    uint32_t unused;
 };
 
 void births_init(struct births *births);
@@ -62,8 +55,6 @@ static inline enum ttd_status births_see_call(struct births *births, const struc
 {
     uint64_t *calls;
     enum ttd_status status = births_calls_of(births, event->thread, &calls);
-    if (event->wall_time > births->wall_time)
-        births->wall_time = event->wall_time;
     if (status == TTD_OK)
         ++*calls;
     return status;
@@ -73,40 +64,35 @@ static inline enum ttd_status births_see_call(struct births *births, const struc
  * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status births_add(struct births *births, const struct heap_effect *effect, uint32_t site);
 
-/** Releases the birth of a block that has ended. */
-static inline void births_remove(struct births *births, const struct heap_block *block)
+/** Returns the birth of the block of a record. */
+static inline const struct birth *births_get(const struct births *births, uint32_t record)
 {
-    births->births[block->user - 1].site = births->unused;
-    births->unused = block->user;
+    return &births->births[record];
 }
 
-/** Sets `calls` to the number of calls of the block's thread between its allocation and the present
- * call, which is of the same thread; UINT64_MAX for a block that was reallocated.
- * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-static inline enum ttd_status births_calls_since(struct births *births,
-                                                 const struct heap_block *block, uint64_t *calls)
+/** Prefetches a birth that will be needed soon; there need not be one. Always inlined, because gcc
+ * removes calls of a function that does nothing but prefetch. */
+static inline __attribute__((always_inline)) void births_prefetch(const struct births *births,
+                                                                  uint32_t record)
 {
-    uint64_t allocation = births->births[block->user - 1].thread_call;
+    if (record < births->capacity)
+        __builtin_prefetch(&births->births[record], 1);
+}
+
+/** Sets `calls` to the number of calls of a thread between the allocation of its block and the
+ * present call, which is of the same thread; UINT64_MAX for a block that was reallocated.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+static inline enum ttd_status births_calls_since(struct births *births, const struct birth *birth,
+                                                 ttd_id thread, uint64_t *calls)
+{
     uint64_t *thread_calls;
     *calls = UINT64_MAX;
-    if (!allocation)
+    if (!birth->thread_call)
         return TTD_OK;
-    enum ttd_status status = births_calls_of(births, block->thread, &thread_calls);
+    enum ttd_status status = births_calls_of(births, thread, &thread_calls);
     if (status == TTD_OK)
-        *calls = *thread_calls - allocation - 1;
+        *calls = *thread_calls - birth->thread_call - 1;
     return status;
-}
-
-/** Returns the number of the call site of a block. */
-static inline uint32_t births_site(const struct births *births, const struct heap_block *block)
-{
-    return births->births[block->user - 1].site;
-}
-
-/** Returns the age of a block in nanoseconds. */
-static inline uint64_t births_age(const struct births *births, const struct heap_block *block)
-{
-    return births->wall_time - births->births[block->user - 1].wall_time;
 }
 
 #endif

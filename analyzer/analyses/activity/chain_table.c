@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
+#include "base/pages.h"
+
 #define CAPACITY_MIN 64
 
 void chain_table_init(struct chain_table *table)
@@ -13,12 +16,13 @@ void chain_table_init(struct chain_table *table)
 void chain_table_free(struct chain_table *table)
 {
     free(table->slots);
+    free(table->chains);
     *table = (struct chain_table){.count = 0};
 }
 
 static bool is_empty(const struct chain_slot *slot)
 {
-    return !slot->chain.reallocs;
+    return !slot->chain;
 }
 
 static size_t home_of(const struct chain_table *table, uint64_t event)
@@ -42,6 +46,7 @@ static enum ttd_status grow(struct chain_table *table)
     larger.slots = calloc(larger.capacity, sizeof *larger.slots);
     if (!larger.slots)
         return TTD_ERROR_NO_MEMORY;
+    pages_hint(larger.slots, larger.capacity * sizeof *larger.slots);
     for (size_t i = 0; i < table->capacity; i++) {
         if (!is_empty(&table->slots[i]))
             larger.slots[find(&larger, table->slots[i].event)] = table->slots[i];
@@ -51,29 +56,41 @@ static enum ttd_status grow(struct chain_table *table)
     return TTD_OK;
 }
 
+/* Sets `number` to that of a chain that is not in use. */
+static enum ttd_status obtain(struct chain_table *table, uint32_t *number)
+{
+    *number = table->unused;
+    if (*number) {
+        table->unused = (uint32_t)table->chains[*number - 1].reallocs;
+        return TTD_OK;
+    }
+    enum ttd_status status = grow_array((void **)&table->chains, &table->chain_capacity,
+                                        table->chain_count + 1, sizeof *table->chains);
+    if (status == TTD_OK)
+        *number = (uint32_t)++table->chain_count;
+    return status;
+}
+
 enum ttd_status chain_table_add(struct chain_table *table, uint64_t event,
                                 const struct heap_chain *chain)
 {
-    if (table->count >= table->capacity / 2) {
-        enum ttd_status status = grow(table);
-        if (status != TTD_OK)
-            return status;
-    }
-    table->slots[find(table, event)] = (struct chain_slot){event, *chain};
+    uint32_t number;
+    enum ttd_status status = table->count >= table->capacity / 2 ? grow(table) : TTD_OK;
+    if (status == TTD_OK)
+        status = obtain(table, &number);
+    if (status != TTD_OK)
+        return status;
+    table->chains[number - 1] = *chain;
+    table->slots[find(table, event)] = (struct chain_slot){event, number};
     table->count++;
     return TTD_OK;
 }
 
-bool chain_table_take(struct chain_table *table, uint64_t event, struct heap_chain *chain)
+/* Empties a slot. Those behind it move into the hole where they may, so that a search need not pass
+ * holes. */
+static void empty(struct chain_table *table, size_t hole)
 {
-    if (!table->count)
-        return false;
     size_t mask = table->capacity - 1;
-    size_t hole = find(table, event);
-    if (is_empty(&table->slots[hole]))
-        return false;
-    *chain = table->slots[hole].chain;
-    /* Slots behind the hole move into it where they may, so that a search need not pass holes. */
     for (size_t slot = (hole + 1) & mask; !is_empty(&table->slots[slot]);
          slot = (slot + 1) & mask) {
         size_t distance = (slot - home_of(table, table->slots[slot].event)) & mask;
@@ -82,7 +99,21 @@ bool chain_table_take(struct chain_table *table, uint64_t event, struct heap_cha
         table->slots[hole] = table->slots[slot];
         hole = slot;
     }
-    table->slots[hole] = (struct chain_slot){.event = 0};
+    table->slots[hole] = (struct chain_slot){.chain = 0};
+}
+
+bool chain_table_take(struct chain_table *table, uint64_t event, struct heap_chain *chain)
+{
+    if (!table->count)
+        return false;
+    size_t slot = find(table, event);
+    uint32_t number = table->slots[slot].chain;
+    if (!number)
+        return false;
+    *chain = table->chains[number - 1];
+    table->chains[number - 1].reallocs = table->unused;
+    table->unused = number;
+    empty(table, slot);
     table->count--;
     return true;
 }

@@ -203,6 +203,7 @@ enum ttd_status heap_moves_watch(struct heap_moves *moves, const struct heap_mov
                      .call = see_call,
                      .unwanted_calls = ~HEAP_CALL_BIT(TTD_ACTION_REALLOC)},
         .to = ttd_position_max(),
+        .is_deferred = true,
         .finish = finish};
     heap_pass_add(pass, &watcher);
     return TTD_OK;

@@ -87,6 +87,16 @@ static inline enum ttd_status heap_series_find(struct heap_tick_series *series, 
     return TTD_OK;
 }
 
+/** Prefetches the record of a key that will be needed soon. Always inlined, because gcc removes
+ * calls of a function that does nothing but prefetch. */
+static inline __attribute__((always_inline)) void
+heap_series_prefetch(const struct heap_tick_series *series, ttd_id key)
+{
+    uint32_t record = map_get(&series->by_key, key, 0);
+    if (record != MAP_NONE)
+        __builtin_prefetch(&series->records[record], 1);
+}
+
 /** Adds to the sums of a key in the open tick, modulo 2^64. */
 static inline enum ttd_status heap_series_change(struct heap_tick_series *series, ttd_id key,
                                                  uint64_t bytes, uint64_t blocks)

@@ -1,128 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyses/activity/ticks.h"
+#include "analyses/activity/ticks_parts.h"
 
 #include <stdlib.h>
-
-struct ticks_finder {
-    struct heap_ticks *ticks;
-    struct heap_ticks_options options;
-    struct heap_totals totals;
-    /** The tick that has not ended yet, and whether the range has begun. */
-    struct heap_tick open;
-    bool is_in_range;
-    uint64_t first_event;
-    /** How many events behind first_event the last one of the open stretch comes. */
-    uint64_t stretch_last;
-    const struct heap_replay *replay;
-};
-
-/* The state at a position includes all that happens at it: only then does it count. */
-static void settle(struct ticks_finder *finder)
-{
-    finder->open.live = finder->totals.outer;
-    if (heap_sum_is_less(finder->open.peak, finder->open.live.bytes))
-        finder->open.peak = finder->open.live.bytes;
-}
-
-static enum ttd_status settle_series(struct heap_ticks *ticks, const uint32_t *new_ticks)
-{
-    enum ttd_status status = TTD_OK;
-    for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++)
-        status = heap_series_settle(&ticks->series[key], new_ticks);
-    return status;
-}
-
-/* Adds what happened in a tick to the one that follows it and takes its place. */
-static void join(struct heap_tick *tick, const struct heap_tick *before)
-{
-    if (heap_sum_is_less(tick->peak, before->peak))
-        tick->peak = before->peak;
-    tick->allocations += before->allocations;
-    heap_sum_add(&tick->allocated, before->allocated.low);
-    tick->allocated.high += before->allocated.high;
-    tick->releases += before->releases;
-}
-
-/* Makes stretches twice as long, and so about half as many. */
-static enum ttd_status widen(struct ticks_finder *finder)
-{
-    struct heap_ticks *ticks = finder->ticks;
-    uint32_t *new_ticks = malloc(ticks->count * sizeof *new_ticks);
-    size_t count = 0;
-    if (!new_ticks)
-        return TTD_ERROR_NO_MEMORY;
-    ticks->width *= 2;
-    finder->open.stretch /= 2;
-    for (size_t i = 0; i < ticks->count; i++) {
-        struct heap_tick tick = ticks->ticks[i];
-        tick.stretch /= 2;
-        /* The first one is before all stretches. */
-        bool joins = count > 1 && ticks->ticks[count - 1].stretch == tick.stretch;
-        if (joins)
-            join(&tick, &ticks->ticks[--count]);
-        new_ticks[i] = (uint32_t)count;
-        ticks->ticks[count++] = tick;
-    }
-    heap_spans_merge(&ticks->spans, new_ticks, ticks->count);
-    ticks->count = count;
-    enum ttd_status status = settle_series(ticks, new_ticks);
-    free(new_ticks);
-    return status;
-}
-
-static enum ttd_status end_tick(struct ticks_finder *finder)
-{
-    struct heap_ticks *ticks = finder->ticks;
-    settle(finder);
-    ticks->ticks[ticks->count++] = finder->open;
-    enum ttd_status status = TTD_OK;
-    for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++)
-        status = heap_series_end_tick(&ticks->series[key]);
-    finder->open = (struct heap_tick){.position = finder->open.position,
-                                      .event = finder->open.event,
-                                      .wall_time = finder->open.wall_time,
-                                      .live = finder->open.live,
-                                      .peak = finder->open.live.bytes,
-                                      .stretch = finder->open.stretch};
-    const struct heap_tick_series *by_stack = &ticks->series[HEAP_TICK_BY_STACK];
-    while (status == TTD_OK && ticks->count > 3 &&
-           (ticks->count >= finder->options.max ||
-            by_stack->change_count > finder->options.changes_max + 4 * by_stack->count))
-        status = widen(finder);
-    return status;
-}
-
-/* Begins the stretch of the event that comes so many behind first_event. */
-static void begin_stretch(struct ticks_finder *finder, uint64_t distance)
-{
-    uint64_t width = finder->ticks->width;
-    finder->open.stretch = distance / width;
-    finder->stretch_last = heap_add(finder->open.stretch * width, width - 1);
-}
-
-/* Ends ticks before the next position, at which event `event` has an effect. */
-static enum ttd_status move_on(struct ticks_finder *finder, struct ttd_position position,
-                               uint64_t event)
-{
-    settle(finder);
-    enum ttd_status status = TTD_OK;
-    uint64_t largest = event > finder->open.event ? event : finder->open.event;
-    if (!finder->is_in_range && ttd_position_compare(position, finder->options.from) >= 0) {
-        status = end_tick(finder);
-        finder->is_in_range = true;
-        finder->first_event = largest;
-        begin_stretch(finder, 0);
-    }
-    if (status == TTD_OK && finder->is_in_range &&
-        largest - finder->first_event > finder->stretch_last) {
-        status = end_tick(finder);
-        begin_stretch(finder, largest - finder->first_event);
-    }
-    finder->open.position = position;
-    finder->open.event = largest;
-    finder->open.wall_time = finder->replay->wall_time;
-    return status;
-}
 
 /* The keys of a block in the series. */
 static void keys_of(const struct heap_block *block, ttd_id keys[HEAP_TICK_KEYS])
@@ -154,6 +33,14 @@ static bool is_tick_at(const struct heap_ticks *ticks, size_t tick, struct ttd_p
            (!tick || ttd_position_compare(ticks->ticks[tick - 1].position, position) < 0);
 }
 
+/* The tick in which a block was allocated if every stretch has a tick. */
+static uint64_t expected_birth(const struct ticks_finder *finder, const struct heap_block *block)
+{
+    return block->event < finder->first_event
+               ? 0
+               : 1 + (block->event - finder->first_event) / finder->ticks->width;
+}
+
 /* The tick in which a block was allocated that is released in tick `end`. Mostly it follows from
  * the number of the event, since few stretches have no tick: a search would have to look at ten
  * ticks for each release. */
@@ -163,9 +50,7 @@ static size_t birth_of(const struct ticks_finder *finder, const struct heap_bloc
     const struct heap_ticks *ticks = finder->ticks;
     if (ttd_position_compare(block->allocated, ticks->ticks[ticks->count - 1].position) > 0)
         return end;
-    uint64_t expected = 0;
-    if (block->event >= finder->first_event)
-        expected = 1 + (block->event - finder->first_event) / ticks->width;
+    uint64_t expected = expected_birth(finder, block);
     return expected < ticks->count && is_tick_at(ticks, expected, block->allocated)
                ? expected
                : tick_at(ticks, block->allocated);
@@ -235,11 +120,30 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
         return TTD_OK;
     if (effect->kind != HEAP_DISCARDED &&
         ttd_position_compare(effect->position, finder->open.position) != 0)
-        status = move_on(finder, effect->position, effect->event);
+        status = ticks_move_on(finder, effect);
     bool is_wanted = true;
     if (status == TTD_OK && effect->kind != HEAP_DESTROYED)
         status = judge(finder, effect->block, &is_wanted);
     return status == TTD_OK && is_wanted ? count_effect(finder, effect) : status;
+}
+
+/* Prefetches the records of the call sites, and the ticks in which blocks were allocated: most are
+ * not in the cache. */
+static void prepare(void *context, const struct heap_notes *notes)
+{
+    const struct ticks_finder *finder = context;
+    const struct heap_ticks *ticks = finder->ticks;
+    for (size_t i = 0; i < notes->count; i++) {
+        const struct heap_note *note = &notes->notes[i];
+        if (!note->effect.block)
+            continue;
+        heap_series_prefetch(&ticks->series[HEAP_TICK_BY_STACK], note->block.stack);
+        uint64_t birth = expected_birth(finder, &note->block);
+        if (note->effect.kind == HEAP_ACQUIRED || birth >= ticks->count)
+            continue;
+        __builtin_prefetch(&ticks->ticks[birth].position);
+        __builtin_prefetch(&heap_spans_of(&ticks->spans, ticks->count)[birth], 1);
+    }
 }
 
 static enum ttd_status add_to_peak(struct ticks_finder *finder, const struct heap_block *block)
@@ -273,9 +177,9 @@ static enum ttd_status finish(void *context, struct heap_arrival *arrival, struc
     (void)error;
     finder->ticks->outcome = heap_arrival_outcome(arrival);
     /* Nothing may have happened in the range. */
-    enum ttd_status status = end_tick(finder);
+    enum ttd_status status = ticks_end_tick(finder);
     if (status == TTD_OK)
-        status = settle_series(finder->ticks, NULL);
+        status = ticks_settle_series(finder->ticks, NULL);
     finder->ticks->span_count = finder->ticks->count;
     if (status == TTD_OK)
         status = heap_spans_limit(&finder->ticks->spans, &finder->ticks->span_count,
@@ -286,8 +190,7 @@ static enum ttd_status finish(void *context, struct heap_arrival *arrival, struc
 static void begin(void *context, const struct heap_arrival *arrival)
 {
     struct ticks_finder *finder = context;
-    finder->replay = &arrival->cursor.replay;
-    heap_totals_init(&finder->totals, &finder->replay->live.parents);
+    heap_totals_init(&finder->totals, &arrival->cursor.replay.live.parents);
 }
 
 enum ttd_status heap_ticks_watch(struct heap_ticks *ticks, const struct heap_ticks_options *options,
@@ -307,6 +210,8 @@ enum ttd_status heap_ticks_watch(struct heap_ticks *ticks, const struct heap_tic
     *ticks->finder = (struct ticks_finder){.ticks = ticks, .options = *options};
     struct heap_watcher watcher = {.observer = {.context = ticks->finder, .effect = see_effect},
                                    .to = options->last,
+                                   .is_deferred = true,
+                                   .prepare = prepare,
                                    .begin = begin,
                                    .finish = finish};
     pass->keeps_peak = true;

@@ -59,15 +59,10 @@ static enum ttd_status acquire(struct usage_finder *finder, const struct heap_ef
     return TTD_OK;
 }
 
-static struct heap_site *known_site(const struct usage_finder *finder,
-                                    const struct heap_block *block)
-{
-    return &finder->usage->sites[births_site(&finder->births, block)];
-}
-
 /* Sets `result` to whether the block was freed by the same thread, with few calls between. */
 static enum ttd_status check_temporary(struct usage_finder *finder,
-                                       const struct heap_effect *effect, bool *result)
+                                       const struct heap_effect *effect, const struct birth *birth,
+                                       bool *result)
 {
     const struct heap_block *block = effect->block;
     uint64_t calls;
@@ -75,7 +70,7 @@ static enum ttd_status check_temporary(struct usage_finder *finder,
     if (effect->kind != HEAP_RELEASED || effect->action != TTD_ACTION_FREE ||
         effect->thread != block->thread)
         return TTD_OK;
-    enum ttd_status status = births_calls_since(&finder->births, block, &calls);
+    enum ttd_status status = births_calls_since(&finder->births, birth, block->thread, &calls);
     if (status == TTD_OK)
         *result = calls != UINT64_MAX && calls <= finder->usage->options.steps;
     return status;
@@ -88,22 +83,23 @@ static void add_lifetime(struct heap_lifetime *lifetimes, uint64_t length, uint6
     heap_sum_add(&lifetime->bytes, size);
 }
 
-static void add_lifetimes(struct usage_finder *finder, const struct heap_effect *effect)
+static void add_lifetimes(struct usage_finder *finder, const struct heap_effect *effect,
+                          const struct birth *birth)
 {
     const struct heap_block *block = effect->block;
     struct heap_usage *usage = finder->usage;
     /* A reallocation in flight may take the place of a block that was allocated after its call. */
     uint64_t calls = effect->event > block->event ? effect->event - block->event : 0;
-    add_lifetime(usage->lifetimes[HEAP_LIFETIME_TIME], births_age(&finder->births, block),
+    add_lifetime(usage->lifetimes[HEAP_LIFETIME_TIME], effect->wall_time - birth->wall_time,
                  block->size);
     add_lifetime(usage->lifetimes[HEAP_LIFETIME_CALLS], calls, block->size);
 }
 
-static void add_time(struct usage_finder *finder, struct heap_site *site,
-                     const struct heap_block *block)
+/* Adds a block that has lived so many nanoseconds. */
+static void add_time(struct usage_finder *finder, struct heap_site *site, uint64_t time,
+                     uint64_t size)
 {
-    uint64_t time = births_age(&finder->births, block);
-    double amount = (double)block->size * (double)time / 1e9;
+    double amount = (double)size * (double)time / 1e9;
     site->byte_seconds += amount;
     finder->usage->total.byte_seconds += amount;
 }
@@ -112,9 +108,10 @@ static void add_time(struct usage_finder *finder, struct heap_site *site,
 static enum ttd_status release(struct usage_finder *finder, const struct heap_effect *effect)
 {
     const struct heap_block *block = effect->block;
-    struct heap_site *site = known_site(finder, block);
+    const struct birth *birth = births_get(&finder->births, effect->record);
+    struct heap_site *site = &finder->usage->sites[birth->site];
     bool is_temporary;
-    enum ttd_status status = check_temporary(finder, effect, &is_temporary);
+    enum ttd_status status = check_temporary(finder, effect, birth, &is_temporary);
     if (status != TTD_OK)
         return status;
     if (is_temporary) {
@@ -123,22 +120,22 @@ static enum ttd_status release(struct usage_finder *finder, const struct heap_ef
         heap_sum_add(&site->temporary_bytes, block->size);
         heap_sum_add(&finder->usage->total.temporary_bytes, block->size);
     }
-    add_time(finder, site, block);
+    add_time(finder, site, effect->wall_time - birth->wall_time, block->size);
     if (site->has_lifetimes)
-        add_lifetimes(finder, effect);
+        add_lifetimes(finder, effect, birth);
     return TTD_OK;
 }
 
-static void discard(struct usage_finder *finder, const struct heap_block *block)
+static void discard(struct usage_finder *finder, const struct heap_effect *effect)
 {
-    known_site(finder, block)->destroyed++;
+    const struct birth *birth = births_get(&finder->births, effect->record);
+    finder->usage->sites[birth->site].destroyed++;
     finder->usage->total.destroyed++;
 }
 
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
     struct usage_finder *finder = context;
-    enum ttd_status status = TTD_OK;
     if (effect->block && !heap_islands_want_block(finder->usage->options.islands, effect->block))
         return TTD_OK;
     switch (effect->kind) {
@@ -146,18 +143,41 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
         return acquire(finder, effect);
     case HEAP_RELEASED:
     case HEAP_OVERLAPPED:
-        status = release(finder, effect);
-        break;
+        return release(finder, effect);
     case HEAP_DISCARDED:
-        discard(finder, effect->block);
+        discard(finder, effect);
         break;
     case HEAP_DESTROYED:
     case HEAP_UNKNOWN_RELEASE:
-        return TTD_OK;
+        break;
     }
-    if (status == TTD_OK)
-        births_remove(&finder->births, effect->block);
-    return status;
+    return TTD_OK;
+}
+
+/* The number of the call site that an effect will look at; MAP_NONE or any other if it is not known
+ * yet. */
+static uint32_t expected_site(const struct usage_finder *finder, const struct heap_note *note)
+{
+    struct heap_key key = heap_key_of_block(finder->usage->options.split, &note->block);
+    return note->effect.kind == HEAP_ACQUIRED || note->effect.record >= finder->births.capacity
+               ? map_get(&finder->usage->by_key, key.stack, key.property)
+               : births_get(&finder->births, note->effect.record)->site;
+}
+
+/* Prefetches the births of the blocks, then the call sites: most are not in the cache. */
+static void prepare(void *context, const struct heap_notes *notes)
+{
+    const struct usage_finder *finder = context;
+    const struct heap_usage *usage = finder->usage;
+    for (size_t i = 0; i < notes->count; i++)
+        births_prefetch(&finder->births, notes->notes[i].effect.record);
+    for (size_t i = 0; i < notes->count; i++) {
+        uint32_t site = expected_site(finder, &notes->notes[i]);
+        if (site >= usage->count)
+            continue;
+        __builtin_prefetch(&usage->sites[site], 1);
+        __builtin_prefetch((const char *)&usage->sites[site + 1] - 1, 1);
+    }
 }
 
 /* Blocks that are never released live up to the end of the trace. */
@@ -172,10 +192,12 @@ static enum ttd_status finish(void *context, struct heap_arrival *arrival, struc
     while ((block = heap_live_each(&replay->live, &cursor))) {
         if (!heap_islands_want_block(finder->usage->options.islands, block))
             continue;
-        struct heap_site *site = known_site(finder, block);
+        const struct birth *birth =
+            births_get(&finder->births, (uint32_t)(block - replay->live.blocks));
+        struct heap_site *site = &finder->usage->sites[birth->site];
         site->never_released++;
         finder->usage->total.never_released++;
-        add_time(finder, site, block);
+        add_time(finder, site, replay->wall_time - birth->wall_time, block->size);
     }
     return TTD_OK;
 }
@@ -194,6 +216,8 @@ enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usa
     struct heap_watcher watcher = {
         .observer = {.context = usage->finder, .effect = see_effect, .call = see_call},
         .to = ttd_position_max(),
+        .is_deferred = true,
+        .prepare = prepare,
         .finish = finish};
     heap_pass_add(pass, &watcher);
     return TTD_OK;

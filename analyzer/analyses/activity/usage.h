@@ -93,7 +93,7 @@ enum ttd_status heap_usage_find(const struct heap_trace *trace,
 void heap_usage_free(struct heap_usage *usage);
 
 /**
- * Finds the usage during a pass to the end of the trace. Uses `user` of blocks.
+ * Finds the usage during a pass to the end of the trace.
  *
  * @param usage    release with heap_usage_free(), also on failure; stays where it is
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyses/errors/freed.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/table.h"
+
 #define NONE UINT32_MAX
+
+/* Distance of the prefetch in the ring, in entries. */
+#define AHEAD 4
 
 enum ttd_status heap_freed_init(struct heap_freed *freed, uint32_t capacity)
 {
@@ -12,9 +16,11 @@ enum ttd_status heap_freed_init(struct heap_freed *freed, uint32_t capacity)
     while (heads < capacity)
         heads *= 2;
     *freed = (struct heap_freed){.capacity = capacity, .mask = heads - 1, .key = hash_key_new()};
-    freed->keys = calloc(capacity, sizeof *freed->keys);
-    freed->records = malloc(capacity * sizeof *freed->records);
-    freed->heads = malloc(heads * sizeof *freed->heads);
+    /* In large pages: elsewhere prefetches are lost, which the processor drops where it does not
+     * know the page. */
+    freed->keys = table_resize(NULL, 0, capacity * sizeof *freed->keys);
+    freed->records = table_resize(NULL, 0, capacity * sizeof *freed->records);
+    freed->heads = table_resize(NULL, 0, heads * sizeof *freed->heads);
     if (!freed->keys || !freed->records || !freed->heads) {
         heap_freed_free(freed);
         return TTD_ERROR_NO_MEMORY;
@@ -26,9 +32,9 @@ enum ttd_status heap_freed_init(struct heap_freed *freed, uint32_t capacity)
 
 void heap_freed_free(struct heap_freed *freed)
 {
-    free(freed->keys);
-    free(freed->records);
-    free(freed->heads);
+    table_free(freed->keys, freed->capacity * sizeof *freed->keys);
+    table_free(freed->records, freed->capacity * sizeof *freed->records);
+    table_free(freed->heads, ((size_t)freed->mask + 1) * sizeof *freed->heads);
     *freed = (struct heap_freed){0};
 }
 
@@ -77,11 +83,23 @@ void heap_freed_remove(struct heap_freed *freed, uint64_t address, ttd_id heap)
         empty(freed, index);
 }
 
+/* Prefetches the entry that a later call replaces: the ring is larger than the cache. */
+static void prefetch_entry(const struct heap_freed *freed, uint32_t index)
+{
+    if (index >= freed->capacity)
+        return;
+    const char *record = (const char *)&freed->records[index];
+    __builtin_prefetch(&freed->keys[index], 1);
+    __builtin_prefetch(record, 1);
+    __builtin_prefetch(record + sizeof *freed->records - 1, 1);
+}
+
 /* The ring overwrites the oldest entry, so that a release long ago is forgotten rather than memory
  * grows with the trace. */
 struct heap_freed_block *heap_freed_add(struct heap_freed *freed, uint64_t address, ttd_id heap)
 {
     uint32_t index = freed->position;
+    prefetch_entry(freed, index + AHEAD);
     freed->position = index + 1 == freed->capacity ? 0 : index + 1;
     if (freed->keys[index].address) {
         freed->forgotten++;

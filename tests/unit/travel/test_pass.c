@@ -104,6 +104,7 @@ Test(pass, watchers_see_what_replays_of_their_own_see)
         for (unsigned i = 0; i < WATCHERS; i++) {
             struct heap_watcher watcher = watcher_of(&together[i], positions[i]);
             together[i].drops_index = i == 0;
+            watcher.is_deferred = i % 2;
             heap_pass_add(&pass, &watcher);
         }
         run(&indexed, &pass);
