@@ -11,6 +11,17 @@
 #define CHANGES_MAX 2000000
 #define SPANS_MAX   12000
 
+/* See page_size_goal(), of which a change takes some three bytes: so many changes in any page, and
+ * one more for so many bytes of the trace. */
+#define CHANGES_SMALL    30000
+#define BYTES_PER_CHANGE 128
+
+static size_t changes_max(const struct session *session)
+{
+    uint64_t more = session->source.size / BYTES_PER_CHANGE;
+    return more < CHANGES_MAX - CHANGES_SMALL ? CHANGES_SMALL + (size_t)more : CHANGES_MAX;
+}
+
 static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
 {
     struct session *session = context;
@@ -157,7 +168,7 @@ int report_data_write(struct session *session, struct page_facts *facts)
     struct heap_ticks_options range = {.from = facts->from,
                                        .last = facts->last,
                                        .max = TICKS_MAX,
-                                       .changes_max = CHANGES_MAX,
+                                       .changes_max = changes_max(session),
                                        .spans_max = SPANS_MAX,
                                        .filter_context = session};
     struct heap_trace trace;

@@ -47,6 +47,15 @@ static int fail(const struct session *session, int error)
     return STATUS_INTERNAL;
 }
 
+/* How many bytes of packed data a page has room for within page_size_goal(). */
+static size_t room_for_data(const struct session *session)
+{
+    uint64_t size = page_size_goal(session->source.size);
+    for (size_t i = 0; i < PAGE_PIECES; i++)
+        size -= size > page_frame[i].size ? page_frame[i].size : size;
+    return page_packed_size((size_t)size);
+}
+
 int page_end(struct session *session, struct page_packed *packed)
 {
     int descriptor = session->output.text.descriptor;
@@ -67,7 +76,7 @@ int page_end(struct session *session, struct page_packed *packed)
     page_drop(session);
     if (data == MAP_FAILED)
         return fail(session, error);
-    bool is_packed = page_pack(data, size, packed);
+    bool is_packed = page_pack(data, size, room_for_data(session), packed);
     munmap(data, size);
     return is_packed ? STATUS_OK : message_status(session->source.path, TTD_ERROR_NO_MEMORY);
 }

@@ -22,6 +22,13 @@ extern const struct page_piece page_frame[PAGE_PIECES];
 /** Whether this build can make pages. */
 bool page_is_built(void);
 
+/** Returns how many bytes a page of the sums of a trace is to have at most: 300 kB and 3 % of the
+ * trace. */
+static inline uint64_t page_size_goal(uint64_t trace_size)
+{
+    return 300000 + trace_size / 100 * 3;
+}
+
 /** Makes all output of the session go into the data of a page. Returns an exit status. */
 int page_begin(struct session *session);
 

@@ -15,8 +15,12 @@ struct page_packed {
     size_t size;
 };
 
-/** Compresses data. Returns false without memory. */
-bool page_pack(const void *data, size_t size, struct page_packed *packed);
+/** Compresses data: quickly if they have at most `goal` bytes then, else better, which takes much
+ * longer. Returns false without memory. */
+bool page_pack(const void *data, size_t size, size_t goal, struct page_packed *packed);
+
+/** Returns how many bytes of packed data take at most so many of text. */
+size_t page_packed_size(size_t text_size);
 
 /** Whether browsers take so much packed data in one element. */
 bool page_fits(size_t size);

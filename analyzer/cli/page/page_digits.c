@@ -18,9 +18,14 @@
 #define TAG    '<'
 #define NO_TAG '!'
 
+size_t page_packed_size(size_t text_size)
+{
+    return text_size / 16 * BITS;
+}
+
 bool page_fits(size_t size)
 {
-    return size / BITS * 16 <= TEXT_MAX;
+    return size <= page_packed_size(TEXT_MAX);
 }
 
 static char digit(unsigned value)

@@ -120,7 +120,7 @@ int page_trace_read(struct session *session, bool has_contents, struct page_pack
     enum ttd_status status = read_input(session, &bytes, &error);
     if (status == TTD_OK && !has_contents)
         status = remove_contents(&bytes, &error);
-    if (status == TTD_OK && !page_pack(bytes.data, bytes.size, trace))
+    if (status == TTD_OK && !page_pack(bytes.data, bytes.size, 0, trace))
         status = TTD_ERROR_NO_MEMORY;
     free(bytes.data);
     return status == TTD_OK ? STATUS_OK : fail(session, status, &error);
@@ -128,5 +128,5 @@ int page_trace_read(struct session *session, bool has_contents, struct page_pack
 
 bool page_pack_engine(struct page_packed *engine)
 {
-    return page_pack(page_engine.data, page_engine.size, engine);
+    return page_pack(page_engine.data, page_engine.size, 0, engine);
 }

@@ -5,10 +5,11 @@
 
 const struct page_piece page_frame[PAGE_PIECES];
 
-bool page_pack(const void *data, size_t size, struct page_packed *packed)
+bool page_pack(const void *data, size_t size, size_t goal, struct page_packed *packed)
 {
     (void)data;
     (void)size;
+    (void)goal;
     (void)packed;
     return false;
 }

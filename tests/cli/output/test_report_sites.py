@@ -99,5 +99,38 @@ class ReportOfManySites(TestCase):
         self.check_sums(part, blocks)
 
 
+class ReportOfBusySites(TestCase):
+    """Of sites that all change all the time."""
+
+    SITES, BLOCKS, EVENTS = 300, 2000, 80000
+
+    def write_busy(self):
+        chance = random.Random(5)
+        script = support.Script(events_per_chunk=20000).basics()
+        for i in range(self.SITES):
+            script.add("stack", parent=1 + i % 3, module=1, offset=0x1000 + i)
+        live = [False] * self.BLOCKS
+        for _ in range(self.EVENTS):
+            block = chance.randrange(self.BLOCKS)
+            address = 0x100000 + 0x1000 * block
+            if live[block]:
+                script.free(address)
+            else:
+                script.alloc(address, chance.randrange(1, 4000),
+                             stack=FIRST_STACK + chance.randrange(self.SITES))
+            live[block] = not live[block]
+        return self.write(script.close(), "busy.ttd")
+
+    def test_a_page_is_small_beside_its_trace(self):
+        trace, page = self.write_busy(), self.path("report.html")
+        self.run_ok("report", "-o", page, trace)
+        self.assertLess(os.path.getsize(page), 0.03 * os.path.getsize(trace) + 300e3)
+        heap = page_support.Heap(page_support.parts_of(page)["heap"])
+        self.assertGreater(len(heap.position), 80)
+        for i, state in enumerate(heap.states("stack")):
+            self.assertEqual((heap.blocks[i], heap.bytes[i]),
+                             tuple(map(sum, zip((0, 0), *state.values()))))
+
+
 if __name__ == "__main__":
     support.main()
