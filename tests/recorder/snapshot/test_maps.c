@@ -26,30 +26,44 @@ enum {
 
 static char *made[PROTECTIONS][FLAGS];
 
-/* Makes mappings of all kinds, between others that are of no use. */
+/* Reserves addresses, so that the system joins no mapping made there with one that lies outside. */
+static char *reserve(size_t size)
+{
+    char *begin = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert(begin != MAP_FAILED);
+    return begin;
+}
+
+/* Makes mappings of all kinds, each between two that differ from all of them. */
 static void map_all(void)
 {
     FILE *file = tmpfile();
     cr_assert(ftruncate(fileno(file), SIZE) == 0);
+    char *next = reserve((2 * PROTECTIONS * FLAGS + 1) * (size_t)SIZE);
     for (size_t i = 0; i < PROTECTIONS; i++) {
         for (size_t j = 0; j < FLAGS; j++) {
             int descriptor = flags[j] & MAP_ANONYMOUS ? -1 : fileno(file);
-            mmap(NULL, SIZE, PROT_NONE, MAP_SHARED, fileno(file), 0);
-            made[i][j] = mmap(NULL, SIZE, protections[i], flags[j], descriptor, 0);
-            cr_assert(made[i][j] != MAP_FAILED);
+            mmap(next, SIZE, PROT_WRITE, MAP_SHARED | MAP_FIXED, fileno(file), 0);
+            made[i][j] =
+                mmap(next + SIZE, SIZE, protections[i], flags[j] | MAP_FIXED, descriptor, 0);
+            cr_assert(made[i][j] == next + SIZE);
+            next += 2 * (size_t)SIZE;
         }
     }
+    mmap(next, SIZE, PROT_WRITE, MAP_SHARED | MAP_FIXED, fileno(file), 0);
 }
 
 /* Copies the process, which stands still. */
 static pid_t copy_process(void)
 {
     map_all();
-    pid_t child = fork();
+    pid_t parent = getpid(), child = fork();
     if (child == 0)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-    while (child == 0)
+    while (child == 0 && getppid() == parent)
         pause();
+    if (child == 0) /* the parent ended before it could take the child along */
+        _exit(1);
     return child;
 }
 
@@ -98,10 +112,11 @@ Test(maps, are_those_that_were_made)
 /* Makes so many mappings that their text is read in parts. */
 static void *map_many(void)
 {
-    char *first = mmap(NULL, (size_t)MANY * SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    cr_assert(first != MAP_FAILED);
-    for (size_t i = 0; i < MANY; i += 2)
-        cr_assert_eq(mprotect(first + i * SIZE, SIZE, PROT_READ | PROT_WRITE), 0);
+    char *first = reserve((MANY + 2) * (size_t)SIZE) + SIZE;
+    for (size_t i = 0; i < MANY; i++) {
+        int protection = i % 2 == 0 ? PROT_READ | PROT_WRITE : PROT_READ;
+        cr_assert_eq(mprotect(first + i * SIZE, SIZE, protection), 0);
+    }
     return first;
 }
 
