@@ -297,7 +297,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
             launched_follow_stop(collector);
         rest(&collector->host, attention, merged, idle);
     }
-    collector->is_left_alone = host_is_held(&collector->host);
+    collector->is_left_alone = *detach && host_is_held(&collector->host);
     detach_all(collector);
     trace_closers_wait(&collector->closers, detach);
 }

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 #include "../../channel_pool.h"
+
+enum { PROBES = 3, PROBE_US = 1000 };
 
 static uint64_t monotonic_ns(void)
 {
@@ -53,6 +56,23 @@ char *channel_map(struct channel_view *view, uint32_t index)
     return window;
 }
 
+/* Opens the channel once more, for leases. Nobody can hold it yet: if they are not granted, they do
+ * not work here, or a command that asks all recorders just looks at it. */
+static void open_probe(struct host *host)
+{
+    host->probe = open(host->path, O_RDWR | O_CLOEXEC);
+    /* Whoever opens the channel while a lease is held has this process signalled. SIGWINCH does no
+       harm, and is passed on to no program. */
+    if (host->probe >= 0)
+        fcntl(host->probe, F_SETSIG, SIGWINCH);
+    for (int i = 0; host_is_held(host); i++) {
+        if (i < PROBES)
+            usleep(PROBE_US);
+        else if (close(host->probe) == 0)
+            host->probe = -1;
+    }
+}
+
 int host_open(struct host *host, uint32_t flags)
 {
     memset(host, 0, sizeof *host);
@@ -68,11 +88,7 @@ int host_open(struct host *host, uint32_t flags)
     describe(host->channel, flags);
     host->start = host->channel->start;
     snprintf(host->path, sizeof host->path, "/proc/%d/fd/%d", (int)getpid(), host->memfd);
-    host->probe = open(host->path, O_RDWR | O_CLOEXEC);
-    if (host_is_held(host)) { /* nobody can hold it yet, so leases do not work here */
-        close(host->probe);
-        host->probe = -1;
-    }
+    open_probe(host);
     /* A process that queries this lock learns the collector's id in its own pid namespace. */
     fcntl(host->memfd, F_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET});
     host->has_barriers = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) > 0;

@@ -29,7 +29,7 @@ class Collector(Recording):
     def test_stopped(self):
         """The program waits for a while, and loses what it counts."""
         done = self.directory / 'done'
-        limit = 3_000_000
+        limit = 10_000_000
         recorder = self.start(program('progress'), done, str(limit))
         deadline = time.monotonic() + PATIENCE
         while not memory_file(done) and time.monotonic() < deadline:
@@ -47,7 +47,7 @@ class Collector(Recording):
         recorder.send_signal(signal.SIGCONT)
         self.assertEqual(recorder.wait(PATIENCE), 0)
         self.assertGreater(longest, 1)  # that is, it did wait
-        self.assertLess(longest, 5)
+        self.assertLess(longest, 30)
         info = analyze('info', self.trace)
         self.assertGreater(info['lost_events'], 0)
         self.assertGreaterEqual(info['events'] + info['lost_events'], limit)
@@ -56,7 +56,7 @@ class Collector(Recording):
     def test_daemon_that_allocates_late(self):
         begin = time.monotonic()
         self.assertEqual(self.record(program('daemon')).returncode, 0)
-        self.assertGreater(time.monotonic() - begin, 0.7)
+        self.assertGreater(time.monotonic() - begin, 4)
         trace, = self.traces()
         self.assertIn(4321, [group['bytes'] for group in analyze('leaks', trace)['groups']])
 
@@ -70,7 +70,7 @@ class Collector(Recording):
     def test_daemon_that_is_let_go(self):
         """It is not recorded, and that is said."""
         with self.start(program('daemon'), stderr=subprocess.PIPE) as recorder:
-            time.sleep(0.3)
+            time.sleep(1.5)
             recorder.send_signal(signal.SIGINT)
             _, errors = recorder.communicate(timeout=PATIENCE)
         self.assertEqual(recorder.returncode, 0)
@@ -80,7 +80,13 @@ class Collector(Recording):
     def test_no_daemon_of_no_children(self):
         begin = time.monotonic()
         self.record(program('daemon'), options=['--no-children'])
-        self.assertLess(time.monotonic() - begin, 0.7)
+        self.assertLess(time.monotonic() - begin, 4)
+
+    def test_somebody_looks_at_the_channel(self):
+        """Who opens it while the recorder asks whether anybody has it open harms neither."""
+        result = self.record(program('leaks_c'), environment={'LD_PRELOAD': os.environ['LOOKER']})
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        self.assert_sound()
 
     def test_a_crowd(self):
         count = 2000
