@@ -27,13 +27,13 @@ static uint32_t protection_of(const struct mapping *mapping)
            (mapping->is_shared ? TTD_MEMORY_SHARED : 0);
 }
 
-/* Finds what is mapped of [begin, end). Returns false if memory ran out, or it is not permitted. */
+/* Finds what is mapped of [begin, end). Returns false if memory ran out, it is not permitted, or
+ * the process ended meanwhile. */
 static bool find_parts(struct parts *parts, uint32_t pid, uint32_t tid, const struct dump *dump)
 {
     struct maps maps;
-    if (!maps_read(&maps, pid, tid))
-        return false;
-    parts->items = calloc(maps.count + 1, sizeof *parts->items);
+    bool is_whole = maps_read(&maps, pid, tid) && maps.is_whole;
+    parts->items = is_whole ? calloc(maps.count + 1, sizeof *parts->items) : NULL;
     for (size_t i = 0; parts->items != NULL && i < maps.count; i++) {
         const struct mapping *mapping = &maps.items[i];
         uint64_t begin = dump->begin / PAGE * PAGE;
