@@ -14,7 +14,7 @@
 enum {
     WAIT_ONCE_NS = 20 * 1000 * 1000,
     WAIT_TIMES = 3000,   /* a minute of a collector that works but frees no chunk */
-    SPINS_MAX = 1 << 25, /* about as long as COLLECTOR_STALL_NS */
+    SPINS_MAX = 1 << 27, /* about as long as COLLECTOR_STALL_NS */
 };
 
 bool collector_is_gone(void)

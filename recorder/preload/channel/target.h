@@ -126,8 +126,9 @@ struct patience {
     uint64_t since;
 };
 
-/* A collector without progress for so long has stalled. */
-#define COLLECTOR_STALL_NS UINT64_C(1500000000)
+/* A collector without progress for so long has stalled. It may also just have lost its processor,
+ * or wait for a busy disk, for a second or two. */
+#define COLLECTOR_STALL_NS UINT64_C(5000000000)
 
 /* Whether the collector has stalled: it was stopped, or the file that it writes to blocks. `now`
  * and `limit` may be of any unit. */

@@ -17,7 +17,7 @@
 #include "../../arrays.h"
 
 #define STOP_NS        UINT64_C(1000000000)
-#define STOP_UNABLE_NS UINT64_C(50000000) /* for one that waits and cannot be interrupted */
+#define STOP_UNABLE_NS UINT64_C(150000000) /* for one that waits and cannot be interrupted */
 #define POLL_NS        20000
 
 static uint64_t now_ns(void)

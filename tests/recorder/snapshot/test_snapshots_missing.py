@@ -100,12 +100,12 @@ import os, time
 recorder = os.getppid()
 if os.fork() == 0:
     os.setsid()
-    time.sleep(6)
+    time.sleep(12)
     os.kill(recorder, {int(signal.SIGCONT)})
     os._exit(0)
 for i in range({count} - 1):
     if os.fork() == 0:
-        time.sleep(1)
+        time.sleep(3)
         os._exit(0)
 time.sleep(0.5)
 os.kill(recorder, {int(signal.SIGSTOP)})
