@@ -62,8 +62,8 @@ class Browser:
     async def connect(url):
         return await websockets.connect(url, max_size=MESSAGE_MAX, ping_interval=None)
 
-    def run(self, coroutine):
-        return self.loop.run_until_complete(asyncio.wait_for(coroutine, START_SECONDS))
+    def run(self, coroutine, seconds=START_SECONDS):
+        return self.loop.run_until_complete(asyncio.wait_for(coroutine, seconds))
 
     def launch(self, arguments, pattern):
         """Starts a program, and returns what matches in what it writes."""
@@ -135,24 +135,25 @@ class Browser:
             if answer.get("type") == "event":
                 kind, detail = answer["method"], answer["params"]
                 # Browsers have pages of their own.
-                if detail.get("context", self.context) not in (self.context, None):
+                where = detail.get("source", detail) if kind == "log.entryAdded" else detail
+                if where.get("context", self.context) not in (self.context, None):
                     continue
                 (self.logs if kind == "log.entryAdded" else self.requests).append(detail)
             elif answer.get("id") == message["id"]:
                 return answer
 
-    def call(self, method, **parameters):
+    def call(self, method, seconds=ANSWER_SECONDS, **parameters):
         self.number += 1
         answer = self.run(self.exchange({"id": self.number, "method": method,
-                                         "params": parameters}))
+                                         "params": parameters}), seconds)
         if answer["type"] == "error":
             raise Failure(f"{method}: {answer['error']}: {answer.get('message', '')}")
         return answer["result"]
 
-    def evaluate(self, expression):
+    def evaluate(self, expression, seconds=ANSWER_SECONDS):
         """The value of an expression, which may be a promise; JSON carries it."""
         wrapped = f"(async () => JSON.stringify(await ({expression})))()"
-        result = self.call("script.evaluate", expression=wrapped, awaitPromise=True,
+        result = self.call("script.evaluate", seconds, expression=wrapped, awaitPromise=True,
                            target={"context": self.context})
         if result["type"] == "exception":
             raise Failure(result["exceptionDetails"]["text"])
@@ -171,17 +172,19 @@ class Browser:
         self.evaluate("window.isLeft = true")
         self.call("browsingContext.navigate", context=self.context, url=url, wait="none")
         deadline = time.monotonic() + ANSWER_SECONDS
-        while not self.is_loaded():
+        while not self.is_loaded(url):
             if time.monotonic() > deadline:
                 raise Failure(f"{url} was not loaded")
             time.sleep(0.01)
 
-    def is_loaded(self):
-        """Whether a page was loaded since one was left."""
+    def is_loaded(self, url):
+        """Whether the page was loaded since one was left."""
+        asked = "!window.isLeft && document.readyState === 'complete' && location.href"
         try:
-            return self.evaluate("!window.isLeft && document.readyState === 'complete'")
-        except Failure:  # asked between two pages
+            where = self.evaluate(asked, ANSWER_SECONDS / 10)
+        except (Failure, asyncio.TimeoutError):  # asked between two pages
             return False
+        return bool(where) and where.split("#")[0] == url.split("#")[0]
 
     def size(self, width, height):
         self.call("browsingContext.setViewport", context=self.context,

@@ -234,7 +234,7 @@ class Use(ExactCase):
         for i in range(1006, 997, -1):
             self.press(",")
             self.assertEqual(self.at(), positions[i])
-        time.sleep(0.3)
+        time.sleep(1)
         fragment = evaluate("location.hash")
         self.assertEqual(fragment, f"#at={positions[998]}")
         self.show_exact(trace, fragment)

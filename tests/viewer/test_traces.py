@@ -97,7 +97,7 @@ class Choice(Traces):
         self.assertEqual(evaluate("[heapPage.parts.facts.number, heapPage.state.get('view')]"),
                          [1, "moves"])
         self.assertNotIn("at=", evaluate("location.hash"))
-        time.sleep(0.3)
+        time.sleep(1)
         self.assertIn("view=moves", evaluate("location.hash"))
         for nonsense in ("9", "0", "x", "01", "__proto__"):
             self.visit(f"#t={nonsense}")
@@ -114,7 +114,7 @@ class Choice(Traces):
                  "{key: 'ArrowRight', bubbles: true})), 1")
         self.settle()
         self.assertEqual(evaluate("[first.state.get('at'), heapPage.state.get('at')]"), [at, 8])
-        time.sleep(0.3)
+        time.sleep(1)
         self.assertIn("t=2", evaluate("location.hash"))
 
     def test_names_that_are_the_same(self):

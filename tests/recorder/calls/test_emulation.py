@@ -54,11 +54,13 @@ class Emulation(Recording):
             self.assert_sound(trace)
 
     def test_fork(self):
-        """The fork of a guest does not write into the trace of its parent."""
+        """The fork of a guest does not write into the trace of its parent. How it ends may remain
+        unknown: no snapshot makes it wait until it has been seen."""
         self.assertEqual(self.record(EMULATOR, program('children')).returncode, 0)
-        counts = [(info['end_code'], info['allocs'], info['frees'])
+        counts = [(info['end_code'] or 0, info['allocs'], info['frees'])
                   for info in (analyze('info', trace) for trace in self.guests('children'))]
-        self.assertEqual(sorted(counts), [(0, 1, 0), (7, 1, 1)])
+        self.assertEqual([count[1:] for count in sorted(counts)], [(1, 0), (1, 1)])
+        self.assertIn(max(counts)[0], (0, 7))
 
     def test_execute(self):
         """What is executed replaces the emulator as well as its program."""

@@ -66,11 +66,11 @@ class PassingThrough(Recording):
 
     def interrupt_naming(self):
         """What was said; the recorder must end although its helper does not go on."""
-        recorder = subprocess.Popen([RECORDER, '-q', '-o', self.trace, '--', 'sleep', '0.2'],
+        recorder = subprocess.Popen([RECORDER, '-q', '-o', self.trace, '--', 'sleep', '1'],
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         helper = self.find_helper(recorder)
         os.kill(helper, signal.SIGSTOP)
-        time.sleep(0.7)
+        time.sleep(3)
         begin = time.monotonic()
         recorder.send_signal(signal.SIGINT)
         _, errors = recorder.communicate(timeout=PATIENCE)
@@ -88,7 +88,7 @@ class PassingThrough(Recording):
     @unittest.skipIf(os.geteuid() != 0, 'only root may look at it')
     def test_the_helper_has_no_part_in_recording(self):
         """It reads what nobody trusts: shared memory is not there."""
-        with subprocess.Popen([RECORDER, '-q', '-o', self.trace, '--', 'sleep', '0.5'],
+        with subprocess.Popen([RECORDER, '-q', '-o', self.trace, '--', 'sleep', '2'],
                               stdout=subprocess.PIPE) as recorder:
             helper = self.find_helper(recorder)
             maps = pathlib.Path(f'/proc/{helper}/maps').read_text()
@@ -102,7 +102,7 @@ class PassingThrough(Recording):
         with subprocess.Popen([RECORDER, '-q', '-o', self.trace, copy], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE) as recorder:
             self.assertEqual(recorder.stdout.readline(), b'allocated\n')
-            time.sleep(1)
+            time.sleep(3)
             os.unlink(copy)
             recorder.communicate(timeout=PATIENCE)
         functions = {frame['function'] for group in self.assert_sound()['groups']

@@ -70,7 +70,7 @@ class Deaths(Recording):
 
     def test_program_goes_on_without_the_collector(self):
         done = self.directory / 'done'
-        limit = 5_000_000
+        limit = 10_000_000
         process = subprocess.Popen([RECORDER, '-q', '-o', self.trace, program('progress'), done,
                                     str(limit)])
         deadline = time.monotonic() + PATIENCE
@@ -127,7 +127,7 @@ class Children(Recording):
                   for info in infos]
         self.assertGreaterEqual((starts[1] - starts[0]).total_seconds(), 1)
         self.assertGreater(infos[0]['last_wall_time_ns'], 2e9)
-        self.assertLess(infos[1]['last_wall_time_ns'], 1e9)
+        self.assertLess(infos[1]['last_wall_time_ns'], 2e9)
 
     def test_no_children(self):
         self.record(program('children'), options=['--no-children'])
@@ -194,7 +194,7 @@ class Children(Recording):
 
     def test_the_same_process_id_again(self):
         """Its trace does not replace that of the first."""
-        script = 'last=/proc/sys/kernel/ns_last_pid; for i in 1 2 3; do echo 99 >$last; "$@"; sleep 0.5; done'
+        script = 'last=/proc/sys/kernel/ns_last_pid; for i in 1 2 3; do echo 99 >$last; "$@"; sleep 1.5; done'
         isolated = ['unshare', '--pid', '--fork', '--mount-proc']
         if subprocess.run([*isolated, 'sh', '-c', 'echo 99 >/proc/sys/kernel/ns_last_pid'],
                           capture_output=True).returncode != 0:

@@ -27,10 +27,11 @@ for file in os.listdir(f'/proc/{recorder}/fd'):
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 listener.bind('')
 listener.listen(8)
-at = channel.index(struct.pack('<I', 6) + b'\\0', 16, 128) + 4
-channel[at:at + 6] = listener.getsockname()
-pid = channel.index(struct.pack('<I', int(recorder)), 0, 128)
-channel[pid:pid + 4] = struct.pack('<I', os.getpid())
+# As in struct channel: the collector's process id, the size of the socket's name, and the name.
+assert struct.unpack_from('<I', channel, 28)[0] == int(recorder)
+assert channel[56:61] == struct.pack('<I', 6) + b'\\0'
+struct.pack_into('<I', channel, 28, os.getpid())
+channel[60:66] = listener.getsockname()
 os.write(os.memfd_create('ttdrecord'), channel)
 print('ready', flush=True)
 while True:
@@ -263,7 +264,7 @@ class Order(Recording):
             self.assertEqual(ask_on_the_command_line('mark', pid, text)[0], 0)
         for command in 'pause', 'resume':
             self.assertEqual(ask_on_the_command_line(command, pid)[0], 0)
-            time.sleep(0.05)
+            time.sleep(0.5)
         _, messages = recorder.communicate(timeout=PATIENCE)
         self.assertEqual(recorder.returncode, 0)
         self.assertRegex(messages.decode(), r'recording was off \d times?: calls made')

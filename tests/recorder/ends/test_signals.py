@@ -135,7 +135,7 @@ class Signals(Recording):
 
     def test_others_that_run_are_collected(self):
         """While the program is stopped, its child goes on."""
-        recorder = self.start('sh', '-c', 'sh -c "echo begun; sleep 1" & wait; exit 3')
+        recorder = self.start('sh', '-c', 'sh -c "echo begun; sleep 3" & wait; exit 3')
         pid = launched(recorder.pid)
         self.assertEqual(recorder.stdout.readline(), 'begun\n')
         os.kill(pid, signal.SIGSTOP)
@@ -196,7 +196,7 @@ class Signals(Recording):
         shell, terminal = self.on_terminal(program('signaled'), *stops)
         self.addCleanup(os.close, terminal)
         self.read_until(terminal, b'ready\r\n')
-        time.sleep(0.2)
+        time.sleep(1)
         os.write(terminal, b'\x1a')
         text = self.read_until(terminal, f'{int(signal.SIGCONT)} -1\r\n'.encode())
         self.assertIn(f'stopped by {int(signal.SIGTSTP)}'.encode(), text)

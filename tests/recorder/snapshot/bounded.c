@@ -26,6 +26,7 @@ void __wrap_memory_batch_read(struct memory_batch *batch, struct memory *memory)
 {
     const char *milliseconds = getenv("READ_MILLISECONDS");
     struct timespec wait = {0, milliseconds != NULL ? atol(milliseconds) * 1000000 : 0};
-    nanosleep(&wait, NULL);
+    if (milliseconds != NULL)
+        nanosleep(&wait, NULL);
     __real_memory_batch_read(batch, memory);
 }

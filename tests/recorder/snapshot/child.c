@@ -34,6 +34,7 @@ struct child child_start(child_function *function)
 
 void child_wait(volatile struct child_shared *shared)
 {
+    pause_a_moment(); /* what the function takes in memory, it takes before it is looked at */
     shared->is_ready = 1;
     while (!shared->may_go)
         pause_a_moment();

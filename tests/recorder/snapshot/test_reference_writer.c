@@ -181,7 +181,7 @@ Test(reference_writer, drops_what_is_not_wanted)
 {
     for (int may_have_thread = 0; may_have_thread < 2; may_have_thread++) {
         begin(TTD_SNAPSHOT_REFERENCES | (may_have_thread ? 0 : TTD_SNAPSHOT_MEMORY));
-        slowness_us = 20000;
+        slowness_us = 500000;
         find(REFERENCE_PACKS - 1);
         reference_writer_close(&writer, false);
         cr_assert_lt(written, (REFERENCE_PACKS - 1) * PER_PACK);

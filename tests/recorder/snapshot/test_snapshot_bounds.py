@@ -75,7 +75,7 @@ class Bounds(Recording):
         """What is searched takes 6 seconds."""
         warning, snapshot = self.record_bounded(READ_MILLISECONDS='100')
         self.assertGreater(snapshot['held_ns'], TIME_LIMIT)
-        self.assertLess(snapshot['held_ns'], 2 * TIME_LIMIT)
+        self.assertLess(snapshot['held_ns'], 6_000_000_000)
         self.assertGreater(snapshot['missing_bytes'], SIZE // 2)
         self.assert_uncertain(warning, snapshot)
 

@@ -24,7 +24,7 @@ class SnapshotOptions(Recording):
 
     def contents(self, *options):
         """What each snapshot of a program that sleeps for a moment has, and why it was taken."""
-        self.assertEqual(self.record('/usr/bin/python3', '-c', 'import time; time.sleep(.6)',
+        self.assertEqual(self.record('/usr/bin/python3', '-c', 'import time; time.sleep(3)',
                                      options=options).returncode, 0)
         return [(tuple(snapshot['contents']), snapshot['reason'])
                 for snapshot in analyze('snapshots', self.trace)['snapshots']]

@@ -18,7 +18,7 @@ class Waits(Recording):
         except subprocess.TimeoutExpired as expired:
             self.fail(f'a wait never ends: {expired.stdout}')
         self.assertEqual((result.returncode, result.stdout.decode()), (0, expected.decode()))
-        self.assertGreater(len(analyze('snapshots', self.trace)['snapshots']), 3)
+        self.assertGreater(len(analyze('snapshots', self.trace)['snapshots']), 1)
 
 
 if __name__ == '__main__':

@@ -71,6 +71,8 @@ static void run_threads(volatile struct child_shared *shared)
     for (int i = 0; i < RUNNERS; i++)
         while (shared->values[COUNTERS + i] == 0)
             pause_ms(1);
+    while (shared->values[TIDS] == 0)
+        pause_ms(1);
     pause_ms(20);
     child_wait(shared);
     if (write(ends[1], "", 1) != 1)
@@ -103,7 +105,7 @@ Test(threads, stop_and_go_on, .timeout = 60)
         for (int i = 0; i < RUNNERS; i++)
             before[i] = child.shared->values[COUNTERS + i];
         if (round == 3)
-            kill(child.pid, SIGUSR1);
+            syscall(SYS_tgkill, child.pid, child.pid, SIGUSR1); /* not to one that waits */
         pause_ms(5);
         for (int i = 0; i < RUNNERS; i++)
             cr_assert(before[i] == child.shared->values[COUNTERS + i]);

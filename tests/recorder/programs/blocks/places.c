@@ -75,7 +75,7 @@ static void *live_on(void *unused)
     *(void *volatile *)map(MAP_PRIVATE) = plain(holder);
     pthread_barrier_wait(&placed);
     if (strcmp(end, "thread") == 0 || strcmp(end, "gone") == 0) {
-        usleep(200000); /* until the first thread waits, or has ended */
+        usleep(1000000); /* until the first thread waits, or has ended */
         exit(0);
     }
     for (;;)

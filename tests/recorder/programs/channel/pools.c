@@ -135,7 +135,7 @@ static int forks(char letter)
     while (letter != 'F' && read(ends[0], &byte, 1) > 0)
         ;
     if (letter == 'E')
-        sleep(1); /* until the recorder has written the parent's end */
+        sleep(3); /* until the recorder has written the parent's end */
     return 1;
 }
 

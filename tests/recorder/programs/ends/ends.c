@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -80,7 +81,7 @@ static void by_error(int status)
 static void *last(void *unused)
 {
     (void)unused;
-    usleep(50 * 1000); /* the first thread is gone by then */
+    usleep(500 * 1000); /* the first thread is gone by then */
     return NULL;
 }
 
@@ -90,9 +91,12 @@ static void say(int number)
     write(STDOUT_FILENO, "handled\n", 8);
 }
 
+static atomic_int waiting;
+
 static void *wait_for_end(void *unused)
 {
     void *volatile block = malloc(1);
+    atomic_fetch_add(&waiting, 1);
     pause();
     free(block);
     return unused;
@@ -118,7 +122,8 @@ static void end_with_threads(int status)
         pthread_t thread;
         pthread_create(&thread, NULL, wait_for_end, NULL);
     }
-    usleep(200 * 1000); /* until they have allocated */
+    while (waiting < THREADS) /* until they have allocated */
+        usleep(1000);
     print_anonymous();
     exit(status);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LATER_US = 700 * 1000 };
+enum { LATER_US = 4000 * 1000 };
 
 static void *volatile kept;
 
