@@ -24,6 +24,13 @@ struct process *processes_by_pid(const struct processes *processes, uint32_t pid
     return NULL;
 }
 
+/* Whether a process is over: another one may have its id by now. */
+static bool is_over(const struct process *process)
+{
+    struct pollfd event = {.fd = process->pidfd, .events = POLLIN};
+    return process->pidfd >= 0 && poll(&event, 1, 0) > 0;
+}
+
 struct process *processes_replaced(const struct processes *processes,
                                    const struct process_slot *slot)
 {
@@ -31,7 +38,8 @@ struct process *processes_replaced(const struct processes *processes,
     if (slot->flags & (PROCESS_FORKED | PROCESS_GUEST))
         return NULL;
     for (size_t i = 0; i < processes->count; i++)
-        if (processes->items[i]->pid == pid && !process_has_image(processes->items[i]))
+        if (processes->items[i]->pid == pid && !process_has_image(processes->items[i]) &&
+            !is_over(processes->items[i]))
             return processes->items[i];
     return NULL;
 }

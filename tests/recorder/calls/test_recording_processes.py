@@ -208,6 +208,27 @@ class Children(Recording):
         for trace in traces:
             self.assertGreater(self.assert_sound(trace)['total_blocks'], 0)
 
+    def test_the_id_of_a_process_whose_end_was_not_seen_yet(self):
+        """A process that has it is not the same one, which has executed another program."""
+        script = """
+            recorder=$PPID
+            exec 3< <(sleep 1; kill -STOP $recorder)
+            echo 99 >/proc/sys/kernel/ns_last_pid; "$1" <&3
+            echo 99 >/proc/sys/kernel/ns_last_pid; "$2"
+            kill -CONT $recorder"""
+        isolated = ['unshare', '--pid', '--fork', '--mount-proc', 'sh', '-c', '"$@"; exit $?', 'sh']
+        if subprocess.run([*isolated, 'sh', '-c', 'echo 99 >/proc/sys/kernel/ns_last_pid'],
+                          capture_output=True).returncode != 0:
+            self.skipTest('no PID namespaces here')
+        subprocess.run([*isolated, RECORDER, '-q', '--no-snapshot', '-o', self.trace, '--', 'bash',
+                        '-c', script, 'bash', program('lingering'), program('leaks_c')],
+                       check=True, capture_output=True, timeout=PATIENCE)
+        for name, function in ('lingering', 'lose_a_block'), ('leaks_c', 'leak_plain'):
+            trace, = self.directory.glob(f'trace.bin.100*.{name}')
+            functions = {frame['function'] for group in self.assert_sound(trace)['groups']
+                         for frame in group['stack']}
+            self.assertIn(function, functions)
+
     def test_exec_in_place(self):
         self.record('env', 'A=b', program('leaks_c'))
         self.assertEqual(self.traces(), [])
