@@ -60,9 +60,13 @@ bool collector_has_stalled(struct patience *patience, uint64_t now, uint64_t lim
 {
     uint32_t progress = atomic_load_explicit(&target_channel->heartbeat, memory_order_relaxed) +
                         atomic_load_explicit(&target_channel->freed, memory_order_relaxed);
-    if (progress != patience->progress || patience->since == 0)
-        *patience = (struct patience){progress, now};
-    return now - patience->since > limit;
+    uint64_t passed = now - patience->looked;
+    if (progress != patience->progress || patience->looked == 0)
+        *patience = (struct patience){.progress = progress};
+    else /* whoever did not look for long may have been stopped together with the collector */
+        patience->waited += passed < limit / 4 ? passed : limit / 4;
+    patience->looked = now;
+    return patience->waited > limit;
 }
 
 /* Waits for a chunk without a system call, as long as the collector frees some. */

@@ -120,10 +120,12 @@ uint32_t thread_id(void);
 /* Whether the collector has ended. */
 bool collector_is_gone(void);
 
-/* The last progress of the collector that was seen, and when. All zero at first. */
+/* The last progress of the collector that was seen, and how long was waited since then, until the
+ * last look. All zero at first. */
 struct patience {
     uint32_t progress;
-    uint64_t since;
+    uint64_t waited;
+    uint64_t looked;
 };
 
 /* A collector without progress for so long has stalled. It may also just have lost its processor,

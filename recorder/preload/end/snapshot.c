@@ -22,6 +22,8 @@
  * it has answered none of them for so long, or after so long in all. */
 #define WAIT_ANSWER_NS UINT64_C(20000000000)
 #define WAIT_NS        UINT64_C(60000000000)
+/* What counts of the time between two looks: a thread that was stopped has not waited. */
+#define LOOK_MAX_NS UINT64_C(1000000000)
 
 /* Bytes below the stack pointer that a function may use. */
 enum { RED_ZONE = 128 };
@@ -75,9 +77,10 @@ static bool is_unwanted(uint64_t mask)
     return false;
 }
 
+/* How long was waited; `unanswered`: since the collector was last seen to have answered anybody. */
 struct wait {
-    uint64_t begin;
-    uint64_t answered; /* the time when the collector was last seen to have answered anybody */
+    uint64_t looked;
+    uint64_t all, unanswered;
     uint32_t answers;
     struct patience patience;
 };
@@ -85,12 +88,13 @@ struct wait {
 static bool is_late(struct wait *wait, uint64_t now)
 {
     uint32_t answers = atomic_load_explicit(&target_channel->answers, memory_order_relaxed);
-    if (wait->begin == 0)
-        wait->begin = now;
-    if (wait->answered == 0 || answers != wait->answers)
-        wait->answered = now;
+    uint64_t passed = wait->looked != 0 ? now - wait->looked : 0;
+    passed = passed < LOOK_MAX_NS ? passed : LOOK_MAX_NS;
+    wait->all += passed;
+    wait->unanswered = answers == wait->answers ? wait->unanswered + passed : 0;
     wait->answers = answers;
-    return now - wait->begin >= WAIT_NS || now - wait->answered >= WAIT_ANSWER_NS ||
+    wait->looked = now;
+    return wait->all >= WAIT_NS || wait->unanswered >= WAIT_ANSWER_NS ||
            collector_has_stalled(&wait->patience, now, COLLECTOR_STALL_NS);
 }
 
@@ -165,12 +169,12 @@ void snapshot_ask(struct thread *thread, uint64_t mask)
 static bool begin_to_ask(void)
 {
     struct timespec once = {.tv_nsec = WAIT_ONCE_NS};
-    uint64_t begin = sys_clock();
     uint32_t state = atomic_load(&target_on->asking);
     while (state != ASKING_NOW)
         if (atomic_compare_exchange_weak(&target_on->asking, &state, ASKING_NOW))
             return true;
-    while (atomic_load(&target_on->asking) == ASKING_NOW && sys_clock() - begin < WAIT_NS)
+    for (uint64_t i = 0;
+         atomic_load(&target_on->asking) == ASKING_NOW && i < WAIT_NS / WAIT_ONCE_NS; i++)
         sys_call6(SYS_futex, (long)&target_on->asking, FUTEX_WAIT, ASKING_NOW, (long)&once, 0, 0);
     return false;
 }

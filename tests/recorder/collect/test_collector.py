@@ -53,6 +53,32 @@ class Collector(Recording):
         self.assertGreaterEqual(info['events'] + info['lost_events'], limit)
         self.assertFalse(analyze('leaks', self.trace)['certain'])
 
+    def test_stopped_together(self):
+        """A program that waits, and is stopped for long, has not waited for so long."""
+        done, limit = self.directory / 'done', 3_000_000
+        recorder = self.start(program('progress'), done, str(limit))
+        deadline = time.monotonic() + PATIENCE
+        while not memory_file(done) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        recorder.send_signal(signal.SIGSTOP)
+        children = pathlib.Path(f'/proc/{recorder.pid}/task/{recorder.pid}/children').read_text()
+        pid = next(int(child) for child in children.split()
+                   if pathlib.Path(f'/proc/{child}/comm').read_text() == 'progress\n')
+        before = -1
+        while memory_file(done) != before:
+            before = memory_file(done)
+            time.sleep(0.2)
+        self.assertLess(before, limit)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(6)
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.3)
+        recorder.send_signal(signal.SIGCONT)
+        self.assertEqual(recorder.wait(PATIENCE), 0)
+        info = analyze('info', self.trace)
+        self.assertEqual((info['lost_events'], info['events']), (0, limit))
+        self.assert_sound()
+
     def test_daemon_that_allocates_late(self):
         begin = time.monotonic()
         self.assertEqual(self.record(program('daemon')).returncode, 0)
