@@ -110,6 +110,29 @@ static bool is_of_other_heap(struct error_finder *finder, struct heap_finding *f
     return true;
 }
 
+static void set_released(struct heap_finding *finding, const struct heap_freed_block *freed)
+{
+    finding->block_address = freed->address;
+    finding->block_size = freed->size;
+    finding->block_heap = freed->heap;
+    finding->allocated = freed->allocated;
+    finding->released = freed->released;
+}
+
+/* Whether the block of another heap than the call's that began at the address was released. */
+static bool was_of_other_heap(struct error_finder *finder, const struct ttd_event *event,
+                              struct heap_finding *finding)
+{
+    const struct heap_freed_block *freed =
+        heap_freed_find(&finder->freed, finding->address, TTD_NONE);
+    if (!freed)
+        return false;
+    bool reallocates = event->action == TTD_ACTION_REALLOC;
+    finding->kind = reallocates ? HEAP_ERROR_REALLOC_OF_FREED : HEAP_ERROR_DOUBLE_FREE;
+    set_released(finding, freed);
+    return true;
+}
+
 /* Finds the live or released block that an address lies in, at which no block begins. */
 static void find_enclosing(struct error_finder *finder, struct heap_finding *finding)
 {
@@ -120,13 +143,8 @@ static void find_enclosing(struct error_finder *finder, struct heap_finding *fin
         return;
     }
     const struct heap_freed_block *freed = heap_freed_containing(&finder->freed, finding->address);
-    if (freed) {
-        finding->block_address = freed->address;
-        finding->block_size = freed->size;
-        finding->block_heap = freed->heap;
-        finding->allocated = freed->allocated;
-        finding->released = freed->released;
-    }
+    if (freed)
+        set_released(finding, freed);
 }
 
 /* No block of the call's heap begins at the address, and none was released there lately. */
@@ -134,7 +152,8 @@ static enum ttd_status check_unknown(struct error_finder *finder, const struct t
                                      bool *is_error)
 {
     struct heap_finding finding = heap_finding_of(HEAP_ERROR_INVALID_FREE, event);
-    bool is_known = is_of_other_heap(finder, &finding);
+    bool is_known =
+        is_of_other_heap(finder, &finding) || was_of_other_heap(finder, event, &finding);
     bool searched =
         is_known || may_search(finder, finder->replay->live.block_count + finder->freed.capacity);
     if (searched && !is_known)
@@ -178,11 +197,8 @@ static enum ttd_status check_release(struct error_finder *finder, const struct t
     bool reallocates = event->action == TTD_ACTION_REALLOC;
     struct heap_finding finding =
         heap_finding_of(reallocates ? HEAP_ERROR_REALLOC_OF_FREED : HEAP_ERROR_DOUBLE_FREE, event);
-    finding.block_address = freed->address;
-    finding.block_size = freed->size;
+    set_released(&finding, freed);
     finding.block_heap = event->heap;
-    finding.allocated = freed->allocated;
-    finding.released = freed->released;
     /* A third release conflicts with the second one, which is nearer to the mistake. */
     freed->released = finding.call;
     *is_error = true;

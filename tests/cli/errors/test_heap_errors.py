@@ -33,6 +33,21 @@ class HeapErrors(ErrorCase):
                           for f in found[1:]], [("Protect", 4), ("Destroy", 3), ("Destroy", 3)])
         self.assertIn("  heap destroyed by ", self.run_ok("errors", self.path("trace.ttd")).text)
 
+    def test_released_by_another_heap_before(self):
+        """Also where a live block of the first heap has the address inside."""
+        script = Script().basics()
+        script.alloc(0x2000, 24, heap=1, stack=2)
+        script.free(0x2000, heap=1, stack=3)
+        script.free(0x2000, heap=2, stack=4)
+        script.alloc(0x3000, 24, heap=1, stack=2)
+        script.free(0x3000, heap=1, stack=3)
+        script.alloc(0x2ff8, 64, heap=1, stack=2)
+        script.free(0x3000, heap=2, stack=1)
+        found = self.findings(script)["findings"]
+        self.assertEqual([(f["kind"], f["heap_id"], f["block"]["heap_id"],
+                           f["released"]["stack_id"], f["certain"]) for f in found],
+                         [("double-free", 2, 1, 3, True)] * 2)
+
     def test_call_under_way_when_the_heap_ends(self):
         script = Script().basics()
         script.event("Destroy", heap=2, start="2:0", end="2:1")
