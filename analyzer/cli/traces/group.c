@@ -105,6 +105,8 @@ static enum ttd_status look_at(struct group *group, const char *path, const stru
         return TTD_OK;
     const struct ttd_trace *candidate = ttd_reader_trace(reader);
     enum ttd_status status = TTD_OK;
+    if (!candidate->time_unit)
+        message("warning: %s: its first chunk is lost, which may be of the same recording", path);
     /* An index has the group of its trace, and is no member. */
     if (memcmp(&candidate->group, &trace->group, sizeof candidate->group) == 0 &&
         !(candidate->flags & TTD_TRACE_DERIVED))
@@ -167,7 +169,9 @@ int group_find(const char *path, struct group *group)
         return input_fail(path, status, &error);
     status = add_member(group, path, reader);
     ttd_reader_close(reader);
-    /* A trace that lost its first chunk has no group: it stands alone. */
+    if (status == TTD_OK && !group->members[0].trace.time_unit)
+        message("warning: %s: its first chunk is lost: what else was recorded is not known", path);
+    /* Then it has no group, and stands alone. */
     if (status == TTD_OK && memcmp(&group->members[0].trace.group, &no_group, sizeof no_group) != 0)
         status = look_beside(group, path);
     if (status != TTD_OK) {

@@ -31,9 +31,13 @@ static void text_member(struct report *report, const struct report_member *membe
 {
     struct text_output *output = report->output;
     struct report_info data = info_of(member);
-    out_unsigned(output, member->trace.process_id);
-    out_tab(output, 10);
-    out_unsigned(output, member->trace.parent_process_id);
+    if (info_has_origin(&member->trace)) {
+        out_unsigned(output, member->trace.process_id);
+        out_tab(output, 10);
+        out_unsigned(output, member->trace.parent_process_id);
+    } else {
+        out_text(output, "unknown");
+    }
     out_tab(output, 20);
     out_grouped(output, member->events);
     out_tab(output, 34);
@@ -99,9 +103,10 @@ static void json_member(struct json *json, const struct report_member *member)
     json_text(json, "path", member->path);
     json_hex(json, "trace_id", trace->trace_id);
     json_hex_if(json, "parent_trace_id", trace->parent_trace_id, trace->parent_trace_id);
-    json_unsigned(json, "process_id", trace->process_id);
-    json_unsigned(json, "parent_process_id", trace->parent_process_id);
-    json_text(json, "start_time", trace->time_unit ? text : NULL);
+    bool is_known = info_has_origin(trace);
+    json_count(json, "process_id", is_known ? trace->process_id : TTD_UNKNOWN);
+    json_count(json, "parent_process_id", is_known ? trace->parent_process_id : TTD_UNKNOWN);
+    json_text(json, "start_time", is_known ? text : NULL);
     json_name(json, "command", member->command);
     json_unsigned(json, "events", member->events);
     json_count(json, "lost_events", member->is_closed ? member->end.lost_events : TTD_UNKNOWN);
@@ -137,8 +142,9 @@ void csv_recording(struct report *report, const struct report_group *data)
         csv_text(&csv, member->path);
         csv_hex(&csv, member->trace.trace_id);
         csv_hex_if(&csv, member->trace.parent_trace_id, member->trace.parent_trace_id);
-        csv_unsigned(&csv, member->trace.process_id);
-        csv_unsigned(&csv, member->trace.parent_process_id);
+        bool is_known = info_has_origin(&member->trace);
+        csv_count(&csv, is_known ? member->trace.process_id : TTD_UNKNOWN);
+        csv_count(&csv, is_known ? member->trace.parent_process_id : TTD_UNKNOWN);
         csv_string(&csv, member->command);
         csv_unsigned(&csv, member->events);
         csv_count(&csv, member->is_closed ? member->end.lost_events : TTD_UNKNOWN);

@@ -51,14 +51,26 @@ static void summary(struct json *json, const struct report_info *data)
 
 /* Members of the first chunk. If that was lost, the time unit is 0 and the times of the trace mean
  * nothing, so they are null. */
+static void flag(struct json *json, const char *name, const struct ttd_trace *trace, uint32_t flag)
+{
+    if (info_has_origin(trace))
+        json_bool(json, name, trace->flags & flag);
+    else
+        json_null(json, name);
+}
+
 static void trace_object(struct json *json, const struct report_info *data)
 {
     const struct ttd_trace *trace = data->trace;
+    bool is_known = info_has_origin(trace);
     char text[INFO_TIME_SIZE];
     info_start_time(data, text);
     json_begin_object(json, "trace");
     json_hex(json, "trace_id", trace->trace_id);
-    json_bytes(json, "group", trace->group.bytes, sizeof trace->group.bytes);
+    if (is_known)
+        json_bytes(json, "group", trace->group.bytes, sizeof trace->group.bytes);
+    else
+        json_null(json, "group");
     if (trace->parent_trace_id) {
         json_hex(json, "parent_trace_id", trace->parent_trace_id);
         json_position(json, "parent_position", trace->parent_position);
@@ -66,16 +78,16 @@ static void trace_object(struct json *json, const struct report_info *data)
         json_null(json, "parent_trace_id");
         json_null(json, "parent_position");
     }
-    json_text(json, "start_time", trace->time_unit ? text : NULL);
-    json_count(json, "time_unit_ns", trace->time_unit ? trace->time_unit : TTD_UNKNOWN);
-    json_unsigned(json, "process_id", trace->process_id);
-    json_unsigned(json, "parent_process_id", trace->parent_process_id);
+    json_text(json, "start_time", is_known ? text : NULL);
+    json_count(json, "time_unit_ns", is_known ? trace->time_unit : TTD_UNKNOWN);
+    json_count(json, "process_id", is_known ? trace->process_id : TTD_UNKNOWN);
+    json_count(json, "parent_process_id", is_known ? trace->parent_process_id : TTD_UNKNOWN);
     json_text(json, "architecture", info_architecture(trace->architecture));
-    json_unsigned(json, "pointer_size", trace->pointer_size);
-    json_bool(json, "derived", trace->flags & TTD_TRACE_DERIVED);
-    json_bool(json, "inherits", trace->flags & TTD_TRACE_INHERITS);
-    json_bool(json, "recovered", trace->flags & TTD_TRACE_RECOVERED);
-    json_bool(json, "attached", trace->flags & TTD_TRACE_ATTACHED);
+    json_count(json, "pointer_size", is_known ? trace->pointer_size : TTD_UNKNOWN);
+    flag(json, "derived", trace, TTD_TRACE_DERIVED);
+    flag(json, "inherits", trace, TTD_TRACE_INHERITS);
+    flag(json, "recovered", trace, TTD_TRACE_RECOVERED);
+    flag(json, "attached", trace, TTD_TRACE_ATTACHED);
     json_end_object(json);
 }
 

@@ -76,6 +76,11 @@ static void text_origin(struct report *report, const struct report_info *data)
     out_text(output, ", ");
     report_count(output, data->file_bytes, "byte");
     out_format(output, ", id %016llx\n", (unsigned long long)trace->trace_id);
+    if (!info_has_origin(trace)) {
+        label(report, "Process");
+        out_text(output, "unknown: the first chunk of the trace is lost\n");
+        return;
+    }
     label(report, "Process");
     out_format(output, "%llu, child of %llu, %s, started %s\n",
                (unsigned long long)trace->process_id, (unsigned long long)trace->parent_process_id,

@@ -43,6 +43,26 @@ class Info(TestCase):
         self.assertGreater(events["raw_bytes"], 0)
         self.assertAlmostEqual(found["bytes_per_event"], events["stored_bytes"] / 7, places=3)
 
+    def test_without_the_first_chunk(self):
+        """Nothing is said of the process, neither in words nor by zeros; and it may be missing in a
+        list of those that were recorded together."""
+        path, beside = (self.write(self.script().close(), name) for name in ("a.ttd", "b.ttd"))
+        with open(path, "r+b") as file:
+            file.seek(112 + 20)
+            file.write(b"\xff\x00\xff\x00")
+        result = self.run_ok("info", path)
+        self.assertRegex(result.text, r"(?m)^Process +unknown: the first chunk of the trace is lost$")
+        self.assertNotIn("1970", result.text)
+        found = self.json_of("info", path)["trace"]
+        for name in ("group", "start_time", "process_id", "parent_process_id", "inherits", "attached"):
+            self.assertIsNone(found[name], name)
+        listed = self.run_ok("info", "--group", "-f", "json", path)
+        self.assertEqual([trace["process_id"] for trace in listed.json["traces"]], [None])
+        self.assertIn(f"warning: {path}: its first chunk is lost", listed.errors)
+        listed = self.run_ok("info", "--group", "-f", "json", beside)
+        self.assertEqual([trace["process_id"] for trace in listed.json["traces"]], [4242])
+        self.assertIn(f"warning: {path}: its first chunk is lost", listed.errors)
+
     def test_lists(self):
         found = self.json_of("info", self.write(self.script().close()))
         self.assertEqual(found["metadata"], [{"key": "command", "value": "demo --fast"}])
