@@ -92,6 +92,8 @@ struct lister {
     struct heap_outcome outcome;
     /** There may be more events that are wanted. */
     bool is_cut;
+    /** Any call may be missing before the first one that is listed. */
+    bool is_doubtful;
 };
 
 /* Without --to no event is beyond the range. A comparison with the largest position would leave out
@@ -105,9 +107,10 @@ static bool is_beyond(const struct lister *lister, const struct ttd_event *event
  * changed what it did. */
 static bool is_certain(const struct lister *lister, const struct ttd_event *event)
 {
-    return !lister->outcome.losses.records ||
-           !heap_losses_between(&lister->outcome.losses, ttd_position_min(),
-                                ttd_event_position(event));
+    return !lister->is_doubtful &&
+           (!lister->outcome.losses.records ||
+            !heap_losses_between(&lister->outcome.losses, ttd_position_min(),
+                                 ttd_event_position(event)));
 }
 
 static void print(struct lister *lister, const struct ttd_event *event)
@@ -166,17 +169,46 @@ static int find_bound(struct session *session, const struct position_spec *spec,
     return position_spec_resolve(spec, POSITION_FOR_ORDER, &session->source, &result->position);
 }
 
+static bool is_start(const struct bound *bound)
+{
+    return bound->is_number ? !bound->number
+                            : !ttd_position_compare(bound->position, ttd_position_min());
+}
+
+/* A range that has nothing because of how it was given is a mistake; one that begins behind the
+ * last event is not. */
+static int check_range(const struct lister *lister)
+{
+    const struct bound *from = &lister->from, *to = &lister->to;
+    bool is_empty = from->is_number
+                        ? to->is_number && to->number <= from->number
+                        : !to->is_number &&
+                              ttd_position_compare(to->position, from->position) <= 0 &&
+                              ttd_position_compare(from->position, ttd_position_max()) != 0;
+    return lister->has_end && !is_start(from) && is_empty
+               ? message_usage("events", POSITION_RANGE_EMPTY)
+               : STATUS_OK;
+}
+
+/* Whether something is damaged that may have told of a gap, or of a heap: it was met when that was
+ * read, or when the trace was recovered. A gap before the range is never met, so the whole trace is
+ * checked first. */
+static bool is_doubtful(const struct lister *lister)
+{
+    struct source *source = &lister->session->source;
+    return source->reported_count != 0 || lister->outcome.losses.damaged != 0 ||
+           (!is_start(&lister->from) && !source_is_intact(source));
+}
+
 /* Goes to the first event of the range. From the start of the trace the pass is a checked one, so
  * that no other pass is needed for a certain verdict. */
 static int seek(struct session *session, const struct bound *bound)
 {
     struct ttd_error error = {.what = NULL};
     struct ttd_reader *reader = session->source.reader;
-    bool is_start = bound->is_number ? !bound->number
-                                     : !ttd_position_compare(bound->position, ttd_position_min());
-    enum ttd_status status = is_start ? ttd_reader_rewind_checked(reader, READ_KINDS)
-                                      : ttd_reader_rewind(reader, READ_KINDS);
-    if (status == TTD_OK && !is_start)
+    enum ttd_status status = is_start(bound) ? ttd_reader_rewind_checked(reader, READ_KINDS)
+                                             : ttd_reader_rewind(reader, READ_KINDS);
+    if (status == TTD_OK && !is_start(bound))
         status = bound->is_number ? ttd_reader_seek_event(reader, bound->number, &error)
                                   : ttd_reader_seek(reader, bound->position, &error);
     return status == TTD_OK ? STATUS_OK : source_fail(&session->source, status, &error);
@@ -216,9 +248,9 @@ static int list_all(struct lister *lister)
     lister->outcome.reached_end = !lister->is_cut;
     session_outcome(session, &lister->outcome,
                     lister->is_cut ? lister->outcome.position : ttd_position_max());
-    session->has_reasons = session->options.format->events_end;
+    session->has_reasons = session->options.format->rows_end;
     if (session->has_reasons)
-        session->options.format->events_end(&session->report);
+        session->options.format->rows_end(&session->report);
     return status == STATUS_OK ? check_filter(lister) : status;
 }
 
@@ -231,13 +263,17 @@ static int list(struct lister *lister)
     if (status == STATUS_OK)
         status = find_bound(session, &options->to, &lister->to);
     if (status == STATUS_OK)
+        status = check_range(lister);
+    if (status == STATUS_OK)
         status = source_define(&session->source, lister->defined, &session->definitions);
     if (status == STATUS_OK)
         status = session_islands(session, &options->island, &lister->islands);
     if (status == STATUS_OK)
         status = source_read(&session->source, 0, &losses);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        lister->is_doubtful = is_doubtful(lister);
         status = seek(session, &lister->from);
+    }
     if (status == STATUS_OK)
         status = session_output(session, true);
     if (status != STATUS_OK)

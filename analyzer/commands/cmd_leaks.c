@@ -6,6 +6,7 @@
 #include "base/grow.h"
 #include "cli/options/island_options.h"
 #include "cli/process/exit.h"
+#include "cli/process/message.h"
 #include "cli/traces/position_spec.h"
 #include "commands/findings.h"
 
@@ -252,6 +253,8 @@ static int execute(struct session *session, const void *context)
     const struct leaks_options *options = context;
     struct question question;
     session->needs_known_patterns = options->error_status;
+    if (options->errors != KINDS_LISTED && !options->error_status)
+        message("warning: --errors-for says nothing without --error-exitcode");
     int status = session_ask_runtime(session, &options->at, &question);
     if (status != STATUS_OK)
         return status;

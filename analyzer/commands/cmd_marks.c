@@ -4,6 +4,7 @@
 
 #include "cli/options/island_options.h"
 #include "cli/process/exit.h"
+#include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "cli/traces/position_spec.h"
 
@@ -48,30 +49,38 @@ struct lister {
     struct ttd_position from;
     struct ttd_position to;
     uint64_t count;
-    struct heap_outcome outcome;
     struct report_marks details;
+    /** What the options name was met: marks of the thread, of the client, of the activity. */
+    bool has_thread;
+    bool has_client;
+    bool has_activity;
 };
 
-static bool passes(const struct lister *lister, const struct heap_mark *mark)
+static bool is_of_activity(const struct heap_mark *mark, uint64_t activity)
+{
+    return mark->kind >= HEAP_MARK_STARTED && mark->activity == activity;
+}
+
+static bool passes(struct lister *lister, const struct heap_mark *mark)
 {
     const struct marks_options *options = lister->options;
-    bool is_of_recording = mark->kind >= HEAP_MARK_STARTED;
-    return ttd_position_compare(mark->event->position, lister->from) >= 0 &&
-           ttd_position_compare(mark->event->position, lister->to) < 0 &&
-           (!options->thread.is_given || mark->event->thread == options->thread.value) &&
-           (!options->island.has_client ||
-            !memcmp(mark->client, options->island.client, sizeof mark->client)) &&
-           (!options->island.has_activity ||
-            (is_of_recording && mark->activity == options->island.activity));
+    const struct heap_island_filter *island = &options->island;
+    bool is_thread = !options->thread.is_given || mark->event->thread == options->thread.value;
+    bool is_client =
+        !island->has_client || !memcmp(mark->client, island->client, sizeof mark->client);
+    bool is_activity = !island->has_activity || is_of_activity(mark, island->activity);
+    lister->has_thread |= is_thread;
+    lister->has_client |= is_client;
+    lister->has_activity |= is_activity;
+    return is_thread && is_client && is_activity &&
+           ttd_position_compare(mark->event->position, lister->from) >= 0 &&
+           ttd_position_compare(mark->event->position, lister->to) < 0;
 }
 
 static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 {
     struct lister *lister = context;
     struct session *session = lister->session;
-    /* A mark can be among what is lost, but not where recording was off. */
-    if (batch->kind == TTD_KIND_LOSSES && batch->synthetic)
-        heap_losses_add(&lister->outcome.losses, batch);
     if (batch->kind != TTD_KIND_USER_EVENTS)
         return TTD_OK;
     for (size_t i = 0; i < batch->count; i++) {
@@ -86,29 +95,58 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
     return TTD_OK;
 }
 
+/* Warns of the options that name nothing in the trace: an empty list looks like an answer. */
+static void check_names(const struct lister *lister)
+{
+    const struct marks_options *options = lister->options;
+    const struct {
+        bool is_unknown;
+        const char *option;
+    } names[] = {{options->thread.is_given && !lister->has_thread, "--thread"},
+                 {options->island.has_client && !lister->has_client, "--client"},
+                 {options->island.has_activity && !lister->has_activity, "--activity"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].is_unknown)
+            message("warning: %s: no mark of the trace is what %s names",
+                    lister->session->source.path, names[i].option);
+}
+
+/* Lists the marks. Each is written when it is read, so the trace is judged before: a mark can be
+ * among what is damaged, but not where recording was off. */
+static int list(struct lister *lister)
+{
+    struct session *session = lister->session;
+    struct heap_batch_hook hook = {.context = lister, .batch = see_batch};
+    struct heap_outcome outcome = {.reached_end = true};
+    session_outcome(session, &outcome, ttd_position_max());
+    session->output.text.room = UINT64_MAX;
+    lister->details.has_times = source_has_times(&session->source);
+    session->options.format->marks_begin(&session->report);
+    int status = source_read(&session->source, TTD_KIND_BIT(TTD_KIND_USER_EVENTS), &hook);
+    session->has_reasons = session->options.format->rows_end;
+    if (session->has_reasons)
+        session->options.format->rows_end(&session->report);
+    if (!lister->count)
+        check_names(lister);
+    return status;
+}
+
 static int execute(struct session *session, const void *context)
 {
     const struct marks_options *options = context;
     struct lister lister = {.session = session, .options = options};
-    struct heap_batch_hook hook = {.context = &lister, .batch = see_batch};
     int status =
         position_spec_resolve(&options->from, POSITION_FOR_ORDER, &session->source, &lister.from);
     if (status == STATUS_OK)
         status =
             position_spec_resolve(&options->to, POSITION_FOR_ORDER, &session->source, &lister.to);
+    if (status == STATUS_OK && options->to.kind != POSITION_SPEC_END &&
+        options->from.kind != POSITION_SPEC_START &&
+        ttd_position_compare(lister.from, ttd_position_max()) != 0)
+        status = position_range_check("marks", &session->source, lister.from, lister.to);
     if (status == STATUS_OK)
         status = session_output(session, true);
-    if (status != STATUS_OK)
-        return status;
-    /* Marks are many, and each is written when it is read. */
-    session->output.text.room = UINT64_MAX;
-    lister.details.has_times = source_has_times(&session->source);
-    session->options.format->marks_begin(&session->report);
-    status = source_read(&session->source, TTD_KIND_BIT(TTD_KIND_USER_EVENTS), &hook);
-    lister.outcome.reached_end = true;
-    session_outcome(session, &lister.outcome, ttd_position_max());
-    session->has_reasons = false;
-    return status;
+    return status == STATUS_OK ? list(&lister) : status;
 }
 
 static const struct marks_options defaults = {.from = {.kind = POSITION_SPEC_START},

@@ -151,8 +151,10 @@ static int execute(struct session *session, const void *context)
 {
     const struct state_options *options = context;
     bool has_more = options->shows_blocks || options->shows_heaps || options->address.is_given;
-    if (has_more && strcmp(session->options.format->name, "csv") == 0)
-        return message_usage("state", "--blocks, --heaps and --address have no csv: try json");
+    const char *format = session->options.format->name;
+    if (has_more && strcmp(format, "text") != 0 && strcmp(format, "json") != 0)
+        return message_usage("state", "--blocks, --heaps and --address have no %s: try json",
+                             format);
     struct report_state data = {.limit = session->options.view.limit};
     struct question question;
     int status = session_ask_runtime(session, &options->at, &question);

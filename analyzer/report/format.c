@@ -25,7 +25,7 @@ static const struct report_format formats[] = {
         .has_times = true,
         .has_reasons = true,
         .temporary = text_temporary,
-        .events_end = text_events_end,
+        .rows_end = text_rows_end,
         REPORTS(text),
     },
     {

@@ -45,11 +45,11 @@ struct report_format {
     void (*referrers)(struct report *report, const struct report_referrers *data);
     void (*retained)(struct report *report, const struct report_retained *data);
     void (*errors)(struct report *report, const struct report_errors *data);
-    /** Called before all events, for each event, and after them. */
+    /** Called before all events, and for each. */
     void (*events_begin)(struct report *report, const struct report_events *options);
     void (*event)(struct report *report, const struct report_event *data);
-    /** NULL if the format has no end. */
-    void (*events_end)(struct report *report);
+    /** Called after all marks or events; NULL if the format has no end. */
+    void (*rows_end)(struct report *report);
     /** `index` counts problems from 0. */
     void (*verify_begin)(struct report *report);
     void (*problem)(struct report *report, const struct ttd_problem *problem, uint64_t index);

@@ -116,12 +116,14 @@ static bool passes_heap(const struct filter *filter, const struct definitions *d
 static bool passes_address(const struct filter *filter, const struct ttd_event *event)
 {
     uint64_t addresses[] = {event->address, event->base_address, event->previous_address};
-    bool uses_heap = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_FREE ||
-                     event->action == TTD_ACTION_REALLOC;
-    for (size_t i = 0; uses_heap && i < filter->address_count; i++) {
+    bool reallocates = event->action == TTD_ACTION_REALLOC;
+    bool allocates = event->action == TTD_ACTION_ALLOC || reallocates;
+    bool releases = event->action == TTD_ACTION_FREE || reallocates;
+    bool are_given[] = {allocates, releases, reallocates};
+    for (size_t i = 0; (allocates || releases) && i < filter->address_count; i++) {
         for (size_t k = 0; k < sizeof addresses / sizeof addresses[0]; k++) {
-            bool is_given = addresses[k] || (k == 0) == (event->action != TTD_ACTION_FREE);
-            if (is_given && number_in_range(addresses[k], filter->addresses[i]))
+            if ((addresses[k] || are_given[k]) &&
+                number_in_range(addresses[k], filter->addresses[i]))
                 return true;
         }
     }

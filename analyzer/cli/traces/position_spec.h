@@ -57,6 +57,9 @@ enum position_purpose {
 int position_spec_resolve(const struct position_spec *spec, enum position_purpose purpose,
                           struct source *source, struct ttd_position *position);
 
+/** What is said of a range that can have no position. */
+#define POSITION_RANGE_EMPTY "the range is empty: --to is not after --from"
+
 /** Whether a range has a position. Returns an exit status; if it has none, a message was printed.
  */
 int position_range_check(const char *command, const struct source *source,

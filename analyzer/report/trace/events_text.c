@@ -123,7 +123,7 @@ void text_event(struct report *report, const struct report_event *data)
 }
 
 /* Events are printed as they are read, so whether all are certain is known only at the end. */
-void text_events_end(struct report *report)
+void text_rows_end(struct report *report)
 {
     report_certainty_text(report);
 }

@@ -131,6 +131,7 @@ void json_mark(struct report *report, const struct report_marks *options,
     json_init(&json, report->output, false);
     json_begin_object(&json, NULL);
     json_position(&json, "position", event->position);
+    json_bool(&json, "certain", !report->certainty.count);
     json_count(&json, "wall_time_ns", options->has_times ? event->wall_time : TTD_UNKNOWN);
     json_unsigned(&json, "thread", event->thread);
     json_text(&json, "kind", heap_mark_kind_name(mark->kind));

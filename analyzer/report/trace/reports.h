@@ -126,7 +126,7 @@ void csv_mark(struct report *report, const struct report_marks *options,
 
 void text_events_begin(struct report *report, const struct report_events *options);
 void text_event(struct report *report, const struct report_event *data);
-void text_events_end(struct report *report);
+void text_rows_end(struct report *report);
 void json_events_begin(struct report *report, const struct report_events *options);
 void json_event(struct report *report, const struct report_event *data);
 void csv_events_begin(struct report *report, const struct report_events *options);

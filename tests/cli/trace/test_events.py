@@ -155,6 +155,26 @@ class Events(TestCase):
                 (["--to", "start"], [])):
             self.assertEqual(self.numbers(*arguments), expected, arguments)
 
+    def test_address_that_is_null(self):
+        script = Script().basics()
+        script.alloc(0x5000, 8)
+        script.free(0x5000)
+        script.realloc(0, 0x6000, 8)
+        script.free(0)
+        self.write(script.close())
+        self.assertEqual(self.numbers("--address", "0"), [2, 3])
+        self.assertEqual(self.numbers("--address", "0-0xfff"), [2, 3])
+        self.assertEqual(self.numbers("--address", "0x5000"), [0, 1])
+
+    def test_ranges_that_are_empty(self):
+        path = self.write(self.script().close())
+        for command in "events", "marks":
+            for arguments in (["--from", "50%", "--to", "40%"], ["--from", "FAC:1", "--to", "FAC:0"]):
+                result = run(command, *arguments, path)
+                self.assertEqual((result.status, result.text), (support.USAGE, ""))
+                self.assertIn("the range is empty", result.errors)
+        self.assertEqual(run("events", "--from", "#4", "--to", "#4", path).status, support.USAGE)
+
     def test_many_chunks(self):
         script = Script(events_per_chunk=3).basics()
         for i in range(100):

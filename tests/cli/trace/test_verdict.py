@@ -12,6 +12,7 @@ COMMANDS = [
     "diff --changes --tree top-down", "hot", "hot --tree top-down", "temporary --steps 9",
     "temporary --tree top-down --steps 9", "lifetimes", "timeline", "timeline --over position",
     "fragmentation", "moves", "moves --tree top-down", "errors"]
+LOSSES = 10
 GROUPS = ("leaks", "state", "peak", "diff", "hot", "temporary", "moves")
 
 
@@ -41,14 +42,14 @@ class Verdict(TestCase):
         script.lines = [line for line in script.lines if not line.startswith("loss")]
         return script
 
-    def flipped(self, path):
-        """Of a chunk of events in the middle a byte is wrong."""
+    def flipped(self, path, kind=8, which=2):
+        """Of a chunk, of the third of events, a byte is wrong."""
         with open(path, "rb") as file:
             data = bytearray(file.read())
         magic = bytes(data[:8])
         chunks = [at for at in range(0, len(data), 8) if data[at:at + 8] == magic]
-        events = [at for at in chunks if data[at + 10] == 8]
-        data[events[2] + 115] ^= 0x40
+        found = [at for at in chunks if data[at + 10] == kind]
+        data[found[which] + 113] ^= 0x40
         return self.save(data, "flipped")
 
     def save(self, data, name):
@@ -134,6 +135,43 @@ class Verdict(TestCase):
         self.assertEqual(set(told[first:]), {"false"})
         self.assertEqual(rows[first]["number"], next(
             row["number"] for row in rows if int(row["time_start"].split(":")[0], 16) >= 8))
+
+    def rows(self, *arguments):
+        """Whether each event is certain, by number, in both formats that say it."""
+        rows = self.run_ok("events", "-f", "csv", *arguments).csv
+        told = {int(row["number"]): row["certain"] == "true" for row in rows}
+        rows = self.run_ok("events", "-f", "json", *arguments).json_lines
+        self.assertEqual(told, {row["number"]: row["certain"] for row in rows})
+        return told
+
+    def test_rows_behind_a_gap_that_is_passed_over(self):
+        """A list that begins behind a gap does not make it certain."""
+        path = self.flipped(self.write(self.lossless().close()))
+        told = self.rows(path)
+        self.assertEqual(sorted(set(told.values())), [False, True])
+        last = max(told)
+        for position in f"#{last - 3}", "90%":
+            found = self.rows("--from", position, path)
+            self.assertEqual(set(found.values()), {False}, position)
+
+    def test_rows_where_the_list_of_losses_is_damaged(self):
+        lossy = self.write(self.script().close())
+        damaged = self.flipped(lossy, LOSSES, 0)
+        self.assertEqual(set(self.rows(damaged).values()), {False})
+        recovered = self.path("recovered")
+        run("recover", "-o", recovered, damaged)
+        self.assertEqual(set(self.rows(recovered).values()), {False})
+
+    def test_marks(self):
+        script = self.lossless()
+        script.add("user", position="9:0", data="text", client="client-of-a-test")
+        whole = self.write(script.close())
+        for path, certain in ((whole, True), (self.flipped(whole), False)):
+            for row in self.run_ok("marks", "-f", "csv", path).csv:
+                self.assertEqual(row["certain"], str(certain).lower())
+            for row in self.run_ok("marks", "-f", "json", path).json_lines:
+                self.assertIs(row["certain"], certain)
+            self.assertEqual("Uncertain" in self.run_ok("marks", path).text, not certain)
 
     def test_two_traces(self):
         intact = self.write(self.lossless().close())

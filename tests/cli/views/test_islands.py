@@ -103,8 +103,8 @@ class Islands(TestCase):
         for command in *FILTERED[:-1], *OTHER:
             self.run_ok(command, "--client", GUID, "--activity", "7", path)
             warned = self.run_ok(command, "--activity", "99", path).errors
-            if command != "marks":
-                self.assertIn("nothing in the trace is what --activity names", warned)
+            what = "no mark of the trace" if command == "marks" else "nothing in the trace"
+            self.assertIn(f"{what} is what --activity names", warned)
 
     def test_exit_status(self):
         """An island that is not there is no proof that nothing is lost or wrong."""
