@@ -184,7 +184,8 @@ static void find_processes(struct collector *collector)
             return;
         const struct process_slot *slot = channel_process(&collector->host.view, index);
         host_tick(&collector->host); /* thousands may begin at once, each with a file to create */
-        struct process *replaced = processes_replaced(&collector->processes, slot);
+        struct process *replaced =
+            processes_replaced(&collector->processes, &collector->host, slot);
         if (replaced != NULL)
             exec_process(collector, replaced, index);
         else

@@ -24,14 +24,15 @@ struct process *processes_by_pid(const struct processes *processes, uint32_t pid
     return NULL;
 }
 
-/* Whether a process is over: another one may have its id by now. */
-static bool is_over(const struct process *process)
+/* Whether a process is over that executed nothing: another one may have its id by now. */
+static bool is_over(const struct process *process, struct host *host)
 {
     struct pollfd event = {.fd = process->pidfd, .events = POLLIN};
-    return process->pidfd >= 0 && poll(&event, 1, 0) > 0;
+    uint32_t notes = atomic_load(&channel_process(&host->view, process->slot)->notes);
+    return (notes & NOTE_EXECUTES) == 0 && process->pidfd >= 0 && poll(&event, 1, 0) > 0;
 }
 
-struct process *processes_replaced(const struct processes *processes,
+struct process *processes_replaced(const struct processes *processes, struct host *host,
                                    const struct process_slot *slot)
 {
     uint32_t pid = slot->pid;
@@ -39,7 +40,7 @@ struct process *processes_replaced(const struct processes *processes,
         return NULL;
     for (size_t i = 0; i < processes->count; i++)
         if (processes->items[i]->pid == pid && !process_has_image(processes->items[i]) &&
-            !is_over(processes->items[i]))
+            !is_over(processes->items[i], host))
             return processes->items[i];
     return NULL;
 }

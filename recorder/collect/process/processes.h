@@ -24,7 +24,7 @@ struct process *processes_by_pid(const struct processes *processes, uint32_t pid
 /* Returns the process whose image was replaced, by execution, by that of `slot`: see
    process_has_image(). NULL if there is none: a forked process and the guest of an emulator replace
    no image. */
-struct process *processes_replaced(const struct processes *processes,
+struct process *processes_replaced(const struct processes *processes, struct host *host,
                                    const struct process_slot *slot);
 
 /* Returns the process that forked or started that of `slot`; NULL if it is not recorded. */
