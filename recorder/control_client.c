@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "channel.h"
@@ -19,7 +21,7 @@
 #include "control.h"
 #include "launch.h"
 
-enum { ANSWER_SECONDS = 60 };
+enum { ANSWER_SECONDS = 60, LEASE_TRIES = 20 };
 
 static uint32_t command_of(const char *name)
 {
@@ -49,6 +51,27 @@ bool control_is_command(int argc, char **argv)
     return command != 0 && argc == (command == CONTROL_MARK ? 4 : 3) && number_of(argv[2]) != 0;
 }
 
+/* Opens what is named like a channel: it may be anything, and must not block. The lease that a
+ * collector holds now and then ends at once. */
+static int open_channel(const char *path)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    struct stat status;
+    int file = -1;
+    for (int i = 0; i < LEASE_TRIES && file < 0; i++) {
+        file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (file < 0 && errno != EWOULDBLOCK)
+            break;
+        if (file < 0)
+            nanosleep(&moment, NULL);
+    }
+    if (file >= 0 && (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))) {
+        close(file);
+        file = -1;
+    }
+    return file;
+}
+
 /* Reads the channel of a collector, if `path` is that, and the collector is `pid`. */
 static bool read_channel(const char *path, uint32_t pid, struct channel *channel)
 {
@@ -59,7 +82,7 @@ static bool read_channel(const char *path, uint32_t pid, struct channel *channel
     target[size] = '\0';
     if (strcmp(target, CHANNEL_NAME " (deleted)") != 0)
         return false;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open_channel(path);
     if (file < 0)
         return false;
     size = pread(file, channel, sizeof *channel, 0);

@@ -16,6 +16,17 @@ STATUS, MARK, UNKNOWN_COMMAND = 1, 3, 999
 DONE, FAILED, UNKNOWN_PROCESS = 0, 1, 2
 
 
+# Has a file that looks like a channel and, as long as it holds a lease, is opened by nobody.
+HOLDER = """
+import fcntl, os
+open('/proc/self/comm', 'w').write('ttdrecord')
+file = os.open(f"/proc/self/fd/{os.memfd_create('ttdrecord')}", os.O_RDWR)
+fcntl.fcntl(file, fcntl.F_SETSIG, 28)  # SIGWINCH
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print('ready', flush=True)
+input()
+"""
+
 # Copies the channel of a recorder, puts itself into it, and answers nobody.
 IMPOSTOR = """
 import os, socket, struct, sys
@@ -167,6 +178,17 @@ class Control(Recording):
         code, text, reason = ask_on_the_command_line('status', second.program)
         self.assertEqual((code, reason), (0, ''))
         self.assertEqual(impostor.stdout.readline(), b'asked\n')
+
+    def test_what_looks_like_a_channel_and_blocks(self):
+        with subprocess.Popen(['/usr/bin/python3', '-c', HOLDER], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as holder:
+            self.assertEqual(holder.stdout.readline(), b'ready\n')
+            begin = time.monotonic()
+            code, _, reason = ask_on_the_command_line('status', holder.pid)
+            self.assertLess(time.monotonic() - begin, 20)
+            holder.stdin.close()
+        self.assertEqual(code, 125)
+        self.assertIn('is not being recorded', reason)
 
     def test_a_program_of_that_name_is_recorded(self):
         path = self.directory / 'status'
