@@ -4,9 +4,11 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -220,6 +222,34 @@ static bool set_environment(const char *preload, const struct host *host)
     return is_set;
 }
 
+/* What an exec keeps, and a fork does not. */
+struct attributes {
+    pid_t parent;
+    int death_signal; /* which this process gets when its own parent dies */
+    bool reaps;       /* orphans become its children */
+};
+
+static struct attributes own_attributes(void)
+{
+    struct attributes own = {.parent = getpid()};
+    int is_subreaper = 0;
+    prctl(PR_GET_PDEATHSIG, &own.death_signal);
+    prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper);
+    own.reaps = own.parent == 1 || is_subreaper;
+    return own;
+}
+
+static void keep_attributes(const struct attributes *attributes)
+{
+    if (attributes->reaps)
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (attributes->death_signal == 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, attributes->death_signal);
+    if (getppid() != attributes->parent)
+        raise(attributes->death_signal);
+}
+
 /* In the child: waits for a byte, executes the program, and reports errno if that fails. */
 static void become(const char *path, char *const *arguments, const char *preload,
                    const struct host *host, int go, int report)
@@ -246,11 +276,13 @@ bool launch_prepare(struct launch *launch, const char *path, char *const *argume
     int go[2], report[2];
     launch->path = path;
     launch->pid = -1;
+    struct attributes attributes = own_attributes();
     if (pipe2(go, O_CLOEXEC) == 0) {
         if (pipe2(report, O_CLOEXEC) == 0) {
             launch->pid = fork();
             if (launch->pid == 0) {
                 close(go[1]);
+                keep_attributes(&attributes);
                 become(path, arguments, preload, host, go[0], report[1]);
             }
             if (launch->pid < 0)

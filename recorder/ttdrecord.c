@@ -16,6 +16,7 @@
 #include "messages.h"
 #include "common/standard_descriptors.h"
 #include "control_client.h"
+#include "inherited.h"
 #include "launch.h"
 #include "options.h"
 #include "signals.h"
@@ -162,25 +163,39 @@ static void keep_memory(void)
     mallopt(M_MMAP_THRESHOLD, KEPT_MEMORY);
 }
 
-/* Raises the limit of descriptors, since each recorded process takes two. The program was started
- * with the old limit. */
-static void allow_many_files(void)
+static void raise_limit(int resource)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    if (getrlimit(resource, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
+        setrlimit(resource, &limit);
     }
+}
+
+/* Opens the channel. It is larger than some programs' limit of files, which they keep. */
+static int open_channel(struct host *host, uint32_t flags)
+{
+    struct rlimit limit;
+    bool is_known = getrlimit(RLIMIT_FSIZE, &limit) == 0;
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    raise_limit(RLIMIT_FSIZE);
+    int reason = host_open(host, flags);
+    if (is_known)
+        setrlimit(RLIMIT_FSIZE, &limit);
+    signal(SIGXFSZ, before);
+    return reason;
 }
 
 /* Records the program. Returns an exit status of our own, or 0 and the program's wait status. */
 static int record(const struct options *options, const char *path, const char *preload,
                   char *const *arguments, const char *command, int *status)
 {
-    struct collector collector = {.command = command, .snapshots = options->snapshots};
+    static struct collector collector; /* larger than the stack may be */
     struct launch launch;
     struct ttd_error error;
-    int reason = host_open(&collector.host, options->has_no_children ? CHANNEL_NO_CHILDREN : 0);
+    collector.command = command;
+    collector.snapshots = options->snapshots;
+    int reason = open_channel(&collector.host, options->has_no_children ? CHANNEL_NO_CHILDREN : 0);
     if (reason != 0) {
         message("cannot create shared memory: %s", strerror(reason));
         return EXIT_RECORDER;
@@ -195,7 +210,11 @@ static int record(const struct options *options, const char *path, const char *p
         return EXIT_OUTPUT;
     }
     signals_catch(launch.pid);
-    allow_many_files();
+    inherited_close();
+    /* Each recorded process takes two descriptors, and traces may be large; the program was started
+       with the old limits. */
+    raise_limit(RLIMIT_NOFILE);
+    raise_limit(RLIMIT_FSIZE);
     keep_memory();
     if (!launch_go(&launch)) {
         collector_close(&collector);
@@ -217,6 +236,7 @@ int main(int argc, char **argv)
 {
     struct options options;
     char path[LAUNCH_PATH_MAX], preload[LAUNCH_PATH_MAX];
+    inherited_note();
     standard_descriptors_open();
     if (control_is_command(argc, argv))
         return control_ask(argv);

@@ -73,6 +73,12 @@ uint32_t process_index(void);
 /* Whether this is the process that was attached, and not a child that shares its memory. */
 bool process_is_own(void);
 
+/* Whether this is such a child. */
+bool process_is_vforked(void);
+
+/* Returns the path of this library, for the loader; NULL if it is not known. */
+const char *process_library(void);
+
 /* Set once the program may be confined by seccomp: no system calls from there on
  * (process/confine.c). */
 extern bool process_is_confined;

@@ -36,11 +36,13 @@ typedef void freeres_function(void);
 
 /* Isolates the copy, so that nothing it does is noticed. All signals are blocked and no handler
  * runs; only abort() unblocks its own. */
-static void isolate(void)
+static void isolate(long parent)
 {
     static const struct sys_sigaction standard;
     const struct rlimit no_core = {0, 0};
     sys_call3(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
+    if (sys_call3(SYS_getppid, 0, 0, 0) != parent) /* it was killed before it could say so */
+        runtime_end(0);
     sys_call3(SYS_prlimit64, 0, RLIMIT_CORE, (long)&no_core);
     sys_call6(SYS_rt_sigaction, SIGABRT, (long)&standard, 0, sizeof standard.mask, 0, 0);
     if (sys_call3(SYS_close_range, 0, ~0U, 0) != 0)
@@ -162,10 +164,11 @@ void runtime_ask_and_end(struct thread *thread, int status)
 
 long runtime_copy(struct thread *thread)
 {
+    long parent = sys_call3(SYS_getpid, 0, 0, 0);
     long copy = sys_call6(SYS_clone, 0 /* a fork, without a signal at its end */, 0, 0, 0, 0, 0);
     if (copy != 0)
         return copy;
     process_is_copy = true;
-    isolate();
+    isolate(parent);
     ask(thread);
 }

@@ -32,6 +32,11 @@ static bool refuses_us(int directory, const char *path)
     char name[32];
     if (process_preload() == NULL || process_is_confined)
         return false;
+    /* The loader would complain in a program that cannot see this library. */
+    if (sys_call3(SYS_access, (long)process_library(), R_OK, 0) != 0) {
+        atomic_fetch_add(&target_channel->refused, 1);
+        return true;
+    }
     bool is_open = *path == '\0';
     long file = is_open ? directory
                         : sys_call6(SYS_openat, directory, (long)path,
@@ -72,8 +77,9 @@ static bool found_refuses_us(const char *name)
 #define ENVIRONMENT(environment, refuses)                                                          \
     do {                                                                                           \
         size_t count_ = environment_count(environment);                                            \
-        bool refuses_ = environment != NULL && (refuses);                                          \
-        if ((refuses_ || !environment_is_ours(environment)) && count_ < VARIABLES_MAX) {           \
+        bool refuses_ = (refuses);                                                                 \
+        bool changes_ = refuses_ ? environment != NULL : !environment_is_ours(environment);        \
+        if (changes_ && count_ < VARIABLES_MAX) {                                                  \
             char **copy_ = alloca((count_ + 3) * sizeof *copy_);                                   \
             char *joined_ = alloca(environment_joined_size(environment));                          \
             if (refuses_)                                                                          \

@@ -32,6 +32,12 @@ static void confine(void)
     process_is_confined = true;
 }
 
+/* A child of a vfork that gives up privileges, as before most filters, goes on to execute. */
+static bool confines(long option)
+{
+    return option == PR_SET_SECCOMP || (option == PR_SET_NO_NEW_PRIVS && !process_is_vforked());
+}
+
 EXPORT int prctl(int option, ...)
 {
     va_list list;
@@ -40,7 +46,7 @@ EXPORT int prctl(int option, ...)
     for (int i = 0; i < 4; i++)
         arguments[i] = va_arg(list, long);
     va_end(list);
-    if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
+    if (confines(option))
         confine();
     long result =
         sys_call6(SYS_prctl, option, arguments[0], arguments[1], arguments[2], arguments[3], 0);
@@ -53,7 +59,7 @@ EXPORT int prctl(int option, ...)
 /* Called by syscall(), below, for the system calls that confine. */
 __attribute__((used)) static void confining_call(long number, long option)
 {
-    if (number == SYS_seccomp || option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
+    if (number == SYS_seccomp || confines(option))
         confine();
 }
 
@@ -61,6 +67,17 @@ __attribute__((used)) static long failed_call(long result)
 {
     errno = (int)-result;
     return -1;
+}
+
+/* Does what syscall() is to do, for a system call that executes a program: it returns only if it
+ * fails. */
+__attribute__((used)) static long executing_call(long number, long a, long b, long c, long d,
+                                                 long e)
+{
+    process_executes(true);
+    long result = sys_call6(number, a, b, c, d, e, 0);
+    process_executes(false);
+    return failed_call(result);
 }
 
 /*
@@ -76,6 +93,10 @@ __asm__(".pushsection .text\n"
         "    je 2f\n"
         "    cmpq $317, %rdi\n" /* SYS_seccomp */
         "    je 2f\n"
+        "    cmpq $59, %rdi\n" /* SYS_execve */
+        "    je executing_call\n"
+        "    cmpq $322, %rdi\n" /* SYS_execveat */
+        "    je executing_call\n"
         "1:  movq %rdi, %rax\n"
         "    movq %rsi, %rdi\n"
         "    movq %rdx, %rsi\n"
@@ -122,4 +143,5 @@ __asm__(".pushsection .text\n"
         "    .cfi_endproc\n"
         ".size syscall, . - syscall\n"
         ".popsection\n");
-_Static_assert(SYS_prctl == 157 && SYS_seccomp == 317, "as in syscall() above");
+_Static_assert(SYS_prctl == 157 && SYS_seccomp == 317 && SYS_execve == 59 && SYS_execveat == 322,
+               "as in syscall() above");

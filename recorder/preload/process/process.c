@@ -44,6 +44,16 @@ bool process_is_own(void)
                                              (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
 }
 
+bool process_is_vforked(void)
+{
+    return target_on->on != 0 && slot_index != CHANNEL_NONE && !process_is_own();
+}
+
+const char *process_library(void)
+{
+    return preload_variable[0] ? strchr(preload_variable, '=') + 1 : NULL;
+}
+
 const char *process_preload(void)
 {
     return preload_variable[0] ? preload_variable : NULL;
