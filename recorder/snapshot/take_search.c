@@ -114,6 +114,12 @@ static bool write_classes(struct taking *taking)
     return is_written;
 }
 
+static void search_region(const struct taking *taking, struct scan *scan, uint32_t number)
+{
+    const struct region *region = taking->sources[number];
+    scan_region(scan, region, number + 1, taking_is_shared(taking, region));
+}
+
 static bool search(struct taking *taking)
 {
     struct scan_job job = {.memory = &taking->memory,
@@ -128,11 +134,11 @@ static bool search(struct taking *taking)
         return false;
     uint32_t number = search_registers(taking, scan);
     for (; number < taking->held_count; number++)
-        scan_region(scan, taking->sources[number], number + 1);
+        search_region(taking, scan, number);
     scan_settle(scan);
     taking_release(taking);
     for (; number < taking->count; number++)
-        scan_region(scan, taking->sources[number], number + 1);
+        search_region(taking, scan, number);
     struct scan_result result = scan_close(scan);
     taking->snapshot->missing = result.missing;
     if (!result.is_complete || !taking->layout.is_whole || taking->tables.classes.is_incomplete ||

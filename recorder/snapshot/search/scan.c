@@ -9,12 +9,14 @@ enum {
     WORD = 8,
     LINE = 64,                 /* bytes that are looked at together */
     REFERENCES_AT_ONCE = 1024, /* so few that they stay in the nearest cache */
+    ABSENT_MAX = 4 << 20,      /* bytes of shared memory */
 };
 
 struct scan {
     struct scan_job job;
     struct scan_result result;
-    bool is_over; /* a limit was met */
+    bool is_over;    /* a limit was met */
+    uint64_t absent; /* bytes that were not there, and are read all the same */
     struct ttd_reference references[REFERENCES_AT_ONCE];
     size_t count;
     /* The regions in the batch and their numbers, by tag modulo the number of pieces of a batch. */
@@ -34,6 +36,7 @@ struct scan *scan_open(const struct scan_job *job)
     scan->job = *job;
     scan->result = (struct scan_result){.is_written = true};
     scan->is_over = false;
+    scan->absent = 0;
     scan->count = 0;
     scan->tag = 0;
     scan->batch.missing = 0;
@@ -232,7 +235,31 @@ static void add_span(struct scan *scan, const struct region *region, uint32_t nu
     }
 }
 
-void scan_region(struct scan *scan, const struct region *region, uint32_t number)
+/* Adds the part of a span that lies in the region. */
+static void add_within(struct scan *scan, const struct region *region, uint32_t number,
+                       struct memory_span span)
+{
+    span.begin = span.begin > region->begin ? span.begin : region->begin;
+    span.end = span.end < region->end ? span.end : region->end;
+    add_span(scan, region, number, span);
+}
+
+/* Adds pages of shared memory that the process has not touched itself, or not lately: others may
+ * have written them. The first reader of a page that nobody has written makes the system provide
+ * it, so there is a limit. */
+static void add_absent(struct scan *scan, const struct region *region, uint32_t number,
+                       struct memory_span span)
+{
+    uint64_t size = span.end - span.begin;
+    if (size > ABSENT_MAX - scan->absent) {
+        scan->result.missing += size;
+        return;
+    }
+    scan->absent += size;
+    add_within(scan, region, number, span);
+}
+
+void scan_region(struct scan *scan, const struct region *region, uint32_t number, bool is_shared)
 {
     struct memory_span spans[MEMORY_SPANS];
     uint64_t address = region->begin / MEMORY_PAGE * MEMORY_PAGE;
@@ -244,13 +271,16 @@ void scan_region(struct scan *scan, const struct region *region, uint32_t number
             scan->result.missing += end - address;
             return;
         }
+        uint64_t before = address;
         size_t count = memory_touched(scan->job.memory, &address, end, spans);
         for (size_t i = 0; i < count; i++) {
-            struct memory_span span = spans[i];
-            span.begin = span.begin > region->begin ? span.begin : region->begin;
-            span.end = span.end < region->end ? span.end : region->end;
-            add_span(scan, region, number, span);
+            if (is_shared)
+                add_absent(scan, region, number, (struct memory_span){before, spans[i].begin});
+            add_within(scan, region, number, spans[i]);
+            before = spans[i].end;
         }
+        if (is_shared)
+            add_absent(scan, region, number, (struct memory_span){before, address});
     }
 }
 

@@ -24,7 +24,7 @@ struct scan_job {
 struct scan_result {
     uint64_t references;
     uint64_t searched; /* bytes */
-    uint64_t missing;  /* bytes that are there, and were not searched */
+    uint64_t missing;  /* bytes that are there, or may be, and were not searched */
     bool is_complete;
     bool is_written;
 };
@@ -46,8 +46,8 @@ struct scan *scan_open(const struct scan_job *job);
 void scan_registers(struct scan *scan, const struct scan_registers *registers);
 
 /* Searches a region of memory, which must stay until the search is closed. Numbers rise from call
- * to call. */
-void scan_region(struct scan *scan, const struct region *region, uint32_t number);
+ * to call. Of memory that is shared, some is searched that the process has not touched. */
+void scan_region(struct scan *scan, const struct region *region, uint32_t number, bool is_shared);
 
 /* Searches what of the regions so far was put off: the memory may be another one from now on. */
 void scan_settle(struct scan *scan);

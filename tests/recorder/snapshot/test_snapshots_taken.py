@@ -71,6 +71,30 @@ class Places(Recording):
         self.check(child, {size: kind for size, kind in PLACES.items() if size != MAIN_STACK})
 
 
+class Shared(Recording):
+    """Memory that others write as well, or that the process has not touched itself."""
+
+    def leaks(self, way, kilobytes):
+        self.said = self.record(program('held_in_shared'), way, str(kilobytes)).stderr.decode()
+        children = list(self.directory.glob('trace.bin.*'))
+        return analyze('leaks', *children) if children else analyze('leaks', self.trace)
+
+    def test_is_searched(self):
+        for way in 'unmapped', 'dropped', 'fork':
+            found = self.leaks(way, 64)
+            self.assertEqual((self.said, found['certain']), ('', True), way)
+            self.assertEqual(found['classes']['definitely_lost']['blocks'], 0, way)
+            self.assertEqual(found['classes']['still_reachable']['blocks'], 5, way)
+
+    def test_is_searched_in_part(self):
+        """What nobody has touched is not made, so that the report is uncertain."""
+        found = self.leaks('dropped', 64 << 10)
+        self.assertFalse(found['certain'])
+        self.assertIn('1 snapshot is not complete', self.said)
+        snapshot, = analyze('snapshots', self.trace)['snapshots']
+        self.assertGreater(snapshot['missing_bytes'], 60 << 20)
+
+
 class Running(Recording):
     def test_interval(self):
         """The program notices nothing, and whatever it holds is found."""
