@@ -62,6 +62,9 @@ bool taking_write_frames(struct taking *taking);
 /* Ends the copy, if there is one. */
 void taking_end_copy(struct taking *taking);
 
+/* Whether others may write the memory of a region. */
+bool taking_is_shared(const struct taking *taking, const struct region *region);
+
 /* Whether a region must be searched while the process is held, since a copy does not have it as it
  * is then. */
 bool taking_is_apart(const struct taking *taking, const struct region *region);

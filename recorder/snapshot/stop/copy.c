@@ -2,6 +2,7 @@
 #include "copy.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -91,6 +92,18 @@ static void offer(uint32_t pid)
     close(file);
 }
 
+/* Gives the copy a table of descriptors of its own, an empty one. The table that it shares with the
+ * process costs nothing to make, but if the process executes a program meanwhile, the copy would be
+ * left with its record locks, and with the files that are to be closed then. */
+static void leave_files(const struct copy *copy, const struct borrowed_code *code)
+{
+    struct threads threads = {.pid = copy->pid};
+    struct thread_state thread = {.tid = copy->pid, .is_seized = true, .is_stopped = true};
+    struct borrowed_call call = {
+        .code = code, .number = SYS_close_range, .arguments = {0, ~0U, CLOSE_RANGE_UNSHARE}};
+    borrow_call(&threads, &thread, &call);
+}
+
 static void end_now(const struct copy *copy)
 {
     kill((pid_t)copy->pid, SIGKILL);
@@ -115,10 +128,12 @@ bool copy_make(struct copy *copy, struct threads *threads, const struct borrowed
     if (call.created == 0)
         return false;
     *copy = (struct copy){call.created, is_called && call.result > 0 ? (uint32_t)call.result : 0};
-    if (is_called && await(copy->pid, WSTOPPED | WNOWAIT, APPEAR_NS) &&
-        ptrace(PTRACE_SETOPTIONS, (pid_t)copy->pid, NULL, options) == 0) {
-        offer(copy->pid);
-        return true;
+    if (is_called && await(copy->pid, WSTOPPED | WNOWAIT, APPEAR_NS)) {
+        leave_files(copy, code);
+        if (ptrace(PTRACE_SETOPTIONS, (pid_t)copy->pid, NULL, options) == 0) {
+            offer(copy->pid);
+            return true;
+        }
     }
     history->is_barred = true;
     copy_drop(copy, threads, code, history);

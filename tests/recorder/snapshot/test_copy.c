@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies of a live child, which must not notice them. */
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -165,6 +166,33 @@ static void end_copy(const struct child *child, struct copy *copy)
     borrowed_publish(&code);
     copy_end(copy, &code, &history, (uint32_t)child->pid, (uint32_t)child->pid, &interrupted);
     cr_assert(history.dead == 0 && !history.is_barred);
+}
+
+static size_t count_files(pid_t pid)
+{
+    char path[64];
+    size_t count = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *files = opendir(path);
+    cr_assert(files != NULL);
+    for (const struct dirent *entry; (entry = readdir(files)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(files);
+    return count;
+}
+
+/* If the process executes a program, its locks and files must not stay with the copy. */
+Test(copy, has_no_files, .timeout = 60)
+{
+    struct child child = child_start(run_threads);
+    struct threads threads;
+    struct copy copy;
+    cr_assert(stop_and_copy(&child, &copy, &threads));
+    threads_release(&threads);
+    cr_assert(count_files((pid_t)copy.pid) == 0);
+    cr_assert(count_files(child.pid) > 0);
+    end_copy(&child, &copy);
+    check_unnoticed(&child);
 }
 
 Test(copy, shows_one_moment_of_a_process_that_goes_on, .timeout = 60)
