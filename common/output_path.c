@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -43,6 +44,19 @@ static int resolve_regular(const char *name, struct output_path *output)
     return 0;
 }
 
+/* Whether a FIFO was put by another user where everybody may put files: what is written to it would
+ * be theirs. */
+static bool is_planted(const char *name, const struct stat *file)
+{
+    struct stat directory;
+    char *path = strdup(name);
+    bool is_public = path != NULL && stat(dirname(path), &directory) == 0 &&
+                     (directory.st_mode & S_ISVTX) != 0 && (directory.st_mode & S_IWOTH) != 0;
+    bool is_trusted = file->st_uid == geteuid() || (is_public && file->st_uid == directory.st_uid);
+    free(path);
+    return S_ISFIFO(file->st_mode) && is_public && !is_trusted;
+}
+
 int output_path_resolve(const char *name, struct output_path *output)
 {
     struct stat file;
@@ -53,6 +67,8 @@ int output_path_resolve(const char *name, struct output_path *output)
     int standard = find_standard(&file);
     if (standard < 0 && S_ISREG(file.st_mode))
         return resolve_regular(name, output);
+    if (standard < 0 && is_planted(name, &file))
+        return EACCES;
     int descriptor = standard >= 0 ? fcntl(standard, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
                                    : open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (descriptor < 0)

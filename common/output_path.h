@@ -19,7 +19,8 @@ struct output_path {
  * Resolves `name`. Anything but a regular file is opened and gets a descriptor of its own; a file
  * that is also our standard output or error is written to through a copy of that descriptor.
  * Returns 0, or an errno value, and then leaves `output` untouched: EISDIR for a directory, ENOENT
- * for a symbolic link that leads nowhere.
+ * for a symbolic link that leads nowhere, EACCES for a FIFO that another user has put into a
+ * directory in which everybody may.
  */
 int output_path_resolve(const char *name, struct output_path *output);
 

@@ -125,6 +125,19 @@ class Outputs(Recording):
         self.assertTrue(link.is_symlink())
         self.assertGreater(self.target.stat().st_size, 100)
 
+    @unittest.skipIf(os.geteuid() != 0, 'only root can make files of another user')
+    def test_fifo_of_another_user(self):
+        """Where everybody may put one, it is not written to: the trace would be theirs."""
+        self.directory.chmod(0o1777)
+        fifo = self.directory / 'fifo'
+        os.mkfifo(fifo, 0o666)
+        os.chown(fifo, 65534, 65534)
+        holder = os.open(fifo, os.O_RDWR)
+        self.addCleanup(os.close, holder)
+        result = self.record('true', options=['-o', fifo])
+        self.assertEqual(result.returncode, 122)
+        self.assertIn(b'Permission denied', result.stderr)
+
     def test_recover(self):
         self.record(program('leaks_c'))
         result = self.analyze_to('recover', '-o', self.standard, self.trace, stdout=subprocess.PIPE)
