@@ -112,7 +112,7 @@ uint64_t memory_batch_add(struct memory_batch *batch, uint64_t address, uint64_t
     if (batch->count == MEMORY_SPANS || size == 0)
         return 0;
     batch->pieces[batch->count++] =
-        (struct memory_piece){address, (uint32_t)size, batch->used, tag, false, NULL};
+        (struct memory_piece){address, (uint32_t)size, batch->used, tag, false, NULL, false};
     batch->used += (uint32_t)size;
     return size;
 }
@@ -197,7 +197,7 @@ static void pass_hole(struct memory_batch *batch, struct memory *memory,
     memset(batch->bytes + begin, 0, hole);
     for (uint32_t offset = begin; offset < begin + hole; offset += MEMORY_PAGE)
         batch->holes[offset / MEMORY_PAGE / 64] |= UINT64_C(1) << offset / MEMORY_PAGE % 64;
-    batch->missing += hole;
+    batch->missing += piece->may_lack ? 0 : hole;
     move_on(batch, cursor, hole);
 }
 

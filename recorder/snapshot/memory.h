@@ -82,6 +82,7 @@ struct memory_batch {
         uint32_t tag;               /* the caller's */
         bool is_known;              /* the image has told its bytes */
         const unsigned char *bytes; /* once it is read: there, or in the image */
+        bool may_lack;              /* what cannot be read of it is not there, and not missing */
     } pieces[MEMORY_SPANS];
     size_t count;
     uint32_t used;

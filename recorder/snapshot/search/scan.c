@@ -217,7 +217,7 @@ static void search_batch(struct scan *scan)
 
 /* Adds a span of a region to the batch, which is searched whenever it is full. */
 static void add_span(struct scan *scan, const struct region *region, uint32_t number,
-                     struct memory_span span)
+                     struct memory_span span, bool may_lack)
 {
     while (span.begin < span.end) {
         if (scan->is_over) {
@@ -228,6 +228,8 @@ static void add_span(struct scan *scan, const struct region *region, uint32_t nu
         scan->regions[scan->tag].region = region;
         uint64_t added_size =
             memory_batch_add(&scan->batch, span.begin, span.end - span.begin, scan->tag);
+        if (added_size != 0)
+            scan->batch.pieces[scan->batch.count - 1].may_lack = may_lack;
         span.begin += added_size;
         scan->tag++;
         if (added_size == 0 || scan->batch.count == MEMORY_SPANS)
@@ -237,16 +239,16 @@ static void add_span(struct scan *scan, const struct region *region, uint32_t nu
 
 /* Adds the part of a span that lies in the region. */
 static void add_within(struct scan *scan, const struct region *region, uint32_t number,
-                       struct memory_span span)
+                       struct memory_span span, bool may_lack)
 {
     span.begin = span.begin > region->begin ? span.begin : region->begin;
     span.end = span.end < region->end ? span.end : region->end;
-    add_span(scan, region, number, span);
+    add_span(scan, region, number, span, may_lack);
 }
 
 /* Adds pages of shared memory that the process has not touched itself, or not lately: others may
  * have written them. The first reader of a page that nobody has written makes the system provide
- * it, so there is a limit. */
+ * it, so there is a limit. Behind the end of a file there is nothing. */
 static void add_absent(struct scan *scan, const struct region *region, uint32_t number,
                        struct memory_span span)
 {
@@ -256,7 +258,7 @@ static void add_absent(struct scan *scan, const struct region *region, uint32_t 
         return;
     }
     scan->absent += size;
-    add_within(scan, region, number, span);
+    add_within(scan, region, number, span, true);
 }
 
 void scan_region(struct scan *scan, const struct region *region, uint32_t number, bool is_shared)
@@ -276,7 +278,7 @@ void scan_region(struct scan *scan, const struct region *region, uint32_t number
         for (size_t i = 0; i < count; i++) {
             if (is_shared)
                 add_absent(scan, region, number, (struct memory_span){before, spans[i].begin});
-            add_within(scan, region, number, spans[i]);
+            add_within(scan, region, number, spans[i], false);
             before = spans[i].end;
         }
         if (is_shared)
