@@ -222,7 +222,7 @@ static bool set_environment(const char *preload, const struct host *host)
     return is_set;
 }
 
-/* What an exec keeps, and a fork does not. */
+/* Attributes of a process that an exec keeps and a fork does not. */
 struct attributes {
     pid_t parent;
     int death_signal; /* which this process gets when its own parent dies */

@@ -50,7 +50,7 @@ struct lister {
     struct ttd_position to;
     uint64_t count;
     struct report_marks details;
-    /** What the options name was met: marks of the thread, of the client, of the activity. */
+    /** The trace has a mark of the thread, client or activity that the options name. */
     bool has_thread;
     bool has_client;
     bool has_activity;

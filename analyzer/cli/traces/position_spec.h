@@ -57,7 +57,7 @@ enum position_purpose {
 int position_spec_resolve(const struct position_spec *spec, enum position_purpose purpose,
                           struct source *source, struct ttd_position *position);
 
-/** What is said of a range that can have no position. */
+/** The message for a range whose bounds leave no position between them. */
 #define POSITION_RANGE_EMPTY "the range is empty: --to is not after --from"
 
 /** Whether a range has a position. Returns an exit status; if it has none, a message was printed.

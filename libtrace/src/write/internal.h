@@ -57,7 +57,7 @@ struct ttd_writer {
     ttd_id settled_heap;
     struct ttd_list_state list;
     struct ttd_snapshot_order snapshots;
-    /** Of the chunk in the making; empty between calls. */
+    /** The references of a chunk while it is made; empty between calls. */
     struct ttd_reference_encoder references;
     uint64_t event_count;
     /** Effect position of the last event. */

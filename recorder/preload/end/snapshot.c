@@ -22,7 +22,8 @@
  * it has answered none of them for so long, or after so long in all. */
 #define WAIT_ANSWER_NS UINT64_C(20000000000)
 #define WAIT_NS        UINT64_C(60000000000)
-/* What counts of the time between two looks: a thread that was stopped has not waited. */
+/* Time between two looks that counts as waiting, at most: a thread that was stopped meanwhile has
+ * not waited. */
 #define LOOK_MAX_NS UINT64_C(1000000000)
 
 /* Bytes below the stack pointer that a function may use. */

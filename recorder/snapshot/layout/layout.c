@@ -82,13 +82,22 @@ static void add_written(struct layout_search *search, const struct mapping *mapp
     }
 }
 
+/* Whether a mapping is of memory that processes share, and not of a file with data: what can only
+ * be read here was written by another mapping. */
+static bool is_shared_memory(const struct mapping *mapping)
+{
+    return mapping->is_shared &&
+           (begins_with(mapping->name, "/memfd:") || begins_with(mapping->name, "/dev/shm/") ||
+            begins_with(mapping->name, "/SYSV"));
+}
+
 /* Adds what the program may have pointers in: where it can write, or could before it protected what
  * it wrote. */
 static void add_mapping(struct layout_search *search, const struct mapping *mapping)
 {
     /* [vvar], [vdso] */
     bool is_of_kernel = !mapping->is_file && begins_with(mapping->name, "[v");
-    if (mapping->is_writable) {
+    if (mapping->is_writable || is_shared_memory(mapping)) {
         struct region region = region_of(search, mapping);
         regions_add(search->regions, &region);
     } else if (!mapping->is_shared && !is_of_kernel) {

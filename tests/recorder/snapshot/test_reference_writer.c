@@ -8,7 +8,8 @@
 
 #include "collect/trace/reference_writer.h"
 
-/* What the search gives away at once, how much of it makes a full pack, and what is left over. */
+/* References that the search gives away at once, those of a full pack, and those that are left
+ * over. */
 enum { AT_ONCE = 1024, PER_PACK = TTD_REFERENCE_PACK_MAX, REST = 17 };
 enum { PACKS = 40, SNAPSHOT = 5 };
 

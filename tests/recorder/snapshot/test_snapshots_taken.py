@@ -80,7 +80,7 @@ class Shared(Recording):
         return analyze('leaks', *children) if children else analyze('leaks', self.trace)
 
     def test_is_searched(self):
-        for way in 'unmapped', 'dropped', 'fork':
+        for way in 'unmapped', 'dropped', 'fork', 'read only':
             found = self.leaks(way, 64)
             self.assertEqual((self.said, found['certain']), ('', True), way)
             self.assertEqual(found['classes']['definitely_lost']['blocks'], 0, way)

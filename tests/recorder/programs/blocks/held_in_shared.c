@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Holds five blocks only in shared memory whose pages are not in its page table when it ends: with
  * "unmapped" since it wrote them by another mapping, with "fork" in a child, with "dropped" since
- * it had the system drop them. The second argument is the size in kB. */
+ * it had the system drop them, with "read only" by a mapping by which it cannot write. The second
+ * argument is the size in kB. */
 #define _GNU_SOURCE
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -38,8 +40,10 @@ int main(int count, char **arguments)
     int file = memfd_create("shared", 0);
     if (ftruncate(file, (off_t)size) != 0)
         return 1;
-    shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (strcmp(way, "unmapped") == 0)
+    bool is_read_only = strcmp(way, "read only") == 0;
+    shared =
+        mmap(NULL, size, is_read_only ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (is_read_only || strcmp(way, "unmapped") == 0)
         hold_by_another(file, size);
     else
         hold(shared);
