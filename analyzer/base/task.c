@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/task.h"
 
+#include <sched.h>
+
 static void *run(void *argument)
 {
     struct task *task = argument;
     task->status = task->run(task->context);
     return NULL;
+}
+
+bool task_has_processor(void)
+{
+#ifdef THREAD_NONE
+    return false;
+#else
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
+#endif
 }
 
 void task_start(struct task *task, task_function function, void *context)

@@ -24,6 +24,9 @@ struct task {
  * here. `task` must not move until the task has ended. */
 void task_start(struct task *task, task_function function, void *context);
 
+/** Whether a task may run beside its starter: the process may use more than one processor. */
+bool task_has_processor(void);
+
 /** Waits for the end of the task, if one was started. @return what the task returned, or TTD_OK. */
 enum ttd_status task_wait(struct task *task);
 

@@ -3,59 +3,128 @@
 
 #include <string.h>
 
-/* The search for leaks is the last of those that end with the range: see heap_leaks_watch(). */
-static enum ttd_status watch(struct session *session, const struct heap_ticks_options *range,
-                             const struct heap_trace *trace, struct report_findings *findings,
-                             struct heap_pass *pass, struct ttd_error *error)
+#include "base/task.h"
+
+/* What is found of the heap in the course of time, and by the names of stacks. The search for leaks
+ * is the last of those that end with the range: see heap_leaks_watch(). */
+static enum ttd_status watch_heap(struct session *session, const struct heap_ticks_options *range,
+                                  const struct heap_trace *trace, struct report_findings *findings,
+                                  struct heap_pass *pass, struct ttd_error *error)
 {
-    enum heap_split split = view_split(&session->options.view);
+    struct heap_leaks_options leaks = {.at = range->last,
+                                       .islands = range->islands,
+                                       .split = view_split(&session->options.view),
+                                       .tells_when = true,
+                                       .reach = &findings->reach};
+    enum ttd_status status = heap_ticks_watch(&findings->ticks, range, trace->reader, pass);
+    return status == TTD_OK ? heap_leaks_watch(&findings->leaks, &leaks, trace, pass, error)
+                            : status;
+}
+
+/* What is found of calls, always of the whole trace. */
+static enum ttd_status watch_calls(struct session *session, const struct heap_ticks_options *range,
+                                   const struct heap_trace *trace, struct report_findings *findings,
+                                   struct heap_pass *pass, struct ttd_error *error)
+{
     struct heap_usage_options usage = {.order = HEAP_RANK_BY_STACK,
                                        .islands = range->islands,
                                        .has_lifetimes = true,
                                        .filter = range->filter,
                                        .filter_context = range->filter_context};
-    struct heap_moves_options moves = {
-        .chains = MOVES_CHAINS, .split = split, .islands = range->islands};
+    struct heap_moves_options moves = {.chains = MOVES_CHAINS,
+                                       .split = view_split(&session->options.view),
+                                       .islands = range->islands};
     struct heap_errors_options errors = {.remembered = HEAP_FREED_DEFAULT,
                                          .islands = range->islands};
-    struct heap_leaks_options leaks = {.at = range->last,
-                                       .islands = range->islands,
-                                       .split = split,
-                                       .tells_when = true,
-                                       .reach = &findings->reach};
-    enum ttd_status status = heap_ticks_watch(&findings->ticks, range, trace->reader, pass);
-    if (status == TTD_OK)
-        status = heap_usage_watch(&findings->usage, &usage, pass);
+    enum ttd_status status = heap_usage_watch(&findings->usage, &usage, pass);
     if (status == TTD_OK)
         status = heap_moves_watch(&findings->moves, &moves, pass);
     if (status == TTD_OK)
         status = heap_errors_watch(&findings->errors, &errors, trace->reader, pass, error);
     if (status == TTD_OK)
         status = info_watch(session, &findings->info, pass, error);
+    return status == TTD_OK ? heap_snapshot_list_watch(&findings->snapshots, pass) : status;
+}
+
+/* A pass that runs as a task. */
+struct second_pass {
+    struct heap_pass pass;
+    struct heap_trace trace;
+    struct ttd_error error;
+};
+
+static enum ttd_status run_second(void *context)
+{
+    struct second_pass *second = context;
+    return heap_pass_run(&second->pass, &second->trace, &second->error);
+}
+
+static void end(struct report_findings *findings)
+{
+    findings->snapshots.outcome = findings->info.stats.outcome;
+    heap_ticks_end(&findings->ticks);
+    heap_usage_end(&findings->usage);
+    heap_moves_end(&findings->moves);
+    heap_errors_end(&findings->errors);
+}
+
+/* Makes one pass. */
+static enum ttd_status find_in_one(struct session *session, const struct heap_ticks_options *range,
+                                   const struct heap_trace *trace, struct report_findings *findings,
+                                   struct ttd_error *error)
+{
+    struct heap_pass pass = {.count = 0};
+    enum ttd_status status = watch_calls(session, range, trace, findings, &pass, error);
     if (status == TTD_OK)
-        status = heap_snapshot_list_watch(&findings->snapshots, pass);
-    return status == TTD_OK ? heap_leaks_watch(&findings->leaks, &leaks, trace, pass, error)
-                            : status;
+        status = watch_heap(session, range, trace, findings, &pass, error);
+    if (status == TTD_OK)
+        status = heap_pass_run(&pass, trace, error);
+    end(findings);
+    return status == TTD_OK ? heap_leaks_end(&findings->leaks, trace, error) : status;
+}
+
+/* Makes two passes at the same time: two processors read and replay the trace sooner twice than one
+ * of them tells all analyses of it. */
+static enum ttd_status find_in_two(struct session *session, const struct heap_ticks_options *range,
+                                   const struct heap_trace *trace, struct second_pass *second,
+                                   struct report_findings *findings, struct ttd_error *error)
+{
+    struct heap_pass pass = {.count = 0};
+    struct heap_trace first = *trace;
+    struct task task = {.is_running = false};
+    first.is_one_of_two = true;
+    enum ttd_status status =
+        watch_calls(session, range, &second->trace, findings, &second->pass, error);
+    if (status == TTD_OK)
+        status = watch_heap(session, range, &first, findings, &pass, error);
+    if (status == TTD_OK) {
+        task_start(&task, run_second, second);
+        status = heap_pass_run(&pass, &first, error);
+    }
+    if (status == TTD_OK)
+        status = heap_leaks_end(&findings->leaks, &first, error);
+    enum ttd_status second_status = task_wait(&task);
+    if (status == TTD_OK && second_status != TTD_OK)
+        *error = second->error;
+    end(findings);
+    return status == TTD_OK ? second_status : status;
 }
 
 enum ttd_status report_find(struct session *session, const struct heap_ticks_options *range,
                             const struct heap_trace *trace, struct report_findings *findings,
                             struct ttd_error *error)
 {
-    struct heap_pass pass = {.count = 0};
+    struct second_pass second = {.pass.count = 0};
+    /* Names are looked up in one thread; and both passes are to reach the end. */
+    bool may_be_two = !range->filter && ttd_position_compare(range->last, ttd_position_max()) == 0;
     memset(findings, 0, sizeof *findings);
     findings->islands = range->islands;
     enum ttd_status status = heap_fatal_find(trace, &findings->fatal, error);
-    if (status == TTD_OK)
-        status = watch(session, range, trace, findings, &pass, error);
-    if (status == TTD_OK)
-        status = heap_pass_run(&pass, trace, error);
-    findings->snapshots.outcome = findings->info.stats.outcome;
-    heap_ticks_end(&findings->ticks);
-    heap_usage_end(&findings->usage);
-    heap_moves_end(&findings->moves);
-    heap_errors_end(&findings->errors);
-    return status == TTD_OK ? heap_leaks_end(&findings->leaks, trace, error) : status;
+    if (status != TTD_OK)
+        return status;
+    return may_be_two && source_second_trace(&session->source, &second.trace)
+               ? find_in_two(session, range, trace, &second, findings, error)
+               : find_in_one(session, range, trace, findings, error);
 }
 
 void report_findings_free(struct report_findings *findings)

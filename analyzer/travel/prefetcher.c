@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "travel/prefetcher.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <ttdtrace/advanced.h>
+
+#include "base/task.h"
 
 /* Number of batches that the caller reads itself before a thread is started. Shorter ways are
  * replayed before the thread would have decoded anything. */
@@ -15,13 +16,7 @@
 
 uint32_t heap_prefetch_batches(void)
 {
-#ifdef THREAD_NONE
-    return 1;
-#else
-    cpu_set_t set;
-    bool has_processor = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
-    return has_processor ? HEAP_PREFETCH_BATCHES : 1;
-#endif
+    return task_has_processor() ? HEAP_PREFETCH_BATCHES : 1;
 }
 
 void heap_prefetcher_init(struct heap_prefetcher *prefetcher, struct ttd_reader *reader)
@@ -79,7 +74,7 @@ static void *read_ahead(void *argument)
 /* Starts the thread if the way is long. Failures are ignored: the caller reads by itself then. */
 static void start(struct heap_prefetcher *prefetcher)
 {
-    if (prefetcher->passed < LONG_WAY)
+    if (prefetcher->passed < LONG_WAY || prefetcher->is_off)
         return;
     prefetcher->passed = 0;
     if (ttd_reader_event_batches(prefetcher->reader) < SLOTS)

@@ -23,6 +23,8 @@ uint32_t heap_prefetch_batches(void);
 /** All functions are called by one thread, the caller. The struct must not be moved or copied. */
 struct heap_prefetcher {
     struct ttd_reader *reader;
+    /** No thread is started. May be set before the first batch. */
+    bool is_off;
     /** Batches that the caller has read itself since the last attempt to start the thread. */
     uint64_t passed;
     /** The slots of the ring, which the thread fills and the caller empties; NULL before the first

@@ -48,7 +48,8 @@ static enum ttd_status begin(struct heap_arrival *arrival, const struct heap_tra
     struct heap_trace replayed = {.reader = trace->reader,
                                   .keyframes = takes_keyframes(route) ? trace->keyframes : NULL,
                                   .hook = {.context = arrival, .batch = see_batch},
-                                  .is_checked = trace->is_checked};
+                                  .is_checked = trace->is_checked,
+                                  .is_one_of_two = trace->is_one_of_two};
     enum ttd_status status = TTD_OK;
     if (replayed.keyframes || ttd_position_compare(route->to, ttd_position_max()) < 0)
         status = read_losses(arrival, trace->reader, error);

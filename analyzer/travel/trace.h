@@ -35,6 +35,9 @@ struct heap_trace {
     /** An earlier pass has checked the whole trace, so a replay reads only the kinds that it
      * needs. */
     bool is_checked;
+    /** Another thread replays the trace at the same time, through a reader of its own: there is no
+     * processor for a third one that reads ahead. */
+    bool is_one_of_two;
 };
 
 /** Whether a reader's status means that nothing more can be read: the end of the trace, or an

@@ -114,6 +114,11 @@ def run(*arguments, **options):
                                  check=False, **options))
 
 
+def on_one_processor():
+    """For `preexec_fn`."""
+    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+
+
 class TestCase(unittest.TestCase):
     def setUp(self):
         holder = tempfile.TemporaryDirectory()

@@ -3,22 +3,27 @@
 
 #include <string.h>
 
+#include "base/task.h"
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/traces/input.h"
 #include "travel/cursor.h"
 #include "travel/losses.h"
 
+static enum ttd_status open_reader(const char *path, const struct ttd_reader_options *options,
+                                   struct ttd_reader **reader, struct ttd_error *error)
+{
+    struct ttd_input input;
+    enum ttd_status status = input_open(path, &input, error);
+    return status == TTD_OK ? ttd_reader_open(&input, options, NULL, reader, error) : status;
+}
+
 int source_open(struct source *source, const char *path, bool reads_whole_chunks)
 {
     memset(source, 0, sizeof *source);
     source->path = path;
     source->opened = stamp_of(path);
-    struct ttd_input input;
     struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
-    enum ttd_status status = input_open(path, &input, &error);
-    if (status != TTD_OK)
-        return source_fail(source, status, &error);
     struct ttd_reader_options options = ttd_reader_options_default();
     /* A damaged trace has much to tell all the same: what is missing is a loss, and makes the
      * answer uncertain. */
@@ -26,7 +31,7 @@ int source_open(struct source *source, const char *path, bool reads_whole_chunks
     options.event_batches = heap_prefetch_batches();
     options.lazy_stacks = true;
     options.whole_chunks = reads_whole_chunks;
-    status = ttd_reader_open(&input, &options, NULL, &source->reader, &error);
+    enum ttd_status status = open_reader(path, &options, &source->reader, &error);
     if (status != TTD_OK)
         return source_fail(source, status, &error);
     source->size = ttd_reader_size(source->reader);
@@ -44,7 +49,8 @@ void source_close(struct source *source)
     if (source->has_keyframes)
         heap_keyframes_close(&source->keyframes);
     ttd_reader_close(source->reader);
-    source->reader = NULL;
+    ttd_reader_close(source->second);
+    source->reader = source->second = NULL;
 }
 
 int source_fail(struct source *source, enum ttd_status status, const struct ttd_error *error)
@@ -101,6 +107,21 @@ struct heap_trace source_trace(struct source *source)
 {
     return (struct heap_trace){.reader = source->reader,
                                .hook = {.context = source, .batch = see_batch}};
+}
+
+bool source_second_trace(struct source *source, struct heap_trace *trace)
+{
+    struct ttd_reader_options options = ttd_reader_options_default();
+    struct ttd_error error;
+    options.tolerant = true;
+    options.lazy_stacks = true;
+    if (!source->is_closed || !source->opened.text[0] || !task_has_processor() ||
+        open_reader(source->path, &options, &source->second, &error) != TTD_OK)
+        return false;
+    /* It may be another file by now. */
+    struct stamp now = stamp_of(source->path);
+    *trace = (struct heap_trace){.reader = source->second, .is_one_of_two = true};
+    return stamp_is_same(&source->opened, &now);
 }
 
 static int read_on(struct source *source, const struct heap_batch_hook *hook,
@@ -190,6 +211,7 @@ bool source_is_intact(struct source *source)
     /* If the file was written to meanwhile, its parts may have been read in different states. */
     struct stamp now = stamp_of(source->path);
     source->is_intact = (source->has_keyframes || ttd_reader_is_intact(source->reader)) &&
+                        (!source->second || ttd_reader_is_intact(source->second)) &&
                         (!source->opened.text[0] || stamp_is_same(&source->opened, &now));
     source->is_patched = source->is_intact && is_patched(source);
     source->is_intact &= !source->is_patched;

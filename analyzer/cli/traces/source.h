@@ -18,6 +18,8 @@
 struct source {
     const char *path;
     struct ttd_reader *reader;
+    /** See source_second_trace(); NULL if there is none. */
+    struct ttd_reader *second;
     /** Size in bytes when it was opened, for progress. */
     uint64_t size;
     /** Whether there is an End chunk, and its content. */
@@ -63,6 +65,16 @@ void source_close(struct source *source);
 
 /** Returns the trace for a query, without an index. Its hook shows progress and reports damage. */
 struct heap_trace source_trace(struct source *source);
+
+/**
+ * Sets `trace` to the trace for a query that another thread makes at the same time as this one, by
+ * a reader of its own, and without a hook: the reader of the source meets the same damage. The
+ * other query must read the whole trace, too.
+ *
+ * @return false if there is no processor for it, or if two readers might not see the same: the
+ *         trace is no file, or may be growing
+ */
+bool source_second_trace(struct source *source, struct heap_trace *trace);
 
 /** Whether wall times are known: the first chunk, which has their unit, was not lost. */
 static inline bool source_has_times(const struct source *source)

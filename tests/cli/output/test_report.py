@@ -13,7 +13,8 @@ import oracle
 import page_support
 import support
 from island_support import GUID, random_islands
-from support import Script, TestCase, run
+from snapshot_support import SnapshotScript
+from support import Script, TestCase, on_one_processor, run
 
 COMMANDS = ("info", "leaks", "errors", "moves", "lifetimes", "snapshots")
 
@@ -96,6 +97,24 @@ class Ticks(Report):
         for point in points:
             self.assertEqual(ends[point["first"]], (point["live_bytes"], point["live_blocks"]))
         self.assertEqual(max(heap.peak), self.json_of("peak", trace)["live_bytes"])
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two processors")
+    def test_two_processors_find_what_one_does(self):
+        traces = [self.write(oracle.random_script(random.Random(seed), 300), f"r{seed}")
+                  for seed in range(20)] + [self.churn(5000), self.churn(4000)]
+        with open(traces[-1], "r+b") as file:
+            file.seek(os.path.getsize(traces[-1]) // 2)
+            file.write(b"damage")
+        script = SnapshotScript().basics()
+        script.alloc(0x20000, 10)
+        script.snapshot((0x20000, 0x401000), classes=((0x401000, "5Class"),))
+        traces.append(self.write(script.close(), "snapshot"))
+        for trace in traces:
+            results = [run("report", "-o", "-", trace, preexec_fn=begin)
+                       for begin in (None, on_one_processor)]
+            self.assertEqual(results[0].text, results[1].text)
+            self.assertEqual(results[0].errors, results[1].errors)
+            self.assertGreater(len(results[0].text), 1000)
 
     def test_a_range(self):
         trace = self.churn(900)

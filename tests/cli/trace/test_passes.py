@@ -8,7 +8,7 @@ import unittest
 
 import support
 from snapshot_support import SnapshotScript
-from support import Script, TestCase, run
+from support import Script, TestCase, on_one_processor, run
 
 HEADER_SIZE = 112
 MAGIC_SIZE = 8
@@ -42,7 +42,7 @@ class Passes(TestCase):
         script.snapshot((0x20000, 0x401000), classes=((0x401000, "5Class"),))
         self.trace_with_classes = self.write(script.close(), "classes.ttd")
 
-    def count_reads(self, command, size):
+    def count_reads(self, command, size, begin):
         """How often a command reads so many bytes at the beginning of a trace, which is a new file
         each time: what the command writes beside it must not be there before."""
         directory = self.path(str(len(os.listdir(self.path('')))))
@@ -52,15 +52,24 @@ class Passes(TestCase):
         name, *options = command.replace("OUT", os.path.join(directory, "out")).split()
         environment = {"LD_PRELOAD": os.environ["COUNT_READS"], "COUNT_AT": "0",
                        "COUNT_SIZE": str(size), "COUNT_TO": self.path("reads")}
-        result = run(name, *options, trace, env=environment)
+        result = run(name, *options, trace, env=environment, preexec_fn=begin)
         self.assertEqual(result.status, 0, f"{command}: {result.errors}")
         with open(self.path("reads"), encoding="ascii") as file:
             return int(file.read())
 
-    def count_passes(self, command):
+    def count_passes(self, command, begin=on_one_processor):
         """Each pass reads the header of the first chunk; so does who opens the trace, once it has
         read the magic."""
-        return self.count_reads(command, HEADER_SIZE) - self.count_reads(command, MAGIC_SIZE)
+        return (self.count_reads(command, HEADER_SIZE, begin) -
+                self.count_reads(command, MAGIC_SIZE, begin))
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two processors")
+    def test_two_processors(self):
+        """As the text below the table says."""
+        for command, more in (("report -o OUT", 1), ("report -o OUT --include main", 0),
+                              ("report -o OUT --to 50%", 0), ("leaks", 0)):
+            with self.subTest(command=command):
+                self.assertEqual(self.count_passes(command, None), self.count_passes(command) + more)
 
     def test_fatal_signal(self):
         """As the text below the table says: more passes to the position of the signal."""
