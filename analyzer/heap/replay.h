@@ -93,6 +93,10 @@ struct heap_observer {
     void *context;
     /** Anything but TTD_OK ends the replay with that status. */
     enum ttd_status (*effect)(void *context, const struct heap_effect *effect);
+    /** A variable with the place where the next effect is built, before it is told: whoever keeps
+     * effects so need not copy them, which would wait for all that was written before. NULL for no
+     * matter where. */
+    struct heap_effect *const *place;
     /** Each call just before its own effects, whether it has any or not; NULL if not wanted. */
     enum ttd_status (*call)(void *context, const struct ttd_event *event);
     /**

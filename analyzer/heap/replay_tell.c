@@ -16,20 +16,10 @@ enum ttd_status heap_tell_call(struct heap_replay *replay, const struct ttd_even
     return replay->observer_status;
 }
 
-/* An effect that a call has at its beginning. */
-static struct heap_effect effect_of(const struct heap_replay *replay, enum heap_effect_kind kind,
-                                    const struct ttd_event *event)
+/* Where the next effect is built; `here` if that does not matter. */
+static struct heap_effect *place_of(const struct heap_replay *replay, struct heap_effect *here)
 {
-    return (struct heap_effect){.kind = kind,
-                                .action = event->action,
-                                .api = event->api,
-                                .is_unfinished = !ttd_event_returned(event),
-                                .position = event->time_start,
-                                .event = event->number,
-                                .stack = event->stack,
-                                .thread = event->thread,
-                                .heap = event->heap,
-                                .wall_time = replay->wall_time};
+    return replay->observer.place ? *replay->observer.place : here;
 }
 
 static uint32_t record_of(const struct heap_replay *replay, const struct heap_block *block)
@@ -37,51 +27,94 @@ static uint32_t record_of(const struct heap_replay *replay, const struct heap_bl
     return (uint32_t)(block - replay->live.blocks);
 }
 
+/* Member by member, since gcc clears a whole struct with an instruction that takes long to begin.
+ */
+static inline void build(struct heap_effect *effect, const struct heap_replay *replay,
+                         enum heap_effect_kind kind, struct heap_block *block)
+{
+    effect->kind = kind;
+    effect->continues = false;
+    effect->is_unfinished = false;
+    effect->record = block ? record_of(replay, block) : HEAP_NO_RECORD;
+    effect->wall_time = replay->wall_time;
+    effect->block = block;
+    effect->previous_address = 0;
+    effect->previous = NULL;
+    effect->count = 0;
+}
+
+/* An effect that a call has at its beginning. */
+static inline void build_of_call(struct heap_effect *effect, const struct heap_replay *replay,
+                                 enum heap_effect_kind kind, const struct ttd_event *event,
+                                 struct heap_block *block)
+{
+    build(effect, replay, kind, block);
+    effect->action = event->action;
+    effect->api = event->api;
+    effect->is_unfinished = !ttd_event_returned(event);
+    effect->position = event->time_start;
+    effect->event = event->number;
+    effect->stack = event->stack;
+    effect->thread = event->thread;
+    effect->heap = event->heap;
+    effect->address = event->base_address;
+}
+
+/* An effect of the call that acquires a block. */
+static inline void build_of_block(struct heap_effect *effect, const struct heap_replay *replay,
+                                  enum heap_effect_kind kind, struct heap_block *block)
+{
+    build(effect, replay, kind, block);
+    effect->action = block->action;
+    effect->api = block->api;
+    effect->position = block->allocated;
+    effect->event = block->event;
+    effect->stack = block->stack;
+    effect->thread = block->thread;
+    effect->heap = block->heap;
+    effect->address = block->address;
+}
+
 enum ttd_status heap_tell_acquired(struct heap_replay *replay, struct heap_block *block,
                                    struct heap_block *replaced, const struct heap_pending *pending)
 {
-    struct heap_effect effect = {.kind = HEAP_OVERLAPPED,
-                                 .action = block->action,
-                                 .api = block->api,
-                                 .position = block->allocated,
-                                 .event = block->event,
-                                 .stack = block->stack,
-                                 .thread = block->thread,
-                                 .heap = block->heap,
-                                 .record = record_of(replay, block),
-                                 .wall_time = replay->wall_time,
-                                 .address = block->address,
-                                 .block = replaced};
+    struct heap_effect here;
     enum ttd_status status = TTD_OK;
-    if (replaced && heap_is_wanted(replay, HEAP_OVERLAPPED))
-        status = tell(replay, &effect);
+    if (replaced && heap_is_wanted(replay, HEAP_OVERLAPPED)) {
+        struct heap_effect *effect = place_of(replay, &here);
+        build_of_block(effect, replay, HEAP_OVERLAPPED, block);
+        effect->block = replaced;
+        status = tell(replay, effect);
+    }
     if (status != TTD_OK || !heap_is_wanted(replay, HEAP_ACQUIRED))
         return status;
-    effect.kind = HEAP_ACQUIRED;
-    effect.block = block;
-    effect.previous_address = pending ? pending->previous_address : 0;
-    effect.previous = pending && pending->has_previous ? &pending->previous : NULL;
-    return tell(replay, &effect);
+    struct heap_effect *effect = place_of(replay, &here);
+    build_of_block(effect, replay, HEAP_ACQUIRED, block);
+    if (pending) {
+        effect->previous_address = pending->previous_address;
+        effect->previous = pending->has_previous ? &pending->previous : NULL;
+    }
+    return tell(replay, effect);
 }
 
 enum ttd_status heap_tell_released(struct heap_replay *replay, const struct ttd_event *event,
                                    struct heap_block *block, bool continues)
 {
-    struct heap_effect effect =
-        effect_of(replay, block ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE, event);
-    effect.address = event->base_address;
-    effect.block = block;
-    effect.record = block ? record_of(replay, block) : HEAP_NO_RECORD;
-    effect.continues = continues;
-    return tell(replay, &effect);
+    struct heap_effect here;
+    struct heap_effect *effect = place_of(replay, &here);
+    build_of_call(effect, replay, block ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE, event, block);
+    effect->continues = continues;
+    return tell(replay, effect);
 }
 
 enum ttd_status heap_tell_destroyed(struct heap_replay *replay, const struct ttd_event *event,
                                     uint64_t count)
 {
-    struct heap_effect effect = effect_of(replay, HEAP_DESTROYED, event);
-    effect.count = count;
-    return tell(replay, &effect);
+    struct heap_effect here;
+    struct heap_effect *effect = place_of(replay, &here);
+    build_of_call(effect, replay, HEAP_DESTROYED, event, NULL);
+    effect->count = count;
+    return tell(replay, effect);
 }
 
 static enum ttd_status keep_discarded(struct heap_replay *replay, const struct heap_block *block,
@@ -100,12 +133,14 @@ void heap_discard(void *context, const struct heap_block *block, struct ttd_posi
         replay->observer_status = keep_discarded(replay, block, end);
     if (!heap_is_wanted(replay, HEAP_DISCARDED))
         return;
-    struct heap_effect effect = {.kind = HEAP_DISCARDED,
-                                 .action = TTD_ACTION_DESTROY,
-                                 .position = end,
-                                 .record = record_of(replay, block),
-                                 .wall_time = replay->wall_time,
-                                 .address = block->address,
-                                 .block = &copy};
-    (void)tell(replay, &effect);
+    struct heap_effect here;
+    struct heap_effect *effect = place_of(replay, &here);
+    *effect = (struct heap_effect){.kind = HEAP_DISCARDED,
+                                   .action = TTD_ACTION_DESTROY,
+                                   .position = end,
+                                   .record = record_of(replay, block),
+                                   .wall_time = replay->wall_time,
+                                   .address = block->address,
+                                   .block = &copy};
+    (void)tell(replay, effect);
 }

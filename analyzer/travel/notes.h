@@ -20,10 +20,12 @@ struct heap_note {
     size_t call_count;
 };
 
-/** All zero when empty; must not be moved. */
+/** See heap_notes_clear(); must not be moved. */
 struct heap_notes {
     struct heap_note notes[HEAP_NOTES_MAX];
     size_t count;
+    /** Where the effect is to be built that is added next: see heap_observer.place. */
+    struct heap_effect *place;
     struct heap_block previous[HEAP_NOTES_MAX];
     size_t previous_count;
     /** The calls, in the batch that they are of, and valid as long. Those that the replay did not
@@ -32,10 +34,11 @@ struct heap_notes {
     size_t call_count;
 };
 
-/** Forgets all notes. */
+/** Forgets all notes; also prepares for the first ones. */
 static inline void heap_notes_clear(struct heap_notes *notes)
 {
     notes->count = notes->previous_count = notes->call_count = 0;
+    notes->place = &notes->notes[0].effect;
 }
 
 /** Adds a call, which is of the same batch as those before. */
@@ -46,21 +49,24 @@ static inline void heap_notes_add_call(struct heap_notes *notes, const struct tt
     notes->call_count = (size_t)(event - notes->calls) + 1;
 }
 
-/** Adds an effect. The notes must not be full. */
-static inline void heap_notes_add(struct heap_notes *notes, const struct heap_effect *effect)
+/** Adds the effect that was built at notes->place. Returns whether the notes are full: then they
+ * are to be told and cleared before the next effect is built. */
+static inline bool heap_notes_add(struct heap_notes *notes)
 {
     struct heap_note *note = &notes->notes[notes->count++];
-    note->effect = *effect;
+    struct heap_effect *effect = &note->effect;
     note->call_count = notes->call_count;
     if (effect->block) {
         note->block = *effect->block;
-        note->effect.block = &note->block;
+        effect->block = &note->block;
     }
     if (effect->previous) {
         struct heap_block *previous = &notes->previous[notes->previous_count++];
         *previous = *effect->previous;
-        note->effect.previous = previous;
+        effect->previous = previous;
     }
+    notes->place = &note[1].effect;
+    return notes->count == HEAP_NOTES_MAX;
 }
 
 /** Tells an observer of all notes, in order. Returns its first status that is not TTD_OK; else

@@ -26,15 +26,6 @@ static enum ttd_status tell_notes(void *context)
     return status;
 }
 
-static enum ttd_status note(struct heap_pass *pass, const struct heap_effect *effect)
-{
-    enum ttd_status status = TTD_OK;
-    if (pass->notes->count == HEAP_NOTES_MAX)
-        status = tell_notes(pass);
-    heap_notes_add(pass->notes, effect);
-    return status;
-}
-
 static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
 {
     struct heap_pass *pass = context;
@@ -43,7 +34,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     for (size_t i = 0; i < told->count && status == TTD_OK; i++)
         status = told->observers[i]->effect(told->observers[i]->context, effect);
     if (status == TTD_OK && pass->noted_effects & HEAP_EFFECT_BIT(effect->kind))
-        status = note(pass, effect);
+        status = heap_notes_add(pass->notes) ? tell_notes(pass) : TTD_OK;
     return status;
 }
 
@@ -135,8 +126,10 @@ static struct heap_observer merge(struct heap_pass *pass)
         .context = pass,
         .unwanted = unwanted(pass->for_effects, HEAP_EFFECT_KINDS, pass->noted_effects),
         .unwanted_calls = unwanted(pass->for_calls, TTD_ACTION_DESTROY + 1, pass->noted_calls)};
-    if (pass->notes)
+    if (pass->notes) {
         merged.applied = tell_notes;
+        merged.place = &pass->notes->place;
+    }
     if (merged.unwanted != (1u << HEAP_EFFECT_KINDS) - 1)
         merged.effect = see_effect;
     if (merged.unwanted_calls != (1u << (TTD_ACTION_DESTROY + 1)) - 1)
@@ -247,8 +240,10 @@ enum ttd_status heap_pass_run(struct heap_pass *pass, const struct heap_trace *t
     pass->hook = trace->hook;
     enum ttd_status status = TTD_OK;
     if (has_deferred(pass)) {
-        pass->notes = calloc(1, sizeof *pass->notes);
+        pass->notes = malloc(sizeof *pass->notes);
         status = pass->notes ? TTD_OK : TTD_ERROR_NO_MEMORY;
+        if (status == TTD_OK)
+            heap_notes_clear(pass->notes);
     }
     list_observers(pass, ttd_position_min());
     for (size_t i = 0; i < pass->count; i++) {
