@@ -5,8 +5,8 @@
 
 #include "base/task.h"
 
-/* What is found of the heap in the course of time, and by the names of stacks. The search for leaks
- * is the last of those that end with the range: see heap_leaks_watch(). */
+/* What is found of the trace, of the heap in the course of time, and by the names of stacks. The
+ * search for leaks is the last of those that end with the range: see heap_leaks_watch(). */
 static enum ttd_status watch_heap(struct session *session, const struct heap_ticks_options *range,
                                   const struct heap_trace *trace, struct report_findings *findings,
                                   struct heap_pass *pass, struct ttd_error *error)
@@ -16,7 +16,11 @@ static enum ttd_status watch_heap(struct session *session, const struct heap_tic
                                        .split = view_split(&session->options.view),
                                        .tells_when = true,
                                        .reach = &findings->reach};
-    enum ttd_status status = heap_ticks_watch(&findings->ticks, range, trace->reader, pass);
+    enum ttd_status status = info_watch(session, &findings->info, pass, error);
+    if (status == TTD_OK)
+        status = heap_snapshot_list_watch(&findings->snapshots, pass);
+    if (status == TTD_OK)
+        status = heap_ticks_watch(&findings->ticks, range, trace->reader, pass);
     return status == TTD_OK ? heap_leaks_watch(&findings->leaks, &leaks, trace, pass, error)
                             : status;
 }
@@ -39,11 +43,9 @@ static enum ttd_status watch_calls(struct session *session, const struct heap_ti
     enum ttd_status status = heap_usage_watch(&findings->usage, &usage, pass);
     if (status == TTD_OK)
         status = heap_moves_watch(&findings->moves, &moves, pass);
-    if (status == TTD_OK)
-        status = heap_errors_watch(&findings->errors, &errors, trace->reader, pass, error);
-    if (status == TTD_OK)
-        status = info_watch(session, &findings->info, pass, error);
-    return status == TTD_OK ? heap_snapshot_list_watch(&findings->snapshots, pass) : status;
+    return status == TTD_OK
+               ? heap_errors_watch(&findings->errors, &errors, trace->reader, pass, error)
+               : status;
 }
 
 /* A pass that runs as a task. */

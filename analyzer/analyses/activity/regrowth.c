@@ -6,6 +6,11 @@
 #include "analyses/activity/growth.h"
 #include "base/grow.h"
 
+_Static_assert(REGROWTH_CALLS == sizeof(uint64_t), "a byte of low_bytes for each");
+
+/* A byte of 1 in each place. */
+#define EACH_BYTE UINT64_C(0x0101010101010101)
+
 /* An allocation. */
 struct allocation {
     uint64_t event;
@@ -19,9 +24,10 @@ struct allocation {
 /* The last calls of a thread, by their number modulo REGROWTH_CALLS. */
 struct regrowth_recent {
     uint64_t calls;
-    /* The call site of each that allocated; TTD_NONE for others. They are apart, since most
-     * releases look at nothing else. */
+    /* The call site of each that allocated; TTD_NONE for others. */
     ttd_id stacks[REGROWTH_CALLS];
+    /* The low byte of each stack: most releases look at nothing else. */
+    uint64_t low_bytes;
     struct allocation last[REGROWTH_CALLS];
 };
 
@@ -63,13 +69,20 @@ static enum ttd_status find_recent(struct regrowth_finder *finder, ttd_id thread
     return TTD_OK;
 }
 
+static void set_stack(struct regrowth_recent *recent, size_t slot, ttd_id stack)
+{
+    recent->stacks[slot] = stack;
+    recent->low_bytes &= ~(UINT64_C(0xff) << 8 * slot);
+    recent->low_bytes |= (uint64_t)(uint8_t)stack << 8 * slot;
+}
+
 static void see_allocation(const struct regrowth_finder *finder, struct regrowth_recent *recent,
                            const struct heap_block *block)
 {
     size_t slot = recent->calls % REGROWTH_CALLS;
     /* Every call takes a slot, also one that can be no successor: otherwise "soon" would mean
      * longer for threads that reallocate a lot. */
-    recent->stacks[slot] = block->action == TTD_ACTION_ALLOC ? block->stack : TTD_NONE;
+    set_stack(recent, slot, block->action == TTD_ACTION_ALLOC ? block->stack : TTD_NONE);
     recent->last[slot] =
         (struct allocation){.event = block->event,
                             .size = block->size,
@@ -78,17 +91,26 @@ static void see_allocation(const struct regrowth_finder *finder, struct regrowth
                             .call = recent->calls};
 }
 
+/* False if none of the last calls allocated with this stack: if no byte of the difference is 0. */
+static bool may_have_stack(const struct regrowth_recent *recent, ttd_id stack)
+{
+    uint64_t difference = recent->low_bytes ^ EACH_BYTE * (uint8_t)stack;
+    return (difference - EACH_BYTE) & ~difference & EACH_BYTE << 7;
+}
+
 /* Finds the allocation that a released block's contents were copied to; REGROWTH_CALLS if there is
  * none. A block that is released is itself nobody's successor any more. */
 static size_t find_successor(struct regrowth_recent *recent, const struct heap_block *old)
 {
     size_t successor = REGROWTH_CALLS;
+    if (!may_have_stack(recent, old->stack))
+        return successor;
     for (size_t i = 0; i < REGROWTH_CALLS; i++) {
         if (recent->stacks[i] != old->stack)
             continue;
         const struct allocation *record = &recent->last[i];
         if (record->event == old->event)
-            recent->stacks[i] = TTD_NONE;
+            set_stack(recent, i, TTD_NONE);
         else if (record->size > old->size && record->heap == old->heap &&
                  record->event > old->event &&
                  (successor == REGROWTH_CALLS || record->call > recent->last[successor].call))
@@ -101,7 +123,7 @@ static size_t find_successor(struct regrowth_recent *recent, const struct heap_b
 static enum ttd_status add_growth(struct regrowth_finder *finder, struct regrowth_recent *recent,
                                   const struct heap_block *old, size_t successor)
 {
-    recent->stacks[successor] = TTD_NONE;
+    set_stack(recent, successor, TTD_NONE);
     if (!recent->last[successor].is_wanted)
         return TTD_OK;
     struct heap_move_group *group;
@@ -125,7 +147,7 @@ static enum ttd_status see_release(struct regrowth_finder *finder, struct regrow
     const struct heap_block *old = effect->block;
     bool is_call = effect->action == TTD_ACTION_FREE;
     if (is_call)
-        recent->stacks[recent->calls % REGROWTH_CALLS] = TTD_NONE;
+        set_stack(recent, recent->calls % REGROWTH_CALLS, TTD_NONE);
     if (old->action != TTD_ACTION_ALLOC || old->stack == TTD_NONE)
         return TTD_OK;
     size_t successor = find_successor(recent, old);

@@ -8,6 +8,9 @@
 /* Late changes that are kept until they are settled. */
 #define LATE_MAX ((size_t)1 << 20)
 
+/* One record of so many takes as long to sort as to go through all of them. */
+#define MANY_TOUCHED 16
+
 void heap_series_init(struct heap_tick_series *series)
 {
     *series = (struct heap_tick_series){.count = 0};
@@ -25,46 +28,37 @@ void heap_series_free(struct heap_tick_series *series)
     *series = (struct heap_tick_series){.count = 0};
 }
 
-enum ttd_status heap_series_add_key(struct heap_tick_series *series, ttd_id key)
+enum ttd_status heap_series_add_key(struct heap_tick_series *series, ttd_id key, uint32_t *record)
 {
-    uint32_t record = (uint32_t)series->count;
+    *record = (uint32_t)series->count;
     enum ttd_status status = grow_array((void **)&series->records, &series->capacity,
                                         series->count + 1, sizeof *series->records);
     if (status == TTD_OK)
-        status = map_set(&series->by_key, key, 0, record);
+        status = map_set(&series->by_key, key, 0, *record);
     if (status != TTD_OK)
         return status;
     series->records[series->count++] = (struct heap_tick_record){.key = key};
     series->last_key = key;
-    series->last_record = record;
+    series->last_record = *record;
     return TTD_OK;
 }
 
-enum ttd_status heap_series_touch(struct heap_tick_series *series)
+enum ttd_status heap_series_touch(struct heap_tick_series *series, uint32_t record)
 {
     enum ttd_status status = grow_array((void **)&series->touched, &series->touched_capacity,
                                         series->touched_count + 1, sizeof *series->touched);
     if (status != TTD_OK)
         return status;
-    series->records[series->last_record].is_touched = true;
-    series->touched[series->touched_count++] = series->last_record;
+    series->records[record].is_touched = true;
+    series->touched[series->touched_count++] = record;
     return TTD_OK;
-}
-
-void heap_series_tell_thread(struct heap_tick_series *series, ttd_id thread)
-{
-    struct heap_tick_record *record = &series->records[series->last_record];
-    if (record->thread == TTD_NONE)
-        record->thread = thread;
-    else if (record->thread != thread)
-        record->has_several_threads = true;
 }
 
 enum ttd_status heap_series_take_late(struct heap_tick_series *series, uint32_t tick, ttd_id key,
                                       uint64_t size)
 {
-    enum ttd_status status = heap_series_find(series, key);
-    uint32_t index = series->last_record;
+    uint32_t index;
+    enum ttd_status status = heap_series_find(series, key, &index);
     if (status == TTD_OK && series->late_count >= LATE_MAX)
         status = heap_series_settle(series, NULL);
     if (status == TTD_OK)
@@ -110,11 +104,25 @@ static enum ttd_status add_tick(struct heap_tick_series *series)
     return status;
 }
 
+/* Sorts the records that have changed. If they are many of all, these are gone through instead. */
+static void sort_touched(struct heap_tick_series *series)
+{
+    size_t count = 0;
+    if (series->touched_count < series->count / MANY_TOUCHED) {
+        qsort(series->touched, series->touched_count, sizeof *series->touched, compare_numbers);
+        return;
+    }
+    for (uint32_t i = 0; count < series->touched_count; i++) {
+        if (series->records[i].is_touched)
+            series->touched[count++] = i;
+    }
+}
+
 enum ttd_status heap_series_end_tick(struct heap_tick_series *series)
 {
     enum ttd_status status = TTD_OK;
     if (series->touched_count)
-        qsort(series->touched, series->touched_count, sizeof *series->touched, compare_numbers);
+        sort_touched(series);
     for (size_t i = 0; i < series->touched_count && status == TTD_OK; i++) {
         struct heap_tick_record *record = &series->records[series->touched[i]];
         struct heap_tick_change change = {series->touched[i],

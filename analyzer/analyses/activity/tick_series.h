@@ -69,21 +69,23 @@ void heap_series_free(struct heap_tick_series *series);
 /* All return TTD_OK or TTD_ERROR_NO_MEMORY. */
 
 /** Adds a record of a key, which has none. */
-enum ttd_status heap_series_add_key(struct heap_tick_series *series, ttd_id key);
+enum ttd_status heap_series_add_key(struct heap_tick_series *series, ttd_id key, uint32_t *record);
 
-/** Lists the record of series->last_record among those that have changed in the open tick. */
-enum ttd_status heap_series_touch(struct heap_tick_series *series);
+/** Lists a record among those that have changed in the open tick. */
+enum ttd_status heap_series_touch(struct heap_tick_series *series, uint32_t record);
 
-/** Sets series->last_record to the record of a key, which is added if there is none. */
-static inline enum ttd_status heap_series_find(struct heap_tick_series *series, ttd_id key)
+/** Sets `record` to that of a key, which is added if there is none. */
+static inline enum ttd_status heap_series_find(struct heap_tick_series *series, ttd_id key,
+                                               uint32_t *record)
 {
+    *record = series->last_record;
     if (series->count && series->last_key == key)
         return TTD_OK;
-    uint32_t record = map_get(&series->by_key, key, 0);
-    if (record == MAP_NONE)
-        return heap_series_add_key(series, key);
+    *record = map_get(&series->by_key, key, 0);
+    if (*record == MAP_NONE)
+        return heap_series_add_key(series, key, record);
     series->last_key = key;
-    series->last_record = record;
+    series->last_record = *record;
     return TTD_OK;
 }
 
@@ -101,14 +103,14 @@ heap_series_prefetch(const struct heap_tick_series *series, ttd_id key)
 static inline enum ttd_status heap_series_change(struct heap_tick_series *series, ttd_id key,
                                                  uint64_t bytes, uint64_t blocks)
 {
-    enum ttd_status status = heap_series_find(series, key);
-    if (status == TTD_OK && !series->records[series->last_record].is_touched)
-        status = heap_series_touch(series);
+    uint32_t number;
+    enum ttd_status status = heap_series_find(series, key, &number);
     if (status != TTD_OK)
         return status;
-    series->records[series->last_record].bytes += bytes;
-    series->records[series->last_record].blocks += blocks;
-    return TTD_OK;
+    struct heap_tick_record *record = &series->records[number];
+    record->bytes += bytes;
+    record->blocks += blocks;
+    return record->is_touched ? TTD_OK : heap_series_touch(series, number);
 }
 
 /** Adds a block to the sums of a key, or subtracts it from them, in the open tick. */
@@ -125,7 +127,14 @@ static inline enum ttd_status heap_series_take(struct heap_tick_series *series, 
 }
 
 /** Tells which thread allocated the block that was added last. */
-void heap_series_tell_thread(struct heap_tick_series *series, ttd_id thread);
+static inline void heap_series_tell_thread(struct heap_tick_series *series, ttd_id thread)
+{
+    struct heap_tick_record *record = &series->records[series->last_record];
+    if (record->thread == TTD_NONE)
+        record->thread = thread;
+    else if (record->thread != thread)
+        record->has_several_threads = true;
+}
 
 /** Subtracts a block in a tick that has ended. Takes effect with heap_series_settle(). */
 enum ttd_status heap_series_take_late(struct heap_tick_series *series, uint32_t tick, ttd_id key,
