@@ -187,11 +187,22 @@ static void warn_of_uncertainty(const struct session *session)
                 session->report.certainty.reasons[i]);
 }
 
+/* Lists in CSV have no place for it. */
+static void warn_of_limit(const struct session *session)
+{
+    if (session->report.left_out)
+        message("warning: %s: %llu more records are not listed: see --limit in "
+                "'ttdanalyze %s --help'",
+                session->source.path, (unsigned long long)session->report.left_out,
+                session->options.command->name);
+}
+
 /* An output that is not complete is removed, so that no script takes a part of a report for the
  * whole. */
 int session_close(struct session *session, int status, bool keep)
 {
     warn_of_uncertainty(session);
+    warn_of_limit(session);
     if (session->report.status != TTD_OK) {
         status = message_status(session->source.path, session->report.status);
         keep = false;

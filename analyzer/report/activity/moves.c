@@ -124,7 +124,8 @@ static void csv_table(struct report *report, struct csv *csv, const struct repor
                       const struct heap_move_table *table)
 {
     bool is_inferred = table == &data->moves->regrown;
-    for (size_t i = 0; i < report_shown(table->count, data->limit); i++) {
+    size_t count = report_listed(report, table->count, data->limit);
+    for (size_t i = 0; i < count; i++) {
         const struct heap_move_group *group = &table->groups[i];
         double measure;
         csv_text(csv, is_inferred ? "inferred" : "realloc");

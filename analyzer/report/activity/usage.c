@@ -93,7 +93,8 @@ void csv_hot(struct report *report, const struct report_usage *data)
     report_site_header(report, &csv,
                        "allocations,bytes,byte_seconds,temporary,temporary_bytes,never_released,"
                        "destroyed");
-    for (size_t i = 0; i < shown(data); i++) {
+    size_t count = report_listed(report, data->usage->count, data->limit);
+    for (size_t i = 0; i < count; i++) {
         const struct heap_site *site = &data->usage->sites[i];
         csv_unsigned(&csv, site->allocations);
         csv_unsigned(&csv, heap_sum_value(site->bytes));

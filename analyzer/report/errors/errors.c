@@ -258,7 +258,8 @@ void csv_errors(struct report *report, const struct report_errors *data)
                      "conflict_position,conflict_stack,signal");
     if (data->fatal)
         csv_fatal(report, &csv, data->fatal);
-    for (size_t i = 0; i < shown(data); i++) {
+    size_t count = report_listed(report, data->errors->count, data->limit);
+    for (size_t i = 0; i < count; i++) {
         const struct heap_finding *finding = &data->errors->findings[i];
         csv_text(&csv, heap_error_name(finding->kind));
         csv_bool(&csv, finding->is_certain);

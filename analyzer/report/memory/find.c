@@ -184,6 +184,7 @@ void csv_find(struct report *report, const struct report_search *data)
     struct csv csv;
     report_csv_begin(report, &csv);
     csv_header(&csv, "address,value,snapshot,position,block,size,older,root");
+    report->left_out += search->total - search->count;
     for (size_t i = 0; i < search->count; i++) {
         const struct heap_match *match = &search->matches[i];
         const struct heap_block *block = block_of(search, match);

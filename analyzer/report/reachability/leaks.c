@@ -222,7 +222,8 @@ static void csv_growths(struct report *report, struct csv *csv, size_t limit)
     const struct report_known_findings *known_findings = report->known_findings;
     if (report->view->options.by != VIEW_BY_STACK)
         return;
-    for (size_t i = 0; i < known_findings->growth_count && i < limit; i++) {
+    size_t count = report_listed(report, known_findings->growth_count, limit);
+    for (size_t i = 0; i < count; i++) {
         const struct report_growth *growth = &known_findings->growths[i];
         csv_text(csv, "grown");
         csv_empty(csv);
@@ -239,7 +240,8 @@ static void csv_groups(struct report *report, struct csv *csv, const char *kind,
                        const struct heap_groups *groups, const struct report_leaks *data)
 {
     bool has_classes = data->leaks->snapshot.number && groups == data->groups;
-    for (size_t i = 0; i < groups->count && i < data->limit; i++) {
+    size_t count = report_listed(report, groups->count, data->limit);
+    for (size_t i = 0; i < count; i++) {
         const struct heap_group *group = &groups->items[i];
         bool has_totals = has_classes && group->kind == HEAP_DEFINITELY_LOST;
         bool has_class = has_classes || (groups == data->groups && group->kind == HEAP_UNKNOWN);

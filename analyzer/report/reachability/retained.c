@@ -141,6 +141,7 @@ void csv_retained(struct report *report, const struct report_retained *data)
         report_site_header(report, &csv, columns);
     else
         csv_header(&csv, columns);
+    report->left_out += retained->total - retained->count;
     for (size_t i = 0; i < retained->count && !report->output->error; i++) {
         const struct heap_retainer *retainer = &retained->records[i];
         bool is_root = retained_root(retained, retainer) && !data->options->depth;

@@ -79,7 +79,8 @@ void report_group_csv(struct report *report, struct csv *csv, const struct heap_
 void report_kind_csv(struct report *report, struct csv *csv, const char *kind,
                      const struct heap_groups *groups, size_t limit)
 {
-    for (size_t i = 0; i < groups->count && i < limit; i++) {
+    size_t count = report_listed(report, groups->count, limit);
+    for (size_t i = 0; i < count; i++) {
         if (kind)
             csv_text(csv, kind);
         report_group_csv(report, csv, &groups->items[i]);

@@ -84,6 +84,8 @@ struct report {
     /** The first failure to allocate memory, or TTD_OK. */
     enum ttd_status status;
     struct certainty certainty;
+    /** Records that lists in CSV leave out because of their limits. */
+    uint64_t left_out;
     /** Live blocks that were allocated before this are unknown: see heap_gaps_end(). */
     struct ttd_position unknown_before;
 };

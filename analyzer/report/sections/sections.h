@@ -21,6 +21,15 @@ static inline size_t report_shown(size_t count, size_t limit)
     return count < limit ? count : limit;
 }
 
+/** Does the same for a list in CSV, which has no place to say how many it leaves out: they are
+ * counted in report->left_out. */
+static inline size_t report_listed(struct report *report, size_t count, size_t limit)
+{
+    size_t shown = report_shown(count, limit);
+    report->left_out += count - shown;
+    return shown;
+}
+
 /** Sets report->frames to the frames of a stack; empty on failure. */
 void report_expand(struct report *report, ttd_id stack);
 

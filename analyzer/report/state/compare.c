@@ -12,12 +12,17 @@ static const char *kind_name(enum heap_change_kind kind)
     return names[kind];
 }
 
-/* Number of changes that are shown. Unchanged groups come last. */
-static size_t shown(const struct report_compare *data)
+/* Number of changes that are asked for. Unchanged groups come last. */
+static size_t wanted(const struct report_compare *data)
 {
     const struct heap_comparison *comparison = data->comparison;
     size_t same = data->has_same ? 0 : comparison->kinds[HEAP_CHANGE_SAME];
-    return report_shown(comparison->count - same, data->limit);
+    return comparison->count - same;
+}
+
+static size_t shown(const struct report_compare *data)
+{
+    return report_shown(wanted(data), data->limit);
 }
 
 /* Returns the key of a change, and switches the report to the definitions that it refers to: those
@@ -255,7 +260,8 @@ void csv_compare(struct report *report, const struct report_compare *data)
     out_text(report->output, "change,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
                              "new_bytes");
     report_site_header(report, &csv, is_by_stack(report) ? ",fingerprint" : "");
-    for (size_t i = 0; i < shown(data); i++) {
+    size_t count = report_listed(report, wanted(data), data->limit);
+    for (size_t i = 0; i < count; i++) {
         const struct heap_change *change = &data->comparison->changes[i];
         char text[FINGERPRINT_TEXT];
         struct heap_key key = use_side(report, data, change);

@@ -84,7 +84,8 @@ void csv_fragmentation(struct report *report, const struct report_fragmentation 
     struct csv csv;
     report_csv_begin(report, &csv);
     csv_header(&csv, "begin,last,blocks,used_bytes,gaps,gap_bytes,largest_gap");
-    for (size_t i = 0; i < data->fragmentation->count && i < data->limit; i++) {
+    size_t count = report_listed(report, data->fragmentation->count, data->limit);
+    for (size_t i = 0; i < count; i++) {
         const struct heap_region *region = &data->fragmentation->regions[i];
         csv_hex(&csv, region->begin);
         csv_hex(&csv, region->last);

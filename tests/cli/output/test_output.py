@@ -2,6 +2,7 @@
 """What all commands share: usage, exit statuses, output files, terminals, untrusted names"""
 
 import os
+import re
 import resource
 import signal
 import stat
@@ -9,6 +10,7 @@ import subprocess
 import time
 
 import support
+from snapshot_support import SnapshotScript
 from support import Script, TestCase, run
 
 COMMANDS = ("info", "events", "leaks", "moves", "verify", "recover")
@@ -146,6 +148,39 @@ class Files(TestCase):
             process.stdout.close()
             self.assertEqual(process.stderr.read(), b"")
             process.wait()
+
+
+class Limits(TestCase):
+    """A list in CSV has no place to say that it leaves records out: a warning does."""
+
+    def test_what_csv_leaves_out_is_said(self):
+        script = SnapshotScript().basics()
+        for stack in (1, 2, 3):
+            for address in (0x20000 + 0x1000 * stack, 0x8000000 * stack):
+                script.alloc(address, 16, stack=stack)
+            script.realloc(0x8000000 * stack, 0x8000000 * stack + 0x100, 32, stack=stack)
+            script.free(0x100 + stack, stack=stack)
+        script.snapshot(*((1, 8 * stack, 0x20000 + 0x1000 * stack) for stack in (1, 2, 3)))
+        trace = self.write(script.close())
+        for command in ("hot", "temporary", "moves", "leaks", "state", "errors", "fragmentation",
+                        "diff", "retained", "hot --tree top-down", "diff --tree bottom-up"):
+            name, *options = command.split()
+            rows = {}
+            for limit in ("0", "1"):
+                result = self.run_ok(name, *options, "-f", "csv", "--limit", limit, trace)
+                rows[limit] = len(result.text.splitlines())
+                with self.subTest(command=command, limit=limit):
+                    said = re.search(r"(\d+) more records are not listed", result.errors)
+                    if limit == "0":
+                        self.assertIsNone(said)
+                        continue
+                    self.assertGreater(rows["0"], rows["1"])
+                    if "--tree" not in options:
+                        self.assertEqual(int(said[1]), rows["0"] - rows["1"])
+                    else:
+                        self.assertGreater(int(said[1]), 0)
+                self.assertNotIn("more records",
+                                 self.run_ok(name, *options, "--limit", limit, trace).errors)
 
 
 class Terminal(TestCase):
