@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import record
 
@@ -51,13 +52,15 @@ ANSWERS = """(async () => {
 
 
 def measure_command(command):
-    """Returns the processor time in seconds, and the largest resident size in bytes."""
+    """Returns the wall time and the processor time in seconds, and the largest resident size in
+    bytes."""
+    begin = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise SystemExit(f'{command} failed')
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+    return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
 def measure_page(page, rounds):
@@ -99,8 +102,9 @@ def measure(analyzer, trace, rounds):
     page = trace.with_suffix('.html')
     runs = [measure_command([analyzer, 'report', '-o', page, trace]) for _ in range(rounds)]
     result = {'events': info['events'], 'trace_bytes': info['file_bytes'],
-              'seconds': statistics.median(seconds for seconds, _ in runs),
-              'resident': max(resident for _, resident in runs),
+              'seconds': statistics.median(wall for wall, _, _ in runs),
+              'processor_seconds': statistics.median(seconds for _, seconds, _ in runs),
+              'resident': max(resident for _, _, resident in runs),
               'page_bytes': page.stat().st_size}
     exact = trace.with_suffix('.exact.html')
     subprocess.run([analyzer, 'report', '--exact', '-o', exact, trace], check=True)
@@ -115,8 +119,9 @@ def measure(analyzer, trace, rounds):
 def report(result):
     goal = 0.03 * result['trace_bytes'] + 300e3
     print(f"{result['events']:,} events, {result['trace_bytes'] / 1e6:.1f} MB")
-    print(f"  report  {result['seconds']:.2f} s of processor time, "
+    print(f"  report  {result['seconds']:.2f} s, "
           f"{result['events'] / result['seconds'] / 1e6:.1f} M events/s, "
+          f"{result['processor_seconds']:.2f} s of processor time, "
           f"{result['resident'] / 1e6:.0f} MB resident")
     print(f"  page    {result['page_bytes'] / 1e3:.0f} kB; 3 % of the trace and 300 kB are "
           f'{goal / 1e3:.0f} kB')

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** All that the page of `report` shows of a trace, found in one pass. */
+/** All that the page of `report` shows of a trace, found in one pass, or in two at the same time.
+ */
 #ifndef ANALYZER_COMMANDS_REPORT_PASS_H
 #define ANALYZER_COMMANDS_REPORT_PASS_H
 

@@ -24,7 +24,8 @@
  * `index` takes 1.74 times the instructions with summaries; they do nothing for a position that
  * none of them covers. Instructions do not show what prefetching memory saves. Nor do they show
  * the thread that reads ahead (prefetcher.h): it takes 1.3 times the processor time, and can save
- * wall time only where another processor is idle; on two busy ones none was saved.
+ * wall time only where another processor is idle; on two busy ones none was saved. So `report`,
+ * which has much to tell, replays a trace twice at the same time instead (report_pass.h).
  *
  * Summaries are an observer of blocks (struct heap_block_observer), which is told the block and no
  * more. `index` of generated-summaries takes 1.01 times the instructions of a replay that collects
