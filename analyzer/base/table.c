@@ -257,3 +257,8 @@ void table_give_back(void *table, size_t size)
     else
         munmap(table, round_up(size));
 }
+
+void table_give_back_kept(void)
+{
+    give_back(SIZE_MAX);
+}

@@ -35,4 +35,8 @@ size_t table_shrink(void *table, size_t old_size, size_t size);
  * too few for the tables to come. */
 void table_give_back(void *table, size_t size);
 
+/** Gives all pages back to the system that are kept for other tables, so that any memory may be
+ * made of them. */
+void table_give_back_kept(void);
+
 #endif

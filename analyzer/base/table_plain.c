@@ -48,3 +48,7 @@ void pages_hint(void *memory, size_t size)
 void pages_prepare(void)
 {
 }
+
+void table_give_back_kept(void)
+{
+}

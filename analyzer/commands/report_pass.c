@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/table.h"
 #include "base/task.h"
 
 /* What is found of the trace, of the heap in the course of time, and by the names of stacks. The
@@ -112,13 +113,12 @@ static enum ttd_status find_in_two(struct session *session, const struct heap_ti
     return status == TTD_OK ? second_status : status;
 }
 
-enum ttd_status report_find(struct session *session, const struct heap_ticks_options *range,
-                            const struct heap_trace *trace, struct report_findings *findings,
-                            struct ttd_error *error)
+/* Makes two passes, if `may_be_two`, where they save time. */
+static enum ttd_status find(struct session *session, const struct heap_ticks_options *range,
+                            const struct heap_trace *trace, bool may_be_two,
+                            struct report_findings *findings, struct ttd_error *error)
 {
     struct second_pass second = {.pass.count = 0};
-    /* Names are looked up in one thread; and both passes are to reach the end. */
-    bool may_be_two = !range->filter && ttd_position_compare(range->last, ttd_position_max()) == 0;
     memset(findings, 0, sizeof *findings);
     findings->islands = range->islands;
     enum ttd_status status = heap_fatal_find(trace, &findings->fatal, error);
@@ -127,6 +127,22 @@ enum ttd_status report_find(struct session *session, const struct heap_ticks_opt
     return may_be_two && source_second_trace(&session->source, &second.trace)
                ? find_in_two(session, range, trace, &second, findings, error)
                : find_in_one(session, range, trace, findings, error);
+}
+
+enum ttd_status report_find(struct session *session, const struct heap_ticks_options *range,
+                            const struct heap_trace *trace, struct report_findings *findings,
+                            struct ttd_error *error)
+{
+    /* Names are looked up in one thread; and both passes are to reach the end. */
+    bool may_be_two = !range->filter && ttd_position_compare(range->last, ttd_position_max()) == 0;
+    enum ttd_status status = find(session, range, trace, may_be_two, findings, error);
+    if (status != TTD_ERROR_NO_MEMORY || !session->source.second)
+        return status;
+    /* Two replays take more memory than one. */
+    report_findings_free(findings);
+    source_end_second(&session->source);
+    table_give_back_kept();
+    return find(session, range, trace, false, findings, error);
 }
 
 void report_findings_free(struct report_findings *findings)

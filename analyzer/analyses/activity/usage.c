@@ -172,6 +172,8 @@ static void prepare(void *context, const struct heap_notes *notes)
     for (size_t i = 0; i < notes->count; i++)
         births_prefetch(&finder->births, notes->notes[i].effect.record);
     for (size_t i = 0; i < notes->count; i++) {
+        if (!notes->notes[i].effect.block)
+            continue;
         uint32_t site = expected_site(finder, &notes->notes[i]);
         if (site >= usage->count)
             continue;

@@ -48,9 +48,9 @@ void source_close(struct source *source)
     clock_free(&source->clock);
     if (source->has_keyframes)
         heap_keyframes_close(&source->keyframes);
+    source_end_second(source);
     ttd_reader_close(source->reader);
-    ttd_reader_close(source->second);
-    source->reader = source->second = NULL;
+    source->reader = NULL;
 }
 
 int source_fail(struct source *source, enum ttd_status status, const struct ttd_error *error)
@@ -122,6 +122,12 @@ bool source_second_trace(struct source *source, struct heap_trace *trace)
     struct stamp now = stamp_of(source->path);
     *trace = (struct heap_trace){.reader = source->second, .is_one_of_two = true};
     return stamp_is_same(&source->opened, &now);
+}
+
+void source_end_second(struct source *source)
+{
+    ttd_reader_close(source->second);
+    source->second = NULL;
 }
 
 static int read_on(struct source *source, const struct heap_batch_hook *hook,

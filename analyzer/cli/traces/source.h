@@ -76,6 +76,9 @@ struct heap_trace source_trace(struct source *source);
  */
 bool source_second_trace(struct source *source, struct heap_trace *trace);
 
+/** Closes the second reader: nothing rests on what it has read. */
+void source_end_second(struct source *source);
+
 /** Whether wall times are known: the first chunk, which has their unit, was not lost. */
 static inline bool source_has_times(const struct source *source)
 {
