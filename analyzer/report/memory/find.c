@@ -150,6 +150,8 @@ static void csv_pointers(struct report *report, struct csv *csv,
     uint64_t target = heap_nodes_address(&reach->nodes, referrers->target);
     for (size_t i = 0; i < referrers->count; i++) {
         const struct heap_referrer *referrer = &referrers->lines[i];
+        if (referrer->kind == HEAP_REFERRER_MORE)
+            report->left_out += referrer->count;
         if (referrer->kind != HEAP_REFERRER_BLOCK && referrer->kind != HEAP_REFERRER_ROOT)
             continue;
         bool is_block = referrer->kind == HEAP_REFERRER_BLOCK;

@@ -197,11 +197,11 @@ void csv_tree(struct report *report, const struct report_tree *data)
     report_csv_begin(report, &csv);
     csv_header(&csv,
                "depth,weight,self_weight,bytes,self_bytes,count,self_count," REPORT_TREE_FIELDS);
-    (void)report_listed(report, data->tree->nodes[0].count, data->options->limit);
+    size_t rows = 0;
     for (uint32_t i = 0;
          (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
         const struct view_node *node = &data->tree->nodes[i];
-        (void)report_listed(report, node->count, data->options->limit);
+        rows++;
         csv_unsigned(&csv, node->depth);
         csv_unsigned(&csv, node->total.weight);
         csv_unsigned(&csv, node->self.weight);
@@ -212,4 +212,5 @@ void csv_tree(struct report *report, const struct report_tree *data)
         report_tree_csv(report, &csv, view_tree_label(data->tree, node));
         csv_end_row(&csv);
     }
+    report->left_out += data->tree->linked - rows;
 }

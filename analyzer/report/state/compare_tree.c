@@ -120,11 +120,11 @@ void csv_compare_tree(struct report *report, const struct report_compare *data)
     csv_header(&csv, "depth,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
                      "new_bytes,old_self_blocks,old_self_bytes,new_self_blocks,"
                      "new_self_bytes," REPORT_TREE_FIELDS);
-    (void)report_listed(report, tree->nodes[0].count, data->limit);
+    size_t rows = 0;
     for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;) {
         struct node_sides total = total_of(tree, i);
         struct node_sides self = self_of(tree, i);
-        (void)report_listed(report, tree->nodes[i].count, data->limit);
+        rows++;
         csv_unsigned(&csv, tree->nodes[i].depth);
         csv_difference(&csv, total.blocks[HEAP_OLD], total.blocks[HEAP_NEW]);
         csv_difference(&csv, total.bytes[HEAP_OLD], total.bytes[HEAP_NEW]);
@@ -139,6 +139,7 @@ void csv_compare_tree(struct report *report, const struct report_compare *data)
         report_tree_csv(report, &csv, view_tree_label(tree, &tree->nodes[i]));
         csv_end_row(&csv);
     }
+    report->left_out += tree->linked - rows;
 }
 
 /* ---- Folded stacks ---- */

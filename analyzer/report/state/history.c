@@ -125,6 +125,7 @@ void csv_history(struct report *report, const struct heap_history *history)
     report_csv_begin(report, &csv);
     csv_header(&csv, "address,size,allocated,thread,stack,released,released_by,released_thread,"
                      "released_stack,lost_after,lost_before,holder_released,unknown");
+    report->left_out += history->total - history->count;
     for (size_t i = 0; i < history->count; i++) {
         const struct heap_owner *owner = &history->owners[i];
         csv_hex(&csv, owner->block.address);

@@ -160,25 +160,27 @@ class Limits(TestCase):
                 script.alloc(address, 16, stack=stack)
             script.realloc(0x8000000 * stack, 0x8000000 * stack + 0x100, 32, stack=stack)
             script.free(0x100 + stack, stack=stack)
-        script.snapshot(*((1, 8 * stack, 0x20000 + 0x1000 * stack) for stack in (1, 2, 3)))
+            script.alloc(0x9000000, 8)
+            script.free(0x9000000)
+        script.snapshot(*((1, 8 * stack, 0x20000 + 0x1000 * stack) for stack in (1, 2, 3)),
+                        (1, 0x100, 0x21000), (1, 0x108, 0x21000))
         trace = self.write(script.close())
         for command in ("hot", "temporary", "moves", "leaks", "state", "errors", "fragmentation",
-                        "diff", "retained", "hot --tree top-down", "diff --tree bottom-up"):
+                        "diff", "retained", "hot --tree top-down", "diff --tree bottom-up",
+                        "history --address 0x9000000", "find --pointer-to 0x21000"):
             name, *options = command.split()
             rows = {}
-            for limit in ("0", "1"):
+            every = "9" if name == "history" else "0"
+            for limit in (every, "1"):
                 result = self.run_ok(name, *options, "-f", "csv", "--limit", limit, trace)
                 rows[limit] = len(result.text.splitlines())
                 with self.subTest(command=command, limit=limit):
                     said = re.search(r"(\d+) more records are not listed", result.errors)
-                    if limit == "0":
+                    if limit == every:
                         self.assertIsNone(said)
                         continue
-                    self.assertGreater(rows["0"], rows["1"])
-                    if "--tree" not in options:
-                        self.assertEqual(int(said[1]), rows["0"] - rows["1"])
-                    else:
-                        self.assertGreater(int(said[1]), 0)
+                    self.assertGreater(rows[every], rows["1"])
+                    self.assertEqual(int(said[1]), rows[every] - rows["1"])
                 self.assertNotIn("more records",
                                  self.run_ok(name, *options, "--limit", limit, trace).errors)
 
