@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/table.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -184,6 +185,17 @@ static void *make_large(void *old, size_t old_size, size_t size)
     return table;
 }
 
+/* Whether the system can move pages together: it cannot if they are of several mappings. Then it
+ * refuses to make them longer as well, which is undone. To try the move itself will not do: Linux
+ * before 6.17 takes the target away before it refuses. */
+static bool is_one_mapping(void *pages, size_t size)
+{
+    if (mremap(pages, size, size + LARGE_PAGE, 0) == MAP_FAILED)
+        return errno != EFAULT;
+    munmap((char *)pages + size, LARGE_PAGE);
+    return true;
+}
+
 /* Grows a mapping. The system moves its pages to a free range instead of copying them, but for
  * tables that consist of several mappings. */
 static void *resize_large(void *old, size_t old_size, size_t size)
@@ -195,9 +207,10 @@ static void *resize_large(void *old, size_t old_size, size_t size)
         void *address = map(size, size - old_size);
         if (!address)
             return NULL;
-        table = mremap(old, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, address);
-        if (table != MAP_FAILED)
-            return table;
+        if (is_one_mapping(old, old_size)) {
+            table = mremap(old, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, address);
+            return table == MAP_FAILED ? NULL : table;
+        }
         table = memcpy(address, old, old_size);
     }
     keep((struct range){old, old_size});
