@@ -186,8 +186,8 @@ static void *make_large(void *old, size_t old_size, size_t size)
 }
 
 /* Whether the system can move pages together: it cannot if they are of several mappings. Then it
- * refuses to make them longer as well, which is undone. To try the move itself will not do: Linux
- * before 6.17 takes the target away before it refuses. */
+ * refuses to make them longer as well, which is undone. To try the move itself will not do: older
+ * kernels take the target away before they refuse. */
 static bool is_one_mapping(void *pages, size_t size)
 {
     if (mremap(pages, size, size + LARGE_PAGE, 0) == MAP_FAILED)

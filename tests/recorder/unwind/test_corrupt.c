@@ -122,6 +122,9 @@ static bool corrupt_modules(struct entropy *entropy)
     return true;
 }
 
+/* The end of the stack's frames: what the program was given lies above them. */
+static uintptr_t above_frames;
+
 static void corrupt_stacks(struct entropy *entropy)
 {
     size_t size = 1 << 16;
@@ -163,7 +166,7 @@ static bool forgetting(void)
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     struct unwind_regs regs;
     struct unwind_delta d;
-    unwinder_init(u, here - 4096, (here | 0xfff) + 1, false);
+    unwinder_init(u, here - 4096, above_frames, false);
     unwind_here(&regs);
     unwinder_capture(u, &regs, &d);
     uint32_t depth = d.added;
@@ -206,7 +209,7 @@ static bool caching(void)
         mmap(NULL, unwinder_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     struct unwind_regs regs;
-    unwinder_init(u, here - 4096, (here | 0xfff) + 1, false);
+    unwinder_init(u, here - 4096, above_frames, false);
     unwind_here(&regs);
     walk(u, &regs, &first);
     for (unsigned i = 0; u->cache == NULL && i < RULE_CACHE_WALKS; i++)
@@ -222,8 +225,10 @@ static bool caching(void)
     return ok && is_same(&first, &now);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    above_frames = (uintptr_t)argv;
     unwind_setup(NULL);
     struct entropy entropy = entropy_of_seed(1);
     corrupt_stacks(&entropy);
