@@ -6,8 +6,8 @@
 #include "base/table.h"
 #include "base/task.h"
 
-/* What is found of the trace, of the heap in the course of time, and by the names of stacks. The
- * search for leaks is the last of those that end with the range: see heap_leaks_watch(). */
+/* Adds the analyses that use the session, and those of the heap over time: statistics, snapshots,
+ * ticks and leaks. Leaks come last, because their watcher may drop the index of live blocks. */
 static enum ttd_status watch_heap(struct session *session, const struct heap_ticks_options *range,
                                   const struct heap_trace *trace, struct report_findings *findings,
                                   struct heap_pass *pass, struct ttd_error *error)
@@ -26,7 +26,7 @@ static enum ttd_status watch_heap(struct session *session, const struct heap_tic
                             : status;
 }
 
-/* What is found of calls, always of the whole trace. */
+/* Adds the analyses of calls: usage, moves and errors. They need the whole trace. */
 static enum ttd_status watch_calls(struct session *session, const struct heap_ticks_options *range,
                                    const struct heap_trace *trace, struct report_findings *findings,
                                    struct heap_pass *pass, struct ttd_error *error)
@@ -71,7 +71,7 @@ static void end(struct report_findings *findings)
     heap_errors_end(&findings->errors);
 }
 
-/* Makes one pass. */
+/* Runs all analyses in one pass. */
 static enum ttd_status find_in_one(struct session *session, const struct heap_ticks_options *range,
                                    const struct heap_trace *trace, struct report_findings *findings,
                                    struct ttd_error *error)

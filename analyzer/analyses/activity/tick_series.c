@@ -8,7 +8,7 @@
 /* Late changes that are kept until they are settled. */
 #define LATE_MAX ((size_t)1 << 20)
 
-/* One record of so many takes as long to sort as to go through all of them. */
+/* If fewer than one record in so many has changed, sorting them is faster than looking at all. */
 #define MANY_TOUCHED 16
 
 void heap_series_init(struct heap_tick_series *series)
@@ -104,7 +104,8 @@ static enum ttd_status add_tick(struct heap_tick_series *series)
     return status;
 }
 
-/* Sorts the records that have changed. If they are many of all, these are gone through instead. */
+/* Sorts the numbers of the records that have changed. If many have, it is faster to look for them
+ * among all records, which are in order. */
 static void sort_touched(struct heap_tick_series *series)
 {
     size_t count = 0;

@@ -68,13 +68,13 @@ void heap_series_free(struct heap_tick_series *series);
 
 /* All return TTD_OK or TTD_ERROR_NO_MEMORY. */
 
-/** Adds a record of a key, which has none. */
+/** Adds a record of a key, which has none, and sets `record` to its number. */
 enum ttd_status heap_series_add_key(struct heap_tick_series *series, ttd_id key, uint32_t *record);
 
 /** Lists a record among those that have changed in the open tick. */
 enum ttd_status heap_series_touch(struct heap_tick_series *series, uint32_t record);
 
-/** Sets `record` to that of a key, which is added if there is none. */
+/** Sets `record` to the number of a key's record, which is added if there is none. */
 static inline enum ttd_status heap_series_find(struct heap_tick_series *series, ttd_id key,
                                                uint32_t *record)
 {
