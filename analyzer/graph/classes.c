@@ -5,27 +5,6 @@
 
 #include "graph/arrays.h"
 #include "graph/components.h"
-#include "graph/mark.h"
-
-/* Holding of a node by the bits of three passes, the strongest of which is the lowest. */
-static enum graph_holding holding_of(unsigned bits)
-{
-    if (bits & 1)
-        return GRAPH_HELD;
-    return bits & 2 ? GRAPH_HELD_WEAKLY : GRAPH_HELD_BY_STALE;
-}
-
-/* Verdict of a node by the marks of all passes. */
-static uint8_t verdict_of(unsigned marks)
-{
-    unsigned by_starts = marks & 7;
-    unsigned by_any = marks >> MARK_BY_ANY;
-    if (by_starts)
-        return (uint8_t)(GRAPH_REACHABLE | holding_of(by_starts) << 2);
-    if (by_any)
-        return (uint8_t)(GRAPH_POSSIBLY_LOST | holding_of(by_any) << 2);
-    return GRAPH_INDIRECTLY_LOST;
-}
 
 /* How lost nodes are collected, each by the lowest that leads to it and was not collected. */
 struct collection {
@@ -107,37 +86,23 @@ enum ttd_status graph_classes_mark(const struct graph *graph, struct graph_class
 {
     uint32_t count = graph->node_count;
     *classes = (struct graph_classes){.node_count = count};
-    classes->verdicts = array_new(count, sizeof *classes->verdicts);
-    enum ttd_status status =
-        classes->verdicts ? graph_mark(graph, classes->verdicts) : TTD_ERROR_NO_MEMORY;
-    for (uint32_t node = 0; status == TTD_OK && node < count; node++)
-        classes->verdicts[node] = verdict_of(classes->verdicts[node]);
-    return status;
+    classes->marks = array_new(count, sizeof *classes->marks);
+    return classes->marks ? graph_mark(graph, classes->marks) : TTD_ERROR_NO_MEMORY;
 }
 
-/* Makes the verdict of lost nodes 0, which it is of no others then; or back. */
-static void turn_verdicts(struct graph_classes *classes)
+enum ttd_status graph_classes_mark_trusted(const struct graph *graph, struct graph_classes *classes)
 {
-    for (uint32_t node = 0; node < classes->node_count; node++)
-        classes->verdicts[node] ^= GRAPH_INDIRECTLY_LOST;
+    return graph_mark_trusted(graph, classes->marks);
 }
 
 enum ttd_status graph_classes_lead(const struct graph *graph, struct graph_classes *classes)
 {
     uint32_t count = graph->node_count;
-    enum ttd_status status = TTD_OK;
-    turn_verdicts(classes);
-    if (count && memchr(classes->verdicts, 0, count)) {
-        classes->leaders = array_new(count, sizeof *classes->leaders);
-        status = classes->leaders ? find_leaders(graph, classes->verdicts, classes->leaders)
-                                  : TTD_ERROR_NO_MEMORY;
-    }
-    turn_verdicts(classes);
-    for (uint32_t node = 0; status == TTD_OK && classes->leaders && node < count; node++) {
-        if (classes->leaders[node] == node)
-            classes->verdicts[node] = GRAPH_DEFINITELY_LOST;
-    }
-    return status;
+    if (!count || !memchr(classes->marks, 0, count))
+        return TTD_OK;
+    classes->leaders = array_new(count, sizeof *classes->leaders);
+    return classes->leaders ? find_leaders(graph, classes->marks, classes->leaders)
+                            : TTD_ERROR_NO_MEMORY;
 }
 
 enum ttd_status graph_classify(const struct graph *graph, struct graph_classes *classes)
@@ -148,7 +113,7 @@ enum ttd_status graph_classify(const struct graph *graph, struct graph_classes *
 
 void graph_classes_free(struct graph_classes *classes)
 {
-    array_free(classes->verdicts, classes->node_count, sizeof *classes->verdicts);
+    array_free(classes->marks, classes->node_count, sizeof *classes->marks);
     array_free(classes->leaders, classes->node_count, sizeof *classes->leaders);
     *classes = (struct graph_classes){0};
 }

@@ -3,7 +3,7 @@
 #ifndef ANALYZER_GRAPH_CLASSES_H
 #define ANALYZER_GRAPH_CLASSES_H
 
-#include "graph/graph.h"
+#include "graph/mark.h"
 
 enum graph_class {
     /** A root leads to it by pointers to starts alone. */
@@ -30,8 +30,8 @@ enum graph_holding {
 
 struct graph_classes {
     uint32_t node_count;
-    /** By node; graph_class_of() and graph_holding_of() read them. */
-    uint8_t *verdicts;
+    /** By node: see graph_mark(); 0 if it is lost. */
+    uint8_t *marks;
     /** By node: the definitely lost node that a lost node belongs to, and that node itself; of the
      * others GRAPH_NONE. NULL if nothing is lost. */
     uint32_t *leaders;
@@ -60,18 +60,35 @@ enum ttd_status graph_classify(const struct graph *graph, struct graph_classes *
 enum ttd_status graph_classes_mark(const struct graph *graph, struct graph_classes *classes);
 enum ttd_status graph_classes_lead(const struct graph *graph, struct graph_classes *classes);
 
+/** Brings classes up to date, as graph_mark_trusted() does with the marks. There must be no leaders
+ * yet. @return as graph_mark_trusted(). */
+enum ttd_status graph_classes_mark_trusted(const struct graph *graph,
+                                           struct graph_classes *classes);
+
 void graph_classes_free(struct graph_classes *classes);
 
 static inline enum graph_class graph_class_of(const struct graph_classes *classes, uint32_t node)
 {
-    return (enum graph_class)(classes->verdicts[node] & 3);
+    unsigned marks = classes->marks[node];
+    if (marks)
+        return marks & MARKS_BY_STARTS ? GRAPH_REACHABLE : GRAPH_POSSIBLY_LOST;
+    return classes->leaders && classes->leaders[node] == node ? GRAPH_DEFINITELY_LOST
+                                                              : GRAPH_INDIRECTLY_LOST;
 }
 
 /** GRAPH_HELD for a lost node. */
 static inline enum graph_holding graph_holding_of(const struct graph_classes *classes,
                                                   uint32_t node)
 {
-    return (enum graph_holding)(classes->verdicts[node] >> 2);
+    unsigned marks = classes->marks[node];
+    unsigned held = MARK_BIT(MARK_BY_STARTS), weakly = MARK_BIT(MARK_BY_STARTS_WEAK);
+    if (!(marks & MARKS_BY_STARTS)) {
+        held = MARK_BIT(MARK_BY_ANY);
+        weakly = MARK_BIT(MARK_BY_ANY_WEAK);
+    }
+    if (!marks || marks & held)
+        return GRAPH_HELD;
+    return marks & weakly ? GRAPH_HELD_WEAKLY : GRAPH_HELD_BY_STALE;
 }
 
 #endif

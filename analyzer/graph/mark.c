@@ -5,8 +5,6 @@
 
 #include "graph/arrays.h"
 
-#define BIT(pass) (1u << (pass))
-
 /* Nodes whose edges are brought nearer before they are followed: a power of two. */
 #define SOON 16
 
@@ -17,12 +15,14 @@ static const struct pass {
     unsigned unused_flags;
 } passes[MARK_PASSES] = {
     [MARK_BY_STARTS] = {0, GRAPH_INTERIOR | GRAPH_WEAK | GRAPH_STALE},
-    [MARK_BY_STARTS_WEAK] = {BIT(MARK_BY_STARTS), GRAPH_INTERIOR | GRAPH_STALE},
-    [MARK_BY_STARTS_STALE] = {BIT(MARK_BY_STARTS) | BIT(MARK_BY_STARTS_WEAK), GRAPH_INTERIOR},
-    [MARK_BY_ANY] = {BIT(MARK_BY_STARTS), GRAPH_WEAK | GRAPH_STALE},
-    [MARK_BY_ANY_WEAK] = {BIT(MARK_BY_STARTS) | BIT(MARK_BY_STARTS_WEAK) | BIT(MARK_BY_ANY),
+    [MARK_BY_STARTS_WEAK] = {MARK_BIT(MARK_BY_STARTS), GRAPH_INTERIOR | GRAPH_STALE},
+    [MARK_BY_STARTS_STALE] = {MARK_BIT(MARK_BY_STARTS) | MARK_BIT(MARK_BY_STARTS_WEAK),
+                              GRAPH_INTERIOR},
+    [MARK_BY_ANY] = {MARK_BIT(MARK_BY_STARTS), GRAPH_WEAK | GRAPH_STALE},
+    [MARK_BY_ANY_WEAK] = {MARK_BIT(MARK_BY_STARTS) | MARK_BIT(MARK_BY_STARTS_WEAK) |
+                              MARK_BIT(MARK_BY_ANY),
                           GRAPH_STALE},
-    [MARK_BY_ANY_STALE] = {BIT(MARK_BY_ANY_STALE) - 1, 0},
+    [MARK_BY_ANY_STALE] = {MARK_BIT(MARK_BY_ANY_STALE) - 1, 0},
 };
 
 struct marker {
@@ -35,6 +35,8 @@ struct marker {
     unsigned mark;
     unsigned reached;
     unsigned unused_flags;
+    /* Edges without flags have been followed from all nodes that are marked. */
+    bool has_followed;
 };
 
 static inline void reach(struct marker *marker, uint32_t node, unsigned flags)
@@ -86,12 +88,12 @@ static void begin(struct marker *marker)
     const struct graph *graph = marker->graph;
     for (uint64_t i = 0; i < graph->root_count; i++)
         reach(marker, graph->root_targets[i], graph->root_flags[i]);
-    unsigned before = marker->reached & ~marker->mark;
+    unsigned before = marker->has_followed ? marker->reached & ~marker->mark : marker->reached;
     for (uint32_t node = 0; before && node < graph->node_count; node++) {
         if (!(marker->marks[node] & before))
             continue;
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
-            if (graph->flags[i])
+            if (graph->flags[i] || !marker->has_followed)
                 reach(marker, graph->targets[i], graph->flags[i]);
         }
     }
@@ -112,29 +114,41 @@ static unsigned flags_of(const struct graph *graph)
 static bool is_needless(unsigned pass, unsigned flags)
 {
     for (unsigned before = 0; before < pass; before++) {
-        if (passes[pass].begins_with & BIT(before) &&
+        if (passes[pass].begins_with & MARK_BIT(before) &&
             !((passes[pass].unused_flags ^ passes[before].unused_flags) & flags))
             return true;
     }
     return false;
 }
 
-enum ttd_status graph_mark(const struct graph *graph, uint8_t *marks)
+/* Makes the passes that use no pointer with a flag of `left_out`. */
+static enum ttd_status make_passes(const struct graph *graph, uint8_t *marks, unsigned left_out,
+                                   bool has_followed)
 {
-    struct marker marker = {.graph = graph, .marks = marks};
+    struct marker marker = {.graph = graph, .marks = marks, .has_followed = has_followed};
     marker.stack = array_new(graph->node_count, sizeof *marker.stack);
     if (!marker.stack)
         return TTD_ERROR_NO_MEMORY;
     unsigned flags = flags_of(graph);
     for (unsigned pass = 0; pass < MARK_PASSES; pass++) {
-        if (is_needless(pass, flags))
+        if (is_needless(pass, flags) || (passes[pass].unused_flags & left_out) != left_out)
             continue;
-        marker.mark = BIT(pass);
-        marker.reached = BIT(pass) | passes[pass].begins_with;
+        marker.mark = MARK_BIT(pass);
+        marker.reached = MARK_BIT(pass) | passes[pass].begins_with;
         marker.unused_flags = passes[pass].unused_flags;
         begin(&marker);
         follow(&marker);
     }
     array_free(marker.stack, graph->node_count, sizeof *marker.stack);
     return TTD_OK;
+}
+
+enum ttd_status graph_mark(const struct graph *graph, uint8_t *marks)
+{
+    return make_passes(graph, marks, 0, true);
+}
+
+enum ttd_status graph_mark_trusted(const struct graph *graph, uint8_t *marks)
+{
+    return make_passes(graph, marks, GRAPH_STALE, false);
 }

@@ -46,12 +46,14 @@ bool reach_between_has_blocks(const struct heap_reach *reach, const struct ttd_r
            heap_nodes_address(&reach->nodes, low) - region->begin < region->size;
 }
 
-void reach_between_settle(struct graph *graph, bool tells_doubtful)
+bool reach_between_settle(struct graph *graph, bool tells_doubtful)
 {
     uint8_t doubtful = tells_doubtful ? GRAPH_INTERIOR | GRAPH_STALE : GRAPH_INTERIOR;
     uint64_t kept = 0;
+    bool were_doubtful = false;
     for (uint64_t i = 0; i < graph->root_count; i++) {
         uint8_t flags = graph->root_flags[i];
+        were_doubtful = were_doubtful || flags & GRAPH_STALE;
         if (flags == REACH_ROOT_DROPPED)
             continue;
         graph->root_targets[kept] = graph->root_targets[i];
@@ -59,4 +61,5 @@ void reach_between_settle(struct graph *graph, bool tells_doubtful)
         graph->root_ids[kept++] = graph->root_ids[i];
     }
     graph->root_count = kept;
+    return were_doubtful;
 }

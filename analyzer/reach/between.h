@@ -34,7 +34,8 @@ enum ttd_status reach_between_add(struct reach_builder *builder,
 bool reach_between_has_blocks(const struct heap_reach *reach, const struct ttd_region *region);
 
 /** Removes the roots that were dropped. Those that are left with the flag GRAPH_STALE own nothing:
- * they get GRAPH_INTERIOR instead, or as well if `tells_doubtful`. */
-void reach_between_settle(struct graph *graph, bool tells_doubtful);
+ * they get GRAPH_INTERIOR instead, or as well if `tells_doubtful`. Returns whether there were any
+ * of either. */
+bool reach_between_settle(struct graph *graph, bool tells_doubtful);
 
 #endif

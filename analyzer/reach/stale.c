@@ -166,6 +166,14 @@ static bool has_doubtful_roots(const struct graph *graph)
     return false;
 }
 
+static enum ttd_status mark_again(struct heap_reach *reach, bool are_roots_changed)
+{
+    if (!are_roots_changed)
+        return graph_classes_mark_trusted(&reach->graph, &reach->verdicts);
+    graph_classes_free(&reach->verdicts);
+    return graph_classes_mark(&reach->graph, &reach->verdicts);
+}
+
 enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_trace *trace,
                                   const struct heap_reach_options *options, struct ttd_error *error)
 {
@@ -179,17 +187,17 @@ enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_tr
         edge_offsets_free(&reach->offsets);
     /* Without such words what is held stays as it is: by other flags nothing hangs. */
     bool is_changing = status == TTD_OK && search.words.count;
-    if (is_changing || options->omits_verdicts)
+    if (options->omits_verdicts)
         graph_classes_free(&reach->verdicts);
     if (is_changing)
         status = stale_words_begin(&search.words);
     if (is_changing && status == TTD_OK)
         status = replay(&search, trace, error);
     stale_words_free(&search.words);
-    reach_between_settle(&reach->graph, options->tells_doubtful);
+    bool are_roots_changed = reach_between_settle(&reach->graph, options->tells_doubtful);
     if (status != TTD_OK || options->omits_verdicts)
         return status;
     if (is_changing)
-        status = graph_classes_mark(&reach->graph, &reach->verdicts);
+        status = mark_again(reach, are_roots_changed);
     return status == TTD_OK ? graph_classes_lead(&reach->graph, &reach->verdicts) : status;
 }

@@ -130,6 +130,32 @@ Test(classes, of_random_graphs_are_those_of_closures)
     }
 }
 
+/* Takes the flag GRAPH_STALE from some of the edges. */
+static void trust_edges(struct entropy *entropy)
+{
+    for (uint64_t i = 0; i < graph.edge_count; i++) {
+        if (entropy_below(entropy, 2))
+            graph.flags[i] &= (uint8_t)~GRAPH_STALE;
+    }
+}
+
+Test(classes, are_those_of_closures_after_edges_turned_out_not_stale)
+{
+    struct entropy entropy = entropy_of_seed(3);
+    unsigned changed = 0;
+    for (unsigned i = 0; i < GRAPHS; i++) {
+        cr_assert(random_graph(&graph, &entropy));
+        cr_assert_eq(graph_classes_mark(&graph, &classes), TTD_OK);
+        node_set held = found(GRAPH_REACHABLE, GRAPH_HELD);
+        trust_edges(&entropy);
+        cr_assert_eq(graph_classes_mark_trusted(&graph, &classes), TTD_OK);
+        expect_verdicts_of_closures();
+        changed += found(GRAPH_REACHABLE, GRAPH_HELD) != held;
+        finish();
+    }
+    cr_assert_gt(changed, GRAPHS / 40, "changed: %u", changed);
+}
+
 /* Follows memcheck's treatment of lost blocks, word by word: each in turn scans the blocks that it
  * leads to and that were not reached; one that was a leader before brings along its blocks. */
 static void collect_as_memcheck(node_set lost, uint32_t *leaders)
