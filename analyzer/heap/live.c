@@ -2,6 +2,7 @@
 #include "heap/live.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/grow.h"
 #include "base/table.h"
@@ -81,14 +82,10 @@ void heap_live_drop_index(struct heap_live *live)
     live->slots = NULL;
 }
 
-enum ttd_status heap_live_make_index(struct heap_live *live)
+/* Enters all records into the slots, which are empty. */
+static void fill_slots(struct heap_live *live)
 {
     size_t mask = live->slot_capacity - 1;
-    if (live->slots)
-        return TTD_OK;
-    live->slots = table_resize(NULL, 0, slot_bytes(live->slot_capacity));
-    if (!live->slots)
-        return TTD_ERROR_NO_MEMORY;
     for (uint32_t record = 0; record < live->block_count; record++) {
         uint64_t address = live->blocks[record].address;
         if (!address)
@@ -99,6 +96,16 @@ enum ttd_status heap_live_make_index(struct heap_live *live)
             slot = (slot + 1) & mask;
         live->slots[slot] = (struct heap_slot){hash, record + 1};
     }
+}
+
+enum ttd_status heap_live_make_index(struct heap_live *live)
+{
+    if (live->slots)
+        return TTD_OK;
+    live->slots = table_resize(NULL, 0, slot_bytes(live->slot_capacity));
+    if (!live->slots)
+        return TTD_ERROR_NO_MEMORY;
+    fill_slots(live);
     return TTD_OK;
 }
 
@@ -180,37 +187,6 @@ enum ttd_status heap_live_use(struct heap_live *live, ttd_id heap)
     return TTD_OK;
 }
 
-/* Empties a slot, and moves later ones nearer to their home, so that no probe ends early. */
-static void empty_slot(struct heap_live *live, size_t hole)
-{
-    size_t mask = live->slot_capacity - 1;
-    size_t i = hole;
-    for (;;) {
-        i = (i + 1) & mask;
-        if (!live->slots[i].record)
-            break;
-        size_t home = live->slots[i].hash & mask;
-        if (((i - home) & mask) < ((i - hole) & mask))
-            continue;
-        live->slots[hole] = live->slots[i];
-        hole = i;
-    }
-    live->slots[hole].record = 0;
-    live->used_records--;
-}
-
-static void forget(struct heap_live *live, uint32_t record)
-{
-    struct heap_block *block = &live->blocks[record];
-    size_t mask = live->slot_capacity - 1;
-    size_t slot = heap_live_hash(live, block->address) & mask;
-    while (live->slots[slot].record != record + 1)
-        slot = (slot + 1) & mask;
-    empty_slot(live, slot);
-    block->address = 0;
-    live->unused[live->unused_count++] = record;
-}
-
 struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address, ttd_id heap)
 {
     const struct heap_slot *slot = probe(live, address, heap_live_hash(live, address));
@@ -252,6 +228,7 @@ static void recycle_lives(struct heap_live *live)
     }
 }
 
+/* The index is made anew, which takes less than to remove most records from it. */
 void heap_live_sweep(struct heap_live *live)
 {
     for (uint32_t i = live->block_count; i > 0; i--) {
@@ -260,8 +237,12 @@ void heap_live_sweep(struct heap_live *live)
             continue;
         if (block->is_held)
             heap_live_discard(live, block);
-        forget(live, i - 1);
+        block->address = 0;
+        live->unused[live->unused_count++] = i - 1;
     }
+    live->used_records = live->block_count - live->unused_count;
+    memset(live->slots, 0, slot_bytes(live->slot_capacity));
+    fill_slots(live);
     recycle_lives(live);
 }
 
