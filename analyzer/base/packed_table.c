@@ -44,3 +44,15 @@ void packed_table_free(struct packed_table *table)
         table_free(table->bytes, table->size);
     *table = (struct packed_table){.row_size = 0};
 }
+
+void packed_table_fill_last(struct packed_table *table, size_t row, const uint64_t *values,
+                            unsigned fields)
+{
+    unsigned char *bytes = table->bytes + row * table->row_size;
+    for (unsigned i = 0; i < fields; i++) {
+        const struct packed_field *field = &table->fields[i];
+        unsigned char word[sizeof(uint64_t)];
+        packed_store(word, values[i] - field->lowest);
+        memcpy(bytes + field->offset, word, (size_t)__builtin_popcountll(field->mask) / 8);
+    }
+}

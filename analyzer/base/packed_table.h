@@ -46,6 +46,13 @@ static inline void value_range_widen(struct value_range *range, uint64_t value)
     range->highest = value > range->highest ? value : range->highest;
 }
 
+/** Widens a range by another, which may be empty. */
+static inline void value_range_join(struct value_range *range, struct value_range other)
+{
+    range->lowest = other.lowest < range->lowest ? other.lowest : range->lowest;
+    range->highest = other.highest > range->highest ? other.highest : range->highest;
+}
+
 /**
  * Makes a table of `count` rows whose fields have values of these ranges.
  *
@@ -93,16 +100,27 @@ static inline void packed_table_set(struct packed_table *table, size_t row, unsi
     packed_store(bytes, (packed_load(bytes) & ~layout->mask) | (value - layout->lowest));
 }
 
+/** The part of packed_table_fill() for the last rows: it writes to no byte behind the row. */
+void packed_table_fill_last(struct packed_table *table, size_t row, const uint64_t *values,
+                            unsigned fields);
+
+/** Rows that packed_table_fill() may write to behind the one that it sets, at most. */
+#define PACKED_ROWS_BEHIND 7
+
 /**
- * Sets all fields of a row, faster than one by one. Rows are set in their order: the next one is
- * not set yet.
+ * Sets all fields of a row, faster than one by one. Rows are set in their order: the next ones, up
+ * to `end`, are not set yet. Those from `end` on stay untouched: another thread may set them.
  *
  * @param values  by field, in the ranges of the fields
  */
-static inline void packed_table_fill(struct packed_table *table, size_t row, const uint64_t *values,
-                                     unsigned fields)
+static inline void packed_table_fill(struct packed_table *table, size_t row, size_t end,
+                                     const uint64_t *values, unsigned fields)
 {
     unsigned char *bytes = table->bytes + row * table->row_size;
+    if (end - row <= PACKED_ROWS_BEHIND) {
+        packed_table_fill_last(table, row, values, fields);
+        return;
+    }
     for (unsigned i = 0; i < fields; i++) {
         if (table->fields[i].mask)
             packed_store(bytes + table->fields[i].offset, values[i] - table->fields[i].lowest);

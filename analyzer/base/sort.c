@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/halves.h"
+
 #define DIGIT_BITS 11
 #define DIGITS     (1u << DIGIT_BITS)
 
@@ -11,22 +13,55 @@ static unsigned digit_of(const struct sort_key *key, unsigned shift)
     return (unsigned)(key->value >> shift) & (DIGITS - 1);
 }
 
+/* How one half of the keys is distributed. */
+struct distribution {
+    const struct sort_key *source;
+    struct sort_key *target;
+    unsigned shift;
+    /* By digit: how many keys have it, then where the next of them goes. */
+    size_t places[DIGITS];
+};
+
+static enum ttd_status count_digits(void *context, size_t begin, size_t end)
+{
+    struct distribution *half = context;
+    for (size_t i = begin; i < end; i++)
+        half->places[digit_of(&half->source[i], half->shift)]++;
+    return TTD_OK;
+}
+
+static enum ttd_status move_keys(void *context, size_t begin, size_t end)
+{
+    struct distribution *half = context;
+    for (size_t i = begin; i < end; i++)
+        half->target[half->places[digit_of(&half->source[i], half->shift)]++] = half->source[i];
+    return TTD_OK;
+}
+
+/* Turns how many keys have a digit into where the first of them goes. */
+static void find_places(struct distribution *first, struct distribution *second)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < DIGITS; i++) {
+        size_t count = first->places[i];
+        first->places[i] = sum;
+        sum += count;
+        count = second->places[i];
+        second->places[i] = sum;
+        sum += count;
+    }
+}
+
 /* Distributes the keys by one digit. Stable, so that passes from the lowest digit to the highest
  * sort by all. */
 static void distribute(const struct sort_key *source, struct sort_key *target, size_t count,
                        unsigned shift)
 {
-    size_t starts[DIGITS] = {0};
-    size_t sum = 0;
-    for (size_t i = 0; i < count; i++)
-        starts[digit_of(&source[i], shift)]++;
-    for (size_t i = 0; i < DIGITS; i++) {
-        size_t start = starts[i];
-        starts[i] = sum;
-        sum += start;
-    }
-    for (size_t i = 0; i < count; i++)
-        target[starts[digit_of(&source[i], shift)]++] = source[i];
+    struct distribution first = {.source = source, .target = target, .shift = shift};
+    struct distribution second = first;
+    (void)halves_do(count_digits, &first, &second, count);
+    find_places(&first, &second);
+    (void)halves_do(move_keys, &first, &second, count);
 }
 
 void sort_keys(struct sort_key *keys, struct sort_key *spare, size_t count)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "reach/nodes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/halves.h"
 #include "base/table.h"
 #include "heap/sort_blocks.h"
 #include "graph/graph.h"
@@ -27,32 +29,69 @@ static void get_fields(const struct heap_block *block, uint64_t *values)
     values[HEAP_NODE_ACTION] = block->action;
 }
 
-/* Lists the live blocks, and finds the values of their fields. */
+/* One half of the records, whose blocks are listed. */
+struct listing {
+    const struct heap_live *live;
+    /* The first half fills the keys from their begin, the second one from their end: there are as
+     * many as live blocks. */
+    struct sort_key *keys;
+    bool is_second;
+    uint32_t count;
+    struct value_range ranges[HEAP_NODE_FIELDS];
+};
+
+/* Lists the live blocks among some records, and finds the values of their fields. */
+static enum ttd_status list_half(void *context, size_t begin, size_t end)
+{
+    struct listing *half = context;
+    const struct heap_live *live = half->live;
+    const struct heap_block *block;
+    for (unsigned i = 0; i < HEAP_NODE_FIELDS; i++)
+        half->ranges[i] = value_range_none();
+    while (half->count < live->count && (block = heap_live_each(live, &begin)) && begin <= end) {
+        uint64_t values[HEAP_NODE_FIELDS];
+        uint64_t place = half->is_second ? live->count - 1 - half->count : half->count;
+        half->keys[place] = heap_block_key(live->blocks, block);
+        half->count++;
+        get_fields(block, values);
+        for (unsigned i = 0; i < HEAP_NODE_FIELDS; i++)
+            value_range_widen(&half->ranges[i], values[i]);
+    }
+    return TTD_OK;
+}
+
 static void list(struct heap_nodes *nodes, const struct heap_live *live, struct sort_key *keys,
                  struct value_range *ranges)
 {
-    const struct heap_block *block;
-    size_t cursor = 0;
-    for (unsigned i = 0; i < HEAP_NODE_FIELDS; i++)
-        ranges[i] = value_range_none();
-    while (nodes->count < live->count && (block = heap_live_each(live, &cursor))) {
-        uint64_t values[HEAP_NODE_FIELDS];
-        keys[nodes->count++] = heap_block_key(live->blocks, block);
-        get_fields(block, values);
-        for (unsigned i = 0; i < HEAP_NODE_FIELDS; i++)
-            value_range_widen(&ranges[i], values[i]);
+    struct listing first = {.live = live, .keys = keys};
+    struct listing second = {.live = live, .keys = keys, .is_second = true};
+    (void)halves_do(list_half, &first, &second, live->block_count);
+    nodes->count = first.count + second.count;
+    assert(nodes->count == live->count);
+    for (unsigned i = 0; i < HEAP_NODE_FIELDS; i++) {
+        ranges[i] = first.ranges[i];
+        value_range_join(&ranges[i], second.ranges[i]);
     }
 }
 
-static void fill(struct heap_nodes *nodes, const struct heap_live *live, const uint32_t *order)
+/* The rows of the nodes, in the order of their blocks. */
+struct filling {
+    struct packed_table *table;
+    const struct heap_block *blocks;
+    const uint32_t *order;
+};
+
+static enum ttd_status fill_half(void *context, size_t begin, size_t end)
 {
-    for (uint32_t i = 0; i < nodes->count; i++) {
+    const struct filling *filling = context;
+    for (size_t i = begin; i < end; i++) {
         uint64_t values[HEAP_NODE_FIELDS];
-        if (i + AHEAD < nodes->count)
-            __builtin_prefetch(&live->blocks[order[i + AHEAD]]);
-        get_fields(&live->blocks[order[i]], values);
-        packed_table_fill(&nodes->table, i, values, HEAP_NODE_FIELDS);
+        if (i + AHEAD < end)
+            __builtin_prefetch(&filling->blocks[filling->order[i + AHEAD]]);
+        get_fields(&filling->blocks[filling->order[i]], values);
+        packed_table_fill(filling->table, i, end, values, HEAP_NODE_FIELDS);
     }
+    return TTD_OK;
 }
 
 /* Turns sorted keys into the indexes of their blocks, in the same memory. */
@@ -82,9 +121,8 @@ static enum ttd_status copy(struct heap_nodes *nodes, const struct heap_live *li
     *size = table_shrink(keys, *size, nodes->count * sizeof *order);
     enum ttd_status status =
         packed_table_init(&nodes->table, nodes->count, ranges, HEAP_NODE_FIELDS);
-    if (status == TTD_OK)
-        fill(nodes, live, order);
-    return status;
+    struct filling filling = {&nodes->table, live->blocks, order};
+    return status == TTD_OK ? halves_do(fill_half, &filling, &filling, nodes->count) : status;
 }
 
 /* Blocks that begin before the next one, innermost last: each may hold that one. */

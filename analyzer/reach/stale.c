@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/halves.h"
 #include "graph/classes.h"
 #include "reach/between.h"
 #include "reach/stale_words.h"
@@ -23,10 +24,13 @@ static bool is_lost(const struct graph_classes *classes, uint32_t node)
 }
 
 /* Clears the flags of edges that nothing hangs by. */
-static void clear_needless(struct graph *graph, const struct graph_classes *classes)
+static enum ttd_status clear_needless(void *context, size_t begin, size_t end)
 {
-    for (uint32_t node = 0; node < graph->node_count; node++) {
-        bool is_held = !is_lost(classes, node);
+    struct heap_reach *reach = context;
+    struct graph *graph = &reach->graph;
+    const struct graph_classes *classes = &reach->verdicts;
+    for (size_t node = begin; node < end; node++) {
+        bool is_held = !is_lost(classes, (uint32_t)node);
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
             if (!(graph->flags[i] & GRAPH_STALE))
                 continue;
@@ -34,6 +38,7 @@ static void clear_needless(struct graph *graph, const struct graph_classes *clas
                 graph->flags[i] &= (uint8_t)~GRAPH_STALE;
         }
     }
+    return TTD_OK;
 }
 
 /* Drops the roots outside of blocks that nothing hangs by: their targets are held by others, as
@@ -151,7 +156,7 @@ static enum ttd_status clear(struct heap_reach *reach, const struct heap_reach_o
     if (status != TTD_OK)
         return status;
     if (!options->omits_verdicts)
-        clear_needless(graph, &reach->verdicts);
+        (void)halves_do(clear_needless, reach, reach, graph->node_count);
     drop_needless(graph, &reach->verdicts,
                   options->omits_verdicts ? GRAPH_HELD_WEAKLY : GRAPH_HELD);
     return TTD_OK;

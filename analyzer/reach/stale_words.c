@@ -3,68 +3,99 @@
 
 #include <stdlib.h>
 
+#include "base/halves.h"
 #include "base/sort.h"
 #include "base/table.h"
 #include "reach/between.h"
 
 _Static_assert(2 * STALE_RELEASES <= ADDRESS_BATCH, "both ends of all are looked up together");
 
+/* One half of the nodes, whose words are taken; the second one has the roots as well. */
+struct half {
+    const struct heap_reach *reach;
+    bool has_roots;
+    uint64_t count;
+    struct value_range ranges[STALE_FIELDS];
+    /* The rows of its words, and the address of the last one that was filled. */
+    struct packed_table *table;
+    uint64_t next;
+    uint64_t end;
+    uint64_t last;
+    bool is_sorted;
+};
+
 /* Takes a word. */
-typedef void word_function(void *context, uint64_t address, uint64_t edge, bool is_root);
+typedef void word_function(struct half *half, uint64_t address, uint64_t edge, bool is_root);
 
 static bool is_taken(uint8_t root_flags)
 {
     return root_flags != REACH_ROOT_DROPPED && root_flags & GRAPH_STALE;
 }
 
-static void go_through(const struct heap_reach *reach, word_function *take, void *context)
+static void go_through(struct half *half, size_t begin, size_t end, word_function *take)
 {
+    const struct heap_reach *reach = half->reach;
     const struct graph *graph = &reach->graph;
-    for (uint32_t node = 0; node < graph->node_count; node++) {
+    for (size_t node = begin; node < end; node++) {
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
             if (graph->flags[i] & GRAPH_STALE)
-                take(context,
-                     heap_nodes_address(&reach->nodes, node) +
+                take(half,
+                     heap_nodes_address(&reach->nodes, (uint32_t)node) +
                          edge_offset_in_source(&reach->offsets, i),
                      i, false);
         }
     }
-    for (uint64_t i = 0; i < graph->root_count; i++) {
+    for (uint64_t i = 0; half->has_roots && i < graph->root_count; i++) {
         const struct heap_root_word *word = &reach->roots[graph->root_ids[i]];
         if (is_taken(graph->root_flags[i]))
-            take(context, heap_reach_region(reach, word->region)->begin + word->offset, i, true);
+            take(half, heap_reach_region(reach, word->region)->begin + word->offset, i, true);
     }
 }
 
-struct measure {
-    uint64_t count;
-    struct value_range ranges[STALE_FIELDS];
-};
-
-static void measure_word(void *context, uint64_t address, uint64_t edge, bool is_root)
+static void measure_word(struct half *half, uint64_t address, uint64_t edge, bool is_root)
 {
-    struct measure *measure = context;
-    value_range_widen(&measure->ranges[STALE_ADDRESS], address);
-    value_range_widen(&measure->ranges[STALE_EDGE], edge);
-    value_range_widen(&measure->ranges[STALE_IS_ROOT], is_root);
-    measure->count++;
+    value_range_widen(&half->ranges[STALE_ADDRESS], address);
+    value_range_widen(&half->ranges[STALE_EDGE], edge);
+    value_range_widen(&half->ranges[STALE_IS_ROOT], is_root);
+    half->count++;
 }
 
-struct filler {
-    struct packed_table *table;
-    uint32_t count;
-    uint64_t last;
-    bool is_sorted;
-};
-
-static void fill_word(void *context, uint64_t address, uint64_t edge, bool is_root)
+static enum ttd_status measure(void *context, size_t begin, size_t end)
 {
-    struct filler *filler = context;
+    go_through(context, begin, end, measure_word);
+    return TTD_OK;
+}
+
+static void fill_word(struct half *half, uint64_t address, uint64_t edge, bool is_root)
+{
     const uint64_t values[STALE_FIELDS] = {
         [STALE_ADDRESS] = address, [STALE_EDGE] = edge, [STALE_IS_ROOT] = is_root};
-    packed_table_fill(filler->table, filler->count++, values, STALE_FIELDS);
-    filler->is_sorted = filler->is_sorted && filler->last <= address;
-    filler->last = address;
+    packed_table_fill(half->table, half->next++, half->end, values, STALE_FIELDS);
+    half->is_sorted = half->is_sorted && half->last <= address;
+    half->last = address;
+}
+
+static enum ttd_status fill(void *context, size_t begin, size_t end)
+{
+    go_through(context, begin, end, fill_word);
+    return TTD_OK;
+}
+
+static struct half new_half(const struct heap_reach *reach, struct packed_table *table)
+{
+    return (struct half){.reach = reach,
+                         .ranges = {value_range_none(), value_range_none(), value_range_none()},
+                         .table = table,
+                         .is_sorted = true};
+}
+
+/* Whether the words were filled in the order of their addresses. */
+static bool is_sorted(const struct half *first, const struct half *second,
+                      const struct packed_table *table)
+{
+    return first->is_sorted && second->is_sorted &&
+           (!first->count || !second->count ||
+            first->last <= packed_table_get(table, first->count, STALE_ADDRESS));
 }
 
 /* Sorts the words, which is needed where roots are among them, or regions overlap. */
@@ -93,25 +124,27 @@ static enum ttd_status sort(struct stale_words *words, const struct value_range 
 
 enum ttd_status stale_words_take(struct stale_words *words, const struct heap_reach *reach)
 {
-    struct measure measure = {
-        .count = 0, .ranges = {value_range_none(), value_range_none(), value_range_none()}};
-    struct filler filler = {.table = &words->table, .is_sorted = true};
+    struct half first = new_half(reach, &words->table), second = first;
+    second.has_roots = true;
     *words = (struct stale_words){.count = 0};
     /* First measured: rows have as many bytes as the values in them need. */
-    go_through(reach, measure_word, &measure);
-    if (!measure.count)
+    (void)halves_do(measure, &first, &second, reach->nodes.count);
+    uint64_t count = first.count + second.count;
+    if (!count)
         return TTD_OK;
-    if (measure.count >= UINT32_MAX)
+    if (count >= UINT32_MAX)
         return TTD_ERROR_NO_MEMORY;
-    words->count = (uint32_t)measure.count;
+    words->count = (uint32_t)count;
+    for (unsigned field = 0; field < STALE_FIELDS; field++)
+        value_range_join(&first.ranges[field], second.ranges[field]);
     enum ttd_status status =
-        packed_table_init(&words->table, words->count, measure.ranges, STALE_FIELDS);
-    if (status == TTD_OK) {
-        go_through(reach, fill_word, &filler);
-        if (!filler.is_sorted)
-            status = sort(words, measure.ranges);
-    }
-    return status;
+        packed_table_init(&words->table, words->count, first.ranges, STALE_FIELDS);
+    if (status != TTD_OK)
+        return status;
+    first.end = second.next = first.count;
+    second.end = count;
+    (void)halves_do(fill, &first, &second, reach->nodes.count);
+    return is_sorted(&first, &second, &words->table) ? TTD_OK : sort(words, first.ranges);
 }
 
 enum ttd_status stale_words_begin(struct stale_words *words)

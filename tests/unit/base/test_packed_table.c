@@ -57,6 +57,42 @@ Test(table, keep_their_values)
     packed_table_free(&table);
 }
 
+/* The rows up to `end` are filled while those behind have values already. */
+static void expect_filled_up_to(size_t end, unsigned fields)
+{
+    struct packed_table table;
+    struct value_range ranges[FIELDS];
+    uint64_t values[FIELDS];
+    for (unsigned field = 0; field < fields; field++)
+        ranges[field] = (struct value_range){0, highest[field]};
+    cr_assert_eq(packed_table_init(&table, ROWS, ranges, fields), TTD_OK);
+    for (size_t row = ROWS; row-- > end;) {
+        for (unsigned field = 0; field < fields; field++)
+            packed_table_set(&table, row, field, value_of(row, field));
+    }
+    for (size_t row = 0; row < end; row++) {
+        for (unsigned field = 0; field < fields; field++)
+            values[field] = value_of(row, field);
+        packed_table_fill(&table, row, end, values, fields);
+    }
+    for (size_t row = 0; row < ROWS; row++) {
+        for (unsigned field = 0; field < fields; field++)
+            cr_assert_eq(packed_table_get(&table, row, field), value_of(row, field),
+                         "up to %zu: row %zu, field %u", end, row, field);
+    }
+    packed_table_free(&table);
+}
+
+Test(table, may_be_filled_in_parts)
+{
+    /* Rows of one byte, of two, and of 27. */
+    for (size_t end = 0; end <= ROWS; end += end < 20 ? 1 : 40) {
+        expect_filled_up_to(end, 2);
+        expect_filled_up_to(end, 3);
+        expect_filled_up_to(end, FIELDS);
+    }
+}
+
 Test(table, are_as_wide_as_the_values_need)
 {
     static const unsigned bytes[FIELDS] = {0, 1, 1, 2, 2, 3, 4, 8, 6};

@@ -6,6 +6,8 @@
 #include "support/entropy.h"
 
 #define COUNT 5000
+/* So many that two threads sort them; most come twice or more often. */
+#define MANY 500001
 
 static struct sort_key keys[COUNT];
 static struct sort_key spare[COUNT];
@@ -58,6 +60,18 @@ Test(sort, orders_numbers_that_differ_in_high_digits_only)
         sort_keys(keys, spare, COUNT);
         expect_sorted(COUNT);
     }
+}
+
+Test(sort, orders_many_numbers)
+{
+    static struct sort_key many[MANY], room[MANY];
+    struct entropy entropy = entropy_of_seed(1);
+    for (uint32_t i = 0; i < MANY; i++)
+        many[i] = (struct sort_key){.value = entropy_next(&entropy) >> 46, .index = i};
+    sort_keys(many, room, MANY);
+    for (size_t i = 1; i < MANY; i++)
+        cr_assert(many[i - 1].value < many[i].value ||
+                  (many[i - 1].value == many[i].value && many[i - 1].index < many[i].index));
 }
 
 Test(sort, keeps_what_belongs_to_a_number)
