@@ -4,17 +4,36 @@
 #include "graph/arrays.h"
 #include "graph/semidominators.h"
 
+/* Nodes between a prefetch and its use. */
+#define AHEAD 16
+
+/* Prefetches what will be written of a node, if there is one of that number. */
+static inline __attribute__((always_inline)) void
+prefetch(const struct graph_dominators *dominators, const struct spanning_tree *tree,
+         uint64_t number)
+{
+    if (number >= tree->reached)
+        return;
+    uint32_t node = tree->nodes[number];
+    __builtin_prefetch(&dominators->extents[node], 1);
+    __builtin_prefetch(&dominators->bytes[node], 1);
+    __builtin_prefetch(&dominators->parents[node], 1);
+    __builtin_prefetch(&dominators->ranks[node], 1);
+}
+
 /* Sums up extents and bytes from the bottom up: a dominator has a lower number. */
 static void sum_up(struct graph_dominators *dominators, const struct spanning_tree *tree,
                    const uint64_t *sizes)
 {
     for (uint32_t number = 0; number < tree->reached; number++) {
         uint32_t node = tree->nodes[number];
+        prefetch(dominators, tree, (uint64_t)number + AHEAD);
         dominators->extents[node] = 1;
         dominators->bytes[node] = node < dominators->node_count ? sizes[node] : 0;
     }
     for (uint32_t number = tree->reached - 1; number > 0; number--) {
         uint32_t node = tree->nodes[number];
+        prefetch(dominators, tree, (uint64_t)number - AHEAD);
         uint32_t parent = tree->nodes[tree->parents[number]];
         dominators->parents[node] = parent;
         dominators->extents[parent] += dominators->extents[node];
@@ -31,6 +50,7 @@ static void give_ranks(struct graph_dominators *dominators, const struct spannin
     for (uint32_t number = 0; number < tree->reached; number++) {
         uint32_t node = tree->nodes[number];
         uint32_t rank = 0;
+        prefetch(dominators, tree, (uint64_t)number + AHEAD);
         if (number > 0) {
             uint32_t *next = &spare[tree->parents[number]];
             rank = *next;

@@ -32,6 +32,8 @@ static void search(struct spanning_tree *tree, const struct graph *graph,
             continue;
         }
         uint32_t target = edges.targets[edges.next++];
+        if (edges.next < edges.end)
+            __builtin_prefetch(&tree->visits[edges.targets[edges.next]], 1);
         uint32_t number = tree->visits[target].number;
         if (number == 0) {
             cursors[current] = edges.next;
