@@ -13,6 +13,16 @@ void heap_groups_init(struct heap_groups *groups)
     *groups = (struct heap_groups){.has_stacks = true, .hash = hash_key_new()};
 }
 
+void heap_groups_init_like(struct heap_groups *groups, const struct heap_groups *other)
+{
+    *groups = (struct heap_groups){.split = other->split,
+                                   .has_stacks = other->has_stacks,
+                                   .classes = other->classes,
+                                   .parents = other->parents,
+                                   .kind = other->kind,
+                                   .hash = other->hash};
+}
+
 /* Groups are no longer found by their keys. */
 static void forget_keys(struct heap_groups *groups)
 {

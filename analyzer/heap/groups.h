@@ -74,6 +74,8 @@ struct heap_groups {
 };
 
 void heap_groups_init(struct heap_groups *groups);
+/** Makes an empty table that groups blocks as another does. */
+void heap_groups_init_like(struct heap_groups *groups, const struct heap_groups *other);
 void heap_groups_free(struct heap_groups *groups);
 
 /** @return TTD_OK, TTD_ERROR_NO_MEMORY. */

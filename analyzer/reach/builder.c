@@ -49,13 +49,11 @@ static bool has_empty_arrays(const struct heap_nodes *nodes)
     return false;
 }
 
-/* The node that a word points at, given how many begin before that. */
-static uint32_t find_target(struct reach_builder *builder, uint64_t value, uint32_t preceding)
+/* The empty array that a word points behind, which lies in no node; HEAP_NO_NODE if there is none.
+ */
+static uint32_t find_empty_array(struct reach_builder *builder, uint64_t value)
 {
     struct heap_nodes *nodes = &builder->reach->nodes;
-    uint32_t target = heap_nodes_innermost(nodes, preceding, value);
-    if (target != HEAP_NO_NODE)
-        return target;
     if (!builder->has_empty_arrays || !value)
         return HEAP_NO_NODE;
     uint32_t node = heap_nodes_at(nodes, value - 1);
@@ -196,14 +194,15 @@ static enum ttd_status add_class_word(struct reach_builder *builder, uint32_t so
 }
 
 enum ttd_status reach_builder_add(struct reach_builder *builder,
-                                  const struct ttd_reference *reference, uint32_t preceding)
+                                  const struct ttd_reference *reference, uint32_t target)
 {
     struct heap_reach *reach = builder->reach;
     const struct ttd_region *region = heap_reach_region(reach, reference->region);
     uint64_t word = region->begin + reference->offset;
     bool has_address = region->kind != TTD_REGION_REGISTERS;
     uint32_t source = has_address ? find_source(builder, word) : HEAP_NO_NODE;
-    uint32_t target = find_target(builder, reference->value, preceding);
+    if (target == HEAP_NO_NODE)
+        target = find_empty_array(builder, reference->value);
     if (target == HEAP_NO_NODE)
         return add_class_word(builder, source, word, reference->value);
     if (builder->finds_classes_only)
@@ -219,8 +218,10 @@ enum ttd_status reach_builder_add_root(struct reach_builder *builder,
                                        const struct ttd_reference *reference, unsigned flags)
 {
     struct heap_nodes *nodes = &builder->reach->nodes;
-    uint32_t preceding = address_index_count(&nodes->index, &nodes->table, reference->value);
-    return add_root(builder, reference, flags, find_target(builder, reference->value, preceding));
+    uint32_t target = heap_nodes_at(nodes, reference->value);
+    if (target == HEAP_NO_NODE)
+        target = find_empty_array(builder, reference->value);
+    return add_root(builder, reference, flags, target);
 }
 
 static int compare_class_words(const void *left, const void *right)

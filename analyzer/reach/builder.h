@@ -87,11 +87,11 @@ static inline bool reach_builder_may_be_class(const struct reach_builder *builde
 /**
  * Takes a reference that lies in a region.
  *
- * @param preceding  nodes whose address is not above the value
+ * @param target  the innermost node that its value lies in; HEAP_NO_NODE if there is none
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.
  */
 enum ttd_status reach_builder_add(struct reach_builder *builder,
-                                  const struct ttd_reference *reference, uint32_t preceding);
+                                  const struct ttd_reference *reference, uint32_t target);
 
 /** Adds a root: a reference that points at a block, and lies in a region but in no block.
  * @return TTD_OK, TTD_ERROR_NO_MEMORY. */

@@ -80,9 +80,9 @@ static enum ttd_status see_references(struct reach_builder *builder,
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < group->count && status == TTD_OK; i++) {
-        if (i + AHEAD < group->count && group->preceding[i + AHEAD])
-            packed_table_prefetch(&builder->reach->nodes.table, group->preceding[i + AHEAD] - 1);
-        status = reach_builder_add(builder, &group->references[i], group->preceding[i]);
+        if (i + AHEAD < group->count && group->targets[i + AHEAD] != HEAP_NO_NODE)
+            packed_table_prefetch(&builder->reach->nodes.table, group->targets[i + AHEAD]);
+        status = reach_builder_add(builder, &group->references[i], group->targets[i]);
     }
     return status;
 }

@@ -56,11 +56,18 @@ static void look_up(struct reach_references *references, struct reach_reference_
     const struct heap_nodes *nodes = &references->builder->reach->nodes;
     for (size_t i = 0; i < group->count; i += ADDRESS_BATCH) {
         uint64_t values[ADDRESS_BATCH];
+        uint32_t *targets = group->targets + i;
         size_t count = group->count - i < ADDRESS_BATCH ? group->count - i : ADDRESS_BATCH;
         for (size_t j = 0; j < count; j++)
             values[j] = group->references[i + j].value;
-        address_index_count_batch(&references->index, &nodes->table, values, count,
-                                  group->preceding + i);
+        /* How many nodes begin before, to begin with. */
+        address_index_count_batch(&references->index, &nodes->table, values, count, targets);
+        for (size_t j = 0; j < count; j++) {
+            if (targets[j])
+                packed_table_prefetch(&nodes->table, targets[j] - 1);
+        }
+        for (size_t j = 0; j < count; j++)
+            targets[j] = heap_nodes_innermost(nodes, targets[j], values[j]);
     }
 }
 
@@ -86,8 +93,8 @@ enum ttd_status reach_references_begin(struct reach_references *references,
     for (unsigned i = 0; i < 2 && status == TTD_OK; i++) {
         struct reach_reference_group *group = &references->groups[i];
         group->references = malloc(GROUP * sizeof *group->references);
-        group->preceding = malloc(GROUP * sizeof *group->preceding);
-        if (!group->references || !group->preceding)
+        group->targets = malloc(GROUP * sizeof *group->targets);
+        if (!group->references || !group->targets)
             status = TTD_ERROR_NO_MEMORY;
     }
     if (status == TTD_OK)
@@ -102,7 +109,7 @@ void reach_references_end(struct reach_references *references)
     (void)task_wait(&references->task);
     for (unsigned i = 0; i < 2; i++) {
         free(references->groups[i].references);
-        free(references->groups[i].preceding);
+        free(references->groups[i].targets);
     }
     address_index_unshare(&references->index);
     *references = (struct reach_references){.builder = NULL};

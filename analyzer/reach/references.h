@@ -16,8 +16,8 @@
 /** References that were read together. */
 struct reach_reference_group {
     struct ttd_reference *references;
-    /** By reference: the nodes whose address is not above its value. */
-    uint32_t *preceding;
+    /** By reference: the innermost node that its value lies in; HEAP_NO_NODE if there is none. */
+    uint32_t *targets;
     size_t count;
 };
 

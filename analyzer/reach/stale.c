@@ -102,22 +102,25 @@ static const struct ttd_region *region_of(const struct heap_reach *reach, uint64
 }
 
 /* Clears the flags of words of blocks that are not stale, and drops roots that are. */
-static void decide(struct search *search)
+static enum ttd_status decide(void *context, size_t begin, size_t end)
 {
-    stale_words_settle(&search->words);
+    const struct search *search = context;
     const struct heap_reach *reach = search->reach;
     struct graph *graph = &search->reach->graph;
-    for (uint32_t i = 0; i < search->words.count; i++) {
-        if (i + AHEAD < search->words.count)
-            packed_table_prefetch(&reach->nodes.table, target_of(search, i + AHEAD));
-        uint64_t edge = packed_table_get(&search->words.table, i, STALE_EDGE);
-        if (packed_table_get(&search->words.table, i, STALE_IS_ROOT)) {
-            if (may_be_relic(search, i) && reach_between_has_blocks(reach, region_of(reach, edge)))
+    for (size_t i = begin; i < end; i++) {
+        uint32_t word = (uint32_t)i;
+        if (i + AHEAD < end)
+            packed_table_prefetch(&reach->nodes.table, target_of(search, word + AHEAD));
+        uint64_t edge = packed_table_get(&search->words.table, word, STALE_EDGE);
+        if (packed_table_get(&search->words.table, word, STALE_IS_ROOT)) {
+            if (may_be_relic(search, word) &&
+                reach_between_has_blocks(reach, region_of(reach, edge)))
                 graph->root_flags[edge] = REACH_ROOT_DROPPED;
-        } else if (!may_be_relic(search, i)) {
+        } else if (!may_be_relic(search, word)) {
             graph->flags[edge] &= (uint8_t)~GRAPH_STALE;
         }
     }
+    return TTD_OK;
 }
 
 /* Only blocks that were released are kept in memory: the others are nodes. */
@@ -142,8 +145,10 @@ static enum ttd_status replay(struct search *search, const struct heap_trace *tr
             heap_live_sweep(&arrival.cursor.replay.live);
         heap_arrival_free(&arrival);
     }
-    if (status == TTD_OK)
-        decide(search);
+    if (status == TTD_OK) {
+        stale_words_settle(&search->words);
+        status = halves_do(decide, search, search, search->words.count);
+    }
     reach_survivors_free(&search->survivors);
     return status;
 }

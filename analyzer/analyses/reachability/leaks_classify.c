@@ -2,6 +2,7 @@
 /* The classes of leaks: by what holds them in the graph of a snapshot. */
 #include "analyses/reachability/leaks_parts.h"
 #include "base/grow.h"
+#include "base/halves.h"
 #include "graph/arrays.h"
 
 static enum heap_leak_kind kind_of(const struct graph_classes *classes, uint32_t node)
@@ -49,21 +50,63 @@ static bool is_dated(const struct leaks_search *search, enum heap_leak_kind kind
                                   (search->options.covering && kind == HEAP_INDIRECTLY_LOST));
 }
 
-static enum ttd_status sort_out(struct leaks_search *search, const struct graph_classes *classes)
+/* One half of the nodes, and the groups of their blocks, by kind. */
+struct half {
+    const struct leaks_search *search;
+    struct heap_groups *kinds;
+};
+
+static enum ttd_status group_half(void *context, size_t begin, size_t end)
 {
+    const struct half *half = context;
+    const struct leaks_search *search = half->search;
     enum ttd_status status = TTD_OK;
-    uint32_t count = search->reach.nodes.count;
-    for (uint32_t node = 0; node < count && status == TTD_OK; node++) {
+    for (size_t node = begin; node < end && status == TTD_OK; node++) {
         if (!search->is_leak[node])
             continue;
-        struct heap_block block = heap_nodes_block(&search->reach.nodes, node);
-        enum heap_leak_kind kind = kind_of(classes, node);
-        status = heap_groups_add(&search->leaks->kinds[kind], &block);
-        if (status == TTD_OK && is_dated(search, kind))
-            status = add_lost(search, &block);
+        struct heap_block block = heap_nodes_block(&search->reach.nodes, (uint32_t)node);
+        enum heap_leak_kind kind = kind_of(&search->reach.verdicts, (uint32_t)node);
+        status = heap_groups_add(&half->kinds[kind], &block);
     }
-    /* Totals take a second pass: a total goes to the group of the leader, which must exist. */
-    for (uint32_t node = 0; node < count && status == TTD_OK; node++) {
+    return status;
+}
+
+/* Adds the blocks of the nodes to the groups of their kinds. */
+static enum ttd_status group(struct leaks_search *search)
+{
+    struct heap_groups kinds[HEAP_LEAK_KINDS];
+    struct half first = {search, search->leaks->kinds}, second = {search, kinds};
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
+        heap_groups_init_like(&kinds[kind], &search->leaks->kinds[kind]);
+    enum ttd_status status = halves_do(group_half, &first, &second, search->reach.nodes.count);
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++) {
+        for (size_t i = 0; i < kinds[kind].count && status == TTD_OK; i++)
+            status = heap_groups_add_sum(&search->leaks->kinds[kind], &kinds[kind].items[i]);
+        heap_groups_free(&kinds[kind]);
+    }
+    return status;
+}
+
+static enum ttd_status list_dated(struct leaks_search *search)
+{
+    enum ttd_status status = TTD_OK;
+    for (uint32_t node = 0; node < search->reach.nodes.count && status == TTD_OK; node++) {
+        if (!search->is_leak[node] || !is_dated(search, kind_of(&search->reach.verdicts, node)))
+            continue;
+        struct heap_block block = heap_nodes_block(&search->reach.nodes, node);
+        status = add_lost(search, &block);
+    }
+    return status;
+}
+
+static enum ttd_status sort_out(struct leaks_search *search)
+{
+    const struct graph_classes *classes = &search->reach.verdicts;
+    enum ttd_status status = group(search);
+    if (status == TTD_OK && search->tells_when)
+        status = list_dated(search);
+    /* A total goes to the group of the leader, which exists by now. */
+    for (uint32_t node = 0; node < search->reach.nodes.count && status == TTD_OK; node++) {
         if (search->is_leak[node])
             add_total(search, classes, node);
     }
@@ -80,5 +123,5 @@ enum ttd_status leaks_classify(struct leaks_search *search, const struct heap_tr
     /* Reading the references may have shown that the snapshot is incomplete. */
     search->leaks->snapshot = search->reach.snapshot;
     search->leaks->misplaced = search->reach.misplaced;
-    return status == TTD_OK ? sort_out(search, &search->reach.verdicts) : status;
+    return status == TTD_OK ? sort_out(search) : status;
 }

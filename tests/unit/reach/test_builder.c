@@ -51,9 +51,8 @@ TestSuite(builder, .init = begin, .fini = finish);
 static void add(ttd_id region, uint64_t offset, uint64_t value)
 {
     struct ttd_reference reference = {.region = region, .offset = offset, .value = value};
-    uint32_t preceding =
-        address_index_count(&reach.nodes.index, &reach.nodes.table, reference.value);
-    cr_assert_eq(reach_builder_add(&builder, &reference, preceding), TTD_OK);
+    uint32_t target = heap_nodes_at(&reach.nodes, value);
+    cr_assert_eq(reach_builder_add(&builder, &reference, target), TTD_OK);
 }
 
 static void add_large(void)
