@@ -6,6 +6,9 @@
 #include "base/table.h"
 #include "base/task.h"
 
+/* Events of a trace whose moves the first of two passes finds. */
+#define LONG_TRACE UINT64_C(200000000)
+
 /* Adds the analyses that use the session, and those of the heap over time: statistics, snapshots,
  * ticks and leaks. Leaks come last, because their watcher may drop the index of live blocks. */
 static enum ttd_status watch_heap(struct session *session, const struct heap_ticks_options *range,
@@ -26,8 +29,17 @@ static enum ttd_status watch_heap(struct session *session, const struct heap_tic
                             : status;
 }
 
-/* Adds the analyses of calls: usage, moves and errors. They need the whole trace. */
-static enum ttd_status watch_calls(struct session *session, const struct heap_ticks_options *range,
+static enum ttd_status watch_moves(struct session *session, const struct heap_ticks_options *range,
+                                   struct report_findings *findings, struct heap_pass *pass)
+{
+    struct heap_moves_options moves = {.chains = MOVES_CHAINS,
+                                       .split = view_split(&session->options.view),
+                                       .islands = range->islands};
+    return heap_moves_watch(&findings->moves, &moves, pass);
+}
+
+/* Adds the analyses of calls but for moves: usage and errors. They need the whole trace. */
+static enum ttd_status watch_calls(const struct heap_ticks_options *range,
                                    const struct heap_trace *trace, struct report_findings *findings,
                                    struct heap_pass *pass, struct ttd_error *error)
 {
@@ -36,14 +48,9 @@ static enum ttd_status watch_calls(struct session *session, const struct heap_ti
                                        .has_lifetimes = true,
                                        .filter = range->filter,
                                        .filter_context = range->filter_context};
-    struct heap_moves_options moves = {.chains = MOVES_CHAINS,
-                                       .split = view_split(&session->options.view),
-                                       .islands = range->islands};
     struct heap_errors_options errors = {.remembered = HEAP_FREED_DEFAULT,
                                          .islands = range->islands};
     enum ttd_status status = heap_usage_watch(&findings->usage, &usage, pass);
-    if (status == TTD_OK)
-        status = heap_moves_watch(&findings->moves, &moves, pass);
     return status == TTD_OK
                ? heap_errors_watch(&findings->errors, &errors, trace->reader, pass, error)
                : status;
@@ -77,13 +84,23 @@ static enum ttd_status find_in_one(struct session *session, const struct heap_ti
                                    struct ttd_error *error)
 {
     struct heap_pass pass = {.count = 0};
-    enum ttd_status status = watch_calls(session, range, trace, findings, &pass, error);
+    enum ttd_status status = watch_calls(range, trace, findings, &pass, error);
+    if (status == TTD_OK)
+        status = watch_moves(session, range, findings, &pass);
     if (status == TTD_OK)
         status = watch_heap(session, range, trace, findings, &pass, error);
     if (status == TTD_OK)
         status = heap_pass_run(&pass, trace, error);
     end(findings);
     return status == TTD_OK ? heap_leaks_end(&findings->leaks, trace, error) : status;
+}
+
+/* Whether a trace has so many events that the analyses of calls take longer than those of the heap,
+ * the search for leaks and the page. */
+static bool is_long(struct ttd_reader *reader)
+{
+    struct ttd_end end;
+    return ttd_reader_end(reader, &end) == TTD_OK && end.events >= LONG_TRACE;
 }
 
 /* Makes two passes at the same time: two processors read and replay the trace sooner twice than one
@@ -96,8 +113,10 @@ static enum ttd_status find_in_two(struct session *session, const struct heap_ti
     struct heap_trace first = *trace;
     struct task task = {.is_running = false};
     first.is_one_of_two = true;
-    enum ttd_status status =
-        watch_calls(session, range, &second->trace, findings, &second->pass, error);
+    enum ttd_status status = watch_calls(range, &second->trace, findings, &second->pass, error);
+    if (status == TTD_OK)
+        status =
+            watch_moves(session, range, findings, is_long(trace->reader) ? &pass : &second->pass);
     if (status == TTD_OK)
         status = watch_heap(session, range, &first, findings, &pass, error);
     if (status == TTD_OK) {
