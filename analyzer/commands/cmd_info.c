@@ -74,8 +74,7 @@ static void begin(struct session *session, struct info_findings *findings)
         (struct info_findings){.definitions = session->has_names ? NULL : &session->definitions};
 }
 
-enum ttd_status info_watch(struct session *session, struct info_findings *findings,
-                           struct heap_pass *pass, struct ttd_error *error)
+void info_watch(struct session *session, struct info_findings *findings, struct heap_pass *pass)
 {
     struct heap_watcher watcher = {.observer.context = findings,
                                    .to = ttd_position_max(),
@@ -83,7 +82,6 @@ enum ttd_status info_watch(struct session *session, struct info_findings *findin
                                    .kinds = INFO_KINDS};
     begin(session, findings);
     heap_pass_add(pass, &watcher);
-    return heap_trace_stats_watch(&findings->stats, session->source.reader, pass, error);
 }
 
 int info_print(struct session *session, const struct info_findings *findings)

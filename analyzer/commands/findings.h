@@ -49,9 +49,9 @@ struct info_findings {
     struct arena text;
 };
 
-/** Makes them a part of a pass. @param findings  release with info_free(), also on failure */
-enum ttd_status info_watch(struct session *session, struct info_findings *findings,
-                           struct heap_pass *pass, struct ttd_error *error);
+/** Makes the facts a part of a pass; the statistics are empty, for heap_trace_stats_watch().
+ * @param findings  release with info_free() */
+void info_watch(struct session *session, struct info_findings *findings, struct heap_pass *pass);
 int info_print(struct session *session, const struct info_findings *findings);
 void info_free(struct info_findings *findings);
 

@@ -9,39 +9,37 @@
 /* Events of a trace whose moves the first of two passes finds. */
 #define LONG_TRACE UINT64_C(200000000)
 
-/* Adds the analyses that use the session, and those of the heap over time: statistics, snapshots,
- * ticks and leaks. Leaks come last, because their watcher may drop the index of live blocks. */
+/* A pass and its trace. */
+struct reading {
+    struct heap_pass pass;
+    struct heap_trace trace;
+    struct ttd_error error;
+};
+
+/* Adds the analyses of the heap over time: snapshots, ticks and leaks. Leaks come last, because
+ * their watcher may drop the index of live blocks. */
 static enum ttd_status watch_heap(struct session *session, const struct heap_ticks_options *range,
-                                  const struct heap_trace *trace, struct report_findings *findings,
-                                  struct heap_pass *pass, struct ttd_error *error)
+                                  struct report_findings *findings, struct reading *reading,
+                                  struct ttd_error *error)
 {
     struct heap_leaks_options leaks = {.at = range->last,
                                        .islands = range->islands,
                                        .split = view_split(&session->options.view),
                                        .tells_when = true,
                                        .reach = &findings->reach};
-    enum ttd_status status = info_watch(session, &findings->info, pass, error);
+    struct heap_pass *pass = &reading->pass;
+    enum ttd_status status = heap_snapshot_list_watch(&findings->snapshots, pass);
     if (status == TTD_OK)
-        status = heap_snapshot_list_watch(&findings->snapshots, pass);
-    if (status == TTD_OK)
-        status = heap_ticks_watch(&findings->ticks, range, trace->reader, pass);
-    return status == TTD_OK ? heap_leaks_watch(&findings->leaks, &leaks, trace, pass, error)
-                            : status;
+        status = heap_ticks_watch(&findings->ticks, range, reading->trace.reader, pass);
+    return status == TTD_OK
+               ? heap_leaks_watch(&findings->leaks, &leaks, &reading->trace, pass, error)
+               : status;
 }
 
-static enum ttd_status watch_moves(struct session *session, const struct heap_ticks_options *range,
-                                   struct report_findings *findings, struct heap_pass *pass)
-{
-    struct heap_moves_options moves = {.chains = MOVES_CHAINS,
-                                       .split = view_split(&session->options.view),
-                                       .islands = range->islands};
-    return heap_moves_watch(&findings->moves, &moves, pass);
-}
-
-/* Adds the analyses of calls but for moves: usage and errors. They need the whole trace. */
+/* Adds the analyses of calls: usage and errors. They need the whole trace. */
 static enum ttd_status watch_calls(const struct heap_ticks_options *range,
-                                   const struct heap_trace *trace, struct report_findings *findings,
-                                   struct heap_pass *pass, struct ttd_error *error)
+                                   struct report_findings *findings, struct reading *reading,
+                                   struct ttd_error *error)
 {
     struct heap_usage_options usage = {.order = HEAP_RANK_BY_STACK,
                                        .islands = range->islands,
@@ -50,23 +48,48 @@ static enum ttd_status watch_calls(const struct heap_ticks_options *range,
                                        .filter_context = range->filter_context};
     struct heap_errors_options errors = {.remembered = HEAP_FREED_DEFAULT,
                                          .islands = range->islands};
-    enum ttd_status status = heap_usage_watch(&findings->usage, &usage, pass);
-    return status == TTD_OK
-               ? heap_errors_watch(&findings->errors, &errors, trace->reader, pass, error)
-               : status;
+    enum ttd_status status = heap_usage_watch(&findings->usage, &usage, &reading->pass);
+    return status == TTD_OK ? heap_errors_watch(&findings->errors, &errors, reading->trace.reader,
+                                                &reading->pass, error)
+                            : status;
 }
 
-/* A pass that runs as a task. */
-struct second_pass {
-    struct heap_pass pass;
-    struct heap_trace trace;
-    struct ttd_error error;
-};
-
-static enum ttd_status run_second(void *context)
+static enum ttd_status watch_moves(struct session *session, const struct heap_ticks_options *range,
+                                   struct report_findings *findings, struct reading *reading)
 {
-    struct second_pass *second = context;
-    return heap_pass_run(&second->pass, &second->trace, &second->error);
+    struct heap_moves_options moves = {.chains = MOVES_CHAINS,
+                                       .split = view_split(&session->options.view),
+                                       .islands = range->islands};
+    return heap_moves_watch(&findings->moves, &moves, &reading->pass);
+}
+
+/* Whether a trace has so many events that the analyses of calls take longer than those of the heap,
+ * the search for leaks and the page. */
+static bool is_long(struct ttd_reader *reader)
+{
+    struct ttd_end end;
+    return ttd_reader_end(reader, &end) == TTD_OK && end.events >= LONG_TRACE;
+}
+
+/* Adds all analyses. What uses the session is of the heap's reading. `calls` may be the same one;
+ * if it is not, moves and statistics go where both readings then take about the same time. */
+static enum ttd_status watch(struct session *session, const struct heap_ticks_options *range,
+                             struct report_findings *findings, struct reading *heap,
+                             struct reading *calls)
+{
+    struct ttd_error *error = &heap->error;
+    bool has_many_calls = is_long(heap->trace.reader);
+    struct reading *moves = has_many_calls ? heap : calls;
+    struct reading *stats = has_many_calls ? calls : heap;
+    enum ttd_status status = watch_calls(range, findings, calls, error);
+    if (status == TTD_OK)
+        status = watch_moves(session, range, findings, moves);
+    if (status != TTD_OK)
+        return status;
+    info_watch(session, &findings->info, &heap->pass);
+    status =
+        heap_trace_stats_watch(&findings->info.stats, stats->trace.reader, &stats->pass, error);
+    return status == TTD_OK ? watch_heap(session, range, findings, heap, error) : status;
 }
 
 static void end(struct report_findings *findings)
@@ -78,58 +101,45 @@ static void end(struct report_findings *findings)
     heap_errors_end(&findings->errors);
 }
 
-/* Runs all analyses in one pass. */
-static enum ttd_status find_in_one(struct session *session, const struct heap_ticks_options *range,
-                                   const struct heap_trace *trace, struct report_findings *findings,
-                                   struct ttd_error *error)
+static enum ttd_status run(void *context)
 {
-    struct heap_pass pass = {.count = 0};
-    enum ttd_status status = watch_calls(range, trace, findings, &pass, error);
-    if (status == TTD_OK)
-        status = watch_moves(session, range, findings, &pass);
-    if (status == TTD_OK)
-        status = watch_heap(session, range, trace, findings, &pass, error);
-    if (status == TTD_OK)
-        status = heap_pass_run(&pass, trace, error);
-    end(findings);
-    return status == TTD_OK ? heap_leaks_end(&findings->leaks, trace, error) : status;
+    struct reading *reading = context;
+    return heap_pass_run(&reading->pass, &reading->trace, &reading->error);
 }
 
-/* Whether a trace has so many events that the analyses of calls take longer than those of the heap,
- * the search for leaks and the page. */
-static bool is_long(struct ttd_reader *reader)
+/* Runs all analyses in one pass. */
+static enum ttd_status find_in_one(struct session *session, const struct heap_ticks_options *range,
+                                   struct reading *reading, struct report_findings *findings)
 {
-    struct ttd_end end;
-    return ttd_reader_end(reader, &end) == TTD_OK && end.events >= LONG_TRACE;
+    enum ttd_status status = watch(session, range, findings, reading, reading);
+    if (status == TTD_OK)
+        status = run(reading);
+    end(findings);
+    return status == TTD_OK ? heap_leaks_end(&findings->leaks, &reading->trace, &reading->error)
+                            : status;
 }
 
 /* Makes two passes at the same time: two processors read and replay the trace sooner twice than one
  * of them tells all analyses of it. */
 static enum ttd_status find_in_two(struct session *session, const struct heap_ticks_options *range,
-                                   const struct heap_trace *trace, struct second_pass *second,
-                                   struct report_findings *findings, struct ttd_error *error)
+                                   struct reading *first, struct reading *second,
+                                   struct report_findings *findings)
 {
-    struct heap_pass pass = {.count = 0};
-    struct heap_trace first = *trace;
     struct task task = {.is_running = false};
-    first.is_one_of_two = true;
-    enum ttd_status status = watch_calls(range, &second->trace, findings, &second->pass, error);
-    if (status == TTD_OK)
-        status =
-            watch_moves(session, range, findings, is_long(trace->reader) ? &pass : &second->pass);
-    if (status == TTD_OK)
-        status = watch_heap(session, range, &first, findings, &pass, error);
+    first->trace.is_one_of_two = true;
+    enum ttd_status status = watch(session, range, findings, first, second);
     if (status == TTD_OK) {
-        task_start(&task, run_second, second);
-        status = heap_pass_run(&pass, &first, error);
+        task_start(&task, run, second);
+        status = run(first);
     }
     if (status == TTD_OK)
-        status = heap_leaks_end(&findings->leaks, &first, error);
+        status = heap_leaks_end(&findings->leaks, &first->trace, &first->error);
     enum ttd_status second_status = task_wait(&task);
-    if (status == TTD_OK && second_status != TTD_OK)
-        *error = second->error;
     end(findings);
-    return status == TTD_OK ? second_status : status;
+    if (status != TTD_OK || second_status == TTD_OK)
+        return status;
+    first->error = second->error;
+    return second_status;
 }
 
 /* Makes two passes, if `may_be_two`, where they save time. */
@@ -137,15 +147,17 @@ static enum ttd_status find(struct session *session, const struct heap_ticks_opt
                             const struct heap_trace *trace, bool may_be_two,
                             struct report_findings *findings, struct ttd_error *error)
 {
-    struct second_pass second = {.pass.count = 0};
+    struct reading first = {.trace = *trace}, second = {.pass.count = 0};
     memset(findings, 0, sizeof *findings);
     findings->islands = range->islands;
     enum ttd_status status = heap_fatal_find(trace, &findings->fatal, error);
     if (status != TTD_OK)
         return status;
-    return may_be_two && source_second_trace(&session->source, &second.trace)
-               ? find_in_two(session, range, trace, &second, findings, error)
-               : find_in_one(session, range, trace, findings, error);
+    status = may_be_two && source_second_trace(&session->source, &second.trace)
+                 ? find_in_two(session, range, &first, &second, findings)
+                 : find_in_one(session, range, &first, findings);
+    *error = first.error;
+    return status;
 }
 
 enum ttd_status report_find(struct session *session, const struct heap_ticks_options *range,
