@@ -18,8 +18,8 @@ static inline size_t halves_middle(size_t count)
 
 /**
  * Calls a function for the first half with the context `first`, and for the second half with
- * `second`: one after the other if there are few things, or only one processor; else at the same
- * time.
+ * `second`: one after the other, in any order, if there are few things, or only one processor; else
+ * at the same time.
  *
  * @return the status of the first half, or that of the second if the first returned TTD_OK
  */

@@ -6,7 +6,8 @@
 #include "base/table.h"
 #include "base/task.h"
 
-/* Events of a trace whose moves the first of two passes finds. */
+/* Events of a trace whose moves the pass over the heap finds, and whose statistics the pass over
+ * the calls counts. */
 #define LONG_TRACE UINT64_C(200000000)
 
 /* A pass and its trace. */

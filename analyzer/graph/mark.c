@@ -82,7 +82,8 @@ static void follow(struct marker *marker)
 }
 
 /* Reaches what the roots point at, and what nodes of the passes before point at: they have not used
- * all pointers of this one. A pointer without flags is used by every pass. */
+ * all pointers of this one. A pointer without flags is used by every pass. Where edges have lost
+ * flags, nodes of the pass itself are gone through as well, and all edges. */
 static void begin(struct marker *marker)
 {
     const struct graph *graph = marker->graph;

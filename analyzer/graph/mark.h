@@ -21,9 +21,8 @@ enum mark_pass {
 
 #define MARK_BIT(pass) (1u << (pass))
 
-/** The bits of all passes of a kind. */
+/** The bits of all passes by starts. */
 #define MARKS_BY_STARTS (MARK_BIT(MARK_BY_ANY) - MARK_BIT(MARK_BY_STARTS))
-#define MARKS_BY_ANY    (MARK_BIT(MARK_PASSES) - MARK_BIT(MARK_BY_ANY))
 
 /**
  * Makes all passes.

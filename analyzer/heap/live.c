@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/live.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,9 +229,11 @@ static void recycle_lives(struct heap_live *live)
     }
 }
 
-/* The index is made anew, which takes less than to remove most records from it. */
+/* The index is made anew: that takes less than to remove most records from it, and a sweep pays
+ * only where most go. */
 void heap_live_sweep(struct heap_live *live)
 {
+    assert(live->slots);
     for (uint32_t i = live->block_count; i > 0; i--) {
         struct heap_block *block = &live->blocks[i - 1];
         if (!block->address || heap_live_has(live, block))

@@ -182,7 +182,8 @@ static inline bool heap_live_is_littered(const struct heap_live *live)
            live->generation_ended > (uint64_t)live->block_count + HEAP_LITTER_MAX;
 }
 
-/** Forgets records that are not live, after showing the stale ones to the discard function. */
+/** Forgets records that are not live, after showing the stale ones to the discard function. Takes
+ * time proportional to all records: see heap_live_is_littered(). Not without the index. */
 void heap_live_sweep(struct heap_live *live);
 
 /** Shows all stale blocks to the discard function. Records keep their numbers, so a replay may go

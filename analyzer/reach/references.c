@@ -60,7 +60,7 @@ static void look_up(struct reach_references *references, struct reach_reference_
         size_t count = group->count - i < ADDRESS_BATCH ? group->count - i : ADDRESS_BATCH;
         for (size_t j = 0; j < count; j++)
             values[j] = group->references[i + j].value;
-        /* How many nodes begin before, to begin with. */
+        /* First how many nodes begin at the value or before. */
         address_index_count_batch(&references->index, &nodes->table, values, count, targets);
         for (size_t j = 0; j < count; j++) {
             if (targets[j])

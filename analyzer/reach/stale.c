@@ -141,8 +141,8 @@ static enum ttd_status replay(struct search *search, const struct heap_trace *tr
     if (status == TTD_OK) {
         status = heap_replay_to(&arrival, &checked_trace, &route, error);
         /* Blocks of destroyed heaps are told of now. */
-        if (status == TTD_OK && arrival.cursor.replay.live.generation_ended)
-            heap_live_sweep(&arrival.cursor.replay.live);
+        if (status == TTD_OK)
+            heap_live_discard_stale(&arrival.cursor.replay.live);
         heap_arrival_free(&arrival);
     }
     if (status == TTD_OK) {

@@ -24,9 +24,10 @@
  * With options.omits_verdicts it only drops doubtful roots that something hangs by, and that are
  * relics: see between.h.
  *
- * Memory is bounded by the edges: some 10 bytes for each of those, and 32 for when its word was
- * last released; and by the blocks that are live at once and do not live until the snapshot: those
- * that do are nodes. Time is logarithmic in the number of words for each release.
+ * Memory is bounded by the nodes, a byte for each; by the edges: some 10 bytes for each of those,
+ * and 32 for when its word was last released; and by the blocks that are live at once and do not
+ * live until the snapshot: those that do are nodes. Time is logarithmic in the number of words for
+ * each release.
  *
  * @param reach    has offsets of edges, unless options.omits_verdicts
  * @param options  without keeps_offsets they are freed before the replay

@@ -223,7 +223,7 @@ enum ttd_status chronicle_make(struct chronicle *chronicle, const struct heap_tr
     enum ttd_status status = heap_replay_to(arrival, trace, &route, error);
     if (status == TTD_OK) {
         /* Tells of the blocks of destroyed heaps that were not told of yet. */
-        heap_live_sweep(&arrival->cursor.replay.live);
+        heap_live_discard_stale(&arrival->cursor.replay.live);
         status = arrival->cursor.replay.observer_status;
     }
     if (status == TTD_OK)

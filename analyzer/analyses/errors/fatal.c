@@ -222,7 +222,7 @@ static enum ttd_status replay(struct heap_fatal *fatal, const struct heap_trace 
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK) {
         /* It tells of the blocks of destroyed heaps. */
-        heap_live_sweep(&arrival.cursor.replay.live);
+        heap_live_discard_stale(&arrival.cursor.replay.live);
         locate(fatal, &arrival.cursor.replay.live);
     }
     heap_arrival_end(&arrival, &fatal->outcome);
