@@ -176,6 +176,7 @@ static bool has_doubtful_roots(const struct graph *graph)
     return false;
 }
 
+/* Brings the classes up to date when it is decided which words are stale. */
 static enum ttd_status mark_again(struct heap_reach *reach, bool are_roots_changed)
 {
     if (!are_roots_changed)

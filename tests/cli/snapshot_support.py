@@ -6,6 +6,8 @@ from support import Script, TestCase
 HEAP, MODULE, STACK, REGISTERS, TLS, ANONYMOUS, FILE = range(1, 8)
 STOPPED, INCOMPLETE = 1, 2
 HEAP_BEGIN, HEAP_SIZE = 0x10000, 0x10000000
+# A line of the script has a megabyte at the most.
+WORDS_A_RECORD = 10000
 
 # The numbers of the regions that each snapshot here has.
 IN_HEAP, IN_BSS, IN_STACK, IN_REGISTERS, IN_OTHER_STACK, IN_TLS, IN_FILE = range(1, 8)
@@ -32,9 +34,9 @@ class SnapshotScript(Script):
             ":".join(str(part) for part in region) for region in regions))
         found = sorted(word if len(word) == 3 else (IN_HEAP, word[0] - HEAP_BEGIN, word[1])
                        for word in words)
-        if found:
+        for i in range(0, len(found), WORDS_A_RECORD):
             self.add("references", snapshot=self.taken, words=",".join(
-                ":".join(str(part) for part in word) for word in found))
+                ":".join(str(part) for part in word) for word in found[i:i + WORDS_A_RECORD]))
         if classes:
             self.add("classes", snapshot=self.taken, classes=",".join(
                 f"{address}:{name}" for address, name in classes))

@@ -46,8 +46,8 @@ static enum ttd_status add_lost(struct leaks_search *search, const struct heap_b
  * that they belong to, so they are dated only if the caller asks for single blocks. */
 static bool is_dated(const struct leaks_search *search, enum heap_leak_kind kind)
 {
-    return search->tells_when && (kind == HEAP_DEFINITELY_LOST ||
-                                  (search->options.covering && kind == HEAP_INDIRECTLY_LOST));
+    return kind == HEAP_DEFINITELY_LOST ||
+           (search->options.covering && kind == HEAP_INDIRECTLY_LOST);
 }
 
 /* One half of the nodes, and the groups of their blocks, by kind. */
