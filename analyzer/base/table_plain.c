@@ -45,6 +45,12 @@ void pages_hint(void *memory, size_t size)
     (void)size;
 }
 
+void pages_map(void *memory, size_t size)
+{
+    (void)memory;
+    (void)size;
+}
+
 void pages_prepare(void)
 {
 }

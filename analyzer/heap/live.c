@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/pages.h"
 #include "base/table.h"
 #include "heap/live_parts.h"
 
@@ -13,6 +14,9 @@
 
 /* A slot holds 32 bits of hash, which bounds the number of slots. */
 #define CAPACITY_MAX ((size_t)1 << 31)
+
+/* Bytes of records that are mapped at once. */
+#define MAPPED_STEP (8 * LARGE_PAGE)
 
 /* A record is one line of the cache: a large table begins with a page. */
 _Static_assert(sizeof(struct heap_block) == 64, "size of a record");
@@ -64,8 +68,18 @@ static enum ttd_status grow(struct heap_live *live, size_t capacity)
         return TTD_ERROR_NO_MEMORY;
     }
     live->blocks = blocks;
+    pages_map(slots, slot_bytes(capacity));
     move_slots(live, slots, capacity);
     return TTD_OK;
+}
+
+/* Has the pages of records mapped that come into use soon. */
+static void map_ahead(struct heap_live *live)
+{
+    size_t end = live->mapped + MAPPED_STEP;
+    if (end <= record_bytes(live->slot_capacity))
+        pages_map((char *)live->blocks + live->mapped, MAPPED_STEP);
+    live->mapped = end;
 }
 
 enum ttd_status heap_live_init(struct heap_live *live)
@@ -142,7 +156,10 @@ enum ttd_status heap_live_reserve(struct heap_live *live, uint64_t count)
             return TTD_ERROR_NO_MEMORY;
         capacity = table_next(capacity, sizeof *live->slots);
     }
-    return capacity > live->slot_capacity ? grow(live, capacity) : TTD_OK;
+    enum ttd_status status = capacity > live->slot_capacity ? grow(live, capacity) : TTD_OK;
+    if (status == TTD_OK && count * sizeof *live->blocks > live->mapped)
+        map_ahead(live);
+    return status;
 }
 
 uint32_t heap_live_record_slow(struct heap_live *live, uint64_t address, uint32_t hash)
