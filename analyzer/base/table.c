@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/halves.h"
 #include "base/pages.h"
 
 /* Tables from this size on are large pages of their own. Mapping one large page is faster than
@@ -140,16 +141,40 @@ static void give_back(size_t size)
     pthread_mutex_unlock(&kept.mutex);
 }
 
-/* Maps pages, `growth` bytes of which are additional. As many that are kept are given back, so that
- * keeping them never takes more memory. */
-static void *map(size_t size, size_t growth)
+/* Whether the system can move pages together: it cannot if they are of several mappings. Then it
+ * refuses to make them longer as well, which is undone. To try the move itself will not do: older
+ * kernels take the target away before they refuse. */
+static bool is_one_mapping(void *pages, size_t size)
 {
-    give_back(growth);
-    void *pages = map_pages(size);
-    if (pages)
-        return pages;
-    give_back(SIZE_MAX);
-    return map_pages(size);
+    if (mremap(pages, size, size + LARGE_PAGE, 0) == MAP_FAILED)
+        return errno != EFAULT;
+    munmap((char *)pages + size, LARGE_PAGE);
+    return true;
+}
+
+/* Moves pages that are kept to the begin of a new mapping, in the place of those there. Returns
+ * bytes that were moved; SIZE_MAX if the system has no memory for that. */
+static size_t move_kept(char *pages, size_t size)
+{
+    size_t moved = 0;
+    pthread_mutex_lock(&kept.mutex);
+    while (kept.count && moved < size) {
+        struct range range = remove_range(kept.count - 1);
+        size_t part = range.size < size - moved ? range.size : size - moved;
+        if (!is_one_mapping(range.begin, range.size)) {
+            munmap(range.begin, range.size);
+            continue;
+        }
+        if (part < range.size) {
+            kept.ranges[kept.count++] = (struct range){range.begin + part, range.size - part};
+            kept.bytes += range.size - part;
+        }
+        bool is_moved = mremap(range.begin, part, part, MREMAP_MAYMOVE | MREMAP_FIXED,
+                               pages + moved) != MAP_FAILED;
+        moved = is_moved ? moved + part : SIZE_MAX;
+    }
+    pthread_mutex_unlock(&kept.mutex);
+    return moved;
 }
 
 /* ---- Tables ---- */
@@ -162,6 +187,27 @@ static void *resize_small(void *old, size_t old_size, size_t size)
     return table;
 }
 
+static enum ttd_status clear_half(void *memory, size_t begin, size_t end)
+{
+    memset((char *)memory + begin, 0, end - begin);
+    return TTD_OK;
+}
+
+static void clear(char *memory, size_t size)
+{
+    (void)halves_do(clear_half, memory, memory, size);
+}
+
+/* Maps pages. If the system refuses, it gets back those that are kept. */
+static void *map(size_t size)
+{
+    void *pages = map_pages(size);
+    if (pages)
+        return pages;
+    give_back(SIZE_MAX);
+    return map_pages(size);
+}
+
 /* Makes a large table with the contents of another, and zeros behind them. NULL if nothing is kept
  * that is large enough. */
 static void *make_of_kept(const void *old, size_t old_size, size_t size)
@@ -171,40 +217,42 @@ static void *make_of_kept(const void *old, size_t old_size, size_t size)
         return NULL;
     if (old)
         memcpy(table, old, old_size);
-    memset(table + old_size, 0, size - old_size);
+    clear(table + old_size, size - old_size);
+    return table;
+}
+
+/* Makes a large table of all pages that are kept and of new ones. */
+static void *make_of_parts(size_t size)
+{
+    char *table = map(size);
+    size_t moved = table ? move_kept(table, size) : SIZE_MAX;
+    if (moved == SIZE_MAX)
+        return NULL;
+    clear(table, moved);
     return table;
 }
 
 static void *make_large(void *old, size_t old_size, size_t size)
 {
     void *table = make_of_kept(old, old_size, round_up(size));
-    if (!table && (table = map(round_up(size), size)) && old)
+    if (!table && (table = make_of_parts(round_up(size))) && old)
         memcpy(table, old, old_size);
     if (table)
         free(old);
     return table;
 }
 
-/* Whether the system can move pages together: it cannot if they are of several mappings. Then it
- * refuses to make them longer as well, which is undone. To try the move itself will not do: older
- * kernels take the target away before they refuse. */
-static bool is_one_mapping(void *pages, size_t size)
-{
-    if (mremap(pages, size, size + LARGE_PAGE, 0) == MAP_FAILED)
-        return errno != EFAULT;
-    munmap((char *)pages + size, LARGE_PAGE);
-    return true;
-}
-
 /* Grows a mapping. The system moves its pages to a free range instead of copying them, but for
- * tables that consist of several mappings. */
+ * tables that consist of several mappings. As many pages that are kept are given back as are added,
+ * so that keeping them never takes more memory. */
 static void *resize_large(void *old, size_t old_size, size_t size)
 {
     if (old_size == size)
         return old;
     void *table = make_of_kept(old, old_size, size);
     if (!table) {
-        void *address = map(size, size - old_size);
+        give_back(size - old_size);
+        void *address = map(size);
         if (!address)
             return NULL;
         if (is_one_mapping(old, old_size)) {
@@ -252,15 +300,6 @@ void table_free_used(void *table, size_t size, size_t used)
         munmap(end, round_up(size) - round_up(used));
     if (used)
         keep((struct range){table, round_up(used)});
-}
-
-size_t table_shrink(void *table, size_t old_size, size_t size)
-{
-    size_t kept_size = round_up(size ? size : 1);
-    if (old_size < LARGE || kept_size >= round_up(old_size))
-        return old_size;
-    munmap((char *)table + kept_size, round_up(old_size) - kept_size);
-    return kept_size;
 }
 
 void table_give_back(void *table, size_t size)

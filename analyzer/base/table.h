@@ -27,10 +27,6 @@ void table_free(void *table, size_t size);
  * behind were never touched, so they would save nothing. */
 void table_free_used(void *table, size_t size, size_t used);
 
-/** Gives the end of a table back to the system, where it is pages of its own.
- * @return the size that the table has from now on, at least `size` */
-size_t table_shrink(void *table, size_t old_size, size_t size);
-
 /** Frees a table that a larger one has replaced. Its pages go back to the system, because they are
  * too few for the tables to come. */
 void table_give_back(void *table, size_t size);

@@ -105,20 +105,19 @@ static uint32_t *make_order(struct sort_key *keys, uint32_t count)
     return (uint32_t *)(void *)order;
 }
 
-/* Copies the live blocks in the order of their addresses. `keys` has room for them, of `*size`
- * bytes, some of which it gives back: they would be in memory beside the rows. */
+/* Copies the live blocks in the order of their addresses. `keys` has room for them, of `size`
+ * bytes. */
 static enum ttd_status copy(struct heap_nodes *nodes, const struct heap_live *live,
-                            struct sort_key *keys, size_t *size)
+                            struct sort_key *keys, size_t size)
 {
     struct value_range ranges[HEAP_NODE_FIELDS];
-    struct sort_key *spare = table_resize(NULL, 0, *size);
+    struct sort_key *spare = table_resize(NULL, 0, size);
     if (!spare)
         return TTD_ERROR_NO_MEMORY;
     list(nodes, live, keys, ranges);
     heap_sort_blocks(live->blocks, keys, spare, nodes->count);
-    table_give_back(spare, *size);
+    table_free(spare, size);
     const uint32_t *order = make_order(keys, nodes->count);
-    *size = table_shrink(keys, *size, nodes->count * sizeof *order);
     enum ttd_status status =
         packed_table_init(&nodes->table, nodes->count, ranges, HEAP_NODE_FIELDS);
     struct filling filling = {&nodes->table, live->blocks, order};
@@ -181,7 +180,7 @@ enum ttd_status heap_nodes_copy(struct heap_nodes *nodes, struct heap_live *live
     struct sort_key *keys = table_resize(NULL, 0, size);
     if (!keys)
         return TTD_ERROR_NO_MEMORY;
-    enum ttd_status status = copy(nodes, live, keys, &size);
+    enum ttd_status status = copy(nodes, live, keys, size);
     table_free(keys, size);
     if (status == TTD_OK && live->outer_count < live->count)
         status = find_outer(nodes, &live->parents);

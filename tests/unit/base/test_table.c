@@ -54,25 +54,6 @@ Test(table, keeps_what_it_had_and_is_zero_behind_when_it_grows)
     }
 }
 
-Test(table, keeps_what_it_had_when_it_shrinks)
-{
-    for (size_t i = 0; i < SIZES; i++) {
-        for (size_t j = 0; j <= i; j++) {
-            uint8_t *table = table_resize(NULL, 0, sizes[i]);
-            memset(table, 0x5A, sizes[i]);
-
-            size_t size = table_shrink(table, sizes[i], sizes[j]);
-
-            cr_assert(size >= sizes[j] && size <= sizes[i] + LARGE_PAGE);
-            expect_bytes(table, 0, sizes[j], 0x5A);
-            table = table_resize(table, size, size + LARGE_PAGE);
-            expect_bytes(table, 0, sizes[j], 0x5A);
-            expect_bytes(table, size, size + LARGE_PAGE, 0);
-            table_free(table, size + LARGE_PAGE);
-        }
-    }
-}
-
 /* A table of the random test below: its bytes are all `byte`, up to its size. */
 struct filled {
     uint8_t *table;
