@@ -3,9 +3,8 @@
 
 #include <stdlib.h>
 
-/* References of a group: so many that a thread is worth its start, and so few that both groups stay
- * in the cache. */
-#define GROUP 32768
+/* References of a group: so few that all groups stay in the cache. */
+#define GROUP 8192
 
 /* Finds the next references of the snapshot. The chunks of all snapshots are of one kind: those of
  * others are passed over. */
@@ -71,17 +70,27 @@ static void look_up(struct reach_references *references, struct reach_reference_
     }
 }
 
-/* Fills the group that the caller does not have: the task. */
-static enum ttd_status fill(void *context)
+/* Reads a group, and hands it over. Returns whether there may be another that the caller wants. */
+static bool read_group(struct reach_references *references)
 {
-    struct reach_references *references = context;
-    struct reach_reference_group *group = &references->groups[1 - references->current];
+    struct reach_reference_group *group = &references->groups[references->ring.head % REACH_GROUPS];
     enum ttd_status status = TTD_OK;
     group->count = 0;
     while (group->count < GROUP && (status = find_record(references)) == TTD_OK)
         take(references, group);
     look_up(references, group);
-    return status;
+    references->status = status;
+    return ring_fill(&references->ring, REACH_GROUPS - 1) && status == TTD_OK;
+}
+
+/* The thread. */
+static void *read_ahead(void *argument)
+{
+    struct reach_references *references = argument;
+    while (read_group(references))
+        ;
+    ring_end_filling(&references->ring);
+    return NULL;
 }
 
 enum ttd_status reach_references_begin(struct reach_references *references,
@@ -89,8 +98,9 @@ enum ttd_status reach_references_begin(struct reach_references *references,
                                        struct ttd_error *error)
 {
     *references = (struct reach_references){.builder = builder, .reader = reader, .error = error};
+    ring_init(&references->ring, REACH_GROUPS);
     enum ttd_status status = address_index_share(&references->index, &builder->reach->nodes.index);
-    for (unsigned i = 0; i < 2 && status == TTD_OK; i++) {
+    for (unsigned i = 0; i < REACH_GROUPS && status == TTD_OK; i++) {
         struct reach_reference_group *group = &references->groups[i];
         group->references = malloc(GROUP * sizeof *group->references);
         group->targets = malloc(GROUP * sizeof *group->targets);
@@ -99,34 +109,40 @@ enum ttd_status reach_references_begin(struct reach_references *references,
     }
     if (status == TTD_OK)
         status = ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_REFERENCES));
-    /* The first group is read here: of a small snapshot there is no other. */
-    references->task.status = status == TTD_OK ? fill(references) : status;
+    references->status = status;
+    /* The first group is read here: of a small snapshot there is no other. Without a free thread
+     * the others are, too. */
+    if (status == TTD_OK && read_group(references))
+        references->is_running =
+            pthread_create(&references->thread, NULL, read_ahead, references) == 0;
     return status;
 }
 
 void reach_references_end(struct reach_references *references)
 {
-    (void)task_wait(&references->task);
-    for (unsigned i = 0; i < 2; i++) {
+    if (references->is_running) {
+        ring_end_taking(&references->ring);
+        pthread_join(references->thread, NULL);
+    }
+    for (unsigned i = 0; i < REACH_GROUPS; i++) {
         free(references->groups[i].references);
         free(references->groups[i].targets);
     }
     address_index_unshare(&references->index);
+    ring_destroy(&references->ring);
     *references = (struct reach_references){.builder = NULL};
 }
 
 enum ttd_status reach_references_next(struct reach_references *references,
                                       const struct reach_reference_group **group)
 {
-    enum ttd_status status = task_wait(&references->task);
-    references->current = 1 - references->current;
-    *group = &references->groups[references->current];
-    if (status == TTD_OK) {
-        task_start(&references->task, fill, references);
-        return TTD_OK;
-    }
+    struct ring *ring = &references->ring;
+    if (references->holds)
+        ring_empty(ring);
+    if (!references->is_running && !ring_count(ring) && references->status == TTD_OK)
+        (void)read_group(references);
+    references->holds = references->is_running ? ring_wait_filled(ring) : ring_count(ring) != 0;
+    *group = &references->groups[ring->tail % REACH_GROUPS];
     /* References that were read before the end or the failure are returned first. */
-    references->groups[1 - references->current].count = 0;
-    references->task.status = status;
-    return (*group)->count ? TTD_OK : status;
+    return references->holds ? TTD_OK : references->status;
 }

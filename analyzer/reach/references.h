@@ -10,8 +10,11 @@
 
 #include <ttdtrace/reader.h>
 
-#include "base/task.h"
+#include "base/ring.h"
 #include "reach/builder.h"
+
+/** Groups that are in memory: some that were read, and one that is being read. */
+#define REACH_GROUPS 8
 
 /** References that were read together. */
 struct reach_reference_group {
@@ -32,10 +35,15 @@ struct reach_references {
     struct ttd_batch batch;
     size_t next_record;
     size_t next_reference;
-    /** The group that the caller has, and the one that is being read. */
-    struct reach_reference_group groups[2];
-    unsigned current;
-    struct task task;
+    /** The slots of the ring, which the thread fills and the caller empties. */
+    struct reach_reference_group groups[REACH_GROUPS];
+    struct ring ring;
+    bool is_running;
+    pthread_t thread;
+    /** The caller still uses the slot at `tail`: it is emptied when the next group is asked for. */
+    bool holds;
+    /** What follows the groups that were read: TTD_OK if there may be more. */
+    enum ttd_status status;
 };
 
 /**
