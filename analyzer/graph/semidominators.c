@@ -11,6 +11,7 @@
  * Lower sources are known from the search. Only edges from higher ones are sorted by target. */
 #include "graph/semidominators.h"
 
+#include "base/halves.h"
 #include "graph/arrays.h"
 
 /* Nodes, or edges, between a prefetch and its use. */
@@ -28,21 +29,25 @@ struct finder {
     struct spanning_tree *tree;
     const struct graph *graph;
     const struct graph_upper *upper;
+    /* By number. While a node is not finished, `above` is the place of its first source. */
     struct link *links;
-    /* Sources of edges from higher nodes, by target. Those of a node end where those of the next
-     * node begin: the last node is the top, and has none. visits[].later_sources becomes the place
-     * of the first. */
+    /* Sources of edges from higher nodes, in the order of the targets' numbers. */
     uint32_t *sources;
     uint32_t source_count;
 };
 
-/* Sums up the numbers of sources: a node's becomes the end of its sources. */
-static uint32_t allot_sources(struct spanning_tree *tree)
+/* Allots places to the sources of all nodes. visits[].later_sources becomes the place behind the
+ * last one. */
+static uint32_t allot_sources(const struct spanning_tree *tree, struct link *links)
 {
     uint32_t sum = 0;
-    for (uint32_t node = 0; node < tree->node_count; node++) {
-        sum += tree->visits[node].later_sources;
-        tree->visits[node].later_sources = sum;
+    for (uint32_t number = 0; number < tree->reached; number++) {
+        if (tree->reached - number > AHEAD)
+            __builtin_prefetch(&tree->visits[tree->nodes[number + AHEAD]], 1);
+        struct graph_visit *visit = &tree->visits[tree->nodes[number]];
+        links[number].above = sum;
+        sum += visit->later_sources;
+        visit->later_sources = sum;
     }
     return sum;
 }
@@ -58,9 +63,10 @@ static inline __attribute__((always_inline)) void prefetch_target(const struct f
         __builtin_prefetch(&finder->tree->visits[graph->targets[edge]], 1);
 }
 
-/* Sorts the sources by target; the end of a node's sources becomes their begin. */
-static void sort_sources(struct finder *finder)
+/* Puts the sources of some targets in their places, from the last one to the first. */
+static enum ttd_status sort_sources(void *context, size_t begin, size_t end)
 {
+    const struct finder *finder = context;
     struct graph_visit *visits = finder->tree->visits;
     for (uint32_t node = 0; node < finder->tree->node_count; node++) {
         uint32_t number = visits[node].number;
@@ -68,12 +74,13 @@ static void sort_sources(struct finder *finder)
             continue;
         struct edge_range edges = graph_edges_of(finder->graph, finder->upper, node);
         for (; edges.next < edges.end; edges.next++) {
+            uint32_t target = edges.targets[edges.next];
             prefetch_target(finder, edges);
-            struct graph_visit *target = &visits[edges.targets[edges.next]];
-            if (target->number < number)
-                finder->sources[--target->later_sources] = number;
+            if (target >= begin && target < end && visits[target].number < number)
+                finder->sources[--visits[target].later_sources] = number;
         }
     }
+    return TTD_OK;
 }
 
 /* Finds the lowest semidominator on the tree path from a finished node up to the last one that is
@@ -97,34 +104,33 @@ static uint32_t lowest_above(struct link *links, uint32_t node, uint32_t number)
     }
 }
 
-/* Prefetches what nodes to be finished soon need, each part when that before it is there. */
-static inline __attribute__((always_inline)) void prefetch_sources(const struct finder *finder,
-                                                                   uint32_t number)
+/* Prefetches the link of a source that follows soon, and the one above that of a source before. */
+static inline __attribute__((always_inline)) void prefetch_links(const struct finder *finder,
+                                                                 uint32_t i)
 {
-    const struct spanning_tree *tree = finder->tree;
-    if (number <= AHEAD)
+    if (i < 2 * AHEAD)
         return;
-    __builtin_prefetch(&tree->visits[tree->nodes[number - AHEAD]]);
-    const struct graph_visit *visit = &tree->visits[tree->nodes[number - AHEAD / 2]];
-    __builtin_prefetch(&finder->sources[visit->later_sources]);
-    visit = &tree->visits[tree->nodes[number - AHEAD / 4]];
-    if (visit->later_sources < visit[1].later_sources)
-        __builtin_prefetch(&finder->links[finder->sources[visit->later_sources]], 1);
+    __builtin_prefetch(&finder->links[finder->sources[i - 2 * AHEAD]], 1);
+    uint32_t above = finder->links[finder->sources[i - AHEAD]].above;
+    if (above < finder->tree->reached)
+        __builtin_prefetch(&finder->links[above]);
 }
 
 /* Sets `earliest` of each node to its semidominator. */
 static void find_semidominators(const struct finder *finder)
 {
     const struct spanning_tree *tree = finder->tree;
+    uint32_t end = finder->source_count;
     for (uint32_t number = tree->reached - 1; number > 0; number--) {
-        prefetch_sources(finder, number);
-        const struct graph_visit *visit = &tree->visits[tree->nodes[number]];
         uint32_t lowest = tree->earliest[number];
-        for (uint32_t i = visit->later_sources; i < visit[1].later_sources; i++) {
+        uint32_t begin = finder->links[number].above;
+        for (uint32_t i = end; i-- > begin;) {
+            prefetch_links(finder, i);
             uint32_t candidate = lowest_above(finder->links, finder->sources[i], number);
             if (candidate < lowest)
                 lowest = candidate;
         }
+        end = begin;
         tree->earliest[number] = lowest;
         finder->links[number] = (struct link){tree->parents[number], lowest};
     }
@@ -144,12 +150,14 @@ enum ttd_status graph_find_dominators(struct spanning_tree *tree, const struct g
                                       const struct graph_upper *upper)
 {
     struct finder finder = {.tree = tree, .graph = graph, .upper = upper};
-    finder.source_count = allot_sources(tree);
-    finder.sources = array_new(finder.source_count, sizeof *finder.sources);
     finder.links = array_new(tree->reached, sizeof *finder.links);
-    bool has_memory = finder.sources && finder.links;
+    if (finder.links) {
+        finder.source_count = allot_sources(tree, finder.links);
+        finder.sources = array_new(finder.source_count, sizeof *finder.sources);
+    }
+    bool has_memory = finder.sources;
     if (has_memory) {
-        sort_sources(&finder);
+        (void)halves_do(sort_sources, &finder, &finder, tree->node_count);
         find_semidominators(&finder);
     }
     array_free(finder.sources, finder.source_count, sizeof *finder.sources);
