@@ -7,58 +7,62 @@
 /* Nodes between a prefetch and its use. */
 #define AHEAD 16
 
-/* Prefetches what will be written of a node, if there is one of that number. */
-static inline __attribute__((always_inline)) void
-prefetch(const struct graph_dominators *dominators, const struct spanning_tree *tree,
-         uint64_t number)
+/* What is summed up by number: a dominator is mostly near the nodes that it dominates. */
+struct sums {
+    /* Nodes that a node dominates, itself included; then the next rank for a child of it. */
+    uint32_t *extents;
+    uint64_t *bytes;
+};
+
+/* Sums up from the bottom up: a dominator has a lower number. */
+static void sum_up(const struct graph_dominators *dominators, const struct spanning_tree *tree,
+                   const uint64_t *sizes, struct sums *sums)
 {
-    if (number >= tree->reached)
-        return;
-    uint32_t node = tree->nodes[number];
+    for (uint32_t number = 0; number < tree->reached; number++) {
+        uint32_t node = tree->nodes[number];
+        if (tree->reached - number > AHEAD)
+            __builtin_prefetch(&sizes[tree->nodes[number + AHEAD]]);
+        sums->extents[number] = 1;
+        sums->bytes[number] = node < dominators->node_count ? sizes[node] : 0;
+    }
+    for (uint32_t number = tree->reached - 1; number > 0; number--) {
+        uint32_t parent = tree->parents[number];
+        sums->extents[parent] += sums->extents[number];
+        sums->bytes[parent] = add_saturated(sums->bytes[parent], sums->bytes[number]);
+    }
+}
+
+/* Prefetches what will be written of a node soon. */
+static inline __attribute__((always_inline)) void
+prefetch(const struct graph_dominators *dominators, uint32_t node)
+{
     __builtin_prefetch(&dominators->extents[node], 1);
     __builtin_prefetch(&dominators->bytes[node], 1);
     __builtin_prefetch(&dominators->parents[node], 1);
     __builtin_prefetch(&dominators->ranks[node], 1);
 }
 
-/* Sums up extents and bytes from the bottom up: a dominator has a lower number. */
-static void sum_up(struct graph_dominators *dominators, const struct spanning_tree *tree,
-                   const uint64_t *sizes)
-{
-    for (uint32_t number = 0; number < tree->reached; number++) {
-        uint32_t node = tree->nodes[number];
-        prefetch(dominators, tree, (uint64_t)number + AHEAD);
-        dominators->extents[node] = 1;
-        dominators->bytes[node] = node < dominators->node_count ? sizes[node] : 0;
-    }
-    for (uint32_t number = tree->reached - 1; number > 0; number--) {
-        uint32_t node = tree->nodes[number];
-        prefetch(dominators, tree, (uint64_t)number - AHEAD);
-        uint32_t parent = tree->nodes[tree->parents[number]];
-        dominators->parents[node] = parent;
-        dominators->extents[parent] += dominators->extents[node];
-        dominators->bytes[parent] =
-            add_saturated(dominators->bytes[parent], dominators->bytes[node]);
-    }
-}
-
-/* Gives each node its rank, from the top down: behind its parent, and behind what the siblings
- * with lower numbers dominate. `spare` has by number the next rank for a child. */
-static void give_ranks(struct graph_dominators *dominators, const struct spanning_tree *tree,
-                       uint32_t *spare)
+/* Lays the tree out, from the top down. The rank of a node is behind its parent, and behind what
+ * the siblings with lower numbers dominate. */
+static void lay_out(const struct graph_dominators *dominators, const struct spanning_tree *tree,
+                    struct sums *sums)
 {
     for (uint32_t number = 0; number < tree->reached; number++) {
         uint32_t node = tree->nodes[number];
         uint32_t rank = 0;
-        prefetch(dominators, tree, (uint64_t)number + AHEAD);
+        if (tree->reached - number > AHEAD)
+            prefetch(dominators, tree->nodes[number + AHEAD]);
+        dominators->extents[node] = sums->extents[number];
+        dominators->bytes[node] = sums->bytes[number];
         if (number > 0) {
-            uint32_t *next = &spare[tree->parents[number]];
+            uint32_t *next = &sums->extents[tree->parents[number]];
             rank = *next;
-            *next += dominators->extents[node];
+            *next += sums->extents[number];
+            dominators->parents[node] = tree->nodes[tree->parents[number]];
         }
         dominators->ranks[node] = rank;
         dominators->order[rank] = node;
-        spare[number] = rank + 1;
+        sums->extents[number] = rank + 1;
     }
 }
 
@@ -84,15 +88,17 @@ static enum ttd_status make_tree(struct graph_dominators *dominators,
 {
     dominators->count = tree->node_count;
     dominators->reached = tree->reached;
+    struct sums sums = {.extents = array_new(tree->reached, sizeof *sums.extents),
+                        .bytes = array_new(tree->reached, sizeof *sums.bytes)};
     enum ttd_status status = allocate(dominators);
-    uint32_t *spare = NULL;
-    if (status == TTD_OK && !(spare = array_new(tree->reached, sizeof *spare)))
+    if (status == TTD_OK && !(sums.extents && sums.bytes))
         status = TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK) {
-        sum_up(dominators, tree, sizes);
-        give_ranks(dominators, tree, spare);
+        sum_up(dominators, tree, sizes, &sums);
+        lay_out(dominators, tree, &sums);
     }
-    array_free(spare, tree->reached, sizeof *spare);
+    array_free(sums.extents, tree->reached, sizeof *sums.extents);
+    array_free(sums.bytes, tree->reached, sizeof *sums.bytes);
     return status;
 }
 
