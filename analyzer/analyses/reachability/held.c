@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-#include "base/pages.h"
+#include "base/halves.h"
+#include "base/table.h"
 #include "heap/site_table.h"
 
 /* Finds the group of a root, or adds one. Groups are keyed by variable, by frame of a stack, or by
@@ -61,14 +62,38 @@ static void sum_up(struct heap_held *held)
     }
 }
 
+/* Bytes of the sizes. There is one more than blocks, since there may be none. */
+static size_t sizes_bytes(const struct heap_held *held)
+{
+    return ((size_t)held->reach.nodes.count + 1) * sizeof(uint64_t);
+}
+
+/* The sizes of one half of the blocks. */
+struct sizes_half {
+    const struct heap_nodes *nodes;
+    uint64_t *sizes;
+};
+
+static enum ttd_status get_sizes(void *context, size_t begin, size_t end)
+{
+    const struct sizes_half *half = context;
+    for (size_t node = begin; node < end; node++)
+        half->sizes[node] = heap_nodes_size(half->nodes, (uint32_t)node);
+    return TTD_OK;
+}
+
 uint64_t *heap_held_sizes(const struct heap_held *held)
 {
-    uint32_t count = held->reach.nodes.count;
-    uint64_t *sizes = malloc((size_t)count * sizeof *sizes + 1);
-    pages_hint(sizes, (size_t)count * sizeof *sizes);
-    for (uint32_t node = 0; sizes && node < count; node++)
-        sizes[node] = heap_nodes_size(&held->reach.nodes, node);
-    return sizes;
+    struct sizes_half half = {&held->reach.nodes, table_resize(NULL, 0, sizes_bytes(held))};
+    if (half.sizes)
+        (void)halves_do(get_sizes, &half, &half, held->reach.nodes.count);
+    return half.sizes;
+}
+
+void heap_held_free_sizes(const struct heap_held *held, uint64_t *sizes)
+{
+    if (sizes)
+        table_free(sizes, sizes_bytes(held));
 }
 
 static enum ttd_status dominate(struct heap_held *held)
@@ -79,7 +104,7 @@ static enum ttd_status dominate(struct heap_held *held)
     struct graph_dominators_query query = {.groups = held->root_groups,
                                            .group_count = held->group_count};
     enum ttd_status status = graph_dominate(&held->reach.graph, &query, sizes, &held->dominators);
-    free(sizes);
+    heap_held_free_sizes(held, sizes);
     return status;
 }
 

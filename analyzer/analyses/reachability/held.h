@@ -57,9 +57,10 @@ enum ttd_status heap_held_build(const struct heap_trace *trace, struct heap_reac
                                 struct heap_held *held, struct ttd_error *error);
 void heap_held_free(struct heap_held *held);
 
-/** Returns the sizes of the blocks by node, to be released with free(); NULL if memory is
- * exhausted. */
+/** Returns the sizes of the blocks by node, to be released with heap_held_free_sizes(); NULL if
+ * memory is exhausted. */
 uint64_t *heap_held_sizes(const struct heap_held *held);
+void heap_held_free_sizes(const struct heap_held *held, uint64_t *sizes);
 
 /** Returns the node of the dominator tree that stands for a group of roots. */
 static inline uint32_t heap_held_group_node(const struct heap_held *held, uint32_t group)

@@ -3,7 +3,6 @@
 #include "analyses/reachability/leaks_parts.h"
 #include "base/grow.h"
 #include "base/halves.h"
-#include "graph/arrays.h"
 
 static enum heap_leak_kind kind_of(const struct graph_classes *classes, uint32_t node)
 {

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "analyses/reachability/leaks_parts.h"
-#include "graph/arrays.h"
 #include "heap/locate.h"
 
 static bool is_wanted(const struct leaks_search *search, const struct heap_block *block)

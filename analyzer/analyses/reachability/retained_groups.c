@@ -128,7 +128,7 @@ static enum ttd_status sum_up(struct heap_retained *retained, const uint32_t *gr
         if (status == TTD_OK)
             take_sums(&retained->records[i], sums, query.count);
     }
-    free(sizes);
+    heap_held_free_sizes(held, sizes);
     return status;
 }
 

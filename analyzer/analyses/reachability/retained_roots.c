@@ -52,7 +52,7 @@ static enum ttd_status sum_up(struct heap_retained *retained)
         }
     }
     free(groups);
-    free(sizes);
+    heap_held_free_sizes(&retained->held, sizes);
     return status;
 }
 
