@@ -23,6 +23,15 @@ static inline void array_free(void *array, size_t count, size_t size)
         table_free(array, (count ? count : 1) * size);
 }
 
+/** Counts the elements of an array that are 0. */
+static inline uint32_t count_zeros(const uint8_t *array, uint32_t count)
+{
+    uint32_t zeros = 0;
+    for (uint32_t i = 0; i < count; i++)
+        zeros += !array[i];
+    return zeros;
+}
+
 /** Adds sizes; UINT64_MAX if the sum is more than that. */
 static inline uint64_t add_saturated(uint64_t a, uint64_t b)
 {

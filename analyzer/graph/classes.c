@@ -62,10 +62,11 @@ static enum ttd_status find_leaders(const struct graph *graph, const uint8_t *ma
                                     uint32_t *leaders)
 {
     uint32_t count = graph->node_count;
+    uint32_t lost = count_zeros(marks, count);
     uint32_t *lowest = array_new(count, sizeof *lowest);
     uint32_t *stack = NULL;
     enum ttd_status status = lowest ? graph_components(graph, marks, lowest) : TTD_ERROR_NO_MEMORY;
-    if (status == TTD_OK && !(stack = array_new(count, sizeof *stack)))
+    if (status == TTD_OK && !(stack = array_new(lost, sizeof *stack)))
         status = TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK) {
         struct collection collection = {graph, marks, lowest, leaders, stack};
@@ -77,7 +78,7 @@ static enum ttd_status find_leaders(const struct graph *graph, const uint8_t *ma
         }
         find_last_leaders(leaders, count);
     }
-    array_free(stack, count, sizeof *stack);
+    array_free(stack, lost, sizeof *stack);
     array_free(lowest, count, sizeof *lowest);
     return status;
 }

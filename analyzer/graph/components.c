@@ -11,11 +11,14 @@
 /* Tarjan's algorithm as Pearce has it, with stacks instead of recursion ("A Space-Efficient
  * Algorithm for Finding Strongly Connected Components"). A node's index is 0 before it is entered.
  * While it is open, the index is the smallest that its open nodes were found to lead to. When its
- * component is complete, all nodes of that have one number, counted down from that of all
- * nodes, so that it is larger than the index of any open node: those are no more than are left. */
+ * component is complete, all nodes of that have one number, counted down from the number
+ * of all nodes of the part, so that it is larger than the index of any open node: those are no more
+ * than are left. */
 struct search {
     const struct graph *graph;
     const uint8_t *outside;
+    /* Nodes of the part. */
+    uint32_t count;
     uint32_t *indexes;
     /* One array for two stacks, whose nodes are never the same: from its begin the path from the
      * first node to the present one, from its end nodes whose component is not complete. */
@@ -70,7 +73,7 @@ static bool go_deeper(struct search *search)
 /* Leaves the present node: keeps it if its component is not complete, else numbers all of that. */
 static void leave(struct search *search)
 {
-    uint32_t last = search->graph->node_count - 1;
+    uint32_t last = search->count - 1;
     uint32_t node = search->stacks[--search->depth];
     if (search->cursors[search->depth] & IS_INNER) {
         search->stacks[last - search->kept++] = node;
@@ -87,35 +90,36 @@ static void leave(struct search *search)
         meet(search, node);
 }
 
-/* Replaces the numbers of components by their lowest nodes. */
-static void name_by_lowest(const struct graph *graph, const uint8_t *outside, uint32_t *lowest,
-                           uint32_t *spare)
+/* Replaces the numbers of components by their lowest nodes. The stacks are empty by now. */
+static void name_by_lowest(const struct search *search)
 {
-    for (uint32_t node = 0; node < graph->node_count; node++)
-        spare[node] = GRAPH_NONE;
-    for (uint32_t node = 0; node < graph->node_count; node++) {
-        if (outside[node])
+    uint32_t *lowest = search->stacks;
+    for (uint32_t i = 0; i < search->count; i++)
+        lowest[i] = GRAPH_NONE;
+    for (uint32_t node = 0; node < search->graph->node_count; node++) {
+        if (search->outside[node])
             continue;
-        uint32_t *first = &spare[graph->node_count - lowest[node]];
+        uint32_t *first = &lowest[search->count - search->indexes[node]];
         if (*first == GRAPH_NONE)
             *first = node;
-        lowest[node] = *first;
+        search->indexes[node] = *first;
     }
 }
 
 enum ttd_status graph_components(const struct graph *graph, const uint8_t *outside,
                                  uint32_t *lowest)
 {
-    uint32_t count = graph->node_count;
+    uint32_t count = count_zeros(outside, graph->node_count);
     struct search search = {.graph = graph,
                             .outside = outside,
+                            .count = count,
                             .indexes = lowest,
                             .stacks = array_new(count, sizeof *search.stacks),
                             .cursors = array_new(count, sizeof *search.cursors),
                             .next_index = 1,
                             .next_component = count};
     bool has_memory = search.stacks && search.cursors;
-    for (uint32_t node = 0; has_memory && node < count; node++) {
+    for (uint32_t node = 0; has_memory && node < graph->node_count; node++) {
         if (outside[node] || lowest[node])
             continue;
         enter(&search, node);
@@ -125,7 +129,7 @@ enum ttd_status graph_components(const struct graph *graph, const uint8_t *outsi
         }
     }
     if (has_memory)
-        name_by_lowest(graph, outside, lowest, search.stacks);
+        name_by_lowest(&search);
     array_free(search.stacks, count, sizeof *search.stacks);
     array_free(search.cursors, count, sizeof *search.cursors);
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;

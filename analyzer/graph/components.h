@@ -6,8 +6,8 @@
 #include "graph/graph.h"
 
 /**
- * Finds the components of a part of the graph. Takes 8 bytes a node besides the result, and 8 for
- * each node of the longest way that it goes.
+ * Finds the components of a part of the graph. Takes 12 bytes for each node of the part besides
+ * the result.
  *
  * @param outside  by node: not 0 if the node and its edges are no part
  * @param lowest   by node, all zero: is set to the lowest node of its component
