@@ -24,6 +24,12 @@ static inline enum ttd_status end_block(struct heap_replay *replay, const struct
     return status;
 }
 
+/* Whether an acquired block is live where the replay ends, as the observer says. */
+static inline bool survives(const struct heap_replay *replay, const struct heap_block *block)
+{
+    return replay->observer.survives && replay->observer.survives(replay->observer.context, block);
+}
+
 /* Makes a block live. `record`: one of its address. `pending`: the call in flight that acquires it;
  * NULL for a call that has just been read. */
 static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t record,
@@ -32,6 +38,9 @@ static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t recor
 {
     struct heap_block old;
     move_to(replay, block->allocated);
+    if (!pending && heap_live_is_free(&replay->live, &replay->live.blocks[record], block->heap) &&
+        survives(replay, block))
+        return TTD_OK;
     enum ttd_status status = heap_live_acquire(&replay->live, &record, block, &old);
     if (status != TTD_OK)
         return status;
@@ -46,8 +55,7 @@ static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t recor
         return status;
     struct heap_block *stored = &replay->live.blocks[record];
     status = heap_tell_acquired(replay, stored, has_replaced ? &old : NULL, pending);
-    if (status == TTD_OK && replay->observer.survives &&
-        replay->observer.survives(replay->observer.context, stored))
+    if (status == TTD_OK && survives(replay, stored))
         (void)heap_live_release(&replay->live, record);
     return status;
 }
