@@ -3,42 +3,86 @@
 
 #include "graph/arrays.h"
 
-static struct edge_range enter(struct spanning_tree *tree, const struct graph *graph,
-                               const struct graph_upper *upper, uint32_t node, uint32_t parent)
+/* Edges of a node whose targets are prefetched when it is entered. */
+#define AHEAD 8
+
+/* Nodes for which it is known where the edges of the first one begin. */
+#define GROUP 32
+
+struct search {
+    struct spanning_tree *tree;
+    const struct graph *graph;
+    const struct graph_upper *upper;
+    /* By node on the way back to the top: the next edge. */
+    uint32_t *cursors;
+    /* By group of nodes of the graph, and one more: graph->first of its first node. */
+    uint32_t *begins;
+};
+
+static uint32_t group_count(const struct graph *graph)
 {
+    return graph->node_count / GROUP + 1;
+}
+
+static void find_begins(const struct search *search)
+{
+    const struct graph *graph = search->graph;
+    for (uint32_t group = 0; group < group_count(graph); group++)
+        search->begins[group] = (uint32_t)graph->first[group * GROUP];
+    search->begins[group_count(graph)] = (uint32_t)graph->edge_count;
+}
+
+/* Prefetches what is read when a node is entered. Its edges would have to wait for graph->first, so
+ * their place is guessed, as if all nodes of a group had as many. */
+static inline __attribute__((always_inline)) void prefetch(const struct search *search,
+                                                           uint32_t node)
+{
+    const struct graph *graph = search->graph;
+    __builtin_prefetch(&search->tree->visits[node], 1);
+    if (node >= graph->node_count || !graph->targets)
+        return;
+    const uint32_t *begin = &search->begins[node / GROUP];
+    uint64_t before = (uint64_t)(begin[1] - begin[0]) * (node % GROUP) / GROUP;
+    __builtin_prefetch(&graph->first[node]);
+    __builtin_prefetch(&graph->targets[begin[0] + before]);
+}
+
+static struct edge_range enter(const struct search *search, uint32_t node, uint32_t parent)
+{
+    struct spanning_tree *tree = search->tree;
     uint32_t number = tree->reached++;
     tree->visits[node].number = number;
     tree->nodes[number] = node;
     tree->parents[number] = parent;
     tree->earliest[number] = parent;
-    return graph_edges_of(graph, upper, node);
+    struct edge_range edges = graph_edges_of(search->graph, search->upper, node);
+    for (uint32_t i = edges.next; i < edges.end && i - edges.next < AHEAD; i++)
+        prefetch(search, edges.targets[i]);
+    return edges;
 }
 
-/* Follows every edge once. The way back to the top is that of the parents, and `cursors` has for
- * each node on it the next edge. A node entered after the current one, and found by an edge of it,
- * is below it. */
-static void search(struct spanning_tree *tree, const struct graph *graph,
-                   const struct graph_upper *upper, uint32_t *cursors)
+/* Follows every edge once. The way back to the top is that of the parents. A node entered after the
+ * current one, and found by an edge of it, is below it. */
+static void go(const struct search *search)
 {
+    struct spanning_tree *tree = search->tree;
     uint32_t current = 0;
-    struct edge_range edges = enter(tree, graph, upper, tree->node_count - 1, 0);
+    struct edge_range edges = enter(search, tree->node_count - 1, 0);
     for (;;) {
         if (edges.next == edges.end) {
             if (current == 0)
                 return;
             current = tree->parents[current];
-            edges = graph_edges_of(graph, upper, tree->nodes[current]);
-            edges.next = cursors[current];
+            edges = graph_edges_of(search->graph, search->upper, tree->nodes[current]);
+            edges.next = search->cursors[current];
             continue;
         }
         uint32_t target = edges.targets[edges.next++];
-        if (edges.next < edges.end)
-            __builtin_prefetch(&tree->visits[edges.targets[edges.next]], 1);
         uint32_t number = tree->visits[target].number;
         if (number == 0) {
-            cursors[current] = edges.next;
+            search->cursors[current] = edges.next;
             number = tree->reached;
-            edges = enter(tree, graph, upper, target, current);
+            edges = enter(search, target, current);
             current = number;
         } else if (number < current) {
             tree->visits[target].later_sources++;
@@ -52,7 +96,6 @@ enum ttd_status spanning_tree_init(struct spanning_tree *tree, const struct grap
                                    const struct graph_upper *upper)
 {
     uint32_t count = graph->node_count + upper->count;
-    uint32_t *cursors = array_new(count, sizeof *cursors);
     *tree = (struct spanning_tree){
         .node_count = count,
         .visits = array_new(count, sizeof *tree->visits),
@@ -60,10 +103,17 @@ enum ttd_status spanning_tree_init(struct spanning_tree *tree, const struct grap
         .parents = array_new(count, sizeof *tree->parents),
         .earliest = array_new(count, sizeof *tree->earliest),
     };
-    bool has_memory = cursors && tree->visits && tree->nodes && tree->parents && tree->earliest;
-    if (has_memory)
-        search(tree, graph, upper, cursors);
-    array_free(cursors, count, sizeof *cursors);
+    size_t groups = (size_t)group_count(graph) + 1;
+    struct search search = {tree, graph, upper, .cursors = array_new(count, sizeof *search.cursors),
+                            .begins = array_new(groups, sizeof *search.begins)};
+    bool has_memory = search.cursors && search.begins && tree->visits && tree->nodes &&
+                      tree->parents && tree->earliest;
+    if (has_memory) {
+        find_begins(&search);
+        go(&search);
+    }
+    array_free(search.cursors, count, sizeof *search.cursors);
+    array_free(search.begins, groups, sizeof *search.begins);
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
