@@ -221,7 +221,9 @@ static void *make_of_kept(const void *old, size_t old_size, size_t size)
     return table;
 }
 
-/* Makes a large table of all pages that are kept and of new ones. */
+/* Makes a large table of pages that are kept and of new ones. NULL without memory. If the system
+ * had none to move pages, all of them are lost: another thread may have mapped others where the
+ * moved ones belong, so that these cannot be given back. */
 static void *make_of_parts(size_t size)
 {
     char *table = map(size);

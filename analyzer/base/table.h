@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** Memory for tables, zero at first. A large table has pages of its own and grows without being
- * copied, or reuses pages of tables that were freed. All functions are thread-safe. */
+/** Memory for tables, zero at first. A large table has pages of its own and mostly grows without
+ * being copied, or reuses pages of tables that were freed. All functions are thread-safe. */
 #ifndef ANALYZER_BASE_TABLE_H
 #define ANALYZER_BASE_TABLE_H
 
@@ -23,8 +23,8 @@ size_t table_next(size_t capacity, size_t size);
  * @param table  NULL, or what table_resize() returned for `size` */
 void table_free(void *table, size_t size);
 
-/** Frees a table like table_free(), but keeps only the pages of its first `used` bytes: those
- * behind were never touched, so they would save nothing. */
+/** Frees a table like table_free(), but keeps only the pages of its first `used` bytes: most
+ * of those behind were never touched, so they would save nothing. */
 void table_free_used(void *table, size_t size, size_t used);
 
 /** Frees a table that a larger one has replaced. Its pages go back to the system, because they are

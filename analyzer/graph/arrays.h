@@ -9,8 +9,8 @@
 
 #include "base/table.h"
 
-/** Allocates `count` elements of `size` bytes, all zero: memory that is not touched costs nothing.
- * NULL without memory. */
+/** Allocates `count` elements of `size` bytes, all zero: no more than are used, since pages that
+ * another array had are cleared. NULL without memory. */
 static inline void *array_new(size_t count, size_t size)
 {
     return count < SIZE_MAX / size ? table_resize(NULL, 0, (count ? count : 1) * size) : NULL;

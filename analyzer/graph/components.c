@@ -11,9 +11,9 @@
 /* Tarjan's algorithm as Pearce has it, with stacks instead of recursion ("A Space-Efficient
  * Algorithm for Finding Strongly Connected Components"). A node's index is 0 before it is entered.
  * While it is open, the index is the smallest that its open nodes were found to lead to. When its
- * component is complete, all nodes of that have one number, counted down from the number
- * of all nodes of the part, so that it is larger than the index of any open node: those are no more
- * than are left. */
+ * component is complete, all nodes of that have one number, counted down from that of all nodes of
+ * the part, so that it is larger than the index of any open node: those are no more than are left.
+ */
 struct search {
     const struct graph *graph;
     const uint8_t *outside;

@@ -20,7 +20,7 @@ static void sum_up(const struct graph_dominators *dominators, const struct spann
 {
     for (uint32_t number = 0; number < tree->reached; number++) {
         uint32_t node = tree->nodes[number];
-        if (tree->reached - number > AHEAD)
+        if (tree->reached - number > AHEAD && tree->nodes[number + AHEAD] < dominators->node_count)
             __builtin_prefetch(&sizes[tree->nodes[number + AHEAD]]);
         sums->extents[number] = 1;
         sums->bytes[number] = node < dominators->node_count ? sizes[node] : 0;
@@ -112,6 +112,8 @@ enum ttd_status graph_dominate(const struct graph *graph,
     struct graph_upper upper;
     struct spanning_tree tree = {0};
     enum ttd_status status = graph_upper_init(&upper, graph, query);
+    if (status == TTD_OK && upper.edge_count > UINT32_MAX - graph->edge_count)
+        status = TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK)
         status = spanning_tree_init(&tree, graph, &upper);
     if (status == TTD_OK)

@@ -104,7 +104,8 @@ static uint32_t lowest_above(struct link *links, uint32_t node, uint32_t number)
     }
 }
 
-/* Prefetches the link of a source that follows soon, and the one above that of a source before. */
+/* Prefetches the link of a source that follows soon, and of one that follows sooner the link above.
+ * A source that is not finished has a place there, which may be no node. */
 static inline __attribute__((always_inline)) void prefetch_links(const struct finder *finder,
                                                                  uint32_t i)
 {

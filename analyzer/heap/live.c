@@ -68,7 +68,9 @@ static enum ttd_status grow(struct heap_live *live, size_t capacity)
         return TTD_ERROR_NO_MEMORY;
     }
     live->blocks = blocks;
-    pages_map(slots, slot_bytes(capacity));
+    /* Nothing vouches for a larger number of records, which was reserved at once. */
+    if (live->used_records > records_of(capacity) / 4)
+        pages_map(slots, slot_bytes(capacity));
     move_slots(live, slots, capacity);
     return TTD_OK;
 }

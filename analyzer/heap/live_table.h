@@ -95,7 +95,7 @@ struct heap_live {
     /** The records: room for three in every four slots. */
     struct heap_block *blocks;
     uint32_t block_count;
-    /** Bytes of the records that the system was asked to map, at least as many as are in use. */
+    /** Bytes of the records behind which the system was not asked to map any yet. */
     size_t mapped;
     /** Records below block_count that are not in use, last freed first. */
     uint32_t *unused;

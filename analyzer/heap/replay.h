@@ -103,8 +103,8 @@ struct heap_observer {
     /**
      * Whether a block that was acquired is still live where the replay ends: the table forgets it
      * at once then, so that it takes no memory, and sums of live blocks do not count it. Its
-     * acquisition is told only if it ended another block, or is that of a ReAlloc. NULL if the
-     * table shall have all blocks.
+     * acquisition need not be told unless it ended another block, or is that of a ReAlloc. NULL if
+     * the table shall have all blocks.
      */
     bool (*survives)(void *context, const struct heap_block *block);
     /** Called when events of a batch have been applied, while they are still valid; NULL if not

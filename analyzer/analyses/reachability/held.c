@@ -68,26 +68,26 @@ static size_t sizes_bytes(const struct heap_held *held)
     return ((size_t)held->reach.nodes.count + 1) * sizeof(uint64_t);
 }
 
-/* The sizes of one half of the blocks. */
-struct sizes_half {
+/* The blocks, and their sizes. */
+struct sizing {
     const struct heap_nodes *nodes;
     uint64_t *sizes;
 };
 
 static enum ttd_status get_sizes(void *context, size_t begin, size_t end)
 {
-    const struct sizes_half *half = context;
+    const struct sizing *sizing = context;
     for (size_t node = begin; node < end; node++)
-        half->sizes[node] = heap_nodes_size(half->nodes, (uint32_t)node);
+        sizing->sizes[node] = heap_nodes_size(sizing->nodes, (uint32_t)node);
     return TTD_OK;
 }
 
 uint64_t *heap_held_sizes(const struct heap_held *held)
 {
-    struct sizes_half half = {&held->reach.nodes, table_resize(NULL, 0, sizes_bytes(held))};
-    if (half.sizes)
-        (void)halves_do(get_sizes, &half, &half, held->reach.nodes.count);
-    return half.sizes;
+    struct sizing sizing = {&held->reach.nodes, table_resize(NULL, 0, sizes_bytes(held))};
+    if (sizing.sizes)
+        (void)halves_do(get_sizes, &sizing, &sizing, held->reach.nodes.count);
+    return sizing.sizes;
 }
 
 void heap_held_free_sizes(const struct heap_held *held, uint64_t *sizes)
