@@ -7,7 +7,8 @@
 /* Nodes between a prefetch and its use. */
 #define AHEAD 16
 
-/* What is summed up by number: a dominator is mostly near the nodes that it dominates. */
+/* Sums by number instead of by node: a dominator has a number near those of the nodes that it
+ * dominates, mostly, so that the cache has both. */
 struct sums {
     /* Nodes that a node dominates, itself included; then the next rank for a child of it. */
     uint32_t *extents;

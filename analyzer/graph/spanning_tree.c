@@ -63,7 +63,7 @@ static struct edge_range enter(const struct search *search, uint32_t node, uint3
 
 /* Follows every edge once. The way back to the top is that of the parents. A node entered after the
  * current one, and found by an edge of it, is below it. */
-static void go(const struct search *search)
+static void follow_edges(const struct search *search)
 {
     struct spanning_tree *tree = search->tree;
     uint32_t current = 0;
@@ -110,7 +110,7 @@ enum ttd_status spanning_tree_init(struct spanning_tree *tree, const struct grap
                       tree->parents && tree->earliest;
     if (has_memory) {
         find_begins(&search);
-        go(&search);
+        follow_edges(&search);
     }
     array_free(search.cursors, count, sizeof *search.cursors);
     array_free(search.begins, groups, sizeof *search.begins);

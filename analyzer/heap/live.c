@@ -68,7 +68,7 @@ static enum ttd_status grow(struct heap_live *live, size_t capacity)
         return TTD_ERROR_NO_MEMORY;
     }
     live->blocks = blocks;
-    /* Nothing vouches for a larger number of records, which was reserved at once. */
+    /* A sidecar may claim any number of records, and have room made for them at once. */
     if (live->used_records > records_of(capacity) / 4)
         pages_map(slots, slot_bytes(capacity));
     move_slots(live, slots, capacity);

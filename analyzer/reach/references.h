@@ -42,7 +42,8 @@ struct reach_references {
     pthread_t thread;
     /** The caller still uses the slot at `tail`: it is emptied when the next group is asked for. */
     bool holds;
-    /** What follows the groups that were read: TTD_OK if there may be more. */
+    /** Status of the reading: TTD_OK while there may be more groups, then the reason for its end.
+     */
     enum ttd_status status;
 };
 
