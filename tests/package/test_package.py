@@ -48,7 +48,7 @@ class Package(unittest.TestCase):
                        r'man1/ttdrecord\.1', r'man1/ttdanalyze\.1', r'libttdtrace\.a',
                        r'libttdtrace\.so\.0', r'include/ttdtrace/ttdtrace\.h',
                        r'pkgconfig/ttdtrace\.pc', r'doc/ttdtrace/format\.md',
-                       r'doc/ttdtrace/example\.md', r'man3/ttdtrace\.3',
+                       r'doc/ttdtrace/example\.md', r'doc/ttdtrace/LICENSE', r'man3/ttdtrace\.3',
                        r'man3/ttd_reader_open\.3'):
             self.assertTrue(any(re.search(wanted + '$', name) for name in files), wanted)
         package = next(root.rglob('ttdtrace.pc'))
@@ -99,6 +99,8 @@ class Package(unittest.TestCase):
         run('meson', 'setup', '--wrap-mode=default', project / 'build', project, env=environment)
         run('ninja', '-C', project / 'build', env=environment)
         self.check_example(project / 'build' / 'example')
+        # The library is in the program, as default_library asks.
+        self.assertNotIn('libttdtrace', run('readelf', '-d', project / 'build' / 'example'))
 
 
 if __name__ == '__main__':

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* A strict C11 compiler hides what POSIX adds to the headers. */
+#define _POSIX_C_SOURCE 200809L
 #include <ttdtrace/io.h>
 
 #include <errno.h>
