@@ -80,6 +80,17 @@ def check_links(pages):
                 problems.append(f'{name}: refers to {other}(3), which is not there')
 
 
+def check_width(groff, path):
+    """Rendered at 80 columns no line is longer, and no cell of a table has a word a line."""
+    text = subprocess.run([groff, '-mandoc', '-Tutf8', '-P-cbou', '-rLL=78n', path], check=True,
+                          capture_output=True, text=True).stdout
+    lines = text.splitlines()
+    problems.extend(f'{path.name}: over 80 columns: {line}' for line in lines if len(line) > 80)
+    narrow = [len(line) - len(line.lstrip()) > 40 and len(line.split()) == 1 for line in lines]
+    problems.extend(f'{path.name}: a word a line: {" ".join(map(str.strip, lines[i:i + 3]))}'
+                    for i in range(len(lines) - 2) if all(narrow[i:i + 3]))
+
+
 def main():
     root, directory, *groff = sys.argv[1:]
     pages = {path.stem: path.read_text() for path in pathlib.Path(directory).glob('*.3')}
@@ -97,6 +108,8 @@ def main():
             [groff[0], '-mandoc', '-Tutf8', '-ww', '-z', *map(str, pathlib.Path(directory).glob('*.3'))],
             capture_output=True, text=True).stderr
         problems.extend(told.splitlines())
+        for manual in ('analyzer/ttdanalyze.1', 'recorder/ttdrecord.1'):
+            check_width(groff[0], pathlib.Path(root) / manual)
     print(*problems, sep='\n')
     print(f'{len(functions)} functions, {len(pages)} pages, {len(problems)} problems')
     return 1 if problems or len(functions) < 50 else 0
