@@ -43,6 +43,20 @@ def analyze(command, trace, *options):
     return json.loads(result.stdout)
 
 
+def public_recorder(directory):
+    """The environment and the path of a copy of ttdrecord that every user can execute, wherever the
+    build is and whatever the umask: the build may lie in a folder that only root can enter."""
+    directory.chmod(0o755)
+    copies = directory / 'public'
+    copies.mkdir()
+    libraries = subprocess.run(['ldd', RECORDER], capture_output=True, text=True, check=True).stdout
+    for path in [RECORDER, *re.findall(r'=> (/\S*libttdtrace\S*) ', libraries)]:
+        shutil.copy(path, copies / os.path.basename(path))
+    for path in [copies, *copies.iterdir()]:
+        path.chmod(0o755)
+    return dict(os.environ, LD_LIBRARY_PATH=str(copies)), copies / os.path.basename(RECORDER)
+
+
 def marks(trace, *options):
     """The marks of a trace, one at a time."""
     result = subprocess.run([ANALYZER, 'marks', '--format', 'json', *options, str(trace)],

@@ -9,7 +9,8 @@ import subprocess
 import time
 import unittest
 
-from support import ANALYZER, PATIENCE, RECORDER, Recording, analyze, marks, program
+from support import (ANALYZER, PATIENCE, RECORDER, Recording, analyze, marks, program,
+                     public_recorder)
 
 MAGIC = 0x314c4f5254445454
 STATUS, MARK, UNKNOWN_COMMAND = 1, 3, 999
@@ -134,16 +135,18 @@ class Control(Recording):
 
     @unittest.skipIf(os.geteuid() != 0, 'only root can be another user')
     def test_another_user(self):
-        code, _, reason = ask_on_the_command_line('status', self.program, user=65534)
-        self.assertEqual(code, 125)
-        self.assertIn('is not being recorded by this user', reason)
+        environment, recorder = public_recorder(self.directory)
+        result = subprocess.run([recorder, 'status', str(self.program)], user=65534, cwd='/',
+                                env=environment, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(result.returncode, 125)
+        self.assertIn('is not being recorded by this user', result.stderr)
         # Even one who knows the socket.
         script = ('import socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); '
                   's.settimeout(60); s.connect(bytes.fromhex(sys.argv[1])); '
                   's.send(bytes.fromhex(sys.argv[2])); print(len(s.recv(4096)))')
         result = subprocess.run(['/usr/bin/python3', '-c', script, self.address().hex(),
-                                 self.request().hex()], user=65534, capture_output=True, text=True,
-                                timeout=PATIENCE)
+                                 self.request().hex()], user=65534, cwd='/', capture_output=True,
+                                text=True, timeout=PATIENCE)
         self.assertNotRegex(result.stdout, '[1-9]')
 
     def test_hostile_packets(self):
