@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/arena.h"
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BLOCK_SIZE 65536
-#define ALIGNMENT  sizeof(max_align_t)
+#define ALIGNMENT  _Alignof(max_align_t)
 
 void *arena_take(struct arena *arena, size_t size)
 {

@@ -23,8 +23,6 @@ enum { TEXT_MAX = 256, ARGUMENTS_MAX = 24 };
 
 /* ---- Numbers, by a second reader ---- */
 
-__extension__ typedef unsigned __int128 wide;
-
 static int digit_of(char c, unsigned base)
 {
     static const char digits[] = "0123456789abcdef";
@@ -34,21 +32,21 @@ static int digit_of(char c, unsigned base)
 }
 
 /* Reads all digits. Returns false if there are none, or the number is too large. */
-static bool read_digits(const char **typed, wide *number)
+static bool read_digits(const char **typed, uint64_t *number)
 {
     bool is_hex = (*typed)[0] == '0' && ((*typed)[1] | 0x20) == 'x';
     unsigned base = is_hex ? 16 : 10;
     *typed += is_hex ? 2 : 0;
     const char *begin = *typed;
     for (*number = 0; digit_of(**typed, base) >= 0; ++*typed) {
-        *number = *number * base + (unsigned)digit_of(**typed, base);
-        if (*number > UINT64_MAX)
+        if (__builtin_mul_overflow(*number, base, number) ||
+            __builtin_add_overflow(*number, (unsigned)digit_of(**typed, base), number))
             return false;
     }
     return *typed > begin;
 }
 
-static bool read_size(const char **typed, wide *number)
+static bool read_size(const char **typed, uint64_t *number)
 {
     if (!read_digits(typed, number))
         return false;
@@ -57,11 +55,12 @@ static bool read_size(const char **typed, wide *number)
         return true;
     ++*typed;
     for (long i = 0; i <= (unit - strchr("KkMmGgTt", 'K')) / 2; i++)
-        *number *= 1024;
-    return *number <= UINT64_MAX;
+        if (__builtin_mul_overflow(*number, 1024, number))
+            return false;
+    return true;
 }
 
-static bool read_range(const char *typed, wide *first, wide *last)
+static bool read_range(const char *typed, uint64_t *first, uint64_t *last)
 {
     if (!read_size(&typed, first))
         return false;
@@ -78,28 +77,28 @@ static bool read_range(const char *typed, wide *first, wide *last)
         return false;
     if (kind == '-')
         return *last >= *first;
-    *last += *first - 1;
-    return *last >= *first && *last <= UINT64_MAX;
+    uint64_t count = *last;
+    return count > 0 && !__builtin_add_overflow(*first, count - 1, last);
 }
 
 static void try_numbers(const char *typed)
 {
     uint64_t number = 7;
     struct number_range range = {7, 7};
-    wide first, last;
+    uint64_t first, last;
     const char *end = typed;
     bool is_number = read_digits(&end, &first) && !*end;
     target_require(number_parse(typed, &number) == is_number, "a number");
-    target_require(number == (is_number ? (uint64_t)first : 7), "its value");
+    target_require(number == (is_number ? first : 7), "its value");
     end = typed;
     number = 7;
     bool is_size = read_size(&end, &first) && !*end;
     target_require(number_parse_size(typed, &number) == is_size, "a size");
-    target_require(number == (is_size ? (uint64_t)first : 7), "its value");
+    target_require(number == (is_size ? first : 7), "its value");
     bool is_range = read_range(typed, &first, &last);
     target_require(number_parse_range(typed, &range) == is_range, "a range");
-    target_require(range.first == (is_range ? (uint64_t)first : 7), "where it begins");
-    target_require(range.last == (is_range ? (uint64_t)last : 7), "where it ends");
+    target_require(range.first == (is_range ? first : 7), "where it begins");
+    target_require(range.last == (is_range ? last : 7), "where it ends");
 }
 
 /* ---- Positions ---- */

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lz4.h>
+#include <xxhash.h>
+
 #include "support/chunk_edit.h"
 #include "support/records/record_text.h"
 #include "vectors/vectors.h"
@@ -29,21 +32,20 @@ static uint64_t offset_of(const struct vector *v, const struct vector_file *file
     return chunk_edit_find(file->data, file->size, (size_t)v->chunk);
 }
 
-static enum ttd_status read_all(const struct vector_file *file, struct ttd_error *error)
+/* Reads a file to its end or its first error; `lines` gets the text of all records. */
+static enum ttd_status read_lines(const struct vector_file *file, struct text *lines,
+                                  struct ttd_error *error)
 {
     struct ttd_input input;
     struct ttd_reader *reader = NULL;
-    struct text lines = {0};
     cr_assert_eq(ttd_input_memory(file->data, file->size, NULL, &input), TTD_OK);
     enum ttd_status status = ttd_reader_open(&input, NULL, NULL, &reader, error);
     while (status == TTD_OK) {
         struct ttd_batch batch;
         status = ttd_reader_next(reader, &batch, error);
-        lines.size = 0;
         if (status == TTD_OK)
-            text_of_batch(&lines, &batch);
+            text_of_batch(lines, &batch);
     }
-    text_free(&lines);
     ttd_reader_close(reader);
     return status;
 }
@@ -51,7 +53,9 @@ static enum ttd_status read_all(const struct vector_file *file, struct ttd_error
 static void check_reading(const struct vector *v, const struct vector_file *file)
 {
     struct ttd_error error = {.what = ""};
-    enum ttd_status status = read_all(file, &error);
+    struct text lines = {0};
+    enum ttd_status status = read_lines(file, &lines, &error);
+    text_free(&lines);
     if (v->status == TTD_OK) {
         cr_expect_eq(status, TTD_END, "%s: %s", v->name, error.what);
         return;
@@ -230,6 +234,35 @@ Test(vectors, derived)
     free(file.data);
 }
 
+/* Whether LZ4 compresses here to the bytes of the published files. An encoder may choose any:
+ * another version, or one of a big-endian machine, finds other matches. */
+static bool lz4_is_as_published(void)
+{
+    uint8_t sample[4096];
+    char packed[LZ4_COMPRESSBOUND(sizeof sample)];
+    uint32_t state = 1;
+    for (size_t i = 0; i < sizeof sample; i++) {
+        state = state * 1103515245 + 12345;
+        sample[i] = (uint8_t)(state >> 30);
+    }
+    int size = LZ4_compress_default((const char *)sample, packed, sizeof sample, sizeof packed);
+    cr_assert_gt(size, 0);
+    return XXH3_64bits(packed, (size_t)size) == UINT64_C(0x51164779703138a4);
+}
+
+/* Both files end alike, with the same records. */
+static bool reads_alike(const struct vector_file *a, const struct vector_file *b)
+{
+    struct text lines[2] = {{0}, {0}};
+    struct ttd_error errors[2] = {{.what = ""}, {.what = ""}};
+    bool is_alike = read_lines(a, &lines[0], &errors[0]) == read_lines(b, &lines[1], &errors[1]) &&
+                    strcmp(errors[0].what, errors[1].what) == 0 && lines[0].size == lines[1].size &&
+                    (!lines[0].size || memcmp(lines[0].data, lines[1].data, lines[0].size) == 0);
+    text_free(&lines[0]);
+    text_free(&lines[1]);
+    return is_alike;
+}
+
 static void check_published(const struct vector *v, const struct vector_file *file)
 {
     char path[PATH_SIZE];
@@ -239,7 +272,9 @@ static void check_published(const struct vector *v, const struct vector_file *fi
     uint8_t *data = malloc(file->size + 1);
     size_t size = fread(data, 1, file->size + 1, input);
     fclose(input);
-    cr_expect(size == file->size && memcmp(data, file->data, size) == 0,
+    struct vector_file published = {data, size};
+    bool is_same = size == file->size && memcmp(data, file->data, size) == 0;
+    cr_expect(is_same || (!lz4_is_as_published() && reads_alike(&published, file)),
               "%s is not up to date: run make_vectors", v->name);
     free(data);
 }

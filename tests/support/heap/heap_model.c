@@ -187,10 +187,13 @@ void heap_model_expect_progress(const struct heap_model *expected, const struct 
 
 struct heap_sum heap_model_bytes(const struct heap_model *state)
 {
-    __extension__ unsigned __int128 bytes = 0;
-    for (size_t i = 0; i < state->count; i++)
-        bytes += heap_model_parent(state->live[i]->heap) ? 0 : state->live[i]->size;
-    return (struct heap_sum){(uint64_t)(bytes >> 64), (uint64_t)bytes};
+    struct heap_sum bytes = {0};
+    for (size_t i = 0; i < state->count; i++) {
+        uint64_t size = heap_model_parent(state->live[i]->heap) ? 0 : state->live[i]->size;
+        bytes.low += size;
+        bytes.high += bytes.low < size;
+    }
+    return bytes;
 }
 
 size_t heap_model_outer_count(const struct heap_model *state)

@@ -20,7 +20,7 @@ TestSuite(arena, .fini = finish);
 Test(arena, is_aligned_for_any_type)
 {
     for (size_t size = 1; size < 100; size++)
-        cr_assert_eq((uintptr_t)arena_take(&arena, size) % sizeof(max_align_t), 0);
+        cr_assert_eq((uintptr_t)arena_take(&arena, size) % _Alignof(max_align_t), 0);
 }
 
 Test(arena, gives_memory_that_does_not_overlap)
