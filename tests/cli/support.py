@@ -19,6 +19,7 @@ ANALYZER = os.environ["TTDANALYZE"]
 TRACEGEN = os.environ["TRACEGEN"]
 
 USAGE, OPEN, DAMAGED, INTERNAL = 2, 3, 4, 5
+HAS_VIEWER = os.environ.get("HAS_VIEWER", "1") == "1"
 
 
 class Script:

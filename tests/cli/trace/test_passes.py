@@ -63,6 +63,7 @@ class Passes(TestCase):
         return (self.count_reads(command, HEADER_SIZE, begin) -
                 self.count_reads(command, MAGIC_SIZE, begin))
 
+    @unittest.skipUnless(support.HAS_VIEWER, "built without the viewer")
     @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two processors")
     def test_two_processors(self):
         """As the text below the table says."""
@@ -85,8 +86,9 @@ class Passes(TestCase):
     def test_table(self):
         commands = set()
         for command, passes in documented_passes():
-            with self.subTest(command=command):
-                self.assertEqual(self.count_passes(command), len(passes), passes)
+            if support.HAS_VIEWER or not command.startswith("report"):
+                with self.subTest(command=command):
+                    self.assertEqual(self.count_passes(command), len(passes), passes)
             commands.add(command.split()[0])
         listed = re.findall(r"(?m)^  (\w+) +\w", run("--help").text)
         self.assertGreater(len(listed), 10)
