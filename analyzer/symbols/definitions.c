@@ -6,7 +6,6 @@
 
 #include "base/grow.h"
 #include "symbols/canonical.h"
-#include "symbols/demangle.h"
 
 void definitions_init(struct definitions *definitions)
 {
@@ -29,6 +28,7 @@ void definitions_free(struct definitions *definitions)
     free(definitions->symbols);
     free(definitions->frames);
     arena_free(&definitions->text);
+    demangler_free(&definitions->demangler);
 }
 
 static enum ttd_status add_string(struct definitions *definitions,
@@ -212,10 +212,10 @@ struct ttd_string definitions_text(const struct definitions *definitions, ttd_id
 
 /* Sets the name that is shown: `text`, or the string itself if its size is 0. */
 static void set_display(struct definitions *definitions, struct definition_string *string,
-                        const char *text, size_t size)
+                        struct ttd_string text)
 {
-    string->display = size ? arena_copy(&definitions->text, text, size) : NULL;
-    string->display_size = (uint32_t)size;
+    string->display = text.size ? arena_copy(&definitions->text, text.data, text.size) : NULL;
+    string->display_size = (uint32_t)text.size;
     if (string->display)
         return;
     string->display = string->text;
@@ -227,31 +227,31 @@ struct ttd_string definitions_function(struct definitions *definitions, ttd_id i
     struct definition_string *string = definitions_string(definitions, id);
     if (!string)
         return (struct ttd_string){"", 0};
-    if (!string->display) {
-        char text[DEMANGLE_MAX + 1];
-        /* The demangler takes C strings: a name with a NUL stays as it is. */
-        size_t size = memchr(string->text, 0, string->size) ? 0 : demangle(string->text, text);
-        set_display(definitions, string, text, size);
-    }
+    if (!string->display)
+        set_display(definitions, string,
+                    demangler_find(&definitions->demangler,
+                                   (struct ttd_string){string->text, string->size}));
     return (struct ttd_string){string->display, string->display_size};
 }
 
 /* Demangles the name of a class, which is that of its type_info without what comes before. */
-static size_t demangle_class(const struct definition_string *string, char text[DEMANGLE_MAX + 1])
+static struct ttd_string demangle_class(struct definitions *definitions,
+                                        const struct definition_string *string)
 {
     static const char before[] = "typeinfo name for ";
-    char mangled[DEMANGLE_MAX + 1];
-    if (string->size + sizeof "_ZTS" > sizeof mangled || memchr(string->text, 0, string->size))
-        return 0;
+    size_t skipped = sizeof before - 1;
+    struct ttd_string text = {"", 0};
+    char *mangled = malloc(sizeof "_ZTS" + string->size);
+    if (!mangled)
+        return text;
     memcpy(mangled, "_ZTS", 4);
     memcpy(mangled + 4, string->text, string->size);
     mangled[4 + string->size] = '\0';
-    size_t size = demangle(mangled, text);
-    size_t skipped = sizeof before - 1;
-    if (size <= skipped || memcmp(text, before, skipped) != 0)
-        return 0;
-    memmove(text, text + skipped, size - skipped + 1);
-    return size - skipped;
+    text = demangler_find(&definitions->demangler, (struct ttd_string){mangled, 4 + string->size});
+    free(mangled);
+    if (text.size <= skipped || memcmp(text.data, before, skipped) != 0)
+        return (struct ttd_string){"", 0};
+    return (struct ttd_string){text.data + skipped, text.size - skipped};
 }
 
 struct ttd_string definitions_class(struct definitions *definitions, ttd_id id)
@@ -259,10 +259,8 @@ struct ttd_string definitions_class(struct definitions *definitions, ttd_id id)
     struct definition_string *string = definitions_string(definitions, id);
     if (!string)
         return (struct ttd_string){"", 0};
-    if (!string->display) {
-        char text[DEMANGLE_MAX + 1];
-        set_display(definitions, string, text, demangle_class(string, text));
-    }
+    if (!string->display)
+        set_display(definitions, string, demangle_class(definitions, string));
     return (struct ttd_string){string->display, string->display_size};
 }
 

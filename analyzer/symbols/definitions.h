@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/idtable.h"
 #include "base/map.h"
+#include "symbols/demangle.h"
 #include "symbols/stacks.h"
 
 /** A string. `display` is its demangled form and `canonical` its canonical name; both are NULL
@@ -70,6 +71,7 @@ struct definitions {
     size_t frame_count;
     size_t frame_capacity;
     struct arena text;
+    struct demangler demangler;
 };
 
 void definitions_init(struct definitions *definitions);

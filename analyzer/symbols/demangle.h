@@ -1,19 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/** Demangling of names of C++ and Rust. */
+/**
+ * Demangling of names of C++ and Rust, of any length.
+ *
+ * Usual names are demangled at once. The demangler of libiberty has no limit on time, and its use
+ * of stack grows with a name, so long names go to a process of their own (demangle_process.h). A
+ * name whose text would be too long, or too deeply nested, is shortened from within: its inner
+ * template arguments become "…".
+ */
 #ifndef ANALYZER_SYMBOLS_DEMANGLE_H
 #define ANALYZER_SYMBOLS_DEMANGLE_H
 
-#include <stddef.h>
+#include <ttdtrace/model.h>
 
-/** Length limit of a demangled name; names that would be longer stay mangled. */
-#define DEMANGLE_MAX 4096
+#include "symbols/demangle_process.h"
+
+/** Length limit of a demangled name; longer ones are shortened. */
+#define DEMANGLE_MAX 262144
+
+/** Length limit of each further long name, when those before have this many bytes together. */
+#define DEMANGLE_MANY_BYTES (64u << 20)
+#define DEMANGLE_MANY_MAX   2048
+
+/** All zero at first. */
+struct demangler {
+    struct demangle_process process;
+    /** Bytes of the long names so far. */
+    size_t long_bytes;
+    /** The last name. */
+    char *text;
+};
+
+void demangler_free(struct demangler *demangler);
 
 /**
- * Demangles a NUL-terminated name, which may contain any bytes.
+ * Demangles a name that is NUL-terminated and may contain any bytes. A name that is mangled and
+ * cannot be demangled within the limits becomes the part before its first template arguments,
+ * "…", and a number that tells such names apart.
  *
- * @param text  set to the result, NUL-terminated
- * @return the length of the result; 0 if the name is not mangled, or beyond the limits
+ * @return the text, valid until the next call; of size 0 if the name is not mangled, or without
+ *         memory
  */
-size_t demangle(const char *name, char text[DEMANGLE_MAX + 1]);
+struct ttd_string demangler_find(struct demangler *demangler, struct ttd_string name);
 
 #endif

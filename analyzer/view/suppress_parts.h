@@ -3,6 +3,7 @@
 #ifndef ANALYZER_VIEW_SUPPRESS_PARTS_H
 #define ANALYZER_VIEW_SUPPRESS_PARTS_H
 
+#include "symbols/demangle.h"
 #include "view/suppress.h"
 
 /** The bit of a kind of finding in suppression.kinds. */
@@ -23,6 +24,7 @@ struct rule_reader {
     size_t next_line;
     size_t line;
     struct suppress_error *error;
+    struct demangler demangler;
 };
 
 /** Sets the reader's error. Returns TTD_ERROR_ARGUMENT. */
@@ -46,7 +48,7 @@ enum ttd_status suppress_add_rule(struct rule_reader *reader, struct ttd_string 
                                   struct suppression **rule);
 
 /** Adds a line to the newest rule, and copies its pattern. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
-enum ttd_status suppress_add_line(struct suppressions *suppressions, struct suppression *rule,
+enum ttd_status suppress_add_line(struct rule_reader *reader, struct suppression *rule,
                                   struct suppression_line line);
 
 /** Reads a rule of valgrind, whose '{' was read. @return TTD_OK, TTD_ERROR_ARGUMENT,

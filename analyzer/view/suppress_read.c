@@ -111,20 +111,21 @@ static enum ttd_status keep_canonical(struct suppressions *suppressions, struct 
 
 /* Determines the other names that a pattern of a function matches by. The pattern ends with a NUL.
  */
-static enum ttd_status read_function(struct suppressions *suppressions,
-                                     struct suppression_line *line)
+static enum ttd_status read_function(struct rule_reader *reader, struct suppression_line *line)
 {
+    struct suppressions *suppressions = reader->suppressions;
     struct ttd_string name = canonical_without_clone(line->pattern);
-    char display[DEMANGLE_MAX + 1];
     struct ttd_string canonical;
     line->is_clone = name.size < line->pattern.size;
     line->pattern = name;
     if (begins(name, "_Z")) {
         enum ttd_status status = keep(suppressions, name, &name);
-        size_t size = status == TTD_OK ? demangle(name.data, display) : 0;
-        if (!size)
+        struct ttd_string display = {"", 0};
+        if (status == TTD_OK)
+            display = demangler_find(&reader->demangler, name);
+        if (!display.size)
             return status;
-        status = keep(suppressions, (struct ttd_string){display, size}, &line->display);
+        status = keep(suppressions, display, &line->display);
         return status == TTD_OK ? keep_canonical(suppressions, line->display, &line->canonical)
                                 : status;
     }
@@ -142,12 +143,13 @@ static enum ttd_status read_function(struct suppressions *suppressions,
     return TTD_OK;
 }
 
-enum ttd_status suppress_add_line(struct suppressions *suppressions, struct suppression *rule,
+enum ttd_status suppress_add_line(struct rule_reader *reader, struct suppression *rule,
                                   struct suppression_line line)
 {
+    struct suppressions *suppressions = reader->suppressions;
     enum ttd_status status = keep(suppressions, line.pattern, &line.pattern);
     if (status == TTD_OK && line.part == SUPPRESS_FUNCTION)
-        status = read_function(suppressions, &line);
+        status = read_function(reader, &line);
     if (status == TTD_OK)
         status = grow_array((void **)&suppressions->lines, &suppressions->line_capacity,
                             suppressions->line_count + 1, sizeof *suppressions->lines);
@@ -188,8 +190,7 @@ static enum ttd_status read_sanitizer(struct rule_reader *reader, struct ttd_str
     rule->kinds = SUPPRESS_LEAKS;
     rule->is_sanitizer = true;
     return suppress_add_line(
-        reader->suppressions, rule,
-        (struct suppression_line){.part = SUPPRESS_ANY, .pattern = {text, size}});
+        reader, rule, (struct suppression_line){.part = SUPPRESS_ANY, .pattern = {text, size}});
 }
 
 enum ttd_status suppress_read(struct suppressions *suppressions, const char *file,
@@ -205,5 +206,6 @@ enum ttd_status suppress_read(struct suppressions *suppressions, const char *fil
         status = suppress_equals(line, "{") ? suppress_read_block(&reader)
                                             : read_sanitizer(&reader, line);
     }
+    demangler_free(&reader.demangler);
     return status;
 }

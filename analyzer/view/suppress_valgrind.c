@@ -137,7 +137,7 @@ static enum ttd_status read_frame(struct rule_reader *reader, struct ttd_string 
         split_source(&line);
     if (!line.pattern.size)
         return suppress_fail(reader, reader->line, "a pattern is missing");
-    return suppress_add_line(reader->suppressions, rule, line);
+    return suppress_add_line(reader, rule, line);
 }
 
 static enum ttd_status read_frames(struct rule_reader *reader, size_t begin,

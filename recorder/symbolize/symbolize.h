@@ -32,7 +32,8 @@
 
 enum {
     SYMBOLIZE_FRAMES_MAX = 256,       /* frames of one address */
-    SYMBOLIZE_STRING_MAX = 64 * 1024, /* bytes of a function or file; longer ones are left out */
+    SYMBOLIZE_STRING_MAX = 64 * 1024, /* bytes of a function or file; longer functions are cut,
+                                         longer files left out */
 };
 
 /** Addresses of one module to name. All pointers are borrowed. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of functions in text. Names of C++ functions consist mostly of template arguments, of which
  * the long ones are left out. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,9 @@
 
 /* Longer template arguments are left out. */
 #define ARGUMENTS_MAX 24
+
+/* Of a name with more columns than this, long parameters are left out as well. */
+#define COLUMNS_MAX 56
 
 static bool stands_at(struct ttd_string name, size_t offset, const char *word)
 {
@@ -29,7 +33,7 @@ static size_t operator_size(struct ttd_string name, size_t offset)
     return 0;
 }
 
-/* Returns the size of the bracketed part at an offset; 0 if nothing closes it. */
+/* Returns the size of the bracketed part at an offset: up to the end if nothing closes it. */
 static size_t arguments_size(struct ttd_string name, size_t offset)
 {
     size_t depth = 0;
@@ -41,7 +45,35 @@ static size_t arguments_size(struct ttd_string name, size_t offset)
         else if ((c == '>' || c == ')') && !is_arrow && --depth == 0)
             return i + 1 - offset;
     }
-    return 0;
+    return name.size - offset;
+}
+
+/* Copies a name without its long parameters. */
+static size_t drop_parameters(struct ttd_string name, char *text)
+{
+    static const char *const kept[] = {"(anonymous namespace)", "()"};
+    size_t size = 0;
+    for (size_t i = 0; i < name.size;) {
+        bool is_kept =
+            name.data[i] != '(' || stands_at(name, i, kept[0]) || stands_at(name, i, kept[1]);
+        size_t left_out = is_kept ? 0 : arguments_size(name, i);
+        if (left_out > ARGUMENTS_MAX) {
+            memcpy(text + size, "(…)", strlen("(…)"));
+            size += strlen("(…)");
+            i += left_out;
+            continue;
+        }
+        text[size++] = name.data[i++];
+    }
+    return size;
+}
+
+static size_t columns_of(struct ttd_string text)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < text.size; i++)
+        count += ((unsigned char)text.data[i] & 0xC0) != 0x80;
+    return count;
 }
 
 static size_t shorten(struct ttd_string name, char *text)
@@ -78,6 +110,11 @@ void report_function_text(struct report *report, struct ttd_string name)
     char *text = NULL;
     if (!report->shows_all && name.size > ARGUMENTS_MAX && memchr(name.data, '<', name.size))
         text = malloc(name.size);
-    escape_text(report->output, text ? (struct ttd_string){text, shorten(name, text)} : name);
+    if (text)
+        name = (struct ttd_string){text, shorten(name, text)};
+    /* Never longer: the text may be shortened in its place. */
+    if (text && columns_of(name) > COLUMNS_MAX)
+        name.size = drop_parameters(name, text);
+    escape_text(report->output, name);
     free(text);
 }

@@ -46,9 +46,10 @@ void report_frame_text(struct report *report, const struct frame *frame)
         if (frame->module_id)
             out_char(output, '+');
         out_hex(output, frame->offset);
-        return;
+        module.size = 0;
+    } else {
+        report_function_text(report, frame->function);
     }
-    report_function_text(report, frame->function);
     if (frame->file.size) {
         out_text(output, " (");
         escape_text(output, frame->file);

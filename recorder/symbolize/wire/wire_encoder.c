@@ -2,11 +2,17 @@
 #include "wire_encoder.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { FLUSH_AT = 64 * 1024 };
+enum {
+    FLUSH_AT = 64 * 1024,
+    CUT_NAME_KEPT = 1024, /* bytes of a name that is too long */
+    CUT_NAME_SIZE = CUT_NAME_KEPT + 32,
+};
 
 static void flush(struct wire_encoder *encoder)
 {
@@ -59,18 +65,39 @@ static size_t sendable(size_t size)
     return size <= SYMBOLIZE_STRING_MAX ? size : 0;
 }
 
-static size_t frame_size(const struct symbolize_frame *frame)
+/* Returns a name that can be sent: an overlong one is cut, and ends with the hash of the whole,
+ * since others may begin alike. */
+static const char *sendable_name(const char *name, size_t *size, char cut[CUT_NAME_SIZE])
 {
-    return WIRE_FRAME + sendable(frame->function_size) + sendable(frame->file_size);
+    if (*size <= SYMBOLIZE_STRING_MAX)
+        return name;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < *size; i++)
+        hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+    memcpy(cut, name, CUT_NAME_KEPT);
+    *size = CUT_NAME_KEPT + (size_t)snprintf(cut + CUT_NAME_KEPT, CUT_NAME_SIZE - CUT_NAME_KEPT,
+                                             "… [%016" PRIx64 "]", hash);
+    return cut;
 }
 
 static void put_frame(struct wire_encoder *encoder, const struct symbolize_frame *frame)
 {
+    char cut[CUT_NAME_SIZE];
+    size_t function_size = frame->function_size;
+    const char *function = sendable_name(frame->function, &function_size, cut);
     put_number(encoder, frame->line);
-    put_number(encoder, (uint32_t)sendable(frame->function_size));
+    put_number(encoder, (uint32_t)function_size);
     put_number(encoder, (uint32_t)sendable(frame->file_size));
-    put(encoder, frame->function, sendable(frame->function_size));
+    put(encoder, function, function_size);
     put(encoder, frame->file, sendable(frame->file_size));
+}
+
+static size_t frame_size(const struct symbolize_frame *frame)
+{
+    char cut[CUT_NAME_SIZE];
+    size_t function_size = frame->function_size;
+    sendable_name(frame->function, &function_size, cut);
+    return WIRE_FRAME + function_size + sendable(frame->file_size);
 }
 
 void wire_encoder_answer(struct wire_encoder *encoder, uint32_t index,
@@ -93,12 +120,14 @@ void wire_encoder_answer(struct wire_encoder *encoder, uint32_t index,
 void wire_encoder_variable(struct wire_encoder *encoder, uint32_t index,
                            const struct symbolize_frame *variable)
 {
-    size_t name_size = sendable(variable->function_size);
+    char cut[CUT_NAME_SIZE];
+    size_t name_size = variable->function_size;
+    const char *name = sendable_name(variable->function, &name_size, cut);
     put_header(encoder, WIRE_VARIABLE, WIRE_NUMBER + WIRE_SPAN + name_size);
     put_number(encoder, index);
     put(encoder, &variable->begin, sizeof variable->begin);
     put(encoder, &variable->size, sizeof variable->size);
-    put(encoder, variable->function, name_size);
+    put(encoder, name, name_size);
     if (encoder->size >= FLUSH_AT)
         flush(encoder);
 }

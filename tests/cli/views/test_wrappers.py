@@ -36,8 +36,7 @@ class Short(TestCase):
         text = self.run_ok("leaks", self.trace).text
         self.assertEqual(text.split("\n\n")[1].split("\n")[1:],
                          ["    #0  std::vector<…>::push_back(app::Request const&) (x.cc:1) in demo",
-                          "    #1  void app::operator<< <int>(int, app::Pair<int, int>::Inner) "
-                          "(x.cc:1) in demo",
+                          "    #1  void app::operator<< <int>(…) (x.cc:1) in demo",
                           "    #2  app::Pair<int, int>::set(int) (x.cc:1) in demo",
                           "    #3  app::name(std::string const&) (x.cc:1) in demo",
                           "    #4  main (x.cc:1) in demo", "    … 3 frames below main"])
@@ -64,6 +63,41 @@ class Short(TestCase):
         folded = self.run_ok("leaks", "-f", "folded", self.trace).text
         self.assertIn(PUSH_NAME, folded)
         self.assertIn("_start", folded)
+
+
+class Long(TestCase):
+    """Names with more bytes than a demangler takes at once."""
+
+    def setUp(self):
+        super().setUp()
+        box = "3BoxI" * 400 + "i" + "E" * 400
+        self.box = "Box<" * 400 + "int" + " >" * 400
+        self.box = self.box.replace("int >", "int>")
+        names = ["main", f"_Z4evalI{box}Evv", f"_ZNSt6vectorI{box}SaIS0_EE9push_backEv"]
+        script = Script()
+        script.add("module", path="/opt/app/demo", bias=0x10000, begin=0x10000, end=0x20000,
+                   position="0:0")
+        script.add("thread", os=1, position="0:0").add("heap", name="malloc")
+        for number, name in enumerate(names):
+            script.add("stack", parent=number, module=1, offset=0x10 * (number + 1))
+            script.add("symbol", module=1, offset=0x10 * (number + 1), frames=f"{name}@x.cc@1")
+        script.alloc(0x1000, 100, stack=3)
+        self.trace = self.write(script.close())
+
+    def test_whole_in_json(self):
+        stack = self.json_of("leaks", self.trace)["groups"][0]["stack"]
+        self.assertEqual(stack[1]["function"], f"void eval<{self.box} >()")
+
+    def test_short_in_text(self):
+        text = self.run_ok("leaks", self.trace).text
+        self.assertIn("    #0  std::vector<…>::push_back() (x.cc:1) in demo\n"
+                      "    #1  void eval<…>() (x.cc:1) in demo\n", text)
+
+    def test_looked_through(self):
+        text = self.run_ok("state", "--by", "function", self.trace).text
+        self.assertIn("    void eval<…>() in demo\n", text)
+        text = self.run_ok("state", "--skip", "eval<*", "--by", "function", self.trace).text
+        self.assertIn("    main in demo\n", text)
 
 
 def wrapped():
