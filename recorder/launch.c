@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launch.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,10 +13,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "loader.h"
 #include "messages.h"
 #include "sanitizer.h"
 
-enum { INTERPRETERS_MAX = 4, SEGMENTS_MAX = 512 };
+enum { INTERPRETERS_MAX = 4 };
 
 static int not_executable(const char *path, const char *reason)
 {
@@ -25,29 +25,15 @@ static int not_executable(const char *path, const char *reason)
     return EXIT_CANNOT_RUN;
 }
 
-/* Returns 1 if an ELF file has an interpreter, 0 if it is static, -1 if it cannot be read. */
-static int has_interpreter(int file, const Elf64_Ehdr *header)
-{
-    Elf64_Phdr segment;
-    for (unsigned i = 0; i < header->e_phnum && i < SEGMENTS_MAX; i++) {
-        off_t offset = (off_t)(header->e_phoff + i * sizeof segment);
-        if (pread(file, &segment, sizeof segment, offset) != sizeof segment)
-            return -1;
-        if (segment.p_type == PT_INTERP)
-            return 1;
-    }
-    return 0;
-}
-
 static bool read_at(int file, void *buffer, size_t size, uint64_t offset)
 {
     return pread(file, buffer, size, (off_t)offset) == (ssize_t)size;
 }
 
-static int check_runtime(const char *path, int file)
+static int check_runtime(const char *path, struct elf_file *elf)
 {
     char name[32];
-    if (!sanitizer_needed(file, read_at, name))
+    if (!sanitizer_needed(elf, name))
         return 0;
     message("cannot record '%s': it is built with a sanitizer, whose runtime, %s, replaces malloc "
             "and lets no other library come before it; build it without to record it",
@@ -55,21 +41,43 @@ static int check_runtime(const char *path, int file)
     return EXIT_SANITIZED;
 }
 
-static int check_elf(const char *path, int file, const Elf64_Ehdr *header)
+/* Checks a program's loader. A missing one is left to the system, which says so. */
+static int check_loader(const char *path, const char *loader)
 {
-    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64)
-        return not_executable(path, "it is for another architecture than x86-64");
-    switch (has_interpreter(file, header)) {
-    case 1:
-        return check_runtime(path, file);
-    case 0:
+    struct elf_file elf;
+    int file = open(loader, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is_suitable = file < 0 || (elf_open(&elf, file, read_at) && loader_is_suitable(&elf));
+    if (file >= 0)
+        close(file);
+    if (is_suitable)
+        return 0;
+    message("cannot record '%s': its loader, '%s', is not that of the GNU C library 2.35 or newer, "
+            "and cannot load the recorder",
+            path, loader);
+    return EXIT_STATIC;
+}
+
+static int check_elf(const char *path, struct elf_file *elf)
+{
+    char loader[LOADER_PATH_MAX];
+    int result = 0;
+    switch (loader_find(elf, loader)) {
+    case LOADER_NONE:
         message("cannot record '%s': it is statically linked, so the recorder cannot be loaded "
                 "into it; link it dynamically to record it",
                 path);
         return EXIT_STATIC;
-    default:
+    case LOADER_OTHER_MACHINE:
+        return not_executable(path, "it is for another architecture than x86-64");
+    case LOADER_UNREADABLE:
         return not_executable(path, "its program headers cannot be read");
+    case LOADER_ANOTHER:
+        result = check_loader(path, loader);
+        break;
+    case LOADER_USUAL_ONE:
+        break;
     }
+    return result != 0 ? result : check_runtime(path, elf);
 }
 
 /* Whether a program gains privileges: the loader then ignores LD_PRELOAD. */
@@ -102,25 +110,22 @@ static int check_script(const char *path, char *line, int interpreters)
 
 static int check_program(const char *path, int interpreters)
 {
-    union {
-        Elf64_Ehdr header;
-        char line[256];
-    } start = {.line = ""};
+    char line[256] = "";
+    struct elf_file elf;
     struct stat status;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return not_executable(path, strerror(errno));
-    ssize_t size = pread(file, &start, sizeof start - 1, 0);
+    ssize_t size = pread(file, line, sizeof line - 1, 0);
     int result;
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
         result = not_executable(path, "not a regular file");
     else if ((result = check_privileges(path, &status)) != 0)
         ;
-    else if (size >= 2 && memcmp(start.line, "#!", 2) == 0)
-        result = check_script(path, start.line, interpreters);
-    else if (size >= (ssize_t)sizeof start.header &&
-             memcmp(start.header.e_ident, ELFMAG, SELFMAG) == 0)
-        result = check_elf(path, file, &start.header);
+    else if (size >= 2 && memcmp(line, "#!", 2) == 0)
+        result = check_script(path, line, interpreters);
+    else if (elf_open(&elf, file, read_at))
+        result = check_elf(path, &elf);
     else
         result = not_executable(path, "neither an ELF file nor a script with an interpreter");
     close(file);

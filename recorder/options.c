@@ -44,7 +44,7 @@ static const char help[] =
     "  121  PROGRAM has a sanitizer's runtime\n"
     "  122  the trace cannot be written       125  wrong usage, or an internal failure\n"
     "  123  PROGRAM is setuid or alike        126  PROGRAM cannot be executed\n"
-    "  124  PROGRAM is statically linked      127  PROGRAM is not found\n"
+    "  124  PROGRAM is static, or of musl     127  PROGRAM is not found\n"
     "\n"
     "Then ask the trace:  ttdanalyze leaks trace.bin\n";
 

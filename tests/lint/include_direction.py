@@ -89,10 +89,13 @@ ALLOWED = {
         ('channel', 'system'),
         ('threads', 'channel', 'unwind', 'system'),
         ('end', 'threads', 'channel', 'unwind', 'system'),
-        ('process', 'end', 'threads', 'channel', 'unwind', 'system'),
     )},
+    'recorder/preload/process': [
+        *('recorder/preload/' + part
+          for part in ('process', 'end', 'threads', 'channel', 'unwind', 'system')),
+        'recorder/dwarf', *CHANNEL, 'recorder/loader.h', 'recorder/sanitizer.h'],
     'recorder/dwarf': ['recorder/dwarf'],
-    'recorder/preload/hooks': ['recorder/preload', 'recorder/dwarf', *CHANNEL, 'recorder/sanitizer.h'],
+    'recorder/preload/hooks': ['recorder/preload', 'recorder/dwarf', *CHANNEL],
     'recorder/symbolize': ['recorder/symbolize', 'recorder/arrays.h'],
     **{'recorder/symbolize/' + part: [
         'recorder/arrays.h', *('recorder/symbolize/' + other for other in ('*', part, *below)),

@@ -13,71 +13,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../sanitizer.h"
 #include "../process/environment.h"
+#include "../process/program.h"
 #include "hooks.h"
-#include "../system/sys.h"
 
-enum { VARIABLES_MAX = 1 << 16, PATH_SIZE = 4096 };
-
-static bool read_at(int file, void *buffer, size_t size, uint64_t offset)
-{
-    return sys_call6(SYS_pread64, file, (long)buffer, (long)size, (long)offset, 0, 0) == (long)size;
-}
-
-/* Whether the file is a program that cannot run with this library, and is not recorded therefore.
- * An empty path means the file of the descriptor `directory`. */
-static bool refuses_us(int directory, const char *path)
-{
-    char name[32];
-    if (process_preload() == NULL || process_is_confined)
-        return false;
-    /* The loader would complain in a program that cannot see this library. */
-    if (sys_call3(SYS_access, (long)process_library(), R_OK, 0) != 0) {
-        atomic_fetch_add(&target_channel->refused, 1);
-        return true;
-    }
-    bool is_open = *path == '\0';
-    long file = is_open ? directory
-                        : sys_call6(SYS_openat, directory, (long)path,
-                                    O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
-    if (file < 0)
-        return false;
-    bool refuses = sanitizer_needed((int)file, read_at, name);
-    if (!is_open)
-        sys_call3(SYS_close, file, 0, 0);
-    if (refuses)
-        atomic_fetch_add(&target_channel->refused, 1);
-    return refuses;
-}
-
-/* Does what refuses_us() does, for a program that is searched for in PATH. */
-static bool found_refuses_us(const char *name)
-{
-    char path[PATH_SIZE];
-    const char *directories = getenv("PATH");
-    size_t size = strlen(name);
-    if (strchr(name, '/') != NULL)
-        return refuses_us(AT_FDCWD, name);
-    for (; directories != NULL; directories = *directories == ':' ? directories + 1 : NULL) {
-        size_t length = strcspn(directories, ":");
-        if (length + size + 2 <= sizeof path) {
-            memcpy(path, directories, length);
-            path[length] = '/';
-            memcpy(path + length + (length != 0), name, size + 1);
-            if (access(path, X_OK) == 0)
-                return refuses_us(AT_FDCWD, path);
-        }
-        directories += length;
-    }
-    return false;
-}
+enum { VARIABLES_MAX = 1 << 16 };
 
 /* Replaces `environment` by one that lives as long as the function that this is expanded in. */
-#define ENVIRONMENT(environment, refuses)                                                          \
+#define ENVIRONMENT(environment, kind)                                                             \
     do {                                                                                           \
         size_t count_ = environment_count(environment);                                            \
-        bool refuses_ = (refuses);                                                                 \
+        bool refuses_ = (kind) == PROGRAM_REFUSES_US;                                              \
         bool changes_ = refuses_ ? environment != NULL : !environment_is_ours(environment);        \
         if (changes_ && count_ < VARIABLES_MAX) {                                                  \
             char **copy_ = alloca((count_ + 3) * sizeof *copy_);                                   \
@@ -105,21 +51,38 @@ REAL(spawn_function, posix_spawn, posix_spawn)
 REAL(spawn_function, posix_spawnp, posix_spawnp)
 REAL(dlclose_function, dlclose, dlclose)
 
+/* A process that has a slot has a trace, in which the collector notes what follows. */
+static void execution_begins(enum program_kind kind)
+{
+    process_executes(true);
+    if (!process_is_own())
+        program_count(kind, 1);
+}
+
+static void execution_failed(enum program_kind kind)
+{
+    process_executes(false);
+    if (!process_is_own())
+        program_count(kind, -1);
+}
+
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-    ENVIRONMENT(envp, refuses_us(AT_FDCWD, path));
-    process_executes(true);
+    enum program_kind kind = program_kind(AT_FDCWD, path);
+    ENVIRONMENT(envp, kind);
+    execution_begins(kind);
     int result = find_execve()(path, argv, envp);
-    process_executes(false);
+    execution_failed(kind);
     return result;
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-    ENVIRONMENT(envp, found_refuses_us(file));
-    process_executes(true);
+    enum program_kind kind = program_kind_found(file);
+    ENVIRONMENT(envp, kind);
+    execution_begins(kind);
     int result = find_execvpe()(file, argv, envp);
-    process_executes(false);
+    execution_failed(kind);
     return result;
 }
 
@@ -135,20 +98,22 @@ EXPORT int execvp(const char *file, char *const argv[])
 
 EXPORT int fexecve(int descriptor, char *const argv[], char *const envp[])
 {
-    ENVIRONMENT(envp, refuses_us(descriptor, ""));
-    process_executes(true);
+    enum program_kind kind = program_kind(descriptor, "");
+    ENVIRONMENT(envp, kind);
+    execution_begins(kind);
     int result = find_fexecve()(descriptor, argv, envp);
-    process_executes(false);
+    execution_failed(kind);
     return result;
 }
 
 EXPORT int execveat(int descriptor, const char *path, char *const argv[], char *const envp[],
                     int flags)
 {
-    ENVIRONMENT(envp, refuses_us(descriptor, path));
-    process_executes(true);
+    enum program_kind kind = program_kind(descriptor, path);
+    ENVIRONMENT(envp, kind);
+    execution_begins(kind);
     int result = find_execveat()(descriptor, path, argv, envp, flags);
-    process_executes(false);
+    execution_failed(kind);
     return result;
 }
 
@@ -198,15 +163,21 @@ EXPORT int execle(const char *path, const char *argument, ...)
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
-    ENVIRONMENT(envp, refuses_us(AT_FDCWD, path));
-    return find_posix_spawn()(pid, path, actions, attributes, argv, envp);
+    enum program_kind kind = program_kind(AT_FDCWD, path);
+    ENVIRONMENT(envp, kind);
+    int result = find_posix_spawn()(pid, path, actions, attributes, argv, envp);
+    program_count(kind, result == 0);
+    return result;
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
-    ENVIRONMENT(envp, found_refuses_us(file));
-    return find_posix_spawnp()(pid, file, actions, attributes, argv, envp);
+    enum program_kind kind = program_kind_found(file);
+    ENVIRONMENT(envp, kind);
+    int result = find_posix_spawnp()(pid, file, actions, attributes, argv, envp);
+    program_count(kind, result == 0);
+    return result;
 }
 
 /* Has nothing to do with processes, but is the same kind of hook. dlopen must not be wrapped. */

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "program.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../loader.h"
+#include "../../sanitizer.h"
+#include "../channel/target.h"
+#include "../system/sys.h"
+
+enum { PATH_SIZE = 4096, INTERPRETERS_MAX = 5, LINE_SIZE = 256 };
+
+static bool program_read(int file, void *buffer, size_t size, uint64_t offset)
+{
+    return sys_call6(SYS_pread64, file, (long)buffer, (long)size, (long)offset, 0, 0) == (long)size;
+}
+
+static long program_open(int directory, const char *path)
+{
+    return sys_call6(SYS_openat, directory, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
+}
+
+static bool program_loader_is_suitable(const char *path)
+{
+    struct elf_file elf;
+    long file = program_open(AT_FDCWD, path);
+    if (file < 0)
+        return true; /* the program cannot be executed */
+    bool is_suitable = elf_open(&elf, (int)file, program_read) && loader_is_suitable(&elf);
+    sys_call3(SYS_close, file, 0, 0);
+    return is_suitable;
+}
+
+static enum program_kind program_kind_of_elf(struct elf_file *elf)
+{
+    char path[LOADER_PATH_MAX], name[32];
+    switch (loader_find(elf, path)) {
+    case LOADER_NONE:
+        return PROGRAM_UNRECORDED;
+    case LOADER_OTHER_MACHINE:
+    case LOADER_UNREADABLE:
+        return PROGRAM_REFUSES_US;
+    case LOADER_ANOTHER:
+        if (!program_loader_is_suitable(path))
+            return PROGRAM_REFUSES_US;
+        break;
+    case LOADER_USUAL_ONE:
+        break;
+    }
+    return sanitizer_needed(elf, name) ? PROGRAM_REFUSES_US : PROGRAM_RECORDED;
+}
+
+/* Reads the interpreter that a script names. Returns false if the file is no script. */
+static bool program_interpreter(int file, char line[LINE_SIZE], const char **interpreter)
+{
+    long size = sys_call6(SYS_pread64, file, (long)line, LINE_SIZE - 1, 0, 0, 0);
+    if (size < 2 || line[0] != '#' || line[1] != '!')
+        return false;
+    line[size] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    char *begin = line + 2 + strspn(line + 2, " \t");
+    begin[strcspn(begin, " \t")] = '\0';
+    *interpreter = begin;
+    return true;
+}
+
+/* Returns the kind of the program in a file, or of the interpreter of the script in it. */
+static enum program_kind program_kind_of_file(int file)
+{
+    struct elf_file elf;
+    char line[LINE_SIZE];
+    const char *interpreter;
+    enum program_kind kind = PROGRAM_RECORDED;
+    long opened = -1;
+    for (int i = 0; i < INTERPRETERS_MAX; i++) {
+        if (elf_open(&elf, file, program_read)) {
+            kind = program_kind_of_elf(&elf);
+            break;
+        }
+        if (!program_interpreter(file, line, &interpreter))
+            break;
+        if (opened >= 0)
+            sys_call3(SYS_close, opened, 0, 0);
+        opened = program_open(AT_FDCWD, interpreter);
+        if (opened < 0)
+            break;
+        file = (int)opened;
+    }
+    if (opened >= 0)
+        sys_call3(SYS_close, opened, 0, 0);
+    return kind;
+}
+
+enum program_kind program_kind(int directory, const char *path)
+{
+    if (process_preload() == NULL || process_is_confined)
+        return PROGRAM_RECORDED;
+    /* The loader would complain in a program that cannot see this library. */
+    if (sys_call3(SYS_access, (long)process_library(), R_OK, 0) != 0)
+        return PROGRAM_REFUSES_US;
+    if (*path == '\0')
+        return program_kind_of_file(directory);
+    long file = program_open(directory, path);
+    if (file < 0)
+        return PROGRAM_RECORDED;
+    enum program_kind kind = program_kind_of_file((int)file);
+    sys_call3(SYS_close, file, 0, 0);
+    return kind;
+}
+
+enum program_kind program_kind_found(const char *name)
+{
+    char path[PATH_SIZE];
+    const char *directories = getenv("PATH");
+    size_t size = strlen(name);
+    if (strchr(name, '/') != NULL)
+        return program_kind(AT_FDCWD, name);
+    for (; directories != NULL; directories = *directories == ':' ? directories + 1 : NULL) {
+        size_t length = strcspn(directories, ":");
+        if (length + size + 2 <= sizeof path) {
+            memcpy(path, directories, length);
+            path[length] = '/';
+            memcpy(path + length + (length != 0), name, size + 1);
+            if (access(path, X_OK) == 0)
+                return program_kind(AT_FDCWD, path);
+        }
+        directories += length;
+    }
+    return PROGRAM_RECORDED;
+}
+
+void program_count(enum program_kind kind, int count)
+{
+    if (kind != PROGRAM_RECORDED && !(target_channel->flags & CHANNEL_NO_CHILDREN))
+        atomic_fetch_add(&target_channel->refused, (unsigned)count);
+}
