@@ -85,7 +85,7 @@ class Conformance(Recording):
         """The table has every function, and every call of the reference that the manual has."""
         self.assertEqual({row.function for row in self.rows}, functions())
         manual = (ROOT / 'recorder/ttdrecord.1').read_text()
-        named = set(re.findall(r'^\.It (\w+) Ta Fn ttd_live_(\w+) Ta', manual, re.M))
+        named = set(re.findall(r'^\.It (\w+) Ta Fn ttd_live_(\w+)$', manual, re.M))
         self.assertEqual({(row.reference, row.function) for row in self.rows
                           if row.reference != '-'}, named)
         heaps = re.search(r'\.Fn ttd_live_heap_create ,$(.*?)^and$\n^\.Fn (\w+)', manual, re.M | re.S)
