@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "channel.h"
+#include "common/visible.h"
 #include "messages.h"
 #include "control.h"
 #include "launch.h"
@@ -139,6 +140,13 @@ static int connect_to(const struct channel *channel)
     return connected;
 }
 
+static void print_answer(const struct control_answer *answer)
+{
+    char text[4 * CONTROL_TEXT_MAX + 1];
+    visible_escape(answer->text, answer->size, text, sizeof text);
+    puts(text);
+}
+
 /* Asks the collector of a channel. */
 static enum control_result ask(const struct channel *channel, const struct control_request *request)
 {
@@ -156,11 +164,8 @@ static enum control_result ask(const struct channel *channel, const struct contr
     /* One that ends meanwhile closes the connection: it may be a recorder of other processes. */
     if (size != sizeof answer || answer.magic != CONTROL_MAGIC || answer.size > CONTROL_TEXT_MAX)
         return is_late ? CONTROL_FAILED : CONTROL_UNKNOWN;
-    for (uint32_t i = 0; i < answer.size; i++)
-        if (iscntrl((unsigned char)answer.text[i]))
-            answer.text[i] = '?';
     if (answer.result == CONTROL_DONE)
-        printf("%.*s\n", (int)answer.size, answer.text);
+        print_answer(&answer);
     else if (answer.result == CONTROL_FAILED)
         message("process %u: %.*s", request->pid, (int)answer.size, answer.text);
     return (enum control_result)answer.result;

@@ -9,18 +9,22 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Prints with one write, since several processes may print at a time. Blocks SIGTTOU, by which the
- * terminal would stop a background process group, the recorded program included. */
+#include "common/visible.h"
+
+/* Prints with one write, since several processes may print at a time. A message may have names of
+ * files and programs in it, which can be any bytes, and all of it is escaped. Blocks SIGTTOU, by
+ * which the terminal would stop a background process group, the recorded program included. */
 void message(const char *format, ...)
 {
     static const char prefix[] = "ttdrecord: ";
     enum { PREFIX = sizeof prefix - 1 };
-    char text[2 * PATH_MAX];
+    char raw[2 * PATH_MAX], text[3 * PATH_MAX];
     va_list arguments;
     va_start(arguments, format);
-    memcpy(text, prefix, PREFIX);
-    vsnprintf(text + PREFIX, sizeof text - PREFIX - 1, format, arguments);
+    vsnprintf(raw, sizeof raw, format, arguments);
     va_end(arguments);
+    memcpy(text, prefix, PREFIX);
+    visible_escape(raw, strlen(raw), text + PREFIX, sizeof text - PREFIX - 1);
     strcat(text, "\n");
     sigset_t stop, before;
     sigemptyset(&stop);

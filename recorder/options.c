@@ -76,6 +76,16 @@ static void fail(void)
     exit(EXIT_RECORDER);
 }
 
+void options_refuse(int option, const char *argument)
+{
+    if (option == ':')
+        message("option '%s' needs an argument", argument);
+    else if (strncmp(argument, "--", 2) == 0)
+        message("option '%s' is unknown, or ambiguous, or takes no argument", argument);
+    else
+        message("option '-%c' is unknown", optopt);
+}
+
 static uint32_t parse_kind(const char *name, bool is_at_exit)
 {
     size_t count = sizeof snapshot_kinds / sizeof *snapshot_kinds - !is_at_exit;
@@ -120,7 +130,7 @@ static bool parse_snapshot_option(int option, struct snapshot_options *snapshots
     }
 }
 
-static void parse_option(int option, struct options *options)
+static void parse_option(int option, const char *argument, struct options *options)
 {
     switch (option) {
     case 'o':
@@ -139,8 +149,10 @@ static void parse_option(int option, struct options *options)
         puts("ttdrecord " TTD_VERSION_STRING);
         exit(EXIT_SUCCESS);
     default:
-        if (!parse_snapshot_option(option, &options->snapshots))
+        if (!parse_snapshot_option(option, &options->snapshots)) {
+            options_refuse(option, argument);
             fail();
+        }
     }
 }
 
@@ -163,8 +175,9 @@ void options_parse(int argc, char **argv, struct options *options)
         .snapshots = {.at_exit = TTD_SNAPSHOT_REFERENCES, .contents = TTD_SNAPSHOT_REFERENCES},
     };
     int option;
-    while ((option = getopt_long(argc, argv, "+o:qhV", long_options, NULL)) != -1)
-        parse_option(option, options);
+    opterr = 0; /* it would print an argument's bytes as they are */
+    while ((option = getopt_long(argc, argv, "+:o:qhV", long_options, NULL)) != -1)
+        parse_option(option, argv[optind - 1], options);
     if (optind < argc)
         return;
     message("no program given");

@@ -16,4 +16,7 @@ struct options {
  * if they are wrong, or if they only ask for the usage or the version. */
 void options_parse(int argc, char **argv, struct options *options);
 
+/* Prints why getopt_long() did not take an option; `argument` is the last one that it looked at. */
+void options_refuse(int option, const char *argument);
+
 #endif

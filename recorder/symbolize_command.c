@@ -15,6 +15,7 @@
 #include "later/report.h"
 #include "launch.h"
 #include "messages.h"
+#include "options.h"
 
 static const char help[] =
     "Usage: ttdrecord symbolize [OPTION]... TRACE\n"
@@ -49,7 +50,7 @@ static _Noreturn void fail(void)
     exit(EXIT_RECORDER);
 }
 
-static void parse_option(int option, struct symbolize_arguments *arguments)
+static void parse_option(int option, const char *argument, struct symbolize_arguments *arguments)
 {
     switch (option) {
     case 'o':
@@ -65,6 +66,7 @@ static void parse_option(int option, struct symbolize_arguments *arguments)
         fputs(help, stdout);
         exit(EXIT_SUCCESS);
     default:
+        options_refuse(option, argument);
         fail();
     }
 }
@@ -81,8 +83,9 @@ static void parse(int argc, char **argv, struct symbolize_arguments *arguments)
     *arguments = (struct symbolize_arguments){.trace = NULL};
     optind = 2;
     int option;
-    while ((option = getopt_long(argc, argv, "o:qh", long_options, NULL)) != -1)
-        parse_option(option, arguments);
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, ":o:qh", long_options, NULL)) != -1)
+        parse_option(option, argv[optind - 1], arguments);
     if (optind == argc - 1) {
         arguments->trace = argv[optind];
         return;

@@ -1,33 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "report.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/visible.h"
 #include "messages.h"
 
-enum { PATH_SHOWN = 1024, MODULES_SHOWN = 20 };
+enum { MODULES_SHOWN = 20 };
 
-/* Copies a module's path, which is untrusted, without control characters. `text` has PATH_SHOWN
- * bytes. */
-static const char *path_of(const struct wanted_module *module, char *text)
+static const char *path_of(const struct wanted_module *module)
 {
-    snprintf(text, PATH_SHOWN, "%s",
-             module->path != NULL ? module->path : "a module without a path");
-    for (char *character = text; *character != '\0'; character++)
-        if (iscntrl((unsigned char)*character))
-            *character = '?';
-    return text;
+    return module->path != NULL ? module->path : "a module without a path";
 }
 
 void report_progress(const struct wanted_module *module, size_t index, size_t count)
 {
-    char path[PATH_SHOWN];
-    fprintf(stderr, "\r\033[Kttdrecord: %zu of %zu: %.60s", index + 1, count,
-            path_of(module, path));
+    enum { PATH_SHOWN = 60 };
+    char escaped[PATH_SHOWN + 1];
+    const char *path = path_of(module);
+    visible_escape(path, strlen(path), escaped, sizeof escaped);
+    fprintf(stderr, "\r\033[Kttdrecord: %zu of %zu: %s", index + 1, count, escaped);
     fflush(stderr);
 }
 
@@ -108,7 +103,6 @@ static bool is_told(const struct names_to_add *adding, const size_t *unnamed, si
 
 static void tell_modules(const struct names_to_add *adding, const size_t *unnamed)
 {
-    char path[PATH_SHOWN];
     size_t told_count = 0;
     for (size_t i = 0; i < adding->wanted->module_count; i++) {
         const struct wanted_module *module = &adding->wanted->modules[i];
@@ -117,7 +111,7 @@ static void tell_modules(const struct names_to_add *adding, const size_t *unname
         if (told_count++ == MODULES_SHOWN)
             message("there are more modules without names");
         else
-            message("%s: %zu frame%s without names: %s", path_of(module, path), unnamed[i],
+            message("%s: %zu frame%s without names: %s", path_of(module), unnamed[i],
                     plural(unnamed[i]), reason_of(module, adding->results[i]));
     }
 }

@@ -56,7 +56,6 @@ ALLOWED = {
          'base'),
         ('symbols', 'base'),
         ('view', 'symbols', 'analyses/errors', 'analyses/state', *BELOW_CONTENTS),
-        ('report/writers',),
         ('report/sections', 'report/writers', 'view', 'symbols', 'analyses/reachability',
          'analyses/errors', 'analyses/state', *BELOW_CONTENTS),
         ('report/reachability', *SECTIONS, 'analyses/reachability', 'analyses/state',
@@ -82,6 +81,7 @@ ALLOWED = {
         ('page', 'session', 'options', 'traces', 'process'),
     )},
     'analyzer': ['analyzer', 'common'],
+    'analyzer/report/writers': ['analyzer/report/writers', 'common'],
     **{'recorder/preload/' + part: ['recorder/preload/' + other for other in (part, *below)]
                                    + ['recorder/dwarf', *CHANNEL] for part, *below in (
         ('system',),

@@ -3,9 +3,11 @@
 of the test's own directory, where links stand for those in /dev."""
 
 import os
+import pathlib
 import stat
 import subprocess
 import threading
+import time
 import unittest
 
 from support import ANALYZER, PATIENCE, RECORDER, Recording, analyze, program
@@ -154,6 +156,62 @@ class Outputs(Recording):
         self.assertEqual(found, [self.target.read_bytes()])
         self.assert_link()
         self.assertEqual(self.analyze_to('recover', '-o', self.target, self.trace).returncode, 2)
+
+
+class Names(Recording):
+    """Names of files and programs, and arguments, can be any bytes: none reaches the terminal as it
+    is."""
+
+    NAME = b'red\x1b[31m\xc2\x9b2J\xe2\x80\xae\xff\\'
+    ESCAPED = br'red\x1b[31m\xc2\x9b2J\xe2\x80\xae\xff\\'
+
+    def setUp(self):
+        super().setUp()
+        self.named = os.fsencode(self.directory) + b'/' + self.NAME
+
+    def check(self, *arguments, status=None):
+        result = subprocess.run([RECORDER, *arguments], capture_output=True, timeout=PATIENCE)
+        said = result.stdout + result.stderr
+        self.assertIn(self.ESCAPED, said)
+        self.assertNotRegex(said, rb'[\x00-\x09\x0b-\x1f\x80-\xff]')
+        if status is not None:
+            self.assertEqual(result.returncode, status, said)
+
+    def test_programs(self):
+        self.check('-o', self.trace, '--', self.NAME, status=127)
+        self.check('-o', self.trace, '--', self.named, status=127)
+        with open(self.named, 'wb') as file:
+            file.write(b'no program')
+        self.check('-o', self.trace, '--', self.named, status=126)
+        os.chmod(self.named, 0o755)
+        self.check('-o', self.trace, '--', self.named, status=126)
+
+    def test_traces(self):
+        self.check('-o', self.named, '--', 'true', status=0)
+        self.check('-o', self.named, '--', 'sh', '-c', '(:); :', status=0)
+        self.check('-o', self.named + b'/trace', '--', 'true', status=122)
+        self.check('symbolize', self.named, status=0)
+        self.check('symbolize', self.named + b'/trace')
+
+    def test_options(self):
+        for command in (), ('symbolize',):
+            self.check(*command, b'--' + self.NAME, status=125)
+        self.check('--snapshot', self.NAME, status=125)
+        self.check('--snapshot-every', self.NAME, status=125)
+        result = subprocess.run([RECORDER, b'-\x1b'], capture_output=True, timeout=PATIENCE)
+        self.assertIn(br"option '-\x1b' is unknown", result.stderr)
+
+    def test_status(self):
+        with subprocess.Popen([RECORDER, '-q', '-o', self.named, '--', 'cat'],
+                              stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as recorder:
+            children = pathlib.Path(f'/proc/{recorder.pid}/task/{recorder.pid}/children')
+            pids, deadline = [], time.monotonic() + PATIENCE
+            while not pids and time.monotonic() < deadline:
+                pids = [pid for pid in children.read_text().split()
+                        if subprocess.run([RECORDER, 'status', pid],
+                                          capture_output=True).returncode == 0]
+            self.check('status', pids[0], status=0)
+            recorder.stdin.close()
 
 
 if __name__ == '__main__':
