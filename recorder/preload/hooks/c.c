@@ -9,33 +9,61 @@
 
 /* While the real functions are looked up, all calls come from the lookup and get arena memory. */
 
-EXPORT void *malloc(size_t size)
+/*
+ * The C library exports most of them as __libc_malloc() and so on as well. An allocator behind this
+ * library that calls these serves a call with them, which is recorded.
+ */
+#define ENTER_LIBC(base)                                                                           \
+    (UNLIKELY(real_is_of_allocator((uintptr_t)__builtin_return_address(0))) ? NULL                 \
+                                                                            : target_enter(base))
+
+/* void *NAME(size_t size). `function` is the real one, `enter` enters the hook, and `early` is the
+ * block while the functions are looked up. */
+#define HOOK_SIZE(name, function, operation, enter, early)                                         \
+    void *name(size_t size);                                                                       \
+    EXPORT void *name(size_t size)                                                                 \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        if (UNLIKELY(!real_ready()))                                                               \
+            return early;                                                                          \
+        struct thread *thread = enter(0);                                                          \
+        if (UNLIKELY(thread == NULL))                                                              \
+            return function(size);                                                                 \
+        void *block = function(size);                                                              \
+        ACQUISITION_END(thread, operation, size, (uintptr_t)block);                                \
+        return block;                                                                              \
+    }
+
+HOOK_SIZE(malloc, real.malloc, TTD_API_MALLOC, target_enter, arena_alloc(size, 0))
+HOOK_SIZE(__libc_malloc, real_libc.malloc, TTD_API_MALLOC, ENTER_LIBC, arena_alloc(size, 0))
+HOOK_SIZE(valloc, real.valloc, TTD_API_VALLOC, target_enter, NULL)
+HOOK_SIZE(__libc_valloc, real_libc.valloc, TTD_API_VALLOC, ENTER_LIBC, NULL)
+HOOK_SIZE(pvalloc, real.pvalloc, TTD_API_PVALLOC, target_enter, NULL)
+HOOK_SIZE(__libc_pvalloc, real_libc.pvalloc, TTD_API_PVALLOC, ENTER_LIBC, NULL)
+
+static void *calloc_early(size_t count, size_t size)
 {
-    HOOK_FRAME();
-    if (UNLIKELY(!real_ready()))
-        return arena_alloc(size, 0);
-    struct thread *thread = target_enter(0);
-    if (UNLIKELY(thread == NULL))
-        return real.malloc(size);
-    void *block = real.malloc(size);
-    ACQUISITION_END(thread, TTD_API_MALLOC, size, (uintptr_t)block);
-    return block;
+    size_t bytes;
+    return __builtin_mul_overflow(count, size, &bytes) ? NULL : arena_alloc(bytes, 0);
 }
 
-EXPORT void *calloc(size_t count, size_t size)
-{
-    HOOK_FRAME();
-    if (UNLIKELY(!real_ready())) {
-        size_t bytes;
-        return __builtin_mul_overflow(count, size, &bytes) ? NULL : arena_alloc(bytes, 0);
+#define HOOK_COUNT(name, function, operation, enter)                                               \
+    void *name(size_t count, size_t size);                                                         \
+    EXPORT void *name(size_t count, size_t size)                                                   \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        if (UNLIKELY(!real_ready()))                                                               \
+            return calloc_early(count, size);                                                      \
+        struct thread *thread = enter(0);                                                          \
+        if (UNLIKELY(thread == NULL))                                                              \
+            return function(count, size);                                                          \
+        void *block = function(count, size);                                                       \
+        ACQUISITION_END(thread, operation, count, size, (uintptr_t)block);                         \
+        return block;                                                                              \
     }
-    struct thread *thread = target_enter(0);
-    if (UNLIKELY(thread == NULL))
-        return real.calloc(count, size);
-    void *block = real.calloc(count, size);
-    ACQUISITION_END(thread, TTD_API_CALLOC, count, size, (uintptr_t)block);
-    return block;
-}
+
+HOOK_COUNT(calloc, real.calloc, TTD_API_CALLOC, target_enter)
+HOOK_COUNT(__libc_calloc, real_libc.calloc, TTD_API_CALLOC, ENTER_LIBC)
 
 /* Moves a block out of the arena. Its size is unknown: at most all that the arena has from it on.
  */
@@ -49,27 +77,32 @@ static void *realloc_arena(void *block, size_t size)
 }
 
 /* Within another call, realloc(NULL) is an acquisition: the outer call may return its block. */
-EXPORT void *realloc(void *base, size_t size)
-{
-    HOOK_FRAME();
-    if (UNLIKELY(arena_owns(base)))
-        return realloc_arena(base, size);
-    if (UNLIKELY(!real_ready()))
-        return arena_alloc(size, 0);
-    struct thread *thread = target_enter((uintptr_t)base);
-    if (UNLIKELY(thread == NULL))
-        return real.realloc(base, size);
-    if (UNLIKELY(base == NULL && thread->outer != NULL)) {
-        void *block = real.realloc(base, size);
-        ACQUISITION_END(thread, TTD_API_REALLOC, 0, size, (uintptr_t)block);
-        return block;
+#define HOOK_REALLOC(name, function, enter)                                                        \
+    void *name(void *base, size_t size);                                                           \
+    EXPORT void *name(void *base, size_t size)                                                     \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        if (UNLIKELY(arena_owns(base)))                                                            \
+            return realloc_arena(base, size);                                                      \
+        if (UNLIKELY(!real_ready()))                                                               \
+            return arena_alloc(size, 0);                                                           \
+        struct thread *thread = enter((uintptr_t)base);                                            \
+        if (UNLIKELY(thread == NULL))                                                              \
+            return function(base, size);                                                           \
+        if (UNLIKELY(base == NULL && thread->outer != NULL)) {                                     \
+            void *block = function(base, size);                                                    \
+            ACQUISITION_END(thread, TTD_API_REALLOC, 0, size, (uintptr_t)block);                   \
+            return block;                                                                          \
+        }                                                                                          \
+        bool is_begun;                                                                             \
+        REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOC, (uintptr_t)base, size);              \
+        void *block = function(base, size);                                                        \
+        reallocation_end(thread, is_begun, block);                                                 \
+        return block;                                                                              \
     }
-    bool is_begun;
-    REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOC, (uintptr_t)base, size);
-    void *block = real.realloc(base, size);
-    reallocation_end(thread, is_begun, block);
-    return block;
-}
+
+HOOK_REALLOC(realloc, real.realloc, target_enter)
+HOOK_REALLOC(__libc_realloc, real_libc.realloc, ENTER_LIBC)
 
 /* A call within this one would take memory for a level of its own. */
 static void *reallocate_array(void *base, size_t count, size_t size)
@@ -98,26 +131,31 @@ EXPORT void *reallocarray(void *base, size_t count, size_t size)
     return block;
 }
 
-EXPORT void free(void *base)
-{
-    HOOK_FRAME();
-    if (UNLIKELY(arena_owns(base) || !real_ready()))
-        return;
-    struct thread *thread = base != NULL ? target_enter((uintptr_t)base) : NULL;
-    if (thread == NULL) {
-        real.free(base);
-        return;
+#define HOOK_FREE(name, function, enter)                                                           \
+    void name(void *base);                                                                         \
+    EXPORT void name(void *base)                                                                   \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        if (UNLIKELY(arena_owns(base) || !real_ready()))                                           \
+            return;                                                                                \
+        struct thread *thread = base != NULL ? enter((uintptr_t)base) : NULL;                      \
+        if (thread == NULL) {                                                                      \
+            function(base);                                                                        \
+            return;                                                                                \
+        }                                                                                          \
+        RELEASE_BEGIN(thread, TTD_API_FREE, (uintptr_t)base);                                      \
+        function(base);                                                                            \
+        release_end(thread);                                                                       \
     }
-    RELEASE_BEGIN(thread, TTD_API_FREE, (uintptr_t)base);
-    real.free(base);
-    release_end(thread);
-}
+
+HOOK_FREE(free, real.free, target_enter)
+HOOK_FREE(__libc_free, real_libc.free, ENTER_LIBC)
 
 /*
  * Functions that only the newest or the oldest C libraries have; each does what `free` does. The
  * parameters of the function are followed by its operands in the record.
  */
-#define HOOK_FREE(name, operation, parameters, ...)                                                \
+#define HOOK_RARE_FREE(name, operation, parameters, ...)                                           \
     void name parameters;                                                                          \
     EXPORT void name parameters                                                                    \
     {                                                                                              \
@@ -132,10 +170,10 @@ EXPORT void free(void *base)
             release_end(thread);                                                                   \
     }
 
-HOOK_FREE(cfree, TTD_API_CFREE, (void *base), (uintptr_t)base)
-HOOK_FREE(free_sized, TTD_API_FREE_SIZED, (void *base, size_t size), (uintptr_t)base, size)
-HOOK_FREE(free_aligned_sized, TTD_API_FREE_ALIGNED_SIZED,
-          (void *base, size_t alignment, size_t size), (uintptr_t)base, alignment, size)
+HOOK_RARE_FREE(cfree, TTD_API_CFREE, (void *base), (uintptr_t)base)
+HOOK_RARE_FREE(free_sized, TTD_API_FREE_SIZED, (void *base, size_t size), (uintptr_t)base, size)
+HOOK_RARE_FREE(free_aligned_sized, TTD_API_FREE_ALIGNED_SIZED,
+               (void *base, size_t alignment, size_t size), (uintptr_t)base, alignment, size)
 
 EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
 {
@@ -151,40 +189,24 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
     return status;
 }
 
-/* void *NAME(size_t alignment, size_t size) */
-#define HOOK_ALIGNED(name, operation)                                                              \
+#define HOOK_ALIGNED(name, function, operation, enter)                                             \
+    void *name(size_t alignment, size_t size);                                                     \
     EXPORT void *name(size_t alignment, size_t size)                                               \
     {                                                                                              \
         HOOK_FRAME();                                                                              \
         if (UNLIKELY(!real_ready()))                                                               \
             return arena_alloc(size, alignment);                                                   \
-        struct thread *thread = target_enter(0);                                                   \
+        struct thread *thread = enter(0);                                                          \
         if (UNLIKELY(thread == NULL))                                                              \
-            return real.name(alignment, size);                                                     \
-        void *block = real.name(alignment, size);                                                  \
+            return function(alignment, size);                                                      \
+        void *block = function(alignment, size);                                                   \
         ACQUISITION_END(thread, operation, alignment, size, (uintptr_t)block);                     \
         return block;                                                                              \
     }
 
-/* void *NAME(size_t size), page aligned */
-#define HOOK_PAGES(name, operation)                                                                \
-    EXPORT void *name(size_t size)                                                                 \
-    {                                                                                              \
-        HOOK_FRAME();                                                                              \
-        if (UNLIKELY(!real_ready()))                                                               \
-            return NULL;                                                                           \
-        struct thread *thread = target_enter(0);                                                   \
-        if (UNLIKELY(thread == NULL))                                                              \
-            return real.name(size);                                                                \
-        void *block = real.name(size);                                                             \
-        ACQUISITION_END(thread, operation, size, (uintptr_t)block);                                \
-        return block;                                                                              \
-    }
-
-HOOK_ALIGNED(memalign, TTD_API_MEMALIGN)
-HOOK_ALIGNED(aligned_alloc, TTD_API_ALIGNED_ALLOC)
-HOOK_PAGES(valloc, TTD_API_VALLOC)
-HOOK_PAGES(pvalloc, TTD_API_PVALLOC)
+HOOK_ALIGNED(memalign, real.memalign, TTD_API_MEMALIGN, target_enter)
+HOOK_ALIGNED(__libc_memalign, real_libc.memalign, TTD_API_MEMALIGN, ENTER_LIBC)
+HOOK_ALIGNED(aligned_alloc, real.aligned_alloc, TTD_API_ALIGNED_ALLOC, target_enter)
 
 EXPORT size_t malloc_usable_size(void *block)
 {

@@ -40,6 +40,10 @@ BASE(tc_free, TTD_API_FREE)
 BASE(tc_cfree, TTD_API_CFREE)
 BASE_NUMBER(tc_free_sized, TTD_API_FREE_SIZED)
 
+/* Names that mimalloc has as well; the C library has them under others only. */
+ENTRY_POSIX_MEMALIGN(__posix_memalign)
+BASE(__libc_cfree, TTD_API_CFREE)
+
 SIZE(tc_new, TTD_API_NEW)
 SIZE_TAG(tc_new_nothrow, TTD_API_NEW_NOTHROW)
 SIZE_ALIGNMENT(tc_new_aligned, TTD_API_NEW_ALIGNED)

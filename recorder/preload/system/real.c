@@ -12,7 +12,17 @@
 
 #include "sys.h"
 
-struct real_functions real;
+/* The C library's other names, which no header declares; hooks here. */
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void __libc_free(void *);
+void *__libc_memalign(size_t, size_t);
+void *__libc_valloc(size_t);
+void *__libc_pvalloc(size_t);
+
+struct real_functions real, real_libc;
+uintptr_t real_allocator_begin, real_allocator_end;
 
 _Atomic bool real_is_ready;
 static atomic_flag is_searching = ATOMIC_FLAG_INIT;
@@ -46,10 +56,30 @@ size_t arena_size(const void *block)
  * POSIX lets dlsym return functions; ISO C has no cast for it. Functions that may be absent are not
  * looked up here: the loader may be calling, before the C library can word an error.
  */
-#define FIND(name) (*(void **)&real.name = dlsym(RTLD_NEXT, #name))
+#define FIND(name)      (*(void **)&real.name = dlsym(RTLD_NEXT, #name))
+#define FIND_LIBC(name) (*(void **)&real_libc.name = dlsym(RTLD_NEXT, "__libc_" #name))
+
+static void find_allocator(void)
+{
+    struct dl_find_object object, libc;
+    if (real.malloc == real_libc.malloc ||
+        _dl_find_object((void *)(uintptr_t)real.malloc, &object) != 0 ||
+        _dl_find_object((void *)(uintptr_t)gnu_get_libc_version, &libc) != 0 ||
+        object.dlfo_link_map == libc.dlfo_link_map)
+        return;
+    real_allocator_begin = (uintptr_t)object.dlfo_map_start;
+    real_allocator_end = (uintptr_t)object.dlfo_map_end;
+}
 
 static void find_all(void)
 {
+    FIND_LIBC(malloc);
+    FIND_LIBC(calloc);
+    FIND_LIBC(realloc);
+    FIND_LIBC(free);
+    FIND_LIBC(memalign);
+    FIND_LIBC(valloc);
+    FIND_LIBC(pvalloc);
     FIND(malloc);
     FIND(calloc);
     FIND(realloc);
@@ -61,6 +91,7 @@ static void find_all(void)
     FIND(valloc);
     FIND(pvalloc);
     FIND(malloc_usable_size);
+    find_allocator();
 }
 
 bool real_find_all(void)
@@ -114,14 +145,21 @@ void real_redirect(void)
     {                                                                                              \
 #name, (uintptr_t)real.name, (uintptr_t)name, NULL                                         \
     }
+#define REDIRECTION_LIBC(name)                                                                     \
+    {                                                                                              \
+        "__libc_" #name, (uintptr_t)real_libc.name, (uintptr_t)__libc_##name, NULL                 \
+    }
     struct redirection redirections[MAX] = {
         REDIRECTION(malloc),         REDIRECTION(calloc),        REDIRECTION(realloc),
         REDIRECTION(reallocarray),   REDIRECTION(free),          REDIRECTION(memalign),
         REDIRECTION(posix_memalign), REDIRECTION(aligned_alloc), REDIRECTION(valloc),
-        REDIRECTION(pvalloc),
+        REDIRECTION(pvalloc),        REDIRECTION_LIBC(malloc),   REDIRECTION_LIBC(calloc),
+        REDIRECTION_LIBC(realloc),   REDIRECTION_LIBC(free),     REDIRECTION_LIBC(memalign),
+        REDIRECTION_LIBC(valloc),    REDIRECTION_LIBC(pvalloc),
     };
 #undef REDIRECTION
-    size_t count = 10;
+#undef REDIRECTION_LIBC
+    size_t count = 17;
     for (const struct real_later *later = &first_later; later < &last_later && count < MAX; later++)
         if (later->hook != NULL)
             redirections[count++] = (struct redirection){later->name, (uintptr_t)*later->function,

@@ -23,8 +23,18 @@ struct real_functions {
     size_t (*malloc_usable_size)(void *);
 };
 
-/* Valid once real_ready() has returned true. */
-extern struct real_functions real;
+/* Valid once real_ready() has returned true. Those of the C library under their other names, such
+ * as __libc_malloc, are beside them; NULL where there is no such name. */
+extern struct real_functions real, real_libc;
+
+/* Code of the allocator, if the functions are not the C library's. */
+extern uintptr_t real_allocator_begin, real_allocator_end;
+
+/* Whether an address is in that allocator, which may call the C library's. */
+static inline bool real_is_of_allocator(uintptr_t address)
+{
+    return address >= real_allocator_begin && address < real_allocator_end;
+}
 
 /*
  * Looks the functions up at the first call. False while that is going on: dlsym may allocate, and
