@@ -55,6 +55,9 @@ extern bool target_fences;
 /* Maps the header of the channel that `path` opens. False if it is none. */
 bool channel_attach(const char *path);
 
+/* Whether a program that this process executes can attach: it opens the channel by its path. */
+bool channel_is_reachable(void);
+
 /* Returns the process that had the channel locked when it was attached, in this process's
  * namespace; 0 for none. */
 uint32_t channel_owner(void);

@@ -132,6 +132,13 @@ void channel_map_ahead(void)
                 CHANNEL_CHUNK_SIZE);
 }
 
+bool channel_is_reachable(void)
+{
+    struct stat status;
+    return sys_call6(SYS_newfstatat, AT_FDCWD, (long)channel_path, (long)&status, 0, 0, 0) == 0 &&
+           status.st_ino == channel_file.st_ino && status.st_dev == channel_file.st_dev;
+}
+
 bool channel_attach(const char *path)
 {
     char *window = map_file(path, 0, &channel_file);

@@ -101,14 +101,13 @@ enum program_kind program_kind(int directory, const char *path)
     /* The loader would complain in a program that cannot see this library. */
     if (sys_call3(SYS_access, (long)process_library(), R_OK, 0) != 0)
         return PROGRAM_REFUSES_US;
-    if (*path == '\0')
-        return program_kind_of_file(directory);
-    long file = program_open(directory, path);
+    long file = *path == '\0' ? directory : program_open(directory, path);
     if (file < 0)
         return PROGRAM_RECORDED;
     enum program_kind kind = program_kind_of_file((int)file);
-    sys_call3(SYS_close, file, 0, 0);
-    return kind;
+    if (*path != '\0')
+        sys_call3(SYS_close, file, 0, 0);
+    return kind == PROGRAM_RECORDED && !channel_is_reachable() ? PROGRAM_UNRECORDED : kind;
 }
 
 enum program_kind program_kind_found(const char *name)

@@ -5,7 +5,9 @@
 
 enum program_kind {
     PROGRAM_RECORDED,
-    PROGRAM_UNRECORDED, /* it does not look at LD_PRELOAD, such as one that is statically linked */
+    /* It does not look at LD_PRELOAD, such as one that is statically linked, or cannot reach the
+       channel, as in a container. */
+    PROGRAM_UNRECORDED,
     PROGRAM_REFUSES_US, /* its loader would complain or fail */
 };
 

@@ -132,7 +132,7 @@ class HostileFiles(Later):
         odd.unlink()
         text = self.to_result()
         self.assertNotIn('\x1b', text)
-        self.assertIn('odd?[31m: ', text)
+        self.assertIn(r'odd\x1b[31m: ', text)
 
 
 if __name__ == '__main__':
