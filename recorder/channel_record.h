@@ -36,9 +36,32 @@ enum operation {
        as added frames are the words of its data. */
     OP_EVENT = 0xe3,
     /* In a process's log; there is no stack: */
-    OP_MODULE_LOAD = 0xe1,   /* sequence, steps, bias, begin, end, build-id bytes, path bytes, both
-                                padded to words */
+    OP_MODULE_LOAD = 0xe1,   /* sequence, steps, bias, begin, end, size of build-id, size of path,
+                                enum module_file_fact; build-id and path, padded to words */
     OP_MODULE_UNLOAD = 0xe2, /* sequence, steps, begin */
+};
+
+enum { MODULE_PATH_MAX = 4096 };
+
+/* What is known of the file of a module when it is logged: its state, its first mapping, and what
+ * tells it from other files. Of a file that is gone, device and inode are those in the memory map,
+ * and the rest is 0. */
+enum module_file_fact {
+    MODULE_FILE_STATE, /* enum module_file_state */
+    MODULE_FILE_BEGIN,
+    MODULE_FILE_END,
+    MODULE_FILE_DEVICE,
+    MODULE_FILE_INODE,
+    MODULE_FILE_SIZE,
+    MODULE_FILE_MODIFIED, /* nanoseconds */
+    MODULE_FILE_CHANGED,
+    MODULE_FILE_FACTS
+};
+
+enum module_file_state {
+    MODULE_FILE_UNKNOWN, /* the memory map could not be read */
+    MODULE_FILE_THERE,   /* at its path */
+    MODULE_FILE_GONE     /* removed, replaced, or never had a path */
 };
 
 /* The operands of OP_EVENT. The client takes two words. */

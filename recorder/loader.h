@@ -26,24 +26,6 @@ enum loader_kind {
 /* Longer paths of loaders are not followed: there may be little stack. */
 enum { LOADER_PATH_MAX = 512 };
 
-/* Finds the kind of a program's loader; sets `path` to its path for LOADER_ANOTHER. */
-static inline enum loader_kind loader_find(struct elf_file *elf, char path[LOADER_PATH_MAX])
-{
-    Elf64_Phdr interpreter;
-    if (elf->header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        elf->header.e_ident[EI_DATA] != ELFDATA2LSB || elf->header.e_machine != EM_X86_64)
-        return LOADER_OTHER_MACHINE;
-    if (!elf_segment(elf, PT_INTERP, &interpreter))
-        return LOADER_UNREADABLE;
-    if (interpreter.p_type == PT_NULL)
-        return LOADER_NONE;
-    if (interpreter.p_filesz == 0 || interpreter.p_filesz >= LOADER_PATH_MAX ||
-        !elf_take(elf, path, interpreter.p_filesz, interpreter.p_offset))
-        return LOADER_UNREADABLE;
-    path[interpreter.p_filesz] = '\0';
-    return strcmp(path, LOADER_USUAL) == 0 ? LOADER_USUAL_ONE : LOADER_ANOTHER;
-}
-
 /* Whether an ELF file is a loader that defines LOADER_VERSION. */
 static inline bool loader_is_suitable(struct elf_file *elf)
 {
@@ -71,6 +53,25 @@ static inline bool loader_is_suitable(struct elf_file *elf)
         offset += version.vd_next;
     }
     return false;
+}
+
+/* Finds the kind of a program's loader; sets `path` to its path for LOADER_ANOTHER. */
+static inline enum loader_kind loader_find(struct elf_file *elf, char path[LOADER_PATH_MAX])
+{
+    Elf64_Phdr interpreter;
+    if (elf->header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        elf->header.e_ident[EI_DATA] != ELFDATA2LSB || elf->header.e_machine != EM_X86_64)
+        return LOADER_OTHER_MACHINE;
+    if (!elf_segment(elf, PT_INTERP, &interpreter))
+        return LOADER_UNREADABLE;
+    /* The loader itself runs the program that its arguments name. */
+    if (interpreter.p_type == PT_NULL)
+        return loader_is_suitable(elf) ? LOADER_USUAL_ONE : LOADER_NONE;
+    if (interpreter.p_filesz == 0 || interpreter.p_filesz >= LOADER_PATH_MAX ||
+        !elf_take(elf, path, interpreter.p_filesz, interpreter.p_offset))
+        return LOADER_UNREADABLE;
+    path[interpreter.p_filesz] = '\0';
+    return strcmp(path, LOADER_USUAL) == 0 ? LOADER_USUAL_ONE : LOADER_ANOTHER;
 }
 
 #endif

@@ -11,7 +11,7 @@
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Messages that are printed once for each reason, however many traces they are about. */
-enum message_kind { MESSAGE_NOT_WHOLE, MESSAGE_UNNAMED, MESSAGE_KINDS };
+enum message_kind { MESSAGE_NOT_WHOLE, MESSAGE_UNNAMED, MESSAGE_NAMELESS, MESSAGE_KINDS };
 
 /* Shares the counts of messages with processes forked later. */
 void messages_share(void);

@@ -14,10 +14,10 @@ enum { OFFSETS = 4, MODULES = 4 };
 static const uint64_t offsets[OFFSETS] = {0, 20, 30, UINT64_MAX};
 
 static const struct symbolize_module modules[MODULES] = {
-    {"/a", NULL, 0, offsets, OFFSETS, false},
-    {"/empty", NULL, 0, NULL, 0, false},
-    {"/b", NULL, 0, offsets, 1, false},
-    {"/c", NULL, 0, offsets, 2, true},
+    {.path = "/a", .offsets = offsets, .offset_count = OFFSETS},
+    {.path = "/empty", .offsets = NULL, .offset_count = 0},
+    {.path = "/b", .offsets = offsets, .offset_count = 1},
+    {.path = "/c", .offsets = offsets, .offset_count = 2, .is_data = true},
 };
 
 struct listener {

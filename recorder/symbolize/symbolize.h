@@ -13,8 +13,8 @@
  *
  * A file is used only if its build-id is that of the module. If that at the module's path is
  * another, or there is none, a separate debug file is looked for by build-id alone. A module
- * without build-id is named by a file at its path that has none either; such names are wrong if the
- * file was replaced since. Modules that are no regular files (the vDSO, deleted files) and have no
+ * without build-id is named by a file at its path that has none either, and is still the same file.
+ * Modules that are no regular files (the vDSO, deleted files) and have no
  * debug file have no names; that is no error.
  */
 #ifndef TTD_RECORDER_SYMBOLIZE_H
@@ -36,10 +36,23 @@ enum {
                                          longer files left out */
 };
 
+/** What tells a file from others that are at its path later. Times are in nanoseconds. */
+struct symbolize_file {
+    uint64_t device;
+    /** 0 if nothing is known. */
+    uint64_t inode;
+    uint64_t size;
+    uint64_t modified;
+    /** 0 if it does not matter: a file that stays open may have been removed. */
+    uint64_t changed;
+};
+
 /** Addresses of one module to name. All pointers are borrowed. */
 struct symbolize_module {
     /** Absolute path, NUL-terminated; a module with another path has no names. */
     const char *path;
+    /** Without a build-id, a file at the path that is another one is not used. */
+    struct symbolize_file file;
     const uint8_t *build_id;
     size_t build_id_size;
     /**

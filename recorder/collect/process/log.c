@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../channel_record.h"
+#include "../trace/module_files.h"
 
 static void copy_bytes(void *bytes, const volatile uint64_t *words, size_t size)
 {
@@ -14,15 +15,35 @@ static void copy_bytes(void *bytes, const volatile uint64_t *words, size_t size)
     }
 }
 
+static struct logged_file logged_file_of(const volatile uint64_t *facts)
+{
+    bool is_there = facts[MODULE_FILE_STATE] == MODULE_FILE_THERE;
+    return (struct logged_file){
+        .is_there = is_there,
+        .begin = facts[MODULE_FILE_BEGIN],
+        .end = facts[MODULE_FILE_END],
+        .file =
+            {
+                .device = facts[MODULE_FILE_DEVICE],
+                .inode = is_there || facts[MODULE_FILE_STATE] == MODULE_FILE_GONE
+                             ? facts[MODULE_FILE_INODE]
+                             : 0,
+                .size = facts[MODULE_FILE_SIZE],
+                .modified = facts[MODULE_FILE_MODIFIED],
+                .changed = facts[MODULE_FILE_CHANGED],
+            },
+    };
+}
+
 static void apply_load(struct process *process, const struct record *record,
                        struct ttd_position position)
 {
-    enum { FACTS = 8, PATH_MAX_BYTES = 4096 };
-    char path[PATH_MAX_BYTES + 1];
+    enum { FACTS = 8 + MODULE_FILE_FACTS };
+    char path[MODULE_PATH_MAX + 1];
     if (record->count < FACTS)
         return;
     uint64_t id_size = record->words[6], path_size = record->words[7];
-    if (id_size > TTD_BUILD_ID_MAX || path_size > PATH_MAX_BYTES ||
+    if (id_size > TTD_BUILD_ID_MAX || path_size > MODULE_PATH_MAX ||
         FACTS + (id_size + 7) / 8 + (path_size + 7) / 8 > record->count)
         return;
     struct module module = {
@@ -35,6 +56,8 @@ static void apply_load(struct process *process, const struct record *record,
     copy_bytes(module.build_id, record->words + FACTS, id_size);
     copy_bytes(path, record->words + FACTS + (id_size + 7) / 8, path_size);
     path[path_size] = '\0';
+    struct logged_file file = logged_file_of(record->words + FACTS - MODULE_FILE_FACTS);
+    module_files_keep(&module, &file, process->pid);
     trace_module_load(process->trace, position, &module);
 }
 

@@ -3,14 +3,18 @@
 #ifndef TTD_COLLECT_TRACE_MODULES_H
 #define TTD_COLLECT_TRACE_MODULES_H
 
+#include "../../symbolize/symbolize.h"
 #include "stacks.h"
 
 struct module {
     char *path;
+    const char *place; /* where the file can be read; NULL if at the path. Static */
+    struct symbolize_file file;
     uint8_t build_id[TTD_BUILD_ID_MAX];
     uint32_t build_id_size;
     uint64_t bias, begin, end;
     bool is_loaded;
+    bool has_names; /* the trace has a name of an address in it */
 };
 
 /* An address that occurs in stacks. */

@@ -11,6 +11,7 @@
 #include "../../symbolize/cache/cache.h"
 #include "../../messages.h"
 #include "frame_names.h"
+#include "nameless.h"
 #include "trace.h"
 
 /* An address to name, and the index of its frame. */
@@ -41,7 +42,8 @@ static int compare_addresses(const void *left, const void *right)
 
 static struct symbolize_module symbolize_module_of(const struct module *module, bool is_data)
 {
-    return (struct symbolize_module){.path = module->path,
+    return (struct symbolize_module){.path = module->place != NULL ? module->place : module->path,
+                                     .file = module->file,
                                      .build_id = module->build_id,
                                      .build_id_size = module->build_id_size,
                                      .is_data = is_data};
@@ -117,6 +119,7 @@ static void write_names(struct trace *trace, ttd_id module, uint64_t offset,
 {
     if (count == 0 || trace->writer == NULL)
         return;
+    trace->modules.items[module - 1].has_names = true;
     if (trace->names != NULL ||
         ttd_names_open(trace->writer, NULL, NULL, NULL, &trace->names) == TTD_OK)
         frame_names_write(trace->names, module, offset, frames, count);
@@ -286,6 +289,7 @@ bool trace_finish(struct trace *trace, const struct ttd_end *end, struct symboli
     }
     if (trace->writer == NULL)
         return false;
+    nameless_note(trace);
     enum ttd_status status = ttd_writer_close(trace->writer, end, &trace->error);
     trace->writer = NULL;
     return status == TTD_OK;

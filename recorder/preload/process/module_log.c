@@ -6,9 +6,7 @@
 
 #include "../../channel_record.h"
 #include "../channel/target.h"
-#include "../system/sys.h"
-
-enum { PATH_BYTES_MAX = 4096 };
+#include "module_file.h"
 
 static struct {
     uint32_t index; /* of the chunk, CHANNEL_NONE at first */
@@ -79,19 +77,6 @@ static uint64_t *put_bytes(uint64_t *word, const void *bytes, size_t size)
     return word + words;
 }
 
-/* Sets `path` to this program's, as it was at the first call. Returns its size, negative if
- * unknown.
- */
-static long own_path(const char **path)
-{
-    static char own[PATH_BYTES_MAX];
-    static long size;
-    if (size == 0)
-        size = sys_call3(SYS_readlink, (long)"/proc/self/exe", (long)own, sizeof own);
-    *path = own;
-    return size;
-}
-
 void module_log_load(const struct module *module, uint64_t sequence, uint64_t steps)
 {
     const struct link_map *map = module->map;
@@ -102,24 +87,20 @@ void module_log_load(const struct module *module, uint64_t sequence, uint64_t st
     const char *id = note != NULL ? (const char *)(note + 1) + ((note->n_namesz + 3u) & ~3u) : "";
     size_t id_size = note != NULL && note->n_descsz <= TTD_BUILD_ID_MAX ? note->n_descsz : 0;
 
-    /* The program itself has an empty name. */
-    const char *path = map->l_name;
-    long path_size = (long)strlen(path);
-    if (path_size == 0)
-        path_size = own_path(&path);
-    if (path_size < 0 || path_size > PATH_BYTES_MAX)
-        path_size = 0;
-
-    uint64_t *room = log_room(8 + (id_size + 7) / 8 + ((size_t)path_size + 7) / 8);
+    const struct module_file *file = module_file_of(module);
+    size_t path_size = file->path_size;
+    uint64_t *room = log_room(8 + MODULE_FILE_FACTS + (id_size + 7) / 8 + (path_size + 7) / 8);
     if (room == NULL)
         return;
-    const uint64_t facts[] = {sequence,    steps,   map->l_addr,        module->begin,
-                              module->end, id_size, (uint64_t)path_size};
+    const uint64_t facts[] = {sequence,    steps,   map->l_addr, module->begin,
+                              module->end, id_size, path_size};
     uint64_t *word = room + 1;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         *word++ = facts[i];
+    for (size_t i = 0; i < MODULE_FILE_FACTS; i++)
+        *word++ = file->facts[i];
     word = put_bytes(word, id, id_size);
-    word = put_bytes(word, path, (size_t)path_size);
+    word = put_bytes(word, file->path, path_size);
     *room = record_head(OP_MODULE_LOAD, 0, 0, 0, (unsigned)(word - room));
     log_commit(word);
 }

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "module_file.h"
 #include "module_log.h"
 #include "../system/real.h"
 #include "../system/sys.h"
@@ -163,15 +164,14 @@ static void modules_again(uint64_t sequence)
 void modules_begin(uint64_t sequence)
 {
     unwind_setup(module_found);
+    module_files_begin();
     if (modules != NULL) {
         modules_again(sequence);
-        return;
+    } else if ((modules = unwind_pages(MODULES_MAX * sizeof *modules)) != NULL) {
+        dl_iterate_phdr(module_listed, &sequence);
+        has_all_first = true;
     }
-    modules = unwind_pages(MODULES_MAX * sizeof *modules);
-    if (modules == NULL)
-        return;
-    dl_iterate_phdr(module_listed, &sequence);
-    has_all_first = true;
+    module_files_end();
 }
 
 void modules_closed(void)

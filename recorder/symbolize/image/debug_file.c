@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image.h"
+#include "image_file.h"
 
 enum { BUILD_ID_MAX = 64 };
 
@@ -30,7 +30,7 @@ static int open_below(const char *directory, size_t size, const char *id, char *
     if (size == 0 ||
         asprintf(path, "%.*s/.build-id/%.2s/%s.debug", (int)size, directory, id, id + 2) < 0)
         return -1;
-    int fd = image_open_regular(*path);
+    int fd = image_file_open(*path);
     if (fd < 0)
         free(*path);
     return fd;

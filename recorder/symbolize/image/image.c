@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "image.h"
 
-#include <fcntl.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../arrays.h"
 #include "debug_file.h"
+#include "image_file.h"
 #include "../grow.h"
 
 static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
@@ -40,19 +39,6 @@ static const Dwfl_Callbacks callbacks_without_debug = {
     .find_debuginfo = find_no_debug,
     .section_address = dwfl_offline_section_address,
 };
-
-int image_open_regular(const char *path)
-{
-    if (path == NULL || path[0] != '/')
-        return -1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat status;
-    if (fd >= 0 && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
 
 static bool is_same_build(Dwfl_Module *opened, const struct symbolize_module *module)
 {
@@ -166,12 +152,16 @@ enum image_result image_open(struct image *image, const struct symbolize_module 
                              bool with_debug)
 {
     *image = (struct image){0};
-    enum image_result result =
-        open_file(image, module->path, image_open_regular(module->path), module, with_debug);
+    int fd = image_file_open(module->path);
+    if (fd >= 0 && module->build_id_size == 0 && !image_file_is(fd, &module->file)) {
+        close(fd);
+        return IMAGE_ABSENT;
+    }
+    enum image_result result = open_file(image, module->path, fd, module, with_debug);
     if (result == IMAGE_OPEN)
         return result;
     char *path = NULL;
-    int fd = debug_file_open(module, &path);
+    fd = debug_file_open(module, &path);
     if (fd >= 0) {
         result = open_file(image, path, fd, module, with_debug);
         free(path);

@@ -46,10 +46,6 @@ enum image_result image_open(struct image *image, const struct symbolize_module 
 
 void image_close(struct image *image);
 
-/** Opens a regular file by its absolute path, or returns -1: opening a FIFO may block, opening a
- * device may have effects. */
-int image_open_regular(const char *path);
-
 /** Decompresses the sections of debug information that names need, and leaves out the others.
  * Called before debug information is read. */
 void image_prepare_debug(struct image *image);

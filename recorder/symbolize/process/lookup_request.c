@@ -8,7 +8,7 @@
 
 #include "../grow.h"
 
-enum { NUMBER = sizeof(uint64_t), MODULE_NUMBERS = 4 };
+enum { NUMBER = sizeof(uint64_t), MODULE_NUMBERS = 9 };
 
 static size_t round_up(size_t size)
 {
@@ -43,6 +43,11 @@ static void put_module(uint8_t **cursor, const struct symbolize_module *module)
     put_number(cursor, module->build_id_size);
     put_number(cursor, module->offset_count);
     put_number(cursor, module->is_data);
+    put_number(cursor, module->file.device);
+    put_number(cursor, module->file.inode);
+    put_number(cursor, module->file.size);
+    put_number(cursor, module->file.modified);
+    put_number(cursor, module->file.changed);
     uint8_t *text = *cursor;
     put(&text, module->path, path_size(module));
     text++;
@@ -96,6 +101,11 @@ static void take_module(const uint8_t **cursor, struct symbolize_module *module)
     module->build_id_size = take_number(cursor);
     module->offset_count = take_number(cursor);
     module->is_data = take_number(cursor) != 0;
+    module->file.device = take_number(cursor);
+    module->file.inode = take_number(cursor);
+    module->file.size = take_number(cursor);
+    module->file.modified = take_number(cursor);
+    module->file.changed = take_number(cursor);
     module->path = (const char *)*cursor;
     module->build_id = *cursor + length + 1;
     *cursor += round_up(length + 1 + module->build_id_size);

@@ -5,7 +5,8 @@
  *
  *     request    u64 size of the rest, u64 number of modules, modules
  *     module     u64 sizes of path and build-id, u64 number of offsets, u64 1 if they are data,
- *                path, NUL, build-id, zeros up to a multiple of 8, u64 offsets
+ *                five u64 of struct symbolize_file, path, NUL, build-id, zeros up to a multiple of
+ * 8, u64 offsets
  */
 #ifndef TTD_SYMBOLIZE_LOOKUP_REQUEST_H
 #define TTD_SYMBOLIZE_LOOKUP_REQUEST_H

@@ -21,7 +21,7 @@ static const uint64_t offsets[OFFSETS] = {10, 20, 30};
 
 static inline struct symbolize_module pretend(const char *path)
 {
-    return (struct symbolize_module){path, NULL, 0, offsets, OFFSETS, false};
+    return (struct symbolize_module){.path = path, .offsets = offsets, .offset_count = OFFSETS};
 }
 
 /* How often each offset of each of up to four modules was answered, and the last answer. */

@@ -10,7 +10,7 @@ TestSuite(helper, .timeout = 30);
 Test(helper, answers_question_after_question)
 {
     const struct symbolize_module modules[] = {
-        {NULL, NULL, 0, NULL, 0, false}, pretend("good"), pretend("absent"), pretend("good")};
+        {.path = NULL}, pretend("good"), pretend("absent"), pretend("good")};
     struct helper helper;
     helper_start(&helper, MEMORY);
     cr_assert_eq(helper.state, HELPER_READY);
@@ -41,7 +41,7 @@ Test(helper, takes_large_questions)
 {
     enum { MANY = 300000 };
     uint64_t *many = calloc(MANY, sizeof *many);
-    const struct symbolize_module module = {"good", NULL, 0, many, MANY, false};
+    const struct symbolize_module module = {.path = "good", .offsets = many, .offset_count = MANY};
     struct helper helper;
     helper_start(&helper, MEMORY);
     size_t count = 0;

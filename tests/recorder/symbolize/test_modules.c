@@ -118,10 +118,11 @@ Test(modules, that_are_no_files)
     static const uint64_t offsets[] = {1, 2, 4097};
     run("gcc -Wl,--build-id=none -o program plain.c");
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        const struct symbolize_module module = {paths[i], NULL, 0, offsets, 3, false};
+        const struct symbolize_module module = {
+            .path = paths[i], .offsets = offsets, .offset_count = 3};
         expect_absent(&module);
     }
-    const struct symbolize_module module = {NULL, NULL, 0, offsets, 3, false};
+    const struct symbolize_module module = {.offsets = offsets, .offset_count = 3};
     expect_absent(&module);
 }
 
@@ -131,7 +132,8 @@ Test(modules, opening_a_pipe_does_not_wait, .timeout = 10)
     char directory[4096];
     run("mkfifo pipe");
     cr_assert(realpath("pipe", directory) != NULL);
-    const struct symbolize_module module = {directory, NULL, 0, &offset, 1, false};
+    const struct symbolize_module module = {
+        .path = directory, .offsets = &offset, .offset_count = 1};
     expect_absent(&module);
 }
 

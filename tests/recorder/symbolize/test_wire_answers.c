@@ -63,7 +63,8 @@ Test(wire_answers, refuses_bad_sizes)
     expect_refused(&stream);
 }
 
-static const struct symbolize_module data = {"/data", NULL, 0, offsets, OFFSETS, true};
+static const struct symbolize_module data = {
+    .path = "/data", .offsets = offsets, .offset_count = OFFSETS, .is_data = true};
 
 /* A variable "vv" for an offset of the data module. */
 static struct stream variable_stream(uint32_t index, uint64_t begin, uint64_t size)

@@ -15,9 +15,9 @@ enum { OFFSETS = 3, STREAM_MAX = 2 * SYMBOLIZE_STRING_MAX };
 static const uint64_t offsets[OFFSETS] = {10, 20, 30};
 
 static const struct symbolize_module modules[] = {
-    {"/a", NULL, 0, offsets, OFFSETS, false},
-    {"/empty", NULL, 0, NULL, 0, false},
-    {"/b", NULL, 0, offsets, OFFSETS, false},
+    {.path = "/a", .offsets = offsets, .offset_count = OFFSETS},
+    {.path = "/empty", .offsets = NULL, .offset_count = 0},
+    {.path = "/b", .offsets = offsets, .offset_count = OFFSETS},
 };
 
 struct stream {

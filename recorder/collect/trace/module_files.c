@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "module_files.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "../../symbolize/image/image_file.h"
+#include "module_image.h"
+
+/* A file that stays open. */
+struct kept_file {
+    struct symbolize_file logged;
+    uint8_t build_id[TTD_BUILD_ID_MAX];
+    uint32_t build_id_size;
+    struct symbolize_file file;
+    char place[48];
+};
+
+static struct kept_file kept_files[MODULE_FILES_MAX];
+static size_t kept_count;
+
+/* Whether a path is one of the system's, whose files are replaced together with their debug files,
+ * by build-id. */
+static bool is_of_system(const char *path)
+{
+    static const char *const directories[] = {"/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/"};
+    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
+        if (strncmp(path, directories[i], strlen(directories[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool is_same_file(const struct symbolize_file *a, const struct symbolize_file *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->modified == b->modified;
+}
+
+static const struct kept_file *find_kept(const struct module *module,
+                                         const struct symbolize_file *file)
+{
+    for (size_t i = 0; i < kept_count; i++) {
+        const struct kept_file *kept = &kept_files[i];
+        if (is_same_file(&kept->logged, file) && kept->build_id_size == module->build_id_size &&
+            memcmp(kept->build_id, module->build_id, module->build_id_size) == 0)
+            return kept;
+    }
+    return NULL;
+}
+
+/* Whether another descriptor may be used up: processes and traces need theirs. */
+static bool may_keep(int fd)
+{
+    struct rlimit limit;
+    return kept_count < MODULE_FILES_MAX && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+           (rlim_t)fd < limit.rlim_cur / 2;
+}
+
+/* Keeps an open file, and takes it over. NULL if it cannot be kept. */
+static const struct kept_file *keep_file(int fd, const struct module *module,
+                                         const struct symbolize_file *logged,
+                                         const struct symbolize_file *file)
+{
+    struct kept_file *kept = &kept_files[kept_count];
+    if (!may_keep(fd)) {
+        close(fd);
+        return NULL;
+    }
+    snprintf(kept->place, sizeof kept->place, "/proc/%ld/fd/%d", (long)getpid(), fd);
+    if (access(kept->place, R_OK) != 0) {
+        close(fd);
+        return NULL;
+    }
+    kept->logged = *logged;
+    kept->build_id_size = module->build_id_size;
+    memcpy(kept->build_id, module->build_id, module->build_id_size);
+    kept->file = *file;
+    kept->file.changed = 0; /* removing the file will change it */
+    kept_count++;
+    return kept;
+}
+
+/* Opens a file if it is the one that was logged, of which no more may be known than its inode. */
+static int open_logged(const char *path, const struct symbolize_file *logged,
+                       struct symbolize_file *file)
+{
+    int fd = image_file_open(path);
+    if (fd < 0 || !image_file_read(fd, file) || file->inode != logged->inode ||
+        (logged->size != 0 && !image_file_is(fd, logged))) {
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Opens the file of a module by what the system says of the process. It may have been removed. */
+static int open_of_process(const struct module *module, const struct logged_file *logged,
+                           uint32_t pid, struct symbolize_file *file)
+{
+    char path[PATH_MAX];
+    struct symbolize_file sought = logged->file;
+    int fd = -1, size = snprintf(path, sizeof path, "/proc/%u/root%s", pid, module->path);
+    if (logged->is_there && size < (int)sizeof path)
+        fd = open_logged(path, &sought, file);
+    sought.changed = 0;
+    if (fd < 0) {
+        snprintf(path, sizeof path, "/proc/%u/exe", pid);
+        fd = open_logged(path, &sought, file);
+    }
+    if (fd < 0) {
+        snprintf(path, sizeof path, "/proc/%u/map_files/%llx-%llx", pid,
+                 (unsigned long long)logged->begin, (unsigned long long)logged->end);
+        fd = open_logged(path, &sought, file);
+    }
+    return fd;
+}
+
+/* Whether the file has other contents now: what of it is mapped may have them, too. */
+static bool is_overwritten(const struct module *module, const struct logged_file *logged)
+{
+    struct symbolize_file now;
+    int fd = logged->is_there ? image_file_open(module->path) : -1;
+    bool is_same_inode = fd >= 0 && image_file_read(fd, &now) &&
+                         now.device == logged->file.device && now.inode == logged->file.inode;
+    if (fd >= 0)
+        close(fd);
+    return is_same_inode;
+}
+
+void module_files_keep(struct module *module, const struct logged_file *logged, uint32_t pid)
+{
+    module->place = NULL;
+    module->file = logged->is_there ? logged->file : (struct symbolize_file){.inode = 0};
+    if (logged->file.inode == 0 || (logged->is_there && is_of_system(module->path)))
+        return;
+    const struct kept_file *kept = find_kept(module, &logged->file);
+    if (kept == NULL) {
+        struct symbolize_file file;
+        int fd = logged->is_there ? open_logged(module->path, &logged->file, &file) : -1;
+        if (fd < 0)
+            fd = open_of_process(module, logged, pid, &file);
+        if (fd < 0 && !is_overwritten(module, logged)) {
+            file = (struct symbolize_file){.inode = 0};
+            fd = module_image_copy(module, pid);
+        }
+        if (fd >= 0)
+            kept = keep_file(fd, module, &logged->file, &file);
+    }
+    if (kept == NULL)
+        return;
+    module->place = kept->place;
+    module->file = kept->file;
+}

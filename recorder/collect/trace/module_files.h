@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files of modules that may not be at their paths any more when names are looked up: libraries that
+ * are removed once they are loaded, that never had a path, or that are replaced while they run.
+ * They stay open in the collector, where the processes that look up names read them.
+ */
+#ifndef TTD_COLLECT_TRACE_MODULE_FILES_H
+#define TTD_COLLECT_TRACE_MODULE_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "modules.h"
+
+enum { MODULE_FILES_MAX = 128 };
+
+/* What a process has logged of a module's file. */
+struct logged_file {
+    bool is_there;              /* at the module's path */
+    uint64_t begin, end;        /* its first mapping */
+    struct symbolize_file file; /* if it is not there, no more than device and inode */
+};
+
+/*
+ * Sets `module->place` and `module->file` by what the process `pid` has logged of the module's
+ * file. The place is NULL if names are to be looked up at the module's path; else static, and stays
+ * readable until this process ends.
+ */
+void module_files_keep(struct module *module, const struct logged_file *logged, uint32_t pid);
+
+#endif
