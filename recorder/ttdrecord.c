@@ -186,7 +186,8 @@ static int open_channel(struct host *host, uint32_t flags)
     return reason;
 }
 
-/* Records the program. Returns an exit status of our own, or 0 and the program's wait status. */
+/* Records the program. Returns an exit status of our own, or 0 and the program's wait status: a
+ * program's failure is more than that of its trace. */
 static int record(const struct options *options, const char *path, const char *preload,
                   char *const *arguments, const char *command, int *status)
 {
@@ -195,6 +196,7 @@ static int record(const struct options *options, const char *path, const char *p
     struct ttd_error error;
     collector.command = command;
     collector.snapshots = options->snapshots;
+    collector.is_quiet = options->is_quiet;
     int reason = open_channel(&collector.host, options->has_no_children ? CHANNEL_NO_CHILDREN : 0);
     if (reason != 0) {
         message("cannot create shared memory: %s", strerror(reason));
@@ -227,9 +229,10 @@ static int record(const struct options *options, const char *path, const char *p
     print_warnings(&collector);
     if (!options->is_quiet && collector.has_attached_first)
         print_summary(&collector, options);
+    bool is_written = collector.closers.unwritten == 0;
     collector_close(&collector);
     *status = collector.launched_status;
-    return EXIT_SUCCESS;
+    return *status == 0 && !is_written ? EXIT_OUTPUT : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)

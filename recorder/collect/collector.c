@@ -10,6 +10,7 @@
 #include "process_end.h"
 #include "snapshots.h"
 #include "upkeep.h"
+#include "waiting.h"
 
 enum { SLEEP_BUSY_MS = 1, SLEEP_LIGHT_MS = 4, SLEEP_IDLE_MS = 10 };
 enum { LIGHT_RECORDS = 8192, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10 };
@@ -293,6 +294,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         if (collector->launched_has_ended && collector->processes.count == 0 &&
             !is_awaited(collector))
             break;
+        waiting_tell(collector, now);
         idle = merged != 0 || finishes ? 0 : idle + 1;
         if (idle > 0)
             launched_follow_stop(collector);

@@ -27,6 +27,9 @@ struct collector {
     pid_t launched;
     int launched_status; /* as from waitpid(), once `launched_has_ended` */
     bool launched_has_ended;
+    uint64_t launched_end; /* the clock then, or a moment later */
+    bool has_told_waiting;
+    bool is_quiet;               /* print warnings only */
     int launched_stop;           /* the signal that stopped it; 0 if it is running */
     volatile sig_atomic_t *done; /* set once the launched program has ended */
     /* Whether this process stops with the program, even while other recorded processes run. */

@@ -7,6 +7,7 @@
 #include "process/heaps.h"
 #include "process/origin.h"
 #include "process/runtime.h"
+#include "trace/written.h"
 
 bool process_end_is_due(struct collector *collector, const struct process *process)
 {
@@ -44,6 +45,23 @@ static void leave_image(struct collector *collector, struct process *process)
     collector->images_left++;
 }
 
+static void tick(void *host)
+{
+    host_tick(host);
+}
+
+/* Counts what has been written. What follows are the names and the end of the trace. */
+static void count_events(struct collector *collector, struct trace *trace)
+{
+    trace_flush(trace);
+    if (trace->writer == NULL && trace->created != NULL)
+        written_count(trace, tick, &collector->host);
+    collector->events += trace->events;
+    collector->acquisitions += trace->acquisitions;
+    collector->releases += trace->releases;
+    collector->lost += trace->lost;
+}
+
 void process_end(struct collector *collector, size_t index, const struct ttd_end *end)
 {
     struct process *process = processes_take(&collector->processes, index);
@@ -69,10 +87,7 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
                     process_is_empty(process));
     struct ttd_end end_record = *end;
     end_record.wall_time = process_time(process, end->wall_time);
-    collector->events += process->trace->events;
-    collector->acquisitions += process->trace->acquisitions;
-    collector->releases += process->trace->releases;
-    collector->lost += process->trace->lost;
+    count_events(collector, process->trace);
     collector->gaps += process->gaps;
     while (!trace_closers_have_room(&collector->closers))
         host_tick(&collector->host);

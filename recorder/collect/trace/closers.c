@@ -33,6 +33,7 @@ void trace_closers_free(struct trace_closers *closers)
 static void record_exit(struct trace_closers *closers, size_t index, int status)
 {
     closers->failures += status != 0;
+    closers->unwritten += status != 0;
     closers->pids[index] = closers->pids[--closers->count];
 }
 
@@ -78,7 +79,9 @@ static bool finish(struct trace_closers *closers, struct trace *trace, const str
 static void finish_here(struct trace_closers *closers, struct trace *trace,
                         const struct ttd_end *end)
 {
-    closers->failures += !finish(closers, trace, end);
+    bool is_whole = finish(closers, trace, end);
+    closers->failures += !is_whole;
+    closers->unwritten += !is_whole && trace->created != NULL;
     trace_free(trace);
 }
 

@@ -28,6 +28,7 @@ struct trace_closers {
     struct closing_trace waiting[TRACE_CLOSERS_WAITING];
     size_t first, waiting_count;
     unsigned failures;    /* incomplete traces */
+    unsigned unwritten;   /* of these, traces that have a file */
     int64_t requested_at; /* time of the last lookup, by milliseconds() */
 };
 

@@ -5,6 +5,7 @@ many of them, when they lie, and when files cannot be written."""
 import datetime
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -85,6 +86,19 @@ class Collector(Recording):
         self.assertGreater(time.monotonic() - begin, 4)
         trace, = self.traces()
         self.assertIn(4321, [group['bytes'] for group in analyze('leaks', trace)['groups']])
+
+    def test_daemon_that_is_waited_for(self):
+        result = subprocess.run([RECORDER, '-o', self.trace, '--', program('daemon')],
+                                capture_output=True, timeout=PATIENCE)
+        self.assertIn(b'waiting for a process that the program has started', result.stderr)
+        result = subprocess.run(
+            [RECORDER, '-o', self.trace, '--', 'sh', '-c', 'sleep 2.5 </dev/null & exit 0'],
+            capture_output=True, timeout=PATIENCE)
+        self.assertRegex(result.stderr, rb'waiting for 1 process \(\d+ sleep\);')
+        self.assertEqual(result.stderr.count(b'waiting'), 1)
+        result = subprocess.run([RECORDER, '-o', self.trace, '--', 'true'], capture_output=True,
+                                timeout=PATIENCE)
+        self.assertNotIn(b'waiting', result.stderr)
 
     def test_daemon_that_executes_late(self):
         self.assertEqual(self.record(program('daemon'), program('leaks_c')).returncode, 0)
@@ -191,9 +205,30 @@ class Collector(Recording):
             recorder.stdout.readline()
             resource.prlimit(recorder.pid, resource.RLIMIT_FSIZE, (4096, 4096))
             _, errors = recorder.communicate(b'\n', timeout=PATIENCE)
-        self.assertEqual(recorder.returncode, 0)
+        self.assertEqual(recorder.returncode, 122)
         self.assertEqual(errors.count(b'File too large'), 1, errors)
         self.assertIn(b'warning: 9 traces are not whole', errors)
+
+    def test_counts_of_a_full_disk(self):
+        """What the summary counts is in the file, and the rest is lost. A program's own failure is
+        passed on."""
+        script = ('import json, os, resource, sys; [str(i) for i in range(1000)]; '
+                  'resource.prlimit(os.getppid(), resource.RLIMIT_FSIZE, (1000000, 1000000)); '
+                  '[json.dumps(list(range(100))) for _ in range(8000)]; sys.exit(int(sys.argv[1]))')
+        for status in 0, 3:
+            result = subprocess.run(
+                [RECORDER, '--no-snapshot', '-o', self.trace, '--', '/usr/bin/python3', '-c', script,
+                 str(status)],
+                capture_output=True, text=True, timeout=PATIENCE,
+                env=dict(os.environ, PYTHONMALLOC='malloc'))
+            self.assertEqual(result.returncode, status or 122, result.stderr)
+            numbers = re.search(r'(\d+) events \((\d+) allocations, (\d+) frees\), (\d+) lost;',
+                                result.stderr)
+            events, allocations, frees, lost = map(int, numbers.groups())
+            info = analyze('info', self.trace)
+            self.assertEqual((info['events'], info['frees']), (events, frees))
+            self.assertGreater(min(events, allocations, frees, lost), 100)
+            self.assertGreater(events + lost, 300000)
 
     def test_nested(self):
         inner = self.directory / 'inner.bin'
