@@ -97,6 +97,10 @@ static void print_doubtful_snapshots(const struct collector *collector)
     if (incomplete != 0)
         message("warning: %u snapshot%s not complete, so that nothing is certain by %s", incomplete,
                 incomplete == 1 ? " is" : "s are", incomplete == 1 ? "it" : "them");
+    if (collector->snapshots_stalled != 0)
+        message("warning: %u snapshot%s could not read memory in time: what provides it, such as a "
+                "file server or a thread with userfaultfd, did not answer",
+                collector->snapshots_stalled, collector->snapshots_stalled == 1 ? "" : "s");
     if (collector->stacks_missing != 0)
         message("%zu stack%s of threads in snapshots %s not followed, for want of time: reports do "
                 "not name the functions that hold what only %s to",

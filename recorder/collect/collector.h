@@ -61,8 +61,9 @@ struct collector {
     struct {
         unsigned torn, incomplete;
     } snapshots_doubtful;
-    size_t stacks_missing; /* of threads in snapshots: there was no time to follow them */
-    unsigned images_left;  /* programs executed by recorded ones that were not recorded */
+    unsigned snapshots_stalled; /* memory could not be read in time */
+    size_t stacks_missing;      /* of threads in snapshots: there was no time to follow them */
+    unsigned images_left;       /* programs executed by recorded ones that were not recorded */
     uint64_t events, acquisitions, releases, lost;
     uint64_t gaps; /* of recording, asked for by the program or its user */
     unsigned children;

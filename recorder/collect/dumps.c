@@ -9,6 +9,7 @@
 
 #include "../snapshot/pages/contents.h"
 #include "../snapshot/layout/maps.h"
+#include "../snapshot/reader.h"
 #include "../snapshot/stop/threads.h"
 #include "snapshots.h"
 
@@ -96,13 +97,11 @@ static enum take_result write_parts(struct collector *collector, struct process 
 
 /* A range of which nothing is mapped leaves nothing in the trace. A thread that does not wait may
  * have executed another program: that one's memory is not what was asked for. */
-static enum take_result take_range(struct collector *collector, struct process *process,
+static enum take_result read_range(struct collector *collector, struct process *process,
                                    const struct dump *dump)
 {
     struct memory memory;
     struct parts parts = {.count = 0};
-    if (dump->begin >= dump->end || process->trace->writer == NULL)
-        return TAKE_WITHDRAWN;
     /* A thread that does not wait may have ended. */
     uint32_t tid = dump->tid;
     if (!memory_open(&memory, process->pid, tid) &&
@@ -115,6 +114,41 @@ static enum take_result take_range(struct collector *collector, struct process *
     free(parts.items);
     memory_close(&memory);
     return result;
+}
+
+/* What a reader does, and what comes of it. */
+struct dump_reading {
+    struct collector *collector;
+    struct process *process;
+    const struct dump *dump;
+    enum take_result result;
+    bool has_stalled;
+};
+
+static void dump_read(void *context)
+{
+    struct dump_reading *reading = context;
+    reading->result = read_range(reading->collector, reading->process, reading->dump);
+}
+
+static void dump_watch(void *context, uint64_t stalled)
+{
+    ((struct dump_reading *)context)->has_stalled |= stalled > READER_STALL_NS;
+}
+
+static enum take_result take_range(struct collector *collector, struct process *process,
+                                   const struct dump *dump)
+{
+    struct dump_reading reading = {collector, process, dump, TAKE_FAILED, false};
+    if (dump->begin >= dump->end || process->trace->writer == NULL)
+        return TAKE_WITHDRAWN;
+    if (process->stalls.left == READERS_LEFT_MAX)
+        return TAKE_FAILED;
+    bool has_ended = reader_run(dump_read, dump_watch, &reading);
+    process->stalls.left += !has_ended;
+    process->stalls.count += reading.has_stalled;
+    collector->snapshots_stalled += reading.has_stalled;
+    return has_ended ? reading.result : TAKE_FAILED;
 }
 
 static enum take_result take_module(struct collector *collector, struct process *process,

@@ -44,14 +44,17 @@ static enum take_result take_references(struct snapshot_taking *taking,
         .request = request,
         .interrupted = &taking->process->interrupted,
         .copies = &taking->process->copies,
+        .stalls = &taking->process->stalls,
         .borrowed = &taking->borrowed,
         .copy_min = COPY_MIN,
         .store = taking->trace->store,
         .time_limit = SNAPSHOT_TIME_LIMIT,
         .calls = snapshot_calls_of(taking),
     };
+    unsigned stalls = order.stalls->count;
     catch_up(taking->collector);
     enum take_result result = snapshot_take(&order, &taking->snapshot);
+    taking->collector->snapshots_stalled += order.stalls->count - stalls;
     free(taking->modules);
     return result;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "image.h"
+#include "reader.h"
 
 enum { NOT_OPENED = -1, CANNOT_BE_OPENED = -2 };
 
@@ -22,7 +23,29 @@ static int open_of(const struct memory *memory, const char *name)
         snprintf(path, sizeof path, "/proc/%u/%s", memory->pid, name);
     else
         snprintf(path, sizeof path, "/proc/%u/task/%u/%s", memory->pid, memory->tid, name);
-    return open(path, O_RDONLY | O_CLOEXEC);
+    reader_enter();
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    reader_leave();
+    return file;
+}
+
+/* Reads ranges by the system call of that name. */
+static ssize_t memory_read_vectors(uint32_t tid, const struct iovec *local,
+                                   const struct iovec *remote, size_t count)
+{
+    reader_enter();
+    ssize_t size = process_vm_readv((pid_t)tid, local, count, remote, count, 0);
+    reader_leave();
+    return size;
+}
+
+/* Reads from the file of the memory. */
+static ssize_t memory_read_file(int file, uint64_t address, void *bytes, size_t size)
+{
+    reader_enter();
+    ssize_t read_size = pread(file, bytes, size, (off_t)address);
+    reader_leave();
+    return read_size;
 }
 
 bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid)
@@ -35,7 +58,7 @@ bool memory_open(struct memory *memory, uint32_t pid, uint32_t tid)
     /* More is asked for when memory is read than when this file is opened. */
     char byte;
     struct iovec local = {&byte, 1}, remote = {NULL, 1};
-    if (process_vm_readv((pid_t)tid, &local, 1, &remote, 1, 0) == 1 || errno == EFAULT)
+    if (memory_read_vectors(tid, &local, &remote, 1) == 1 || errno == EFAULT)
         return true;
     int reason = errno;
     memory_close(memory);
@@ -78,12 +101,13 @@ static ssize_t read_ranges(const struct memory *memory, const struct iovec *loca
                            const struct iovec *remote, size_t count)
 {
     if (memory->file < 0)
-        return process_vm_readv((pid_t)memory->tid, local, count, remote, count, 0);
+        return memory_read_vectors(memory->tid, local, remote, count);
     size_t read_size = 0;
     for (size_t i = 0; i < count; i++) {
         for (size_t part = 0; part < remote[i].iov_len;) {
-            ssize_t size = pread(memory->file, (char *)local[i].iov_base + part,
-                                 remote[i].iov_len - part, (off_t)remote[i].iov_base + (off_t)part);
+            ssize_t size =
+                memory_read_file(memory->file, (uintptr_t)remote[i].iov_base + part,
+                                 (char *)local[i].iov_base + part, remote[i].iov_len - part);
             if (size == 0) /* the process is gone */
                 errno = ESRCH;
             if (size <= 0)
@@ -176,7 +200,7 @@ static ssize_t read_protected(struct memory *memory, uint64_t address, void *byt
         memory->direct = open_of(memory, "mem");
     if (memory->direct < 0)
         memory->direct = CANNOT_BE_OPENED;
-    return pread(memory->direct, bytes, size, (off_t)address);
+    return memory_read_file(memory->direct, address, bytes, size);
 }
 
 /* Moves on over a page that could not be read like others. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "image.h"
+#include "reader.h"
 #include "../arrays.h"
 
 /* Linux 6.7; headers may be older. */
@@ -57,7 +58,9 @@ static size_t ask(struct memory *memory, uint64_t *begin, uint64_t end, uint64_t
         .any_of = SCAN_PRESENT | SCAN_SWAPPED,
         .returned = SCAN_PRESENT | SCAN_FILE,
     };
+    reader_enter();
     int count = ioctl(memory->pagemap, SCAN_IOCTL, &arguments);
+    reader_leave();
     if (count < 0 || arguments.walk_end <= *begin || arguments.walk_end > end) {
         memory->has_scan = false;
         return 0;
@@ -125,8 +128,10 @@ static size_t look(const struct memory *memory, uint64_t *begin, uint64_t end, u
     uint64_t entries[ENTRIES];
     size_t count = 0, read_size = (end - *begin) / MEMORY_PAGE;
     read_size = read_size < ENTRIES ? read_size : ENTRIES;
+    reader_enter();
     ssize_t size = pread(memory->pagemap, entries, read_size * sizeof *entries,
                          (off_t)(*begin / MEMORY_PAGE * sizeof *entries));
+    reader_leave();
     if (size <= 0) { /* the process is gone */
         *begin = end;
         return 0;
@@ -210,7 +215,9 @@ static size_t read_parts(const struct memory *memory, const struct memory_image 
         local[count] = (struct iovec){image->bytes + part->offset, size};
         remote[count++] = (struct iovec){(void *)(uintptr_t)part->begin, size};
     } while (first + count < image->part_count);
+    reader_enter();
     ssize_t read_size = process_vm_readv((pid_t)memory->tid, local, count, remote, count, 0);
+    reader_leave();
     for (; whole < count && read_size >= (ssize_t)remote[whole].iov_len; whole++)
         read_size -= (ssize_t)remote[whole].iov_len;
     return whole;

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "../quiet_thread.h"
+#include "reader.h"
 #include "taking.h"
 
 enum { RED_ZONE = 128 };
@@ -109,33 +111,88 @@ static bool take_stopped(struct taking *taking)
     taking->memory.deadline = taking->deadline;
     tables_open(&taking->tables, &taking->layout, &taking->subject, &taking->memory);
     is_done = is_done && taking_search(taking);
-    taking_end_copy(taking);
+    reader_ask(taking_end_copy, taking);
     tables_close(&taking->tables);
     layout_free(&taking->layout);
     memory_close(&taking->memory);
     return is_done;
 }
 
+/* Stops the threads; in the thread that traces the process, as all that follows here is. */
+static void take_stop_threads(void *context)
+{
+    struct taking *taking = context;
+    const struct snapshot_request *request = taking->order->request;
+    taking->begin = taking_now_ns();
+    taking->threads = (struct threads){.pid = taking->order->pid, .are_stopped = true};
+    if (taking->is_alone)
+        return;
+    threads_stop(&taking->threads, taking->order->pid, request != NULL ? request->tid : 0,
+                 taking->order->child, taking->order->interrupted);
+    taking->held_since = taking_now_ns();
+}
+
+/* Lets the threads go on although the reader is not done. It still reads the list of them. */
+static void take_let_go(struct taking *taking)
+{
+    struct threads threads = taking->threads;
+    size_t size = threads.count * sizeof *threads.items;
+    threads.items = malloc(size + 1);
+    if (threads.items == NULL)
+        return;
+    if (size != 0)
+        memcpy(threads.items, taking->threads.items, size);
+    threads_release(&threads);
+    taking->held_time = taking_now_ns() - taking->begin;
+    taking->held_since = 0;
+    taking->has_let_go = true;
+}
+
+/* Looks after the reader: nothing that it waits for, or does, may hold the process for ever. What
+ * it waits for may be up to the process. */
+static void take_watch(void *context, uint64_t stalled)
+{
+    struct taking *taking = context;
+    taking->has_stalled |= stalled > READER_STALL_NS;
+    if (taking->held_since != 0 &&
+        (stalled > READER_STALL_NS ||
+         taking_now_ns() - taking->held_since > taking->order->time_limit + READER_STALL_NS))
+        take_let_go(taking);
+}
+
+/* Reads the process, while another thread holds and traces it. */
+static void take_read(void *context)
+{
+    struct taking *taking = context;
+    const struct snapshot_order *order = taking->order;
+    taking->is_copy_due =
+        order->request == NULL && copy_is_due(order->pid, order->copy_min, &taking->gaps);
+    reader_ask(take_stop_threads, taking);
+    taking->deadline = taking_now_ns() + order->time_limit;
+    taking->snapshot->flags = taking->threads.are_stopped ? TTD_SNAPSHOT_STOPPED : 0;
+    if (take_stopped(taking))
+        taking->result = TAKE_DONE;
+}
+
 /* The thread that traces the process: when it ends, the system lets go what was not. */
 static void *run(void *argument)
 {
     struct taking *taking = argument;
-    const struct snapshot_request *request = taking->order->request;
-    taking->is_copy_due =
-        request == NULL && copy_is_due(taking->order->pid, taking->order->copy_min, &taking->gaps);
-    taking->begin = taking_now_ns();
-    taking->threads = (struct threads){.pid = taking->order->pid, .are_stopped = true};
-    if (!taking->is_alone)
-        threads_stop(&taking->threads, taking->order->pid, request != NULL ? request->tid : 0,
-                     taking->order->child, taking->order->interrupted);
-    taking->deadline = taking_now_ns() + taking->order->time_limit;
-    taking->snapshot->flags = taking->threads.are_stopped ? TTD_SNAPSHOT_STOPPED : 0;
-    if (take_stopped(taking))
-        taking->result = TAKE_DONE;
-    if (taking->snapshot->flags & TTD_SNAPSHOT_COPIED)
-        return NULL;
-    threads_release(&taking->threads);
-    taking->snapshot->duration = taking_now_ns() - taking->begin;
+    struct ttd_snapshot *snapshot = taking->snapshot;
+    taking->is_left = !reader_run(take_read, take_watch, taking);
+    if (taking->is_left) {
+        taking->result = TAKE_FAILED;
+        taking_end_copy(taking);
+    }
+    if (taking->has_let_go) {
+        snapshot->flags &= ~(uint32_t)TTD_SNAPSHOT_STOPPED;
+        snapshot->flags |= TTD_SNAPSHOT_INCOMPLETE;
+        snapshot->duration = taking->held_time;
+        free(taking->threads.items);
+    } else if (!(snapshot->flags & TTD_SNAPSHOT_COPIED)) {
+        threads_release(&taking->threads);
+        snapshot->duration = taking_now_ns() - taking->begin;
+    }
     return NULL;
 }
 
@@ -149,20 +206,37 @@ static bool run_in_thread(struct taking *taking)
     return is_started;
 }
 
+/* A reader that was left behind may use all of it. */
+static void free_taking(struct taking *taking)
+{
+    if (taking->is_left)
+        return;
+    copy_gaps_free(&taking->gaps);
+    free(taking->living);
+    free(taking->regions);
+    free(taking->sources);
+    free(taking->stacks);
+    free(taking);
+}
+
 enum take_result snapshot_take(const struct snapshot_order *order, struct ttd_snapshot *snapshot)
 {
-    struct taking taking = {
-        .order = order, .snapshot = snapshot, .process = -1, .result = TAKE_FAILED};
-    /* A process that just waits need not be traced. */
-    taking.is_alone = order->request != NULL && threads_is_alone(order->pid, order->request->tid);
-    if (taking.is_alone)
-        run(&taking);
-    else if (!run_in_thread(&taking))
+    struct taking *taking =
+        order->stalls->left < READERS_LEFT_MAX ? calloc(1, sizeof *taking) : NULL;
+    if (taking == NULL)
         return TAKE_FAILED;
-    copy_gaps_free(&taking.gaps);
-    free(taking.living);
-    free(taking.regions);
-    free(taking.sources);
-    free(taking.stacks);
-    return taking.result;
+    *taking =
+        (struct taking){.order = order, .snapshot = snapshot, .process = -1, .result = TAKE_FAILED};
+    /* A process that just waits need not be traced. */
+    taking->is_alone = order->request != NULL && threads_is_alone(order->pid, order->request->tid);
+    bool is_run = true;
+    if (taking->is_alone)
+        run(taking);
+    else
+        is_run = run_in_thread(taking);
+    enum take_result result = is_run ? taking->result : TAKE_FAILED;
+    order->stalls->left += taking->is_left;
+    order->stalls->count += taking->has_stalled;
+    free_taking(taking);
+    return result;
 }

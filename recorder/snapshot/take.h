@@ -12,6 +12,16 @@
 #include "stop/interrupted.h"
 #include "pages/page_store.h"
 
+/* Reads of a process's memory that did not end in time, kept from one snapshot to the next. Zeroed
+ * at first. */
+struct take_stalls {
+    unsigned count; /* snapshots in which one was; after the first no page is read that the system
+                       would have to provide */
+    unsigned left;  /* readers that were left behind */
+};
+
+enum { READERS_LEFT_MAX = 2 };
+
 struct snapshot_order {
     uint32_t pid;
     uint32_t child; /* a process whose exit status must be left to wait for, or 0 */
@@ -19,6 +29,7 @@ struct snapshot_order {
     const struct snapshot_request *request;
     struct interrupted_calls *interrupted; /* of the process */
     struct copy_history *copies;           /* likewise */
+    struct take_stalls *stalls;            /* likewise */
     const struct borrowed_code *borrowed;  /* likewise */
     uint64_t copy_min;        /* resident memory from which a process is copied, if nobody waits */
     struct page_store *store; /* of the trace; needed if memory is among the contents */

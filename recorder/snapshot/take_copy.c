@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "reader.h"
+
 /* Time to read a copy, in units of that for which a process may be held: less than a process at its
  * end waits. */
 enum { COPY_PATIENCE = 8 };
@@ -85,8 +87,9 @@ static bool has_new_gap(const struct taking *taking)
     return is_new;
 }
 
-void taking_end_copy(struct taking *taking)
+void taking_end_copy(void *context)
 {
+    struct taking *taking = context;
     const struct snapshot_order *order = taking->order;
     taking->snapshot->duration += copy_end(&taking->copy, order->borrowed, order->copies,
                                            order->pid, order->child, order->interrupted);
@@ -96,16 +99,44 @@ void taking_end_copy(struct taking *taking)
     heap_pages_free(&taking->pages);
 }
 
+/* The thread that traces the process makes a copy, ends it again, or lets the process go. */
+static void taking_make_copy(void *context)
+{
+    struct taking *taking = context;
+    const struct snapshot_order *order = taking->order;
+    taking->is_copied = !taking->has_let_go &&
+                        copy_make(&taking->copy, &taking->threads, order->borrowed, order->copies);
+}
+
+static void taking_drop_copy(void *context)
+{
+    struct taking *taking = context;
+    const struct snapshot_order *order = taking->order;
+    if (taking->has_let_go)
+        taking_end_copy(taking);
+    else
+        copy_drop(&taking->copy, &taking->threads, order->borrowed, order->copies);
+}
+
+static void taking_let_threads_go(void *context)
+{
+    struct taking *taking = context;
+    if (!taking->has_let_go)
+        threads_release(&taking->threads);
+    taking->held_since = 0;
+}
+
 /* Makes a copy, and opens its memory. */
 static bool has_copy(struct taking *taking, struct memory *memory)
 {
-    const struct snapshot_order *order = taking->order;
-    if (!taking->is_copy_due || has_heap_in_gap(taking) ||
-        !copy_make(&taking->copy, &taking->threads, order->borrowed, order->copies))
+    if (!taking->is_copy_due || has_heap_in_gap(taking))
+        return false;
+    reader_ask(taking_make_copy, taking);
+    if (!taking->is_copied)
         return false;
     if (is_whole(taking) && memory_open_copy(memory, taking->copy.pid))
         return true;
-    copy_drop(&taking->copy, &taking->threads, order->borrowed, order->copies);
+    reader_ask(taking_drop_copy, taking);
     return false;
 }
 
@@ -121,7 +152,7 @@ void taking_release(struct taking *taking)
     memory_close(&taking->memory);
     taking->memory = memory;
     taking->process = (int)syscall(SYS_pidfd_open, (pid_t)order->pid, 0);
-    threads_release(&taking->threads);
+    reader_ask(taking_let_threads_go, taking);
     taking->snapshot->flags |= TTD_SNAPSHOT_COPIED;
     taking->snapshot->duration = taking_now_ns() - taking->begin;
     taking->deadline = taking_now_ns() + COPY_PATIENCE * order->time_limit;

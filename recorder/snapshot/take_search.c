@@ -126,6 +126,7 @@ static bool search(struct taking *taking)
                            .pages = taking->subject.pages,
                            .tables = &taking->tables,
                            .references_max = REFERENCES_MAX,
+                           .leaves_absent = taking->order->stalls->count != 0,
                            .calls = &taking->order->calls,
                            .tick = taking_tick,
                            .context = taking};

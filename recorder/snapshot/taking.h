@@ -32,6 +32,13 @@ struct taking {
     size_t count;
     size_t held_count; /* the first ones, which must be searched while the process is held */
     uint64_t begin;    /* when the process was stopped */
+    /* Of the thread that waits for the reader. */
+    uint64_t held_since; /* 0: the threads are not held */
+    uint64_t held_time;  /* once they were let go before the reader was done */
+    bool has_let_go;
+    bool has_stalled;
+    bool is_left;   /* the reader was left behind */
+    bool is_copied; /* result of making a copy */
     uint64_t deadline;
     enum take_result result;
     /* A copy of the process, if it is large. */
@@ -59,8 +66,9 @@ void taking_note_stacks(struct taking *taking);
  * cannot be written. */
 bool taking_write_frames(struct taking *taking);
 
-/* Ends the copy, if there is one. */
-void taking_end_copy(struct taking *taking);
+/* Ends the copy, if there is one; in the thread that traces the process. `context` is a struct
+ * taking. */
+void taking_end_copy(void *context);
 
 /* Whether others may write the memory of a region. */
 bool taking_is_shared(const struct taking *taking, const struct region *region);

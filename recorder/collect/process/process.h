@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "../../control.h"
-#include "../../snapshot/stop/copy.h"
+#include "../../snapshot/take.h"
 #include "../channel/host.h"
 #include "dump_queue.h"
 #include "heap_table.h"
@@ -43,6 +43,7 @@ struct process {
         next_names; /* times of the next lookup of its names, and of writing them */
     struct interrupted_calls interrupted; /* by snapshots */
     struct copy_history copies;           /* for snapshots */
+    struct take_stalls stalls;            /* likewise */
     unsigned requests;      /* for snapshots that this image has made: see snapshots_answer() */
     uint64_t next_snapshot; /* time of the next one at intervals; 0 before the first look */
     uint64_t reached;       /* sequence up to which all records are merged */

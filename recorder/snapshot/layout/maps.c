@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../arrays.h"
+#include "../reader.h"
 
 /* A million mappings or so; the rest is left out. */
 enum { TEXT_FIRST = 64 * 1024, TEXT_MAX = 128 << 20 };
@@ -20,7 +21,9 @@ static char *read_all(int file, bool *is_whole)
     char *text = malloc(capacity);
     ssize_t read_size = 0;
     while (text != NULL) {
+        reader_enter();
         read_size = read(file, text + size, capacity - 1 - size);
+        reader_leave();
         if (read_size < 0 && errno == EINTR)
             continue;
         if (read_size <= 0)
@@ -47,7 +50,10 @@ static char *read_all(int file, bool *is_whole)
 static bool has_memory(int file)
 {
     char byte;
-    return pread(file, &byte, 1, 0) == 1;
+    reader_enter();
+    bool is_there = pread(file, &byte, 1, 0) == 1;
+    reader_leave();
+    return is_there;
 }
 
 /* Whether there may be something in a mapping that the program has written, or can read. */
@@ -100,7 +106,10 @@ static int open_maps(uint32_t pid, uint32_t tid)
         snprintf(path, sizeof path, "/proc/%u/maps", pid);
     else
         snprintf(path, sizeof path, "/proc/%u/task/%u/maps", pid, tid);
-    return open(path, O_RDONLY | O_CLOEXEC);
+    reader_enter();
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    reader_leave();
+    return file;
 }
 
 /* The system can also be asked for one mapping after the other, but a question takes as long as

@@ -253,7 +253,7 @@ static void add_absent(struct scan *scan, const struct region *region, uint32_t 
                        struct memory_span span)
 {
     uint64_t size = span.end - span.begin;
-    if (size > ABSENT_MAX - scan->absent) {
+    if (size > (scan->job.leaves_absent ? 0 : ABSENT_MAX - scan->absent)) {
         scan->result.missing += size;
         return;
     }

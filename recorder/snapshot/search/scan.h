@@ -16,6 +16,7 @@ struct scan_job {
     const struct heap_pages *pages;
     struct tables *tables; /* words of the heap may also point to these */
     uint64_t references_max;
+    bool leaves_absent; /* shared memory that the process has not touched is not searched */
     const struct snapshot_calls *calls;
     void (*tick)(void *context); /* is called every few milliseconds */
     void *context;

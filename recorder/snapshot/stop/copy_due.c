@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../reader.h"
+
 static uint64_t resident(uint32_t pid)
 {
     char path[64];
@@ -67,6 +69,23 @@ static bool add(struct copy_gaps *gaps, struct memory_span span)
     return true;
 }
 
+static FILE *gaps_open(const char *path)
+{
+    reader_enter();
+    FILE *file = fopen(path, "re");
+    reader_leave();
+    return file;
+}
+
+/* The list cannot be read while the process changes it. */
+static bool gaps_read_line(FILE *file, char **line, size_t *capacity)
+{
+    reader_enter();
+    bool is_read = getline(line, capacity, file) > 0;
+    reader_leave();
+    return is_read;
+}
+
 /* Lists the mappings that the program keeps out of copies, or lets them be empty in copies. */
 static bool find_gaps(uint32_t pid, struct copy_gaps *gaps)
 {
@@ -75,10 +94,10 @@ static bool find_gaps(uint32_t pid, struct copy_gaps *gaps)
     bool is_read = false;
     struct memory_span span = {0};
     snprintf(path, sizeof path, "/proc/%u/smaps", pid);
-    FILE *file = fopen(path, "re");
+    FILE *file = gaps_open(path);
     if (file == NULL)
         return false;
-    while (getline(&line, &capacity, file) > 0) {
+    while (gaps_read_line(file, &line, &capacity)) {
         char *end;
         uint64_t begin = strtoull(line, &end, 16);
         if (*end == '-' && end != line)

@@ -79,6 +79,25 @@ class Bounds(Recording):
         self.assertGreater(snapshot['missing_bytes'], SIZE // 2)
         self.assert_uncertain(warning, snapshot)
 
+    def test_read_that_needs_the_program(self):
+        """A thread of the program has to provide memory that the snapshot reads, but stands still:
+        all threads go on, and nothing is certain by this snapshot. Later ones leave the memory out
+        that would have to be provided, and so take no time."""
+        command = [program('provides'), '15']
+        if subprocess.run(command, capture_output=True, timeout=PATIENCE).returncode == 77:
+            self.skipTest('userfaultfd is not permitted')
+        result = self.record(*command, options=('--snapshot-every', '0.5'))
+        self.assertEqual((result.returncode, result.stdout), (0, b'provided\n'))
+        self.assertIn(b'warning: 1 snapshot could not read memory in time: ', result.stderr)
+        first, *others = analyze('snapshots', self.trace)['snapshots']
+        self.assertEqual((first['stopped'], first['complete']), (False, False))
+        self.assertLess(first['held_ns'], TIME_LIMIT)
+        self.assertGreaterEqual(len(others), 1)
+        for snapshot in others:
+            self.assertTrue(snapshot['stopped'])
+        found = analyze('leaks', self.trace, '--at', first['position'])
+        self.assertFalse(found['certain'])
+
 
 if __name__ == '__main__':
     unittest.main()

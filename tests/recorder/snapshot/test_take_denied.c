@@ -60,9 +60,11 @@ static enum take_result result_after(unsigned count)
                                    .calls = {.settle = give_up, .tick = tick, .follow = tick}};
     struct interrupted_calls interrupted = {0};
     struct copy_history copies = {0};
+    struct take_stalls stalls = {0};
     struct ttd_snapshot snapshot = {.number = 1};
     order.interrupted = &interrupted;
     order.copies = &copies;
+    order.stalls = &stalls;
     denials = count;
     enum take_result result = snapshot_take(&order, &snapshot);
     interrupted_calls_free(&interrupted);

@@ -192,9 +192,11 @@ struct found trace_of(uint32_t pid, const struct snapshot_request *request,
     cr_assert(ttd_writer_open(&output, &info, NULL, NULL, &context.writer, &error) == TTD_OK);
     struct interrupted_calls interrupted = {0};
     struct copy_history copies = {0};
+    struct take_stalls stalls = {0};
     struct snapshot_order order = {.pid = pid,
                                    .interrupted = &interrupted,
                                    .copies = &copies,
+                                   .stalls = &stalls,
                                    .borrowed = trace_of_copy,
                                    .copy_min = trace_of_copy != NULL ? 0 : UINT64_MAX,
                                    .child = pid,
