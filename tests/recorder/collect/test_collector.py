@@ -213,7 +213,7 @@ class Collector(Recording):
         """What the summary counts is in the file, and the rest is lost. A program's own failure is
         passed on."""
         script = ('import json, os, resource, sys; [str(i) for i in range(1000)]; '
-                  'resource.prlimit(os.getppid(), resource.RLIMIT_FSIZE, (1000000, 1000000)); '
+                  'resource.prlimit(os.getppid(), resource.RLIMIT_FSIZE, (400000, 400000)); '
                   '[json.dumps(list(range(100))) for _ in range(8000)]; sys.exit(int(sys.argv[1]))')
         for status in 0, 3:
             result = subprocess.run(
