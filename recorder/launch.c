@@ -232,7 +232,21 @@ struct attributes {
     pid_t parent;
     int death_signal; /* which this process gets when its own parent dies */
     bool reaps;       /* orphans become its children */
+    bool leads;       /* a session that has no terminal */
 };
+
+/* Whether this process leads a session without a terminal. One that has a terminal cannot be given
+ * to a new session, and others of the old one would lose it. */
+static bool leads_session(pid_t self)
+{
+    if (getsid(0) != self)
+        return false;
+    int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (terminal < 0)
+        return errno == ENXIO;
+    close(terminal);
+    return false;
+}
 
 static struct attributes own_attributes(void)
 {
@@ -241,11 +255,14 @@ static struct attributes own_attributes(void)
     prctl(PR_GET_PDEATHSIG, &own.death_signal);
     prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper);
     own.reaps = own.parent == 1 || is_subreaper;
+    own.leads = leads_session(own.parent);
     return own;
 }
 
 static void keep_attributes(const struct attributes *attributes)
 {
+    if (attributes->leads)
+        setsid();
     if (attributes->reaps)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (attributes->death_signal == 0)

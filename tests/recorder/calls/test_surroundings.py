@@ -23,6 +23,38 @@ for option in 2, 37:
 """
 
 
+# All that a process has and that its program may look at. Not its ids; nor whether it leads its
+# group, which it does not when recorded, nor the signals that the recorder catches in it.
+EVERYTHING = r"""
+import ctypes, os, re, resource
+def read(path):
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError as error:
+        return error.strerror
+library = ctypes.CDLL(None)
+self = os.getpid()
+stat = read('/proc/self/stat').rpartition(')')[2].split()
+print('leads', os.getsid(0) == self, os.getsid(0) == os.getpgrp())
+print('terminal', stat[4], stat[5] == str(os.getpgrp()), [os.isatty(i) for i in range(3)])
+print('scheduling', os.nice(0), os.sched_getaffinity(0), os.sched_getscheduler(0), stat[37:39])
+print('limits', [resource.getrlimit(i) for i in range(16)])
+print('umask', os.umask(0), 'in', os.getcwd(), os.readlink('/proc/self/root'))
+print('files', sorted(os.listdir('/proc/self/fd')), os.get_inheritable(0))
+print([os.readlink(f'/proc/self/fd/{i}') for i in (0, 5) if os.path.exists(f'/proc/self/fd/{i}')])
+for name in 'oom_score_adj', 'personality', 'timerslack_ns', 'coredump_filter', 'cgroup', \
+        'loginuid', 'attr/current', 'uid_map', 'comm':
+    print(name, read('/proc/self/' + name))
+print([os.readlink('/proc/self/ns/' + name) for name in sorted(os.listdir('/proc/self/ns'))])
+print(re.findall(r'^(?:Sig(?:Blk|Ign|Q)|ShdPnd|Cap\w+|NoNew\w+|Sec\w+|Spec\w+|Groups|[UG]id|Threads):.*',
+                 read('/proc/self/status'), re.M))
+print([library.prctl(option, 0, 0, 0, 0) for option in (3, 7, 21, 23, 27, 30, 34, 39, 42, 53)])
+print(sorted(name for name in os.environ if name not in ('LD_PRELOAD', 'TTDRECORD_CHANNEL')))
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_nsignals, os.times().children_user)
+"""
+
+
 class Surroundings(Recording):
     def recorder(self, *command):
         return [RECORDER, '-q', '-o', str(self.trace), '--', *command]
@@ -74,6 +106,28 @@ class Surroundings(Recording):
         self.assertEqual(found.stdout, b'9\n1\n')
         found = self.assert_alike('/usr/bin/python3', '-c', TELL)
         self.assertEqual(found.stdout, b'0\n0\n')
+
+    def test_everything(self):
+        """Native and recorded alike, whatever the recorder was started with."""
+        def change():
+            os.umask(0o27)
+            os.nice(3)
+            os.dup2(0, 5)
+            os.set_inheritable(5, True)
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2, signal.SIGRTMAX])
+            resource.setrlimit(resource.RLIMIT_NOFILE, (100, 200))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 4096))
+            ctypes.CDLL(None).personality(0x0040000)
+            pathlib.Path('/proc/self/oom_score_adj').write_text('7')
+            ctypes.CDLL(None).prctl(29, 60000)
+        command = '/usr/bin/python3', '-S', '-c', EVERYTHING
+        for others in {}, {'start_new_session': True}, {'preexec_fn': change}:
+            with self.subTest(others):
+                found = self.assert_alike(*command, **others, stdin=subprocess.DEVNULL)
+                self.assertEqual((found.returncode, found.stderr), (0, b''))
+        found = self.assert_alike(*command, start_new_session=True)
+        self.assertIn(b'leads True True', found.stdout)
 
     def test_limits(self):
         small = resource.RLIMIT_STACK, (256 << 10, 256 << 10)
