@@ -21,12 +21,16 @@ static const char help[] =
     "                         the operating system\n"
     "      --client GUID      only in islands of recording of this client\n"
     "      --activity N       only in islands of this activity; 0 for none\n"
-    "      --heap HANDLE      a heap by its handle or name\n"
+    "      --heap HANDLE      a heap by its handle or name; or '#3', by its number\n"
     "      --address RANGE    calls that were given or returned such an address;\n"
     "                         may be repeated\n"
     "      --size RANGE       by requested bytes\n"
     "      --stack PATTERN    by a function or module in the stack: a part of the name,\n"
-    "                         or a pattern with * and ?; or '#12', a stack by number\n"
+    "                         or a pattern with * and ?; or 12, a stack by its number\n"
+    "      --include PATTERN  only stacks with a function, file or module that has PATTERN\n"
+    "                         in its name, or matches it as a whole if it has '*' or '?';\n"
+    "                         may be repeated\n"
+    "      --exclude PATTERN  no stacks with such a one; may be repeated\n"
     "      --limit N          stop after N calls (0 for all, the default)\n"
     "\n"
     "      --parameters       show the raw arguments of each call\n"
@@ -80,6 +84,8 @@ struct lister {
     /** A copy of the options', since it remembers facts about stacks. */
     struct filter filter;
     const struct heap_islands *islands;
+    /** --include or --exclude is given. */
+    bool has_patterns;
     struct report_events details;
     struct bound from;
     struct bound to;
@@ -111,6 +117,19 @@ static bool is_certain(const struct lister *lister, const struct ttd_event *even
            (!lister->outcome.losses.records ||
             !heap_losses_between(&lister->outcome.losses, ttd_position_min(),
                                  ttd_event_position(event)));
+}
+
+static bool is_wanted(struct lister *lister, const struct ttd_event *event)
+{
+    struct session *session = lister->session;
+    bool is_included = true;
+    if (!filter_passes(&lister->filter, &session->definitions, event) ||
+        (lister->islands &&
+         !heap_islands_want(lister->islands, event->thread, ttd_event_position(event))))
+        return false;
+    if (lister->has_patterns && lister->filter.status == TTD_OK)
+        lister->filter.status = view_wants(&session->view, event->stack, &is_included);
+    return is_included;
 }
 
 static void print(struct lister *lister, const struct ttd_event *event)
@@ -148,9 +167,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
         if (lister->is_cut)
             return TTD_END;
         lister->outcome.position = ttd_event_position(event);
-        if (!filter_passes(&lister->filter, &session->definitions, event) ||
-            (lister->islands &&
-             !heap_islands_want(lister->islands, event->thread, ttd_event_position(event))))
+        if (!is_wanted(lister, event))
             continue;
         print(lister, event);
         if (session->output.text.error)
@@ -265,7 +282,9 @@ static int list(struct lister *lister)
     if (status == STATUS_OK)
         status = check_range(lister);
     if (status == STATUS_OK)
-        status = source_define(&session->source, lister->defined, &session->definitions);
+        status = lister->has_patterns
+                     ? session_names(session, true)
+                     : source_define(&session->source, lister->defined, &session->definitions);
     if (status == STATUS_OK)
         status = session_islands(session, &options->island, &lister->islands);
     if (status == STATUS_OK)
@@ -295,7 +314,8 @@ static int execute(struct session *session, const void *context)
                             .has_end = options->to.kind != POSITION_SPEC_END,
                             .defined =
                                 TTD_KIND_BIT(TTD_KIND_HEAPS) | filter_kinds(&options->filter)};
-    if (options->details.shows_stacks)
+    lister.has_patterns = view_has_filter(&session->options.view);
+    if (options->details.shows_stacks || lister.has_patterns)
         lister.defined |= TTD_KINDS_DEFINITIONS;
     int status = list(&lister);
     filter_free(&lister.filter);
@@ -309,6 +329,7 @@ const struct command command_events = {
     .name = "events",
     .summary = "the heap calls, filtered",
     .help = help,
+    .shares = COMMAND_FILTERS,
     .own = {own_options, &defaults, sizeof defaults},
     .reads_whole_chunks = true,
     .execute = execute,

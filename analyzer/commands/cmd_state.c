@@ -48,7 +48,22 @@ static const struct own_option own_options[] = {
     OWN_OPTION("show-runtime", option_flag, struct state_options, shows_runtime),
     OWN_OPTIONS_END};
 
-/* Shows all tables with the same blocks. */
+/* Leaves the blocks in the list whose stacks the options let through. */
+static int view_blocks(struct session *session, struct heap_state *state)
+{
+    size_t kept = 0;
+    int status = STATUS_OK;
+    for (size_t i = 0; i < state->block_count && status == STATUS_OK; i++) {
+        bool is_wanted = false;
+        status = session_wants(session, state->blocks[i].stack, &is_wanted);
+        if (is_wanted)
+            state->blocks[kept++] = state->blocks[i];
+    }
+    state->block_count = kept;
+    return status;
+}
+
+/* Shows all tables and the list with the same blocks. */
 static int view_tables(struct session *session, struct heap_state *state)
 {
     for (size_t i = HEAP_BY_STACK + 1; i < HEAP_TABLES; i++) {
@@ -58,6 +73,8 @@ static int view_tables(struct session *session, struct heap_state *state)
     }
     struct heap_site_table unknown = heap_groups_site_table(&state->unknown);
     int status = session_filter(session, &unknown);
+    if (status == STATUS_OK)
+        status = view_blocks(session, state);
     struct heap_site_table sites = heap_groups_site_table(&state->tables.by[HEAP_BY_STACK]);
     return status == STATUS_OK ? session_view(session, &sites) : status;
 }

@@ -50,8 +50,11 @@ bool filter_set_heap(const char *text, void *context)
 {
     struct filter *filter = context;
     /* A number is taken for a handle, so a heap whose name is a number can only be named by its
-     * handle. */
+     * handle or its own number. */
     filter->has_heap = true;
+    filter->is_heap_id = *text == '#';
+    if (filter->is_heap_id)
+        return number_parse(text + 1, &filter->heap);
     filter->heap_name = number_parse(text, &filter->heap) ? NULL : text;
     return *text;
 }
@@ -74,9 +77,14 @@ bool filter_set_size(const char *text, void *context)
 bool filter_set_stack(const char *text, void *context)
 {
     struct filter *filter = context;
+    /* A number is an identifier, with or without '#', as reports print it; a name that is a number
+     * can be given as '*12*'. */
     filter->has_stack = true;
-    filter->stack_pattern = *text == '#' ? NULL : text;
-    return *text == '#' ? number_parse(text + 1, &filter->stack) : *text;
+    filter->stack_pattern = NULL;
+    if (number_parse(text + (*text == '#'), &filter->stack))
+        return true;
+    filter->stack_pattern = text;
+    return *text && *text != '#';
 }
 
 uint32_t filter_kinds(const struct filter *filter)
@@ -104,6 +112,8 @@ static bool passes_heap(const struct filter *filter, const struct definitions *d
                         const struct ttd_event *event)
 {
     const struct definition_heap *heap = definitions_heap(definitions, event->heap);
+    if (filter->is_heap_id)
+        return event->heap == filter->heap;
     if (!filter->heap_name)
         return (heap ? heap->handle : 0) == filter->heap;
     struct ttd_string name = definitions_text(definitions, heap ? heap->name : TTD_NONE);

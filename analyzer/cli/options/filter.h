@@ -19,9 +19,10 @@ struct filter {
     bool has_thread;
     bool is_os_thread;
     uint64_t thread;
-    /** The heap: a handle, or a name. */
+    /** The heap: a handle, a name, or an identifier. */
     const char *heap_name;
     bool has_heap;
+    bool is_heap_id;
     uint64_t heap;
     struct number_range addresses[FILTER_ADDRESSES];
     size_t address_count;

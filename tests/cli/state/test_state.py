@@ -68,6 +68,13 @@ class State(TestCase):
         self.assertNotIn("blocks", self.state("end"))
         self.assertIn("  0x2010", self.run_ok("state", "--blocks", self.trace).text)
 
+    def test_blocks_of_stacks(self):
+        """The list has the blocks that the totals count."""
+        for option, addresses in (("--include", ["0x1000"]), ("--exclude", ["0x2000"])):
+            found = self.state("1:0", "--blocks", option, "f::run")
+            self.assertEqual([b["address"] for b in found["blocks"]], addresses)
+            self.assertEqual(found["live_blocks"], 1)
+
     def test_address(self):
         found = self.state("1:0", "--address", "0x2017")["address"]
         self.assertEqual((found["status"], found["offset"], found["block"]["address"],

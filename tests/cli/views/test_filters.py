@@ -66,6 +66,8 @@ class Filters(TestCase):
                 ("--heap", "publik", False), ("--heap", "0xb00001", False),
                 ("--stack", "main", True), ("--stack", "libwork", True), ("--stack", "#4", True),
                 ("--stack", "#0", True), ("--stack", "#5", False),
+                ("--stack", "4", True), ("--stack", "5", False), ("--heap", "#1", True),
+                ("--heap", "#9", False),
                 ("--stack", "#99999999999", False), ("--stack", "TYPO", False)):
             for more in ((), ("--size", "9999"), ("--stacks",)):
                 result = self.run_ok("events", option, argument, *more, self.trace)
