@@ -102,12 +102,16 @@ enum process_flags {
 };
 
 enum process_notes {
-    NOTE_FOREIGN_MALLOC = 1, /* the program brings its own malloc: its calls are not seen */
-    NOTE_TOLD_ALL = 2,       /* of a copy: the runtimes have released all that they keep */
+    NOTE_FOREIGN_MALLOC =
+        1,              /* functions of the program itself allocate: their calls are not seen */
+    NOTE_TOLD_ALL = 2,  /* of a copy: the runtimes have released all that they keep */
     NOTE_NAMESPACE = 4, /* modules have been loaded with a C library, and a heap, of their own */
     NOTE_ARENAS = 8,    /* it may have released all blocks of an arena at once */
     NOTE_EXECUTES = 16, /* another program is being executed; it attaches anew, if it can */
     NOTE_SNAPSHOT_LATE = 32, /* it has ended without the snapshot that it waited for */
+    /* There are such functions, and when the program started they called the C library's each time.
+       Cleared if they do so when it ends. */
+    NOTE_FORWARDS = 64,
     NOTE_ALLOCATOR = 128, /* a plugin calls functions that only the allocator has which it brings */
     /* Those that tell of calls which are not recorded. */
     NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS | NOTE_ALLOCATOR,

@@ -116,9 +116,11 @@ static void print_warnings(struct collector *collector)
         message("the program was not recorded: its loader did not load the recorder, or it is in "
                 "another PID namespace; it has no trace");
     if (collector->notes & NOTE_FOREIGN_MALLOC)
-        message("warning: the program has a malloc of its own, whose calls are not seen");
+        message("warning: the program has a malloc, free or operator new of its own, whose calls "
+                "are not all seen");
     if (collector->foreign_mallocs != 0)
-        message("warning: %u child process%s a malloc of %s own, whose calls are not seen",
+        message("warning: %u child process%s a malloc, free or operator new of %s own, whose calls "
+                "are not all seen",
                 collector->foreign_mallocs, collector->foreign_mallocs == 1 ? " has" : "es have",
                 collector->foreign_mallocs == 1 ? "its" : "their");
     if (collector->notes & NOTE_NAMESPACE)

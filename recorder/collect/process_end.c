@@ -62,10 +62,19 @@ static void count_events(struct collector *collector, struct trace *trace)
     collector->lost += trace->lost;
 }
 
+/* Returns the notes of a process that has ended: what it has not confirmed until then is doubtful.
+ */
+static uint32_t final_notes(_Atomic uint32_t *notes)
+{
+    if ((atomic_load(notes) & NOTE_FORWARDS) != 0)
+        atomic_fetch_or(notes, NOTE_FOREIGN_MALLOC);
+    return atomic_load(notes);
+}
+
 void process_end(struct collector *collector, size_t index, const struct ttd_end *end)
 {
     struct process *process = processes_take(&collector->processes, index);
-    uint32_t notes = atomic_load(&channel_process(&collector->host.view, process->slot)->notes);
+    uint32_t notes = final_notes(&channel_process(&collector->host.view, process->slot)->notes);
     if (process->is_launched)
         collector->notes |= notes;
     else

@@ -56,7 +56,8 @@ void losses_of_process(struct process *process, struct host *host)
         uint32_t note;
         const char *text;
     } reasons[] = {
-        {NOTE_FOREIGN_MALLOC, "calls of the malloc that is linked into the program"},
+        {NOTE_FOREIGN_MALLOC,
+         "calls of malloc, free or operator new that the program defines itself"},
         {NOTE_NAMESPACE, "calls of modules loaded with dlmopen(), which have a heap of their own"},
         {NOTE_ALLOCATOR, "calls of mallocx() and its like, by modules that were loaded later"},
         {NOTE_ARENAS, "calls that release all blocks of an allocator's arena or heap at once"},

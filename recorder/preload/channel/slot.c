@@ -147,6 +147,13 @@ void slot_note_heaps(uint64_t sequence)
         ;
 }
 
+static _Atomic uint32_t kept_notes;
+
+void slot_keep_notes(uint32_t notes)
+{
+    atomic_fetch_or(&kept_notes, notes);
+}
+
 uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
 {
     uint32_t index = process_is_copy ? slot_for_copy(parent) : wait_for_slot();
@@ -163,7 +170,7 @@ uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uin
     slot->heaps_sequence = parent != CHANNEL_NONE ? atomic_load(&heaps_sequence) : 0;
     slot->sequence = image_sequence = atomic_fetch_add(&target_channel->sequence, 1) + 1;
     slot->clock = atomic_load_explicit(&target_channel->clock, memory_order_relaxed);
-    atomic_store(&slot->notes, 0);
+    atomic_store(&slot->notes, process_is_copy ? 0 : atomic_load(&kept_notes));
     atomic_store(&slot->log, CHANNEL_NONE);
     atomic_store(&slot->lost, 0);
     if (!process_is_copy) {

@@ -152,6 +152,9 @@ void collector_wake(void);
  * fork copies the note: so the child knows which changes its parent had made. */
 void slot_note_heaps(uint64_t sequence);
 
+/* Keeps notes that hold for the children of a fork as well: their slots begin with them. */
+void slot_keep_notes(uint32_t notes);
+
 /*
  * Claims a slot for this process, `pid`; may wait for one. For a fork, `parent` is the slot of the
  * process that forked, at that sequence and step of its thread; else it is CHANNEL_NONE. Returns

@@ -38,6 +38,13 @@ void runtime_ask_and_end(struct thread *thread, int status);
 /* Ends the process: with the status that runtime_ask_and_end() was given, if it was called. */
 _Noreturn void runtime_end(int status);
 
+/*
+ * Whether the program's own functions that allocate and release do so by calls of the C library's:
+ * a copy of the process tries them. Called when the program starts; notes NOTE_FORWARDS then, which
+ * is confirmed when the process ends.
+ */
+bool runtime_tries_functions(void);
+
 /* Copies the process. The copy tells which blocks the runtimes keep, and ends. Returns its process
  * id, or a negative errno. The thread is in PHASE_RECORD, with all signals blocked. */
 long runtime_copy(struct thread *thread);

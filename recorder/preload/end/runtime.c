@@ -28,9 +28,12 @@
 
 #include "end.h"
 #include "../system/real.h"
+#include "../system/replaced.h"
 #include "../system/sys.h"
 
-enum { WAIT_MS = 500 };
+/* How long the program waits for a copy, at its end and at its start, where nothing can hold one up
+ * but the program's functions. */
+enum { WAIT_MS = 500, WAIT_START_MS = 5000 };
 
 typedef void freeres_function(void);
 
@@ -59,6 +62,9 @@ void runtime_end(int status)
         sys_call3(SYS_exit_group, process_asks_itself ? end_status : status, 0, 0);
 }
 
+/* The exit status of a copy for "yes". Others may mean that it has failed. */
+enum { YES = 111 };
+
 static void on_failure(int number)
 {
     runtime_end(number);
@@ -84,10 +90,11 @@ static void guard(void)
     sys_call6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&wanted, 0, sizeof wanted, 0, 0);
 }
 
-/* The copy may wait for a lock that no thread is left to release. */
-void runtime_await(long copy)
+/* The copy may wait for a lock that no thread is left to release. Returns its wait status. */
+static int await_copy(long copy, long limit_ms)
 {
-    struct timespec limit = {.tv_nsec = WAIT_MS * 1000000L};
+    int status = 0;
+    struct timespec limit = {limit_ms / 1000, limit_ms % 1000 * 1000000};
     struct pollfd event = {.events = POLLIN};
     long file = sys_call3(SYS_pidfd_open, copy, 0, 0);
     event.fd = (int)file;
@@ -96,8 +103,14 @@ void runtime_await(long copy)
         sys_call3(SYS_kill, copy, SIGKILL, 0);
     if (file >= 0)
         sys_call3(SYS_close, file, 0, 0);
-    while (sys_call6(SYS_wait4, copy, 0, __WALL, 0, 0, 0) == -EINTR)
+    while (sys_call6(SYS_wait4, copy, (long)&status, __WALL, 0, 0, 0) == -EINTR)
         ;
+    return status;
+}
+
+void runtime_await(long copy)
+{
+    await_copy(copy, WAIT_MS);
 }
 
 /* Finds the C++ runtime's function in the runtime's own table. dlopen() would run constructors
@@ -134,10 +147,22 @@ static bool release_all(void)
     return c != NULL;
 }
 
-/* Makes the request, and ends. */
+/* Tries the program's own functions that allocate and release; nothing of this is recorded. */
+static bool try_functions(void)
+{
+    target_on->refused = 1;
+    bool forwards = replaced_forward();
+    target_on->refused = 0;
+    return forwards;
+}
+
+/* Makes the request, and ends. Before that, confirms what was found when the program started. */
 static _Noreturn void ask(struct thread *thread)
 {
+    _Atomic uint32_t *notes = &channel_process(&target_view, process_index())->notes;
     target_leave(thread);
+    if ((atomic_load(notes) & NOTE_FORWARDS) != 0 && try_functions())
+        atomic_fetch_and(notes, ~(uint32_t)NOTE_FORWARDS);
     if (release_all())
         process_told_all();
     for (;;)
@@ -162,7 +187,8 @@ void runtime_ask_and_end(struct thread *thread, int status)
     ask(thread);
 }
 
-long runtime_copy(struct thread *thread)
+/* Returns 0 in the copy, else what runtime_copy() returns. */
+static long copy_process(void)
 {
     long parent = sys_call3(SYS_getpid, 0, 0, 0);
     long copy = sys_call6(SYS_clone, 0 /* a fork, without a signal at its end */, 0, 0, 0, 0, 0);
@@ -170,5 +196,25 @@ long runtime_copy(struct thread *thread)
         return copy;
     process_is_copy = true;
     isolate(parent);
+    return copy;
+}
+
+long runtime_copy(struct thread *thread)
+{
+    long copy = copy_process();
+    if (copy != 0)
+        return copy;
     ask(thread);
+}
+
+bool runtime_tries_functions(void)
+{
+    unsigned long all = ~0UL, mask = 0;
+    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&mask, sizeof all, 0, 0);
+    long copy = copy_process();
+    if (copy == 0)
+        runtime_end(try_functions() ? YES : 0);
+    int status = copy > 0 ? await_copy(copy, WAIT_START_MS) : 0;
+    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == YES;
 }

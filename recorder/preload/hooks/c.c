@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../system/replaced.h"
 #include "hooks.h"
 
 /* While the real functions are looked up, all calls come from the lookup and get arena memory. */
@@ -121,7 +122,7 @@ EXPORT void *reallocarray(void *base, size_t count, size_t size)
         return __builtin_mul_overflow(count, size, &bytes) ? NULL : realloc_arena(base, bytes);
     if (UNLIKELY(!real_ready()))
         return NULL;
-    struct thread *thread = target_enter((uintptr_t)base);
+    struct thread *thread = replaced_any ? NULL : target_enter((uintptr_t)base);
     if (UNLIKELY(thread == NULL))
         return real.reallocarray(base, count, size);
     bool is_begun;

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "../system/replaced.h"
 #include "hooks.h"
 
 /*
@@ -41,6 +42,12 @@ static inline void expect_no_exception(struct thread *thread)
     thread->call.operation = 0;
 }
 
+/* Whether the calls are recorded that the runtime's operator makes, and not its own. */
+static inline bool passes(bool has_runtime)
+{
+    return UNLIKELY(replaced_any) && has_runtime;
+}
+
 /*
  * NAME is the mangled operator; THROWS whether it may leave by an exception; PARAMETERS and
  * ARGUMENTS its parameter list and the names in it; then its alignment, and its arguments as
@@ -56,7 +63,7 @@ static inline void expect_no_exception(struct thread *thread)
         void *(*function)parameters = real_##name;                                                 \
         if (UNLIKELY(!real_ready()))                                                               \
             return arena_alloc(size, alignment);                                                   \
-        struct thread *thread = target_enter(0);                                                   \
+        struct thread *thread = passes(function != NULL) ? NULL : target_enter(0);                 \
         if (thread != NULL) {                                                                      \
             const uint64_t operands[] = {__VA_ARGS__};                                             \
             expect_exception(thread, operation, operands, sizeof operands / sizeof *operands);     \
@@ -83,7 +90,8 @@ static inline void expect_no_exception(struct thread *thread)
         void(*function) parameters = real_##name;                                                  \
         if (UNLIKELY(arena_owns(base) || !real_ready()))                                           \
             return;                                                                                \
-        struct thread *thread = base != NULL ? target_enter((uintptr_t)base) : NULL;               \
+        struct thread *thread =                                                                    \
+            base == NULL || passes(function != NULL) ? NULL : target_enter((uintptr_t)base);       \
         if (thread != NULL)                                                                        \
             RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
         if (function != NULL)                                                                      \

@@ -15,6 +15,7 @@
 #include "../end/end.h"
 #include "../end/fatal.h"
 #include "../system/real.h"
+#include "../system/replaced.h"
 #include "../system/sys.h"
 #include "../threads/levels.h"
 #include "../system/memory.h"
@@ -247,6 +248,7 @@ void process_told_all(void)
 
 void process_note(uint32_t note)
 {
+    slot_keep_notes(note & (NOTES_UNRECORDED | NOTE_FORWARDS));
     if (slot_index != CHANNEL_NONE)
         atomic_fetch_or(&channel_process(&target_view, slot_index)->notes, note);
 }
@@ -262,19 +264,12 @@ void process_executes(bool begins)
         atomic_fetch_and(notes, ~(uint32_t)NOTE_EXECUTES);
 }
 
-/* Notes a malloc of the program itself. It comes before this library's, so its calls are not seen.
- */
-static void note_foreign_malloc(void)
+/* Notes that the program has functions of its own that allocate or release. Their calls are seen
+ * where they reach the C library. */
+static void note_replaced(void)
 {
-    Dl_info info;
-    void *entry = NULL;
-    void *first = dlsym(RTLD_DEFAULT, "malloc");
-    if (first == NULL || first == (void *)(uintptr_t)malloc)
-        return;
-    /* Not only the address by which an executable calls a function of a library. */
-    if (dladdr1(first, &info, &entry, RTLD_DL_SYMENT) != 0 && entry != NULL &&
-        ((const ElfW(Sym) *)entry)->st_shndx != SHN_UNDEF)
-        process_note(NOTE_FOREIGN_MALLOC);
+    if (replaced_any)
+        process_note(runtime_tries_functions() ? NOTE_FORWARDS : NOTE_FOREIGN_MALLOC);
 }
 
 void process_forget(void)
@@ -300,7 +295,7 @@ __attribute__((constructor)) static void start(void)
     if (thread == NULL)
         return;
     real_redirect();
-    note_foreign_malloc();
+    note_replaced();
     wipe_in_forks_of_guest();
     end_register();
     fatal_watch();

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replaced.h"
 #include "sys.h"
 
 /* The C library's other names, which no header declares; hooks here. */
@@ -92,6 +93,7 @@ static void find_all(void)
     FIND(pvalloc);
     FIND(malloc_usable_size);
     find_allocator();
+    replaced_find();
 }
 
 bool real_find_all(void)

@@ -49,6 +49,78 @@ void *realloc(void *block, size_t size)
 }
 '''
 
+SMALL = '''
+void *malloc(size_t n)
+{
+    NEXT(void *, malloc, size_t);
+    return is_ready && n <= 64 ? TAKE(n) : next(n);
+}
+void free(void *b)
+{
+    NEXT(void, free, void *);
+    if ((char *)b < memory || (char *)b >= memory + sizeof memory)
+        next(b);
+}
+__attribute__((constructor)) static void begin(void) { is_ready = 1; }
+'''
+CHUNKS = '''
+void *malloc(size_t n)
+{
+    static char *chunk;
+    static size_t left;
+    NEXT(void *, malloc, size_t);
+    n = (n + 63) / 64 * 64;
+    if (n > 4096)
+        return next(n);
+    if (left < n) {
+        left = 65536;
+        chunk = next(left);
+    }
+    left -= n;
+    return chunk + left;
+}
+'''
+CHILDREN = '''
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+static char memory[1 << 26];
+static size_t used;
+void *malloc(size_t n) { used += (n + 63) / 64 * 64; return memory + used - (n + 63) / 64 * 64; }
+void *calloc(size_t c, size_t n) { return malloc(c * n); }
+void *realloc(void *b, size_t n) { void *m = malloc(n); return b ? memcpy(m, b, n) : m; }
+void free(void *b) {}
+static void run(void) { free(valloc(100)); *(void **)valloc(200) = 0; }
+int main(int argc, char **argv)
+{
+    char *again[] = {argv[0], "child", 0};
+    void *block = valloc(50);
+    run();
+    if (argc > 1)
+        return 0;
+    if (fork() == 0) {
+        free(block);
+        run();
+        if (fork() == 0)
+            run();
+        while (wait(0) > 0)
+            ;
+        return 0;
+    }
+    if (fork() == 0)
+        execv(argv[0], again);
+    if (vfork() == 0)
+        execv(argv[0], again);
+    posix_spawn(0, argv[0], 0, 0, again, environ);
+    while (wait(0) > 0)
+        ;
+    return 0;
+}
+'''
+
 
 class Programs(Recording):
     def build(self, source, *options, compiler='COMPILER', name='program'):
@@ -101,6 +173,162 @@ class LibcNames(Programs):
         self.assertEqual(analyze('errors', self.trace)['findings'], [])
         sizes = [event.get('size', 0) for event in analyze('events', self.trace)]
         self.assertEqual([size for size in sizes if size >= 4321], [4321])
+
+
+# Functions that are built on the C library's, each of which a program may define by itself.
+ABOVE = {
+    'malloc': 'void *malloc(size_t n) { NEXT(void *, malloc, size_t); return next(n); }',
+    'calloc': 'void *calloc(size_t c, size_t n) { NEXT(void *, calloc, size_t, size_t); '
+              'return next(c, n); }',
+    'realloc': 'void *realloc(void *b, size_t n) { NEXT(void *, realloc, void *, size_t); '
+               'return next(b, n); }',
+    'free': 'void free(void *b) { NEXT(void, free, void *); next(b); }',
+    'cfree': 'void cfree(void *b) { free(b); }',
+    'aligned_alloc': 'void *aligned_alloc(size_t a, size_t n) { void *b = 0; '
+                     'return posix_memalign(&b, a, n) ? 0 : b; }',
+    'posix_memalign': 'int posix_memalign(void **b, size_t a, size_t n) '
+                      '{ return (*b = memalign(a, n)) == 0; }',
+    'valloc': 'void *valloc(size_t n) { return memalign(4096, n); }',
+}
+# Functions that serve calls by themselves, and release nothing.
+NO_FREE = 'void free(void *b) {} '
+NO_COPY = 'void *realloc(void *b, size_t n) { void *m = TAKE(n); return b ? memcpy(m, b, 8) : m; } '
+OWN = {
+    'malloc': NO_FREE + NO_COPY + 'void *malloc(size_t n) { return TAKE(n); }',
+    'calloc': NO_FREE + 'void *calloc(size_t c, size_t n) { return TAKE(c * n); }',
+    'realloc': NO_FREE + NO_COPY,
+    'free': NO_FREE,
+    'aligned_alloc': NO_FREE + 'void *aligned_alloc(size_t a, size_t n) { return TAKE(n); }',
+    'valloc': NO_FREE + 'void *valloc(size_t n) { return TAKE(n); }',
+    'pool for small blocks': SMALL,
+    'pool that begins in main': SMALL.replace('is_ready = 1', 'is_ready = 0'),
+    'pool in chunks': NO_FREE + NO_COPY + CHUNKS,
+}
+IN_C = '''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#define NEXT(type, name, ...) static type (*next)(__VA_ARGS__); \\
+    if (!next) *(void **)&next = dlsym(RTLD_NEXT, #name)
+void cfree(void *);
+int is_ready;
+static _Alignas(4096) char memory[1 << 26];
+static size_t used;
+#define TAKE(n) memcpy(memory + (used += ((n) + 4159) / 64 * 64) - ((n) + 63) / 64 * 64, "", 1)
+FUNCTIONS
+int main(void)
+{
+    void *block;
+    is_ready = 1;
+    free(calloc(2, 1001));
+    free(malloc(8));
+    free(realloc(malloc(1002), 2002));
+    free(aligned_alloc(64, 64));
+    free(valloc(1003));
+    posix_memalign(&block, 64, 1004);
+    free(block);
+    for (int i = 0; i < 5; i++)
+        ((char **)malloc(5432))[0] = 0;
+    return 0;
+}
+'''
+HEADER = '''
+#include <cstdlib>
+#include <new>
+#include <string>
+void *operator new(std::size_t size) {
+    char *block = (char *)std::malloc(size + 16);
+    if (block == nullptr) throw std::bad_alloc();
+    return block + 16;
+}
+void operator delete(void *block) noexcept { if (block) std::free((char *)block - 16); }
+struct alignas(64) wide { char bytes[64]; };
+int main() {
+    for (int i = 0; i < 3; i++) {
+        delete new std::string(100, 'x');
+        delete[] new int[10];
+        delete[] new std::string[3];
+        delete new (std::nothrow) int;
+        delete new wide;
+    }
+    ((char **)operator new(5432))[0] = 0;
+}
+'''
+ONLY_DELETE = '''
+#include <cstdlib>
+#include <string>
+void operator delete(void *block) noexcept { std::free(block); }
+int main() {
+    delete new std::string(100, 'x');
+    delete[] new int[10];
+    ((char **)operator new(5432))[0] = 0;
+}
+'''
+POOL_OF_OPERATOR = '''
+#include <cstdlib>
+#include <new>
+#include <string>
+static char memory[1 << 26];
+static std::size_t used;
+void *operator new(std::size_t size) {
+    used += (size + 63) / 64 * 64;
+    return memory + used - (size + 63) / 64 * 64;
+}
+void operator delete(void *) noexcept {}
+void operator delete(void *, std::size_t) noexcept {}
+int main() { delete new std::string(100, 'x'); std::free(std::malloc(4321)); }
+'''
+
+
+class Replaced(Programs):
+    """Functions of the program in place of the C library's and the C++ runtime's: calls that reach
+    the C library are recorded, and it is said if there may be others."""
+
+    def check_seen(self, path, lost):
+        self.assertEqual(self.run_recorded(path), '')
+        self.assertEqual(analyze('errors', self.trace)['findings'], [])
+        leaks = self.assert_sound()
+        self.assertEqual([(group['blocks'], group['bytes']) for group in leaks['groups']
+                          if group['class'] == 'definitely_lost'], [lost])
+
+    def check_unseen(self, path, *arguments):
+        self.assertIn('own, whose calls are not all seen', self.run_recorded(path, *arguments))
+        for trace in self.directory.glob('trace.bin*'):
+            for report in 'leaks', 'errors':
+                found = analyze(report, trace)
+                self.assertFalse(found['certain'], trace)
+                self.assertIn('not all calls are recorded', found['reasons'][0])
+            self.assertEqual(found['findings'], [], trace)
+
+    def in_c(self, functions):
+        return self.build(IN_C.replace('FUNCTIONS', functions))
+
+    def test_built_on_the_c_library(self):
+        for name, function in ABOVE.items():
+            with self.subTest(name=name):
+                self.check_seen(self.in_c(function), (5, 5 * 5432))
+        with self.subTest(name='all'):
+            self.check_seen(self.in_c(' '.join(ABOVE.values())), (5, 5 * 5432))
+
+    def test_of_their_own(self):
+        for name, function in OWN.items():
+            with self.subTest(name=name):
+                self.check_unseen(self.in_c(function))
+
+    def test_operators(self):
+        """A header before each block, and the operators that the program does not define."""
+        for source, lost in (HEADER, (1, 5448)), (ONLY_DELETE, (1, 5432)):
+            self.check_seen(self.build(source, '-std=c++17', compiler='COMPILER_CXX'), lost)
+
+    def test_operators_of_their_own(self):
+        self.check_unseen(self.build(POOL_OF_OPERATOR, compiler='COMPILER_CXX'))
+
+    def test_children(self):
+        """Children in every way, with blocks of the parent's and of their own."""
+        self.check_unseen(self.build(CHILDREN))
+        self.assertEqual(len([*self.directory.glob('trace.bin*')]), 6)
 
 
 if __name__ == '__main__':

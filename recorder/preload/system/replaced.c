@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#include "replaced.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "real.h"
+
+bool replaced_any;
+
+/*
+ * Functions that acquire and release, with their arguments: a size, an alignment, a count of 1, a
+ * null pointer, a tag, where the result is to be stored, and the block.
+ */
+struct pair {
+    const char *acquire;
+    const char *acquire_arguments;
+    const char *release;
+    const char *release_arguments;
+};
+
+#define OPERATORS(new, delete)                                                                     \
+    {"_Zn" new "m", "s", "_Zd" delete "Pv", "b"}, {"_Zn" new "m", "s", "_Zd" delete "Pvm", "bs"},  \
+        {"_Zn" new "mRKSt9nothrow_t", "st", "_Zd" delete "PvRKSt9nothrow_t", "bt"},                \
+        {"_Zn" new "mSt11align_val_t", "sa", "_Zd" delete "PvSt11align_val_t", "ba"},              \
+        {"_Zn" new "mSt11align_val_t", "sa", "_Zd" delete "PvmSt11align_val_t", "bsa"},            \
+    {                                                                                              \
+        "_Zn" new "mSt11align_val_tRKSt9nothrow_t", "sat",                                         \
+            "_Zd" delete "PvSt11align_val_tRKSt9nothrow_t", "bat"                                  \
+    }
+
+static const struct pair pairs[] = {
+    {"malloc", "s", "free", "b"},
+    {"calloc", "1s", "cfree", "b"},
+    {"realloc", "0s", "free_sized", "bs"},
+    {"reallocarray", "01s", "free", "b"},
+    {"memalign", "as", "free", "b"},
+    {"aligned_alloc", "as", "free_aligned_sized", "bas"},
+    {"posix_memalign", "ras", "free", "b"},
+    {"valloc", "s", "free", "b"},
+    {"pvalloc", "s", "free", "b"},
+    OPERATORS("w", "l"),
+    OPERATORS("a", "a"),
+};
+
+enum { PAIRS = sizeof pairs / sizeof *pairs };
+
+/* Whether the program defines the function, and does not merely have an address by which it calls
+ * one of a library. */
+static bool is_replaced(const char *name, const struct link_map *this_library)
+{
+    struct dl_find_object object;
+    Dl_info info;
+    void *entry = NULL;
+    void *first = dlsym(RTLD_DEFAULT, name);
+    if (first == NULL ||
+        (_dl_find_object(first, &object) == 0 && object.dlfo_link_map == this_library))
+        return false;
+    return dladdr1(first, &info, &entry, RTLD_DL_SYMENT) != 0 && entry != NULL &&
+           ((const ElfW(Sym) *)entry)->st_shndx != SHN_UNDEF;
+}
+
+void replaced_find(void)
+{
+    struct dl_find_object object;
+    if (_dl_find_object((void *)(uintptr_t)replaced_find, &object) != 0)
+        return;
+    for (size_t i = 0; i < PAIRS && !replaced_any; i++)
+        replaced_any = is_replaced(pairs[i].acquire, object.dlfo_link_map) ||
+                       is_replaced(pairs[i].release, object.dlfo_link_map);
+}
+
+/* What the C library was called for within one call of the program's functions. */
+enum { CALLS = 16 };
+static struct {
+    uintptr_t base;
+    size_t size;
+} acquired[CALLS];
+static uintptr_t released[CALLS];
+static size_t acquired_count, released_count;
+
+static struct real_functions before, before_libc;
+
+static void note_acquired(const void *base, size_t size)
+{
+    if (base == NULL || acquired_count == CALLS)
+        return;
+    acquired[acquired_count].base = (uintptr_t)base;
+    acquired[acquired_count++].size = size;
+}
+
+static void note_released(const void *base)
+{
+    if (base != NULL && released_count != CALLS)
+        released[released_count++] = (uintptr_t)base;
+}
+
+static void *watch_malloc(size_t size)
+{
+    void *base = before.malloc(size);
+    note_acquired(base, size);
+    return base;
+}
+
+static void *watch_calloc(size_t count, size_t size)
+{
+    void *base = before.calloc(count, size);
+    note_acquired(base, count * size);
+    return base;
+}
+
+static void *watch_realloc(void *old, size_t size)
+{
+    note_released(old);
+    void *base = before.realloc(old, size);
+    note_acquired(base, size);
+    return base;
+}
+
+static void watch_free(void *base)
+{
+    note_released(base);
+    before.free(base);
+}
+
+static void *watch_memalign(size_t alignment, size_t size)
+{
+    void *base = before.memalign(alignment, size);
+    note_acquired(base, size);
+    return base;
+}
+
+static int watch_posix_memalign(void **base, size_t alignment, size_t size)
+{
+    int status = before.posix_memalign(base, alignment, size);
+    if (status == 0)
+        note_acquired(*base, size);
+    return status;
+}
+
+static void *watch_valloc(size_t size)
+{
+    void *base = before.valloc(size);
+    note_acquired(base, size);
+    return base;
+}
+
+/* Makes the hooks call the functions above, which call those of the C library. */
+static void watch(void)
+{
+    before = real;
+    before_libc = real_libc;
+    real = (struct real_functions){.malloc = watch_malloc,
+                                   .calloc = watch_calloc,
+                                   .realloc = watch_realloc,
+                                   .reallocarray = before.reallocarray, /* calls realloc() */
+                                   .free = watch_free,
+                                   .memalign = watch_memalign,
+                                   .posix_memalign = watch_posix_memalign,
+                                   .aligned_alloc = watch_memalign,
+                                   .valloc = watch_valloc,
+                                   .pvalloc = watch_valloc,
+                                   .malloc_usable_size = before.malloc_usable_size};
+    real_libc = real;
+}
+
+enum { ALIGNMENT = 64 };
+
+/* Calls a function; it gets three arguments, and takes as many as it has. */
+static void *call(const char *name, const char *arguments, void *block, size_t size)
+{
+    static char tag;
+    void *(*function)(uintptr_t, uintptr_t, uintptr_t);
+    void *stored = NULL;
+    uintptr_t values[3] = {0};
+    for (size_t i = 0; i < 3 && arguments[i] != '\0'; i++) {
+        const struct {
+            char letter;
+            uintptr_t value;
+        } kinds[] = {{'s', size},
+                     {'a', ALIGNMENT},
+                     {'1', 1},
+                     {'t', (uintptr_t)&tag},
+                     {'r', (uintptr_t)&stored},
+                     {'b', (uintptr_t)block}};
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+            if (arguments[i] == kinds[k].letter)
+                values[i] = kinds[k].value;
+    }
+    *(void **)&function = dlsym(RTLD_DEFAULT, name);
+    if (function == NULL)
+        return NULL;
+    acquired_count = released_count = 0;
+    void *result = function(values[0], values[1], values[2]);
+    return arguments[0] == 'r' ? stored : result;
+}
+
+/* Returns the block of the C library, acquired in this call, that holds what the call returned and
+ * little else; 0 if there is none. */
+static uintptr_t find_base(const void *block, size_t size)
+{
+    enum { MORE_MAX = 4096 };
+    uintptr_t begin = (uintptr_t)block;
+    for (size_t i = 0; i < acquired_count; i++) {
+        uintptr_t base = acquired[i].base;
+        if (acquired[i].size >= size && acquired[i].size - size <= MORE_MAX && begin >= base &&
+            begin - base <= acquired[i].size - size)
+            return base;
+    }
+    return 0;
+}
+
+/* Whether a call that has just returned released the block. */
+static bool has_released(uintptr_t base)
+{
+    for (size_t i = 0; i < released_count; i++)
+        if (released[i] == base)
+            return true;
+    return false;
+}
+
+/* Tries a pair twice at the same time: an allocator may take much at once and hand out parts. */
+static bool pair_forwards(const struct pair *pair, size_t size)
+{
+    void *blocks[2];
+    uintptr_t bases[2];
+    if (strchr(pair->acquire_arguments, 'a') != NULL && size % ALIGNMENT != 0)
+        return true;
+    for (int i = 0; i < 2; i++) {
+        blocks[i] = call(pair->acquire, pair->acquire_arguments, NULL, size);
+        bases[i] = blocks[i] != NULL ? find_base(blocks[i], size) : 0;
+        if (bases[i] == 0)
+            return false;
+    }
+    if (bases[0] == bases[1])
+        return false;
+    for (int i = 0; i < 2; i++) {
+        call(pair->release, pair->release_arguments, blocks[i], size);
+        if (!has_released(bases[i]))
+            return false;
+    }
+    return true;
+}
+
+/* A block that grows may stay where it is, but not without a call of the C library's. */
+static bool growth_forwards(size_t size)
+{
+    void *block = call("malloc", "s", NULL, size);
+    block = block != NULL ? call("realloc", "bs", block, 3 * size) : NULL;
+    uintptr_t base = block != NULL ? find_base(block, 3 * size) : 0;
+    if (base == 0)
+        return false;
+    call("free", "b", block, 0);
+    return has_released(base);
+}
+
+bool replaced_forward(void)
+{
+    static const size_t sizes[] = {8, 24, 64, 256, 1024, 4096, 32768, 200000};
+    bool forwards = true;
+    watch();
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && forwards; i++) {
+        for (size_t pair = 0; pair < PAIRS && forwards; pair++)
+            forwards = pair_forwards(&pairs[pair], sizes[i]);
+        forwards = forwards && growth_forwards(sizes[i]);
+    }
+    real = before;
+    real_libc = before_libc;
+    return forwards;
+}

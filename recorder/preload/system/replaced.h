@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions that the program defines in place of those of the C library and the C++ runtime. It
+ * comes before this library, so it calls its own and not the hooks.
+ */
+#ifndef TTD_PRELOAD_SYSTEM_REPLACED_H
+#define TTD_PRELOAD_SYSTEM_REPLACED_H
+
+#include <stdbool.h>
+
+/*
+ * Whether the program defines one of the functions that allocate or release. The operators and
+ * reallocarray() are then not recorded as such, since they may be made of the program's functions:
+ * these may return another address than the block's, such as one behind a header. The calls that
+ * reach the C library are recorded.
+ */
+extern bool replaced_any;
+
+/* Sets it. */
+void replaced_find(void);
+
+/*
+ * Whether the program's functions take each block from a call of the C library's, and release it by
+ * one, as far as trying them with several sizes tells. Only in a copy of the process, or in one
+ * that has nothing left to do: it calls them, and the hooks must not record meanwhile.
+ */
+bool replaced_forward(void);
+
+#endif
