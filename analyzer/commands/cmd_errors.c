@@ -82,6 +82,18 @@ static int judge(struct session *session, const struct heap_finding *finding, bo
     return status;
 }
 
+/* Merges findings whose stacks differ only in modules that were loaded more than once. */
+static int merge_same(struct session *session, struct heap_errors *errors)
+{
+    bool has_any = false;
+    enum ttd_status status = TTD_OK;
+    if (errors->count > 1)
+        status = view_has_same(&session->view, &has_any);
+    if (status == TTD_OK && has_any)
+        status = heap_errors_merge(errors, view_find_same, &session->view);
+    return session_check(session, status);
+}
+
 /* Drops the findings that are not reported, and counts the calls of the others anew: totals and
  * exit status must not include what the user has excluded. */
 static int judge_all(struct session *session, struct heap_errors *errors)
@@ -128,6 +140,8 @@ static int print(struct session *session, size_t limit, struct heap_errors *erro
         errors->findings[i].is_certain &= source_is_intact(&session->source);
     bool needs_names = errors->count || fatal->count || view_has_filter(&session->options.view);
     int status = session_names(session, needs_names);
+    if (status == STATUS_OK)
+        status = merge_same(session, errors);
     if (status == STATUS_OK)
         status = judge_all(session, errors);
     if (status == STATUS_OK)

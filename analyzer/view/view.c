@@ -26,6 +26,7 @@ void view_free(struct view *view)
     stack_memo_free(&view->callers);
     stack_memo_free(&view->own_callers);
     stack_memo_free(&view->label_counts);
+    same_stacks_free(&view->same);
     frame_list_free(&view->scratch);
     free(view->sites);
     free(view->frames);

@@ -7,6 +7,7 @@
 #include "heap/block_classes.h"
 #include "heap/site_table.h"
 #include "symbols/memo.h"
+#include "symbols/same_stacks.h"
 #include "view/labels.h"
 
 #define VIEW_PATTERNS 64
@@ -84,6 +85,8 @@ struct view {
     /** By stack: the number of labels from its last call outward. Adjacent equal labels of files
      * and modules count once. */
     struct stack_memo label_counts;
+    /** Stacks of modules that were loaded more than once. */
+    struct same_stacks same;
 };
 
 /** @param definitions  borrowed; complete before the first use of the view */
@@ -167,6 +170,14 @@ struct view_label view_record_label(const struct view *view, struct heap_key key
  * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT.
  */
 enum ttd_status view_group(struct view *view, const struct heap_site_table *sites);
+
+/** Tells whether any stacks are the same although their identifiers differ. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
+enum ttd_status view_has_same(struct view *view, bool *has_any);
+
+/** Finds the stack that stands for all that are the same. @param view  a struct view. @return as
+ * view_group(). */
+enum ttd_status view_find_same(void *view, ttd_id stack, ttd_id *first);
 
 /** Replaces the key of a record by that of its group. @return as view_group(). */
 enum ttd_status view_find_key(struct view *view, struct heap_key *key);

@@ -41,6 +41,20 @@ static enum ttd_status find_label(struct view *view, struct heap_key key, uint32
     return status == TTD_END ? labels_add(&view->labels, &label, index) : status;
 }
 
+enum ttd_status view_has_same(struct view *view, bool *has_any)
+{
+    return same_stacks_are_there(&view->same, view->definitions, has_any);
+}
+
+enum ttd_status view_find_same(void *context, ttd_id stack, ttd_id *first)
+{
+    struct view *view = context;
+    bool has_any;
+    enum ttd_status status = view_has_same(view, &has_any);
+    *first = stack;
+    return status == TTD_OK && has_any ? same_stacks_find(&view->same, stack, first) : status;
+}
+
 enum ttd_status view_find_key(struct view *view, struct heap_key *key)
 {
     if (view->options.by != VIEW_BY_STACK) {
@@ -55,7 +69,8 @@ enum ttd_status view_find_key(struct view *view, struct heap_key *key)
     enum ttd_status status = view_find_caller(view, key->stack, &caller, &site);
     if (status == TTD_OK)
         key->stack = caller.id;
-    return status == TTD_END ? TTD_OK : status;
+    return status == TTD_OK || status == TTD_END ? view_find_same(view, key->stack, &key->stack)
+                                                 : status;
 }
 
 static enum ttd_status merge_records(struct view *view, const struct heap_site_table *sites,
@@ -64,7 +79,9 @@ static enum ttd_status merge_records(struct view *view, const struct heap_site_t
     size_t count = 0;
     for (size_t i = 0; i < *sites->count; i++) {
         struct heap_key key = *heap_site_record(sites, i);
-        enum ttd_status status = view_find_key(view, &key);
+        bool is_whole = view->options.by == VIEW_BY_STACK && !view->options.skip.count;
+        enum ttd_status status =
+            is_whole ? view_find_same(view, key.stack, &key.stack) : view_find_key(view, &key);
         if (status != TTD_OK)
             return status;
         uint32_t group = map_get(groups, key.stack, key.property);
@@ -84,11 +101,14 @@ static enum ttd_status merge_records(struct view *view, const struct heap_site_t
 
 enum ttd_status view_group(struct view *view, const struct heap_site_table *sites)
 {
-    if (view->options.by == VIEW_BY_STACK && !view->options.skip.count)
-        return TTD_OK;
+    bool has_same;
+    enum ttd_status status = view_has_same(view, &has_same);
+    if (status != TTD_OK ||
+        (view->options.by == VIEW_BY_STACK && !view->options.skip.count && !has_same))
+        return status;
     struct hash_map groups;
     map_init(&groups);
-    enum ttd_status status = merge_records(view, sites, &groups);
+    status = merge_records(view, sites, &groups);
     map_free(&groups);
     if (status == TTD_OK && *sites->count)
         qsort(sites->records, *sites->count, sites->size, sites->compare);

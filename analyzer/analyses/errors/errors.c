@@ -58,6 +58,47 @@ enum ttd_status heap_errors_add(struct heap_errors *errors, const struct heap_fi
     return TTD_OK;
 }
 
+/* Adds a finding to the one before it that has the same stacks, if there is one. */
+static enum ttd_status merge_finding(struct heap_errors *errors, struct hash_map *index,
+                                     const struct heap_finding *finding,
+                                     const struct heap_finding *key)
+{
+    uint64_t a = call_key(key), b = conflict_key(key);
+    uint32_t first = map_get(index, a, b);
+    if (first == MAP_NONE) {
+        enum ttd_status status = map_set(index, a, b, (uint32_t)errors->count);
+        errors->findings[errors->count++] = *finding;
+        return status;
+    }
+    struct heap_finding *kept = &errors->findings[first];
+    kept->count += finding->count;
+    kept->is_certain &= finding->is_certain;
+    if (ttd_position_compare(finding->last, kept->last) > 0)
+        kept->last = finding->last;
+    return TTD_OK;
+}
+
+enum ttd_status heap_errors_merge(struct heap_errors *errors, heap_same_stack *find, void *context)
+{
+    struct hash_map index;
+    size_t count = errors->count;
+    enum ttd_status status = TTD_OK;
+    map_init(&index);
+    errors->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct heap_finding finding = errors->findings[i];
+        struct heap_finding key = finding;
+        ttd_id *stacks[] = {&key.call.stack, &key.allocated.stack, &key.released.stack,
+                            &key.conflict.stack};
+        for (size_t k = 0; k < sizeof stacks / sizeof *stacks && status == TTD_OK; k++)
+            status = find(context, *stacks[k], stacks[k]);
+        if (status == TTD_OK)
+            status = merge_finding(errors, &index, &finding, &key);
+    }
+    map_free(&index);
+    return status;
+}
+
 const char *heap_error_name(enum heap_error_kind kind)
 {
     static const char *const names[HEAP_ERROR_KINDS] = {

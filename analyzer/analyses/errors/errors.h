@@ -138,6 +138,16 @@ void heap_errors_end(struct heap_errors *errors);
  */
 enum ttd_status heap_errors_add(struct heap_errors *errors, const struct heap_finding *finding);
 
+/** Finds the stack that stands for all that are the same. */
+typedef enum ttd_status heap_same_stack(void *context, ttd_id stack, ttd_id *first);
+
+/**
+ * Merges findings whose stacks are the same, though they have other identifiers.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, or the status of `find`.
+ */
+enum ttd_status heap_errors_merge(struct heap_errors *errors, heap_same_stack *find, void *context);
+
 /** Returns the static name of a kind, such as "double-free". */
 const char *heap_error_name(enum heap_error_kind kind);
 
