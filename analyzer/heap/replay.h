@@ -14,7 +14,7 @@
  * by `tools/compare-builds --instructions`):
  *
  *     runs of events that nobody watches (replay_run.c)            1.09  1.12
- *     ReAlloc without the queue (is_alone() in replay_apply.c)     1.02  1.00
+ *     ReAlloc without the queue (is_alone_call() in replay_apply.c)     1.02  1.00
  *     each address looked up once a chunk (ordinal_map.h)          1.04  1.01
  *     events decoded in batches, not one by one                    5.11  5.01
  *     an index, for `state --at 50%`                                     1.87

@@ -114,8 +114,8 @@ static inline enum ttd_status apply_free(struct heap_replay *replay, const struc
 }
 
 /* Whether the acquisition of a ReAlloc comes before anything else can happen. */
-static inline bool is_alone(const struct heap_replay *replay, const struct ttd_event *event,
-                            struct range range)
+static inline bool is_alone_call(const struct heap_replay *replay, const struct ttd_event *event,
+                                 struct range range)
 {
     return event + 1 < range.end && !replay->queue.count &&
            ttd_position_compare(event->time_end, range.until) <= 0 &&
@@ -135,18 +135,19 @@ static enum ttd_status apply_realloc(struct heap_replay *replay, const struct tt
         enum ttd_status status = release(replay, event, event->address, &released);
         if (status != TTD_OK)
             return status;
-        pending.has_previous = released != HEAP_NO_RECORD && heap_is_wanted(replay, HEAP_ACQUIRED);
     }
     if (!event->address)
         return TTD_OK;
     pending.block = heap_block_of_event(event);
-    if (pending.has_previous) {
+    bool is_alone = is_alone_call(replay, event, range);
+    /* A graph of the heap has blocks in flight, without an observer. */
+    if (released != HEAP_NO_RECORD && (!is_alone || heap_is_wanted(replay, HEAP_ACQUIRED))) {
+        pending.has_previous = true;
         pending.previous = replay->live.blocks[released];
         pending.block.user = pending.previous.user;
     }
-    if (is_alone(replay, event, range))
-        return acquire(replay, address_record(replay, event), &pending.block, &pending);
-    return heap_queue_push(&replay->queue, &pending);
+    return is_alone ? acquire(replay, address_record(replay, event), &pending.block, &pending)
+                    : heap_queue_push(&replay->queue, &pending);
 }
 
 static enum ttd_status apply_destroy(struct heap_replay *replay, const struct ttd_event *event)

@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "reach/builder.h"
+#include "reach/in_flight.h"
 #include "reach/inherited.h"
 #include "reach/references.h"
 #include "reach/rules.h"
@@ -103,10 +104,14 @@ static enum ttd_status read_references(struct reach_builder *builder, struct ttd
 }
 
 enum ttd_status heap_reach_begin(struct heap_reach *reach, const struct ttd_snapshot *snapshot,
-                                 struct heap_live *live)
+                                 struct heap_replay *replay)
 {
     reach->snapshot = *snapshot;
-    return heap_nodes_copy(&reach->nodes, live);
+    enum ttd_status status = reach_in_flight_begin(reach, replay);
+    if (status == TTD_OK)
+        status = heap_nodes_copy(&reach->nodes, &replay->live);
+    reach_in_flight_end(reach, &replay->live);
+    return status;
 }
 
 enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trace *trace,
@@ -131,6 +136,8 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
         status = reach_inherited_apply(&builder, trace, error);
     if (status == TTD_OK)
         status = reach_within_apply(&builder);
+    if (status == TTD_OK && !options->finds_classes_only)
+        status = reach_in_flight_apply(&builder);
     if (status == TTD_OK)
         status = reach_builder_finish(&builder);
     bool has_verdicts = !options->omits_verdicts && !options->finds_classes_only;
@@ -170,7 +177,7 @@ static enum ttd_status build(const struct heap_trace *trace,
      * reader. */
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)
-        status = heap_reach_begin(reach, snapshot, &arrival.cursor.replay.live);
+        status = heap_reach_begin(reach, snapshot, &arrival.cursor.replay);
     heap_arrival_end(&arrival, &reach->outcome);
     return status == TTD_OK ? heap_reach_read(reach, trace, options, error) : status;
 }
@@ -204,6 +211,7 @@ void heap_reach_free(struct heap_reach *reach)
     heap_nodes_free(&reach->nodes);
     graph_free(&reach->graph);
     graph_classes_free(&reach->verdicts);
+    free(reach->in_flight);
     free(reach->regions);
     free(reach->roots);
     edge_offsets_free(&reach->offsets);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The graph of a snapshot: the blocks that are live at its position, which of them points at which,
- * and which words outside of blocks (the roots) point at blocks.
+ * The graph of a snapshot: the blocks that are live at its position or being reallocated there,
+ * which of them points at which, and which words outside of blocks (the roots) point at blocks.
  *
  * A word of a live block is an edge to the block that its value lies in; a word of any other region
  * that is no heap is a root. A word of a heap outside of live blocks is a doubtful root, or none:
@@ -42,6 +42,20 @@ struct heap_root_word {
     uint64_t target_offset;
 };
 
+/** A reallocation in flight: see in_flight.h. */
+struct reach_in_flight {
+    /** The blocks before and after the call, as far as their words are the program's. */
+    struct heap_block blocks[2];
+    /** Whether each is a node; or is part of one, of another call. */
+    bool has[2];
+    bool is_joined[2];
+    /** While the nodes are copied: whether each is live, and its record. */
+    bool is_live[2];
+    uint32_t records[2];
+};
+
+enum { REACH_BEFORE, REACH_AFTER };
+
 /** All zero when empty. */
 struct heap_reach {
     /** Certainty of the replay to the snapshot. */
@@ -52,6 +66,8 @@ struct heap_reach {
     struct ttd_snapshot snapshot;
     /** The blocks, by node of the graph. */
     struct heap_nodes nodes;
+    struct reach_in_flight *in_flight;
+    size_t in_flight_count;
     /** By number - 1. */
     struct ttd_region *regions;
     size_t region_count;
@@ -97,11 +113,11 @@ enum ttd_status heap_reach_build(const struct heap_trace *trace,
  * replay has come to the position of the snapshot, then heap_reach_read() when it needs the reader
  * no longer. The outcome is not set.
  *
- * @param live   its index is dropped: see heap_nodes_copy()
- * @param reach  all zero; release with heap_reach_free(), also on failure
+ * @param replay  the index of its live blocks is dropped: see heap_nodes_copy()
+ * @param reach   all zero; release with heap_reach_free(), also on failure
  */
 enum ttd_status heap_reach_begin(struct heap_reach *reach, const struct ttd_snapshot *snapshot,
-                                 struct heap_live *live);
+                                 struct heap_replay *replay);
 enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trace *trace,
                                 const struct heap_reach_options *options, struct ttd_error *error);
 

@@ -81,8 +81,7 @@ enum ttd_status leaks_see_snapshot(void *context, struct heap_arrival *arrival,
     search->are_nodes_live = arrival->reached_end && !replay->queue.count;
     search->reach.outcome = heap_arrival_outcome(arrival);
     search->strays = search->reach.outcome.counts.strays;
-    enum ttd_status status =
-        heap_reach_begin(&search->reach, &search->leaks->snapshot, &replay->live);
+    enum ttd_status status = heap_reach_begin(&search->reach, &search->leaks->snapshot, replay);
     search->is_leak = calloc((size_t)search->reach.nodes.count + 1, sizeof *search->is_leak);
     return status == TTD_OK && !search->is_leak ? TTD_ERROR_NO_MEMORY : status;
 }

@@ -2,6 +2,7 @@
 /* The report of `referrers`: a tree of the words that point at a block. */
 #include "report/reachability/reports.h"
 #include "report/sections/place.h"
+#include "reach/in_flight.h"
 #include "reach/within.h"
 
 /* Copies the block of a node. Returns the copy, or NULL for GRAPH_NONE. */
@@ -38,6 +39,13 @@ static void text_flags(struct text_output *output, const struct heap_referrer *r
         out_text(output, ", … (--depth)");
 }
 
+/* The offset of the word; TTD_UNKNOWN where there is none. */
+static uint64_t referrer_offset(const struct heap_referrer *referrer)
+{
+    bool is_word = referrer->kind != HEAP_REFERRER_MORE && referrer->offset < REACH_CONTINUES;
+    return is_word ? referrer->offset : TTD_UNKNOWN;
+}
+
 static void text_referrer(struct report *report, const struct heap_referrers *referrers,
                           const struct heap_referrer *referrer)
 {
@@ -62,6 +70,8 @@ static void text_referrer(struct report *report, const struct heap_referrers *re
     } else {
         if (referrer->offset == REACH_LIES_WITHIN)
             out_text(output, "within it, ");
+        else if (referrer->offset == REACH_CONTINUES)
+            out_text(output, "being reallocated from ");
         else
             out_format(output, "byte %llu of ", (unsigned long long)referrer->offset);
         report_node_text(report, &referrers->reach, referrer->node);
@@ -154,7 +164,7 @@ static void json_referrer(struct report *report, struct json *json,
     } else {
         json_null(json, "root");
     }
-    json_count(json, "offset", is_word ? referrer->offset : TTD_UNKNOWN);
+    json_count(json, "offset", referrer_offset(referrer));
     json_count(json, "target_offset", is_word ? referrer->target_offset : TTD_UNKNOWN);
     json_bool(json, "interior", referrer->flags & GRAPH_INTERIOR);
     json_bool(json, "stale", referrer->flags & GRAPH_STALE);
@@ -231,7 +241,7 @@ void csv_referrers(struct report *report, const struct report_referrers *data)
         } else {
             csv_empty(&csv);
         }
-        csv_unsigned_if(&csv, is_word, referrer->offset);
+        csv_count(&csv, referrer_offset(referrer));
         csv_unsigned_if(&csv, is_word, referrer->target_offset);
         csv_bool(&csv, referrer->flags & GRAPH_STALE);
         csv_unsigned(&csv, referrer->count ? referrer->count : 1);
