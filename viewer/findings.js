@@ -180,7 +180,7 @@ function errorRows(errors, pieces) {
 export function errorsView(errors, pieces) {
   const none = !errors.findings.length && !errors.fatal_signal;
   return panel('Calls that the program should not have made', doubts(errors),
-    none ? element('p', { class: 'good' }, 'None.') : null,
+    none ? element('p', { class: 'good' }, 'None. Reads and writes are not watched.') : null,
     signalNode(errors.fatal_signal, pieces),
     cutNote(errors.findings.length, Number(errors.total_findings), 'findings'),
     errors.findings.length ? csvButtons('errors', () => errorRows(errors, pieces)) : null,

@@ -172,8 +172,9 @@ static int execute(struct session *session, const void *context)
     struct heap_errors errors;
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
-    struct heap_errors_options query = {.remembered = (uint32_t)options->remembered};
     struct heap_fatal fatal;
+    struct heap_errors_options query = {.remembered = (uint32_t)options->remembered,
+                                        .fatal = &fatal};
     session->needs_known_patterns = options->error_status;
     int status = session_islands(session, &options->island, &query.islands);
     if (status != STATUS_OK)

@@ -47,8 +47,8 @@ static enum ttd_status watch_calls(const struct heap_ticks_options *range,
                                        .has_lifetimes = true,
                                        .filter = range->filter,
                                        .filter_context = range->filter_context};
-    struct heap_errors_options errors = {.remembered = HEAP_FREED_DEFAULT,
-                                         .islands = range->islands};
+    struct heap_errors_options errors = {
+        .remembered = HEAP_FREED_DEFAULT, .islands = range->islands, .fatal = &findings->fatal};
     enum ttd_status status = heap_usage_watch(&findings->usage, &usage, &reading->pass);
     return status == TTD_OK ? heap_errors_watch(&findings->errors, &errors, reading->trace.reader,
                                                 &reading->pass, error)

@@ -9,6 +9,8 @@
 #include "travel/islands.h"
 #include "travel/pass.h"
 
+struct heap_fatal;
+
 enum heap_error_kind {
     /** A release, or a reallocation, of a block that has been released and not allocated since. */
     HEAP_ERROR_DOUBLE_FREE,
@@ -76,6 +78,8 @@ struct heap_errors_options {
     uint32_t remembered;
     /** NULL, or reports only calls in these islands. */
     const struct heap_islands *islands;
+    /** The fatal signal of the trace, which tells the thread that died; or NULL. */
+    const struct heap_fatal *fatal;
 };
 
 struct error_finder;

@@ -150,7 +150,7 @@ enum ttd_status heap_errors_watch(struct heap_errors *errors,
     finder->has_early_blocks = heap_has_early_blocks(reader);
     finder->misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
     heap_status_table_init(&finder->statuses);
-    heap_last_calls_begin(&finder->last_calls, reader);
+    heap_last_calls_begin(&finder->last_calls, reader, options->fatal);
     struct heap_watcher watcher = {
         .observer = {.context = finder, .effect = see_effect, .call = heap_error_finder_see_call},
         .to = ttd_position_max(),

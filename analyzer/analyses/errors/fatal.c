@@ -9,7 +9,15 @@
 
 /* The numbers of signals, and the code SI_KERNEL, on the recorded system, which need not be the one
  * that the analyzer runs on. The kernel gives no address with SI_KERNEL. */
-enum { ILL = 4, TRAP, ABRT, BUS, FPE, SEGV = 11, SYS = 31, FROM_KERNEL = 128 };
+enum { ILL = 4, TRAP, ABRT, BUS, FPE, SEGV = 11, SYS = 31, LAST = 64, FROM_KERNEL = 128 };
+
+bool heap_fatal_is_fault(uint32_t signal)
+{
+    const uint64_t faults = 1u << ILL | 1u << TRAP | 1u << ABRT | 1u << BUS | 1u << FPE |
+                            1u << SEGV | UINT64_C(1) << SYS;
+    /* Numbers that Linux does not have are of another system. */
+    return signal > LAST || (signal < LAST && faults >> signal & 1);
+}
 
 bool heap_fatal_has_address(const struct ttd_fatal_signal *signal)
 {
@@ -29,6 +37,8 @@ static void keep_earlier(struct heap_fatal *fatal)
 
 static void take_signal(struct heap_fatal *fatal, const struct ttd_fatal_signal *signal)
 {
+    if (!heap_fatal_is_fault(signal->signal))
+        return;
     if (fatal->count++)
         keep_earlier(fatal);
     fatal->signal = *signal;
@@ -53,14 +63,12 @@ static enum ttd_status find_signal(struct heap_fatal *fatal, struct ttd_reader *
 }
 
 /* Takes the signal from the end of the trace: a thread whose stack has overflown may have no stack
- * left to tell of it. Signals that do not come of a mistake are not errors. */
+ * left to tell of it. */
 static void take_end(struct heap_fatal *fatal, struct ttd_reader *reader)
 {
-    const uint64_t mistakes = 1u << ILL | 1u << TRAP | 1u << ABRT | 1u << BUS | 1u << FPE |
-                              1u << SEGV | UINT64_C(1) << SYS;
     struct ttd_end end;
     if (ttd_reader_end(reader, &end) != TTD_OK || end.reason != TTD_END_REASON_SIGNALED ||
-        end.code > SYS || !(mistakes >> end.code & 1))
+        !heap_fatal_is_fault(end.code))
         return;
     fatal->signal =
         (struct ttd_fatal_signal){.signal = end.code, .position = ttd_position_invalid()};

@@ -48,7 +48,7 @@ struct heap_fatal_pointer {
     bool is_certain;
 };
 
-/** The last fatal signal of a trace. */
+/** The last fatal signal of a trace; signals that ask the program to end are left out. */
 struct heap_fatal {
     /** All zero if there is no fatal signal, since then nothing is replayed. */
     struct heap_outcome outcome;
@@ -71,6 +71,10 @@ struct heap_fatal {
      * uncertain. */
     bool is_certain;
 };
+
+/** Whether a signal, by its number, tells of a mistake of the program: SIGSEGV and its like. Any
+ * other one asks the program to end. */
+bool heap_fatal_is_fault(uint32_t signal);
 
 /** Whether a signal has a fault address, which may be 0. */
 bool heap_fatal_has_address(const struct ttd_fatal_signal *signal);

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyses/errors/last_calls.h"
 
-/* Signals that a fault of the program raises, as the recorder's system numbers them: SIGILL,
- * SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS. */
-static bool is_fault(uint32_t signal)
-{
-    const uint32_t faults = 1u << 4 | 1u << 5 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 11 | 1u << 31;
-    return signal < 32 && faults >> signal & 1;
-}
+/* The code of a signal that the thread has sent to itself, as in abort(). */
+#define BY_TGKILL (-6)
 
-void heap_last_calls_begin(struct heap_last_calls *last_calls, struct ttd_reader *reader)
+void heap_last_calls_begin(struct heap_last_calls *last_calls, struct ttd_reader *reader,
+                           const struct heap_fatal *fatal)
 {
     struct ttd_end end;
     *last_calls = (struct heap_last_calls){.signal = 0};
-    if (ttd_reader_end(reader, &end) == TTD_OK && end.reason == TTD_END_REASON_SIGNALED &&
-        is_fault(end.code))
-        last_calls->signal = end.code;
+    if (ttd_reader_end(reader, &end) != TTD_OK || end.reason != TTD_END_REASON_SIGNALED ||
+        !heap_fatal_is_fault(end.code))
+        return;
+    last_calls->signal = end.code;
+    if (!fatal || !fatal->count || !ttd_position_is_valid(fatal->signal.position))
+        return;
+    last_calls->thread = fatal->signal.thread;
+    /* Another process, or another thread, has interrupted the call. */
+    if (fatal->signal.code <= 0 && fatal->signal.code != BY_TGKILL)
+        last_calls->signal = 0;
 }
 
 static void remove_call(struct heap_last_calls *last_calls, ttd_id thread)
@@ -34,7 +37,8 @@ bool heap_last_calls_see(struct heap_last_calls *last_calls, const struct ttd_ev
         return false;
     if (last_calls->count)
         remove_call(last_calls, event->thread);
-    return !ttd_event_returned(event) && last_calls->count < HEAP_LAST_CALLS_MAX;
+    bool may_die = !last_calls->thread || last_calls->thread == event->thread;
+    return may_die && !ttd_event_returned(event) && last_calls->count < HEAP_LAST_CALLS_MAX;
 }
 
 void heap_last_calls_add(struct heap_last_calls *last_calls, const struct heap_finding *call,
@@ -89,13 +93,14 @@ static void put_first(struct heap_errors *errors)
     }
 }
 
-enum ttd_status heap_last_calls_report(const struct heap_last_calls *last_calls,
+enum ttd_status heap_last_calls_report(struct heap_last_calls *last_calls,
                                        struct heap_errors *errors)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < last_calls->count && status == TTD_OK; i++) {
-        const struct heap_finding *call = &last_calls->calls[i];
+        struct heap_finding *call = &last_calls->calls[i];
         struct heap_finding *finding = find(errors, call);
+        call->is_certain &= last_calls->count == 1;
         if (!finding) {
             status = heap_errors_add(errors, call);
             continue;

@@ -71,9 +71,11 @@ static void text_finding(struct report *report, const struct heap_finding *findi
     out_text(output, ": ");
     text_call(report, finding);
     report_stack_text(report, finding->call.stack);
-    if (finding->signal)
-        out_format(output, "  the process died of signal %u before the call returned\n",
-                   finding->signal);
+    if (finding->signal) {
+        out_text(output, "  the process died of ");
+        report_signal_number_text(output, finding->signal);
+        out_text(output, " before the call returned\n");
+    }
     /* An Unlock too many is the call itself; a Lock too many shows only at the end. */
     if (finding->kind == HEAP_ERROR_UNBALANCED_LOCK && finding->call.action == TTD_ACTION_LOCK)
         out_text(output, "  the heap was still locked when the program exited\n");
@@ -87,7 +89,9 @@ static void text_finding(struct report *report, const struct heap_finding *findi
         out_alarm(output);
         out_text(output, "  uncertain");
         out_plain(output);
-        out_text(output, ": not everything before it is known\n");
+        out_text(output, finding->kind == HEAP_ERROR_DIED_IN_CALL
+                             ? ": another thread may have died, or a return may be missing\n"
+                             : ": not everything before it is known\n");
     }
 }
 
@@ -132,6 +136,8 @@ void text_errors(struct report *report, const struct report_errors *data)
         out_text(output, data->fatal ? "No other errors" : "No errors");
     }
     out_plain(output);
+    if (!errors->count)
+        out_text(output, " in the calls of the heap; reads and writes are not watched");
     out_char(output, '\n');
     report_known_findings_text(report, REPORT_FINDINGS);
     text_notes(report, errors);

@@ -40,9 +40,10 @@ static void text_live(struct report *report, const struct report_leaks *data)
     }
     out_plain(output);
     out_char(output, '\n');
-    if (groups->blocks)
-        out_text(output, "What is lost and what is still reachable is not known: there is no "
-                         "snapshot of references (see ttdrecord --snapshot-at-exit)\n");
+    if (!groups->blocks)
+        return;
+    out_text(output, "What is lost and what is still reachable is not known.\n");
+    report_no_snapshot_text(report);
 }
 
 static void text_kind(struct report *report, const struct heap_groups *groups, const char *label)

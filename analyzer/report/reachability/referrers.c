@@ -21,12 +21,6 @@ static struct heap_place place_of(const struct heap_referrers *referrers,
     return heap_place_of(&referrers->places, referrer->region, referrer->offset);
 }
 
-void report_no_snapshot_text(struct report *report)
-{
-    out_text(report->output, "No snapshot of references was taken at this position or before: "
-                             "record with ttdrecord --snapshot-at-exit=references\n");
-}
-
 static void text_flags(struct text_output *output, const struct heap_referrer *referrer)
 {
     if (referrer->target_offset && referrer->kind != HEAP_REFERRER_CHAIN)

@@ -51,9 +51,6 @@ void text_retained(struct report *report, const struct report_retained *data);
 void json_retained(struct report *report, const struct report_retained *data);
 void csv_retained(struct report *report, const struct report_retained *data);
 
-/** Writes that there is no snapshot of references, and how to get one. */
-void report_no_snapshot_text(struct report *report);
-
 /** Writes who points at a block, in lines of their own. */
 void report_pointers_text(struct report *report, const struct heap_referrers *referrers);
 /** Writes the same as an object; null for NULL. */

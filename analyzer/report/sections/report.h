@@ -67,6 +67,8 @@ struct report {
     struct text_output *output;
     /** Name of the trace's file. */
     const char *path;
+    /** How the trace ends; NULL if it was not closed, or for commands that need it not. */
+    const struct ttd_end *end;
     /** The names of the trace. NULL for commands that need none. */
     struct definitions *definitions;
     /** Frames of the stack written last, reused from stack to stack. */

@@ -93,11 +93,19 @@ void report_neighbours_json(struct report *report, struct json *json,
 /** Returns the name of a register of x86-64, by its DWARF number; NULL if it has none. Static. */
 const char *report_register_name(uint64_t number);
 
+/** Returns the name of a signal of Linux, such as "SIGSEGV"; NULL if it has none. Static. */
+const char *report_signal_name(uint32_t number);
+/** Writes that name, or "signal 40". */
+void report_signal_number_text(struct text_output *output, uint32_t number);
+
 /** Writes a signal in one line without its end: "SIGSEGV (address not mapped) at 1:2 (+0.5s) in
  * thread 1". */
 void report_signal_text(struct report *report, const struct ttd_fatal_signal *signal);
 /** Writes the same, and the fault address, as members of an object. */
 void report_signal_json(struct json *json, const struct ttd_fatal_signal *signal);
+
+/** Writes that there is no snapshot of references, why, and how to get one. */
+void report_no_snapshot_text(struct report *report);
 
 /** Names of a kind of blocks: in text; in JSON and CSV, where several kinds are "reachable"; and
  * what holds the blocks of such a kind, or NULL. */

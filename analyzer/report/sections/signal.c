@@ -3,58 +3,66 @@
 #include "report/sections/sections.h"
 
 /* The numbers that Linux uses on all architectures that are recorded. */
-enum { ILL = 4, TRAP = 5, ABRT = 6, BUS = 7, FPE = 8, SEGV = 11, SYS = 31, FROM_KERNEL = 128 };
+enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, SEGV = 11, SYS = 31, FROM_KERNEL = 128 };
+
+static const char *const signal_names[] = {
+    NULL,        "SIGHUP",  "SIGINT",    "SIGQUIT", "SIGILL",   "SIGTRAP", "SIGABRT", "SIGBUS",
+    "SIGFPE",    "SIGKILL", "SIGUSR1",   "SIGSEGV", "SIGUSR2",  "SIGPIPE", "SIGALRM", "SIGTERM",
+    "SIGSTKFLT", "SIGCHLD", "SIGCONT",   "SIGSTOP", "SIGTSTP",  "SIGTTIN", "SIGTTOU", "SIGURG",
+    "SIGXCPU",   "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO",   "SIGPWR",  "SIGSYS"};
 
 #define CODES_MAX 10
 
-/** A signal, and what its codes from 1 on mean. */
-struct signal_name {
+/** The meaning of a signal's codes from 1 on. */
+struct signal_codes {
     uint32_t number;
-    const char *name;
     const char *codes[CODES_MAX + 1];
 };
 
-static const struct signal_name signal_names[] = {
+static const struct signal_codes signal_codes[] = {
     {ILL,
-     "SIGILL",
      {NULL, "illegal opcode", "illegal operand", "illegal addressing mode", "illegal trap",
       "privileged opcode", "privileged register", "coprocessor error", "internal stack error"}},
     {TRAP,
-     "SIGTRAP",
      {NULL, "process breakpoint", "process trace trap", "process taken branch trap",
       "hardware breakpoint or watchpoint"}},
-    {ABRT, "SIGABRT", {NULL}},
     {BUS,
-     "SIGBUS",
      {NULL, "invalid address alignment", "nonexistent physical address",
       "object-specific hardware error", "hardware memory error, action required",
       "hardware memory error, action optional"}},
     {FPE,
-     "SIGFPE",
      {NULL, "integer divide by zero", "integer overflow", "floating-point divide by zero",
       "floating-point overflow", "floating-point underflow", "floating-point inexact result",
       "invalid floating-point operation", "subscript out of range"}},
     {SEGV,
-     "SIGSEGV",
      {NULL, "address not mapped", "access not permitted", "failed address bound checks",
       "access denied by memory protection keys", NULL, NULL, NULL,
       "asynchronous memory tag check failed", "memory tag check failed",
       "control protection fault"}},
-    {SYS, "SIGSYS", {NULL, "system call not permitted"}}};
+    {SYS, {NULL, "system call not permitted"}}};
 
-static const struct signal_name *find_signal(uint32_t number)
+const char *report_signal_name(uint32_t number)
 {
-    for (size_t i = 0; i < sizeof signal_names / sizeof signal_names[0]; i++) {
-        if (signal_names[i].number == number)
-            return &signal_names[i];
-    }
-    return NULL;
+    return number < sizeof signal_names / sizeof *signal_names ? signal_names[number] : NULL;
 }
 
-static const char *name_of(const struct ttd_fatal_signal *signal)
+void report_signal_number_text(struct text_output *output, uint32_t number)
 {
-    const struct signal_name *signal_name = find_signal(signal->signal);
-    return signal_name ? signal_name->name : NULL;
+    const char *name = report_signal_name(number);
+    if (name)
+        out_text(output, name);
+    else
+        out_format(output, "signal %u", number);
+}
+
+/* Describes one of a signal's own codes; NULL if it is not known. */
+static const char *own_code(const struct ttd_fatal_signal *signal)
+{
+    for (size_t i = 0; i < sizeof signal_codes / sizeof *signal_codes; i++) {
+        if (signal_codes[i].number == signal->signal && signal->code <= CODES_MAX)
+            return signal_codes[i].codes[signal->code];
+    }
+    return NULL;
 }
 
 /* Describes a signal's code; NULL if it is not known. */
@@ -64,22 +72,18 @@ static const char *reason_of(const struct ttd_fatal_signal *signal)
         "sent by kill",           "sent by sigqueue",           "a timer expired",
         "a message arrived",      "asynchronous I/O completed", "queued I/O",
         "sent by raise or tgkill"};
-    const struct signal_name *signal_name = find_signal(signal->signal);
     if (signal->code == FROM_KERNEL)
         return "sent by the kernel";
     if (signal->code <= 0)
         return signal->code > -(int64_t)(sizeof sent / sizeof sent[0]) ? sent[-signal->code] : NULL;
-    return signal_name && signal->code <= CODES_MAX ? signal_name->codes[signal->code] : NULL;
+    return own_code(signal);
 }
 
 void report_signal_text(struct report *report, const struct ttd_fatal_signal *signal)
 {
     struct text_output *output = report->output;
-    const char *name = name_of(signal), *reason = reason_of(signal);
-    if (name)
-        out_text(output, name);
-    else
-        out_format(output, "signal %u", signal->signal);
+    const char *reason = reason_of(signal);
+    report_signal_number_text(output, signal->signal);
     if (!ttd_position_is_valid(signal->position)) {
         out_text(output, ", of which nothing more was recorded");
         return;
@@ -96,7 +100,7 @@ void report_signal_text(struct report *report, const struct ttd_fatal_signal *si
 void report_signal_json(struct json *json, const struct ttd_fatal_signal *signal)
 {
     json_unsigned(json, "signal", signal->signal);
-    json_text(json, "name", name_of(signal));
+    json_text(json, "name", report_signal_name(signal->signal));
     if (!ttd_position_is_valid(signal->position)) {
         static const char *const unknown[] = {"code",         "reason", "position",
                                               "wall_time_ns", "thread", "address"};

@@ -40,3 +40,20 @@ void report_snapshot_text(struct report *report, const struct ttd_snapshot *snap
         }
     }
 }
+
+/* As Linux numbers it. */
+enum { SIGNAL_KILL = 9 };
+
+void report_no_snapshot_text(struct report *report)
+{
+    const struct ttd_end *end = report->end;
+    bool was_killed = end && end->reason == TTD_END_REASON_SIGNALED && end->code == SIGNAL_KILL;
+    out_text(report->output, "No snapshot of references was taken at this position or before.\n");
+    out_text(report->output,
+             was_killed
+                 ? "SIGKILL leaves no time for one at the end: ttdrecord --snapshot-every=SECONDS\n"
+                   "takes some while the program runs.\n"
+                 : "ttdrecord takes one when the program ends, unless it ends by SIGKILL or by a\n"
+                   "system call of its own (as in Go), or --no-snapshot is given; and more with\n"
+                   "--snapshot-every=SECONDS.\n");
+}

@@ -35,7 +35,8 @@ static void text_end(struct report *report, const struct report_info *data)
         out_format(output, "exited %u", data->end->code);
         break;
     case TTD_END_REASON_SIGNALED:
-        out_format(output, "killed by signal %u", data->end->code);
+        out_text(output, "killed by ");
+        report_signal_number_text(output, data->end->code);
         break;
     case TTD_END_REASON_DETACHED:
         out_text(output, "the recorder let go, the process went on");
@@ -62,7 +63,9 @@ static void text_fatal_signal(struct report *report, const struct heap_trace_sta
         out_text(output, ", fault address ");
         out_hex(output, stats->fatal_signal.address);
     }
-    out_text(output, " ('ttdanalyze errors' tells more)\n");
+    out_text(output, heap_fatal_is_fault(stats->fatal_signal.signal)
+                         ? " ('ttdanalyze errors' tells more)\n"
+                         : "\n");
 }
 
 static void text_origin(struct report *report, const struct report_info *data)

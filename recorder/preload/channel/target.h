@@ -38,6 +38,8 @@ struct on_page {
     _Atomic uint32_t has_records;
     /* Whether a snapshot has been asked for at the end: one of enum asking. */
     _Atomic uint32_t asking;
+    /* The process is about to die of a signal. */
+    _Atomic uint32_t dies;
     /* The `sequence` of the process's slot, whose `mark` leads here. */
     uint64_t mark;
 };
@@ -75,9 +77,6 @@ uint32_t process_index(void);
 
 /* Whether this is the process that was attached, and not a child that shares its memory. */
 bool process_is_own(void);
-
-/* Whether this is such a child. */
-bool process_is_vforked(void);
 
 /* Returns the path of this library, for the loader; NULL if it is not known. */
 const char *process_library(void);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../threads/levels.h"
+#include "fatal.h"
 #include "last.h"
 #include "../system/real.h"
 #include "../system/sys.h"
@@ -83,6 +84,7 @@ static void end(enum way way, int status)
     bool has_blocks = target_on->on != 0 && target_on->has_records != 0;
     if (!has_blocks || process_is_confined || !process_is_own())
         return;
+    fatal_await_death();
     island_awake();
     struct thread *thread = enter(&before);
     if (thread == NULL)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals of which a program dies, with a core: the recorder's handler takes the place of the
- * default action, and only that. It tells the collector, and lets the process die of the signal as
- * it would have. The program sees the default action: see hooks/signal.c.
+ * Signals of which a program dies: the recorder's handler takes the place of the default action,
+ * and only that. It tells the collector, and lets the process die of the signal as it would have.
+ * The program sees the default action: see hooks/signal.c.
  */
 #ifndef TTD_PRELOAD_END_FATAL_H
 #define TTD_PRELOAD_END_FATAL_H
@@ -13,11 +13,22 @@
 /* Installs the handler for all signals that have the default action. */
 void fatal_watch(void);
 
+/* Leaves the default action, in the child of a fork, to signals that the system ignores there: the
+ * first process of a namespace does not die of them. */
+void fatal_watch_child(void);
+
 /* Restores the default action, and leaves it from then on. */
 void fatal_unwatch(void);
 
 /* Whether the handler takes the place of the signal's default action. */
 bool fatal_is_watched(int number);
+
+/* Whether a signal tells of a mistake of the program. Any other one asks it to end. */
+bool fatal_is_fault(int number);
+
+/* Called before the process ends, or becomes another program, in any other way: waits if another
+ * thread is about to let it die. Without the handler it would be dead. */
+void fatal_await_death(void);
 
 /* Whether an action is the handler. */
 bool fatal_is_own(const struct sigaction *installed);

@@ -10,6 +10,7 @@
 #include <ttdtrace/snapshot.h>
 
 #include "end.h"
+#include "fatal.h"
 #include "../system/sys.h"
 #include "../unwind/list.h"
 #include "../system/memory.h"
@@ -22,6 +23,9 @@
  * it has answered none of them for so long, or after so long in all. */
 #define WAIT_ANSWER_NS UINT64_C(20000000000)
 #define WAIT_NS        UINT64_C(60000000000)
+/* A signal that asks for the end of a process which dies of one anyway: for so long it is the same
+ * wish again, since timeout(1) signals the program and its group, and ttdrecord passes it on. */
+#define WISH_NS UINT64_C(1000000000)
 /* Time between two looks that counts as waiting, at most: a thread that was stopped meanwhile has
  * not waited. */
 #define LOOK_MAX_NS UINT64_C(1000000000)
@@ -60,10 +64,11 @@ static void describe_thread(struct unwinder *unwinder, struct snapshot_request *
                                     : 0;
 }
 
+static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
 /* Whether a signal waits by which somebody wants the program to end. */
 static bool is_unwanted(uint64_t mask)
 {
-    static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     uint64_t pending = 0;
     sys_call3(SYS_rt_sigpending, (long)&pending, sizeof pending, 0);
     pending &= ~mask;
@@ -76,6 +81,18 @@ static bool is_unwanted(uint64_t mask)
             return true;
     }
     return false;
+}
+
+/* Takes away the signals by which somebody wants the program to end: it dies of another one. */
+static void take_wishes(uint64_t mask)
+{
+    static const struct timespec at_once;
+    uint64_t set = 0;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        set |= UINT64_C(1) << (ends[i] - 1);
+    set &= ~mask;
+    while (sys_call6(SYS_rt_sigtimedwait, (long)&set, 0, (long)&at_once, sizeof set, 0, 0) > 0)
+        ;
 }
 
 /* How long was waited; `unanswered`: since the collector was last seen to have answered anybody. */
@@ -111,6 +128,8 @@ static uint32_t await(struct snapshot_request *request, uint64_t mask)
             continue;
         once.tv_nsec = once.tv_nsec < WAIT_LONG_NS ? once.tv_nsec * 2 : WAIT_LONG_NS;
         bool has_waited = is_late(&wait, sys_clock());
+        if (request->signal != 0 && wait.all < WISH_NS)
+            take_wishes(mask);
         if (!has_waited && !collector_is_gone() && !is_unwanted(mask))
             continue;
         if (!atomic_compare_exchange_strong(&request->state, &state, SNAPSHOT_NONE))
@@ -166,12 +185,13 @@ void snapshot_ask(struct thread *thread, uint64_t mask)
 }
 
 /* Begins to ask. If another thread does, waits until it has been answered, so that the process does
- * not die meanwhile, and returns false. */
-static bool begin_to_ask(void)
+ * not die meanwhile, and returns false. A process that has asked at its end asks again only if it
+ * fails after that. */
+static bool begin_to_ask(bool is_fault)
 {
     struct timespec once = {.tv_nsec = WAIT_ONCE_NS};
     uint32_t state = atomic_load(&target_on->asking);
-    while (state != ASKING_NOW)
+    while (state == ASKING_NOT || (is_fault && state == ASKING_OVER))
         if (atomic_compare_exchange_weak(&target_on->asking, &state, ASKING_NOW))
             return true;
     for (uint64_t i = 0;
@@ -198,7 +218,8 @@ void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *c
     memcpy(&mask, &context->uc_sigmask, sizeof mask);
     /* The thread's own may be in use. */
     struct unwinder *unwinder = is_guest() ? NULL : unwind_pages_used(unwinder_size());
-    if (unwinder == NULL || !begin_to_ask())
+    bool is_fault = fatal_is_fault(number);
+    if (unwinder == NULL || !begin_to_ask(is_fault))
         return;
     unwinder_init(unwinder, 0, 0, false);
     struct step_regs regs;
@@ -207,7 +228,7 @@ void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *c
     request->contents = target_channel->exit_contents;
     request->signal = (uint32_t)number;
     request->code = info->si_code;
-    request->fault_address = info->si_code > 0 ? (uintptr_t)info->si_addr : 0;
+    request->fault_address = is_fault && info->si_code > 0 ? (uintptr_t)info->si_addr : 0;
     request->tid = (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
     __asm__("mov %%fs:0, %0" : "=r"(request->thread_pointer));
     request->stack_pointer = regs.reg[CFI_RSP] - RED_ZONE;

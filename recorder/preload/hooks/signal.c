@@ -23,18 +23,30 @@ sigaction_function *fatal_real_sigaction(void)
  */
 static _Atomic uint64_t without_stack;
 
+enum { NUMBERS = 64 };
+
+/* The default actions, as the program has set them, in the place of which the handler is. */
+static struct sigaction defaults[NUMBERS + 1];
+
 static uint64_t bit_of(int number)
 {
-    return number > 0 && number <= 64 ? UINT64_C(1) << (number - 1) : 0;
+    return number > 0 && number <= NUMBERS ? UINT64_C(1) << (number - 1) : 0;
+}
+
+/* Puts the handler in the place of the default action that the program has just set. */
+static void take_place(int number)
+{
+    if (fatal_is_watched(number))
+        find_sigaction()(number, fatal_action, &defaults[number]);
 }
 
 /* Sets an action of the program. */
 static int set(int number, const struct sigaction *action, struct sigaction *before)
 {
     struct sigaction changed = *action;
-    if (changed.sa_handler == SIG_DFL && fatal_is_watched(number))
-        return find_sigaction()(number, fatal_action, before);
-    bool is_changed = (changed.sa_flags & SA_ONSTACK) != 0 && signal_stacks_are_given();
+    bool is_default = changed.sa_handler == SIG_DFL;
+    bool is_changed =
+        !is_default && (changed.sa_flags & SA_ONSTACK) != 0 && signal_stacks_are_given();
     if (is_changed)
         changed.sa_flags &= ~SA_ONSTACK;
     int result = find_sigaction()(number, &changed, before);
@@ -47,15 +59,21 @@ static int set(int number, const struct sigaction *action, struct sigaction *bef
 
 EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *before)
 {
+    struct sigaction own_before;
     bool is_onstack = (atomic_load(&without_stack) & bit_of(number)) != 0;
-    int result =
-        action != NULL ? set(number, action, before) : find_sigaction()(number, NULL, before);
-    if (result != 0 || before == NULL)
+    bool becomes_default = action != NULL && action->sa_handler == SIG_DFL;
+    int result = action != NULL ? set(number, action, &own_before)
+                                : find_sigaction()(number, NULL, &own_before);
+    if (result != 0)
         return result;
-    if (fatal_is_own(before))
-        *before = (struct sigaction){.sa_handler = SIG_DFL};
+    if (fatal_is_own(&own_before))
+        own_before = defaults[number];
     else if (is_onstack)
-        before->sa_flags |= SA_ONSTACK;
+        own_before.sa_flags |= SA_ONSTACK;
+    if (becomes_default)
+        take_place(number);
+    if (before != NULL)
+        *before = own_before;
     return 0;
 }
 
@@ -64,7 +82,7 @@ static void use_stacks(void)
 {
     signal_stacks_end();
     uint64_t numbers = atomic_exchange(&without_stack, 0);
-    for (int number = 1; number <= 64; number++) {
+    for (int number = 1; number <= NUMBERS; number++) {
         struct sigaction action;
         if ((numbers & bit_of(number)) == 0 || find_sigaction()(number, NULL, &action) != 0)
             continue;
@@ -91,8 +109,8 @@ typedef sighandler_t signal_function(int, sighandler_t);
 /* Makes what one of the older functions has set, and returns, as sigaction() would. */
 static sighandler_t settle(int number, sighandler_t handler, sighandler_t before)
 {
-    if (before != SIG_ERR && handler == SIG_DFL && fatal_is_watched(number))
-        find_sigaction()(number, fatal_action, NULL);
+    if (before != SIG_ERR && handler == SIG_DFL)
+        take_place(number);
     return (uintptr_t)before == (uintptr_t)fatal_action->sa_sigaction ? SIG_DFL : before;
 }
 

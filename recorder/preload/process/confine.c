@@ -8,6 +8,7 @@
 #include <linux/prctl.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "../end/fatal.h"
 #include "../system/sys.h"
@@ -32,12 +33,6 @@ static void confine(void)
     process_is_confined = true;
 }
 
-/* A child of a vfork that gives up privileges, as before most filters, goes on to execute. */
-static bool confines(long option)
-{
-    return option == PR_SET_SECCOMP || (option == PR_SET_NO_NEW_PRIVS && !process_is_vforked());
-}
-
 EXPORT int prctl(int option, ...)
 {
     va_list list;
@@ -46,7 +41,7 @@ EXPORT int prctl(int option, ...)
     for (int i = 0; i < 4; i++)
         arguments[i] = va_arg(list, long);
     va_end(list);
-    if (confines(option))
+    if (option == PR_SET_SECCOMP)
         confine();
     long result =
         sys_call6(SYS_prctl, option, arguments[0], arguments[1], arguments[2], arguments[3], 0);
@@ -59,7 +54,7 @@ EXPORT int prctl(int option, ...)
 /* Called by syscall(), below, for the system calls that confine. */
 __attribute__((used)) static void confining_call(long number, long option)
 {
-    if (number == SYS_seccomp || confines(option))
+    if (number == SYS_seccomp || option == PR_SET_SECCOMP)
         confine();
 }
 
@@ -80,6 +75,13 @@ __attribute__((used)) static long executing_call(long number, long a, long b, lo
     return failed_call(result);
 }
 
+/* Does what syscall() is to do for the system call that ends the process. */
+__attribute__((used)) static long ending_call(long number, long status)
+{
+    (void)number;
+    _exit((int)status);
+}
+
 /*
  * syscall(), through which libseccomp confines. It is in assembly because the call may be a vfork,
  * which returns twice: there must be no frame of this library on the stack.
@@ -97,6 +99,8 @@ __asm__(".pushsection .text\n"
         "    je executing_call\n"
         "    cmpq $322, %rdi\n" /* SYS_execveat */
         "    je executing_call\n"
+        "    cmpq $231, %rdi\n" /* SYS_exit_group */
+        "    je ending_call\n"
         "1:  movq %rdi, %rax\n"
         "    movq %rsi, %rdi\n"
         "    movq %rdx, %rsi\n"
@@ -143,5 +147,6 @@ __asm__(".pushsection .text\n"
         "    .cfi_endproc\n"
         ".size syscall, . - syscall\n"
         ".popsection\n");
-_Static_assert(SYS_prctl == 157 && SYS_seccomp == 317 && SYS_execve == 59 && SYS_execveat == 322,
+_Static_assert(SYS_prctl == 157 && SYS_seccomp == 317 && SYS_execve == 59 && SYS_execveat == 322 &&
+                   SYS_exit_group == 231,
                "as in syscall() above");

@@ -45,11 +45,6 @@ bool process_is_own(void)
                                              (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
 }
 
-bool process_is_vforked(void)
-{
-    return target_on->on != 0 && slot_index != CHANNEL_NONE && !process_is_own();
-}
-
 const char *process_library(void)
 {
     return preload_variable[0] ? strchr(preload_variable, '=') + 1 : NULL;
@@ -201,6 +196,7 @@ static bool attach_forked(void)
     if (parent != NULL)
         stack_bounds_inherit(&parent->stack);
     target_self = NULL;
+    fatal_watch_child();
     return begin_recording(slot_index, sequence, steps);
 }
 
@@ -258,6 +254,8 @@ void process_executes(bool begins)
     if (process_is_confined || !process_is_own())
         return;
     _Atomic uint32_t *notes = &channel_process(&target_view, slot_index)->notes;
+    if (begins)
+        fatal_await_death();
     if (begins)
         atomic_fetch_or(notes, NOTE_EXECUTES);
     else

@@ -46,7 +46,8 @@ class Fatal(TestCase):
             [SIGSEGV, "SIGSEGV", *[None] * 6, [], None, None, []])
         text = self.run_ok("errors", path).text
         self.assertIn("fatal-signal: SIGSEGV, of which nothing more was recorded\n\n"
-                      "No other errors\n", text)
+                      "No other errors in the calls of the heap; reads and writes are not "
+                      "watched\n", text)
         row, = self.run_ok("errors", "--format", "csv", path).csv
         self.assertEqual((row["kind"], row["position"], row["signal"]), ("fatal-signal", "", "11"))
         self.assertEqual(run("errors", "--error-exitcode", "9", path).status, 9)
@@ -80,7 +81,7 @@ class Fatal(TestCase):
                       "0x100000, 200,000 bytes\n  allocated by malloc() at 0:4 in thread 1\n"
                       .replace("0:4", fault["allocated"]["position"]), text)
         self.assertIn("  released by free() at ", text)
-        self.assertIn("\n  snapshot 1 at 9:0\n\nNo other errors\n", text)
+        self.assertIn("\n  snapshot 1 at 9:0\n\nNo other errors in the calls", text)
         row, = self.run_ok("errors", "-f", "csv", path).csv
         self.assertEqual((row["kind"], row["certain"], row["address"], row["signal"],
                           row["position"], row["released_position"]),
@@ -101,8 +102,21 @@ class Fatal(TestCase):
         path = self.write(self.script().close())
         self.assertIsNone(self.json_of("errors", path)["fatal_signal"])
         self.assertIsNone(self.json_of("info", path)["fatal_signal"])
-        self.assertTrue(self.run_ok("errors", path).text.startswith("No errors\n"))
+        self.assertTrue(self.run_ok("errors", path).text.startswith(
+            "No errors in the calls of the heap; reads and writes are not watched\n"))
         self.assertNotIn("Fatal", self.run_ok("info", path).text)
+
+    def test_that_asks_to_end(self):
+        """It is no error that somebody ends a server."""
+        for number in (1, 2, 13, 15, 40, 64):
+            path = self.die(self.script(), number=number, code=0)
+            found = self.json_of("errors", path)
+            self.assertEqual((found["fatal_signal"], found["findings"]), (None, []))
+            self.assertEqual(run("errors", "--error-exitcode", "9", path).status, 0)
+            self.assertEqual(self.json_of("info", path)["fatal_signal"]["signal"], number)
+        path = self.die(self.script(), number=15, code=0)
+        self.assertIn("Fatal signal    SIGTERM (sent by kill) at 9:0 (+0s) in thread 1\n",
+                      self.run_ok("info", path).text)
 
     def test_error_status(self):
         path = self.die(self.script())

@@ -3,17 +3,19 @@
 
 import unittest
 
+from snapshot_support import SnapshotScript
 from support import Script, TestCase, run
 
 SIGKILL, SIGABRT, SIGSEGV = 9, 6, 11
 SIGNALED = 2
 FREE_STACK = 3
+BY_TGKILL = -6
 
 
 class LastCalls(TestCase):
-    def findings(self, script, reason=SIGNALED, code=SIGABRT):
+    def findings(self, script, reason=SIGNALED, code=SIGABRT, name="trace.ttd"):
         script.close(reason=reason, code=code)
-        return self.json_of("errors", self.write(script))["findings"]
+        return self.json_of("errors", self.write(script, name))["findings"]
 
     def overrun(self):
         """The block at 0x1020 is released, and the call never returns."""
@@ -34,7 +36,7 @@ class LastCalls(TestCase):
         self.assertEqual(finding["before"]["allocated"]["stack_id"], 2)
         text = self.run_ok("errors", self.path("trace.ttd")).text
         self.assertIn("died-in-call: free(0x1020) at 2:1 in thread 1\n", text)
-        self.assertIn("  the process died of signal 6 before the call returned\n", text)
+        self.assertIn("  the process died of SIGABRT before the call returned\n", text)
         self.assertIn("  the block before it, at 0x1000, begins 32 bytes before it and has 24 bytes",
                       text)
         self.assertIn("  the block behind it, at 0x1040, 32 bytes behind it, has 24 bytes", text)
@@ -67,6 +69,38 @@ class LastCalls(TestCase):
         script.alloc(0x5000, 8, thread=2)
         finding, = self.findings(script)
         self.assertEqual((finding["kind"], finding["thread"]), ("died-in-call", 1))
+
+    def two_threads(self):
+        """Two threads release a block, and neither call returns."""
+        script = SnapshotScript().basics()
+        for address in (0x1000, 0x2000):
+            script.alloc(address, 24)
+        script.free(0x1000, stack=FREE_STACK, end="never")
+        script.free(0x2000, stack=2, end="never", thread=2)
+        return script
+
+    def test_a_thread_that_merely_ran(self):
+        """Only the thread that died did so in its call."""
+        for thread in (1, 2):
+            script = self.two_threads()
+            script.add("fatal", signal=SIGABRT, code=str(BY_TGKILL), thread=thread,
+                       position="9:0")
+            finding, = self.findings(script, name=f"{thread}.ttd")
+            self.assertEqual((finding["thread"], finding["certain"]), (thread, True))
+
+    def test_a_call_that_was_interrupted(self):
+        """The signal was sent from outside."""
+        script = self.two_threads()
+        script.add("fatal", signal=SIGABRT, code="0", thread=1, position="9:0")
+        self.assertEqual(self.findings(script), [])
+
+    def test_which_thread_died_is_not_known(self):
+        findings = self.findings(self.two_threads())
+        self.assertEqual([(finding["kind"], finding["thread"], finding["certain"])
+                          for finding in findings],
+                         [("died-in-call", 1, False), ("died-in-call", 2, False)])
+        self.assertIn("  uncertain: another thread may have died, or a return may be missing\n",
+                      self.run_ok("errors", self.path("trace.ttd")).text)
 
     def test_a_call_without_a_block(self):
         script = Script().basics()

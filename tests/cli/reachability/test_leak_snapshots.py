@@ -53,10 +53,18 @@ class Positions(SnapshotCase):
         self.assertIsNone(found["classes"])
         self.assertEqual([(g.get("class"), g["bytes"]) for g in found["groups"]], [(None, 7)])
         text = self.run_ok("leaks", "--at", "1:3", path).text
-        self.assertIn("there is no snapshot of references (see ttdrecord --snapshot-at-exit)",
-                      text)
+        self.assertIn("What is lost and what is still reachable is not known.\n"
+                      "No snapshot of references was taken at this position or before.\n", text)
+        self.assertIn("unless it ends by SIGKILL or by a\nsystem call of its own", text)
         self.assertIn("Live at 1:2: 3 blocks, 7 bytes, from 1 stack\n", text)
         self.assertEqual(run("leaks", "--at", "1:3", "--error-exitcode", "9", path).status, 9)
+
+    def test_none_of_a_program_that_was_killed(self):
+        script = SnapshotScript().basics()
+        script.alloc(A, 1)
+        path = self.write(script.close(reason=2, code=9))
+        self.assertIn("SIGKILL leaves no time for one at the end: ttdrecord --snapshot-every=",
+                      self.run_ok("leaks", path).text)
 
     def test_blocks_only(self):
         """A snapshot of blocks has no references, and one without a record is not complete."""

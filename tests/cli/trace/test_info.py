@@ -99,7 +99,7 @@ class Info(TestCase):
 
     def test_ends(self):
         for reason, code, name, text in ((1, 0, "exited", "exited 0"),
-                                         (2, 9, "killed", "killed by signal 9"),
+                                         (2, 9, "killed", "killed by SIGKILL"),
                                          (3, 0, "detached", "the process went on")):
             path = self.write(Script().basics().close(reason=reason, code=code), f"t{reason}")
             found = self.json_of("info", path)
