@@ -23,7 +23,8 @@ enum { VARIABLES_MAX = 1 << 16 };
 #define ENVIRONMENT(environment, kind)                                                             \
     do {                                                                                           \
         size_t count_ = environment_count(environment);                                            \
-        bool refuses_ = (kind) == PROGRAM_REFUSES_US;                                              \
+        bool refuses_ = (kind) == PROGRAM_REFUSES_US ||                                            \
+                        ((kind) == PROGRAM_UNRECORDED && environment_is_of_valgrind(environment)); \
         bool changes_ = refuses_ ? environment != NULL : !environment_is_ours(environment);        \
         if (changes_ && count_ < VARIABLES_MAX) {                                                  \
             char **copy_ = alloca((count_ + 3) * sizeof *copy_);                                   \

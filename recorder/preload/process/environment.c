@@ -49,6 +49,15 @@ bool environment_is_ours(char *const *environment)
            has_variable(environment, channel);
 }
 
+bool environment_is_of_valgrind(char *const *environment)
+{
+    static const char launcher[] = "VALGRIND_LAUNCHER=";
+    for (; environment != NULL && *environment != NULL; environment++)
+        if (strncmp(*environment, launcher, sizeof launcher - 1) == 0)
+            return true;
+    return false;
+}
+
 size_t environment_joined_size(char *const *environment)
 {
     const char *value = find_preload(environment);

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""An emulator and the program that it runs are in one process: each has a trace of its own."""
+"""Emulators: they and the program that they run are in one process, and each has a trace of its own.
+Not so with valgrind, which is left alone."""
 
 import os
+import re
 import shutil
+import subprocess
 import time
 import unittest
 
@@ -73,6 +76,39 @@ class Emulation(Recording):
             allocations += sum(event['action'] == 'Alloc' and event['size'] == 77777
                                for event in analyze('events', trace))
         self.assertEqual(allocations, 3 * 200)
+
+
+VALGRIND = shutil.which('valgrind')
+
+
+@unittest.skipUnless(VALGRIND, 'there is no valgrind')
+class Valgrind(Recording):
+    """What runs in valgrind is not recorded, and valgrind sees it as it is without us."""
+
+    def check(self, *command, warning):
+        """Returns what valgrind says of a program with a leak."""
+        result = self.record(*command, program('leaks_c'))
+        self.assertEqual(result.returncode, 9, result.stderr)
+        said = result.stderr.decode()
+        self.assertIn(warning, said)
+        self.assertFalse(analyze('leaks', self.trace)['certain'])
+        return re.sub('==[0-9]+==|0x[0-9A-F]+', '', said.split('ttdrecord: ')[0])
+
+    def test_memcheck(self):
+        options = ['--leak-check=full', '-q', '--error-exitcode=9']
+        native = subprocess.run([VALGRIND, *options, program('leaks_c')], capture_output=True)
+        native = re.sub('==[0-9]+==|0x[0-9A-F]+', '', native.stderr.decode())
+        warning = '1 process executed a program that could not be recorded'
+        self.assertIn('definitely lost', native)
+        self.assertEqual(self.check(VALGRIND, *options, warning=warning), native)
+
+    def test_other_tools(self):
+        for tool in 'helgrind', 'massif':
+            options = [f'--tool={tool}', '-q', '--error-exitcode=9']
+            options += ['--massif-out-file=/dev/null'] if tool == 'massif' else []
+            result = self.record(VALGRIND, *options, program('leaks_c'))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertNotIn(b'==', result.stderr)
 
 
 if __name__ == '__main__':
