@@ -15,6 +15,7 @@
 #include <link.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "last.h"
 
@@ -25,13 +26,14 @@ int libc_atexit(void (*function)(void *, int), void *argument,
 
 enum { WORD_NEXT, WORD_COUNT, WORD_KIND, WORD_FUNCTION, WORD_ARGUMENT, WORD_MODULE };
 enum { KIND_FREE = 0, KIND_WITH_MODULE = 4 };
+enum { ENTRY_WORDS = WORD_MODULE + 1 - WORD_KIND, ENTRIES = 32 };
 
 /* Addresses that nothing else has. */
 static char handler_marks[2], probe_marks[2];
 
 /* The part of the C library's data that is zero at first. */
 struct zeroes {
-    const uintptr_t *begin, *end;
+    uintptr_t *begin, *end;
 };
 
 static struct zeroes find_zeroes(void)
@@ -45,8 +47,8 @@ static struct zeroes find_zeroes(void)
     for (unsigned i = 0; i < header->e_phnum; i++) {
         uintptr_t begin = object.dlfo_link_map->l_addr + segment[i].p_vaddr;
         if (segment[i].p_type == PT_LOAD && (segment[i].p_flags & PF_W) != 0) {
-            found.begin = (const uintptr_t *)((begin + segment[i].p_filesz + 7) & -(uintptr_t)8);
-            found.end = (const uintptr_t *)((begin + segment[i].p_memsz) & -(uintptr_t)8);
+            found.begin = (uintptr_t *)((begin + segment[i].p_filesz + 7) & -(uintptr_t)8);
+            found.end = (uintptr_t *)((begin + segment[i].p_memsz) & -(uintptr_t)8);
         }
     }
     return found;
@@ -69,6 +71,46 @@ static const uintptr_t *find_array(void)
     return NULL;
 }
 
+/* Returns the array whose last entry is at `last`, and sets `index` to its place; NULL if there is
+ * none such, which is the variable of the library. */
+static uintptr_t *array_of(uintptr_t *last, const uintptr_t *begin, size_t *index)
+{
+    for (*index = 0; *index < ENTRIES; ++*index) {
+        uintptr_t *array = last - *index * ENTRY_WORDS - WORD_KIND;
+        if (array < begin)
+            return NULL;
+        if (array[WORD_NEXT] == 0 && array[WORD_COUNT] == *index + 1)
+            return array;
+        if (array[WORD_KIND] == KIND_FREE || array[WORD_KIND] > KIND_WITH_MODULE)
+            return NULL;
+    }
+    return NULL;
+}
+
+/*
+ * Moves this library's handler, which has just been registered, before those that the constructors
+ * of other libraries have registered, such as libstdc++: it then runs after them. No other thread
+ * runs yet.
+ */
+static void move_to_front(void)
+{
+    struct zeroes zeroes = find_zeroes();
+    uintptr_t entry[ENTRY_WORDS];
+    size_t index;
+    for (uintptr_t *words = zeroes.begin; words < zeroes.end - WORD_MODULE; words++) {
+        if (!has_marks(words, handler_marks))
+            continue;
+        uintptr_t *last = words + WORD_KIND;
+        uintptr_t *array = array_of(last, zeroes.begin, &index);
+        if (array == NULL)
+            return;
+        memcpy(entry, last, sizeof entry);
+        memmove(array + WORD_KIND + ENTRY_WORDS, array + WORD_KIND, index * sizeof entry);
+        memcpy(array + WORD_KIND, entry, sizeof entry);
+        return;
+    }
+}
+
 static void do_nothing(void *unused, int status)
 {
     (void)unused;
@@ -77,7 +119,8 @@ static void do_nothing(void *unused, int status)
 
 void last_register(last_function *function)
 {
-    libc_atexit(function, &handler_marks[0], &handler_marks[1]);
+    if (libc_atexit(function, &handler_marks[0], &handler_marks[1]) == 0)
+        move_to_front();
 }
 
 bool last_is_running(void)

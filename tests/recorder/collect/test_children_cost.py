@@ -49,6 +49,10 @@ class Children(Recording):
         """It tells itself what the runtimes keep, without a copy of it."""
         self.assert_adds_less(100, program('leaks_c'), '--no-snapshot')
 
+    def test_one_with_handlers_of_libraries(self):
+        """So does one in which the constructors of libstdc++ have registered handlers of exit()."""
+        self.assert_adds_less(140, program('leaks_cxx'), '--no-snapshot')
+
     def test_one_with_a_snapshot(self):
         self.assert_adds_less(110, program('leaks_c'))
 
