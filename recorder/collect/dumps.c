@@ -41,7 +41,10 @@ static bool find_parts(struct parts *parts, uint32_t pid, uint32_t tid, const st
         begin = begin > mapping->begin ? begin : mapping->begin;
         uint64_t end =
             dump->end < mapping->end ? (dump->end + PAGE - 1) / PAGE * PAGE : mapping->end;
-        if (begin < end && (mapping->is_writable || dump->kind != DUMP_MODULE_WRITABLE))
+        /* Private memory may have been protected by the program. */
+        bool is_of_use = mapping->is_readable || !(mapping->is_file || mapping->is_shared);
+        if (begin < end && is_of_use &&
+            (mapping->is_writable || dump->kind != DUMP_MODULE_WRITABLE))
             parts->items[parts->count++] =
                 (struct contents_part){begin, end, protection_of(mapping)};
     }

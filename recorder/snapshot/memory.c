@@ -135,8 +135,8 @@ uint64_t memory_batch_add(struct memory_batch *batch, uint64_t address, uint64_t
     size = size < room ? size : room;
     if (batch->count == MEMORY_SPANS || size == 0)
         return 0;
-    batch->pieces[batch->count++] =
-        (struct memory_piece){address, (uint32_t)size, batch->used, tag, false, NULL, false};
+    batch->pieces[batch->count++] = (struct memory_piece){
+        .address = address, .size = (uint32_t)size, .at = batch->used, .tag = tag};
     batch->used += (uint32_t)size;
     return size;
 }
@@ -212,8 +212,9 @@ static void pass_hole(struct memory_batch *batch, struct memory *memory,
     uint64_t address = piece->address + cursor->offset;
     uint32_t hole = MEMORY_PAGE - (uint32_t)(address % MEMORY_PAGE);
     hole = batch->is_gone || hole > remaining ? remaining : hole;
-    ssize_t size =
-        batch->is_gone ? 0 : read_protected(memory, address, batch->bytes + begin, remaining);
+    ssize_t size = batch->is_gone || piece->is_device
+                       ? 0
+                       : read_protected(memory, address, batch->bytes + begin, remaining);
     if (size > 0) {
         move_on(batch, cursor, (size_t)size);
         return;

@@ -83,6 +83,7 @@ struct memory_batch {
         bool is_known;              /* the image has told its bytes */
         const unsigned char *bytes; /* once it is read: there, or in the image */
         bool may_lack;              /* what cannot be read of it is not there, and not missing */
+        bool is_device;             /* reading what is not plain memory may have an effect */
     } pieces[MEMORY_SPANS];
     size_t count;
     uint32_t used;

@@ -37,7 +37,8 @@ static bool is_in_gap(const struct copy_gaps *gaps, uint64_t begin, uint64_t end
     return false;
 }
 
-bool taking_is_shared(const struct taking *taking, const struct region *region)
+/* Whether others may write the memory of a region. */
+static bool is_shared(const struct taking *taking, const struct region *region)
 {
     const struct mapping *mapping = mapping_at(&taking->layout.maps, region->begin);
     return mapping != NULL && mapping->is_shared;
@@ -46,7 +47,7 @@ bool taking_is_shared(const struct taking *taking, const struct region *region)
 bool taking_is_apart(const struct taking *taking, const struct region *region)
 {
     return taking->is_copy_due && region->kind != TTD_REGION_HEAP &&
-           (taking_is_shared(taking, region) ||
+           (region->untouched != UNTOUCHED_EMPTY || is_shared(taking, region) ||
             is_in_gap(&taking->gaps, region->begin, region->end));
 }
 

@@ -117,7 +117,7 @@ static bool write_classes(struct taking *taking)
 static void search_region(const struct taking *taking, struct scan *scan, uint32_t number)
 {
     const struct region *region = taking->sources[number];
-    scan_region(scan, region, number + 1, taking_is_shared(taking, region));
+    scan_region(scan, region, number + 1);
 }
 
 static bool search(struct taking *taking)

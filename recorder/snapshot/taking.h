@@ -70,9 +70,6 @@ bool taking_write_frames(struct taking *taking);
  * taking. */
 void taking_end_copy(void *context);
 
-/* Whether others may write the memory of a region. */
-bool taking_is_shared(const struct taking *taking, const struct region *region);
-
 /* Whether a region must be searched while the process is held, since a copy does not have it as it
  * is then. */
 bool taking_is_apart(const struct taking *taking, const struct region *region);

@@ -173,6 +173,8 @@ enum {
     HEAP_HEAD_MAX = 64, /* where the arena of another heap begins, at most */
 };
 
+#define HEAP_SIZE_MAX (UINT64_C(4) << 30)
+
 static bool is_empty_list(const uint64_t *words, size_t index, uint64_t begin)
 {
     uint64_t chunk = begin + index * 8 - CHUNK_HEAD;
@@ -187,9 +189,9 @@ static bool lists_begin(const uint64_t *words, size_t count, size_t index, uint6
         !is_empty_list(words, index + 2 * (LISTS - 1), begin))
         return false;
     uint64_t next = words[index + ARENA_NEXT / 8], self = begin + index * 8 - ARENA_BEFORE;
-    uint64_t within_heap = next % GLIBC_HEAP_SIZE;
+    uint64_t within_heap = next % GLIBC_HEAP_ALIGNMENT;
     return next == self || next == self + 8 /* older versions */ ||
-           (next >= GLIBC_HEAP_SIZE && within_heap != 0 && within_heap <= HEAP_HEAD_MAX);
+           (next >= GLIBC_HEAP_ALIGNMENT && within_heap != 0 && within_heap <= HEAP_HEAD_MAX);
 }
 
 /* Finds the array of lists, however many of them are in use. The last match counts: one list
@@ -242,8 +244,8 @@ bool glibc_arena_find(const struct memory *memory, struct memory_span data,
     if (is_found) {
         uint64_t lists = data.begin + index * 8;
         arena->lists = (struct memory_span){lists - ARENA_BEFORE, lists + ARENA_BEHIND};
-        arena->end = index >= ARENA_TOP / 8 ? end_of_chunk(memory, words[index - ARENA_TOP / 8])
-                                            : UINT64_MAX;
+        arena->top = index >= ARENA_TOP / 8 ? words[index - ARENA_TOP / 8] : 0;
+        arena->end = arena->top != 0 ? end_of_chunk(memory, arena->top) : UINT64_MAX;
     }
     free(words);
     return is_found;
@@ -254,11 +256,85 @@ bool glibc_heap_find(const struct memory *memory, uint64_t address, struct memor
     uint64_t head[4]; /* the arena, the heap before, the size in use, the size that is writable */
     if (!memory_read(memory, address, head, sizeof head))
         return false;
-    uint64_t within_heap = head[0] % GLIBC_HEAP_SIZE;
+    uint64_t within_heap = head[0] % GLIBC_HEAP_ALIGNMENT;
     if (head[0] == 0 || within_heap == 0 || within_heap > HEAP_HEAD_MAX ||
-        head[1] % GLIBC_HEAP_SIZE != 0 || head[2] == 0 || !is_aligned(head[2]) ||
-        !is_aligned(head[3]) || head[2] > head[3] || head[3] > GLIBC_HEAP_SIZE)
+        head[1] % GLIBC_HEAP_ALIGNMENT != 0 || head[2] == 0 || !is_aligned(head[2]) ||
+        !is_aligned(head[3]) || head[2] > head[3] || head[3] > HEAP_SIZE_MAX)
         return false;
     *heap = (struct memory_span){address, address + head[3]};
     return true;
+}
+
+/* The head of a chunk: its size, and bits. */
+enum {
+    CHUNK_PREVIOUS_IN_USE = 1,
+    CHUNK_MAPPED = 2,
+    CHUNK_OF_OTHER_ARENA = 4,
+    CHUNK_BITS = 7,
+    CHUNK_ALIGNMENT = 16,
+    CHUNK_MIN = 32,
+    CHUNK_END = 16 /* size of each of the two that mark the end */
+};
+
+/* Chunks that are looked at one after the other, and the page that was read last of them. */
+struct chunk_reader {
+    const struct memory *memory;
+    uint64_t page;
+    uint64_t words[MEMORY_PAGE / 8];
+};
+
+/* Reads the two words that a chunk begins with: the size of the one before, if that is free, and
+ * its own head. */
+static bool chunk_read(struct chunk_reader *reader, uint64_t chunk, uint64_t *before,
+                       uint64_t *head)
+{
+    uint64_t page = chunk / MEMORY_PAGE * MEMORY_PAGE;
+    if (chunk % CHUNK_ALIGNMENT != 0)
+        return false;
+    if (page != reader->page) {
+        reader->page = 0;
+        if (!memory_read(reader->memory, page, reader->words, sizeof reader->words))
+            return false;
+        reader->page = page;
+    }
+    *before = reader->words[(chunk - page) / 8];
+    *head = reader->words[(chunk - page) / 8 + 1];
+    return true;
+}
+
+/* Whether a chunk and the one before it say the same of their sizes. */
+static bool chunk_fits(uint64_t before, uint64_t head, uint64_t size_before)
+{
+    bool is_of_main_arena = (head & (CHUNK_MAPPED | CHUNK_OF_OTHER_ARENA)) == 0;
+    return is_of_main_arena && ((head & CHUNK_PREVIOUS_IN_USE) != 0 || before == size_before);
+}
+
+bool glibc_segment_find(const struct memory *memory, uint64_t begin, const uint64_t words[2],
+                        uint64_t end, const struct glibc_arena *arena, struct memory_span *segment)
+{
+    struct chunk_reader reader = {.memory = memory};
+    uint64_t before = words[0], head = words[1], chunk = begin, size = 0;
+    while (chunk_fits(before, head, size)) {
+        size = head & ~(uint64_t)CHUNK_BITS;
+        uint64_t next = chunk + size;
+        bool is_end = size == CHUNK_END && chunk != begin;
+        if (size % CHUNK_ALIGNMENT != 0 || (size < CHUNK_MIN && !is_end) || size > end - chunk)
+            return false;
+        *segment = (struct memory_span){begin, is_end ? next + CHUNK_END : next};
+        if (chunk == arena->top)
+            return is_aligned(next);
+        if (next >= end || !chunk_read(&reader, next, &before, &head))
+            return false;
+        if (is_end)
+            return is_aligned(segment->end) && head == (CHUNK_END | CHUNK_PREVIOUS_IN_USE);
+        chunk = next;
+    }
+    return false;
+}
+
+uint64_t glibc_mapped_size(const uint64_t words[2])
+{
+    uint64_t size = words[1] & ~(uint64_t)CHUNK_BITS;
+    bool is_mapped = words[0] == 0 && (words[1] & CHUNK_BITS) == CHUNK_MAPPED && is_aligned(size);
+    return is_mapped ? size : 0;
 }

@@ -44,6 +44,7 @@ struct glibc_arena {
     /* End of the memory that the arena has of the program break: behind it, memory is the
        program's own. UINT64_MAX if that is not known. */
     uint64_t end;
+    uint64_t top; /* the last chunk; 0 if it is not known */
 };
 
 /* Finds the allocator's main arena in data of the library. Returns false if there is none, or no
@@ -51,10 +52,25 @@ struct glibc_arena {
 bool glibc_arena_find(const struct memory *memory, struct memory_span data,
                       struct glibc_arena *arena);
 
-enum { GLIBC_HEAP_SIZE = 64 << 20 /* and alignment: heaps of arenas other than the main one */ };
+/* Alignment of the heaps of arenas other than the main one: they are as large, or larger. That of
+ * the least of them, those of huge pages, counts. */
+enum { GLIBC_HEAP_ALIGNMENT = 8 << 20 };
 
-/* Finds the extent of the heap of an arena at an address, a multiple of GLIBC_HEAP_SIZE. Returns
- * false if there is none. */
+/* Finds the extent of the heap of an arena at an address, a multiple of GLIBC_HEAP_ALIGNMENT.
+ * Returns false if there is none. */
 bool glibc_heap_find(const struct memory *memory, uint64_t address, struct memory_span *heap);
+
+/*
+ * Finds the extent of a part of the main arena that begins with a page, whose first words are
+ * given, and ends before `end`: memory that the allocator has mapped, because it could not move the
+ * program break. Its chunks follow each other up to the arena's last one, or to two that mark the
+ * end. Returns false if there is none.
+ */
+bool glibc_segment_find(const struct memory *memory, uint64_t begin, const uint64_t words[2],
+                        uint64_t end, const struct glibc_arena *arena, struct memory_span *segment);
+
+/* Returns the size of a block with a mapping of its own, which begins with these words; 0 if there
+ * is none. */
+uint64_t glibc_mapped_size(const uint64_t words[2]);
 
 #endif

@@ -31,13 +31,6 @@ void layout_skip(struct layout_search *search, uint64_t begin, uint64_t end)
     regions_add(&search->refined, &region);
 }
 
-/* Memory of devices may do anything when it is read. */
-static bool is_device(const char *name)
-{
-    return begins_with(name, "/dev/") && !begins_with(name, "/dev/zero") &&
-           !begins_with(name, "/dev/shm/");
-}
-
 static bool is_channel(const struct layout_search *search, const struct mapping *mapping)
 {
     return mapping->inode == search->subject->channel_inode &&
@@ -54,7 +47,7 @@ static struct region region_of(const struct layout_search *search, const struct 
         .name = *name != '\0' ? name : NULL,
     };
     if (mapping->is_file) {
-        if (is_channel(search, mapping) || is_device(name))
+        if (is_channel(search, mapping))
             region.kind = REGION_SKIPPED;
     } else if (strcmp(name, "[stack]") == 0) {
         /* The stack of a main thread that has ended is no root. */
@@ -82,27 +75,34 @@ static void add_written(struct layout_search *search, const struct mapping *mapp
     }
 }
 
-/* Whether a mapping is of memory that processes share, and not of a file with data: what can only
- * be read here was written by another mapping. */
-static bool is_shared_memory(const struct mapping *mapping)
+/* Whether a mapping is of a loaded module: what the program has not written there is the file's. */
+static bool is_of_module(const struct layout_search *search, const struct mapping *mapping)
 {
-    return mapping->is_shared &&
-           (begins_with(mapping->name, "/memfd:") || begins_with(mapping->name, "/dev/shm/") ||
-            begins_with(mapping->name, "/SYSV"));
+    for (size_t i = 0; i < search->subject->module_count; i++)
+        if (mapping->begin >= search->subject->modules[i].begin &&
+            mapping->begin < search->subject->modules[i].end)
+            return true;
+    return false;
 }
 
 /* Adds what the program may have pointers in: where it can write, or could before it protected what
- * it wrote. */
+ * it wrote, or before another mapping of the same memory was gone. */
 static void add_mapping(struct layout_search *search, const struct mapping *mapping)
 {
-    /* [vvar], [vdso] */
-    bool is_of_kernel = !mapping->is_file && begins_with(mapping->name, "[v");
-    if (mapping->is_writable || is_shared_memory(mapping)) {
-        struct region region = region_of(search, mapping);
+    struct region region = region_of(search, mapping);
+    bool is_private_module =
+        mapping->is_file && !mapping->is_shared && is_of_module(search, mapping);
+    enum backing_kind kind =
+        is_private_module ? BACKING_OLD : backing_of(&search->backing, mapping);
+    bool is_own = kind == BACKING_ANONYMOUS || kind == BACKING_OLD;
+    if (!mapping->is_file && begins_with(mapping->name, "[v")) /* [vvar], [vdso] */
+        return;
+    region.untouched = (unsigned char)backing_untouched(kind);
+    region.is_device = kind == BACKING_DEVICE;
+    if (mapping->is_writable || !is_own)
         regions_add(search->regions, &region);
-    } else if (!mapping->is_shared && !is_of_kernel) {
+    else if (!mapping->is_shared)
         add_written(search, mapping);
-    }
 }
 
 /* Cuts out the memory that the recorder has mapped for itself. */
@@ -145,6 +145,7 @@ bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memor
                                    .threads = threads,
                                    .thread_count = thread_count,
                                    .pid = pid,
+                                   .backing = {.pid = pid},
                                    .regions = &layout->regions};
     if (!maps_read(&layout->maps, pid, memory->tid))
         return false;
@@ -155,6 +156,7 @@ bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memor
     layout_add_threads(&search);
     tls_blocks_cut(&search.blocks, &layout->regions);
     layout_add_heaps(&search);
+    backing_free(&search.backing);
     remove_skipped(&layout->regions);
     layout->is_whole =
         layout->maps.is_whole && !layout->regions.is_short && !memory_is_late(memory);

@@ -3,6 +3,8 @@
 #ifndef TTD_SNAPSHOT_LAYOUT_PARTS_H
 #define TTD_SNAPSHOT_LAYOUT_PARTS_H
 
+#include "backing.h"
+#include "glibc.h"
 #include "layout.h"
 #include "tls.h"
 
@@ -16,9 +18,10 @@ struct layout_search {
     uint32_t pid;
     struct regions *regions;
     struct regions refined;
-    bool has_arena;     /* blocks come from the allocator of the GNU C library */
-    uint64_t arena_end; /* where the memory of its main arena ends: see glibc.h */
+    bool has_arena;           /* blocks come from the allocator of the GNU C library */
+    struct glibc_arena arena; /* its main one */
     struct tls_blocks blocks;
+    struct backing backing;
 };
 
 /* Returns the living thread with a number; NULL if there is none. */

@@ -97,14 +97,12 @@ void layout_add_threads(struct layout_search *search)
     for (size_t i = 0; i < search->regions->count; i++) {
         const struct region *region = &search->regions->items[i];
         struct memory_span data = {region->begin, region->end};
-        struct glibc_arena arena;
         if (!is_data_of_library(search, region))
             continue;
         glibc_threads_find(search->memory, data, &calls);
-        if (!search->has_arena && glibc_arena_find(search->memory, data, &arena)) {
-            layout_skip(search, arena.lists.begin, arena.lists.end);
+        if (!search->has_arena && glibc_arena_find(search->memory, data, &search->arena)) {
+            layout_skip(search, search->arena.lists.begin, search->arena.lists.end);
             search->has_arena = true;
-            search->arena_end = arena.end;
         }
     }
     regions_refine(search->regions, &search->refined);

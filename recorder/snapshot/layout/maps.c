@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "../../arrays.h"
@@ -56,14 +57,15 @@ static bool has_memory(int file)
     return is_there;
 }
 
-/* Whether there may be something in a mapping that the program has written, or can read. */
-static bool is_of_use(const struct mapping *mapping, bool is_readable)
+/* Whether the pages of a private mapping are the process's own from the begin, whatever its name.
+ */
+static bool is_plain_memory(const struct mapping *mapping)
 {
-    return is_readable || !(mapping->is_file || mapping->is_shared);
+    return !mapping->is_shared && (strcmp(mapping->name, "/dev/zero") == 0 ||
+                                   strncmp(mapping->name, "/anon_hugepage", 14) == 0);
 }
 
-/* Decodes "begin-end perms offset device inode   name". Returns false if there is nothing in the
- * mapping that the program has written, or can read. */
+/* Decodes "begin-end perms offset device inode   name". Returns false if it is none. */
 static bool parse(char *line, struct mapping *mapping)
 {
     char *text;
@@ -73,20 +75,21 @@ static bool parse(char *line, struct mapping *mapping)
     mapping->end = strtoull(text + 1, &text, 16);
     if (*text != ' ' || strlen(text) < 6 || mapping->end <= mapping->begin)
         return false;
-    bool is_readable = text[1] == 'r';
+    mapping->is_readable = text[1] == 'r';
     mapping->is_writable = text[2] == 'w';
     mapping->is_executable = text[3] == 'x';
     mapping->is_shared = text[4] == 's';
     text = strchr(text + 6, ' '); /* behind the offset */
     if (text == NULL)
         return false;
-    text = strchr(text + 1, ' '); /* behind the device */
-    if (text == NULL)
+    unsigned device = (unsigned)strtoul(text + 1, &text, 16);
+    if (*text != ':')
         return false;
-    mapping->inode = strtoull(text + 1, &text, 10);
-    mapping->is_file = mapping->inode != 0;
+    mapping->device = makedev(device, (unsigned)strtoul(text + 1, &text, 16));
+    mapping->inode = strtoull(text, &text, 10);
     mapping->name = text + strspn(text, " ");
-    return is_of_use(mapping, is_readable);
+    mapping->is_file = mapping->inode != 0 && !is_plain_memory(mapping);
+    return true;
 }
 
 static bool add(struct maps *maps, const struct mapping *mapping)

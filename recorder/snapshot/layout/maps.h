@@ -9,18 +9,18 @@
 
 struct mapping {
     uint64_t begin, end;
+    bool is_readable;
     bool is_writable;
     bool is_executable;
     bool is_shared;
-    bool is_file;
-    uint64_t inode;
+    bool is_file; /* its pages are not the process's own at first */
+    uint64_t device, inode;
     const char *name; /* "" if it has none */
 };
 
 /* All zero when empty. */
 struct maps {
-    struct mapping *items; /* by address: what can be read, and private memory, which can
-                              be protected and allowed again */
+    struct mapping *items; /* by address */
     size_t count, capacity;
     char *text; /* has the names */
     bool is_whole;

@@ -39,11 +39,13 @@ static int compare_begins(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Adds the part of a region in [begin, end). */
-static void add_part(struct regions *regions, const struct region *region, uint64_t begin,
-                     uint64_t end)
+/* Adds the part of a region in [begin, end), which lies in the mapping of another one. */
+static void add_part(struct regions *regions, const struct region *region,
+                     const struct region *mapping, uint64_t begin, uint64_t end)
 {
     struct region part = *region;
+    part.untouched = mapping->untouched;
+    part.is_device = mapping->is_device;
     part.begin = begin;
     part.end = end;
     regions_add(regions, &part);
@@ -71,11 +73,11 @@ void regions_refine(struct regions *regions, struct regions *refined)
             uint64_t end = over->end < whole->end ? over->end : whole->end;
             if (begin >= end)
                 continue;
-            add_part(&result, whole, address, begin);
-            add_part(&result, over, begin, end);
+            add_part(&result, whole, whole, address, begin);
+            add_part(&result, over, whole, begin, end);
             address = end;
         }
-        add_part(&result, whole, address, whole->end);
+        add_part(&result, whole, whole, address, whole->end);
     }
     regions_free(refined);
     regions_free(regions);

@@ -12,10 +12,19 @@
 /* A part of memory that is not searched: the recorder's own, or dead. */
 enum { REGION_SKIPPED = 0 };
 
+/* The pages of a region that the process has not touched. */
+enum region_untouched {
+    UNTOUCHED_EMPTY,    /* there is nothing in them */
+    UNTOUCHED_SEARCHED, /* others may have written them */
+    UNTOUCHED_MISSING   /* the same, but they cannot be read without harm */
+};
+
 struct region {
     uint64_t begin, end;
-    unsigned kind; /* enum ttd_region_kind, or REGION_SKIPPED */
-    uint32_t tid;  /* of stacks and thread-local storage; or 0 */
+    unsigned char untouched; /* enum region_untouched */
+    bool is_device;          /* nothing but plain memory is read of it */
+    unsigned kind;           /* enum ttd_region_kind, or REGION_SKIPPED */
+    uint32_t tid;            /* of stacks and thread-local storage; or 0 */
     ttd_id module;
     const char *name; /* NULL if none */
     /* The word that points behind the first entry of a thread's vector of thread-local storage, or

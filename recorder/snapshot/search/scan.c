@@ -215,6 +215,12 @@ static void search_batch(struct scan *scan)
     scan->is_over |= memory_is_late(scan->job.memory);
 }
 
+static void set_piece(struct memory_piece *piece, const struct region *region, bool may_lack)
+{
+    piece->may_lack = may_lack;
+    piece->is_device = region->is_device;
+}
+
 /* Adds a span of a region to the batch, which is searched whenever it is full. */
 static void add_span(struct scan *scan, const struct region *region, uint32_t number,
                      struct memory_span span, bool may_lack)
@@ -229,7 +235,7 @@ static void add_span(struct scan *scan, const struct region *region, uint32_t nu
         uint64_t added_size =
             memory_batch_add(&scan->batch, span.begin, span.end - span.begin, scan->tag);
         if (added_size != 0)
-            scan->batch.pieces[scan->batch.count - 1].may_lack = may_lack;
+            set_piece(&scan->batch.pieces[scan->batch.count - 1], region, may_lack);
         span.begin += added_size;
         scan->tag++;
         if (added_size == 0 || scan->batch.count == MEMORY_SPANS)
@@ -246,14 +252,17 @@ static void add_within(struct scan *scan, const struct region *region, uint32_t 
     add_span(scan, region, number, span, may_lack);
 }
 
-/* Adds pages of shared memory that the process has not touched itself, or not lately: others may
- * have written them. The first reader of a page that nobody has written makes the system provide
- * it, so there is a limit. Behind the end of a file there is nothing. */
+/* Adds pages that the process has not touched itself, or not lately, although others may have
+ * written them. The first reader of a page that nobody has written makes the system provide it, so
+ * there is a limit. Behind the end of a file there is nothing. */
 static void add_absent(struct scan *scan, const struct region *region, uint32_t number,
                        struct memory_span span)
 {
-    uint64_t size = span.end - span.begin;
-    if (size > (scan->job.leaves_absent ? 0 : ABSENT_MAX - scan->absent)) {
+    uint64_t size = span.begin < span.end ? span.end - span.begin : 0;
+    if (region->untouched == UNTOUCHED_EMPTY)
+        return;
+    bool may_search = region->untouched == UNTOUCHED_SEARCHED && !scan->job.leaves_absent;
+    if (size > (may_search ? ABSENT_MAX - scan->absent : 0)) {
         scan->result.missing += size;
         return;
     }
@@ -261,7 +270,7 @@ static void add_absent(struct scan *scan, const struct region *region, uint32_t 
     add_within(scan, region, number, span, true);
 }
 
-void scan_region(struct scan *scan, const struct region *region, uint32_t number, bool is_shared)
+void scan_region(struct scan *scan, const struct region *region, uint32_t number)
 {
     struct memory_span spans[MEMORY_SPANS];
     uint64_t address = region->begin / MEMORY_PAGE * MEMORY_PAGE;
@@ -276,13 +285,11 @@ void scan_region(struct scan *scan, const struct region *region, uint32_t number
         uint64_t before = address;
         size_t count = memory_touched(scan->job.memory, &address, end, spans);
         for (size_t i = 0; i < count; i++) {
-            if (is_shared)
-                add_absent(scan, region, number, (struct memory_span){before, spans[i].begin});
+            add_absent(scan, region, number, (struct memory_span){before, spans[i].begin});
             add_within(scan, region, number, spans[i], false);
             before = spans[i].end;
         }
-        if (is_shared)
-            add_absent(scan, region, number, (struct memory_span){before, address});
+        add_absent(scan, region, number, (struct memory_span){before, address});
     }
 }
 

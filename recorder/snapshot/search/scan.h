@@ -47,8 +47,8 @@ struct scan *scan_open(const struct scan_job *job);
 void scan_registers(struct scan *scan, const struct scan_registers *registers);
 
 /* Searches a region of memory, which must stay until the search is closed. Numbers rise from call
- * to call. Of memory that is shared, some is searched that the process has not touched. */
-void scan_region(struct scan *scan, const struct region *region, uint32_t number, bool is_shared);
+ * to call. */
+void scan_region(struct scan *scan, const struct region *region, uint32_t number);
 
 /* Searches what of the regions so far was put off: the memory may be another one from now on. */
 void scan_settle(struct scan *scan);

@@ -44,7 +44,7 @@ void tables_open(struct tables *tables, const struct layout *layout,
     for (size_t i = 0; i < maps->count && tables->ranges != NULL; i++) {
         const struct mapping *mapping = &maps->items[i];
         const struct snapshot_module *module = module_of(subject, mapping);
-        if (mapping->is_shared || module == NULL)
+        if (mapping->is_shared || !mapping->is_readable || module == NULL)
             continue;
         tables->ranges[tables->range_count++] =
             (struct class_range){mapping->begin, mapping->end, mapping->is_executable,

@@ -132,6 +132,138 @@ CASE(mapping_without_access)
     mprotect(memory, 1 << 20, PROT_NONE);
 }
 
+/* Shared memory, which the program has no other mapping of. */
+static void *map_shared(int file, int flags, size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | flags, file, 0);
+
+    if (memory == MAP_FAILED)
+        abort();
+    return memory;
+}
+
+CASE(shared_read_only)
+{
+    void *memory = map_shared(-1, MAP_ANONYMOUS, 8192);
+
+    put(memory, 4096, block(40));
+    mprotect(memory, 8192, PROT_READ);
+}
+
+CASE(shared_without_access)
+{
+    void *memory = map_shared(-1, MAP_ANONYMOUS, 8192);
+
+    put(memory, 4096, block(40));
+    mprotect(memory, 8192, PROT_NONE);
+}
+
+/* Where there are no huge pages, others do. */
+CASE(shared_huge)
+{
+    enum { HUGE_PAGE = 2 << 20 };
+    void *memory = mmap(NULL, HUGE_PAGE, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+
+    put(memory != MAP_FAILED ? memory : map_shared(-1, MAP_ANONYMOUS, HUGE_PAGE), 4096, block(40));
+}
+
+CASE(private_huge)
+{
+    enum { HUGE_PAGE = 2 << 20 };
+    void *memory = mmap(NULL, HUGE_PAGE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+
+    put(memory != MAP_FAILED ? memory : map(HUGE_PAGE), 4096, block(40));
+}
+
+/* Makes a file without a name. */
+static int file_in(const char *directory)
+{
+    char name[64];
+    int file;
+
+    snprintf(name, sizeof name, "%s/reach.XXXXXX", directory);
+    file = mkstemp(name);
+    if (file < 0 || unlink(name) != 0 || ftruncate(file, 8192) != 0)
+        abort();
+    return file;
+}
+
+/* Writes the address of a block into a file by a mapping that is gone then. */
+static void put_by_mapping(int file)
+{
+    void *memory = map_shared(file, 0, 8192);
+
+    put(memory, 4096, block(40));
+    munmap(memory, 8192);
+}
+
+static void *view(int file, int protection, int flags)
+{
+    void *memory = mmap(NULL, 8192, protection, flags, file, 0);
+
+    if (memory == MAP_FAILED)
+        abort();
+    close(file);
+    return memory;
+}
+
+CASE(view_shared_read_only)
+{
+    int file = file_in("/tmp");
+
+    put_by_mapping(file);
+    view(file, PROT_READ, MAP_SHARED);
+}
+
+CASE(view_shared_without_access)
+{
+    int file = file_in("/tmp");
+
+    put_by_mapping(file);
+    view(file, PROT_NONE, MAP_SHARED);
+}
+
+CASE(view_private_read_only)
+{
+    int file = file_in("/tmp");
+
+    put_by_mapping(file);
+    view(file, PROT_READ, MAP_PRIVATE);
+}
+
+CASE(view_of_shared_memory)
+{
+    int file = file_in("/dev/shm");
+
+    put_by_mapping(file);
+    view(file, PROT_READ, MAP_SHARED);
+}
+
+CASE(view_of_memory_file)
+{
+    int file = memfd_create("reach", 0);
+
+    if (file < 0 || ftruncate(file, 8192) != 0)
+        abort();
+    put_by_mapping(file);
+    view(file, PROT_READ, MAP_PRIVATE);
+}
+
+/* A file that was not written since the process began: of it, nothing needs to be searched. */
+CASE(view_of_old_file)
+{
+    view(open("/proc/self/exe", O_RDONLY), PROT_READ, MAP_SHARED);
+    lose(block(40));
+}
+
+/* Private memory, whatever its name. */
+CASE(device_of_zeros)
+{
+    put(view(open("/dev/zero", O_RDWR), PROT_READ | PROT_WRITE, MAP_PRIVATE), 4096, block(40));
+}
+
 static struct page {
     void *pointer;
 } __attribute__((aligned(4096))) protected = {&protected};
@@ -183,6 +315,64 @@ CASE(program_break_given_back)
     holder = sbrk(16 << 10);
     memset(holder, 0, 16 << 10);
     holder[1000] = target;
+}
+
+enum { LOST = 500, FIRST = 2000 /* more than the allocator uses itself of what was released */ };
+
+/* Loses blocks whose addresses are in a block that is released. */
+static void lose_many(void)
+{
+    void **holder = block((FIRST + LOST) * sizeof *holder);
+
+    for (int i = 0; i < LOST; i++)
+        holder[FIRST + i] = block(1000);
+    lose(block(24));
+    free(holder);
+}
+
+/* The allocator cannot move the program break, and maps memory instead. */
+static void block_program_break(void)
+{
+    uintptr_t end = ((uintptr_t)sbrk(0) + 4095) / 4096 * 4096;
+
+    if (mmap((void *)end, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+             0) != (void *)end)
+        abort();
+}
+
+CASE(program_break_blocked)
+{
+    lose(block(24));
+    block_program_break();
+    for (int i = 0; i < 40; i++) /* fills what the allocator has already */
+        lose(block(10000));
+    lose_many();
+}
+
+/* There, blocks are no roots, but hold what they hold. */
+CASE(program_break_blocked_held)
+{
+    void **holder;
+
+    block_program_break();
+    for (int i = 0; i < 10; i++)
+        lose(block(100000));
+    holder = block(40);
+    *holder = block(48);
+    kept[0] = holder;
+    for (int i = 0; i < 30; i++)
+        lose(block(100000));
+}
+
+static void lose_in_thread(void *unused)
+{
+    (void)unused;
+    lose_many();
+}
+
+CASE(arena_of_thread)
+{
+    run_thread(lose_in_thread, NULL);
 }
 
 /* The allocator has free memory in few of its lists, and none of the sizes of the last ones. */

@@ -72,7 +72,7 @@ static void search(const struct region *region)
     cr_assert(memory_open(&memory, (uint32_t)getpid(), (uint32_t)getpid()));
     found_count = 0;
     struct scan *scan = scan_open(&job);
-    scan_region(scan, region, REGION, false);
+    scan_region(scan, region, REGION);
     cr_assert(scan_close(scan).is_complete);
     memory_close(&memory);
 }
