@@ -262,8 +262,36 @@ static size_t write_name(struct name_reader *reader)
     return reader->size;
 }
 
+/* Returns the size of "<Type>" at the begin of the name of a method of Rust, which other versions
+ * of its mangling write as "Type"; 0 if there is none. "<Type as Trait>" is another one. */
+static size_t size_of_inherent(struct ttd_string name)
+{
+    size_t depth = 0, size = 0;
+    if (name.size < 3 || name.data[0] != '<' || canonical_stands_at(name, 0, "<lambda"))
+        return 0;
+    do {
+        char c = name.data[size];
+        bool is_arrow = c == '>' && name.data[size - 1] == '-';
+        if (c == '<' || c == '(' || c == '[')
+            depth++;
+        else if ((c == '>' || c == ')' || c == ']') && !is_arrow)
+            depth--;
+        if (depth == 1 && canonical_stands_at(name, size, " as "))
+            return 0;
+        size++;
+    } while (depth && size < name.size);
+    return depth == 0 && canonical_stands_at(name, size, "::") ? size : 0;
+}
+
 size_t canonical_name(struct ttd_string name, char *text)
 {
-    struct name_reader reader = {.name = name, .text = text};
-    return name.size ? write_name(&reader) : 0;
+    size_t size = 0, inherent = size_of_inherent(name);
+    if (inherent) {
+        struct ttd_string type = {name.data + 1, inherent - 2};
+        struct name_reader reader = {.name = type, .text = text};
+        size = write_name(&reader);
+        name = (struct ttd_string){name.data + inherent, name.size - inherent};
+    }
+    struct name_reader reader = {.name = name, .text = text + size};
+    return size + (name.size ? write_name(&reader) : 0);
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "symbols/canonical.h"
+
 /* Beginnings of the base names of the runtimes' modules. */
 static const char *const modules[] = {
     "libc.so",      "libc-2.",   "ld-linux",  "ld-2.",     "ld.so",   "libc.musl-", "ld-musl-",
@@ -49,14 +51,28 @@ bool runtime_has_module(struct ttd_string path)
     return false;
 }
 
-bool runtime_begins(const struct frame *frame)
+static bool is_beginning(struct ttd_string symbol)
 {
     for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
-        if (equals(frame->symbol, beginnings[i]))
+        if (equals(symbol, beginnings[i]))
             return true;
     }
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        if (begins(frame->symbol, prefixes[i]))
+        if (begins(symbol, prefixes[i]))
+            return true;
+    }
+    return false;
+}
+
+bool runtime_begins(const struct frame *frame)
+{
+    return is_beginning(frame->symbol);
+}
+
+bool runtime_has_beginning(const struct definitions *definitions)
+{
+    for (size_t i = 0; i < definitions->frame_count; i++) {
+        if (is_beginning(definitions_text(definitions, definitions->frames[i].function)))
             return true;
     }
     return false;
@@ -80,9 +96,71 @@ bool runtime_has_function(struct ttd_string canonical, bool *is_mixed)
     return true;
 }
 
+/* Whether a symbol is of Rust: "_R…", or "_ZN…17h" and 16 digits of a hash. */
+static bool is_of_rust(struct ttd_string symbol)
+{
+    struct ttd_string name = canonical_without_clone(symbol);
+    if (begins(name, "_R"))
+        return true;
+    if (!begins(name, "_ZN") || name.size < 24 || name.data[name.size - 1] != 'E')
+        return false;
+    const char *hash = name.data + name.size - 20;
+    return memcmp(hash, "17h", 3) == 0 && strspn(hash + 3, "0123456789abcdef") == 16;
+}
+
+/* Whether a type or path of Rust is one of the standard library: or a primitive type, whose methods
+ * nobody else can define. */
+static bool is_of_rust_library(struct ttd_string path)
+{
+    static const char *const crates[] = {"core::", "alloc::", "std::", "hashbrown::"};
+    static const char *const before[] = {"&", "mut ", "dyn ", "*const ", "*mut ", "[", "("};
+    for (size_t i = 0; i < sizeof before / sizeof before[0];) {
+        size_t size = strlen(before[i]);
+        bool stands = begins(path, before[i]);
+        if (stands)
+            path = (struct ttd_string){path.data + size, path.size - size};
+        i = stands ? 0 : i + 1;
+    }
+    size_t size = 0;
+    while (size < path.size && !strchr("<>;,[]() ", path.data[size]))
+        size++;
+    for (size_t i = 0; i < sizeof crates / sizeof crates[0]; i++) {
+        if (begins(path, crates[i]))
+            return true;
+    }
+    return !memchr(path.data, ':', size);
+}
+
+bool runtime_is_rust(const struct frame *frame)
+{
+    struct ttd_string name = frame->function;
+    if (!is_of_rust(frame->symbol) || name.size < 2)
+        return false;
+    if (name.data[0] != '<')
+        return memchr(name.data, ':', name.size) && is_of_rust_library(name);
+    /* "<Type as Trait>::method" is of the library if both are. */
+    struct ttd_string type = {name.data + 1, name.size - 1};
+    size_t depth = 0;
+    for (size_t i = 0; i + 4 < type.size; i++) {
+        char c = type.data[i];
+        if (c == '<' || c == '(' || c == '[')
+            depth++;
+        else if (c == ')' || c == ']' || (c == '>' && i && type.data[i - 1] != '-')) {
+            if (!depth)
+                break;
+            depth--;
+        }
+        if (!depth && memcmp(type.data + i, " as ", 4) == 0)
+            return is_of_rust_library(type) &&
+                   is_of_rust_library((struct ttd_string){type.data + i + 4, type.size - i - 4});
+    }
+    return is_of_rust_library(type);
+}
+
 bool runtime_is_main(const struct frame *frame)
 {
-    return equals(frame->symbol, "main") && !runtime_has_module(frame->module);
+    return equals(canonical_without_clone(frame->symbol), "main") &&
+           !runtime_has_module(frame->module);
 }
 
 size_t runtime_main_of(const struct frame_list *list)

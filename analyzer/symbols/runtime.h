@@ -11,6 +11,10 @@ bool runtime_has_module(struct ttd_string path);
 /** Whether a frame is one that every thread or process begins with, such as _start. */
 bool runtime_begins(const struct frame *frame);
 
+/** Whether the definitions name any function that a thread or process begins with: then a stack
+ * without one is not whole. */
+bool runtime_has_beginning(const struct definitions *definitions);
+
 /**
  * Whether a function, by its canonical name, is defined in the C++ library's headers, whatever
  * module it is in.
@@ -20,7 +24,11 @@ bool runtime_begins(const struct frame *frame);
  */
 bool runtime_has_function(struct ttd_string canonical, bool *is_mixed);
 
-/** Whether a frame is the program's main(). */
+/** Whether a frame is of Rust's standard library, whatever module it is in: its names begin like
+ * those of namespaces of C++, so the symbol decides. */
+bool runtime_is_rust(const struct frame *frame);
+
+/** Whether a frame is the program's main(), or a part of it that the compiler split off. */
 bool runtime_is_main(const struct frame *frame);
 
 /** Whether the definitions name the dynamic linker's code for thread-local storage. */

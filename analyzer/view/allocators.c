@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "symbols/canonical.h"
 #include "view/glob.h"
 
 /* Allocation functions, by whole name. */
@@ -72,14 +73,19 @@ static const char *const wrappers[] = {
     "QArrayData::reallocate*", "llvm::safe_malloc", "llvm::safe_calloc", "llvm::safe_realloc",
     "llvm::allocate_buffer", "boost::pool*::malloc"};
 
-bool allocators_wrap(struct ttd_string canonical)
+static bool is_wrapper(struct ttd_string name)
 {
     for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++) {
-        if (glob_match(GLOB_STARS, (struct ttd_string){wrappers[i], strlen(wrappers[i])},
-                       canonical))
+        if (glob_match(GLOB_STARS, (struct ttd_string){wrappers[i], strlen(wrappers[i])}, name))
             return true;
     }
     return false;
+}
+
+bool allocators_wrap(struct ttd_string canonical)
+{
+    struct ttd_string last = canonical_last(canonical);
+    return is_wrapper(canonical) || (last.data != canonical.data && last.size && is_wrapper(last));
 }
 
 bool allocators_have(struct ttd_string function)

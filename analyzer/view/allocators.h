@@ -14,7 +14,7 @@ bool allocators_have(struct ttd_string function);
 bool allocators_are_operator(struct ttd_string function);
 
 /** Whether a function, by its canonical name, is a common wrapper between programs or libraries and
- * the allocator, such as xmalloc() or g_malloc(). */
+ * the allocator, such as xmalloc() or g_malloc(), in any namespace. */
 bool allocators_wrap(struct ttd_string canonical);
 
 /** Returns the symbol of an API function, given as an enum ttd_api. Static. */

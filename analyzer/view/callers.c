@@ -35,7 +35,8 @@ bool view_has_own(const struct view *view, const struct frame *frame)
     if (!frame->function.size)
         return true;
     struct ttd_string name = definitions_canonical(view->definitions, frame->name);
-    return !runtime_has_function(name, &is_mixed) && !allocators_wrap(name);
+    return !runtime_has_function(name, &is_mixed) && !runtime_is_rust(frame) &&
+           !allocators_wrap(name);
 }
 
 size_t view_skipped(const struct view *view, const struct frame_list *list)

@@ -82,6 +82,10 @@ struct report {
     struct report_runtime runtime;
     /** Text shows frames below main(), and template arguments of any length. */
     bool shows_all;
+    /** Whether stacks of the trace have the functions that threads begin with, once that was looked
+     * up. */
+    bool knows_beginning;
+    bool has_beginning;
     struct report_clock clock;
     /** The first failure to allocate memory, or TTD_OK. */
     enum ttd_status status;

@@ -65,6 +65,21 @@ void report_frame_text(struct report *report, const struct frame *frame)
         out_text(output, " (inlined)");
 }
 
+/* Whether the stack that was expanded ends before the function that its thread began with. */
+static bool is_cut(struct report *report)
+{
+    const struct frame_list *list = &report->frames;
+    if (!list->count || runtime_main_of(list) < list->count)
+        return false;
+    const struct frame *last = &list->frames[list->count - 1];
+    if (runtime_begins(last) || runtime_has_module(last->module))
+        return false;
+    if (!report->knows_beginning)
+        report->has_beginning = runtime_has_beginning(report->definitions);
+    report->knows_beginning = true;
+    return report->has_beginning;
+}
+
 void report_stack_text(struct report *report, ttd_id stack)
 {
     report_expand(report, stack);
@@ -83,6 +98,8 @@ void report_stack_text(struct report *report, ttd_id stack)
     }
     if (!count)
         out_text(report->output, "    (no stack was recorded)\n");
+    if (is_cut(report))
+        out_text(report->output, "    (callers unknown: no unwind data, or a stack of its own)\n");
 }
 
 static void stack_number_json(struct report *report, struct json *json, const char *key,

@@ -276,7 +276,7 @@ class Untrusted(TestCase):
         self.assertEqual([g["stack"][0]["function"] for g in groups], list(names.values()))
 
     def test_name_that_explodes(self):
-        """Each substitution doubles the text: it stays mangled, and takes no time."""
+        """Each substitution doubles the text: it is shortened from within, and takes no time."""
         digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
         name = "_Z1fSt4pairIiiE" + "".join(f"St4pairIS{d}_S{d}_E" for d in digits)
         script = Script()
@@ -289,7 +289,9 @@ class Untrusted(TestCase):
         begin = time.monotonic()
         groups = self.json_of("leaks", self.write(script.close()))["groups"]
         self.assertLess(time.monotonic() - begin, 5)
-        self.assertEqual(groups[0]["stack"][0]["function"], name)
+        function = groups[0]["stack"][0]["function"]
+        self.assertTrue(function.startswith("f(std::pair<"), function[:100])
+        self.assertLess(len(function), 300000)
 
 
 if __name__ == "__main__":

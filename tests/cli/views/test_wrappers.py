@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What stands between a program and the allocator, and below main(): shown short, kept whole."""
 
+import os
+
 import support
 from support import Script, TestCase, run
 
@@ -124,6 +126,64 @@ def wrapped():
     for number, stack in enumerate((3, 4, 6, 7, 8, 9)):
         script.alloc(0x1000 * (number + 1), 1 << number, stack=stack)
     return script.close()
+
+
+class Beginnings(TestCase):
+    """What names a group of functions: the first function of the program that is no wrapper."""
+
+    def function_of(self, *names):
+        """The group of a block that these functions allocate, outermost first."""
+        script = Script()
+        script.add("module", path="/opt/app/demo", bias=0x10000, begin=0x10000, end=0x20000,
+                   position="0:0")
+        script.add("thread", os=1, position="0:0").add("heap", name="malloc")
+        for number, name in enumerate(names):
+            script.add("stack", parent=number, module=1, offset=0x10 * (number + 1))
+            script.add("symbol", module=1, offset=0x10 * (number + 1), frames=f"{name}@x.cc@1")
+        script.alloc(0x1000, 100, stack=len(names))
+        trace = self.write(script.close(), f"{len(os.listdir(self.folder))}.ttd")
+        (group,) = self.json_of("state", trace, "--by", "function")["groups"]
+        return group["function"]
+
+    def test_wrappers_in_namespaces(self):
+        for wrapper in ("_ZN4shop7xmallocEm", "_ZN4shop4util8xreallocEPvm", "shop::xstrdup"):
+            with self.subTest(wrapper):
+                self.assertEqual(self.function_of("main", "work", wrapper), "work")
+        self.assertEqual(self.function_of("main", "shop::xmallocs"), "shop::xmallocs")
+
+    def test_library_of_rust(self):
+        legacy = "17h0123456789abcdefE"
+
+        def method(part, name):
+            return f"_ZN{len(part)}{part}{len(name)}{name}" + legacy
+
+        for library in ("_ZN5alloc3vec12Vec$LT$T$GT$13with_capacity" + legacy,
+                        "_ZN9hashbrown3raw5alloc8do_alloc" + legacy,
+                        method("_$LT$T$u20$as$u20$alloc..string..ToString$GT$", "to_string"),
+                        "_RNvMs_NtCs1234_5alloc3vecINtB4_3VechE13with_capacity",
+                        "_RNvMs0_NtCs1234_5alloc5sliceSh6repeat",
+                        "_RNvNtCs1234_5alloc3fmt6format"):
+            with self.subTest(library):
+                self.assertEqual(self.function_of("main", "_ZN1r4work" + legacy, library), "r::work")
+        self.assertEqual(self.function_of("main", "_ZN1r4work" + legacy,
+                                          "_ZN4core6engine" + legacy), "r::work")
+        # Without Rust's hash a namespace of C++.
+        self.assertEqual(self.function_of("main", "_ZN4core6engineEv"), "core::engine()")
+        # The program's type, or its trait.
+        own = method("_$LT$r..Thing$u20$as$u20$core..clone..Clone$GT$", "clone")
+        self.assertEqual(self.function_of("main", own), "<r::Thing as core::clone::Clone>::clone")
+
+    def test_split_main_is_main(self):
+        script = Script()
+        script.add("module", path="/opt/app/demo", bias=0x10000, begin=0x10000, end=0x20000,
+                   position="0:0")
+        script.add("thread", os=1, position="0:0").add("heap", name="malloc")
+        for number, name in enumerate(("_start", "main.cold", "work")):
+            script.add("stack", parent=number, module=1, offset=0x10 * (number + 1))
+            script.add("symbol", module=1, offset=0x10 * (number + 1), frames=f"{name}@x.cc@1")
+        script.alloc(0x1000, 100, stack=3)
+        self.assertIn("    … 1 frame below main\n",
+                      self.run_ok("leaks", self.write(script.close())).text)
 
 
 class Wrappers(TestCase):

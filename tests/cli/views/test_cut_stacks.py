@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""A stack that does not reach the function that its thread began with says so."""
+
+import os
+import unittest
+
+from support import Script, TestCase
+
+NOTE = "    (callers unknown: no unwind data, or a stack of its own)\n"
+
+
+class CutStacks(TestCase):
+    def text(self, *functions):
+        script = Script()
+        for number, path in enumerate(("/opt/demo", "/usr/lib/libc.so.6")):
+            begin = (number + 1) << 24
+            script.add("module", path=path, bias=begin, begin=begin, end=begin + 0x10000,
+                       position="0:0")
+        script.add("thread", os=1, position="0:0").add("heap", name="malloc")
+        for number, (parent, module, name) in enumerate(functions):
+            script.add("stack", parent=parent, module=module, offset=0x10 * (number + 1))
+            script.add("symbol", module=module, offset=0x10 * (number + 1), frames=f"{name}@x.c@1")
+        script.alloc(0x1000, 100, stack=len(functions))
+        return self.run_ok("leaks", "--full-stacks", self.write(script.close(), f"{len(os.listdir(self.folder))}.ttd")).text
+
+    def test_cut(self):
+        self.assertIn("#0  work (x.c:1) in demo\n" + NOTE,
+                      self.text((0, 1, "_start"), (0, 1, "work")))
+
+    def test_whole(self):
+        for functions in ([(0, 1, "_start"), (1, 1, "work")],
+                          [(0, 1, "_start"), (0, 2, "start_thread"), (2, 1, "work")],
+                          [(0, 1, "_start"), (0, 1, "main"), (2, 1, "work")],
+                          [(0, 1, "_start"), (0, 2, "__start_context"), (2, 1, "work")]):
+            with self.subTest(functions):
+                self.assertNotIn(NOTE, self.text(*functions))
+
+    def test_where_no_stack_has_a_beginning(self):
+        """Then a writer that is not ours may leave it out."""
+        self.assertNotIn(NOTE, self.text((0, 1, "work")))
+
+
+if __name__ == "__main__":
+    unittest.main()
