@@ -53,7 +53,7 @@ static int execute(struct session *session, const void *context)
     struct question question;
     if (!options->address.is_given)
         return message_usage("referrers", "no address is given: use --address");
-    int status = session_ask(session, &options->at, &question);
+    int status = session_ask_runtime(session, &options->at, &question);
     if (status != STATUS_OK)
         return status;
     struct heap_referrers_options query = {.at = question.at,

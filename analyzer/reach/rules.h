@@ -5,8 +5,8 @@
  * - in a block from operator new[], 8 or 16 bytes behind: there the first element is, after the
  *   number of elements; also if there is no element, so that it points behind the block;
  * - at a second table of virtual functions, in a block that begins with one: a base class;
- * - at the offset at which at least nine of ten blocks of its call site are pointed at, of which
- *   there are at least REACH_SITE_BLOCKS: there the data are, after a header.
+ * - at an offset at which blocks of the allocating function are usually pointed at: there the data
+ *   are, after a header. See usual_offsets.h.
  *
  * Private to reach/.
  */
@@ -15,10 +15,9 @@
 
 #include "reach/builder.h"
 
-#define REACH_SITE_BLOCKS 10
-
 /** Flags edges and roots to which no rule applies as GRAPH_INTERIOR. @return TTD_OK,
  * TTD_ERROR_NO_MEMORY. */
-enum ttd_status reach_rules_apply(const struct reach_builder *builder);
+enum ttd_status reach_rules_apply(const struct reach_builder *builder,
+                                  const struct heap_stack_callers *callers);
 
 #endif

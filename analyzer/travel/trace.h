@@ -14,12 +14,41 @@ struct heap_stack_judge {
     bool (*keeps)(void *context, ttd_id stack);
 };
 
+/** A function that allocates blocks, or one that calls it. */
+struct heap_caller {
+    /** The return address, as in struct ttd_stack; of an inlined function that of its caller. */
+    ttd_id module;
+    uint64_t offset;
+    /** Its name, a string; TTD_NONE if it is unknown. */
+    ttd_id function;
+};
+
+#define HEAP_CALLERS 3
+
+/** The innermost functions of a stack, except wrappers of allocators. */
+struct heap_callers {
+    size_t count;
+    struct heap_caller items[HEAP_CALLERS];
+    /** By its name, the innermost one allocates strings of the library sds, or hash tables of
+     * Rust. */
+    bool is_sds;
+    bool is_hash_table;
+};
+
+/** Lists the functions that allocate with a stack. */
+struct heap_stack_callers {
+    void *context;
+    /** Sets `callers`, which are all zero. NULL if stacks are not known. */
+    void (*list)(void *context, ttd_id stack, struct heap_callers *callers);
+};
+
 /** Is called with every batch that a query reads, before the replay applies its events. */
 struct heap_batch_hook {
     void *context;
     /** Anything but TTD_OK ends the replay with that status. */
     enum ttd_status (*batch)(void *context, const struct ttd_batch *batch);
     struct heap_stack_judge judge;
+    struct heap_stack_callers callers;
 };
 
 /** Borrows everything: its members must outlive the query. */

@@ -3,10 +3,14 @@
 #include "cli/process/exit.h"
 #include "cli/session/session.h"
 #include "symbols/runtime.h"
+#include "view/allocators.h"
 
 /* Frames in which a block of thread-local storage is recognized: those of an allocator's caller in
  * the dynamic linker. */
 #define JUDGED_FRAMES 4
+
+/* Frames among which the allocating functions are, behind wrappers of allocators. */
+#define CALLER_FRAMES 16
 
 static bool was_killed(const struct session *session)
 {
@@ -37,10 +41,45 @@ static bool keeps_stack(void *context, ttd_id stack)
     return keeps;
 }
 
+static bool wraps_allocator(struct session *session, const struct frame *frame)
+{
+    return frame->function.size &&
+           (allocators_have(frame->function) ||
+            allocators_wrap(definitions_canonical(&session->definitions, frame->name)));
+}
+
+static bool has_part(struct ttd_string name, const char *part)
+{
+    return name.size && memmem(name.data, name.size, part, strlen(part));
+}
+
+/* A list is shorter, or empty, if memory or steps are short: then less is inferred from it. */
+static void list_callers(void *context, ttd_id stack, struct heap_callers *callers)
+{
+    struct session *session = context;
+    struct frame_list *frames = &session->report.frames;
+    if (frame_list_begin(frames, &session->definitions, stack, CALLER_FRAMES) != TTD_OK)
+        return;
+    size_t first = 0;
+    while (first < frames->count && wraps_allocator(session, &frames->frames[first]))
+        first++;
+    for (size_t i = first; i < frames->count && callers->count < HEAP_CALLERS; i++) {
+        const struct frame *frame = &frames->frames[i];
+        callers->items[callers->count++] =
+            (struct heap_caller){frame->module_id, frame->offset, frame->name};
+    }
+    if (callers->count) {
+        struct ttd_string symbol = frames->frames[first].symbol;
+        callers->is_sds = has_part(symbol, "sdsnew") || has_part(symbol, "sdsMakeRoomFor");
+        callers->is_hash_table = has_part(symbol, "hashbrown");
+    }
+}
+
 int session_trace(struct session *session, struct heap_trace *trace)
 {
     int status = session_names(session, true);
     *trace = source_trace(&session->source);
+    trace->hook.callers = (struct heap_stack_callers){session, list_callers};
     if (runtime_has_thread_storage(&session->definitions))
         trace->hook.judge = (struct heap_stack_judge){session, keeps_stack};
     return status;

@@ -192,12 +192,12 @@ class Owners(SnapshotCase):
                                                         "possibly_lost": (2, 48)})
 
     def headers(self, count, others, stack=2):
-        """Blocks that all but `others` of them are pointed at with one offset."""
+        """Blocks that all but `others` of them are pointed at with one offset, those with others."""
         script = SnapshotScript().basics()
         blocks = [0x100000 + i * 64 for i in range(count)]
         for address in blocks:
             script.alloc(address, 40, stack=stack)
-        script.snapshot(*[(IN_BSS, 8 * i, address + (3 if i >= others else 5))
+        script.snapshot(*[(IN_BSS, 8 * i, address + (3 if i >= others else 5 + i))
                           for i, address in enumerate(blocks)])
         return self.classes(script.close(), name=f"{count}-{others}")
 
@@ -207,7 +207,117 @@ class Owners(SnapshotCase):
                                                "possibly_lost": (2, 80)})
         self.assertEqual(self.headers(20, 3), {"possibly_lost": (20, 800)})
         self.assertEqual(self.headers(10, 0), {"still_reachable": (10, 400)})
-        self.assertEqual(self.headers(9, 0), {"possibly_lost": (9, 360)})
+        self.assertEqual(self.headers(9, 0), {"still_reachable": (9, 360)})
+        self.assertEqual(self.headers(9, 1), {"possibly_lost": (9, 360)})
+        self.assertEqual(self.headers(3, 0), {"still_reachable": (3, 120)})
+        self.assertEqual(self.headers(2, 0), {"possibly_lost": (2, 80)})
+
+    def of_function(self, pointers, frames=None, size=40, frame=0x500):
+        """Blocks of as many stacks, whose innermost frames are the same; of the offsets at which
+        each is pointed at, or None."""
+        script = SnapshotScript().basics()
+        script.add("symbol", module=1, offset=frame, frames=frames or "make@m.c@1")
+        words = []
+        for i, offsets in enumerate(pointers):
+            script.add("stack", parent=1, module=1, offset=0x600 + i)
+            script.add("stack", parent=5 + 2 * i, module=1, offset=frame)
+            address = 0x100000 + 0x20000 * i
+            script.alloc(address, size[i] if isinstance(size, list) else size, stack=6 + 2 * i)
+            words += [(IN_BSS, 8 * len(words) + 8 * j, address + offset)
+                      for j, offset in enumerate(offsets)]
+        script.snapshot(*words)
+        self.functions = getattr(self, "functions", 0) + 1
+        found = self.classes(script.close(), name=f"function{self.functions}.ttd")
+        return {kind: blocks for kind, (blocks, _) in found.items()}
+
+    def test_function(self):
+        """Its blocks count together, from wherever it is called."""
+        held, possible = "still_reachable", "possibly_lost"
+        self.assertEqual(self.of_function([(8,)] * 3), {held: 3})
+        self.assertEqual(self.of_function([(8,)] * 2), {possible: 2})
+        # Somebody has a pointer to the start, so the other one is no owner; nor is any of many.
+        self.assertEqual(self.of_function([(8,)] * 3 + [(0,)]), {possible: 3, held: 1})
+        self.assertEqual(self.of_function([(8,)] * 3 + [(16,)]), {possible: 4})
+        self.assertEqual(self.of_function([(8,)] * 3 + [()]), {possible: 3, "definitely_lost": 1})
+        self.assertEqual(self.of_function([(8,)] * 18 + [()] * 2),
+                         {held: 18, "definitely_lost": 2})
+        self.assertEqual(self.of_function([(8,)] * 17 + [()] * 3),
+                         {possible: 17, "definitely_lost": 3})
+
+    def test_wrappers_are_looked_through(self):
+        for frames, others in (("make@m.c@1", 3), ("xmalloc@m.c@1", 0)):
+            script = SnapshotScript().basics()
+            script.add("stack", parent=2, module=1, offset=0x700)
+            script.add("stack", parent=3, module=1, offset=0x700)
+            script.add("symbol", module=1, offset=0x700, frames=frames)
+            blocks = [(A + 64 * i, 5, 8) for i in range(3)] + [(B + 64 * i, 6, 0) for i in range(3)]
+            for address, stack, _ in blocks:
+                script.alloc(address, 40, stack=stack)
+            script.snapshot(*[(IN_BSS, 8 * i, address + offset)
+                              for i, (address, _, offset) in enumerate(blocks)])
+            found = self.classes(script.close(), name=f"{frames}.ttd")
+            self.assertEqual(found.get("possibly_lost", (0, 0))[0], others, frames)
+
+    def test_inlined_function(self):
+        """Its call of the allocator is at another address in each caller, and its name is known."""
+        for inlined, expected in (("", {"possibly_lost": (3, 120)}),
+                                  ("make@m.c@1,", {"still_reachable": (3, 120)})):
+            script = SnapshotScript().basics()
+            for i in range(3):
+                script.add("stack", parent=1, module=1, offset=0x800 + i)
+                script.add("symbol", module=1, offset=0x800 + i, frames=f"{inlined}user{i}@m.c@2")
+                script.alloc(A + 64 * i, 40, stack=5 + i)
+            script.snapshot(*[(IN_BSS, 8 * i, A + 64 * i + 8) for i in range(3)])
+            self.assertEqual(self.classes(script.close(), name=f"{len(inlined)}.ttd"), expected)
+
+    def test_several_offsets(self):
+        held, possible = "still_reachable", "possibly_lost"
+        self.assertEqual(self.of_function([(8,), (24,)] * 6), {held: 12})
+        self.assertEqual(self.of_function([(8,), (24,), (32,)] * 4), {held: 12})
+        self.assertEqual(self.of_function([(8,), (24,)] * 2), {held: 4})
+        self.assertEqual(self.of_function([(8,), (16,), (24,), (32,)] * 4), {possible: 16})
+        # Several pointers into one block are one of the blocks that are held so.
+        self.assertEqual(self.of_function([(8, 24)] * 6 + [()] * 6),
+                         {possible: 6, "definitely_lost": 6})
+        # Two offsets are too many where blocks are usually held by their start.
+        self.assertEqual(self.of_function([(0, 8), (0, 24)] * 5 + [(8,), (24,)]),
+                         {held: 10, possible: 2})
+
+    def test_own_pointers_say_nothing(self):
+        """A block that points into itself, such as an empty list, is not owned so."""
+        script = SnapshotScript().basics()
+        for i in range(12):
+            script.alloc(A + 64 * i, 40)
+        script.snapshot(*[(A + 64 * i, A + 64 * i + 8) for i in range(12)], (IN_BSS, 0, A + 8))
+        self.assertEqual(self.classes(script.close()), {"possibly_lost": (1, 40),
+                                                        "definitely_lost": (11, 440)})
+
+    def test_sds(self):
+        """The offset goes with the size, from 1 to 9 here."""
+        offsets, sizes = [(1,), (3,), (5,), (9,)], [20, 200, 2000, 100000]
+        self.assertEqual(self.of_function(offsets, size=sizes), {"still_reachable": 4})
+        self.assertEqual(self.of_function(offsets, size=sizes[::-1]), {"possibly_lost": 4})
+        self.assertEqual(self.of_function(offsets[2:3], size=2000), {"possibly_lost": 1})
+        self.assertEqual(self.of_function(offsets[2:3], "_sdsnewlen@sds.c@1", size=2000),
+                         {"still_reachable": 1})
+        self.assertEqual(self.of_function(offsets[2:3], "_sdsnewlen@sds.c@1", size=200),
+                         {"possibly_lost": 1})
+
+    def test_hash_tables_of_rust(self):
+        """Pointed at behind their data, before a byte for each bucket and 16 more."""
+        tables = [(4, 8), (8, 24), (16, 1), (64, 40)]
+        ends = [-(-buckets * item // 16) * 16 for buckets, item in tables]
+        sizes = [end + buckets + 16 for end, (buckets, _) in zip(ends, tables)]
+        self.assertEqual(self.of_function([(end,) for end in ends], size=sizes),
+                         {"still_reachable": 4})
+        self.assertEqual(self.of_function([(end - 16,) for end in ends[:2] + ends[3:]],
+                                          size=sizes[:2] + sizes[3:]), {"possibly_lost": 3})
+        name = "_ZN9hashbrown3raw13RawTableInner16new_uninitialized17h1E@raw.rs@1"
+        self.assertEqual(self.of_function([(ends[3],)], size=sizes[3]), {"possibly_lost": 1})
+        self.assertEqual(self.of_function([(ends[3],)], name, size=sizes[3]),
+                         {"still_reachable": 1})
+        self.assertEqual(self.of_function([(ends[3] - 16,)], name, size=sizes[3]),
+                         {"possibly_lost": 1})
 
     def test_one_block_counts_once(self):
         script = SnapshotScript().basics()

@@ -7,6 +7,29 @@ struct node {
     uint64_t payload[4];
 };
 
+/* A text behind a header. */
+__attribute__((noinline)) static char *text(uint64_t size)
+{
+    uint64_t *header = block(sizeof *header + size);
+
+    *header = size;
+    return (char *)(header + 1);
+}
+
+CASE(texts_behind_headers)
+{
+    kept[0] = text(20);
+    kept[1] = text(30);
+    kept[2] = text(40);
+}
+
+CASE(texts_behind_headers_lost)
+{
+    text(20);
+    kept[0] = text(30);
+    text(40);
+}
+
 CASE(self_pointer)
 {
     void *memory = block(48);
