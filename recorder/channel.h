@@ -113,6 +113,7 @@ enum process_notes {
        Cleared if they do so when it ends. */
     NOTE_FORWARDS = 64,
     NOTE_ALLOCATOR = 128, /* a plugin calls functions that only the allocator has which it brings */
+    NOTE_BREAK = 256,     /* the program itself moves the program break */
     /* Those that tell of calls which are not recorded. */
     NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS | NOTE_ALLOCATOR,
 };

@@ -32,18 +32,17 @@ enum ttd_status reach_between_add(struct reach_builder *builder,
     return status;
 }
 
-bool reach_between_has_blocks(const struct heap_reach *reach, const struct ttd_region *region)
+bool reach_between_has_nodes(const struct heap_reach *reach, uint64_t first, uint64_t last)
 {
     uint32_t low = 0, high = reach->nodes.count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (heap_nodes_last(&reach->nodes, middle) < region->begin)
+        if (heap_nodes_last(&reach->nodes, middle) < first)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < reach->nodes.count &&
-           heap_nodes_address(&reach->nodes, low) - region->begin < region->size;
+    return low < reach->nodes.count && heap_nodes_address(&reach->nodes, low) <= last;
 }
 
 bool reach_between_settle(struct graph *graph, bool tells_doubtful)

@@ -2,14 +2,14 @@
 /**
  * Words of heap memory that lie in no live block, and point at one. Such a word may be
  *
- * - a relic of a block that had this memory before: no root. It may be one if that block was
- *   released after the target was allocated;
+ * - a relic of a block that had this memory before: no root;
  * - a record of the allocator's, which knows its blocks: no root;
  * - a variable of the program's, which may have taken memory from the program break, or beside the
  *   blocks of another allocator: a root.
  *
- * The last two look alike. So all words that are no relics are doubtful roots: what only they hold
- * is possibly lost.
+ * Where a block was before, and the memory is the allocator's still, it is one of the first two:
+ * see stale.c. Elsewhere the last two look alike. So all other words are doubtful roots: what only
+ * they hold is possibly lost.
  *
  * If the process began with blocks that the trace does not list, see inherited.h instead.
  *
@@ -29,9 +29,16 @@ enum ttd_status reach_between_add(struct reach_builder *builder,
                                   const struct ttd_reference *reference, uint64_t word,
                                   uint32_t target);
 
+/** Whether a node has a byte from `first` to `last`. */
+bool reach_between_has_nodes(const struct heap_reach *reach, uint64_t first, uint64_t last);
+
 /** Whether a block is live in a region of heap memory: then all of that is the allocator's still.
  * Memory of an allocator that was given back may be the program's meanwhile. */
-bool reach_between_has_blocks(const struct heap_reach *reach, const struct ttd_region *region);
+static inline bool reach_between_has_blocks(const struct heap_reach *reach,
+                                            const struct ttd_region *region)
+{
+    return reach_between_has_nodes(reach, region->begin, region->begin + (region->size - 1));
+}
 
 /** Removes the roots that were dropped. Those that are left with the flag GRAPH_STALE own nothing:
  * they get GRAPH_INTERIOR instead, or as well if `tells_doubtful`. Returns whether there were any

@@ -12,6 +12,9 @@
 /* Edges between a prefetch and its use. */
 #define AHEAD 16
 
+/* An allocator gets memory by pages of at least this size. */
+#define PAGE 4096
+
 struct search {
     struct heap_reach *reach;
     struct stale_words words;
@@ -101,7 +104,33 @@ static const struct ttd_region *region_of(const struct heap_reach *reach, uint64
     return heap_reach_region(reach, reach->roots[reach->graph.root_ids[root]].region);
 }
 
-/* Clears the flags of words of blocks that are not stale, and drops roots that are. */
+/* Whether a node begins or ends in the page of a word: then the page is the allocator's. */
+static bool has_node_in_page(const struct heap_reach *reach, uint64_t address)
+{
+    uint64_t page = address / PAGE * PAGE;
+    return reach_between_has_nodes(reach, page, page + (PAGE - 1));
+}
+
+/*
+ * Whether a word between blocks holds nothing. Where a block was once, and the memory is the
+ * allocator's still, the allocator has written the word, or it is a relic. That is certain where
+ * the extent of the allocator's memory is known, and in a page that has another block. Elsewhere
+ * the program may have mapped memory of its own since; a word that may be a relic is one if its
+ * region has blocks.
+ */
+static bool holds_nothing(const struct search *search, uint32_t word, uint64_t root)
+{
+    const struct heap_reach *reach = search->reach;
+    const struct ttd_region *region = region_of(reach, root);
+    if (ttd_position_compare(stale_words_last_release(&search->words, word), ttd_position_min()) ==
+        0)
+        return false;
+    return region->module != TTD_NONE ||
+           has_node_in_page(reach, packed_table_get(&search->words.table, word, STALE_ADDRESS)) ||
+           (may_be_relic(search, word) && reach_between_has_blocks(reach, region));
+}
+
+/* Clears the flags of words of blocks that are not stale, and drops roots that hold nothing. */
 static enum ttd_status decide(void *context, size_t begin, size_t end)
 {
     const struct search *search = context;
@@ -113,8 +142,7 @@ static enum ttd_status decide(void *context, size_t begin, size_t end)
             packed_table_prefetch(&reach->nodes.table, target_of(search, word + AHEAD));
         uint64_t edge = packed_table_get(&search->words.table, word, STALE_EDGE);
         if (packed_table_get(&search->words.table, word, STALE_IS_ROOT)) {
-            if (may_be_relic(search, word) &&
-                reach_between_has_blocks(reach, region_of(reach, edge)))
+            if (holds_nothing(search, word, edge))
                 graph->root_flags[edge] = REACH_ROOT_DROPPED;
         } else if (!may_be_relic(search, word)) {
             graph->flags[edge] &= (uint8_t)~GRAPH_STALE;

@@ -34,9 +34,11 @@ bool snapshot_settle(void *context, struct snapshot_subject *subject)
     taking->snapshot.position = (struct ttd_position){sequence, 0};
     collector_collect(taking->collector);
     ahead_add_blocks(taking->process, host);
+    uint32_t notes = atomic_load(&channel_process(&host->view, taking->process->slot)->notes);
     *subject = (struct snapshot_subject){.pages = &taking->trace->pages,
                                          .channel_inode = channel.st_ino,
-                                         .own_memory = taking->own_memory};
+                                         .own_memory = taking->own_memory,
+                                         .moves_break = (notes & NOTE_BREAK) != 0};
     return taking->trace->writer != NULL && list_modules(taking, subject);
 }
 

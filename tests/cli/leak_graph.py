@@ -8,6 +8,7 @@ from snapshot_support import (HEAP_BEGIN, IN_BSS, IN_HEAP, IN_OTHER_STACK, IN_RE
 
 MALLOC, CALLOC, REALLOC, NEW_ARRAY = 1, 2, 3, 20
 WORD = 8
+PAGE = 4096
 
 
 class Block:
@@ -152,10 +153,17 @@ class Graph:
 
     def is_doubtful(self, source, word, target, value):
         """A word of the heap outside of blocks that may be the program's: no relic, nor where an
-        allocator has the memory behind a block begin."""
+        allocator has the memory behind a block begin, nor where a block was, in a page that has
+        others still."""
         is_behind = value != target.address and 0 < target.address + target.size - value <= WORD
-        return not (self.heap.inherits or source or is_behind or
-                    self.heap.released.get(word, 0) > target.born)
+        released = self.heap.released.get(word, 0)
+        return not (self.heap.inherits or source or is_behind or released > target.born or
+                    (released and self.has_block_in_page(word)))
+
+    def has_block_in_page(self, word):
+        page = word // PAGE
+        return any(block.address // PAGE <= page <=
+                   (block.address + max(block.size, 1) - 1) // PAGE for block in self.blocks)
 
     def mark(self, interior, weak, stale):
         reached = {t for t, i, w in self.roots if (interior or not i) and (weak or not w)}

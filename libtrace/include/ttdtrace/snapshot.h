@@ -107,7 +107,9 @@ struct ttd_region {
     /** The owner of a stack, registers or thread-local storage; TTD_NONE otherwise or if unknown.
      */
     ttd_id thread;
-    /** The module of data or thread-local storage; TTD_NONE otherwise or if unknown. */
+    /** The module of data or thread-local storage. Of a heap, the module of its allocator, if the
+     * recorder knows by its structures that all of the region is that allocator's. TTD_NONE
+     * otherwise or if unknown. */
     ttd_id module;
     /** A string: name of the section, such as ".bss", or of the mapping; or TTD_NONE. */
     ttd_id name;

@@ -24,6 +24,7 @@ struct snapshot_subject {
     const struct heap_pages *pages;
     uint64_t channel_inode; /* of the file of the channel, whose name is CHANNEL_NAME */
     uint64_t own_memory;    /* address in the process of the first struct own_memory, or 0 */
+    bool moves_break;       /* the program itself moves the program break */
 };
 
 #define OWN_LIBRARY "libttdpreload.so"

@@ -8,11 +8,12 @@
 #include "glibc.h"
 
 static void add_heap(struct layout_search *search, const struct region *region, uint64_t begin,
-                     uint64_t end)
+                     uint64_t end, ttd_id allocator)
 {
     struct region heap = {.begin = begin > region->begin ? begin : region->begin,
                           .end = end < region->end ? end : region->end,
-                          .kind = TTD_REGION_HEAP};
+                          .kind = TTD_REGION_HEAP,
+                          .module = allocator};
     regions_add(&search->refined, &heap);
 }
 
@@ -56,7 +57,7 @@ static uint64_t add_arena_at(struct layout_search *search, const struct region *
     uint64_t words[2];
     if (page % GLIBC_HEAP_ALIGNMENT == 0 && glibc_heap_find(search->memory, page, &part) &&
         heap_pages_touch(pages, part.begin, part.end)) {
-        add_heap(search, region, part.begin, part.end);
+        add_heap(search, region, part.begin, part.end, search->arena_module);
         return part.end;
     }
     if (!heap_pages_has(pages, page) || !page_head(heads, page, end, words))
@@ -66,7 +67,7 @@ static uint64_t add_arena_at(struct layout_search *search, const struct region *
         return page + size;
     if (!glibc_segment_find(search->memory, page, words, region->end, &search->arena, &part))
         return page + MEMORY_PAGE;
-    add_heap(search, region, part.begin, part.end);
+    add_heap(search, region, part.begin, part.end, search->arena_module);
     return part.end;
 }
 
@@ -90,10 +91,12 @@ static void add_arenas(struct layout_search *search, const struct region *region
 }
 
 /* Adds the heap pages of the program break that have held blocks of the main arena. What else is
- * there belongs to the program: the program break is open to all. */
+ * there belongs to the program: the program break is open to all. If the program has moved it, even
+ * memory that has held blocks may be the program's now. */
 static void add_heap_pages(struct layout_search *search, const struct region *region)
 {
     const struct heap_pages *pages = search->subject->pages;
+    ttd_id allocator = search->subject->moves_break ? TTD_NONE : search->arena_module;
     uint64_t begin = 0, end = region->end < pages->high ? region->end : pages->high;
     uint64_t address = region->begin > pages->low ? region->begin : pages->low;
     end = end < search->arena.end ? end : search->arena.end;
@@ -103,12 +106,12 @@ static void add_heap_pages(struct layout_search *search, const struct region *re
         if (is_heap && begin == 0)
             begin = address;
         if (!is_heap && begin != 0) {
-            add_heap(search, region, begin, address);
+            add_heap(search, region, begin, address, allocator);
             begin = 0;
         }
     }
     if (begin != 0)
-        add_heap(search, region, begin, end);
+        add_heap(search, region, begin, end, allocator);
 }
 
 /* Another allocator may keep anything beside its blocks, anywhere: a mapping with
@@ -121,7 +124,7 @@ void layout_add_heaps(struct layout_search *search)
             !heap_pages_touch(search->subject->pages, region->begin, region->end))
             continue;
         if (!search->has_arena)
-            add_heap(search, region, region->begin, region->end);
+            add_heap(search, region, region->begin, region->end, TTD_NONE);
         else if (region->name == NULL || strcmp(region->name, "[heap]") != 0)
             add_arenas(search, region);
         else

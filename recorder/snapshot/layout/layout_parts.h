@@ -20,6 +20,7 @@ struct layout_search {
     struct regions refined;
     bool has_arena;           /* blocks come from the allocator of the GNU C library */
     struct glibc_arena arena; /* its main one */
+    ttd_id arena_module;      /* the library that has it */
     struct tls_blocks blocks;
     struct backing backing;
 };

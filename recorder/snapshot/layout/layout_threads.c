@@ -103,6 +103,7 @@ void layout_add_threads(struct layout_search *search)
         if (!search->has_arena && glibc_arena_find(search->memory, data, &search->arena)) {
             layout_skip(search, search->arena.lists.begin, search->arena.lists.end);
             search->has_arena = true;
+            search->arena_module = region->module;
         }
     }
     regions_refine(search->regions, &search->refined);

@@ -49,14 +49,17 @@ class Holders(SnapshotCase):
 
     numbers = itertools.count()
 
-    def outside(self, *words, regions=None):
-        """B is older than the release of memory at A and at D, and C is younger."""
+    def outside(self, *words, regions=None, beside=None):
+        """B is older than the release of memory at A and at D, and C is younger; so is the block
+        beside these."""
         script = SnapshotScript().basics()
         script.alloc(B, 32)
         for address in (A, D):
             script.alloc(address, 64)
             script.free(address)
         script.alloc(C, 16)
+        if beside:
+            script.alloc(beside, 64)
         return self.classes(script.snapshot(*words, regions=regions).close(),
                             name=f"{next(self.numbers)}.ttd")
 
@@ -69,6 +72,23 @@ class Holders(SnapshotCase):
         self.assertEqual(self.outside((A - 8, B)), {"definitely_lost": (1, 16), doubtful: (1, 32)})
         self.assertEqual(self.outside((A + 8, B), (A + 64, C), (IN_BSS, 0, B)),
                          {"still_reachable": (1, 32), doubtful: (1, 16)})
+
+    def test_released_before_the_target(self):
+        """Where a block was, and the memory is certainly the allocator's still, a word holds
+        nothing, however old: in a heap of a known allocator, and in a page with another block."""
+        whole = [(HEAP, A, 0x10000), (HEAP, A, 0x10000, 0, 1)]
+        doubtful = {"definitely_lost": (1, 32), "possibly_lost": (1, 16)}
+        lost = {"definitely_lost": (2, 48)}
+        self.assertEqual(self.outside((1, D - A + 8, C), regions=whole[:1]), doubtful)
+        self.assertEqual(self.outside((1, D - A + 8, C), regions=whole[1:]), lost)
+        # Never a block: the program may have it.
+        self.assertEqual(self.outside((1, D - A + 64, C), regions=whole[1:]), doubtful)
+        for beside, expected in ((D + 0x800, lost), (D - 64, doubtful), (D + 0x1000, doubtful)):
+            self.assertEqual(self.outside((1, D - A + 8, C), (1, D - A + 0x2000, beside),
+                                          beside=beside, regions=whole[:1]),
+                             {**expected, "possibly_lost": (expected.get(
+                                 "possibly_lost", (0, 0))[0] + 1, expected.get(
+                                     "possibly_lost", (0, 0))[1] + 64)}, hex(beside))
 
     def test_memory_behind(self):
         """An allocator has addresses of free memory, which may begin in a block's last word."""

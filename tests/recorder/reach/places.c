@@ -375,6 +375,38 @@ CASE(arena_of_thread)
     run_thread(lose_in_thread, NULL);
 }
 
+/* Its memory has held blocks of the C library's, all of them released before the target is there,
+ * and the library has memory behind it again. */
+CASE(program_break_taken_over)
+{
+    enum { SIZE = 256 << 10, BLOCKS = 40 };
+    void *holder = block(100 << 10);
+
+    memset(holder, 1, 100 << 10);
+    free(holder);
+    malloc_trim(0);
+    holder = sbrk(SIZE);
+    memset(holder, 0, SIZE);
+    put(holder, 64 << 10, block(40));
+    for (int i = 0; i < BLOCKS; i++)
+        lose(block(10000));
+}
+
+/* A block that is released has pointed at an earlier one at the same address. */
+CASE(relic_of_earlier_block)
+{
+    enum { SIZE = 2000 };
+    void *first = block(40);
+    void **holder = block(SIZE);
+
+    lose(block(24)); /* behind the holder: its memory stays apart */
+    for (size_t i = 0; i < SIZE / sizeof *holder; i++)
+        holder[i] = first;
+    free(holder);
+    free(first);
+    lose(block(40));
+}
+
 /* The allocator has free memory in few of its lists, and none of the sizes of the last ones. */
 CASE(program_break_behind_free_memory)
 {
