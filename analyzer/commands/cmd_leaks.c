@@ -28,7 +28,8 @@ static const char help[] =
     "      --at POSITION       at that moment instead of at the end, as the newest\n"
     "                          snapshot before it tells\n"
     "      --show KINDS        list blocks of these kinds (definite,possible): definite,\n"
-    "                          indirect, possible, reachable, unknown, all\n"
+    "                          indirect, possible, reachable, stale, stack, unknown,\n"
+    "                          all\n"
     "      --show-runtime      list what the C and C++ runtimes keep for\n"
     "                          themselves until the end, which is not a leak\n"
     "      --error-exitcode N  exit with status N if there are leaks\n"
@@ -36,8 +37,7 @@ static const char help[] =
     "(definite,possible)\n" ISLAND_OPTIONS_HELP KNOWN_FINDINGS_HELP VIEW_HELP_WITH_CLASS
         COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS "\n"
-    "If events were lost, or the trace is incomplete, a block that seems lost may have\n"
-    "been released: lines that begin with \"Uncertain\" say so.\n";
+    "Lines that begin with \"Uncertain\" say what may be wrong.\n";
 
 struct leaks_options {
     struct position_spec at;
@@ -50,7 +50,7 @@ struct leaks_options {
 };
 
 /* Parses names of kinds, as valgrind has them, with commas between. */
-static bool parse_kinds(const char *text, void *member)
+bool leaks_parse_kinds(const char *text, void *member)
 {
     unsigned *kinds = member;
     static const struct {
@@ -59,6 +59,7 @@ static bool parse_kinds(const char *text, void *member)
     } names[] = {
         {"definite", KIND_BIT(HEAP_DEFINITELY_LOST)}, {"possible", KIND_BIT(HEAP_POSSIBLY_LOST)},
         {"indirect", KIND_BIT(HEAP_INDIRECTLY_LOST)}, {"reachable", KINDS_HELD},
+        {"stale", KIND_BIT(HEAP_HELD_BY_STALE)},      {"stack", KIND_BIT(HEAP_HELD_WEAKLY)},
         {"unknown", KIND_BIT(HEAP_UNKNOWN)},          {"all", KINDS_ALL}};
     const size_t count = sizeof names / sizeof names[0];
     *kinds = 0;
@@ -81,7 +82,7 @@ static bool parse_kinds(const char *text, void *member)
 static bool parse_errors(const char *text, void *member)
 {
     unsigned *kinds = member;
-    if (strstr(text, "unknown") || !parse_kinds(text, kinds))
+    if (strstr(text, "unknown") || !leaks_parse_kinds(text, kinds))
         return false;
     *kinds &= ~KIND_BIT(HEAP_UNKNOWN);
     return true;
@@ -92,7 +93,7 @@ static const struct own_option own_options[] = {
     ISLAND_OPTIONS(struct leaks_options, island),
     OWN_NUMBER("error-exitcode", option_number, struct leaks_options, error_status, 0, 255),
     OWN_OPTION("errors-for", parse_errors, struct leaks_options, errors),
-    OWN_OPTION("show", parse_kinds, struct leaks_options, shown_kinds),
+    OWN_OPTION("show", leaks_parse_kinds, struct leaks_options, shown_kinds),
     OWN_OPTION("show-runtime", option_flag, struct leaks_options, shows_runtime),
     OWN_OPTIONS_END};
 
@@ -171,13 +172,13 @@ static enum ttd_status list_groups(const struct heap_leaks *leaks, unsigned show
     return TTD_OK;
 }
 
-/* Groups the leaks as the options say, and what the runtimes keep in the same way. */
-static int view_groups(struct session *session, const struct leaks_options *options,
+/* Filters the leaks as the options say, groups and lists them. */
+static int view_groups(struct session *session, unsigned listed_kinds, unsigned errors,
                        struct heap_leaks *leaks, struct heap_groups *list)
 {
-    unsigned shown_kinds = kinds_of(leaks, options->shown_kinds);
-    unsigned findings = shown_kinds | kinds_of(leaks, options->errors);
-    int status = session_runtime(session, &leaks->runtime, options->shows_runtime);
+    unsigned shown_kinds = kinds_of(leaks, listed_kinds);
+    unsigned findings = shown_kinds | kinds_of(leaks, errors);
+    int status = STATUS_OK;
     for (int kind = 0; kind < HEAP_LEAK_KINDS && status == STATUS_OK; kind++)
         status = view_kind(session, &leaks->kinds[kind], findings & KIND_BIT(kind));
     if (status == STATUS_OK && known_findings_are_needed(&session->known_findings))
@@ -207,7 +208,9 @@ static int print(struct session *session, const struct leaks_options *options,
     certainty_add_snapshot(&session->report.certainty, &leaks->snapshot, leaks->misplaced);
     bool is_by_heap = session->options.view.by == VIEW_BY_HEAP && !session_has_tree(session);
     struct heap_tree heaps = {.nodes = NULL};
-    int status = view_groups(session, options, leaks, list);
+    int status = session_runtime(session, &leaks->runtime, options->shows_runtime);
+    if (status == STATUS_OK)
+        status = view_groups(session, options->shown_kinds, options->errors, leaks, list);
     if (status == STATUS_OK && is_by_heap)
         status = find_heaps(session, position, &heaps);
     if (status == STATUS_OK)
@@ -248,28 +251,65 @@ static bool has_errors(const struct heap_leaks *leaks, unsigned errors)
     return blocks;
 }
 
+/* Asks for the leaks. */
+static int find(struct session *session, const struct leaks_choice *choice, bool tells_when,
+                struct question *question, struct heap_leaks *leaks)
+{
+    int status = session_ask_runtime(session, choice->at, question);
+    if (status != STATUS_OK)
+        return status;
+    struct heap_leaks_options query = {
+        .at = question->at, .split = view_split(&session->options.view), .tells_when = tells_when};
+    status = session_islands(session, choice->island, &query.islands);
+    if (status == STATUS_OK)
+        status = session_classes(session, &question->trace, question->at, &query.classes);
+    if (status != STATUS_OK)
+        return status;
+    enum ttd_status result = heap_leaks_find(&question->trace, &query, leaks, &question->error);
+    return session_found(session, question, result, &leaks->outcome);
+}
+
+unsigned leaks_default_kinds(void)
+{
+    return KINDS_LISTED;
+}
+
+int leaks_find_group(struct session *session, const struct leaks_choice *choice, uint64_t number,
+                     struct heap_group *group)
+{
+    struct question question;
+    struct heap_leaks leaks;
+    struct heap_groups list = {.items = NULL};
+    int status = find(session, choice, false, &question, &leaks);
+    if (status != STATUS_OK)
+        return status;
+    status = view_groups(session, choice->kinds, choice->kinds, &leaks, &list);
+    progress_end(&session->source.progress);
+    if (status == STATUS_OK && number <= list.count)
+        *group = list.items[number - 1];
+    else if (status == STATUS_OK)
+        status = message_usage(session->options.command->name,
+                               list.count ? "there is no group %llu: 'leaks' with these options "
+                                            "has %zu"
+                                          : "there is no group %llu: 'leaks' with these options "
+                                            "lists none; see --show",
+                               (unsigned long long)number, list.count);
+    heap_groups_free(&list);
+    heap_leaks_free(&leaks);
+    return status;
+}
+
 static int execute(struct session *session, const void *context)
 {
     const struct leaks_options *options = context;
+    struct leaks_choice choice = {&options->at, &options->island, options->shown_kinds};
     struct question question;
+    struct heap_leaks leaks;
+    struct heap_groups list = {.items = NULL};
     session->needs_known_patterns = options->error_status;
     if (options->errors != KINDS_LISTED && !options->error_status)
         message("warning: --errors-for says nothing without --error-exitcode");
-    int status = session_ask_runtime(session, &options->at, &question);
-    if (status != STATUS_OK)
-        return status;
-    struct heap_leaks leaks;
-    struct heap_groups list = {.items = NULL};
-    struct heap_leaks_options query = {.at = question.at,
-                                       .split = view_split(&session->options.view),
-                                       .tells_when = !session_has_tree(session)};
-    status = session_islands(session, &options->island, &query.islands);
-    if (status == STATUS_OK)
-        status = session_classes(session, &question.trace, question.at, &query.classes);
-    if (status != STATUS_OK)
-        return status;
-    enum ttd_status result = heap_leaks_find(&question.trace, &query, &leaks, &question.error);
-    status = session_found(session, &question, result, &leaks.outcome);
+    int status = find(session, &choice, !session_has_tree(session), &question, &leaks);
     if (status != STATUS_OK)
         return status;
     status = print(session, options, &leaks, &list, question.at);

@@ -30,6 +30,25 @@ int errors_print(struct session *session, size_t limit, struct heap_errors *erro
 /** Prints the leaks at a position, those that `leaks` shows unless told otherwise. */
 int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_position position);
 
+/** Options by which `leaks` chooses groups, beside those of the session. */
+struct leaks_choice {
+    const struct position_spec *at;
+    const struct heap_island_filter *island;
+    /** Kinds of blocks, as leaks_parse_kinds() sets them. */
+    unsigned kinds;
+};
+
+/** The kinds that `leaks` lists unless told otherwise. */
+unsigned leaks_default_kinds(void);
+/** Parses an argument such as "definite,possible" into a set of kinds, an unsigned. */
+bool leaks_parse_kinds(const char *text, void *kinds);
+
+/** Finds a group by the number that `leaks` prints with the same options. What the group points to
+ * is gone; the address of its first block is not. Returns an exit status; on failure, also where
+ * there is no such group, a message was printed. */
+int leaks_find_group(struct session *session, const struct leaks_choice *choice, uint64_t number,
+                     struct heap_group *group);
+
 /** Finds the quadrants of a range in passes of their own, and prints them.
  * @param islands  only blocks that were allocated in these; NULL for all */
 int diff_print(struct session *session, struct ttd_position from, struct ttd_position last,

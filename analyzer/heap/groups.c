@@ -92,6 +92,7 @@ static enum ttd_status add_group(struct heap_groups *groups, const struct heap_g
     **group = (struct heap_group){.key = first->key,
                                   .first = first->first,
                                   .last = first->last,
+                                  .address = first->address,
                                   .api = first->api,
                                   .kind = groups->kind};
     *find_number(groups, first->key) = (uint32_t)++groups->count;
@@ -126,8 +127,11 @@ enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_bl
     struct heap_key key = key_in(groups, block);
     struct heap_group *group = find_group(groups, key);
     if (!group) {
-        struct heap_group first = {
-            .key = key, .first = block->allocated, .last = block->allocated, .api = block->api};
+        struct heap_group first = {.key = key,
+                                   .first = block->allocated,
+                                   .last = block->allocated,
+                                   .address = block->address,
+                                   .api = block->api};
         enum ttd_status status = add_group(groups, &first, &group);
         if (status != TTD_OK)
             return status;
@@ -139,6 +143,8 @@ enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_bl
         group->nested_blocks++;
         group->nested_bytes = heap_add(group->nested_bytes, block->size);
     }
+    if (ttd_position_compare(block->allocated, group->first) < 0)
+        group->address = block->address;
     heap_group_widen(group, block->allocated);
     groups->blocks++;
     groups->bytes = heap_add(groups->bytes, block->size);
@@ -151,15 +157,16 @@ struct heap_group *heap_groups_find(const struct heap_groups *groups,
     return find_group(groups, key_in(groups, block));
 }
 
-void heap_groups_add_total(struct heap_groups *groups, const struct heap_block *owner,
-                           uint64_t size)
+struct heap_group *heap_groups_add_total(struct heap_groups *groups, const struct heap_block *owner,
+                                         uint64_t size)
 {
     struct heap_group *group = heap_groups_find(groups, owner);
     groups->has_totals = true;
     if (!group)
-        return;
+        return NULL;
     group->total_blocks++;
     group->total_bytes = heap_add(group->total_bytes, size);
+    return group;
 }
 
 void heap_groups_subtract(struct heap_groups *groups, const struct heap_block *block)
@@ -196,6 +203,18 @@ void heap_lost_range_merge(struct heap_lost_range *sum, const struct heap_lost_r
     sum->released += range->released;
 }
 
+/* Makes one ring of two. */
+static void join_rings(struct heap_group *sum, const struct heap_group *group)
+{
+    if (sum->below && group->below) {
+        struct heap_below *next = sum->below->next;
+        sum->below->next = group->below->next;
+        group->below->next = next;
+    } else if (group->below) {
+        sum->below = group->below;
+    }
+}
+
 static void merge(void *target, const void *source)
 {
     struct heap_group *sum = target;
@@ -208,6 +227,11 @@ static void merge(void *target, const void *source)
     sum->nested_bytes = heap_add(sum->nested_bytes, group->nested_bytes);
     if (sum->lost && group->lost)
         heap_lost_range_merge(sum->lost, group->lost);
+    join_rings(sum, group);
+    if (ttd_position_compare(group->first, sum->first) < 0) {
+        sum->address = group->address;
+        sum->holder = group->holder;
+    }
     heap_group_widen(sum, group->first);
     heap_group_widen(sum, group->last);
 }

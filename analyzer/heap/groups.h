@@ -21,6 +21,16 @@ struct heap_lost_range {
 /** Widens a range by that of other blocks. */
 void heap_lost_range_merge(struct heap_lost_range *sum, const struct heap_lost_range *range);
 
+/** Blocks of one call site that hang below lost ones: an element of a ring. */
+struct heap_below {
+    struct heap_below *next;
+    ttd_id stack;
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
+struct heap_holder;
+
 struct heap_group {
     struct heap_key key;
     uint64_t blocks;
@@ -28,6 +38,12 @@ struct heap_group {
     /** Positions of the first and the last allocation; see heap_group_is_unknown(). */
     struct ttd_position first;
     struct ttd_position last;
+    /** Address of the block that was allocated first; 0 if unknown. */
+    uint64_t address;
+    /** A word that points at that block, and any element of the ring of what hangs below the
+     * blocks. Both belong to the caller; NULL if unknown. Merging groups joins their rings. */
+    const struct heap_holder *holder;
+    struct heap_below *below;
     /** These blocks and what hangs below them, for groups to which heap_groups_add_total() adds;
      * else 0. */
     uint64_t total_blocks;
@@ -89,9 +105,10 @@ void heap_groups_subtract(struct heap_groups *groups, const struct heap_block *b
 struct heap_group *heap_groups_find(const struct heap_groups *groups,
                                     const struct heap_block *block);
 
-/** Adds a block to the total of the group that `owner` belongs to, and has been added to. */
-void heap_groups_add_total(struct heap_groups *groups, const struct heap_block *owner,
-                           uint64_t size);
+/** Adds a block to the total of the group that `owner` belongs to, and has been added to. Returns
+ * that group; NULL if there is none. */
+struct heap_group *heap_groups_add_total(struct heap_groups *groups, const struct heap_block *owner,
+                                         uint64_t size);
 
 /** Adds the nested blocks of all groups, and their bytes, to the sums. */
 void heap_groups_count_nested(const struct heap_groups *groups, uint64_t *blocks, uint64_t *bytes);

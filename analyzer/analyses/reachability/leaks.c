@@ -159,8 +159,15 @@ void heap_leaks_free(struct heap_leaks *leaks)
     heap_groups_free(&leaks->runtime.groups);
     free(leaks->lost_ranges);
     free(leaks->lost);
+    free(leaks->below);
+    free(leaks->holders);
+    free(leaks->regions);
+    heap_places_free(&leaks->places);
     leaks->lost_ranges = NULL;
     leaks->lost = NULL;
+    leaks->below = NULL;
+    leaks->holders = NULL;
+    leaks->regions = NULL;
 }
 
 uint64_t heap_leaks_blocks(const struct heap_leaks *leaks)

@@ -5,6 +5,7 @@
 #define ANALYZER_ANALYSES_REACHABILITY_LEAKS_H
 
 #include "analyses/reachability/lost_when.h"
+#include "analyses/reachability/places.h"
 #include "analyses/state/kept.h"
 #include "travel/islands.h"
 #include "travel/pass.h"
@@ -59,6 +60,16 @@ struct heap_leaks_options {
     struct heap_reach *reach;
 };
 
+/** A word that points at the first block of a group whose blocks are possibly lost, or held only by
+ * doubtful words or an ending stack. */
+struct heap_holder {
+    /** The block that has the word; address 0 for a root. */
+    struct heap_block block;
+    /** Of a root: its region and offset there, for heap_place_of(). */
+    uint32_t region;
+    uint64_t offset;
+};
+
 struct leaks_search;
 
 struct heap_leaks {
@@ -74,6 +85,11 @@ struct heap_leaks {
     /** By group of definitely lost blocks, and heap_group.lost points here; with options.covering
      * by element of `lost`. NULL if nothing was dated. */
     struct heap_lost_range *lost_ranges;
+    /** What heap_group.below and heap_group.holder point to, and the places of roots. */
+    struct heap_below *below;
+    struct heap_holder *holders;
+    struct heap_places places;
+    struct ttd_region *regions;
     /** The groups of each kind. The totals of definitely lost groups include the indirectly lost
      * blocks below them. */
     struct heap_groups kinds[HEAP_LEAK_KINDS];

@@ -18,17 +18,23 @@ static enum heap_leak_kind kind_of(const struct graph_classes *classes, uint32_t
 }
 
 /* Adds a node to the total of the definitely lost block that it belongs to, its leader. The leader
- * itself belongs to its own total. */
-static void add_total(const struct leaks_search *search, const struct graph_classes *classes,
-                      uint32_t node)
+ * itself belongs to its own total, and all others hang below it. */
+static enum ttd_status add_total(const struct leaks_search *search,
+                                 const struct graph_classes *classes, struct leaks_below *below,
+                                 uint32_t node)
 {
     const struct heap_nodes *nodes = &search->reach.nodes;
     uint32_t leader = classes->leaders ? classes->leaders[node] : GRAPH_NONE;
     if (leader == GRAPH_NONE || !search->is_leak[leader])
-        return;
+        return TTD_OK;
+    struct heap_groups *groups = &search->leaks->kinds[HEAP_DEFINITELY_LOST];
     struct heap_block owner = heap_nodes_block(nodes, leader);
-    heap_groups_add_total(&search->leaks->kinds[HEAP_DEFINITELY_LOST], &owner,
-                          heap_nodes_size(nodes, node));
+    uint64_t size = heap_nodes_size(nodes, node);
+    const struct heap_group *group = heap_groups_add_total(groups, &owner, size);
+    if (!group || node == leader)
+        return TTD_OK;
+    return leaks_below_add(below, (uint32_t)(group - groups->items), heap_nodes_stack(nodes, node),
+                           size);
 }
 
 static enum ttd_status add_lost(struct leaks_search *search, const struct heap_block *block)
@@ -104,11 +110,14 @@ static enum ttd_status sort_out(struct leaks_search *search)
     enum ttd_status status = group(search);
     if (status == TTD_OK && search->tells_when)
         status = list_dated(search);
+    struct leaks_below below = {.count = 0};
+    map_init(&below.index);
     /* A total goes to the group of the leader, which exists by now. */
     for (uint32_t node = 0; node < search->reach.nodes.count && status == TTD_OK; node++) {
         if (search->is_leak[node])
-            add_total(search, classes, node);
+            status = add_total(search, classes, &below, node);
     }
+    leaks_below_end(&below, search->leaks);
     return status;
 }
 
@@ -122,5 +131,7 @@ enum ttd_status leaks_classify(struct leaks_search *search, const struct heap_tr
     /* Reading the references may have shown that the snapshot is incomplete. */
     search->leaks->snapshot = search->reach.snapshot;
     search->leaks->misplaced = search->reach.misplaced;
-    return status == TTD_OK ? sort_out(search) : status;
+    if (status == TTD_OK)
+        status = sort_out(search);
+    return status == TTD_OK ? leaks_find_holders(search, trace, error) : status;
 }

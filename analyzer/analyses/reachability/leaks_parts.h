@@ -34,4 +34,28 @@ enum ttd_status leaks_collect(void *context, struct heap_arrival *arrival, struc
 enum ttd_status leaks_classify(struct leaks_search *search, const struct heap_trace *trace,
                                struct ttd_error *error);
 
+/** Finds a holder of the first block of each group of the kinds that are in doubt. */
+enum ttd_status leaks_find_holders(struct leaks_search *search, const struct heap_trace *trace,
+                                   struct ttd_error *error);
+
+/** Sums of what hangs below groups, by group and stack; all zero when empty. */
+struct leaks_below {
+    /** Index in `items`, by group and stack. */
+    struct hash_map index;
+    struct heap_below *items;
+    /** By item: the index of its group. */
+    uint32_t *groups;
+    size_t count;
+    size_t capacity;
+    size_t group_capacity;
+    /** Index of the item that was added to last. */
+    size_t latest;
+};
+
+/** Adds a block that hangs below a group. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status leaks_below_add(struct leaks_below *below, uint32_t group, ttd_id stack,
+                                uint64_t size);
+/** Hands the sums over to the groups, as rings. */
+void leaks_below_end(struct leaks_below *below, struct heap_leaks *leaks);
+
 #endif

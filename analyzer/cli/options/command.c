@@ -51,6 +51,8 @@ static void merge(struct option *long_options, const struct command *command)
             OPTION_FIRST + (int)count};
     for (size_t i = 0; shares & COMMAND_KNOWN_FINDINGS && known_findings_long_options[i].name; i++)
         long_options[count++] = known_findings_long_options[i];
+    for (size_t i = 0; shares & COMMAND_KEYS && key_long_options[i].name; i++)
+        long_options[count++] = key_long_options[i];
     for (size_t i = 0; shares & COMMAND_GROUPS && view_long_options[i].name; i++)
         long_options[count++] = view_long_options[i];
     for (size_t i = 0; shares & COMMAND_FILTERS && filter_long_options[i].name; i++)

@@ -13,10 +13,11 @@
 
 /** Options that several commands share, as bits. */
 enum {
-    /** Options of view_options.h: filters, groups and trees, and all of them. */
+    /** Options of view_options.h: filters, keys of groups, lists and trees, and all of them. */
     COMMAND_FILTERS = 1,
+    COMMAND_KEYS = 16,
     COMMAND_GROUPS = 2,
-    COMMAND_VIEWS = COMMAND_FILTERS | COMMAND_GROUPS,
+    COMMAND_VIEWS = COMMAND_FILTERS | COMMAND_KEYS | COMMAND_GROUPS,
     /** Options of known_findings.h. */
     COMMAND_KNOWN_FINDINGS = 4,
     /** Groups by class: the command calls session_classes(). */

@@ -7,11 +7,13 @@
 
 #define LIMIT 20
 
+const struct option key_long_options[] = {{"by", required_argument, NULL, OPTION_BY},
+                                          {"skip", required_argument, NULL, OPTION_SKIP},
+                                          {NULL, 0, NULL, 0}};
+
 const struct option view_long_options[] = {{"limit", required_argument, NULL, OPTION_VIEW_LIMIT},
-                                           {"by", required_argument, NULL, OPTION_BY},
                                            {"tree", required_argument, NULL, OPTION_TREE},
                                            {"depth", required_argument, NULL, OPTION_DEPTH},
-                                           {"skip", required_argument, NULL, OPTION_SKIP},
                                            {NULL, 0, NULL, 0}};
 
 const struct option filter_long_options[] = {{"include", required_argument, NULL, OPTION_INCLUDE},

@@ -22,7 +22,9 @@ enum {
     OPTION_VIEW_END
 };
 
-/** Options of groups and trees, and of filters; each ended by an option of zeros. */
+/** Options of keys to group by, of lists and trees, and of filters; each ended by an option of
+ * zeros. */
+extern const struct option key_long_options[];
 extern const struct option view_long_options[];
 extern const struct option filter_long_options[];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The report of `leaks`. */
-#include "report/reachability/reports.h"
+#include "report/reachability/leaks_details.h"
 
 /* Writes counts of calls that make the list of leaks less than exact. */
 static void text_notes(struct report *report, const struct report_leaks *data)
@@ -69,13 +69,16 @@ static void text_classes(struct report *report, const struct report_leaks *data)
     }
     out_plain(output);
     out_char(output, '\n');
-    text_kind(report, &groups[HEAP_INDIRECTLY_LOST], "Indirectly lost, held by these: ");
+    text_kind(report, &groups[HEAP_INDIRECTLY_LOST],
+              "Indirectly lost, held by these (--show indirect to list): ");
     text_kind(report, &groups[HEAP_POSSIBLY_LOST], "Possibly lost, held by doubtful pointers: ");
     text_kind(report, &groups[HEAP_HELD_BY_STALE],
-              "Held only by words of blocks that may be older than what they point at: ");
-    text_kind(report, &groups[HEAP_HELD_WEAKLY], "Held only by an ending stack or a register: ");
+              "Held only by possibly stale words (--show stale to list): ");
+    text_kind(report, &groups[HEAP_HELD_WEAKLY],
+              "Held only by an ending stack or a register (--show stack): ");
     text_kind(report, &groups[HEAP_REACHABLE], "Still reachable (--show reachable to list): ");
-    text_kind(report, &groups[HEAP_NOT_SEEN], "Allocated after the snapshot, not known: ");
+    text_kind(report, &groups[HEAP_NOT_SEEN],
+              "Allocated after the snapshot, not known (--show all to list): ");
     out_text(output, "By ");
     report_snapshot_why_text(report, &data->leaks->snapshot);
     out_char(output, '\n');
@@ -127,6 +130,7 @@ static void text_groups(struct report *report, const struct report_leaks *data)
             report_lost_text(report, group->lost, group->blocks);
         }
         report_site_text(report, group->key);
+        leaks_details_text(report, data, group, i + 1);
         if (data->heaps) {
             struct heap_call created = creation(report, data, group);
             report_call_text(report, "created", &created);
@@ -173,6 +177,7 @@ static void json_groups(struct report *report, struct json *json, const struct r
             struct heap_call created = creation(report, data, group);
             report_call_json(report, json, "created", &created);
         }
+        leaks_details_json(report, json, data, group, i + 1);
         report_group_json(report, json, group);
         json_end_object(json);
     }
@@ -218,12 +223,12 @@ void json_leaks(struct report *report, const struct report_leaks *data)
 
 /* Writes the stacks that have more blocks than in the baseline. By other keys than the stack, a
  * growth has no group to belong to. */
-static void csv_growths(struct report *report, struct csv *csv, size_t limit)
+static void csv_growths(struct report *report, struct csv *csv, const struct report_leaks *data)
 {
     const struct report_known_findings *known_findings = report->known_findings;
     if (report->view->options.by != VIEW_BY_STACK)
         return;
-    size_t count = report_listed(report, known_findings->growth_count, limit);
+    size_t count = report_listed(report, known_findings->growth_count, data->limit);
     for (size_t i = 0; i < count; i++) {
         const struct report_growth *growth = &known_findings->growths[i];
         csv_text(csv, "grown");
@@ -232,6 +237,7 @@ static void csv_growths(struct report *report, struct csv *csv, size_t limit)
         for (int empty = 0; empty < 5; empty++)
             csv_empty(csv);
         report_lost_csv(csv, NULL);
+        leaks_details_csv(report, csv, data, NULL, 0);
         report_site_csv(report, csv, (struct heap_key){growth->stack, 0});
         csv_end_row(csv);
     }
@@ -255,6 +261,7 @@ static void csv_groups(struct report *report, struct csv *csv, const char *kind,
         csv_position(csv, group->first);
         csv_position(csv, group->last);
         report_lost_csv(csv, has_totals ? group->lost : NULL);
+        leaks_details_csv(report, csv, data, groups == data->groups ? group : NULL, i + 1);
         report_site_csv(report, csv, group->key);
         csv_end_row(csv);
     }
@@ -266,9 +273,9 @@ void csv_leaks(struct report *report, const struct report_leaks *data)
     report_csv_begin(report, &csv);
     report_site_header(report, &csv,
                        "kind,class,blocks,bytes,total_blocks,total_bytes,first_position,last_"
-                       "position," REPORT_LOST_HEADER);
+                       "position," REPORT_LOST_HEADER LEAKS_DETAILS_HEADER);
     csv_groups(report, &csv, "leak", data->groups, data);
     if (report->runtime.is_shown)
         csv_groups(report, &csv, "runtime", report->runtime.groups, data);
-    csv_growths(report, &csv, data->limit);
+    csv_growths(report, &csv, data);
 }

@@ -40,6 +40,20 @@ static uint64_t referrer_offset(const struct heap_referrer *referrer)
     return is_word ? referrer->offset : TTD_UNKNOWN;
 }
 
+/* The address of the word itself; TTD_UNKNOWN for a register, and where several words are meant. */
+static uint64_t word_address(const struct heap_referrers *referrers,
+                             const struct heap_referrer *referrer)
+{
+    if (referrer->kind == HEAP_REFERRER_ROOT) {
+        const struct ttd_region *region = heap_reach_region(&referrers->reach, referrer->region);
+        return region && region->kind != TTD_REGION_REGISTERS ? region->begin + referrer->offset
+                                                              : TTD_UNKNOWN;
+    }
+    if (referrer->kind != HEAP_REFERRER_BLOCK || referrer_offset(referrer) == TTD_UNKNOWN)
+        return TTD_UNKNOWN;
+    return heap_nodes_address(&referrers->reach.nodes, referrer->node) + referrer->offset;
+}
+
 static void text_referrer(struct report *report, const struct heap_referrers *referrers,
                           const struct heap_referrer *referrer)
 {
@@ -71,6 +85,11 @@ static void text_referrer(struct report *report, const struct heap_referrers *re
         report_node_text(report, &referrers->reach, referrer->node);
     }
     text_flags(output, referrer);
+    uint64_t address = word_address(referrers, referrer);
+    if (address != TTD_UNKNOWN) {
+        out_text(output, ", word at ");
+        out_hex(output, address);
+    }
     out_char(output, '\n');
 }
 
@@ -133,6 +152,13 @@ void text_referrers(struct report *report, const struct report_referrers *data)
     report_snapshot_text(report, &referrers->reach.snapshot);
     out_char(report->output, '\n');
     report_certainty_text(report);
+    if (data->group) {
+        out_format(report->output, "Group %llu of leaks, ", (unsigned long long)data->number);
+        report_count(report->output, data->group->bytes, "byte");
+        out_text(report->output, " in ");
+        report_count(report->output, data->group->blocks, "block");
+        out_format(report->output, " %s\n", report_leak_kinds[data->group->kind].text);
+    }
     text_target(report, data);
     for (size_t i = 0; i < referrers->count; i++)
         text_referrer(report, referrers, &referrers->lines[i]);
@@ -158,6 +184,8 @@ static void json_referrer(struct report *report, struct json *json,
     } else {
         json_null(json, "root");
     }
+    uint64_t address = word_address(referrers, referrer);
+    json_hex_if(json, "address", address != TTD_UNKNOWN, address);
     json_count(json, "offset", referrer_offset(referrer));
     json_count(json, "target_offset", is_word ? referrer->target_offset : TTD_UNKNOWN);
     json_bool(json, "interior", referrer->flags & GRAPH_INTERIOR);
@@ -206,6 +234,7 @@ void json_referrers(struct report *report, const struct report_referrers *data)
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
     json_hex(&json, "address", data->address);
+    json_count(&json, "group", data->group ? data->number : TTD_UNKNOWN);
     report_certainty_json(report, &json);
     report_snapshot_json(&json, "snapshot", snapshot->number ? snapshot : NULL);
     report_block_json(report, &json, "block", block_of(referrers, referrers->target, &copy));
@@ -219,7 +248,7 @@ void csv_referrers(struct report *report, const struct report_referrers *data)
     const struct heap_referrers *referrers = data->referrers;
     struct csv csv;
     report_csv_begin(report, &csv);
-    csv_header(&csv, "depth,kind,block,size,root,offset,target_offset,stale,pointers");
+    csv_header(&csv, "depth,kind,block,size,root,address,offset,target_offset,stale,pointers");
     for (size_t i = 0; i < referrers->count; i++) {
         const struct heap_referrer *referrer = &referrers->lines[i];
         struct heap_block copy;
@@ -235,6 +264,8 @@ void csv_referrers(struct report *report, const struct report_referrers *data)
         } else {
             csv_empty(&csv);
         }
+        uint64_t address = word_address(referrers, referrer);
+        csv_hex_if(&csv, address != TTD_UNKNOWN, address);
         csv_count(&csv, referrer_offset(referrer));
         csv_unsigned_if(&csv, is_word, referrer->target_offset);
         csv_bool(&csv, referrer->flags & GRAPH_STALE);

@@ -31,6 +31,9 @@ struct report_referrers {
     const struct heap_referrers *referrers;
     /** The address that was asked about. */
     uint64_t address;
+    /** The group of leaks that it is the first block of, and the number of the group; else NULL. */
+    const struct heap_group *group;
+    uint64_t number;
 };
 
 /** The findings of `retained` and `roots`. */

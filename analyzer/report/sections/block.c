@@ -42,6 +42,16 @@ static void text_block(struct report *report, const struct heap_block *block,
     report_frame_text(report, owner);
 }
 
+void report_owner_frame_text(struct report *report, ttd_id stack)
+{
+    report_expand(report, stack);
+    const struct frame *owner = find_owner(report);
+    if (owner)
+        report_frame_text(report, owner);
+    else
+        out_text(report->output, "(no stack was recorded)");
+}
+
 void report_block_text(struct report *report, const struct heap_block *block)
 {
     text_block(report, block, (struct ttd_string){"", 0});

@@ -148,6 +148,9 @@ void report_group_json(struct report *report, struct json *json, const struct he
  * malloc() at 1:2 in thread 1, main (main.c:7) in demo". */
 void report_block_text(struct report *report, const struct heap_block *block);
 
+/** Writes the frame of a stack that allocated for itself: "main (main.c:7) in demo". */
+void report_owner_frame_text(struct report *report, ttd_id stack);
+
 /** Writes a block of a snapshot in the same way, with its class if that is known: "0x1000, 24
  * bytes, app::Server, allocated by …". */
 void report_node_text(struct report *report, const struct heap_reach *reach, uint32_t node);

@@ -113,8 +113,8 @@ class Json(TestCase):
         found = self.json_of("leaks", self.trace, "--show-runtime", *self.known())
         self.agree("leaks", found)
         self.agree("leaks.suppressions", found["suppressions"][0])
-        for name in ("groups", "runtime_groups"):
-            self.agree("leaks.groups", found[name][0])
+        self.agree("leaks.groups", found["groups"][0], ["group", "address"])
+        self.agree("leaks.groups", found["runtime_groups"][0])
         self.agree("Frame", found["groups"][0]["stack"][0])
 
     def test_moves(self):

@@ -65,14 +65,15 @@ class Classes(SnapshotCase):
         self.assertEqual(list(found["snapshot"]), tables["leaks.snapshot"])
         self.assertEqual(list(found["classes"]), tables["leaks.classes"])
         members = {name for group in found["groups"] for name in group}
-        self.assertEqual(members, {*tables["leaks.class"], *tables["leaks.groups"]})
+        self.assertEqual(members, {*tables["leaks.class"], *tables["leaks.group"],
+                                   *tables["leaks.groups"]})
 
     def test_text(self):
         text = self.run_ok("leaks", self.write(self.small().close())).text
         head, *groups = text.split("\n\n")
         self.assertEqual(head.splitlines(), [
             "Definitely lost: 2 blocks, 40 bytes, from 2 stacks",
-            "Indirectly lost, held by these: 1 block, 1,000 bytes",
+            "Indirectly lost, held by these (--show indirect to list): 1 block, 1,000 bytes",
             "Possibly lost, held by doubtful pointers: 1 block, 16 bytes",
             "Still reachable (--show reachable to list): 2 blocks, 150 bytes",
             "By snapshot 1 at 4:0, when the program ended"])

@@ -26,7 +26,7 @@ class Holders(SnapshotCase):
         found = self.json_of("leaks", self.path("trace.ttd"), "--show", "reachable")
         self.assertEqual([(g.get("held_by"), g["bytes"]) for g in found["groups"]],
                          [("stack", 3), (None, 28)])
-        self.assertIn("Held only by an ending stack or a register: 2 blocks, 3 bytes\n",
+        self.assertIn("Held only by an ending stack or a register (--show stack): 2 blocks, 3 bytes\n",
                       self.run_ok("leaks", self.path("trace.ttd")).text)
 
     def test_running(self):
@@ -124,7 +124,7 @@ class Holders(SnapshotCase):
                          {"still_reachable": (2, 136)})
         self.assertEqual(self.classes(self.stale(True, (IN_STACK, 0, B)), name="4"),
                          {"still_reachable": (2, 136), "held_by_stack": (1, 8)})
-        self.assertIn("Held only by words of blocks that may be older than what they point at: "
+        self.assertIn("Held only by possibly stale words (--show stale to list): "
                       "1 block, 8 bytes\n", self.run_ok("leaks", self.path("1")).text)
 
     def test_not_stale(self):

@@ -31,7 +31,7 @@ class Positions(SnapshotCase):
         self.assertEqual(self.classes(self.two().close()), {
             "still_reachable": (1, 2), "definitely_lost": (2, 9), "not_seen": (1, 16)})
         path = self.path("trace.ttd")
-        self.assertIn("Allocated after the snapshot, not known: 1 block, 16 bytes\n",
+        self.assertIn("Allocated after the snapshot, not known (--show all to list): 1 block, 16 bytes\n",
                       self.run_ok("leaks", path).text)
 
     def test_at(self):

@@ -42,6 +42,8 @@ class Referrers(SnapshotCase):
         self.assertEqual((found["block"]["address"], found["distance"], found["total_pointers"]),
                          ("0x20300", 4, 1))
         self.assertEqual([i["offset"] for i in found["referrers"]], [8, 8, 8, 0x1f8])
+        self.assertEqual([i["address"] for i in found["referrers"]],
+                         ["0x20208", "0x20108", "0x20008", "0x6000001f8"])
         self.assertEqual([i["distance"] for i in found["referrers"]], [3, 2, 1, 0])
 
     def test_shortest_first(self):
@@ -114,7 +116,7 @@ class Referrers(SnapshotCase):
             self.assertEqual((found["distance"], found["referrers"][1]["distance"]), (10000, 1))
         text = self.run_ok("referrers", "--address", hex(last), self.path("True")).text
         self.assertIn("    … through 9,998 blocks like it, each pointed at by the next, up to "
-                      "0x20000\n      demo .bss+0x0\n", text)
+                      "0x20000\n      demo .bss+0x0, word at 0x600000000\n", text)
 
     def test_short_list(self):
         script, last = self.lists(5)
@@ -198,7 +200,8 @@ class Referrers(SnapshotCase):
         _, places = self.items(path, BLOCKS[0], "--limit", "100")
         self.assertEqual(sorted(name for _, name in places), sorted(words))
         text = self.run_ok("referrers", "--address", hex(BLOCKS[0]), "--limit", "100", path).text
-        self.assertIn("\n  demo .bss: bad\\x1b[name\n", text)
+        self.assertIn("\n  demo .bss: bad\\x1b[name, word at 0x500300\n", text)
+        self.assertIn("\n  thread 2, rdi\n", text)
         rows = self.run_ok("referrers", "-f", "csv", "--address", hex(BLOCKS[0]), "--limit", "100",
                            path).csv
         self.assertIn("demo .bss: app::server+0x1f", [row["root"] for row in rows])

@@ -179,6 +179,7 @@ class Suppressions(Files):
                     matched[key] = (blocks + group["blocks"], size + group["bytes"])
                 found = self.json_of("leaks", path, "--limit", "0", "--suppressions",
                                      self.file(text))
+                left = [{**group, "group": i + 1} for i, group in enumerate(left)]
                 self.assertEqual(found["groups"], left, (seed, round_number, text))
                 self.assertEqual({(r["rule"], r["line"]): (r["blocks"], r["bytes"])
                                   for r in found["suppressions"]}, matched, text)

@@ -79,8 +79,10 @@ class Views(Model):
                 for include, exclude in cases:
                     options = [f"--include={p}" for p in include]
                     options += [f"--exclude={p}" for p in exclude]
-                    kept = [g for g in base["groups"] if wanted(g, include, exclude)]
+                    kept = [dict(g) for g in base["groups"] if wanted(g, include, exclude)]
                     found = self.groups(path, command, *options)
+                    for i, group in enumerate(kept):
+                        group.update({"group": i + 1} if "group" in group else {})
                     self.assertEqual(found["groups"], kept, (command, options))
                     self.check_sums(command, found)
                     by = self.groups(path, command, "--by", "module", *options)

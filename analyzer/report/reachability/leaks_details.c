@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/reachability/leaks_details.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/sections/place.h"
+
+/* Call sites below a group that are shown. */
+#define BELOW_SHOWN 3
+
+/* The largest call sites below a group, and how many more there are. */
+struct below_sites {
+    struct heap_below largest[BELOW_SHOWN];
+    size_t count;
+    size_t more;
+};
+
+static int below_compare_stacks(const void *a, const void *b)
+{
+    const struct heap_below *x = a, *y = b;
+    return (x->stack > y->stack) - (x->stack < y->stack);
+}
+
+static int below_compare_sizes(const void *a, const void *b)
+{
+    const struct heap_below *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return below_compare_stacks(a, b);
+}
+
+/* Copies a ring; NULL without memory. */
+static struct heap_below *below_copy(const struct heap_below *ring, size_t *count)
+{
+    const struct heap_below *item = ring;
+    *count = 0;
+    do {
+        ++*count;
+        item = item->next;
+    } while (item != ring);
+    struct heap_below *copy = malloc(*count * sizeof *copy);
+    for (size_t i = 0; copy && i < *count; i++, item = item->next)
+        copy[i] = *item;
+    return copy;
+}
+
+/* Sums up a ring by stack, since groups that were joined may have the same one. */
+static struct below_sites below_sum(struct report *report, const struct heap_group *group)
+{
+    struct below_sites sites = {.count = 0};
+    size_t count, sums = 0;
+    if (!group || !group->below)
+        return sites;
+    struct heap_below *items = below_copy(group->below, &count);
+    if (!items) {
+        report->status = TTD_ERROR_NO_MEMORY;
+        return sites;
+    }
+    qsort(items, count, sizeof *items, below_compare_stacks);
+    for (size_t i = 1; i < count; i++) {
+        if (items[i].stack != items[sums].stack) {
+            items[++sums] = items[i];
+            continue;
+        }
+        items[sums].blocks += items[i].blocks;
+        items[sums].bytes = heap_add(items[sums].bytes, items[i].bytes);
+    }
+    sums++;
+    qsort(items, sums, sizeof *items, below_compare_sizes);
+    sites.count = sums < BELOW_SHOWN ? sums : BELOW_SHOWN;
+    sites.more = sums - sites.count;
+    memcpy(sites.largest, items, sites.count * sizeof *items);
+    free(items);
+    return sites;
+}
+
+static void text_below(struct report *report, const struct heap_group *group)
+{
+    struct text_output *output = report->output;
+    struct below_sites sites = below_sum(report, group);
+    for (size_t i = 0; i < sites.count; i++) {
+        const struct heap_below *item = &sites.largest[i];
+        out_text(output, i ? "             " : "  below it:  ");
+        report_count(output, item->bytes, "byte");
+        out_text(output, " in ");
+        report_count(output, item->blocks, "block");
+        out_format(output, ", stack #%u, ", item->stack);
+        report_owner_frame_text(report, item->stack);
+        out_char(output, '\n');
+    }
+    if (!sites.more)
+        return;
+    out_text(output, "             … and ");
+    report_count(output, sites.more, "stack");
+    out_text(output, " more\n");
+}
+
+static struct heap_place place_of(const struct report_leaks *data, const struct heap_holder *holder)
+{
+    return heap_place_of(&data->leaks->places, holder->region, holder->offset);
+}
+
+static void text_holder(struct report *report, const struct report_leaks *data,
+                        const struct heap_holder *holder)
+{
+    struct text_output *output = report->output;
+    out_text(output, ", held by ");
+    if (!holder->block.address) {
+        struct heap_place place = place_of(data, holder);
+        report_place_text(report, &place, true);
+        return;
+    }
+    out_text(output, "block ");
+    out_hex(output, holder->block.address);
+    out_text(output, " of ");
+    report_count(output, holder->block.size, "byte");
+}
+
+void leaks_details_text(struct report *report, const struct report_leaks *data,
+                        const struct heap_group *group, size_t number)
+{
+    struct text_output *output = report->output;
+    out_format(output, "  group %zu:   ", number);
+    out_text(output, group->blocks == 1 ? "block " : "the first is block ");
+    out_hex(output, group->address);
+    if (group->holder)
+        text_holder(report, data, group->holder);
+    out_char(output, '\n');
+    text_below(report, group);
+}
+
+static void json_holder(struct report *report, struct json *json, const struct report_leaks *data,
+                        const struct heap_holder *holder)
+{
+    if (!holder) {
+        json_null(json, "holder");
+        return;
+    }
+    bool is_root = !holder->block.address;
+    json_begin_object(json, "holder");
+    json_text(json, "kind", is_root ? "root" : "block");
+    report_block_json(report, json, "block", is_root ? NULL : &holder->block);
+    if (is_root) {
+        struct heap_place place = place_of(data, holder);
+        report_place_json(report, json, "root", &place, true);
+    } else {
+        json_null(json, "root");
+    }
+    json_end_object(json);
+}
+
+static void json_below(struct report *report, struct json *json, const struct heap_group *group)
+{
+    struct below_sites sites = below_sum(report, group);
+    json_unsigned(json, "below_stacks", sites.count + sites.more);
+    json_begin_array(json, "below");
+    for (size_t i = 0; i < sites.count; i++) {
+        json_begin_object(json, NULL);
+        json_unsigned(json, "blocks", sites.largest[i].blocks);
+        json_unsigned(json, "bytes", sites.largest[i].bytes);
+        json_unsigned(json, "stack_id", sites.largest[i].stack);
+        report_stack_json(report, json, "stack", sites.largest[i].stack);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+static bool is_in_doubt(const struct heap_group *group)
+{
+    return group->kind == HEAP_POSSIBLY_LOST || report_leak_kinds[group->kind].held_by;
+}
+
+void leaks_details_json(struct report *report, struct json *json, const struct report_leaks *data,
+                        const struct heap_group *group, size_t number)
+{
+    json_unsigned(json, "group", number);
+    json_hex(json, "address", group->address);
+    if (is_in_doubt(group))
+        json_holder(report, json, data, group->holder);
+    if (data->leaks->snapshot.number && group->kind == HEAP_DEFINITELY_LOST)
+        json_below(report, json, group);
+}
+
+static void csv_below(struct report *report, struct csv *csv, const struct heap_group *group)
+{
+    struct below_sites sites = below_sum(report, group);
+    csv_list_begin(csv);
+    for (size_t i = 0; i < sites.count; i++) {
+        char text[48];
+        int size = snprintf(text, sizeof text, "%llu:%u",
+                            (unsigned long long)sites.largest[i].bytes, sites.largest[i].stack);
+        csv_list_item(csv, (struct ttd_string){text, (size_t)size}, !i);
+    }
+    csv_list_end(csv);
+}
+
+void leaks_details_csv(struct report *report, struct csv *csv, const struct report_leaks *data,
+                       const struct heap_group *group, size_t number)
+{
+    const struct heap_holder *holder = group ? group->holder : NULL;
+    csv_unsigned_if(csv, group, number);
+    csv_hex_if(csv, group, group ? group->address : 0);
+    if (holder && !holder->block.address) {
+        struct heap_place place = place_of(data, holder);
+        report_place_csv(report, csv, &place, true);
+    } else {
+        csv_hex_if(csv, holder, holder ? holder->block.address : 0);
+    }
+    csv_below(report, csv, group);
+}
