@@ -2,7 +2,9 @@
 /* ttdanalyze errors */
 #include "cli/options/island_options.h"
 #include "cli/process/exit.h"
+#include "analyses/reachability/places.h"
 #include "commands/findings.h"
+#include "reach/snapshots.h"
 #include "view/allocators.h"
 
 static const char help[] =
@@ -130,11 +132,65 @@ static int judge_fatal(struct session *session, struct heap_fatal *fatal, bool *
     return fatal->count ? session_wants(session, fatal->signal.stack, is_wanted) : STATUS_OK;
 }
 
+/* What addresses are that lie in no block, by a snapshot. */
+struct address_names {
+    struct heap_reach reach;
+    struct heap_places places;
+    bool are_known;
+};
+
+/* Whether some address is in no block: then a snapshot may tell what it is. */
+static bool has_stray_address(const struct heap_errors *errors, const struct heap_fatal *fatal)
+{
+    bool has_one = fatal && fatal->has_address && !fatal->pointers[0].block_address;
+    for (size_t i = 0; i < errors->count && !has_one; i++)
+        has_one = errors->findings[i].kind == HEAP_ERROR_INVALID_FREE &&
+                  !errors->findings[i].block_address;
+    return has_one;
+}
+
+/* Finds the newest snapshot of references; leaves `snapshot` as it is if there is none. */
+static enum ttd_status find_snapshot(const struct heap_trace *trace, struct ttd_snapshot *snapshot,
+                                     struct ttd_error *error)
+{
+    struct heap_snapshots snapshots;
+    enum ttd_status status = heap_snapshots_find(trace, &snapshots, error);
+    if (status != TTD_OK)
+        return status;
+    const struct ttd_snapshot *newest =
+        heap_snapshots_before(&snapshots, ttd_position_max(), TTD_SNAPSHOT_REFERENCES);
+    if (newest)
+        *snapshot = *newest;
+    heap_snapshots_free(&snapshots);
+    return TTD_OK;
+}
+
+/* Reads the names of addresses from the snapshot at the fatal signal, or from the newest one. */
+static int find_names(struct session *session, const struct heap_fatal *fatal,
+                      struct address_names *names)
+{
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace trace = source_trace(&session->source);
+    struct ttd_snapshot snapshot = fatal->snapshot;
+    enum ttd_status status = TTD_OK;
+    if (!snapshot.number)
+        status = find_snapshot(&trace, &snapshot, &error);
+    if (status == TTD_OK && !snapshot.number)
+        return STATUS_OK;
+    if (status == TTD_OK)
+        status = heap_reach_read_regions(&trace, &snapshot, &names->reach, &error);
+    if (status == TTD_OK)
+        status = heap_places_read(&trace, &names->reach, &names->places, &error);
+    names->are_known = status == TTD_OK;
+    return status == TTD_OK ? STATUS_OK : source_fail(&session->source, status, &error);
+}
+
 /* Judges and prints the findings. Sets `has_errors` to whether the program made any. */
 static int print(struct session *session, size_t limit, struct heap_errors *errors,
                  struct heap_fatal *fatal, bool *has_errors)
 {
     bool has_fatal = false;
+    struct address_names names = {.are_known = false};
     session_outcome(session, &errors->outcome, ttd_position_max());
     for (size_t i = 0; i < errors->count; i++)
         errors->findings[i].is_certain &= source_is_intact(&session->source);
@@ -146,13 +202,20 @@ static int print(struct session *session, size_t limit, struct heap_errors *erro
         status = judge_all(session, errors);
     if (status == STATUS_OK)
         status = judge_fatal(session, fatal, &has_fatal);
+    if (status == STATUS_OK && has_stray_address(errors, has_fatal ? fatal : NULL))
+        status = find_names(session, fatal, &names);
     if (status == STATUS_OK)
         status = session_output(session, true);
+    struct report_errors data = {.errors = errors,
+                                 .fatal = has_fatal ? fatal : NULL,
+                                 .places = names.are_known ? &names.places : NULL,
+                                 .limit = limit};
+    if (status == STATUS_OK)
+        session->options.format->errors(&session->report, &data);
+    heap_places_free(&names.places);
+    heap_reach_free(&names.reach);
     if (status != STATUS_OK)
         return status;
-    struct report_errors data = {
-        .errors = errors, .fatal = has_fatal ? fatal : NULL, .limit = limit};
-    session->options.format->errors(&session->report, &data);
     *has_errors = has_fatal;
     for (size_t i = 0; i < errors->count; i++)
         *has_errors |= errors->findings[i].kind != HEAP_ERROR_TRACE_INCONSISTENCY;

@@ -73,6 +73,14 @@ static enum ttd_status read_regions_and_classes(struct heap_reach *reach, struct
     return heap_is_over(status) ? TTD_OK : status;
 }
 
+enum ttd_status heap_reach_read_regions(const struct heap_trace *trace,
+                                        const struct ttd_snapshot *snapshot,
+                                        struct heap_reach *reach, struct ttd_error *error)
+{
+    *reach = (struct heap_reach){.snapshot = *snapshot};
+    return read_regions_and_classes(reach, trace->reader, error);
+}
+
 /* Distance of the prefetch, in references. */
 #define AHEAD 32
 

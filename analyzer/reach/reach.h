@@ -121,6 +121,16 @@ enum ttd_status heap_reach_begin(struct heap_reach *reach, const struct ttd_snap
 enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trace *trace,
                                 const struct heap_reach_options *options, struct ttd_error *error);
 
+/**
+ * Reads only the regions and the classes of a snapshot.
+ *
+ * @param reach  set on TTD_OK; release with heap_reach_free(), also on failure
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and others of a reader.
+ */
+enum ttd_status heap_reach_read_regions(const struct heap_trace *trace,
+                                        const struct ttd_snapshot *snapshot,
+                                        struct heap_reach *reach, struct ttd_error *error);
+
 /** The region of a number; NULL if the snapshot has none. */
 static inline const struct ttd_region *heap_reach_region(const struct heap_reach *reach,
                                                          uint32_t number)

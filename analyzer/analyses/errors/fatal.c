@@ -25,6 +25,51 @@ bool heap_fatal_has_address(const struct ttd_fatal_signal *signal)
     return signal->address || (is_of_memory && signal->code > 0 && signal->code < FROM_KERNEL);
 }
 
+/* DWARF numbers of x86-64; and distances from the stack pointer within which a thread uses its
+ * stack: what it has just pushed, and frames that it has not yet touched. */
+enum { RSP = 7, RIP = 16, ABOVE = 1 << 12, BELOW = 1 << 20 };
+
+static bool find_register(const struct heap_fatal *fatal, uint32_t number, uint64_t *value)
+{
+    for (size_t i = 0; i < fatal->signal.count; i++) {
+        if (fatal->registers[i].number != number)
+            continue;
+        *value = fatal->registers[i].value;
+        return true;
+    }
+    return false;
+}
+
+/* Whether the fault address, and the stack pointer, lie at the lower end of the thread's stack. */
+static bool is_overflow(const struct heap_fatal *fatal, uint64_t sp,
+                        const struct ttd_region *regions, size_t region_count)
+{
+    uint64_t address = fatal->signal.address;
+    if (address > sp + ABOVE || address + BELOW < sp)
+        return false;
+    for (size_t i = 0; i < region_count; i++) {
+        const struct ttd_region *region = &regions[i];
+        if (region->kind == TTD_REGION_STACK && region->thread == fatal->signal.thread &&
+            sp + BELOW >= region->begin && sp - region->begin + BELOW < region->size + BELOW)
+            return true;
+    }
+    return false;
+}
+
+enum heap_fatal_cause heap_fatal_cause(const struct heap_fatal *fatal,
+                                       const struct ttd_region *regions, size_t region_count)
+{
+    uint64_t value;
+    if (fatal->signal.signal != SEGV && fatal->signal.signal != BUS)
+        return HEAP_FATAL_UNKNOWN_CAUSE;
+    if (fatal->has_address && find_register(fatal, RIP, &value) && value == fatal->signal.address)
+        return HEAP_FATAL_JUMP;
+    if (fatal->has_address && find_register(fatal, RSP, &value) &&
+        is_overflow(fatal, value, regions, region_count))
+        return HEAP_FATAL_OVERFLOW;
+    return HEAP_FATAL_UNKNOWN_CAUSE;
+}
+
 static void keep_earlier(struct heap_fatal *fatal)
 {
     struct ttd_fatal_signal *earlier = fatal->earlier;

@@ -79,6 +79,19 @@ bool heap_fatal_is_fault(uint32_t signal);
 /** Whether a signal has a fault address, which may be 0. */
 bool heap_fatal_has_address(const struct ttd_fatal_signal *signal);
 
+/** What the address and the registers of a fatal signal show of its cause. */
+enum heap_fatal_cause {
+    HEAP_FATAL_UNKNOWN_CAUSE,
+    /** A jump to an address that holds no code, such as the call of a null pointer. */
+    HEAP_FATAL_JUMP,
+    /** The thread has used up its stack. */
+    HEAP_FATAL_OVERFLOW
+};
+
+/** Judges the cause. `regions` are those of a snapshot taken at the signal. */
+enum heap_fatal_cause heap_fatal_cause(const struct heap_fatal *fatal,
+                                       const struct ttd_region *regions, size_t region_count);
+
 /**
  * Finds the last fatal signal of a trace, and replays the trace to it.
  *

@@ -47,8 +47,14 @@ void heap_last_calls_add(struct heap_last_calls *last_calls, const struct heap_f
     struct heap_finding *finding = &last_calls->calls[last_calls->count++];
     *finding = *call;
     finding->signal = last_calls->signal;
-    if (live && call->address)
-        finding->neighbours = heap_neighbours_find(live, call->address);
+    if (!live || !call->address)
+        return;
+    struct heap_neighbours *neighbours = &finding->neighbours;
+    *neighbours = heap_neighbours_find(live, call->address);
+    if (call->address - neighbours->before.address > HEAP_FATAL_NEAR_ADDRESS)
+        neighbours->before.address = 0;
+    if (neighbours->after.address - call->address > HEAP_FATAL_NEAR_ADDRESS)
+        neighbours->after.address = 0;
 }
 
 static bool is_about(const struct heap_finding *finding, const struct heap_finding *call)

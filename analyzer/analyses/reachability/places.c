@@ -174,3 +174,13 @@ struct heap_place heap_place_of(const struct heap_places *places, uint32_t regio
         find_frame(places, &place);
     return place;
 }
+
+struct heap_place heap_place_at(const struct heap_places *places, uint64_t address)
+{
+    for (size_t i = 0; i < places->region_count; i++) {
+        const struct ttd_region *region = &places->regions[i];
+        if (region->kind != TTD_REGION_REGISTERS && address - region->begin < region->size)
+            return heap_place_of(places, (uint32_t)(i + 1), address - region->begin);
+    }
+    return (struct heap_place){.region = NULL};
+}

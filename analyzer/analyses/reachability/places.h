@@ -68,4 +68,7 @@ void heap_places_free(struct heap_places *places);
 /** Returns the place of a word, which is given by the number of its region and its offset there. */
 struct heap_place heap_place_of(const struct heap_places *places, uint32_t region, uint64_t offset);
 
+/** Returns the place of an address: its region is NULL if no region has it. */
+struct heap_place heap_place_at(const struct heap_places *places, uint64_t address);
+
 #endif

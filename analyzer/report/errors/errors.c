@@ -61,7 +61,19 @@ static const char *conflict_text(const struct heap_finding *finding)
     }
 }
 
-static void text_finding(struct report *report, const struct heap_finding *finding)
+/* Writes what the address of an invalid release is. */
+static void text_address(struct report *report, const struct report_errors *data,
+                         const struct heap_finding *finding)
+{
+    struct text_output *output = report->output;
+    if (finding->kind != HEAP_ERROR_INVALID_FREE || finding->block_address)
+        return;
+    if (report_address_text(report, "  the address is ", data->places, finding->address))
+        out_char(output, '\n');
+}
+
+static void text_finding(struct report *report, const struct report_errors *data,
+                         const struct heap_finding *finding)
 {
     struct text_output *output = report->output;
     out_char(output, '\n');
@@ -81,6 +93,7 @@ static void text_finding(struct report *report, const struct heap_finding *findi
         out_text(output, "  the heap was still locked when the program exited\n");
     if (finding->block_address && heap_call_is_known(&finding->allocated))
         text_block(output, finding);
+    text_address(report, data, finding);
     report_call_text(report, "allocated", &finding->allocated);
     report_call_text(report, "released before", &finding->released);
     report_call_text(report, conflict_text(finding), &finding->conflict);
@@ -126,7 +139,7 @@ void text_errors(struct report *report, const struct report_errors *data)
 {
     const struct heap_errors *errors = data->errors;
     struct text_output *output = report->output;
-    report_fatal_text(report, data->fatal);
+    report_fatal_text(report, data);
     out_bold(output);
     if (errors->count) {
         report_count(output, errors->count, "finding");
@@ -143,7 +156,7 @@ void text_errors(struct report *report, const struct report_errors *data)
     text_notes(report, errors);
     report_certainty_text(report);
     for (size_t i = 0; i < shown(data); i++)
-        text_finding(report, &errors->findings[i]);
+        text_finding(report, data, &errors->findings[i]);
     if (shown(data) < errors->count) {
         out_text(output, "\n… and ");
         report_count(output, errors->count - shown(data), "finding");
@@ -167,7 +180,7 @@ static void json_block(struct json *json, const struct heap_finding *finding)
     json_end_object(json);
 }
 
-static void json_finding(struct report *report, struct json *json,
+static void json_finding(struct report *report, struct json *json, const struct report_errors *data,
                          const struct heap_finding *finding)
 {
     json_begin_object(json, NULL);
@@ -185,6 +198,10 @@ static void json_finding(struct report *report, struct json *json,
     json_unsigned(json, "stack_id", finding->call.stack);
     report_stack_json(report, json, "stack", finding->call.stack);
     json_block(json, finding);
+    if (finding->kind == HEAP_ERROR_INVALID_FREE && !finding->block_address)
+        report_address_json(report, json, data->places, finding->address);
+    else
+        json_null(json, "place");
     report_call_json(report, json, "allocated", &finding->allocated);
     report_call_json(report, json, "released", &finding->released);
     report_call_json(report, json, "conflict", &finding->conflict);
@@ -208,10 +225,10 @@ void json_errors(struct report *report, const struct report_errors *data)
     json_unsigned(&json, "forgotten_releases", errors->forgotten);
     json_unsigned(&json, "unexamined_addresses", errors->unexamined);
     report_known_findings_json(report, &json, REPORT_FINDINGS);
-    report_fatal_json(report, &json, data->fatal);
+    report_fatal_json(report, &json, data);
     json_begin_array(&json, "findings");
     for (size_t i = 0; i < shown(data); i++)
-        json_finding(report, &json, &errors->findings[i]);
+        json_finding(report, &json, data, &errors->findings[i]);
     json_end_array(&json);
     json_end_object(&json);
 }

@@ -17,17 +17,20 @@ static void text_name(struct report *report, const struct heap_fatal_pointer *po
 
 /* A register that points at no block is left out: most registers hold no pointers. The fault
  * address is always written. */
-static void text_pointer(struct report *report, const struct heap_fatal_pointer *pointer)
+static void text_pointer(struct report *report, const struct heap_places *places,
+                         const struct heap_fatal_pointer *pointer)
 {
     struct text_output *output = report->output;
     if (pointer->is_register && pointer->where == HEAP_FATAL_ELSEWHERE)
         return;
     text_name(report, pointer);
-    if (pointer->where == HEAP_FATAL_ELSEWHERE) {
-        out_text(output, " lies in no block, and near none\n");
-    } else if (pointer->where == HEAP_FATAL_NEAR) {
-        out_text(output, " lies in no block\n");
-        report_neighbours_text(report, &pointer->neighbours, pointer->address);
+    if (pointer->where == HEAP_FATAL_ELSEWHERE || pointer->where == HEAP_FATAL_NEAR) {
+        bool is_near = pointer->where == HEAP_FATAL_NEAR;
+        out_text(output, " lies in no block");
+        bool is_named = report_address_text(report, ": ", places, pointer->address);
+        out_text(output, is_named || is_near ? "\n" : ", and near none\n");
+        if (is_near && !is_named)
+            report_neighbours_text(report, &pointer->neighbours, pointer->address);
     } else {
         bool is_live = pointer->where == HEAP_FATAL_IN_LIVE;
         out_text(output, " lies ");
@@ -79,9 +82,26 @@ static void text_earlier(struct report *report, const struct heap_fatal *fatal)
                    (unsigned long long)(fatal->count - 1 - fatal->earlier_count));
 }
 
-void report_fatal_text(struct report *report, const struct heap_fatal *fatal)
+static enum heap_fatal_cause cause_of(const struct report_errors *data)
+{
+    const struct heap_places *places = data->places;
+    return heap_fatal_cause(data->fatal, places ? places->regions : NULL,
+                            places ? places->region_count : 0);
+}
+
+static void text_cause(struct report *report, const struct report_errors *data)
+{
+    enum heap_fatal_cause cause = cause_of(data);
+    if (cause == HEAP_FATAL_JUMP)
+        out_text(report->output, "  it jumped to the fault address\n");
+    if (cause == HEAP_FATAL_OVERFLOW)
+        out_text(report->output, "  the stack of the thread has overflown\n");
+}
+
+void report_fatal_text(struct report *report, const struct report_errors *data)
 {
     struct text_output *output = report->output;
+    const struct heap_fatal *fatal = data->fatal;
     if (!fatal)
         return;
     out_bold(output);
@@ -95,15 +115,16 @@ void report_fatal_text(struct report *report, const struct heap_fatal *fatal)
         return;
     }
     report_stack_text(report, fatal->signal.stack);
+    text_cause(report, data);
     for (size_t i = 0; i < fatal->pointer_count; i++)
-        text_pointer(report, &fatal->pointers[i]);
+        text_pointer(report, data->places, &fatal->pointers[i]);
     text_snapshot(report, fatal);
     text_earlier(report, fatal);
     out_char(output, '\n');
 }
 
 static void json_pointer(struct report *report, struct json *json, const char *key,
-                         const struct heap_fatal_pointer *pointer)
+                         const struct heap_places *places, const struct heap_fatal_pointer *pointer)
 {
     static const char *const wheres[] = {"elsewhere", "live", "released", "near"};
     json_begin_object(json, key);
@@ -126,6 +147,7 @@ static void json_pointer(struct report *report, struct json *json, const char *k
     report_call_json(report, json, "allocated", &pointer->allocated);
     report_call_json(report, json, "released", &pointer->released);
     report_neighbours_json(report, json, &pointer->neighbours);
+    report_address_json(report, json, pointer->block_address ? NULL : places, pointer->address);
     json_end_object(json);
 }
 
@@ -138,22 +160,25 @@ static void json_signal(struct report *report, struct json *json,
     json_unsigned(json, "snapshot_number", signal->snapshot);
 }
 
-void report_fatal_json(struct report *report, struct json *json, const struct heap_fatal *fatal)
+void report_fatal_json(struct report *report, struct json *json, const struct report_errors *data)
 {
+    static const char *const causes[] = {NULL, "jump", "stack-overflow"};
+    const struct heap_fatal *fatal = data->fatal;
     if (!fatal) {
         json_null(json, "fatal_signal");
         return;
     }
     json_begin_object(json, "fatal_signal");
     json_signal(report, json, &fatal->signal);
+    json_text(json, "cause", causes[cause_of(data)]);
     report_snapshot_json(json, "snapshot", fatal->snapshot.number ? &fatal->snapshot : NULL);
     if (fatal->has_address)
-        json_pointer(report, json, "fault", &fatal->pointers[0]);
+        json_pointer(report, json, "fault", data->places, &fatal->pointers[0]);
     else
         json_null(json, "fault");
     json_begin_array(json, "registers");
     for (size_t i = fatal->has_address; i < fatal->pointer_count; i++)
-        json_pointer(report, json, NULL, &fatal->pointers[i]);
+        json_pointer(report, json, NULL, data->places, &fatal->pointers[i]);
     json_end_array(json);
     json_begin_array(json, "earlier");
     for (size_t i = 0; i < fatal->earlier_count; i++) {

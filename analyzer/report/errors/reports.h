@@ -8,6 +8,7 @@
 
 #include "analyses/errors/errors.h"
 #include "analyses/errors/fatal.h"
+#include "report/sections/place.h"
 #include "report/sections/sections.h"
 
 /** The findings of `errors`. */
@@ -15,6 +16,8 @@ struct report_errors {
     const struct heap_errors *errors;
     /** The signal that the program died of, or NULL. */
     const struct heap_fatal *fatal;
+    /** What addresses are that lie in no block; NULL if no snapshot tells, or none is asked for. */
+    const struct heap_places *places;
     /** Findings to show. */
     size_t limit;
 };
@@ -23,9 +26,9 @@ void text_errors(struct report *report, const struct report_errors *data);
 void json_errors(struct report *report, const struct report_errors *data);
 void csv_errors(struct report *report, const struct report_errors *data);
 
-/** Writes the signal that the program died of, and what it points at; nothing for NULL. */
-void report_fatal_text(struct report *report, const struct heap_fatal *fatal);
-/** Writes the same as the member `fatal_signal`; null for NULL. */
-void report_fatal_json(struct report *report, struct json *json, const struct heap_fatal *fatal);
+/** Writes the signal that the program died of, and what it points at; nothing without one. */
+void report_fatal_text(struct report *report, const struct report_errors *data);
+/** Writes the same as the member `fatal_signal`; null without one. */
+void report_fatal_json(struct report *report, struct json *json, const struct report_errors *data);
 
 #endif

@@ -24,4 +24,18 @@ void report_place_csv(struct report *report, struct csv *csv, const struct heap_
 void report_place_json(struct report *report, struct json *json, const char *key,
                        const struct heap_place *place, bool has_offset);
 
+/**
+ * Writes what an address is that lies in no block, such as "prog .data: table+0x10", "prog+0x2010,
+ * code or constants" or "a null pointer, or a member of an object at one".
+ *
+ * @param label   written before it
+ * @param places  of a snapshot near the time when the address was used, or NULL
+ * @return false, with nothing written, if that is not known, or the address is one of the heap's
+ */
+bool report_address_text(struct report *report, const char *label, const struct heap_places *places,
+                         uint64_t address);
+/** Writes the place of the address as the member `place`; null if no snapshot tells. */
+void report_address_json(struct report *report, struct json *json, const struct heap_places *places,
+                         uint64_t address);
+
 #endif

@@ -80,17 +80,71 @@ static bool is_cut(struct report *report)
     return report->has_beginning;
 }
 
+/* Frames of one round of a recursion at most, and rounds from which on they are folded. */
+enum { ROUND_MAX = 8, ROUNDS_FOLDED = 4 };
+
+static bool are_same_calls(const struct frame *x, const struct frame *y)
+{
+    return x->address == y->address && x->is_inlined == y->is_inlined &&
+           x->function.data == y->function.data;
+}
+
+/* Counts how often the `size` frames at the begin are repeated at once. */
+static size_t count_rounds(const struct frame *frames, size_t count, size_t size)
+{
+    size_t same = 0;
+    while (size + same < count && are_same_calls(&frames[same], &frames[size + same]))
+        same++;
+    return same / size;
+}
+
+/* Returns how many frames make a round of a recursion that goes on long enough to be folded, and
+ * sets how often it is repeated; 0 if there is no such recursion here. */
+static size_t find_recursion(const struct frame *frames, size_t count, size_t *rounds)
+{
+    for (size_t size = 1; size <= ROUND_MAX && size < count; size++) {
+        *rounds = count_rounds(frames, count, size);
+        if (*rounds >= ROUNDS_FOLDED)
+            return size;
+    }
+    return 0;
+}
+
+/* Writes frames, those of a recursion only once. */
+static void text_frames(struct report *report, size_t count)
+{
+    struct text_output *output = report->output;
+    const struct frame *frames = report->frames.frames;
+    size_t rounds = 0, size = 0;
+    for (size_t i = 0, folded_at = count; i < count; i++) {
+        if (folded_at == count && !report->shows_all &&
+            (size = find_recursion(&frames[i], count - i, &rounds)))
+            folded_at = i + size;
+        if (i == folded_at) {
+            out_format(output, "    … %zu × ", rounds);
+            if (size == 1)
+                report_function_text(report, frames[i].function);
+            else
+                out_format(output, "the %zu frames above", size);
+            out_char(output, '\n');
+            i += rounds * size;
+            folded_at = count;
+        }
+        if (i < count) {
+            out_format(output, "    #%-2zu ", i);
+            report_frame_text(report, &frames[i]);
+            out_char(output, '\n');
+        }
+    }
+}
+
 void report_stack_text(struct report *report, ttd_id stack)
 {
     report_expand(report, stack);
     size_t count = report->frames.count;
     /* Frames below main are those of the C runtime, the same in every stack. */
     size_t shown_count = report->shows_all ? count : runtime_main_of(&report->frames) + 1;
-    for (size_t i = 0; i < count && i < shown_count; i++) {
-        out_format(report->output, "    #%-2zu ", i);
-        report_frame_text(report, &report->frames.frames[i]);
-        out_char(report->output, '\n');
-    }
+    text_frames(report, shown_count < count ? shown_count : count);
     if (shown_count < count) {
         out_text(report->output, "    … ");
         report_count(report->output, count - shown_count, "frame");

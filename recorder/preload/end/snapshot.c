@@ -211,6 +211,24 @@ static void take_registers(const ucontext_t *context, struct step_regs *regs)
     regs->known = (1u << CFI_REGS) - 1;
 }
 
+/* After a jump to an address that holds no code, steps to the caller: the processor has just pushed
+ * where it goes on. Returns false if the thread failed in another way, or if there is no such
+ * address, as after a return to a bad one. */
+static bool leave_bad_jump(const siginfo_t *info, struct step_regs *regs)
+{
+    uintptr_t sp = regs->reg[CFI_RSP], caller;
+    bool is_fault = info->si_code > 0 && (info->si_signo == SIGSEGV || info->si_signo == SIGBUS);
+    if (!is_fault || (uintptr_t)info->si_addr != regs->reg[CFI_RA] || sp % sizeof caller != 0 ||
+        !unwind_page_readable(sp))
+        return false;
+    memcpy(&caller, (const void *)sp, sizeof caller);
+    if (module_of(caller - 1) == NULL)
+        return false;
+    regs->reg[CFI_RA] = caller;
+    regs->reg[CFI_RSP] = sp + sizeof caller;
+    return true;
+}
+
 void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *context)
 {
     struct snapshot_request *request = channel_request(&target_view, process_index());
@@ -235,7 +253,8 @@ void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *c
     request->registers_valid = regs.known;
     for (int i = 0; i < SNAPSHOT_REGISTERS; i++)
         request->registers[i] = regs.reg[i];
-    regs.reg[CFI_RA]++; /* as in stacks: see unwind.h */
+    if (!leave_bad_jump(info, &regs))
+        regs.reg[CFI_RA]++; /* as in stacks: see unwind.h */
     request->frame_count =
         unwinder_list(unwinder, &regs, SNAPSHOT_FRAMES, request->frame_pcs, request->frame_cfas);
     ask(request, mask);

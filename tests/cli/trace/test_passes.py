@@ -81,7 +81,7 @@ class Passes(TestCase):
         script.add("fatal", position="9:0", code=1, snapshot=1)
         script.alloc(0x2000, 10, start="9:1", end="9:2")
         self.trace = self.write(script.close(), "fatal.ttd")
-        self.assertEqual(self.count_passes("errors"), usual + 3)
+        self.assertEqual(self.count_passes("errors"), usual + 5)
 
     def test_table(self):
         commands = set()

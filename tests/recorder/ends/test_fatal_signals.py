@@ -12,7 +12,7 @@ import subprocess
 import sys
 import unittest
 
-from support import PATIENCE, Recording, analyze, program
+from support import ANALYZER, PATIENCE, Recording, analyze, program
 
 READER = os.environ['READER']
 RIP = 16
@@ -93,6 +93,44 @@ class Signals(Deaths):
         begin, size = next((int(line.split()[0], 16), int(line.split()[1], 16))
                            for line in listing.splitlines() if line.endswith(' fail'))
         self.assertLess(found['registers'][RIP] - begin, size)
+
+    def test_jumps(self):
+        """The stack begins where the jump came from: what it led to is in a register."""
+        for way in ('jump', 'wild jump', 'jump to data'):
+            _, (found,) = self.die(way)
+            fatal = analyze('errors', self.trace)['fatal_signal']
+            self.assertEqual([frame['function'] for frame in fatal['stack']][:3],
+                             ['jump_to', 'die', 'main'])
+            self.assertEqual(int(fatal['address'], 16), found['registers'][RIP])
+            text = subprocess.run([ANALYZER, 'errors', str(self.trace)], capture_output=True,
+                                  text=True).stdout
+            self.assertIn('  it jumped to the fault address\n', text)
+
+    def text(self, way):
+        self.die(way)
+        return subprocess.run([ANALYZER, 'errors', str(self.trace)], capture_output=True,
+                              text=True).stdout
+
+    def test_overflow(self):
+        for way, thread in (('overflow', 1), ('thread overflow', 2)):
+            text = self.text(way)
+            self.assertIn('  the stack of the thread has overflown\n', text)
+            self.assertRegex(text, '\\n    … [0-9]+ × overflow\\n')
+            self.assertLess(text.count(' overflow ('), 5)
+            fatal = analyze('errors', self.trace)['fatal_signal']
+            self.assertEqual((fatal['cause'], fatal['thread']), ('stack-overflow', thread))
+
+    def test_what_an_address_is(self):
+        for way, line in (('jump to data', ' lies in no block: dies .bss+0x'),
+                          ('jump', ' lies in no block: a null pointer, or a member of an object at '),
+                          ('read only', ' lies in no block: dies+0x')):
+            self.assertIn(line, self.text(way))
+        text = self.text('free data')
+        self.assertIn('\n  the address is dies .bss+0x', text)
+        self.assertNotIn('  the block b', text)
+        finding, = analyze('errors', self.trace)['findings']
+        self.assertEqual((finding['kind'], finding['place']['label'].split('+')[0], finding['before'],
+                          finding['after']), ('invalid-free', 'dies .bss', None, None))
 
     def test_without_a_snapshot(self):
         _, (found,) = self.die('write', '--no-snapshot')

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,20 @@ static struct sigaction before;
 __attribute__((noinline)) static void fail(void)
 {
     *(volatile int *)NOWHERE = 1;
+}
+
+typedef void function_type(void);
+static char data[64];
+
+__attribute__((noinline)) static void jump_to(void *volatile address)
+{
+    ((function_type *)(uintptr_t)address)();
+    __asm__ volatile("");
+}
+
+static void free_any(void *volatile address)
+{
+    free(address);
 }
 
 /* Only threads that have called the heap are known. */
@@ -162,6 +177,16 @@ static void die(const char *way)
     char *volatile block = malloc(10);
     if (strcmp(way, "write") == 0)
         fail();
+    if (strcmp(way, "jump") == 0)
+        jump_to(NULL);
+    if (strcmp(way, "wild jump") == 0)
+        jump_to((void *)0x123450);
+    if (strcmp(way, "jump to data") == 0)
+        jump_to(data);
+    if (strcmp(way, "read only") == 0)
+        *(volatile char *)(uintptr_t) "text" = 1;
+    if (strcmp(way, "free data") == 0)
+        free_any(data + 16);
     if (strcmp(way, "overflow") == 0)
         exit(overflow(0));
     if (strcmp(way, "abort") == 0)
