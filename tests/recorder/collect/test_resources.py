@@ -132,6 +132,15 @@ class Stack(Recording):
                 self.assertLess(first_now - then, self.FIRST)
                 self.assertLess(then_now - then, self.USUAL)
 
+    def test_misaligned(self):
+        """A stack that is 8 bytes off, on which the C library runs as well."""
+        self.assertEqual(subprocess.run(program('misaligned')).returncode, 0)
+        result = self.record(program('misaligned'))
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        self.assert_sound()
+        sizes = [event.get('size') for event in analyze('events', self.trace)]
+        self.assertEqual(sizes.count(33), 4 * 199)
+
 
 if __name__ == '__main__':
     unittest.main()
