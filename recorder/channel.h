@@ -114,8 +114,10 @@ enum process_notes {
     NOTE_FORWARDS = 64,
     NOTE_ALLOCATOR = 128, /* a plugin calls functions that only the allocator has which it brings */
     NOTE_BREAK = 256,     /* the program itself moves the program break */
+    NOTE_WITHIN = 512,    /* by the collector: a module has an allocator under names of its own */
     /* Those that tell of calls which are not recorded. */
-    NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS | NOTE_ALLOCATOR,
+    NOTES_UNRECORDED =
+        NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS | NOTE_ALLOCATOR | NOTE_WITHIN,
 };
 
 enum { COMMAND_SIZE = 1024, DIRECTORY_SIZE = 512 };

@@ -123,6 +123,13 @@ static void print_warnings(struct collector *collector)
                 "are not all seen",
                 collector->foreign_mallocs, collector->foreign_mallocs == 1 ? " has" : "es have",
                 collector->foreign_mallocs == 1 ? "its" : "their");
+    if (collector->notes & NOTE_WITHIN)
+        message("warning: the program has another allocator, such as je_malloc(), whose calls are "
+                "not seen");
+    if (collector->within != 0)
+        message("warning: %u child process%s another allocator, such as je_malloc(), whose calls "
+                "are not seen",
+                collector->within, collector->within == 1 ? " has" : "es have");
     if (collector->notes & NOTE_NAMESPACE)
         message("warning: the calls of modules that were loaded with dlmopen() are not seen");
     if (collector->notes & NOTE_ALLOCATOR)

@@ -54,6 +54,7 @@ struct collector {
     /* For the summary. */
     struct trace *first; /* opened before the program starts; NULL once it has a process */
     bool has_attached_first;
+    unsigned within;          /* children with an allocator under names of its own */
     unsigned foreign_mallocs; /* children with a malloc linked into the program */
     struct {
         unsigned denied, failed, late;

@@ -62,23 +62,21 @@ static void count_events(struct collector *collector, struct trace *trace)
     collector->lost += trace->lost;
 }
 
-/* Returns the notes of a process that has ended: what it has not confirmed until then is doubtful.
- */
-static uint32_t final_notes(_Atomic uint32_t *notes)
+/* Takes over what the trace says of calls that are not recorded. */
+static void count_unrecorded(struct collector *collector, const struct process *process)
 {
-    if ((atomic_load(notes) & NOTE_FORWARDS) != 0)
-        atomic_fetch_or(notes, NOTE_FOREIGN_MALLOC);
-    return atomic_load(notes);
+    if (process->is_launched) {
+        collector->notes |= process->notes;
+        return;
+    }
+    collector->foreign_mallocs += (process->notes & NOTE_FOREIGN_MALLOC) != 0;
+    collector->within += (process->notes & NOTE_WITHIN) != 0;
 }
 
 void process_end(struct collector *collector, size_t index, const struct ttd_end *end)
 {
     struct process *process = processes_take(&collector->processes, index);
-    uint32_t notes = final_notes(&channel_process(&collector->host.view, process->slot)->notes);
-    if (process->is_launched)
-        collector->notes |= notes;
-    else
-        collector->foreign_mallocs += (notes & NOTE_FOREIGN_MALLOC) != 0;
+    uint32_t notes = atomic_load(&channel_process(&collector->host.view, process->slot)->notes);
     collector->snapshots_missing.late += (notes & NOTE_SNAPSHOT_LATE) != 0;
     uint32_t slot = process->slot;
     /* A child's command is read at its end: at first it is mostly that of the forking shell. */
@@ -88,6 +86,7 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
     }
     bool executed = notes & NOTE_EXECUTES;
     process_drain(process, &collector->host);
+    count_unrecorded(collector, process);
     dump_queue_refuse(&process->dumps);
     collector->snapshots_missing.failed += process->dumps.refused;
     if (executed)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../channel_record.h"
+#include "../trace/allocators.h"
 #include "../trace/module_files.h"
 
 static void copy_bytes(void *bytes, const volatile uint64_t *words, size_t size)
@@ -35,7 +36,15 @@ static struct logged_file logged_file_of(const volatile uint64_t *facts)
     };
 }
 
-static void apply_load(struct process *process, const struct record *record,
+/* Notes that the module has an allocator of its own, whose calls are not seen. */
+static void note_allocator(const struct process *process, struct host *host,
+                           const struct module *module)
+{
+    if (allocators_find(module) != NULL)
+        atomic_fetch_or(&channel_process(&host->view, process->slot)->notes, NOTE_WITHIN);
+}
+
+static void apply_load(struct process *process, struct host *host, const struct record *record,
                        struct ttd_position position)
 {
     enum { FACTS = 8 + MODULE_FILE_FACTS };
@@ -59,6 +68,7 @@ static void apply_load(struct process *process, const struct record *record,
     struct logged_file file = logged_file_of(record->words + FACTS - MODULE_FILE_FACTS);
     module_files_keep(&module, &file, process->pid);
     trace_module_load(process->trace, position, &module);
+    note_allocator(process, host, &module);
 }
 
 void log_apply(struct process *process, struct host *host, uint64_t sequence)
@@ -73,7 +83,7 @@ void log_apply(struct process *process, struct host *host, uint64_t sequence)
             break;
         struct ttd_position position = {record->words[1], record->words[2]};
         if (record_operation(record->head) == OP_MODULE_LOAD)
-            apply_load(process, record, position);
+            apply_load(process, host, record, position);
         else if (record_operation(record->head) == OP_MODULE_UNLOAD)
             trace_module_unload(process->trace, position, record->words[3]);
         stream_consume(&process->log, record);

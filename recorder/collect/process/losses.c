@@ -60,6 +60,8 @@ void losses_of_process(struct process *process, struct host *host)
          "calls of malloc, free or operator new that the program defines itself"},
         {NOTE_NAMESPACE, "calls of modules loaded with dlmopen(), which have a heap of their own"},
         {NOTE_ALLOCATOR, "calls of mallocx() and its like, by modules that were loaded later"},
+        {NOTE_WITHIN,
+         "calls of an allocator that is linked in under other names, such as je_malloc()"},
         {NOTE_ARENAS, "calls that release all blocks of an allocator's arena or heap at once"},
     };
     uint32_t notes = atomic_load(&channel_process(&host->view, process->slot)->notes);
@@ -67,9 +69,10 @@ void losses_of_process(struct process *process, struct host *host)
     for (size_t i = 0; fresh != 0 && i < sizeof reasons / sizeof *reasons; i++)
         if (fresh & reasons[i].note)
             trace_metadata(process->trace, "unrecorded", reasons[i].text);
+    /* Another allocator releases none of the blocks that are known. */
     if (fresh != 0)
         trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN, process->checked,
-                   ttd_position_max());
+                   fresh == NOTE_WITHIN ? ttd_position_invalid() : ttd_position_max());
     process->notes |= fresh;
     process->checked = process->trace->last;
 }

@@ -221,8 +221,13 @@ static void sweep_slots(const struct process *process, struct host *host)
 void process_drain(struct process *process, struct host *host)
 {
     process->is_dead = true;
+    /* What it has not confirmed until its end is doubtful. */
+    _Atomic uint32_t *notes = &channel_process(&host->view, process->slot)->notes;
+    if ((atomic_load(notes) & NOTE_FORWARDS) != 0)
+        atomic_fetch_or(notes, NOTE_FOREIGN_MALLOC);
     while (process_merge(process, host, UINT64_MAX - 1) != 0)
         host_tick(host);
+    losses_of_process(process, host); /* by modules that came last */
     for (size_t i = process->thread_count; i-- > 0;)
         if (process->threads[i]->outer != NULL)
             remove_thread(process, host, i);

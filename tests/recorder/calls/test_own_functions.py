@@ -331,5 +331,73 @@ class Replaced(Programs):
         self.assertEqual(len([*self.directory.glob('trace.bin*')]), 6)
 
 
+PREFIXED = '''
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char memory[1 << 20];
+static size_t used;
+LINKAGE void *NAME(size_t n) { return memory + (used += (n + 63) / 64 * 64); }
+#ifdef MAIN
+int main(void)
+{
+    for (int i = 0; i < 10; i++)
+        *(void **)NAME(100) = 0;
+    *(void **)malloc(5432) = 0;
+    if (fork() == 0)
+        free(malloc(5));
+    wait(0);
+    return 0;
+}
+#else
+__attribute__((constructor)) static void begin(void) { free(malloc(6)); }
+#endif
+'''
+LOADS = '''
+#include <dlfcn.h>
+int main(int argc, char **argv) { return dlopen(argv[1], RTLD_NOW) == 0; }
+'''
+
+
+class Prefixed(Programs):
+    """Allocators under names of their own: that their calls are not seen is said, and which blocks
+    of the C library's are lost is said as well."""
+
+    def check(self, name, linkage, *options):
+        path = self.build(PREFIXED, '-DMAIN', f'-DNAME={name}', f'-DLINKAGE={linkage}', *options)
+        said = self.run_recorded(path)
+        self.assertIn('the program has another allocator, such as je_malloc(), whose calls', said)
+        self.assertIn('1 child process has another allocator', said)
+        for trace in self.directory.glob('trace.bin*'):
+            for report in 'leaks', 'errors':
+                found = analyze(report, trace)
+                self.assertFalse(found['certain'], trace)
+                self.assertIn('not all calls are recorded', found['reasons'][0])
+        groups = analyze('leaks', self.trace)['groups']
+        self.assertEqual([(group['class'], group['bytes']) for group in groups],
+                         [('definitely_lost', 5432)])
+
+    def test_local(self):
+        """A function of the program that no other module sees."""
+        hidden = '__attribute__((noinline,used))static'
+        for name in '_rjem_malloc', 'je_malloc', 'mi_malloc', 'rpmalloc':
+            with self.subTest(name=name):
+                self.check(name, hidden)
+
+    def test_exported(self):
+        self.check('je_malloc', '', '-rdynamic', '-s')
+
+    def test_plugin(self):
+        plugin = self.build(PREFIXED, '-DNAME=rpmalloc', '-DLINKAGE=', '-shared', '-fPIC',
+                            name='plugin.so')
+        said = self.run_recorded(self.build(LOADS), plugin)
+        self.assertIn('another allocator', said)
+
+    def test_other_names(self):
+        """A name that only ends like one of these, and one that is only called."""
+        self.assertEqual(self.run_recorded(self.build(
+            PREFIXED, '-DMAIN', '-DNAME=not_je_malloc', '-DLINKAGE=')), '')
+
+
 if __name__ == '__main__':
     unittest.main()

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "allocators.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../symbolize/image/image_file.h"
+
+/* Every name ends like this, so one search of the names of a file finds them all. */
+static const char ending[] = "malloc";
+
+static const char *const names[] = {
+    "_rjem_malloc",
+    "je_malloc",
+    "rpmalloc",
+    "sn_malloc",
+    "scalable_malloc",
+    "hoardmalloc",
+    "nedmalloc",
+    "ltmalloc",
+    /* Hooked in the libraries of these allocators (entries.c of the preload library). */
+    "mi_malloc",
+    "tc_malloc",
+};
+enum { NAMES = sizeof names / sizeof *names, NAMES_HOOKED = 2 };
+
+enum { SECTIONS_MAX = 1 << 16, TABLE_MAX = 1 << 28 };
+
+/* Reads part of a file into new memory, with a NUL behind it; NULL if that cannot be done. */
+static char *read_part(int fd, uint64_t offset, uint64_t size)
+{
+    if (size > TABLE_MAX || offset > INT64_MAX)
+        return NULL;
+    char *bytes = malloc(size + 1);
+    if (bytes == NULL || pread(fd, bytes, size, (off_t)offset) != (ssize_t)size) {
+        free(bytes);
+        return NULL;
+    }
+    bytes[size] = '\0';
+    return bytes;
+}
+
+/* Whether a function with that name, at an offset of the table of names, is defined. */
+static bool is_defined(const Elf64_Sym *symbols, size_t count, size_t name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (symbols[i].st_name == name && symbols[i].st_shndx != SHN_UNDEF &&
+            ELF64_ST_TYPE(symbols[i].st_info) == STT_FUNC)
+            return true;
+    return false;
+}
+
+/* Returns the name that ends at `end`, of those that are looked for and are defined. */
+static const char *name_ending_at(const char *strings, size_t end, const Elf64_Sym *symbols,
+                                  size_t count)
+{
+    for (size_t i = 0; i < NAMES; i++) {
+        size_t length = strlen(names[i]);
+        if (length <= end && memcmp(strings + end - length, names[i], length) == 0 &&
+            is_defined(symbols, count, end - length))
+            return names[i];
+    }
+    return NULL;
+}
+
+static const char *find_in_table(int fd, const Elf64_Shdr *table, const Elf64_Shdr *text)
+{
+    const char *found = NULL;
+    char *strings = read_part(fd, text->sh_offset, text->sh_size);
+    char *symbols = NULL;
+    const char *at = strings;
+    while (strings != NULL && found == NULL &&
+           (at = memmem(at, text->sh_size - (size_t)(at - strings), ending, sizeof ending)) !=
+               NULL) {
+        at += sizeof ending - 1;
+        if (symbols == NULL)
+            symbols = read_part(fd, table->sh_offset, table->sh_size);
+        if (symbols == NULL)
+            break;
+        found = name_ending_at(strings, (size_t)(at - strings), (const Elf64_Sym *)symbols,
+                               table->sh_size / sizeof(Elf64_Sym));
+    }
+    free(symbols);
+    free(strings);
+    return found;
+}
+
+static const char *find_in_file(int fd)
+{
+    Elf64_Ehdr header;
+    const char *found = NULL;
+    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_shentsize != sizeof(Elf64_Shdr))
+        return NULL;
+    char *bytes = read_part(fd, header.e_shoff, (uint64_t)header.e_shnum * sizeof(Elf64_Shdr));
+    const Elf64_Shdr *sections = (const Elf64_Shdr *)bytes;
+    for (unsigned i = 0; sections != NULL && found == NULL && i < header.e_shnum; i++)
+        if ((sections[i].sh_type == SHT_SYMTAB || sections[i].sh_type == SHT_DYNSYM) &&
+            sections[i].sh_link < header.e_shnum)
+            found = find_in_table(fd, &sections[i], &sections[sections[i].sh_link]);
+    free(bytes);
+    return found;
+}
+
+/* Whether it is an allocator's own library, whose functions of these names are hooked. */
+static bool is_hooked(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    bool is_hooked_name = false;
+    for (size_t i = NAMES - NAMES_HOOKED; i < NAMES; i++)
+        is_hooked_name |= name == names[i];
+    return is_hooked_name && strstr(slash != NULL ? slash : path, "malloc") != NULL;
+}
+
+const char *allocators_find(const struct module *module)
+{
+    enum { KNOWN = 256 };
+    static struct {
+        struct symbolize_file file;
+        const char *name;
+    } known[KNOWN];
+    struct symbolize_file file;
+    int fd = image_file_open(module->place != NULL ? module->place : module->path);
+    if (fd < 0)
+        return NULL;
+    const char *name = NULL;
+    if (image_file_read(fd, &file) && image_file_is(fd, &module->file)) {
+        size_t place = (file.inode ^ file.device) % KNOWN;
+        if (memcmp(&known[place].file, &file, sizeof file) != 0) {
+            known[place].name = find_in_file(fd);
+            known[place].file = file;
+        }
+        name = known[place].name;
+    }
+    close(fd);
+    return name != NULL && !is_hooked(module->path, name) ? name : NULL;
+}
