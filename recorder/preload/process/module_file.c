@@ -112,7 +112,7 @@ static void take_program(void)
     if (program_path[0] == '\0' && !process_is_confined)
         sys_call3(SYS_readlink, (long)"/proc/self/exe", (long)program_path,
                   sizeof program_path - 1);
-    memcpy(module_file.path, program_path, sizeof module_file.path);
+    strcpy(module_file.path, program_path);
 }
 
 /* Sets the path by the loader's name: an absolute one, without "./". Of the program itself, it is
@@ -165,7 +165,7 @@ static void choose_path(void)
     if (mapped_file.is_gone)
         module_file.facts[MODULE_FILE_STATE] = MODULE_FILE_GONE;
     if (!is_named)
-        memcpy(module_file.path, mapped_file.path, sizeof module_file.path);
+        strcpy(module_file.path, mapped_file.path);
     if (mapped_file.is_gone || !has_mapped)
         return;
     uint64_t *facts = module_file.facts;
@@ -191,7 +191,7 @@ const struct module_file *module_file_of(const struct module *module)
     } else if (mapped_file.path[0] == '/') {
         choose_path();
         if (is_program)
-            memcpy(program_path, module_file.path, sizeof program_path);
+            strcpy(program_path, module_file.path);
     }
     if (is_single)
         module_files_end();

@@ -6,6 +6,7 @@
 
 #include "../../channel_record.h"
 #include "../channel/target.h"
+#include "../system/memory.h"
 #include "module_file.h"
 
 static struct {
@@ -77,7 +78,51 @@ static uint64_t *put_bytes(uint64_t *word, const void *bytes, size_t size)
     return word + words;
 }
 
-void module_log_load(const struct module *module, uint64_t sequence, uint64_t steps)
+/* Records of modules: what is in them is looked up once, and not in each of the thousands of forked
+ * children of a server. */
+enum { KEPT_WORDS = 1 << 17, KEPT_SEQUENCE = 1, KEPT_STEPS };
+static uint64_t *kept;
+static uint32_t kept_count;
+
+static void log_keep(struct module *module, const uint64_t *record, size_t words)
+{
+    if (words > module->kept_words) {
+        if (kept == NULL || words > KEPT_WORDS - kept_count) {
+            module->kept_words = 0;
+            return;
+        }
+        module->kept_at = kept_count;
+        kept_count += (uint32_t)words;
+    }
+    module->kept_words = (uint32_t)words;
+    memcpy(kept + module->kept_at, record, words * sizeof *record);
+}
+
+size_t module_log_room(void)
+{
+    return KEPT_WORDS * sizeof *kept;
+}
+
+void module_log_keep(void *room)
+{
+    kept = room;
+}
+
+void module_log_again(struct module *module, uint64_t sequence)
+{
+    size_t words = module->kept_words;
+    uint64_t *room = words != 0 ? log_room(words) : NULL;
+    if (words == 0)
+        module_log_load(module, sequence, 0);
+    if (room == NULL)
+        return;
+    memcpy(room, kept + module->kept_at, words * sizeof *room);
+    room[KEPT_SEQUENCE] = sequence;
+    room[KEPT_STEPS] = 0;
+    log_commit(room + words);
+}
+
+void module_log_load(struct module *module, uint64_t sequence, uint64_t steps)
 {
     const struct link_map *map = module->map;
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->begin;
@@ -102,6 +147,7 @@ void module_log_load(const struct module *module, uint64_t sequence, uint64_t st
     word = put_bytes(word, id, id_size);
     word = put_bytes(word, file->path, path_size);
     *room = record_head(OP_MODULE_LOAD, 0, 0, 0, (unsigned)(word - room));
+    log_keep(module, room, (size_t)(word - room));
     log_commit(word);
 }
 

@@ -16,10 +16,19 @@ struct module {
     uintptr_t end;
     const struct link_map *map;
     bool gone;
+    bool is_lasting;              /* the program started with it, and it is never unloaded */
+    uint32_t kept_at, kept_words; /* its record, kept for forked children; 0 words if it is not */
 };
 
+/* Gives the memory in which records are kept, of module_log_room() bytes. */
+size_t module_log_room(void);
+void module_log_keep(void *room);
+
 /* Logs that a module was loaded, at that sequence and step. Its header is read in memory. */
-void module_log_load(const struct module *module, uint64_t sequence, uint64_t steps);
+void module_log_load(struct module *module, uint64_t sequence, uint64_t steps);
+
+/* Does so in the child of a fork, for a module that was logged in its parent. */
+void module_log_again(struct module *module, uint64_t sequence);
 
 /* Logs that the module with this begin was unloaded, in a fragment of its own. */
 void module_log_unload(uintptr_t begin);

@@ -59,6 +59,8 @@ static void unlock_modules(void)
 static bool module_is_gone(const struct module *module)
 {
     struct dl_find_object object;
+    if (module->is_lasting)
+        return false;
     /* A fork may come after the unmapping and before the loader forgets the module. */
     return (!process_is_confined && !unwind_page_readable(module->begin)) ||
            _dl_find_object((void *)module->begin, &object) != 0 ||
@@ -72,8 +74,8 @@ static void sweep(void)
         struct module *module = &modules[i];
         if (module->gone || !module_is_gone(module))
             continue;
-        module->gone = true;
         unwind_forget(module->begin, module->end);
+        module->gone = true; /* last: a fork meanwhile forgets it again */
         module_log_unload(module->begin);
     }
 }
@@ -91,7 +93,13 @@ static void add_locked(uintptr_t begin, uintptr_t end, const struct link_map *ma
     while (index < module_count && !modules[index].gone)
         index++;
     if (!is_known && index < MODULES_MAX) {
-        modules[index] = (struct module){begin, end, map, false};
+        uint32_t kept_at = modules[index].kept_at, kept_words = modules[index].kept_words;
+        modules[index] = (struct module){.begin = begin,
+                                         .end = end,
+                                         .map = map,
+                                         .is_lasting = !has_all_first,
+                                         .kept_at = kept_at,
+                                         .kept_words = kept_words};
         module_count += index == module_count;
         module_log_load(&modules[index], sequence, steps);
         if (has_all_first)
@@ -155,19 +163,29 @@ static void modules_again(uint64_t sequence)
 {
     modules_forget_log();
     for (size_t i = 0; i < module_count; i++) {
-        modules[i].gone |= module_is_gone(&modules[i]);
-        if (!modules[i].gone)
-            module_log_load(&modules[i], sequence, 0);
+        struct module *module = &modules[i];
+        if (module->gone)
+            continue;
+        if (!module_is_gone(module)) {
+            module_log_again(module, sequence);
+            continue;
+        }
+        module->gone = true;
+        unwind_forget(module->begin, module->end);
     }
 }
 
 void modules_begin(uint64_t sequence)
 {
+    if (modules != NULL) {
+        unwind_setup_forked();
+        modules_again(sequence);
+        return;
+    }
     unwind_setup(module_found);
     module_files_begin();
-    if (modules != NULL) {
-        modules_again(sequence);
-    } else if ((modules = unwind_pages(MODULES_MAX * sizeof *modules)) != NULL) {
+    if ((modules = unwind_pages(MODULES_MAX * sizeof *modules + module_log_room())) != NULL) {
+        module_log_keep(modules + MODULES_MAX);
         dl_iterate_phdr(module_listed, &sequence);
         has_all_first = true;
     }

@@ -36,8 +36,8 @@ bool unwind_range_readable(uintptr_t address, size_t size)
 
 static void *map(size_t size, int flags)
 {
-    long address = sys_call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    long address =
+        sys_call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
     if (address < 0 && address > -4096)
         return NULL;
     own_memory_add((uintptr_t)address, size);
@@ -51,7 +51,7 @@ bool unwind_is_confined;
 
 void unwind_confine(size_t reserve)
 {
-    void *pages = map(reserve, 0);
+    void *pages = map(reserve, MAP_PRIVATE);
     if (pages != NULL) {
         reserve_end = (uintptr_t)pages + reserve;
         atomic_store(&reserve_next, (uintptr_t)pages);
@@ -72,12 +72,17 @@ static void *take_from_reserve(size_t size)
 
 void *unwind_pages(size_t size)
 {
-    return unwind_is_confined ? take_from_reserve(size) : map(size, 0);
+    return unwind_is_confined ? take_from_reserve(size) : map(size, MAP_PRIVATE);
+}
+
+void *unwind_pages_shared(size_t size)
+{
+    return unwind_is_confined ? NULL : map(size, MAP_SHARED | MAP_POPULATE);
 }
 
 void *unwind_pages_used(size_t size)
 {
-    return unwind_is_confined ? take_from_reserve(size) : map(size, MAP_POPULATE);
+    return unwind_is_confined ? take_from_reserve(size) : map(size, MAP_PRIVATE | MAP_POPULATE);
 }
 
 void unwind_pages_free(void *pages, size_t size)

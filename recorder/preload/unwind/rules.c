@@ -2,6 +2,7 @@
 #include "rules.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include "../../dwarf/modules.h"
 #include "compile.h"
@@ -19,6 +20,13 @@
 struct rule_table *_Atomic rules_table;
 _Atomic uint32_t rules_epoch;
 
+/*
+ * The last, in the loader's list, of the modules that the program starts with. They are never
+ * unloaded, so their rules hold in all forked children: a table with only such rules is shared by
+ * all of them. Each of a server's children would otherwise compile the same ones.
+ */
+static const struct link_map *last_lasting;
+
 static void (*_Atomic announce)(const struct dl_find_object *);
 static atomic_flag growing = ATOMIC_FLAG_INIT;
 
@@ -31,10 +39,12 @@ static size_t table_size(unsigned bits)
     return sizeof(struct rule_table) + (sizeof(struct rule_entry) << bits);
 }
 
-static struct rule_table *table_new(unsigned bits)
+static struct rule_table *table_new(unsigned bits, bool is_shared)
 {
-    struct rule_table *table = unwind_pages_used(table_size(bits));
+    size_t size = table_size(bits);
+    struct rule_table *table = is_shared ? unwind_pages_shared(size) : unwind_pages_used(size);
     if (table != NULL) {
+        table->is_shared = is_shared;
         table->shift = 64 - bits;
         table->mask = ((size_t)1 << bits) - 1;
     }
@@ -68,12 +78,9 @@ static void table_clear(struct rule_table *table, uintptr_t start, uintptr_t end
     }
 }
 
-static struct rule_table *table_grown(struct rule_table *old)
+static struct rule_table *table_copy(struct rule_table *old, unsigned bits, bool is_shared)
 {
-    unsigned bits = 64 - old->shift + GROW_BITS;
-    if (bits > LAST_BITS)
-        return NULL;
-    struct rule_table *table = table_new(bits);
+    struct rule_table *table = bits <= LAST_BITS ? table_new(bits, is_shared) : NULL;
     if (table == NULL)
         return NULL;
     for (size_t i = 0; i <= old->mask; i++) {
@@ -88,18 +95,18 @@ static struct rule_table *table_grown(struct rule_table *old)
 }
 
 /*
- * Replaces `old` by a larger copy, unless another thread is doing so. The old one stays mapped,
+ * Replaces `old` by a copy, unless another thread is doing so. The old one stays mapped,
  * since other threads may be reading it; rules that they add to it meanwhile are lost, and compiled
  * again. If there is no memory, the table stays as it is: rules without room are compiled each
  * time.
  */
-static void table_grow(struct rule_table *old)
+static void table_replace(struct rule_table *old, unsigned bits, bool is_shared)
 {
     if (atomic_flag_test_and_set_explicit(&growing, memory_order_acquire))
         return;
     if (atomic_load(&rules_table) == old) {
         uint32_t epoch = atomic_load(&rules_epoch);
-        struct rule_table *table = table_grown(old);
+        struct rule_table *table = table_copy(old, bits, is_shared);
         if (table != NULL) {
             atomic_store(&rules_table, table);
             if (atomic_load(&rules_epoch) != epoch) /* the copy may have forgotten rules */
@@ -109,11 +116,28 @@ static void table_grow(struct rule_table *old)
     atomic_flag_clear_explicit(&growing, memory_order_release);
 }
 
-/* Puts a rule into the table, unless rules were forgotten since `epoch`. */
-static void keep(uintptr_t pc, unwind_rule rule, uint32_t epoch)
+static unsigned table_bits(const struct rule_table *table)
+{
+    return 64 - table->shift;
+}
+
+/* Returns the table for a rule, NULL if there is none. A confined process shares no more: it may
+ * not look at all that rules are compiled from. */
+static struct rule_table *table_for(bool is_lasting)
 {
     struct rule_table *table = atomic_load(&rules_table);
-    if (table == NULL || pc == 0)
+    if (table == NULL || !table->is_shared || (is_lasting && !unwind_is_confined))
+        return table;
+    table_replace(table, table_bits(table), false);
+    table = atomic_load(&rules_table);
+    return table->is_shared ? NULL : table;
+}
+
+/* Puts a rule into the table, unless rules were forgotten since `epoch`. */
+static void keep(uintptr_t pc, unwind_rule rule, uint32_t epoch, bool is_lasting)
+{
+    struct rule_table *table = pc != 0 ? table_for(is_lasting) : NULL;
+    if (table == NULL)
         return;
     struct rule_entry *entry = table_entry(table, pc);
     if (entry != NULL) {
@@ -122,7 +146,7 @@ static void keep(uintptr_t pc, unwind_rule rule, uint32_t epoch)
             atomic_store(&entry->rule, RULE_NONE);
     }
     if (entry == NULL || atomic_load_explicit(&table->used, memory_order_relaxed) > table->mask / 2)
-        table_grow(table);
+        table_replace(table, table_bits(table) + GROW_BITS, table->is_shared);
 }
 
 /* Calls announce() for an object that was not announced before. */
@@ -147,6 +171,23 @@ static void announce_once(const struct dl_find_object *object)
     announcer(object);
 }
 
+static void lasting_setup(void)
+{
+    struct dl_find_object object;
+    if (_dl_find_object((void *)(uintptr_t)lasting_setup, &object) != 0)
+        return;
+    last_lasting = object.dlfo_link_map;
+    while (last_lasting->l_next != NULL)
+        last_lasting = last_lasting->l_next;
+}
+
+static bool is_lasting(const struct link_map *module)
+{
+    while (module != NULL && module != last_lasting)
+        module = module->l_next;
+    return module != NULL;
+}
+
 unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup)
 {
     uint32_t epoch = atomic_load(&rules_epoch);
@@ -154,7 +195,7 @@ unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup)
         return RULE_STRAY; /* not kept: a module may be loaded there at any time */
     announce_once(&lookup->object);
     unwind_rule rule = rule_compile(lookup, pc - 1);
-    keep(pc, rule, epoch);
+    keep(pc, rule, epoch, is_lasting(lookup->object.dlfo_link_map));
     return rule;
 }
 
@@ -199,9 +240,16 @@ void rules_setup(void (*announcer)(const struct dl_find_object *))
     atomic_store(&announce, announcer);
     for (unsigned i = 0; i < OBJECTS; i++)
         atomic_store_explicit(&announced[i], 0, memory_order_relaxed);
-    atomic_flag_clear(&growing); /* in a fork's child, the thread that held it is not there */
+    lasting_setup();
     if (atomic_load(&rules_table) == NULL)
-        atomic_store(&rules_table, table_new(FIRST_BITS));
+        atomic_store(&rules_table, table_new(FIRST_BITS, true));
     else
         rules_forget(0, UINTPTR_MAX); /* so that all objects are announced again */
+}
+
+void rules_setup_forked(void)
+{
+    atomic_flag_clear(&growing); /* the thread that held it is not there */
+    if (atomic_load(&rules_table) == NULL)
+        atomic_store(&rules_table, table_new(FIRST_BITS, false));
 }

@@ -79,6 +79,7 @@ struct rule_entry {
 struct rule_table {
     unsigned shift; /* of the hash, to make it an index */
     size_t mask;
+    bool is_shared; /* with forked children */
     _Atomic size_t used;
     struct rule_entry entry[];
 };
@@ -92,8 +93,11 @@ extern struct rule_table *_Atomic rules_table;
 /* Changes whenever rules are forgotten. */
 extern _Atomic uint32_t rules_epoch;
 
-/* Makes the table, or empties it in the child of a fork. `announcer` as in unwind_setup(). */
+/* Makes the table, or empties it. `announcer` as in unwind_setup(). */
 void rules_setup(void (*announcer)(const struct dl_find_object *));
+
+/* See unwind_setup_forked(). */
+void rules_setup_forked(void);
 
 /* Forgets the rules for code in [start, end), and begins a new epoch. */
 void rules_forget(uintptr_t start, uintptr_t end);

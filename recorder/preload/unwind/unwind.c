@@ -13,6 +13,11 @@ void unwind_setup(void (*announcer)(const struct dl_find_object *))
     rules_setup(announcer);
 }
 
+void unwind_setup_forked(void)
+{
+    rules_setup_forked();
+}
+
 void unwind_forget(uintptr_t start, uintptr_t end)
 {
     rules_forget(start, end);

@@ -54,13 +54,17 @@ struct unwind_delta {
 };
 
 /*
- * Prepares the rules that all threads share. Call it once before anything else, and again in a
- * fork's child. `announcer` may be NULL; it is called, from within a capture, when code of a loaded
- * object is met for the first time (by several threads at once, perhaps several times), before
- * the capture that met it returns. It must itself be async-signal-safe. Objects are told apart by
- * their link map: for a program mapped in pieces, the bounds are those of a segment.
+ * Prepares the rules that all threads share. Call it once before anything else. `announcer` may be
+ * NULL; it is called, from within a capture, when code of a loaded object is met for the first time
+ * (by several threads at once, perhaps several times), before the capture that met it returns. It
+ * must itself be async-signal-safe. Objects are told apart by their link map: for a program mapped
+ * in pieces, the bounds are those of a segment.
  */
 void unwind_setup(void (*announcer)(const struct dl_find_object *));
+
+/* Prepares them again in a fork's child, where no other thread uses them. They are kept: the caller
+ * forgets those of modules that are gone. */
+void unwind_setup_forked(void);
 
 /*
  * Forgets what is known of the code in [start, end), which was unmapped or is about to be. Other

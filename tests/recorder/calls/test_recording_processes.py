@@ -237,5 +237,38 @@ class Children(Recording):
         self.assertIn('leak_plain', {stack[0] for stack in stacks})
 
 
+class Siblings(Recording):
+    SCRIPT = """
+import ctypes, os, sys
+for path in sys.argv[1:]:
+    child = os.fork()
+    if child == 0:
+        plugin = ctypes.CDLL(path)
+        for i in range(10):
+            plugin.allocate()
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+    def test_other_modules_at_the_same_place(self):
+        """Forked children share what their parent knows of unwinding, but not of modules that each
+        of them loads by itself."""
+        plugins = [program('libplugin_a.so'), program('libplugin_b.so')] * 2
+        result = self.record('/usr/bin/python3', '-c', self.SCRIPT, *plugins)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        begins, found = set(), {'from_plugin_a': 0, 'from_plugin_b': 0}
+        for trace in self.directory.glob('trace.bin.*'):
+            begins |= {module['begin'] for module in analyze('info', trace)['module_list']
+                       if 'libplugin' in module['path']}
+            for group in self.assert_sound(trace)['groups']:
+                functions = [frame['function'] for frame in group['stack']]
+                if functions[0] in found:
+                    found[functions[0]] += group['blocks']
+                    self.assertEqual(functions[1], 'allocate')
+                    self.assertIn('Py_RunMain', functions)
+        self.assertEqual(found, {'from_plugin_a': 20, 'from_plugin_b': 20})
+        self.assertEqual(len(begins), 1, 'the plugins are not at the same place')
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -47,7 +47,7 @@ for name in 'oom_score_adj', 'personality', 'timerslack_ns', 'coredump_filter', 
         'loginuid', 'attr/current', 'uid_map', 'comm':
     print(name, read('/proc/self/' + name))
 print([os.readlink('/proc/self/ns/' + name) for name in sorted(os.listdir('/proc/self/ns'))])
-print(re.findall(r'^(?:Sig(?:Blk|Ign|Q)|ShdPnd|Cap\w+|NoNew\w+|Sec\w+|Spec\w+|Groups|[UG]id|Threads):.*',
+print(re.findall(r'^(?:Sig(?:Blk|Ign)|ShdPnd|Cap\w+|NoNew\w+|Sec\w+|Spec\w+|Groups|[UG]id|Threads):.*',
                  read('/proc/self/status'), re.M))
 print([library.prctl(option, 0, 0, 0, 0) for option in (3, 7, 21, 23, 27, 30, 34, 39, 42, 53)])
 print(sorted(name for name in os.environ if name not in ('LD_PRELOAD', 'TTDRECORD_CHANNEL')))

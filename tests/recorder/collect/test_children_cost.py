@@ -12,6 +12,16 @@ from support import RECORDER, Recording, program
 FEW, MANY = 10, 60
 MEASUREMENTS = 4
 
+FORKS = """
+import os, sys, ssl, sqlite3
+for i in range(int(sys.argv[1])):
+    child = os.fork()
+    if child == 0:
+        kept = [str(i) for i in range(100)]
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
 
 def page_faults(*command):
     """Of the command and of all that it has waited for."""
@@ -28,19 +38,23 @@ def loop(child, count):
 
 
 class Children(Recording):
-    def added(self, child, *options):
-        """Page faults a child that are added by recording it, in its process and elsewhere."""
+    def added(self, parent, *options):
+        """Page faults a child that are added by recording it, in its process and elsewhere; the
+        parent is a function of the number of children."""
         recorder = [RECORDER, '-q', '-o', str(self.trace), *options, '--']
-        recorded, native = (page_faults(*prefix, *loop(child, MANY)) -
-                            page_faults(*prefix, *loop(child, FEW)) for prefix in (recorder, []))
+        recorded, native = (page_faults(*prefix, *parent(MANY)) -
+                            page_faults(*prefix, *parent(FEW)) for prefix in (recorder, []))
         return (recorded - native) / (MANY - FEW)
 
-    def assert_adds_less(self, limit, child, *options):
+    def assert_parent_adds_less(self, limit, parent, *options):
         for _ in range(MEASUREMENTS):
-            added = self.added(child, *options)
+            added = self.added(parent, *options)
             if added < limit:
                 return
         self.assertLess(added, limit)
+
+    def assert_adds_less(self, limit, child, *options):
+        self.assert_parent_adds_less(limit, lambda count: loop(child, count), *options)
 
     def test_one_that_makes_no_calls(self):
         self.assert_adds_less(60, '/bin/true')
@@ -52,6 +66,11 @@ class Children(Recording):
     def test_one_with_handlers_of_libraries(self):
         """So does one in which the constructors of libstdc++ have registered handlers of exit()."""
         self.assert_adds_less(140, program('leaks_cxx'), '--no-snapshot')
+
+    def test_fork_of_a_large_program(self):
+        """What its parent knows of modules and of unwinding is not looked up again."""
+        self.assert_parent_adds_less(
+            82, lambda count: ['/usr/bin/python3', '-c', FORKS, str(count)], '--no-snapshot')
 
     def test_one_with_a_snapshot(self):
         self.assert_adds_less(110, program('leaks_c'))
