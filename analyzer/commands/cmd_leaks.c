@@ -16,6 +16,8 @@
 #define KINDS_HELD                                                                                 \
     (KIND_BIT(HEAP_HELD_BY_STALE) | KIND_BIT(HEAP_HELD_WEAKLY) | KIND_BIT(HEAP_REACHABLE))
 #define KINDS_LISTED (KIND_BIT(HEAP_DEFINITELY_LOST) | KIND_BIT(HEAP_POSSIBLY_LOST))
+/** A bit that is no kind: text shows the possibly lost groups as one. */
+#define KINDS_FOLDED KIND_BIT(HEAP_LEAK_KINDS)
 
 static const char help[] =
     "Usage: ttdanalyze leaks [OPTIONS] [TRACE]\n"
@@ -223,6 +225,7 @@ static int print(struct session *session, const struct leaks_options *options,
                                 .groups = list,
                                 .limit = session->options.view.limit,
                                 .heaps = is_by_heap ? &heaps : NULL,
+                                .folds_possible = options->shown_kinds & KINDS_FOLDED,
                                 .is_at_end =
                                     ttd_position_compare(position, ttd_position_max()) == 0,
                                 .has_early_blocks = heap_has_early_blocks(session->source.reader)};
@@ -231,8 +234,9 @@ static int print(struct session *session, const struct leaks_options *options,
     return STATUS_OK;
 }
 
-static const struct leaks_options defaults = {
-    .at = {.kind = POSITION_SPEC_END}, .shown_kinds = KINDS_LISTED, .errors = KINDS_LISTED};
+static const struct leaks_options defaults = {.at = {.kind = POSITION_SPEC_END},
+                                              .shown_kinds = KINDS_LISTED | KINDS_FOLDED,
+                                              .errors = KINDS_LISTED};
 
 int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_position position)
 {

@@ -215,6 +215,14 @@ static void join_rings(struct heap_group *sum, const struct heap_group *group)
     }
 }
 
+void heap_way_merge(struct heap_way *sum, struct heap_way way)
+{
+    if (sum->kind == HEAP_WAY_NONE)
+        *sum = way;
+    else if (way.kind != HEAP_WAY_NONE && (way.kind != sum->kind || way.offset != sum->offset))
+        *sum = (struct heap_way){.kind = HEAP_WAY_SEVERAL};
+}
+
 static void merge(void *target, const void *source)
 {
     struct heap_group *sum = target;
@@ -232,6 +240,7 @@ static void merge(void *target, const void *source)
         sum->address = group->address;
         sum->holder = group->holder;
     }
+    heap_way_merge(&sum->way, group->way);
     heap_group_widen(sum, group->first);
     heap_group_widen(sum, group->last);
 }

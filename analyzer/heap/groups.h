@@ -31,6 +31,28 @@ struct heap_below {
 
 struct heap_holder;
 
+/** How possibly lost blocks are held. */
+enum heap_way_kind {
+    HEAP_WAY_NONE,
+    /** By a pointer into the block. */
+    HEAP_WAY_INTO,
+    /** By words of an allocator's memory outside of blocks. */
+    HEAP_WAY_OUTSIDE,
+    /** By other possibly lost blocks. */
+    HEAP_WAY_BELOW,
+    /** Some of them in one way and others in another one. */
+    HEAP_WAY_SEVERAL
+};
+
+struct heap_way {
+    enum heap_way_kind kind;
+    /** Of HEAP_WAY_INTO: where the pointer points; UINT32_MAX stands for that and more. */
+    uint32_t offset;
+};
+
+/** Merges the way in which other blocks are held. HEAP_WAY_NONE changes nothing. */
+void heap_way_merge(struct heap_way *sum, struct heap_way way);
+
 struct heap_group {
     struct heap_key key;
     uint64_t blocks;
@@ -54,6 +76,8 @@ struct heap_group {
     /** When the blocks were lost. Belongs to the caller; NULL if not known. Merging groups widens
      * it. */
     struct heap_lost_range *lost;
+    /** How they are held, if they are possibly lost. */
+    struct heap_way way;
     /** An enum ttd_api: what allocated one of them. */
     uint8_t api;
     /** heap_groups.kind. */

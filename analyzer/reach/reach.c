@@ -150,7 +150,7 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
         status = reach_builder_finish(&builder);
     bool has_verdicts = !options->omits_verdicts && !options->finds_classes_only;
     if (status == TTD_OK && has_verdicts)
-        status = reach_rules_apply(&builder, &trace->hook.callers);
+        status = reach_rules_apply(&builder, options, &trace->hook.callers);
     reach_builder_free(&builder);
     return status == TTD_OK && !options->finds_classes_only
                ? reach_stale_apply(reach, trace, options, error)
@@ -223,6 +223,7 @@ void heap_reach_free(struct heap_reach *reach)
     free(reach->regions);
     free(reach->roots);
     edge_offsets_free(&reach->offsets);
+    free(reach->inner);
     free(reach->node_classes);
     free(reach->classes);
     memset(reach, 0, sizeof *reach);

@@ -29,6 +29,8 @@ struct heap_reach_options {
     bool finds_classes_only;
     /** Leaves out the verdicts, and the flags of edges. */
     bool omits_verdicts;
+    /** Lists heap_reach.inner. */
+    bool lists_inner;
     /** Doubtful roots keep the flag GRAPH_STALE: what only they hold is GRAPH_HELD_BY_STALE. */
     bool tells_doubtful;
 };
@@ -56,6 +58,13 @@ struct reach_in_flight {
 
 enum { REACH_BEFORE, REACH_AFTER };
 
+/** An edge with the flag GRAPH_INTERIOR, and where it points in its target. UINT32_MAX stands for
+ * that and more. */
+struct heap_inner_edge {
+    uint64_t edge;
+    uint32_t offset;
+};
+
 /** All zero when empty. */
 struct heap_reach {
     /** Certainty of the replay to the snapshot. */
@@ -81,6 +90,10 @@ struct heap_reach {
     struct graph_classes verdicts;
     /** For options.keeps_offsets; else they may be empty. */
     struct edge_offsets offsets;
+    /** In the order of edges, with options.lists_inner. */
+    struct heap_inner_edge *inner;
+    size_t inner_count;
+    size_t inner_capacity;
     /** By node, 1 more than the index in `classes` of what its first word points at; 0 if it points
      * at no table of virtual functions. NULL if the snapshot has no classes. */
     uint32_t *node_classes;

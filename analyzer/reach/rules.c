@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "reach/rules.h"
 
+#include "base/grow.h"
 #include "reach/usual_offsets.h"
 
 struct rules {
@@ -43,20 +44,34 @@ static bool owns(const struct rules *rules, uint32_t node, uint32_t offset)
     return usual_offsets_have(&rules->usual, nodes, node, offset);
 }
 
-static void set_flags(const struct rules *rules)
+static enum ttd_status list_inner(struct heap_reach *reach, uint64_t edge, uint32_t offset)
+{
+    enum ttd_status status = grow_array((void **)&reach->inner, &reach->inner_capacity,
+                                        reach->inner_count + 1, sizeof *reach->inner);
+    if (status == TTD_OK)
+        reach->inner[reach->inner_count++] = (struct heap_inner_edge){edge, offset};
+    return status;
+}
+
+static enum ttd_status set_flags(const struct rules *rules, bool lists_inner)
 {
     struct heap_reach *reach = rules->reach;
     struct graph *graph = &reach->graph;
-    for (uint64_t i = 0; i < graph->edge_count; i++) {
+    enum ttd_status status = TTD_OK;
+    for (uint64_t i = 0; i < graph->edge_count && status == TTD_OK; i++) {
         uint32_t offset = edge_offset_in_target(&reach->offsets, i);
-        if (offset && !owns(rules, graph->targets[i], offset))
-            graph->flags[i] |= GRAPH_INTERIOR;
+        if (!offset || owns(rules, graph->targets[i], offset))
+            continue;
+        graph->flags[i] |= GRAPH_INTERIOR;
+        if (lists_inner)
+            status = list_inner(reach, i, offset);
     }
     for (uint64_t i = 0; i < graph->root_count; i++) {
         uint32_t offset = root_offset(reach, i);
         if (offset && !owns(rules, graph->root_targets[i], offset))
             graph->root_flags[i] |= GRAPH_INTERIOR;
     }
+    return status;
 }
 
 /* Whether any pointer points behind the start of a block. */
@@ -74,6 +89,7 @@ static bool has_inner(const struct heap_reach *reach)
 }
 
 enum ttd_status reach_rules_apply(const struct reach_builder *builder,
+                                  const struct heap_reach_options *options,
                                   const struct heap_stack_callers *callers)
 {
     struct rules rules = {.builder = builder, .reach = builder->reach};
@@ -81,7 +97,7 @@ enum ttd_status reach_rules_apply(const struct reach_builder *builder,
         return TTD_OK;
     enum ttd_status status = usual_offsets_find(&rules.usual, builder->reach, callers);
     if (status == TTD_OK)
-        set_flags(&rules);
+        status = set_flags(&rules, options->lists_inner);
     usual_offsets_free(&rules.usual);
     return status;
 }

@@ -18,6 +18,7 @@
 /** Flags edges and roots to which no rule applies as GRAPH_INTERIOR. @return TTD_OK,
  * TTD_ERROR_NO_MEMORY. */
 enum ttd_status reach_rules_apply(const struct reach_builder *builder,
+                                  const struct heap_reach_options *options,
                                   const struct heap_stack_callers *callers);
 
 #endif

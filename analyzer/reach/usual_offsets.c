@@ -166,6 +166,7 @@ static enum ttd_status usual_find_groups(const struct usual_search *search, ttd_
     search->callers->list(search->callers->context, stack, &callers);
     site->layouts = (uint8_t)((callers.is_sds ? 1U << USUAL_SDS : 0) |
                               (callers.is_hash_table ? 1U << USUAL_HASH_TABLE : 0));
+    site->header = callers.header;
     if (callers.count)
         status = usual_group_of(usual, usual_key(PREFIX_ADDRESS, callers.items[0].module),
                                 callers.items[0].offset, true, &groups[1]);
@@ -447,6 +448,8 @@ bool usual_offsets_have(const struct usual_offsets *usual, const struct heap_nod
     const struct usual_site *site =
         &usual->sites[map_get(&usual->site_index, heap_nodes_stack(nodes, node), 0)];
     unsigned layouts = site->layouts;
+    if (site->header && site->header == offset)
+        return true;
     for (int i = 0; i < USUAL_GROUPS; i++) {
         if (site->groups[i] == NO_GROUP)
             continue;

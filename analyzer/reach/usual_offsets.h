@@ -16,7 +16,7 @@
  * Two layouts are known whose offset depends on the size of the block: the headers of sds, which
  * Redis and others use for strings, and the tables of Rust's hashbrown, which are pointed at behind
  * their data. They count like a single offset. If the function is known by name to have such a
- * layout, one block is enough.
+ * layout, or a header of a certain size, one block is enough.
  *
  * All this is inferred, not proved: the reports call it reachable, as LeakSanitizer would.
  *
@@ -63,6 +63,8 @@ struct usual_site {
     uint32_t groups[USUAL_GROUPS];
     /** Layouts that the names of functions tell, as a bit mask. */
     uint8_t layouts;
+    /** Size of the header that they tell; 0 for none. */
+    uint32_t header;
 };
 
 /** All zero when empty. */

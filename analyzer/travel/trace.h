@@ -33,6 +33,8 @@ struct heap_callers {
      * Rust. */
     bool is_sds;
     bool is_hash_table;
+    /** By its name, it puts a header of this size before the data; 0 if that is unknown. */
+    uint32_t header;
 };
 
 /** Lists the functions that allocate with a stack. */

@@ -124,7 +124,7 @@ static enum ttd_status sort_out(struct leaks_search *search)
 enum ttd_status leaks_classify(struct leaks_search *search, const struct heap_trace *trace,
                                struct ttd_error *error)
 {
-    struct heap_reach_options options = {.keeps_offsets = false};
+    struct heap_reach_options options = {.lists_inner = true};
     if (!search->leaks->snapshot.number)
         return TTD_OK;
     enum ttd_status status = heap_reach_read(&search->reach, trace, &options, error);
@@ -133,5 +133,7 @@ enum ttd_status leaks_classify(struct leaks_search *search, const struct heap_tr
     search->leaks->misplaced = search->reach.misplaced;
     if (status == TTD_OK)
         status = sort_out(search);
+    if (status == TTD_OK)
+        status = leaks_find_ways(search);
     return status == TTD_OK ? leaks_find_holders(search, trace, error) : status;
 }

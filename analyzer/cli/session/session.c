@@ -53,6 +53,7 @@ int session_open(struct session *session, const struct common_options *options)
     session->classes = (struct heap_block_classes){.count = 0};
     session->islands = (struct heap_islands){.count = 0};
     map_init(&session->judged);
+    map_init(&session->wrappers);
     view_init(&session->view, &session->options.view, &session->definitions);
     session->report.view = &session->view;
     /* The number of digits of times depends on the duration, which only the End tells. */
@@ -216,6 +217,7 @@ int session_close(struct session *session, int status, bool keep)
     heap_block_classes_free(&session->classes);
     heap_islands_free(&session->islands);
     map_free(&session->judged);
+    map_free(&session->wrappers);
     known_findings_close(&session->known_findings);
     definitions_free(&session->definitions);
     source_close(&session->source);

@@ -30,6 +30,8 @@ struct session {
     bool needs_known_patterns;
     /** Answers of the judge of session_trace(), by stack. */
     struct hash_map judged;
+    /** Whether a function wraps allocators, by its name. */
+    struct hash_map wrappers;
     /** Steps that are left of limits_steps(). */
     uint64_t steps;
     /** The view that the options ask for, and its tree if they ask for one. */

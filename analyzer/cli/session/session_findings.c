@@ -12,6 +12,9 @@
 /* Frames among which the allocating functions are, behind wrappers of allocators. */
 #define CALLER_FRAMES 16
 
+/* GLib's header before a closure. */
+#define CLOSURE_HEADER 32
+
 static bool was_killed(const struct session *session)
 {
     return session->source.is_closed && session->source.end.reason == TTD_END_REASON_SIGNALED;
@@ -43,9 +46,17 @@ static bool keeps_stack(void *context, ttd_id stack)
 
 static bool wraps_allocator(struct session *session, const struct frame *frame)
 {
-    return frame->function.size &&
-           (allocators_have(frame->function) ||
-            allocators_wrap(definitions_canonical(&session->definitions, frame->name)));
+    if (!frame->function.size)
+        return false;
+    uint32_t wraps = map_get(&session->wrappers, frame->name, 0);
+    if (wraps != MAP_NONE)
+        return wraps;
+    wraps = allocators_have(frame->function) ||
+            allocators_wrap(definitions_canonical(&session->definitions, frame->name));
+    enum ttd_status status = map_set(&session->wrappers, frame->name, 0, wraps);
+    if (status != TTD_OK)
+        session->report.status = status;
+    return wraps;
 }
 
 static bool has_part(struct ttd_string name, const char *part)
@@ -72,6 +83,7 @@ static void list_callers(void *context, ttd_id stack, struct heap_callers *calle
         struct ttd_string symbol = frames->frames[first].symbol;
         callers->is_sds = has_part(symbol, "sdsnew") || has_part(symbol, "sdsMakeRoomFor");
         callers->is_hash_table = has_part(symbol, "hashbrown");
+        callers->header = has_part(symbol, "g_closure_new_simple") ? CLOSURE_HEADER : 0;
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The report of `leaks`. */
 #include "report/reachability/leaks_details.h"
+#include "report/reachability/leaks_possible.h"
 
 /* Writes counts of calls that make the list of leaks less than exact. */
 static void text_notes(struct report *report, const struct report_leaks *data)
@@ -105,7 +106,8 @@ static struct heap_call creation(const struct report *report, const struct repor
 static void text_groups(struct report *report, const struct report_leaks *data)
 {
     struct text_output *output = report->output;
-    size_t count = report_shown(data->groups->count, data->limit);
+    size_t listed = leaks_listed(data);
+    size_t count = report_shown(listed, data->limit);
     for (size_t i = 0; i < count; i++) {
         const struct heap_group *group = &data->groups->items[i];
         out_char(output, '\n');
@@ -125,6 +127,7 @@ static void text_groups(struct report *report, const struct report_leaks *data)
         }
         report_group_positions_text(report, group);
         out_char(output, '\n');
+        leaks_way_text(report, group);
         if (group->lost) {
             out_text(report->output, "    ");
             report_lost_text(report, group->lost, group->blocks);
@@ -136,7 +139,8 @@ static void text_groups(struct report *report, const struct report_leaks *data)
             report_call_text(report, "created", &created);
         }
     }
-    report_site_more(report, data->groups->count - count);
+    report_site_more(report, listed - count);
+    leaks_possible_text(report, data);
 }
 
 void text_leaks(struct report *report, const struct report_leaks *data)
@@ -168,6 +172,7 @@ static void json_groups(struct report *report, struct json *json, const struct r
             json_text(json, "class", report_leak_kinds[group->kind].name);
         if (report_leak_kinds[group->kind].held_by)
             json_text(json, "held_by", report_leak_kinds[group->kind].held_by);
+        leaks_way_json(json, group);
         if (has_classes && group->kind == HEAP_DEFINITELY_LOST) {
             json_unsigned(json, "total_blocks", group->total_blocks);
             json_unsigned(json, "total_bytes", group->total_bytes);
@@ -204,6 +209,7 @@ void json_leaks(struct report *report, const struct report_leaks *data)
     report_certainty_json(report, &json);
     report_snapshot_json(&json, "snapshot", leaks->snapshot.number ? &leaks->snapshot : NULL);
     report_classes_json(&json, leaks);
+    leaks_possible_json(&json, &leaks->kinds[HEAP_POSSIBLY_LOST]);
     json_unsigned(&json, "total_blocks", heap_leaks_blocks(leaks));
     json_unsigned(&json, "total_bytes", bytes_of(leaks));
     json_unsigned(&json, "nested_blocks", nested.blocks);
@@ -237,6 +243,7 @@ static void csv_growths(struct report *report, struct csv *csv, const struct rep
         for (int empty = 0; empty < 5; empty++)
             csv_empty(csv);
         report_lost_csv(csv, NULL);
+        leaks_way_csv(csv, NULL);
         leaks_details_csv(report, csv, data, NULL, 0);
         report_site_csv(report, csv, (struct heap_key){growth->stack, 0});
         csv_end_row(csv);
@@ -261,6 +268,7 @@ static void csv_groups(struct report *report, struct csv *csv, const char *kind,
         csv_position(csv, group->first);
         csv_position(csv, group->last);
         report_lost_csv(csv, has_totals ? group->lost : NULL);
+        leaks_way_csv(csv, group);
         leaks_details_csv(report, csv, data, groups == data->groups ? group : NULL, i + 1);
         report_site_csv(report, csv, group->key);
         csv_end_row(csv);
@@ -273,7 +281,7 @@ void csv_leaks(struct report *report, const struct report_leaks *data)
     report_csv_begin(report, &csv);
     report_site_header(report, &csv,
                        "kind,class,blocks,bytes,total_blocks,total_bytes,first_position,last_"
-                       "position," REPORT_LOST_HEADER LEAKS_DETAILS_HEADER);
+                       "position," REPORT_LOST_HEADER LEAKS_WAY_HEADER LEAKS_DETAILS_HEADER);
     csv_groups(report, &csv, "leak", data->groups, data);
     if (report->runtime.is_shown)
         csv_groups(report, &csv, "runtime", report->runtime.groups, data);

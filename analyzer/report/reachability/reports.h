@@ -21,6 +21,8 @@ struct report_leaks {
     size_t limit;
     /** With groups by heap, the heaps; else NULL. */
     const struct heap_tree *heaps;
+    /** Text shows the possibly lost groups as one, if there are several; they come last. */
+    bool folds_possible;
     bool is_at_end;
     /** Whether the process may release blocks that it had before it was recorded. */
     bool has_early_blocks;

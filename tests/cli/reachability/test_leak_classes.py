@@ -60,8 +60,9 @@ class Classes(SnapshotCase):
         script.alloc(G, 7)
         script.snapshot((IN_STACK, 0, A), (A + 8, B))
         script.free(A)
-        script.snapshot((IN_STACK, 0, G), (C, D))
+        script.snapshot((IN_STACK, 0, G), (C, D), (IN_BSS, 8, E + 8))
         found = self.json_of("leaks", self.write(script.close()), "--show", "all")
+        self.assertEqual(list(found["possible_ways"][0]), tables["leaks.possible_ways"])
         self.assertEqual(list(found["snapshot"]), tables["leaks.snapshot"])
         self.assertEqual(list(found["classes"]), tables["leaks.classes"])
         members = {name for group in found["groups"] for name in group}
@@ -165,6 +166,68 @@ class Classes(SnapshotCase):
                 file.write(f"{{\nr\nMemcheck:Leak\nmatch-leak-kinds: {kinds}\n...\n}}\n")
             found = self.json_of("leaks", path, "--suppressions", rules)
             self.assertEqual([group["bytes"] for group in found["groups"]], left, kinds)
+
+
+class Ways(SnapshotCase):
+    """How possibly lost blocks are held."""
+
+    def setUp(self):
+        super().setUp()
+        script = SnapshotScript().basics()
+        for i in range(5):
+            script.add("stack", parent=1, module=1, offset=0x900 + i)
+        script.alloc(A, 500, stack=5)
+        script.alloc(B, 400, stack=6)
+        script.alloc(C, 300, stack=7)   # held by A
+        script.alloc(D, 180, stack=8)   # one by A, another one 24 bytes behind its start
+        script.alloc(D + 256, 180, stack=8)
+        script.alloc(E, 100, stack=9)   # lost, and points at B as well
+        script.snapshot((IN_BSS, 0, A + 16), (IN_BSS, 8, B + 40), (A, C), (A + 8, D),
+                        (IN_BSS, 16, D + 280), (E, B + 8))
+        self.trace = self.write(script.close())
+
+    def test_one_group(self):
+        """Text has one group of all of them, and lists them when it is told to."""
+        _, lost, *others = self.run_ok("leaks", self.trace).text.split("\n\n")
+        self.assertTrue(lost.startswith("100 bytes in 1 block definitely lost"), lost)
+        self.assertEqual(others, [
+            "1,560 bytes in 5 blocks possibly lost, from 4 stacks (--show possible to list)\n"
+            "    1 block held by a pointer 16 bytes into the block\n"
+            "    1 block held by a pointer 40 bytes into the block\n"
+            "    2 blocks held in several such ways\n"
+            "    1 block held by others that are possibly lost\n"])
+        _, *groups = self.run_ok("leaks", "--show", "possible", self.trace).text.split("\n\n")
+        self.assertEqual([group.splitlines()[1] for group in groups], [
+            "    held by a pointer 16 bytes into the block",
+            "    held by a pointer 40 bytes into the block",
+            "    held in several such ways", "    held by others that are possibly lost"])
+        self.assertEqual(run("leaks", "--error-exitcode", "9", self.trace).status, 9)
+
+    def test_formats(self):
+        found = self.json_of("leaks", self.trace)
+        ways = [("into", 16), ("into", 40), ("several", None), ("below", None)]
+        sums = [(1, 1, 500), (1, 1, 400), (1, 2, 360), (1, 1, 300)]
+        self.assertEqual([(w["way"], w.get("way_offset")) for w in found["possible_ways"]], ways)
+        self.assertEqual([(w["groups"], w["blocks"], w["bytes"]) for w in found["possible_ways"]],
+                         sums)
+        self.assertEqual([(g.get("way"), g.get("way_offset")) for g in found["groups"]],
+                         [(None, None), *ways])
+        rows = self.run_ok("leaks", "-f", "csv", self.trace).csv
+        self.assertEqual([(r["way"], r["way_offset"]) for r in rows],
+                         [("", ""), ("into", "16"), ("into", "40"), ("several", ""), ("below", "")])
+
+    def test_filters(self):
+        """The sums are of what is left, and a single group is listed."""
+        text = self.run_ok("leaks", "--by", "thread", self.trace).text
+        self.assertIn("possibly lost, allocated", text)
+        self.assertIn("\n    held in several such ways\n", text)
+
+    def test_outside(self):
+        script = SnapshotScript().basics()
+        script.alloc(A, 40)
+        script.snapshot((B, A))
+        found = self.json_of("leaks", self.write(script.close(), "outside"))
+        self.assertEqual([group.get("way") for group in found["groups"]], ["outside"])
 
 
 class Owners(SnapshotCase):
