@@ -32,6 +32,9 @@ enum record_flags {
  */
 enum operation {
     OP_REALLOC_END = 0xe0, /* result */
+    /* Likewise, where it is known how the block was moved: enum ttd_realloc_flags. */
+    OP_REALLOC_COPIED = 0xe4,
+    OP_REALLOC_REMAPPED = 0xe5,
     /* An event of a client of the live API: enum event_operand. There is no stack; what is counted
        as added frames are the words of its data. */
     OP_EVENT = 0xe3,

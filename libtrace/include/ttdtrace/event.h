@@ -110,6 +110,18 @@ TTD_EXPORT const char *ttd_action_name(enum ttd_action action);
  * Static. */
 TTD_EXPORT const char *ttd_api_name(unsigned api);
 
+/**
+ * Flags of a call of realloc() or reallocarray(), which have none themselves: how it moved a block.
+ * 0 if the block was not moved or that is unknown. Pages that move keep the offsets in them, so a
+ * block whose address changed by no multiple of 4096 was copied, whatever its flags.
+ */
+enum ttd_realloc_flags {
+    /** Its bytes were copied. */
+    TTD_REALLOC_COPIED = 1,
+    /** Its pages were mapped to the other address, and nothing was copied. */
+    TTD_REALLOC_REMAPPED = 2
+};
+
 /** Raw arguments that an event can have at most. */
 #define TTD_PARAMETERS_MAX 8
 
@@ -153,7 +165,7 @@ struct ttd_event {
      * event from a reader, and of copies of that event, are valid as long as its batch.
      */
     const uint64_t *parameters;
-    /** Flags as the API defines them. */
+    /** Flags as the API defines them; of realloc() and reallocarray() enum ttd_realloc_flags. */
     uint64_t flags;
     /** Non-zero for success; zero for failure, and for a call that never returned. */
     uint64_t result;

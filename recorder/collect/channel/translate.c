@@ -95,12 +95,17 @@ const struct call_shape call_shapes[UINT8_MAX + 1] = {
     [TTD_API_MI_REALPATH] = {CALL_ACQUISITION, TTD_ACTION_ALLOC, 3, 1, ZERO, 2, 1, ONE, USUAL_NONE},
     [OP_EVENT] = {.kind = CALL_EVENT, .operands = EVENT_OPERANDS},
     [OP_REALLOC_END] = {.kind = CALL_END, .operands = 1}, /* result */
+    [OP_REALLOC_COPIED] = {.kind = CALL_END, .operands = 1},
+    [OP_REALLOC_REMAPPED] = {.kind = CALL_END, .operands = 1},
 };
 
-void translate_reallocation_end(uint64_t address, struct ttd_event *event)
+void translate_reallocation_end(unsigned operation, uint64_t address, struct ttd_event *event)
 {
     /* The C library's realloc(base, 0) releases the block and returns NULL: a success. */
     bool released = address == 0 && event->size == 0 && event->base_address != 0;
     event->address = address;
     event->result = address != 0 || released;
+    event->flags = operation == OP_REALLOC_COPIED     ? TTD_REALLOC_COPIED
+                   : operation == OP_REALLOC_REMAPPED ? TTD_REALLOC_REMAPPED
+                                                      : 0;
 }

@@ -64,7 +64,7 @@ static inline void translate_call(const struct call_shape *shape, const uint64_t
     event->parameter_count = shape->parameters;
 }
 
-/* Sets the result of a reallocation, the address that it returned. */
-void translate_reallocation_end(uint64_t address, struct ttd_event *event);
+/* Sets the result of a reallocation, the address that it returned, and how it moved the block. */
+void translate_reallocation_end(unsigned operation, uint64_t address, struct ttd_event *event);
 
 #endif

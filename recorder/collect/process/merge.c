@@ -117,7 +117,7 @@ static inline void begin_call(struct process *process, struct thread_stream *thr
     event->api = (uint8_t)record_operation(thread->next.head);
     event->thread = thread->id;
     event->heap = process->trace->heap;
-    event->reserve_size = event->commit_size = event->make_read_only = 0;
+    event->flags = event->reserve_size = event->commit_size = event->make_read_only = 0;
 }
 
 /* Writes the held call, which has returned, or whose return will never be seen. */
@@ -158,7 +158,8 @@ static void end_reallocation(struct process *process, struct thread_stream *thre
         return;
     }
     thread->held.time_end = stamped_step(thread, &parsed);
-    translate_reallocation_end(parsed.operands[0], &thread->held);
+    translate_reallocation_end(record_operation(thread->next.head), parsed.operands[0],
+                               &thread->held);
     consume(thread);
     release_held(process, thread);
 }
@@ -175,7 +176,8 @@ static bool resolve_held(struct process *process, struct thread_stream *thread, 
             return false;
         if (!running || !process->is_dead)
             event->time_end = count_step(thread);
-    } else if (thread->has_next && record_operation(thread->next.head) == OP_REALLOC_END) {
+    } else if (thread->has_next &&
+               call_shapes[record_operation(thread->next.head)].kind == CALL_END) {
         end_reallocation(process, thread);
         return true;
     } else if (!thread->has_next && !process->is_dead && !is_pressed(thread, host)) {

@@ -77,6 +77,47 @@ static void *realloc_arena(void *block, size_t size)
     return moved;
 }
 
+/*
+ * Calls realloc() of the C library. Sets `end` to the operation of the record of its end.
+ *
+ * In front of a block is the size of its chunk, with a bit that says whether the chunk is a mapping
+ * of its own. Such a chunk is moved by mremap(), or, where that fails, as it does when the program
+ * has split the mapping, by malloc() and a copy. The failure leaves an errno behind, which a call
+ * that succeeds does not set otherwise. Only blocks at the beginning of a page are asked, since a
+ * pointer that is none should fail in realloc(); mapped blocks are elsewhere if they are aligned,
+ * and then nothing is said. Pages keep the offset in them: nothing need be said of a block that
+ * moved to another one.
+ */
+static void *realloc_of_libc(void *base, size_t size, unsigned *end)
+{
+    enum { CHUNK_IS_MAPPED = 2, IN_PAGE = 4095, HEADER = 2 * sizeof(size_t) };
+    bool is_asked = ((uintptr_t)base & IN_PAGE) == HEADER;
+    bool was_mapped = is_asked && ((const size_t *)base)[-1] & CHUNK_IS_MAPPED;
+    int before = errno;
+    if (was_mapped)
+        errno = 0;
+    void *block = real_glibc_realloc(base, size);
+    if (block != NULL && block != base && (((uintptr_t)base ^ (uintptr_t)block) & IN_PAGE) == 0) {
+        bool is_mapped = ((const size_t *)block)[-1] & CHUNK_IS_MAPPED;
+        if (was_mapped && errno == 0)
+            *end = OP_REALLOC_REMAPPED;
+        else if (is_asked || !is_mapped)
+            *end = OP_REALLOC_COPIED;
+    }
+    if (was_mapped && errno == 0)
+        errno = before;
+    return block;
+}
+
+/* Calls a real realloc(). */
+static inline void *realloc_real(void *(*function)(void *, size_t), void *base, size_t size,
+                                 unsigned *end)
+{
+    *end = OP_REALLOC_END;
+    return LIKELY(function == real_glibc_realloc) ? realloc_of_libc(base, size, end)
+                                                  : function(base, size);
+}
+
 /* Within another call, realloc(NULL) is an acquisition: the outer call may return its block. */
 #define HOOK_REALLOC(name, function, enter)                                                        \
     void *name(void *base, size_t size);                                                           \
@@ -97,8 +138,9 @@ static void *realloc_arena(void *block, size_t size)
         }                                                                                          \
         bool is_begun;                                                                             \
         REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOC, (uintptr_t)base, size);              \
-        void *block = function(base, size);                                                        \
-        reallocation_end(thread, is_begun, block);                                                 \
+        unsigned end;                                                                              \
+        void *block = realloc_real(function, base, size, &end);                                    \
+        reallocation_end(thread, is_begun, end, block);                                            \
         return block;                                                                              \
     }
 
@@ -106,12 +148,13 @@ HOOK_REALLOC(realloc, real.realloc, target_enter)
 HOOK_REALLOC(__libc_realloc, real_libc.realloc, ENTER_LIBC)
 
 /* A call within this one would take memory for a level of its own. */
-static void *reallocate_array(void *base, size_t count, size_t size)
+static void *reallocate_array(void *base, size_t count, size_t size, unsigned *end)
 {
     size_t bytes;
+    *end = OP_REALLOC_END;
     if (!real_reallocarray_is_plain || __builtin_mul_overflow(count, size, &bytes))
         return real.reallocarray(base, count, size);
-    return real.realloc(base, bytes);
+    return realloc_real(real.realloc, base, bytes, end);
 }
 
 EXPORT void *reallocarray(void *base, size_t count, size_t size)
@@ -127,8 +170,9 @@ EXPORT void *reallocarray(void *base, size_t count, size_t size)
         return real.reallocarray(base, count, size);
     bool is_begun;
     REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOCARRAY, (uintptr_t)base, count, size);
-    void *block = reallocate_array(base, count, size);
-    reallocation_end(thread, is_begun, block);
+    unsigned end;
+    void *block = reallocate_array(base, count, size, &end);
+    reallocation_end(thread, is_begun, end, block);
     return block;
 }
 

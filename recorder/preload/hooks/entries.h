@@ -73,7 +73,7 @@
             REALLOCATION_BEGIN(thread, begun, operation, __VA_ARGS__);                             \
         type result = ENTRY_CALL(type, real, parameters, arguments);                               \
         if (LIKELY(thread != NULL))                                                                \
-            reallocation_end(thread, begun, block);                                                \
+            reallocation_end(thread, begun, OP_REALLOC_END, block);                                \
         return result;                                                                             \
     }
 

@@ -77,8 +77,10 @@ static inline void release_end(struct thread *thread)
         target_phase(thread, PHASE_CALL);                                                          \
     } while (0)
 
-/* Appends the second record of a reallocation, which has its result. */
-static inline void reallocation_end(struct thread *thread, bool is_begun, void *block)
+/* Appends the second record of a reallocation, which has its result; `operation` is that of the
+ * record. */
+static inline void reallocation_end(struct thread *thread, bool is_begun, unsigned operation,
+                                    void *block)
 {
     uint64_t result = (uintptr_t)block;
     target_phase(thread, PHASE_RECORD);
@@ -86,7 +88,7 @@ static inline void reallocation_end(struct thread *thread, bool is_begun, void *
     if (UNLIKELY(thread->is_special))
         level_ends(thread, result);
     if (is_begun)
-        thread_append(thread, OP_REALLOC_END, &(const struct unwind_delta){0}, &result, 1);
+        thread_append(thread, operation, &(const struct unwind_delta){0}, &result, 1);
     target_leave(thread);
 }
 

@@ -17,7 +17,7 @@
             REALLOCATION_BEGIN(thread, begun, TTD_API_REALLOC, (uintptr_t)base, size);             \
         void *block = ENTRY_CALL(void *, function, parameters, arguments);                         \
         if (LIKELY(thread != NULL))                                                                \
-            reallocation_end(thread, begun, block);                                                \
+            reallocation_end(thread, begun, OP_REALLOC_END, block);                                \
         if (block == NULL && base != NULL && (thread = target_enter((uintptr_t)base)) != NULL) {   \
             RELEASE_BEGIN(thread, TTD_API_FREE, (uintptr_t)base);                                  \
             release_end(thread);                                                                   \
@@ -42,7 +42,8 @@ REALLOCATES_OR_FREES(reallocf, (void *base, size_t size), (base, size))
             REALLOCATION_BEGIN(thread, begun, TTD_API_REALLOCARRAY, base, count, size);            \
         int status = ENTRY_CALL(int, function, (void *, size_t, size_t), (pointer, count, size));  \
         if (LIKELY(thread != NULL))                                                                \
-            reallocation_end(thread, begun, status == 0 && block != NULL ? *block : NULL);         \
+            reallocation_end(thread, begun, OP_REALLOC_END,                                        \
+                             status == 0 && block != NULL ? *block : NULL);                        \
         return status;                                                                             \
     }
 

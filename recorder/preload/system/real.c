@@ -23,6 +23,7 @@ void *__libc_valloc(size_t);
 void *__libc_pvalloc(size_t);
 
 struct real_functions real, real_libc;
+void *(*real_glibc_realloc)(void *, size_t);
 uintptr_t real_allocator_begin, real_allocator_end;
 
 _Atomic bool real_is_ready;
@@ -60,13 +61,29 @@ size_t arena_size(const void *block)
 #define FIND(name)      (*(void **)&real.name = dlsym(RTLD_NEXT, #name))
 #define FIND_LIBC(name) (*(void **)&real_libc.name = dlsym(RTLD_NEXT, "__libc_" #name))
 
+/* Whether a function is the C library's. Sets `object` to where it is, unless that is unknown. */
+static bool is_of_libc(uintptr_t function, struct dl_find_object *object)
+{
+    struct dl_find_object libc;
+    return function != 0 && _dl_find_object((void *)function, object) == 0 &&
+           _dl_find_object((void *)(uintptr_t)gnu_get_libc_version, &libc) == 0 &&
+           object->dlfo_link_map == libc.dlfo_link_map;
+}
+
+static void find_glibc_realloc(void)
+{
+    struct dl_find_object object;
+    if (is_of_libc((uintptr_t)real.realloc, &object))
+        real_glibc_realloc = real.realloc;
+    else if (is_of_libc((uintptr_t)real_libc.realloc, &object))
+        real_glibc_realloc = real_libc.realloc;
+}
+
 static void find_allocator(void)
 {
-    struct dl_find_object object, libc;
-    if (real.malloc == real_libc.malloc ||
-        _dl_find_object((void *)(uintptr_t)real.malloc, &object) != 0 ||
-        _dl_find_object((void *)(uintptr_t)gnu_get_libc_version, &libc) != 0 ||
-        object.dlfo_link_map == libc.dlfo_link_map)
+    struct dl_find_object object = {.dlfo_link_map = NULL};
+    if (real.malloc == real_libc.malloc || is_of_libc((uintptr_t)real.malloc, &object) ||
+        object.dlfo_link_map == NULL)
         return;
     real_allocator_begin = (uintptr_t)object.dlfo_map_start;
     real_allocator_end = (uintptr_t)object.dlfo_map_end;
@@ -93,6 +110,7 @@ static void find_all(void)
     FIND(pvalloc);
     FIND(malloc_usable_size);
     find_allocator();
+    find_glibc_realloc();
     replaced_find();
 }
 
@@ -114,13 +132,10 @@ bool real_reallocarray_is_plain;
 
 static void find_whether_plain(void)
 {
-    struct dl_find_object object, libc;
-    real_reallocarray_is_plain =
-        real.reallocarray != NULL && real.realloc != NULL &&
-        _dl_find_object((void *)(uintptr_t)real.reallocarray, &object) == 0 &&
-        _dl_find_object((void *)(uintptr_t)gnu_get_libc_version, &libc) == 0 &&
-        object.dlfo_link_map == libc.dlfo_link_map &&
-        dlsym(RTLD_DEFAULT, "realloc") == (void *)(uintptr_t)realloc;
+    struct dl_find_object object;
+    real_reallocarray_is_plain = real.realloc != NULL &&
+                                 is_of_libc((uintptr_t)real.reallocarray, &object) &&
+                                 dlsym(RTLD_DEFAULT, "realloc") == (void *)(uintptr_t)realloc;
 }
 
 static int is_cxx(struct dl_phdr_info *info, size_t size, void *unused)

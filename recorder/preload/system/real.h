@@ -27,6 +27,9 @@ struct real_functions {
  * as __libc_malloc, are beside them; NULL where there is no such name. */
 extern struct real_functions real, real_libc;
 
+/* realloc() of the GNU C library, if it is among these; else NULL. */
+extern void *(*real_glibc_realloc)(void *, size_t);
+
 /* Code of the allocator, if the functions are not the C library's. */
 extern uintptr_t real_allocator_begin, real_allocator_end;
 
