@@ -15,17 +15,28 @@ const growthColumn = {
   title: 'Growth', is_number: false, value: growthText, show: growthText,
 };
 
+/** What was copied, for certain or at most. */
+function copiedText(moves) {
+  const { bytes_copied: copied, bytes_copied_at_most: most, remapped } = moves;
+  const limit = Number(copied) === Number(most) ? '' : 'at most ';
+  const mapped = Number(remapped) ? `, ${count(Number(remapped))} moves without a copy` : '';
+  return `${limit}${count(Number(most))} bytes copied${mapped}`;
+}
+
 export function movesView(moves, pieces) {
   const detail = (row) => pieces.stack(row.stack);
   const key = (row) => row.stack_id;
   const table = new Table('moves', [
-    { ...numberColumn('Copied', 'bytes_copied', bytes), key },
+    { ...numberColumn('Copied at most', 'bytes_copied_at_most', bytes), key },
     numberColumn('Calls', 'reallocs'), numberColumn('Moved', 'moved'),
+    numberColumn('Remapped', 'remapped'), numberColumn('Avoidable', 'bytes_avoidable', bytes),
     numberColumn('In place', 'in_place'), numberColumn('Largest', 'largest_size', bytes),
     growthColumn, stackColumn(pieces)], { detail });
   const chains = new Table('chains', [
-    { ...numberColumn('Copied', 'bytes_copied', bytes), key: (row) => row.first_position },
+    { ...numberColumn('Copied at most', 'bytes_copied_at_most', bytes),
+      key: (row) => row.first_position },
     numberColumn('Calls', 'reallocs'), numberColumn('Moved', 'moved'),
+    numberColumn('Remapped', 'remapped'), numberColumn('Avoidable', 'bytes_avoidable', bytes),
     numberColumn('From', 'start_size', bytes), numberColumn('To', 'final_size', bytes),
     positionColumn(pieces, 'Allocated', 'first_position'),
     positionColumn(pieces, 'Last', 'last_position')]);
@@ -40,7 +51,7 @@ export function movesView(moves, pieces) {
     panel('Reallocations', doubts(moves), element('p', {}, `${count(Number(moves.reallocs))} ` +
       `calls: ${count(Number(moves.moved))} moved, ${count(Number(moves.in_place))} in place, ` +
       `${count(Number(moves.from_null))} of a null pointer, ${count(Number(moves.failed))} ` +
-      `failed; ${count(Number(moves.bytes_copied))} bytes copied.`),
+      `failed; ${copiedText(moves)}.`),
     cutNote(moves.groups.length, moves.total_groups, 'call sites'), table.tools, table.node),
     panel('Blocks that were moved most', chains.tools, chains.node),
     moves.inferred ? panel('Replaced by larger blocks, inferred', element('p', {},

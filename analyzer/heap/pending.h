@@ -8,6 +8,8 @@
 struct heap_pending {
     /** The block to be acquired, at block.allocated. */
     struct heap_block block;
+    /** Flags of the call. */
+    uint64_t flags;
     /** Address passed to the call, or 0. */
     uint64_t previous_address;
     /** The block at that address, if known. */

@@ -81,7 +81,12 @@ struct heap_effect {
     /** Acquired by a ReAlloc: the address before, or 0; and the block before, or NULL. */
     uint64_t previous_address;
     const struct heap_block *previous;
-    uint64_t count;
+    union {
+        /** HEAP_DESTROYED: the blocks. */
+        uint64_t count;
+        /** Acquired by a ReAlloc: the flags of the call. */
+        uint64_t flags;
+    };
 };
 
 /** A set of kinds of effects is a bit mask. */

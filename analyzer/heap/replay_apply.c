@@ -129,6 +129,7 @@ static enum ttd_status apply_realloc(struct heap_replay *replay, const struct tt
         return TTD_OK;
     struct heap_pending pending;
     pending.previous_address = event->base_address;
+    pending.flags = event->flags;
     pending.has_previous = false;
     uint32_t released = HEAP_NO_RECORD;
     if (event->base_address) {

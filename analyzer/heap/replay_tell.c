@@ -92,6 +92,7 @@ enum ttd_status heap_tell_acquired(struct heap_replay *replay, struct heap_block
     build_of_block(effect, replay, HEAP_ACQUIRED, block);
     if (pending) {
         effect->previous_address = pending->previous_address;
+        effect->flags = pending->flags;
         effect->previous = pending->has_previous ? &pending->previous : NULL;
     }
     return tell(replay, effect);

@@ -260,7 +260,7 @@ static void check_moves(struct ttd_reader *reader)
                    "all reallocations are of some kind");
     target_require(moves.worst_count <= CHAINS, "as many chains as were asked for");
     for (size_t i = 1; i < moves.worst_count; i++)
-        target_require(moves.worst[i - 1].bytes_copied >= moves.worst[i].bytes_copied,
+        target_require(moves.worst[i - 1].avoidable >= moves.worst[i].avoidable,
                        "the worst chain comes first");
     heap_moves_free(&moves);
 }

@@ -14,7 +14,7 @@ COMMANDS = {
     ("hot",): ("bytes", "allocations"),
     ("hot", "--sort", "calls"): ("allocations", "allocations"),
     ("temporary", "--steps", "3"): ("temporary", "temporary"),
-    ("moves",): ("bytes_copied", "reallocs"),
+    ("moves",): ("bytes_copied_at_most", "reallocs"),
 }
 TOTALS = {"leaks": {"bytes": "total_bytes", "blocks": "total_blocks"},
           "state": {"bytes": "live_bytes", "blocks": "live_blocks"},

@@ -44,8 +44,12 @@ static int compare(const void *a, const void *b)
 {
     const struct heap_move_group *x = a;
     const struct heap_move_group *y = b;
-    if (x->counts.bytes_copied != y->counts.bytes_copied)
-        return x->counts.bytes_copied > y->counts.bytes_copied ? -1 : 1;
+    uint64_t x_avoidable = heap_move_avoidable(&x->counts);
+    uint64_t y_avoidable = heap_move_avoidable(&y->counts);
+    if (x_avoidable != y_avoidable)
+        return x_avoidable > y_avoidable ? -1 : 1;
+    if (x->counts.copies.bytes_at_most != y->counts.copies.bytes_at_most)
+        return x->counts.copies.bytes_at_most > y->counts.copies.bytes_at_most ? -1 : 1;
     if (x->counts.reallocs != y->counts.reallocs)
         return x->counts.reallocs > y->counts.reallocs ? -1 : 1;
     return heap_key_compare(x->key, y->key);
@@ -55,6 +59,12 @@ void heap_move_table_sort(struct heap_move_table *table)
 {
     if (table->count)
         qsort(table->groups, table->count, sizeof *table->groups, compare);
+}
+
+void heap_move_add_avoidable(struct heap_move_counts *counts, int64_t bytes)
+{
+    if (__builtin_add_overflow(counts->avoidable, bytes, &counts->avoidable))
+        counts->avoidable = bytes > 0 ? INT64_MAX : INT64_MIN;
 }
 
 static void add_counts(struct heap_move_counts *sum, const struct heap_move_counts *counts)
@@ -67,7 +77,11 @@ static void add_counts(struct heap_move_counts *sum, const struct heap_move_coun
     sum->failed += counts->failed;
     sum->unfinished += counts->unfinished;
     sum->unknown_old += counts->unknown_old;
-    sum->bytes_copied += counts->bytes_copied;
+    sum->copies.remapped += counts->copies.remapped;
+    sum->copies.unknown += counts->copies.unknown;
+    sum->copies.bytes = heap_add(sum->copies.bytes, counts->copies.bytes);
+    sum->copies.bytes_at_most = heap_add(sum->copies.bytes_at_most, counts->copies.bytes_at_most);
+    heap_move_add_avoidable(sum, counts->avoidable);
 }
 
 static void merge(void *target, const void *source)
@@ -81,7 +95,8 @@ static void merge(void *target, const void *source)
 static struct heap_amount amount(const void *record)
 {
     const struct heap_move_counts *counts = &((const struct heap_move_group *)record)->counts;
-    return (struct heap_amount){counts->bytes_copied, counts->bytes_copied, counts->reallocs};
+    return (struct heap_amount){counts->copies.bytes_at_most, counts->copies.bytes_at_most,
+                                counts->reallocs};
 }
 
 static void recount(void *owner)

@@ -7,6 +7,7 @@
 #include "analyses/activity/chain_table.h"
 #include "analyses/activity/growth.h"
 #include "analyses/activity/regrowth.h"
+#include "heap/moved.h"
 
 struct move_finder {
     struct heap_moves *moves;
@@ -53,8 +54,10 @@ static enum ttd_status see_call(void *context, const struct ttd_event *event)
 /* Whether `a` is worse. */
 static bool is_worse(const struct heap_chain *a, const struct heap_chain *b)
 {
-    if (a->bytes_copied != b->bytes_copied)
-        return a->bytes_copied > b->bytes_copied;
+    if (a->avoidable != b->avoidable)
+        return a->avoidable > b->avoidable;
+    if (a->copies.bytes_at_most != b->copies.bytes_at_most)
+        return a->copies.bytes_at_most > b->copies.bytes_at_most;
     if (a->reallocs != b->reallocs)
         return a->reallocs > b->reallocs;
     return ttd_position_compare(a->first, b->first) < 0;
@@ -80,29 +83,66 @@ static void end_chain(struct move_finder *finder, const struct heap_block *block
     moves->worst[i] = chain;
 }
 
-/* Adds a reallocation of a known block to its group and its chain. */
-static enum ttd_status add_realloc(struct move_finder *finder, const struct heap_block *old,
-                                   const struct heap_block *block, struct heap_chain *chain)
+/* The bytes that a chain would not have copied if it had doubled its block each time: then it
+ * copies no more than it gains. */
+static uint64_t avoidable_of(const struct heap_chain *chain)
 {
+    uint64_t gained = chain->largest_size - chain->start_size;
+    return chain->copies.bytes_at_most > gained ? chain->copies.bytes_at_most - gained : 0;
+}
+
+static void add_copy(struct heap_copies *copies, enum heap_move move, uint64_t bytes)
+{
+    copies->remapped += move == HEAP_MOVE_REMAPPED;
+    copies->unknown += move == HEAP_MOVE_UNKNOWN;
+    copies->bytes = heap_add(copies->bytes, move == HEAP_MOVE_COPIED ? bytes : 0);
+    copies->bytes_at_most = heap_add(copies->bytes_at_most, move == HEAP_MOVE_REMAPPED ? 0 : bytes);
+}
+
+/* Adds what a call has copied to up to three sums. `bytes`: 0 if the old block is not known. */
+static void add_copies(const struct heap_effect *effect, uint64_t bytes,
+                       struct heap_copies *const sums[], size_t count)
+{
+    enum heap_move move =
+        heap_move_of(effect->api, effect->flags, effect->previous_address, effect->address);
+    for (size_t i = 0; i < count && effect->previous_address != effect->address; i++)
+        add_copy(sums[i], move, bytes);
+}
+
+/* The difference of two estimates. */
+static int64_t difference(uint64_t after, uint64_t before)
+{
+    int64_t result;
+    bool is_large = __builtin_sub_overflow(after, before, &result);
+    return !is_large ? result : after > before ? INT64_MAX : INT64_MIN;
+}
+
+/* Adds a reallocation of a known block to its group and its chain. */
+static enum ttd_status add_realloc(struct move_finder *finder, const struct heap_effect *effect,
+                                   struct heap_chain *chain)
+{
+    const struct heap_block *old = effect->previous, *block = effect->block;
     struct heap_moves *moves = finder->moves;
     struct heap_move_group *group;
     enum ttd_status status =
         heap_move_table_find(&moves->reallocs, heap_key_of_block(moves->split, block), &group);
     if (status != TTD_OK)
         return status;
-    uint64_t copied = 0;
-    if (old->address != block->address) {
-        copied = old->size < block->size ? old->size : block->size;
-        chain->moved++;
-    }
+    uint64_t before = avoidable_of(chain);
+    struct heap_move_counts *total = &moves->reallocs.total;
+    struct heap_copies *sums[] = {&chain->copies, &group->counts.copies, &total->copies};
+    add_copies(effect, old->size < block->size ? old->size : block->size, sums, 3);
     chain->reallocs++;
-    chain->bytes_copied += copied;
+    chain->moved += old->address != block->address;
     chain->final_size = block->size;
+    if (block->size > chain->largest_size)
+        chain->largest_size = block->size;
     chain->last = block->allocated;
     chain->address = block->address;
     chain->stack = block->stack;
-    group->counts.bytes_copied += copied;
-    moves->reallocs.total.bytes_copied += copied;
+    chain->avoidable = avoidable_of(chain);
+    heap_move_add_avoidable(&group->counts, difference(chain->avoidable, before));
+    heap_move_add_avoidable(total, difference(chain->avoidable, before));
     heap_growth_add(group, old->size, block->size);
     return TTD_OK;
 }
@@ -120,8 +160,9 @@ static enum ttd_status continue_chain(struct move_finder *finder, const struct h
     if (!has_chain && !counts)
         return TTD_OK;
     if (!has_chain)
-        chain = (struct heap_chain){.start_size = old->size, .first = old->allocated};
-    enum ttd_status status = counts ? add_realloc(finder, old, block, &chain) : TTD_OK;
+        chain = (struct heap_chain){
+            .start_size = old->size, .largest_size = old->size, .first = old->allocated};
+    enum ttd_status status = counts ? add_realloc(finder, effect, &chain) : TTD_OK;
     return status == TTD_OK ? chain_table_add(&finder->chains, block->event, &chain) : status;
 }
 
@@ -144,8 +185,11 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
             enum ttd_status status = heap_move_table_find(&moves->reallocs, key, &group);
             if (status != TTD_OK)
                 return status;
+            struct heap_move_counts *total = &moves->reallocs.total;
+            struct heap_copies *sums[] = {&group->counts.copies, &total->copies};
+            add_copies(effect, 0, sums, 2);
             group->counts.unknown_old++;
-            moves->reallocs.total.unknown_old++;
+            total->unknown_old++;
         }
         return TTD_OK;
     case HEAP_RELEASED:

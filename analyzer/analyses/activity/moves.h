@@ -21,6 +21,18 @@ enum heap_growth {
     HEAP_GROWTH_IRREGULAR
 };
 
+/** What moves of blocks have copied. */
+struct heap_copies {
+    /** Moves that mapped the pages of the block to the new address, and copied nothing. */
+    uint64_t remapped;
+    /** Moves that may have done so. */
+    uint64_t unknown;
+    /** Sum over the moves that copied: the smaller of old and new size; and over all but those that
+     * are known to have copied nothing. */
+    uint64_t bytes;
+    uint64_t bytes_at_most;
+};
+
 /** Calls of realloc and the like, by their result. */
 struct heap_move_counts {
     /** All calls: the sum of the six counts from `moved` to `unfinished`. */
@@ -34,9 +46,19 @@ struct heap_move_counts {
     /** Calls, counted in `moved` or `in_place`, whose old block is not in the trace: its size, and
      * so the bytes copied, are unknown. */
     uint64_t unknown_old;
-    /** Sum over the calls in `moved`: the smaller of old and new size. */
-    uint64_t bytes_copied;
+    /** Of the calls in `moved`. */
+    struct heap_copies copies;
+    /** How many bytes would not have been copied if blocks had grown by doubling their size:
+     * a block that grows so copies no more bytes than it gains. Calls of a site that have others
+     * copy less may make it negative: see heap_move_avoidable(). */
+    int64_t avoidable;
 };
+
+/** An estimate, for output. */
+static inline uint64_t heap_move_avoidable(const struct heap_move_counts *counts)
+{
+    return counts->avoidable > 0 ? (uint64_t)counts->avoidable : 0;
+}
 
 /** The reallocations of a call site, and the statistics that tell how its sizes grow. */
 struct heap_move_group {
@@ -60,8 +82,10 @@ struct heap_chain {
     uint64_t start_size;
     uint64_t final_size;
     uint64_t reallocs;
+    uint64_t largest_size;
     uint64_t moved;
-    uint64_t bytes_copied;
+    struct heap_copies copies;
+    uint64_t avoidable;
     /** Positions of the first allocation and of the last reallocation. */
     struct ttd_position first;
     struct ttd_position last;
@@ -69,7 +93,8 @@ struct heap_chain {
     ttd_id stack;
 };
 
-/** Groups by key. heap_move_table_sort() puts those first that copied most bytes. */
+/** Groups by key. heap_move_table_sort() puts those first that copied most bytes which they need
+ * not have copied, and then those that copied most. */
 struct heap_move_table {
     struct heap_move_counts total;
     struct heap_move_group *groups;
@@ -135,10 +160,13 @@ void heap_move_table_free(struct heap_move_table *table);
 enum ttd_status heap_move_table_find(struct heap_move_table *table, struct heap_key key,
                                      struct heap_move_group **group);
 
+/** Adds to heap_move_counts.avoidable. */
+void heap_move_add_avoidable(struct heap_move_counts *counts, int64_t bytes);
+
 /** Puts the groups in order. */
 void heap_move_table_sort(struct heap_move_table *table);
 
-/** Presents the groups as a table of call sites, weighted by the bytes copied. */
+/** Presents the groups as a table of call sites, weighted by the bytes that were copied at most. */
 struct heap_site_table heap_move_site_table(struct heap_move_table *table);
 
 /**

@@ -135,7 +135,7 @@ static enum ttd_status add_growth(struct regrowth_finder *finder, struct regrowt
     for (size_t i = 0; i < 2; i++) {
         sums[i]->reallocs++;
         sums[i]->moved++;
-        sums[i]->bytes_copied = heap_add(sums[i]->bytes_copied, old->size);
+        sums[i]->copies.bytes_at_most = heap_add(sums[i]->copies.bytes_at_most, old->size);
     }
     heap_growth_add(group, old->size, recent->last[successor].size);
     return TTD_OK;

@@ -2,6 +2,15 @@
 /* Reallocations as JSON and as CSV. */
 #include "report/activity/reports.h"
 
+static void json_copies(struct json *json, const struct heap_copies *copies, uint64_t avoidable)
+{
+    json_unsigned(json, "remapped", copies->remapped);
+    json_unsigned(json, "unknown_moves", copies->unknown);
+    json_unsigned(json, "bytes_copied", copies->bytes);
+    json_unsigned(json, "bytes_copied_at_most", copies->bytes_at_most);
+    json_unsigned(json, "bytes_avoidable", avoidable);
+}
+
 static void json_counts(struct json *json, const struct heap_move_counts *counts)
 {
     json_unsigned(json, "reallocs", counts->reallocs);
@@ -12,7 +21,7 @@ static void json_counts(struct json *json, const struct heap_move_counts *counts
     json_unsigned(json, "failed", counts->failed);
     json_unsigned(json, "unfinished", counts->unfinished);
     json_unsigned(json, "unknown_old", counts->unknown_old);
-    json_unsigned(json, "bytes_copied", counts->bytes_copied);
+    json_copies(json, &counts->copies, heap_move_avoidable(counts));
 }
 
 static void json_sizes(struct report *report, struct json *json,
@@ -45,13 +54,13 @@ static void json_regrown(struct report *report, struct json *json, const struct 
     const struct heap_move_table *table = &data->moves->regrown;
     json_begin_object(json, "inferred");
     json_unsigned(json, "replaced", table->total.reallocs);
-    json_unsigned(json, "bytes_copied_at_most", table->total.bytes_copied);
+    json_unsigned(json, "bytes_copied_at_most", table->total.copies.bytes_at_most);
     json_unsigned(json, "total_groups", table->count);
     json_begin_array(json, "groups");
     for (size_t i = 0; i < report_shown(table->count, data->limit); i++) {
         json_begin_object(json, NULL);
         json_unsigned(json, "replaced", table->groups[i].counts.reallocs);
-        json_unsigned(json, "bytes_copied_at_most", table->groups[i].counts.bytes_copied);
+        json_unsigned(json, "bytes_copied_at_most", table->groups[i].counts.copies.bytes_at_most);
         json_sizes(report, json, &table->groups[i]);
     }
     json_end_array(json);
@@ -65,7 +74,7 @@ static void json_chain(struct json *json, const struct heap_chain *chain)
     json_unsigned(json, "final_size", chain->final_size);
     json_unsigned(json, "reallocs", chain->reallocs);
     json_unsigned(json, "moved", chain->moved);
-    json_unsigned(json, "bytes_copied", chain->bytes_copied);
+    json_copies(json, &chain->copies, chain->avoidable);
     json_position(json, "first_position", chain->first);
     json_position(json, "last_position", chain->last);
     json_hex(json, "address", chain->address);
@@ -120,6 +129,16 @@ static void csv_regrown_counts(struct csv *csv, const struct heap_move_counts *c
         csv_empty(csv);
 }
 
+/* Nobody knows what was copied where growth is inferred. */
+static void csv_copies(struct csv *csv, const struct heap_move_counts *counts, bool is_inferred)
+{
+    csv_unsigned_if(csv, !is_inferred, counts->copies.remapped);
+    csv_unsigned_if(csv, !is_inferred, counts->copies.unknown);
+    csv_unsigned_if(csv, !is_inferred, counts->copies.bytes);
+    csv_unsigned(csv, counts->copies.bytes_at_most);
+    csv_unsigned_if(csv, !is_inferred, heap_move_avoidable(counts));
+}
+
 static void csv_table(struct report *report, struct csv *csv, const struct report_moves *data,
                       const struct heap_move_table *table)
 {
@@ -133,7 +152,7 @@ static void csv_table(struct report *report, struct csv *csv, const struct repor
             csv_regrown_counts(csv, &group->counts);
         else
             csv_counts(csv, &group->counts);
-        csv_unsigned(csv, group->counts.bytes_copied);
+        csv_copies(csv, &group->counts, is_inferred);
         csv_text(csv, heap_growth_name(heap_move_growth(group, &measure)));
         report_site_csv(report, csv, group->key);
         csv_end_row(csv);
@@ -146,7 +165,8 @@ void csv_moves(struct report *report, const struct report_moves *data)
     report_csv_begin(report, &csv);
     report_site_header(report, &csv,
                        "kind,reallocs,moved,in_place,from_null,to_zero,failed,unfinished,"
-                       "unknown_old,bytes_copied,growth");
+                       "unknown_old,remapped,unknown_moves,bytes_copied,bytes_copied_at_most,"
+                       "bytes_avoidable,growth");
     csv_table(report, &csv, data, &data->moves->reallocs);
     csv_table(report, &csv, data, &data->moves->regrown);
 }

@@ -33,12 +33,42 @@ static void text_other(struct text_output *output, const struct heap_move_counts
     }
 }
 
+/* The bytes are an upper limit where it is not known whether the pages of a block were mapped to
+ * its new address. */
+static void text_copied(struct text_output *output, const struct heap_copies *copies)
+{
+    if (copies->bytes != copies->bytes_at_most)
+        out_text(output, "at most ");
+    report_count(output, copies->bytes_at_most, "byte");
+    out_text(output, " copied");
+}
+
+static void text_remapped(struct text_output *output, const struct heap_copies *copies)
+{
+    if (!copies->remapped)
+        return;
+    out_text(output, " (");
+    out_grouped(output, copies->remapped);
+    out_text(output, " by mapping, nothing copied)");
+}
+
+static void text_avoidable(struct text_output *output, uint64_t avoidable)
+{
+    if (!avoidable)
+        return;
+    out_text(output, ", ");
+    out_grouped(output, avoidable);
+    out_text(output, " of them avoidable by doubling");
+}
+
 static void text_counts(struct text_output *output, const struct heap_move_counts *counts)
 {
     report_count(output, counts->reallocs, "reallocation");
     out_text(output, ": ");
     out_grouped(output, counts->moved);
-    out_text(output, " moved, ");
+    out_text(output, " moved");
+    text_remapped(output, &counts->copies);
+    out_text(output, ", ");
     out_grouped(output, counts->in_place);
     out_text(output, " in place");
     text_other(output, counts);
@@ -66,10 +96,10 @@ static void text_group(struct report *report, const struct heap_move_group *grou
     struct text_output *output = report->output;
     out_char(output, '\n');
     out_bold(output);
-    report_count(output, group->counts.bytes_copied, "byte");
-    out_text(output, " copied");
+    text_copied(output, &group->counts.copies);
+    text_avoidable(output, heap_move_avoidable(&group->counts));
     out_plain(output);
-    out_text(output, " by ");
+    out_text(output, "\n    by ");
     text_counts(output, &group->counts);
     text_sizes(report, group);
 }
@@ -77,9 +107,8 @@ static void text_group(struct report *report, const struct heap_move_group *grou
 /* The bytes are an upper limit: a container copies only the elements that it has. */
 static void text_regrown_sums(struct text_output *output, const struct heap_move_counts *counts)
 {
-    out_text(output, "at most ");
-    report_count(output, counts->bytes_copied, "byte");
-    out_text(output, " copied when a block was replaced by a larger one, ");
+    text_copied(output, &counts->copies);
+    out_text(output, " when a block was replaced by a larger one, ");
     report_count(output, counts->reallocs, "time");
 }
 
@@ -122,9 +151,11 @@ static void text_chains(struct report *report, const struct heap_moves *moves)
         report_count(output, chain->reallocs, "reallocation");
         out_text(output, ", ");
         report_count(output, chain->moved, "move");
-        out_text(output, ", ");
-        report_count(output, chain->bytes_copied, "byte");
-        out_text(output, " copied\n      ");
+        text_remapped(output, &chain->copies);
+        out_text(output, ",\n      ");
+        text_copied(output, &chain->copies);
+        text_avoidable(output, chain->avoidable);
+        out_text(output, "\n      ");
         report_position_text(report, chain->first);
         out_text(output, " to ");
         report_position_text(report, chain->last);
@@ -140,9 +171,10 @@ void text_moves(struct report *report, const struct report_moves *data)
     out_bold(report->output);
     out_text(report->output, "All: ");
     text_counts(report->output, &moves->reallocs.total);
-    out_text(report->output, "; ");
-    report_count(report->output, moves->reallocs.total.bytes_copied, "byte");
-    out_text(report->output, " copied\n");
+    out_text(report->output, "\n     ");
+    text_copied(report->output, &moves->reallocs.total.copies);
+    text_avoidable(report->output, heap_move_avoidable(&moves->reallocs.total));
+    out_char(report->output, '\n');
     out_plain(report->output);
     if (moves->regrown.count) {
         out_text(report->output, "Inferred, not among these: ");

@@ -121,7 +121,7 @@ class Json(TestCase):
         found = self.json_of("moves", self.trace)
         self.agree("moves", found)
         names = self.tables["moves"]
-        counts = names[names.index("reallocs"):names.index("bytes_copied") + 1]
+        counts = names[names.index("reallocs"):names.index("bytes_avoidable") + 1]
         self.agree("moves.groups", found["groups"][0], counts)
         self.agree("moves.chains", found["chains"][0])
         self.agree("moves.inferred", found["inferred"])
