@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze errors */
+#include <string.h>
+
 #include "cli/options/island_options.h"
 #include "cli/process/exit.h"
 #include "analyses/reachability/places.h"
 #include "commands/findings.h"
 #include "reach/snapshots.h"
+#include "symbols/runtime.h"
 #include "view/allocators.h"
 
 static const char help[] =
@@ -46,24 +49,44 @@ static ttd_id stack_of(const struct heap_call *call)
     return heap_call_is_known(call) ? call->stack : TTD_NONE;
 }
 
+static bool is_operator(const struct heap_call *call)
+{
+    static const char word[] = "operator";
+    const char *name = ttd_api_name(call->api);
+    return name != NULL && strncmp(name, word, sizeof word - 1) == 0;
+}
+
+/* Whether a call of malloc() or free() may be that of an operator which is inlined in the frame:
+ * nothing says what is. */
+static bool may_be_inlined(const struct heap_call *call, const struct frame *frame)
+{
+    return !is_operator(call) && call->action != TTD_ACTION_REALLOC && frame->file.size == 0 &&
+           !runtime_has_module(frame->module);
+}
+
 /*
  * Sets `pairs` to whether a mismatch comes from operators of C++ that the program defines itself.
  * The recorder sees only the malloc() inside such an operator new, while a delete in another module
- * is recorded as delete. The pair is correct, and must not be reported.
+ * is recorded as delete. The pair is correct, and must not be reported. Where it is not known which
+ * functions are inlined, the finding is not certain.
  */
-static int pairs_operators(struct session *session, const struct heap_finding *finding, bool *pairs)
+static int pairs_operators(struct session *session, struct heap_finding *finding, bool *pairs)
 {
-    const ttd_id stacks[] = {finding->call.stack, stack_of(&finding->allocated)};
+    const struct heap_call *calls[] = {&finding->call, &finding->allocated};
     struct frame_list frames = {0};
     enum ttd_status status = TTD_OK;
     *pairs = false;
     if (finding->kind != HEAP_ERROR_MISMATCHED_FREE)
         return STATUS_OK;
+    bool has_operator = is_operator(calls[0]) != is_operator(calls[1]);
     for (size_t i = 0; i < 2 && status == TTD_OK; i++) {
-        status = frame_list_begin(&frames, &session->definitions, stacks[i], 1);
-        if (status == TTD_OK && frames.count)
-            *pairs |= allocators_are_operator(frames.frames[0].function);
+        status = frame_list_begin(&frames, &session->definitions, stack_of(calls[i]), 1);
+        if (status != TTD_OK || !frames.count)
+            continue;
+        *pairs |= allocators_are_operator(frames.frames[0].function);
+        finding->may_be_inlined |= has_operator && may_be_inlined(calls[i], &frames.frames[0]);
     }
+    finding->is_certain &= !finding->may_be_inlined;
     frame_list_free(&frames);
     return session_check(session, status);
 }
@@ -104,7 +127,7 @@ static int judge_all(struct session *session, struct heap_errors *errors)
     int status = STATUS_OK;
     errors->calls = errors->omitted;
     for (size_t i = 0; i < errors->count && status == STATUS_OK; i++) {
-        const struct heap_finding *finding = &errors->findings[i];
+        struct heap_finding *finding = &errors->findings[i];
         bool is_wanted = false, pairs = false;
         status = pairs_operators(session, finding, &pairs);
         if (status == STATUS_OK && !pairs)

@@ -71,6 +71,9 @@ struct heap_finding {
     /** False if the finding may come from events that are missing in the trace, or from freed
      * blocks that the analysis has forgotten. */
     bool is_certain;
+    /** A mismatch that is right if an operator new or delete of the program's own is inlined where
+     * malloc() or free() was called. Set by the command, which knows the names. */
+    bool may_be_inlined;
 };
 
 struct heap_errors_options {

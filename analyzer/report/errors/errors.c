@@ -72,6 +72,15 @@ static void text_address(struct report *report, const struct report_errors *data
         out_char(output, '\n');
 }
 
+static const char *uncertain_text(const struct heap_finding *finding)
+{
+    if (finding->may_be_inlined)
+        return ": an operator of the program may be inlined there, where no line is known\n";
+    return finding->kind == HEAP_ERROR_DIED_IN_CALL
+               ? ": another thread may have died, or a return may be missing\n"
+               : ": not everything before it is known\n";
+}
+
 static void text_finding(struct report *report, const struct report_errors *data,
                          const struct heap_finding *finding)
 {
@@ -102,9 +111,7 @@ static void text_finding(struct report *report, const struct report_errors *data
         out_alarm(output);
         out_text(output, "  uncertain");
         out_plain(output);
-        out_text(output, finding->kind == HEAP_ERROR_DIED_IN_CALL
-                             ? ": another thread may have died, or a return may be missing\n"
-                             : ": not everything before it is known\n");
+        out_text(output, uncertain_text(finding));
     }
 }
 

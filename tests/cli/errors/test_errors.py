@@ -139,6 +139,29 @@ class Errors(ErrorCase):
         found = self.findings(script)["findings"]
         self.assertEqual([(f["kind"], f["stack_id"]) for f in found], [("mismatched-free", 4)])
 
+    def test_operators_that_may_be_inlined(self):
+        """Without lines it is not known what is inlined where malloc() was called."""
+        text = "uncertain: an operator of the program may be inlined there"
+        for allocate, stack, release, at, certain in (
+                (MALLOC, 2, DELETE, 1, True), (MALLOC, 5, DELETE, 1, False),
+                (NEW, 2, FREE, 1, True), (NEW, 2, FREE, 5, False), (NEW, 5, DELETE_ARRAY, 5, True),
+                (NEW, 5, FREE, 1, True), (MALLOC, 6, DELETE, 1, True)):
+            script = Script().basics()
+            script.add("module", path="/lib/libc.so.6", bias=0x8000000, begin=0x8000000,
+                       end=0x8100000, position="0:0")
+            script.add("stack", parent=1, module=2, offset=0x400)  # 5: a function without a line
+            script.add("symbol", module=2, offset=0x400, frames="f@@0")
+            script.add("stack", parent=1, module=3, offset=0x400)  # 6: the C library has none
+            script.add("symbol", module=3, offset=0x400, frames="strdup@@0")
+            script.event("Alloc", address=0x1000, size=16, api=allocate, stack=stack)
+            script.event("Free", base=0x1000, api=release, stack=at)
+            name = f"{allocate}-{stack}-{release}-{at}.ttd"
+            finding, = self.findings(script, name=name)["findings"]
+            self.assertEqual((finding["kind"], finding["certain"]), ("mismatched-free", certain),
+                             name)
+            said = self.run_ok("errors", self.path(name)).text
+            self.assertEqual(text in said, not certain)
+
     def test_realloc_of_new(self):
         script = Script().basics()
         script.event("Alloc", address=0x1000, size=16, api=NEW, stack=2)
