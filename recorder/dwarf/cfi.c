@@ -9,14 +9,8 @@
 /* The most of .eh_frame_hdr that comes before its table. */
 #define HEADER_MAX 32u
 
-/* A record whose bytes are known to be there: a CIE or an FDE without its length. */
-struct record {
-    uintptr_t begin; /* of the length */
-    struct cursor body;
-};
-
 /* Reads the length of the record that begins at `begin`. False for the terminator as well. */
-static bool record_at(const struct cfi_span *span, uintptr_t begin, struct record *record)
+static bool record_at(const struct cfi_span *span, uintptr_t begin, struct cfi_record *record)
 {
     struct cursor cursor = span_cursor(span, begin, 4);
     uint64_t size = cursor_uint(&cursor, 4);
@@ -75,12 +69,12 @@ static void read_augmentation(struct cursor *cursor, const char *letters,
     cursor->is_bad |= data.is_bad;
 }
 
-static bool read_cie(struct cfi_function *function, uintptr_t begin)
+static bool read_cie(struct cfi_lookup *lookup, uintptr_t begin)
 {
-    struct record record;
-    if (!record_at(&function->span, begin, &record) || cursor_uint(&record.body, 4) != 0)
+    struct cfi_function *function = &lookup->function;
+    struct cursor *cursor = &lookup->cie.body;
+    if (!record_at(&function->span, begin, &lookup->cie) || cursor_uint(cursor, 4) != 0)
         return false;
-    struct cursor *cursor = &record.body;
     uint8_t version = cursor_u8(cursor);
     const char *letters = (const char *)cursor->next;
     while (cursor_u8(cursor) != '\0') {
@@ -100,14 +94,15 @@ static bool read_cie(struct cfi_function *function, uintptr_t begin)
     return !cursor->is_bad && function->ra_column == CFI_RA;
 }
 
-/* Reads a record into `function`. False unless it is an FDE whose code contains `address`. */
-static bool read_fde(struct cfi_function *function, struct record *record, uintptr_t address)
+/* Reads the record lookup->fde into the function. False unless it is an FDE whose code contains
+ * `address`. */
+static bool read_fde(struct cfi_lookup *lookup, uintptr_t address)
 {
-    struct cursor *cursor = &record->body;
+    struct cfi_function *function = &lookup->function;
+    struct cursor *cursor = &lookup->fde.body;
     uintptr_t id_address = cursor_address(cursor);
     uint64_t delta = cursor_uint(cursor, 4);
-    if (cursor->is_bad || delta == 0 || delta > id_address ||
-        !read_cie(function, id_address - delta))
+    if (cursor->is_bad || delta == 0 || delta > id_address || !read_cie(lookup, id_address - delta))
         return false;
     function->start = cursor_pointer(cursor, function->encoding, 0);
     function->size = cursor_pointer(cursor, function->encoding & 0x0f, 0);
@@ -120,13 +115,13 @@ static bool read_fde(struct cfi_function *function, struct record *record, uintp
 }
 
 /* Finds the function where there is no table: tries each record up to the terminator. */
-static __attribute__((noinline)) bool scan(struct cfi_function *function, uintptr_t eh_frame,
+static __attribute__((noinline)) bool scan(struct cfi_lookup *lookup, uintptr_t eh_frame,
                                            uintptr_t address)
 {
-    struct record record;
-    for (uintptr_t begin = eh_frame; record_at(&function->span, begin, &record);) {
-        begin = cursor_address(&record.body) + cursor_left(&record.body);
-        if (read_fde(function, &record, address))
+    const struct cursor *body = &lookup->fde.body;
+    for (uintptr_t begin = eh_frame; record_at(&lookup->function.span, begin, &lookup->fde);) {
+        begin = cursor_address(body) + cursor_left(body);
+        if (read_fde(lookup, address))
             return true;
     }
     return false;
@@ -201,13 +196,11 @@ static __attribute__((noinline)) enum fde_search locate(struct cfi_lookup *looku
 bool cfi_find(struct cfi_lookup *lookup, uintptr_t address)
 {
     uintptr_t fde = 0;
-    struct record record;
     switch (locate(lookup, address, &fde)) {
     case FDE_FOUND:
-        return record_at(&lookup->function.span, fde, &record) &&
-               read_fde(&lookup->function, &record, address);
+        return record_at(&lookup->function.span, fde, &lookup->fde) && read_fde(lookup, address);
     case FDE_TO_SCAN:
-        return scan(&lookup->function, fde, address);
+        return scan(lookup, fde, address);
     case FDE_UNKNOWN:
     default:
         return false;

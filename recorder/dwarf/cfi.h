@@ -79,12 +79,20 @@ struct cfi_run {
     unsigned depth;     /* rows that are remembered */
 };
 
+/* A record whose bytes are known to be there: a CIE or an FDE without its length. */
+struct cfi_record {
+    uintptr_t begin; /* of the length */
+    struct cursor body;
+};
+
 /* The memory of a lookup: the stack of the program's thread may be too small for it. Zeros at
    first; the last run stays, so that the next one can continue it. */
 struct cfi_lookup {
     void *process;                /* for modules.h; NULL if it is this one */
     struct dl_find_object object; /* addresses in that process */
     struct cfi_function function;
+    struct cfi_record fde;
+    struct cfi_record cie;
     struct cfi_run run;
     struct cfi_row row;
     struct cfi_row initial;
