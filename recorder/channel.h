@@ -163,6 +163,8 @@ struct trace_name {
  * calls within calls included: more than the events that are missing. */
 enum loss_counter { LOSS_OVERFLOW, LOSS_REENTRANT, LOSS_OFF, LOSS_COUNTERS };
 
+enum { THREAD_NAME_SIZE = 16 };
+
 struct thread_slot {
     alignas(64) _Atomic uint32_t state;
     uint32_t tid;
@@ -171,7 +173,8 @@ struct thread_slot {
     uint32_t within;
     _Atomic uint32_t first; /* first chunk */
     _Atomic uint32_t free_next;
-    uint64_t sequence; /* its first fragment */
+    uint64_t sequence;           /* its first fragment */
+    char name[THREAD_NAME_SIZE]; /* as the thread was called last; empty if unknown */
 
     alignas(64) _Atomic uint64_t pending; /* 0, or 1 + the least sequence it may yet publish */
     _Atomic uint32_t in_release;          /* a published release has not returned yet */

@@ -166,7 +166,8 @@ static void remove_thread(struct process *process, struct host *host, size_t ind
     if (thread->outer != NULL)
         thread->outer->inner--;
     else if (thread->id != TTD_NONE)
-        trace_thread_end(process->trace, thread_position(thread), thread->id);
+        trace_thread_end(process->trace, thread_position(thread), thread->id,
+                         thread_stream_renamed(thread) ? thread->name : NULL);
     stream_close(&thread->stream, host, &thread->shared->first);
     host_free_thread(host, thread->slot);
     free(thread);

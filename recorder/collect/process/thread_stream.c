@@ -21,8 +21,24 @@ ttd_id thread_stream_begin(struct trace *trace, struct ttd_position position, ui
 static void define_outermost(struct thread_stream *thread, struct trace *trace, uint32_t pid)
 {
     struct ttd_position position = {thread->shared->sequence, 0};
-    thread->id = thread_stream_begin(trace, position, pid, thread->tid);
+    if (thread_stream_renamed(thread))
+        thread->id = trace_thread_begin(trace, position, thread->tid, thread->name);
+    else
+        thread->id = thread_stream_begin(trace, position, pid, thread->tid);
     thread->is_defined = true;
+}
+
+bool thread_stream_renamed(struct thread_stream *thread)
+{
+    char name[THREAD_NAME_SIZE];
+    const volatile char *shared = thread->shared->name;
+    for (size_t i = 0; i < sizeof name; i++)
+        name[i] = shared[i];
+    name[sizeof name - 1] = '\0';
+    if (name[0] == '\0' || strcmp(name, thread->name) == 0)
+        return false;
+    strcpy(thread->name, name);
+    return true;
 }
 
 void thread_stream_define(struct thread_stream *thread, struct trace *trace, uint32_t pid)

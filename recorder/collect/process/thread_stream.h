@@ -31,6 +31,7 @@ struct thread_stream {
     uint32_t inner;              /* number of inner levels of this one */
     ttd_id id; /* in the trace; TTD_NONE before its first event, or if there is no trace */
     bool is_defined;
+    char name[THREAD_NAME_SIZE]; /* what the trace calls it, if the thread has said so itself */
     struct stream stream;
     struct record next; /* valid while `has_next` */
     bool has_next;
@@ -60,6 +61,9 @@ struct thread_stream {
 
 /* Defines the thread in the trace of its process `pid`. An inner level has the id of its thread. */
 void thread_stream_define(struct thread_stream *thread, struct trace *trace, uint32_t pid);
+
+/* Whether the thread has another name now than thread->name, which becomes that name. */
+bool thread_stream_renamed(struct thread_stream *thread);
 
 /* Defines a thread that has no stream. */
 ttd_id thread_stream_begin(struct trace *trace, struct ttd_position position, uint32_t pid,

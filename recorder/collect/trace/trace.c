@@ -75,9 +75,15 @@ ttd_id trace_thread_begin(struct trace *trace, struct ttd_position position, uin
     return id;
 }
 
-void trace_thread_end(struct trace *trace, struct ttd_position position, ttd_id id)
+void trace_thread_end(struct trace *trace, struct ttd_position position, ttd_id id,
+                      const char *name)
 {
-    struct ttd_thread thread = {.action = TTD_THREAD_END, .id = id, .position = position};
+    struct ttd_thread thread = {
+        .action = TTD_THREAD_END,
+        .id = id,
+        .position = position,
+        .name = trace_string(trace, name, name != NULL ? strlen(name) : 0),
+    };
     if (trace->writer != NULL)
         trace_check(trace, ttd_writer_thread(trace->writer, &thread, NULL));
 }

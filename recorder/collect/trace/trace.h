@@ -78,7 +78,9 @@ void trace_abandon(struct trace *trace);
 void trace_metadata(struct trace *trace, const char *key, const char *value);
 ttd_id trace_thread_begin(struct trace *trace, struct ttd_position position, uint64_t tid,
                           const char *name);
-void trace_thread_end(struct trace *trace, struct ttd_position position, ttd_id id);
+/* The name replaces that of the begin, unless it is NULL. */
+void trace_thread_end(struct trace *trace, struct ttd_position position, ttd_id id,
+                      const char *name);
 
 /* Defines the heap of a new process image; destroys the one before, if any, at `position`. */
 void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id thread);

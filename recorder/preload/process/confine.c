@@ -13,6 +13,7 @@
 #include "../end/fatal.h"
 #include "../system/sys.h"
 #include "../channel/target.h"
+#include "../threads/thread.h"
 #include "../system/memory.h"
 
 /* Memory for threads that start later, and for stacks that get deeper. Pages that are never touched
@@ -45,6 +46,8 @@ EXPORT int prctl(int option, ...)
         confine();
     long result =
         sys_call6(SYS_prctl, option, arguments[0], arguments[1], arguments[2], arguments[3], 0);
+    if (option == PR_SET_NAME && result == 0)
+        thread_rename(0, (const char *)arguments[0]);
     if (result >= 0 || result < -4095)
         return (int)result;
     errno = (int)-result;

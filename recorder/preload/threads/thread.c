@@ -2,8 +2,12 @@
 /* Threads begin to record: their slots in the channel, and their memory. */
 #include "thread.h"
 
+#include <pthread.h>
+#include <sys/prctl.h>
+
 #include "../../channel_pool.h"
 #include "../system/memory.h"
+#include "../system/sys.h"
 #include "island.h"
 #include "signal_stack.h"
 
@@ -80,6 +84,9 @@ static void begin_slot(struct thread *thread, uint32_t index, uint32_t tid, uint
     slot->within = within;
     slot->tid = tid;
     slot->sequence = thread->sequence;
+    slot->name[0] = '\0';
+    if (within == CHANNEL_NONE && !process_is_confined)
+        sys_call3(SYS_prctl, PR_GET_NAME, (long)slot->name, 0);
     atomic_store_explicit(&slot->first, CHANNEL_NONE, memory_order_relaxed);
     atomic_store_explicit(&slot->pending, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->in_release, 0, memory_order_relaxed);
@@ -110,10 +117,46 @@ struct thread *thread_attach(uintptr_t stack_pointer)
     }
     unwinder_init(thread->unwinder, bounds.low, bounds.high, bounds.grows);
     thread->stack = bounds;
+    thread->handle = (uint64_t)pthread_self();
     begin_slot(thread, index, tid, CHANNEL_NONE);
     signal_stack_give(&thread->signal_stack);
     target_self = thread;
     return thread;
+}
+
+/* Returns the thread with a pthread_t: the one that began last, since they are used again. */
+static struct thread *thread_of_handle(uint64_t handle)
+{
+    struct thread *latest = NULL;
+    for (size_t i = 0; i < sizeof thread_pages / sizeof *thread_pages; i++) {
+        struct thread **slots = atomic_load(&thread_pages[i]);
+        for (size_t k = 0; slots != NULL && k < PAGE_THREADS; k++)
+            if (slots[k] != NULL && slots[k]->handle == handle && slots[k]->slot != NULL &&
+                (latest == NULL || slots[k]->slot->sequence > latest->slot->sequence))
+                latest = slots[k];
+    }
+    return latest;
+}
+
+/* Whether the slot is still that of a thread of this process which runs. */
+static bool has_thread(const struct thread_slot *slot)
+{
+    uint32_t state = atomic_load(&slot->state), kind = state & SLOT_STATE;
+    return state >> SLOT_PROCESS == process_index() && (kind == SLOT_READY || kind == SLOT_KNOWN) &&
+           !process_is_confined &&
+           sys_call3(SYS_tgkill, sys_call3(SYS_getpid, 0, 0, 0), slot->tid, 0) == 0;
+}
+
+void thread_rename(uint64_t handle, const char *name)
+{
+    bool is_own = handle == 0 || handle == (uint64_t)pthread_self();
+    struct thread *thread = is_own ? target_self : thread_of_handle(handle);
+    size_t size = 0;
+    if (thread == NULL || thread->slot == NULL || (!is_own && !has_thread(thread->slot)))
+        return;
+    for (; size < THREAD_NAME_SIZE - 1 && name[size] != '\0'; size++)
+        thread->slot->name[size] = name[size];
+    thread->slot->name[size] = '\0';
 }
 
 static const struct thread *first_level(const struct thread *level)

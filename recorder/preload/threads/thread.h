@@ -97,6 +97,7 @@ struct thread {
     struct island island;      /* that of level 0 counts */
     struct unwinder *unwinder;
     void *signal_stack;      /* level 0 only: see signal_stack.h */
+    uint64_t handle;         /* level 0 only: the pthread_t */
     struct acquisition call; /* an operator new that may be left by an exception */
     struct held held;
     bool has_early;
@@ -113,6 +114,9 @@ struct thread *thread_attach(uintptr_t stack_pointer);
 /* Returns the unwinder of a level, which an inner level has none of before it records; NULL if
  * there is no memory. */
 struct unwinder *thread_unwinder(struct thread *level);
+
+/* Notes the name that the program gives a thread, by its pthread_t; 0 for the calling thread. */
+void thread_rename(uint64_t handle, const char *name);
 
 /* Gives an inner level a slot and memory. False if none is left. */
 bool thread_attach_inner(struct thread *level);
