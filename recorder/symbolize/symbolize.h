@@ -51,6 +51,8 @@ struct symbolize_file {
 struct symbolize_module {
     /** Absolute path, NUL-terminated; a module with another path has no names. */
     const char *path;
+    /** Where the file can be read now; NULL if at its path. */
+    const char *place;
     /** Without a build-id, a file at the path that is another one is not used. */
     struct symbolize_file file;
     const uint8_t *build_id;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../symbolize/image/image_file.h"
+#include "module_files.h"
 
 /* Every name ends like this, so one search of the names of a file finds them all. */
 static const char ending[] = "malloc";
@@ -123,7 +124,8 @@ const char *allocators_find(const struct module *module)
         const char *name;
     } known[KNOWN];
     struct symbolize_file file;
-    int fd = image_file_open(module->place != NULL ? module->place : module->path);
+    const char *path = module_files_place(module);
+    int fd = image_file_open(path != NULL ? path : module->path);
     if (fd < 0)
         return NULL;
     const char *name = NULL;

@@ -16,11 +16,12 @@ struct kept_file {
     uint8_t build_id[TTD_BUILD_ID_MAX];
     uint32_t build_id_size;
     struct symbolize_file file;
+    int fd;
+    size_t users; /* modules; 0 if the entry is free */
     char place[48];
 };
 
 static struct kept_file kept_files[MODULE_FILES_MAX];
-static size_t kept_count;
 
 /* Whether a path is one of the system's, whose files are replaced together with their debug files,
  * by build-id. */
@@ -39,38 +40,47 @@ static bool is_same_file(const struct symbolize_file *a, const struct symbolize_
            a->modified == b->modified;
 }
 
-static const struct kept_file *find_kept(const struct module *module,
-                                         const struct symbolize_file *file)
+static struct kept_file *find_kept(const struct module *module, const struct symbolize_file *file)
 {
-    for (size_t i = 0; i < kept_count; i++) {
-        const struct kept_file *kept = &kept_files[i];
-        if (is_same_file(&kept->logged, file) && kept->build_id_size == module->build_id_size &&
+    for (size_t i = 0; i < MODULE_FILES_MAX; i++) {
+        struct kept_file *kept = &kept_files[i];
+        if (kept->users > 0 && is_same_file(&kept->logged, file) &&
+            kept->build_id_size == module->build_id_size &&
             memcmp(kept->build_id, module->build_id, module->build_id_size) == 0)
             return kept;
     }
     return NULL;
 }
 
-/* Whether another descriptor may be used up: processes and traces need theirs. */
-static bool may_keep(int fd)
+/* Returns a free entry for a file; NULL if there is none, or if other processes and traces may need
+ * the descriptor. */
+static struct kept_file *free_entry(int fd)
 {
     struct rlimit limit;
-    return kept_count < MODULE_FILES_MAX && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-           (rlim_t)fd < limit.rlim_cur / 2;
+    size_t i = 0;
+    while (i < MODULE_FILES_MAX && kept_files[i].users > 0)
+        i++;
+    bool has_room = getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd < limit.rlim_cur / 2;
+    return i < MODULE_FILES_MAX && has_room ? &kept_files[i] : NULL;
+}
+
+/* Sets and returns the path of a kept file. A forked process has the file, too: under its own id.
+ */
+static const char *place_of(struct kept_file *kept)
+{
+    snprintf(kept->place, sizeof kept->place, "/proc/%ld/fd/%d", (long)getpid(), kept->fd);
+    return kept->place;
 }
 
 /* Keeps an open file, and takes it over. NULL if it cannot be kept. */
-static const struct kept_file *keep_file(int fd, const struct module *module,
-                                         const struct symbolize_file *logged,
-                                         const struct symbolize_file *file)
+static struct kept_file *keep_file(int fd, const struct module *module,
+                                   const struct symbolize_file *logged,
+                                   const struct symbolize_file *file)
 {
-    struct kept_file *kept = &kept_files[kept_count];
-    if (!may_keep(fd)) {
-        close(fd);
-        return NULL;
-    }
-    snprintf(kept->place, sizeof kept->place, "/proc/%ld/fd/%d", (long)getpid(), fd);
-    if (access(kept->place, R_OK) != 0) {
+    struct kept_file *kept = free_entry(fd);
+    if (kept != NULL)
+        kept->fd = fd;
+    if (kept == NULL || access(place_of(kept), R_OK) != 0) {
         close(fd);
         return NULL;
     }
@@ -79,7 +89,6 @@ static const struct kept_file *keep_file(int fd, const struct module *module,
     memcpy(kept->build_id, module->build_id, module->build_id_size);
     kept->file = *file;
     kept->file.changed = 0; /* removing the file will change it */
-    kept_count++;
     return kept;
 }
 
@@ -133,11 +142,11 @@ static bool is_overwritten(const struct module *module, const struct logged_file
 
 void module_files_keep(struct module *module, const struct logged_file *logged, uint32_t pid)
 {
-    module->place = NULL;
+    module->kept = 0;
     module->file = logged->is_there ? logged->file : (struct symbolize_file){.inode = 0};
     if (logged->file.inode == 0 || (logged->is_there && is_of_system(module->path)))
         return;
-    const struct kept_file *kept = find_kept(module, &logged->file);
+    struct kept_file *kept = find_kept(module, &logged->file);
     if (kept == NULL) {
         struct symbolize_file file;
         int fd = logged->is_there ? open_logged(module->path, &logged->file, &file) : -1;
@@ -152,6 +161,22 @@ void module_files_keep(struct module *module, const struct logged_file *logged, 
     }
     if (kept == NULL)
         return;
-    module->place = kept->place;
+    kept->users++;
+    module->kept = (uint32_t)(kept - kept_files) + 1;
     module->file = kept->file;
+}
+
+void module_files_release(struct module *module)
+{
+    if (module->kept == 0)
+        return;
+    struct kept_file *kept = &kept_files[module->kept - 1];
+    if (--kept->users == 0)
+        close(kept->fd);
+    module->kept = 0;
+}
+
+const char *module_files_place(const struct module *module)
+{
+    return module->kept != 0 ? place_of(&kept_files[module->kept - 1]) : NULL;
 }

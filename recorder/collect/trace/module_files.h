@@ -22,10 +22,14 @@ struct logged_file {
 };
 
 /*
- * Sets `module->place` and `module->file` by what the process `pid` has logged of the module's
- * file. The place is NULL if names are to be looked up at the module's path; else static, and stays
- * readable until this process ends.
+ * Sets `module->kept` and `module->file` by what the process `pid` has logged of the module's
+ * file. The file stays open until all modules that have it are released.
  */
 void module_files_keep(struct module *module, const struct logged_file *logged, uint32_t pid);
+void module_files_release(struct module *module);
+
+/* Returns the path at which this process has the file open, valid until the next call for the same
+ * file; NULL if names are to be looked up at the module's path. */
+const char *module_files_place(const struct module *module);
 
 #endif

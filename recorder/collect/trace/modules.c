@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../arrays.h"
+#include "module_files.h"
 
 bool modules_init(struct modules *modules)
 {
@@ -14,8 +15,10 @@ bool modules_init(struct modules *modules)
 
 void modules_free(struct modules *modules)
 {
-    for (size_t i = 0; i < modules->count; i++)
+    for (size_t i = 0; i < modules->count; i++) {
+        module_files_release(&modules->items[i]);
         free(modules->items[i].path);
+    }
     free(modules->items);
     free(modules->frames);
     stacks_free(&modules->addresses);

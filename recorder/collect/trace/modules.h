@@ -8,7 +8,7 @@
 
 struct module {
     char *path;
-    const char *place; /* where the file can be read; NULL if at the path. Static */
+    uint32_t kept; /* number of the kept file, from 1; 0 for none: see module_files.h */
     struct symbolize_file file;
     uint8_t build_id[TTD_BUILD_ID_MAX];
     uint32_t build_id_size;

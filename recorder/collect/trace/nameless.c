@@ -9,16 +9,17 @@
 
 #include "../../messages.h"
 #include "../../symbolize/image/image_file.h"
+#include "module_files.h"
 
 /* Returns why the file of a module cannot be read; NULL if it can. */
 static const char *reason_of(const struct module *module)
 {
     struct stat status;
-    const char *path = module->place != NULL ? module->place : module->path;
-    bool is_copy = module->place != NULL && module->file.inode == 0;
+    const char *place = module_files_place(module), *path = place != NULL ? place : module->path;
+    bool is_copy = place != NULL && module->file.inode == 0;
     if (path[0] != '/' || module->has_names)
         return NULL;
-    if (is_copy || (module->place == NULL && stat(path, &status) != 0))
+    if (is_copy || (place == NULL && stat(path, &status) != 0))
         return "its file was removed or replaced while the program ran";
     int fd = image_file_open(path);
     bool is_same = fd < 0 || image_file_is(fd, &module->file);

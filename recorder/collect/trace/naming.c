@@ -11,6 +11,7 @@
 #include "../../symbolize/cache/cache.h"
 #include "../../messages.h"
 #include "frame_names.h"
+#include "module_files.h"
 #include "nameless.h"
 #include "trace.h"
 
@@ -42,7 +43,8 @@ static int compare_addresses(const void *left, const void *right)
 
 static struct symbolize_module symbolize_module_of(const struct module *module, bool is_data)
 {
-    return (struct symbolize_module){.path = module->place != NULL ? module->place : module->path,
+    return (struct symbolize_module){.path = module->path,
+                                     .place = module_files_place(module),
                                      .file = module->file,
                                      .build_id = module->build_id,
                                      .build_id_size = module->build_id_size,

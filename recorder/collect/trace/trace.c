@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "module_files.h"
+
 /* Reports, once, invalid records: the program has overwritten them, and calls may be missing. */
 static void report_damage(struct trace *trace)
 {
@@ -119,8 +121,7 @@ void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id th
     trace->heap = trace_heap(trace, &heap, TTD_NONE);
 }
 
-void trace_module_load(struct trace *trace, struct ttd_position position,
-                       const struct module *module)
+void trace_module_load(struct trace *trace, struct ttd_position position, struct module *module)
 {
     struct ttd_module load = {
         .action = TTD_MODULE_LOAD,
@@ -133,9 +134,12 @@ void trace_module_load(struct trace *trace, struct ttd_position position,
     };
     memcpy(load.build_id, module->build_id, module->build_id_size);
     ttd_id id;
-    if (trace->writer == NULL || !trace_check(trace, ttd_writer_module(trace->writer, &load, &id)))
-        return;
-    if (!modules_add(&trace->modules, module))
+    bool is_written =
+        trace->writer != NULL && trace_check(trace, ttd_writer_module(trace->writer, &load, &id));
+    bool is_added = is_written && modules_add(&trace->modules, module);
+    if (!is_added)
+        module_files_release(module);
+    if (is_written && !is_added)
         out_of_memory(trace);
 }
 

@@ -89,9 +89,8 @@ void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id th
  * TTD_NONE if it cannot be written. */
 ttd_id trace_heap(struct trace *trace, const struct ttd_heap *heap, ttd_id parent);
 
-/* `module->path` is copied. */
-void trace_module_load(struct trace *trace, struct ttd_position position,
-                       const struct module *module);
+/* `module->path` is copied; the file that the module keeps is taken over. */
+void trace_module_load(struct trace *trace, struct ttd_position position, struct module *module);
 void trace_module_unload(struct trace *trace, struct ttd_position position, uint64_t begin);
 /* Unloads all modules, when the process image has ended. */
 void trace_unload_all(struct trace *trace, struct ttd_position position);

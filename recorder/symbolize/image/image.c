@@ -152,7 +152,7 @@ enum image_result image_open(struct image *image, const struct symbolize_module 
                              bool with_debug)
 {
     *image = (struct image){0};
-    int fd = image_file_open(module->path);
+    int fd = image_file_open(module->place != NULL ? module->place : module->path);
     if (fd >= 0 && module->build_id_size == 0 && !image_file_is(fd, &module->file)) {
         close(fd);
         return IMAGE_ABSENT;

@@ -8,7 +8,7 @@
 
 #include "../grow.h"
 
-enum { NUMBER = sizeof(uint64_t), MODULE_NUMBERS = 9 };
+enum { NUMBER = sizeof(uint64_t), MODULE_NUMBERS = 10 };
 
 static size_t round_up(size_t size)
 {
@@ -20,9 +20,14 @@ static size_t path_size(const struct symbolize_module *module)
     return module->offset_count > 0 && module->path != NULL ? strlen(module->path) : 0;
 }
 
+static size_t place_size(const struct symbolize_module *module)
+{
+    return module->offset_count > 0 && module->place != NULL ? strlen(module->place) : 0;
+}
+
 static size_t text_size(const struct symbolize_module *module)
 {
-    return round_up(path_size(module) + 1 + module->build_id_size);
+    return round_up(path_size(module) + 1 + place_size(module) + 1 + module->build_id_size);
 }
 
 static void put(uint8_t **cursor, const void *data, size_t size)
@@ -40,6 +45,7 @@ static void put_number(uint8_t **cursor, uint64_t number)
 static void put_module(uint8_t **cursor, const struct symbolize_module *module)
 {
     put_number(cursor, path_size(module));
+    put_number(cursor, place_size(module));
     put_number(cursor, module->build_id_size);
     put_number(cursor, module->offset_count);
     put_number(cursor, module->is_data);
@@ -50,6 +56,8 @@ static void put_module(uint8_t **cursor, const struct symbolize_module *module)
     put_number(cursor, module->file.changed);
     uint8_t *text = *cursor;
     put(&text, module->path, path_size(module));
+    text++;
+    put(&text, module->place, place_size(module));
     text++;
     put(&text, module->build_id, module->build_id_size);
     *cursor += text_size(module);
@@ -98,6 +106,7 @@ static uint64_t take_number(const uint8_t **cursor)
 static void take_module(const uint8_t **cursor, struct symbolize_module *module)
 {
     size_t length = take_number(cursor);
+    size_t place_length = take_number(cursor);
     module->build_id_size = take_number(cursor);
     module->offset_count = take_number(cursor);
     module->is_data = take_number(cursor) != 0;
@@ -107,8 +116,9 @@ static void take_module(const uint8_t **cursor, struct symbolize_module *module)
     module->file.modified = take_number(cursor);
     module->file.changed = take_number(cursor);
     module->path = (const char *)*cursor;
-    module->build_id = *cursor + length + 1;
-    *cursor += round_up(length + 1 + module->build_id_size);
+    module->place = place_length > 0 ? module->path + length + 1 : NULL;
+    module->build_id = *cursor + length + 1 + place_length + 1;
+    *cursor += round_up(length + 1 + place_length + 1 + module->build_id_size);
     module->offsets = (const uint64_t *)(const void *)*cursor;
     *cursor += module->offset_count * NUMBER;
 }

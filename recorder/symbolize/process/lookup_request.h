@@ -4,9 +4,9 @@
  * are in the machine's byte order: both ends are the same program, and the child trusts its parent.
  *
  *     request    u64 size of the rest, u64 number of modules, modules
- *     module     u64 sizes of path and build-id, u64 number of offsets, u64 1 if they are data,
- *                five u64 of struct symbolize_file, path, NUL, build-id, zeros up to a multiple of
- * 8, u64 offsets
+ *     module     u64 sizes of path, place and build-id, u64 number of offsets, u64 1 if they are
+ * data, five u64 of struct symbolize_file, path, NUL, place, NUL, build-id, zeros up to a multiple
+ * of 8, u64 offsets
  */
 #ifndef TTD_SYMBOLIZE_LOOKUP_REQUEST_H
 #define TTD_SYMBOLIZE_LOOKUP_REQUEST_H
