@@ -4,6 +4,7 @@
  * default action, the recorder's handler takes its place, or is not shown.
  */
 #include <signal.h>
+#include <string.h>
 
 #include "../end/fatal.h"
 #include "../threads/signal_stack.h"
@@ -26,7 +27,11 @@ static _Atomic uint64_t without_stack;
 enum { NUMBERS = 64 };
 
 /* The default actions, as the program has set them, in the place of which the handler is. */
-static struct sigaction defaults[NUMBERS + 1];
+static struct default_action {
+    uint64_t mask;
+    void (*restorer)(void);
+    int flags;
+} defaults[NUMBERS + 1];
 
 static uint64_t bit_of(int number)
 {
@@ -36,8 +41,23 @@ static uint64_t bit_of(int number)
 /* Puts the handler in the place of the default action that the program has just set. */
 static void take_place(int number)
 {
-    if (fatal_is_watched(number))
-        find_sigaction()(number, fatal_action, &defaults[number]);
+    struct sigaction action;
+    if (!fatal_is_watched(number) || find_sigaction()(number, fatal_action, &action) != 0)
+        return;
+    struct default_action *kept = &defaults[number];
+    memcpy(&kept->mask, &action.sa_mask, sizeof kept->mask);
+    kept->restorer = action.sa_restorer;
+    kept->flags = action.sa_flags;
+}
+
+/* Returns the default action that the handler has taken the place of. */
+static struct sigaction default_of(int number)
+{
+    const struct default_action *kept = &defaults[number];
+    struct sigaction action = {
+        .sa_handler = SIG_DFL, .sa_flags = kept->flags, .sa_restorer = kept->restorer};
+    memcpy(&action.sa_mask, &kept->mask, sizeof kept->mask);
+    return action;
 }
 
 /* Sets an action of the program. */
@@ -67,7 +87,7 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
     if (result != 0)
         return result;
     if (fatal_is_own(&own_before))
-        own_before = defaults[number];
+        own_before = default_of(number);
     else if (is_onstack)
         own_before.sa_flags |= SA_ONSTACK;
     if (becomes_default)
