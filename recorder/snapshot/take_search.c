@@ -142,8 +142,8 @@ static bool search(struct taking *taking)
         search_region(taking, scan, number);
     struct scan_result result = scan_close(scan);
     taking->snapshot->missing = result.missing;
-    if (!result.is_complete || !taking->layout.is_whole || taking->tables.classes.is_incomplete ||
-        memory_is_late(&taking->memory))
+    if (!result.is_complete || !taking->layout.is_whole || taking->layout.has_kernel_queue ||
+        taking->tables.classes.is_incomplete || memory_is_late(&taking->memory))
         taking->snapshot->flags |= TTD_SNAPSHOT_INCOMPLETE;
     return result.is_written && write_classes(taking);
 }

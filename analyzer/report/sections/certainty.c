@@ -106,7 +106,9 @@ void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapsh
             "threads ran on while snapshot %lu was taken: a pointer that moved may be missing",
             (unsigned long)snapshot->number);
     if (snapshot->flags & TTD_SNAPSHOT_INCOMPLETE && !snapshot->missing)
-        add(certainty, "snapshot %lu is not complete: parts of it are missing",
+        add(certainty,
+            "snapshot %lu is not complete: parts of it are missing, or the kernel may hold "
+            "pointers (io_uring, AIO)",
             (unsigned long)snapshot->number);
     if (snapshot->missing)
         add(certainty,

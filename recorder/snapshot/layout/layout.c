@@ -85,6 +85,14 @@ static bool is_of_module(const struct layout_search *search, const struct mappin
     return false;
 }
 
+/* Whether a mapping is of a queue of the kernel's: io_uring or AIO. What the program has submitted
+ * there is the kernel's until it is done. */
+static bool is_kernel_queue(const struct mapping *mapping)
+{
+    return begins_with(mapping->name, "anon_inode:[io_uring]") ||
+           begins_with(mapping->name, "/[aio]");
+}
+
 /* Adds what the program may have pointers in: where it can write, or could before it protected what
  * it wrote, or before another mapping of the same memory was gone. */
 static void add_mapping(struct layout_search *search, const struct mapping *mapping)
@@ -149,8 +157,10 @@ bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memor
                                    .regions = &layout->regions};
     if (!maps_read(&layout->maps, pid, memory->tid))
         return false;
-    for (size_t i = 0; i < layout->maps.count; i++)
+    for (size_t i = 0; i < layout->maps.count; i++) {
         add_mapping(&search, &layout->maps.items[i]);
+        layout->has_kernel_queue |= is_kernel_queue(&layout->maps.items[i]);
+    }
     layout_add_modules(&search);
     add_own(&search);
     layout_add_threads(&search);

@@ -44,6 +44,7 @@ struct layout {
     struct maps maps;       /* has the names of the regions */
     struct regions regions; /* by address, without those that are skipped */
     bool is_whole;          /* no memory is missing */
+    bool has_kernel_queue;  /* the kernel may hold pointers that are nowhere else */
 };
 
 /*

@@ -95,6 +95,20 @@ class Shared(Recording):
         self.assertGreater(snapshot['missing_bytes'], 60 << 20)
 
 
+class Kernel(Recording):
+    def test_queues(self):
+        """What only the kernel holds seems lost, so nothing is certain."""
+        for kind in 'ring', 'aio':
+            result = self.record(program('queues'), kind)
+            if result.returncode == 77:
+                self.skipTest(f'{kind}: not permitted')
+            self.assertEqual(result.stdout, b'submitted\n')
+            self.assertIn(b'1 snapshot is not complete', result.stderr)
+            found = analyze('leaks', self.trace)
+            self.assertFalse(found['certain'], kind)
+            self.assertIn('snapshot 1 is not complete', found['reasons'][0])
+
+
 class Running(Recording):
     def test_interval(self):
         """The program notices nothing, and whatever it holds is found."""
