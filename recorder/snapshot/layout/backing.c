@@ -25,13 +25,12 @@ static bool name_is_any(const char *name, const char *const *names)
     return false;
 }
 
-/* Reads a file of the process. Returns a text that the caller frees; NULL if that is impossible. */
-static char *backing_read(uint32_t pid, const char *name)
+/* Reads a file of /proc. Returns a text that the caller frees; NULL if that is impossible. */
+static char *backing_read(const char *path)
 {
     enum { SIZE_MAX_READ = 1 << 20 };
-    char path[64], *text = malloc(SIZE_MAX_READ);
+    char *text = malloc(SIZE_MAX_READ);
     size_t size = 0;
-    snprintf(path, sizeof path, "/proc/%u/%s", pid, name);
     reader_enter();
     int file = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t part = file >= 0 && text != NULL ? 1 : -1;
@@ -52,7 +51,9 @@ static char *backing_read(uint32_t pid, const char *name)
 static uint64_t backing_start(uint32_t pid)
 {
     enum { START = 20 /* fields behind the name */ };
-    char *text = backing_read(pid, "stat");
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    char *text = backing_read(path);
     const char *field = text != NULL ? strrchr(text, ')') : NULL;
     struct timespec now, running;
     for (int i = 0; field != NULL && i < START; i++)
@@ -84,7 +85,8 @@ static bool backing_is_old(const struct backing *backing, const struct mapping *
     enum { MARGIN = 2 /* seconds: times of files are not exact */ };
     struct stat status;
     char path[4200];
-    int size = snprintf(path, sizeof path, "/proc/%u/root%s", backing->pid, mapping->name);
+    int size = snprintf(path, sizeof path, "/proc/%u/task/%u/root%s", backing->pid, backing->tid,
+                        mapping->name);
     reader_enter();
     bool is_there = size < (int)sizeof path && stat(path, &status) == 0;
     reader_leave();
@@ -101,10 +103,11 @@ static enum backing_kind backing_of_file(struct backing *backing, const struct m
     static const char *const local[] = {"ext2", "ext3",    "ext4",  "xfs",      "btrfs",
                                         "f2fs", "overlay", "zfs",   "bcachefs", "squashfs",
                                         "vfat", "exfat",   "erofs", "jfs",      NULL};
-    char type[32];
+    char type[32], path[64];
     if (!backing->has_looked) {
         backing->has_looked = true;
-        backing->mounts = backing_read(backing->pid, "mountinfo");
+        snprintf(path, sizeof path, "/proc/%u/task/%u/mountinfo", backing->pid, backing->tid);
+        backing->mounts = backing_read(path);
         backing->start = backing_start(backing->pid);
     }
     backing_type(backing, mapping->device, type);

@@ -19,9 +19,10 @@ enum backing_kind {
     BACKING_DEVICE /* or another object of the system's, which may do anything when it is read */
 };
 
-/* The process whose mappings are looked at. All zero but for its number at first. */
+/* The process whose mappings are looked at. All zero but for its number, and that of a living
+ * thread, at first: a main thread that has ended sees no files any more. */
 struct backing {
-    uint32_t pid;
+    uint32_t pid, tid;
     char *mounts;   /* text of its list of mounts, once it was needed */
     uint64_t start; /* of the process, in seconds since 1970, likewise; 0 if unknown */
     bool has_looked;

@@ -153,7 +153,7 @@ bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memor
                                    .threads = threads,
                                    .thread_count = thread_count,
                                    .pid = pid,
-                                   .backing = {.pid = pid},
+                                   .backing = {.pid = pid, .tid = memory->tid},
                                    .regions = &layout->regions};
     if (!maps_read(&layout->maps, pid, memory->tid))
         return false;

@@ -9,7 +9,7 @@
 
 static enum backing_kind kind_of(const char *name, bool is_shared)
 {
-    struct backing backing = {.pid = (uint32_t)getpid()};
+    struct backing backing = {.pid = (uint32_t)getpid(), .tid = (uint32_t)getpid()};
     struct mapping mapping = {.is_file = *name != '\0', .is_shared = is_shared, .name = name};
     struct stat status;
     if (stat(name, &status) == 0) {
