@@ -115,6 +115,8 @@ enum process_notes {
     NOTE_ALLOCATOR = 128, /* a plugin calls functions that only the allocator has which it brings */
     NOTE_BREAK = 256,     /* the program itself moves the program break */
     NOTE_WITHIN = 512,    /* by the collector: a module has an allocator under names of its own */
+    /* It has asked for usable sizes, and may use what a block has beyond its size. */
+    NOTE_USABLE_SIZES = 1024,
     /* Those that tell of calls which are not recorded. */
     NOTES_UNRECORDED =
         NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS | NOTE_ALLOCATOR | NOTE_WITHIN,

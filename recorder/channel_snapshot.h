@@ -45,7 +45,8 @@ struct snapshot_request {
     /* The first word of the thread's stack that counts: what lies below belongs to frames of the C
        library and of the recorder. */
     uint64_t stack_pointer;
-    uint64_t thread_pointer; /* the base of fs */
+    uint64_t thread_pointer;  /* the base of fs */
+    uint64_t coroutine_start; /* the return address of functions that makecontext() starts */
     /* Registers as they were at `stack_pointer`: bit n of `registers_valid` for DWARF number n. */
     uint64_t registers_valid;
     uint64_t registers[SNAPSHOT_REGISTERS];

@@ -115,6 +115,29 @@ static uint32_t find_source(struct reach_builder *builder, uint64_t word)
     return heap_nodes_last(nodes, node) - word >= WORD - 1 ? node : HEAP_NO_NODE;
 }
 
+/* The size that the GNU C library grants a block at least. */
+static uint64_t granted_size(uint64_t size)
+{
+    enum { HEAD = 8, ALIGNMENT = 16, LEAST = 24 };
+    return size <= LEAST ? LEAST : (size + HEAD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT - HEAD;
+}
+
+/* The block whose size a word lies beyond, but within what was granted: the program has asked how
+ * much that is, and may have written the word. HEAP_NO_NODE if there is none. */
+static uint32_t find_granted(struct reach_builder *builder, uint64_t word)
+{
+    enum { WORDS = 3 /* of the least block */ };
+    struct heap_nodes *nodes = &builder->reach->nodes;
+    for (uint64_t i = 0; i < WORDS && word >= i * WORD; i++) {
+        uint32_t node = heap_nodes_at(nodes, word - i * WORD);
+        if (node == HEAP_NO_NODE)
+            continue;
+        uint64_t offset = word - heap_nodes_address(nodes, node);
+        return offset + WORD <= granted_size(heap_nodes_size(nodes, node)) ? node : HEAP_NO_NODE;
+    }
+    return HEAP_NO_NODE;
+}
+
 /* Whether a root is held by what ends with the program alone: a register, or a frame of the thread
  * that ends it. */
 static bool is_weak(const struct heap_reach *reach, const struct ttd_region *region)
@@ -207,6 +230,8 @@ enum ttd_status reach_builder_add(struct reach_builder *builder,
         return add_class_word(builder, source, word, reference->value);
     if (builder->finds_classes_only)
         return TTD_OK;
+    if (source == HEAP_NO_NODE && region->kind == TTD_REGION_HEAP && region->name != TTD_NONE)
+        source = find_granted(builder, word);
     if (source != HEAP_NO_NODE)
         return add_edge(builder, word, reference->value, source, target);
     return region->kind == TTD_REGION_HEAP

@@ -36,6 +36,7 @@ bool snapshot_settle(void *context, struct snapshot_subject *subject)
     ahead_add_blocks(taking->process, host);
     uint32_t notes = atomic_load(&channel_process(&host->view, taking->process->slot)->notes);
     *subject = (struct snapshot_subject){.pages = &taking->trace->pages,
+                                         .asks_usable_sizes = notes & NOTE_USABLE_SIZES,
                                          .channel_inode = channel.st_ino,
                                          .own_memory = taking->own_memory,
                                          .moves_break = (notes & NOTE_BREAK) != 0};

@@ -48,6 +48,23 @@ static int compare_tids(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
+/* Whether frames of the thread that waits may lie below its stack pointer: between a handler of a
+ * signal and what it has interrupted there may be any distance, and a coroutine may run anywhere.
+ */
+static bool has_frames_below(const struct snapshot_request *request)
+{
+    uint64_t last = request->stack_pointer;
+    for (uint32_t i = 0; i < request->frame_count && i < SNAPSHOT_FRAMES; i++) {
+        uint64_t address = request->frame_cfas[i];
+        bool is_coroutine =
+            request->coroutine_start != 0 && request->frame_pcs[i] == request->coroutine_start;
+        if (is_coroutine || (address != 0 && address < last))
+            return true;
+        last = address != 0 ? address : last;
+    }
+    return false;
+}
+
 /* Lists the threads, the one that waits among them. */
 static bool list_living(struct taking *taking)
 {
@@ -71,6 +88,7 @@ static bool list_living(struct taking *taking)
             (struct layout_thread){.tid = request->tid,
                                    .is_known = true,
                                    .stack_begin = request->stack_pointer,
+                                   .is_within_frame = has_frames_below(request),
                                    .thread_pointer = request->thread_pointer};
     qsort(taking->living, taking->living_count, sizeof *taking->living, compare_tids);
     return true;

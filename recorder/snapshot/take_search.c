@@ -7,6 +7,9 @@
 
 enum { REFERENCES_MAX = 100000000 };
 
+/* Name of the heap of a program that has asked for usable sizes. */
+static const char usable_name[] = "usable sizes";
+
 static ttd_id thread_id(const struct taking *taking, uint32_t tid)
 {
     const struct snapshot_calls *calls = &taking->order->calls;
@@ -18,6 +21,7 @@ static ttd_id name_id(struct taking *taking, const char *name)
     ttd_id id = TTD_NONE;
     ttd_id *cached_id = name == layout_data_name  ? &taking->data_name
                         : name == layout_bss_name ? &taking->bss_name
+                        : name == usable_name     ? &taking->usable_name
                                                   : &id;
     if (name != NULL && *cached_id == TTD_NONE)
         *cached_id = taking->order->calls.text(taking->order->calls.context, name);
@@ -33,13 +37,15 @@ static void add_registers(struct taking *taking, uint32_t tid)
 
 static void add_region(struct taking *taking, const struct region *region)
 {
+    bool is_usable = region->kind == TTD_REGION_HEAP && taking->subject.asks_usable_sizes;
+    const char *name = is_usable ? usable_name : region->name;
     taking->sources[taking->count] = region;
     taking->regions[taking->count++] = (struct ttd_region){.kind = region->kind,
                                                            .begin = region->begin,
                                                            .size = region->end - region->begin,
                                                            .thread = thread_id(taking, region->tid),
                                                            .module = region->module,
-                                                           .name = name_id(taking, region->name)};
+                                                           .name = name_id(taking, name)};
 }
 
 /* Numbers the regions: registers, then what a copy has not, then roots, then the heap, which is

@@ -26,9 +26,9 @@ struct taking {
     size_t living_count;
     struct layout layout;
     struct tables tables;
-    ttd_id data_name, bss_name;    /* of the two names that most regions have */
-    struct ttd_region *regions;    /* as they are written: registers first */
-    const struct region **sources; /* of each region; NULL for registers */
+    ttd_id data_name, bss_name, usable_name; /* of the names that most regions have */
+    struct ttd_region *regions;              /* as they are written: registers first */
+    const struct region **sources;           /* of each region; NULL for registers */
     size_t count;
     size_t held_count; /* the first ones, which must be searched while the process is held */
     uint64_t begin;    /* when the process was stopped */

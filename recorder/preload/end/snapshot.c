@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
+#include <ucontext.h>
 #include <sys/prctl.h>
 
 #include <ttdtrace/snapshot.h>
@@ -33,6 +34,20 @@
 /* Bytes below the stack pointer that a function may use. */
 enum { RED_ZONE = 128 };
 
+/* Returns the address that the C library has functions return to which makecontext() starts: that
+ * function has no name. */
+static uintptr_t find_coroutine_start(void)
+{
+    static ucontext_t context;
+    static uintptr_t stack[64];
+    context.uc_stack.ss_sp = stack;
+    context.uc_stack.ss_size = sizeof stack;
+    makecontext(&context, (void (*)(void))find_coroutine_start, 0);
+    uintptr_t address = (uintptr_t)context.uc_mcontext.gregs[REG_RSP];
+    bool is_within = address >= (uintptr_t)stack && address < (uintptr_t)stack + sizeof stack;
+    return is_within ? *(const uintptr_t *)address : 0;
+}
+
 static const void *module_of(uintptr_t address)
 {
     struct dl_find_object object;
@@ -55,6 +70,7 @@ static void describe_thread(struct unwinder *unwinder, struct snapshot_request *
     bool is_found = unwinder_find(unwinder, is_of_system, &regs);
     request->tid = (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
     __asm__("mov %%fs:0, %0" : "=r"(request->thread_pointer));
+    request->coroutine_start = find_coroutine_start();
     request->stack_pointer = regs.reg[CFI_RSP];
     request->registers_valid = is_found ? regs.known : 0;
     for (int i = 0; i < SNAPSHOT_REGISTERS; i++)
@@ -249,6 +265,7 @@ void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *c
     request->fault_address = is_fault && info->si_code > 0 ? (uintptr_t)info->si_addr : 0;
     request->tid = (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
     __asm__("mov %%fs:0, %0" : "=r"(request->thread_pointer));
+    request->coroutine_start = find_coroutine_start();
     request->stack_pointer = regs.reg[CFI_RSP] - RED_ZONE;
     request->registers_valid = regs.known;
     for (int i = 0; i < SNAPSHOT_REGISTERS; i++)

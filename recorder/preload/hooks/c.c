@@ -2,6 +2,8 @@
 /* The C library's allocation functions. */
 #include <errno.h>
 #include <malloc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -255,6 +257,11 @@ HOOK_ALIGNED(aligned_alloc, real.aligned_alloc, TTD_API_ALIGNED_ALLOC, target_en
 
 EXPORT size_t malloc_usable_size(void *block)
 {
+    static atomic_bool is_noted;
+    if (UNLIKELY(!atomic_load_explicit(&is_noted, memory_order_relaxed))) {
+        atomic_store(&is_noted, true);
+        process_note(NOTE_USABLE_SIZES);
+    }
     if (UNLIKELY(arena_owns(block) || !real_ready()))
         return 0;
     return real.malloc_usable_size(block);

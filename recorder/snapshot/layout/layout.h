@@ -22,6 +22,7 @@ struct snapshot_subject {
     const struct snapshot_module *modules; /* those that are loaded */
     size_t module_count;
     const struct heap_pages *pages;
+    bool asks_usable_sizes; /* the program may use what blocks have beyond their sizes */
     uint64_t channel_inode; /* of the file of the channel, whose name is CHANNEL_NAME */
     uint64_t own_memory;    /* address in the process of the first struct own_memory, or 0 */
     bool moves_break;       /* the program itself moves the program break */
@@ -34,6 +35,9 @@ struct layout_thread {
     uint32_t tid;
     bool is_known;        /* it was stopped, and the rest is set */
     uint64_t stack_begin; /* where the part of the stack that is in use begins */
+    /* It may run on memory within its own stack, such as a signal stack or the stack of a coroutine
+       in a local variable: frames may be anywhere. */
+    bool is_within_frame;
     uint64_t thread_pointer;
 };
 

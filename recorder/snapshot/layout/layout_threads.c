@@ -36,12 +36,13 @@ static void add_living(struct layout_search *search, const struct layout_thread 
     if (!thread->is_known)
         return;
     const struct region *stack = regions_at(search->regions, thread->stack_begin);
-    if (stack != NULL && stack->kind == TTD_REGION_STACK && thread->tid == search->pid)
+    if (stack != NULL && stack->kind == TTD_REGION_STACK && thread->tid == search->pid &&
+        !thread->is_within_frame)
         layout_skip(search, stack->begin, thread->stack_begin);
     if (!glibc_thread_read(search->memory, thread->thread_pointer, &glibc_thread))
         return;
     /* Its stack may be another one for the moment, such as one for signals. */
-    bool is_within = thread->stack_begin >= glibc_thread.block_begin &&
+    bool is_within = !thread->is_within_frame && thread->stack_begin >= glibc_thread.block_begin &&
                      thread->stack_begin < glibc_thread.tls_begin;
     add_thread(search, &glibc_thread, thread->tid,
                is_within ? thread->stack_begin : glibc_thread.block_begin);

@@ -80,6 +80,35 @@ CASE(mapping_unaligned)
     put(map(1 << 20), (512 << 10) + 3, block(40));
 }
 
+/* Grows a block into what the allocator has granted beyond its size. */
+CASE(usable_size)
+{
+    char *memory = block(48);
+
+    kept[0] = memory;
+    if (malloc_usable_size(memory) >= 56)
+        put(memory, 48, block(40));
+}
+
+/* The last word begins within the size. */
+CASE(usable_size_of_part)
+{
+    char *memory = block(20);
+
+    kept[0] = memory;
+    if (malloc_usable_size(memory) >= 24)
+        put(memory, 16, block(40));
+}
+
+CASE(usable_size_lost)
+{
+    char *memory = block(48);
+
+    if (malloc_usable_size(memory) >= 56)
+        put(memory, 48, block(40));
+    lose(memory);
+}
+
 CASE(mapping_shared)
 {
     void *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -624,6 +653,46 @@ static void handler(int number)
 {
     (void)number;
     _exit(0);
+}
+
+static void NOINLINE raise_deep(void)
+{
+    void *volatile held = hidden_block();
+
+    raise(SIGUSR1);
+    kept[0] = held;
+}
+
+/* The frame that holds the block lies below the stack that the handler runs on. */
+CASE(handler_on_local_array)
+{
+    char memory[64 << 10];
+    stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+
+    sigaltstack(&stack, NULL);
+    sigaction(SIGUSR1, &action, NULL);
+    raise_deep();
+}
+
+static void NOINLINE switch_deep(void)
+{
+    void *volatile held = hidden_block();
+
+    swapcontext(&outside, &inside);
+    kept[0] = held;
+}
+
+/* Likewise. */
+CASE(coroutine_on_local_array)
+{
+    char memory[64 << 10];
+
+    getcontext(&inside);
+    inside.uc_stack.ss_sp = memory;
+    inside.uc_stack.ss_size = sizeof memory;
+    makecontext(&inside, coroutine_exit, 0);
+    switch_deep();
 }
 
 /* The handler runs on a stack of its own while main's holds the block. */
