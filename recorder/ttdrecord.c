@@ -62,11 +62,16 @@ static void print_summary(const struct collector *collector, const struct option
         message("%u child process%s recorded, in '%s.PID.NAME'; see 'ttdanalyze info --group %s'",
                 collector->children, collector->children == 1 ? "" : "es", options->output,
                 options->output);
-    if (file)
-        message("'%s', %.*f %s; see 'ttdanalyze leaks %s'", options->output,
-                status.st_size < 1000000 ? 0 : 1,
-                (double)status.st_size / (status.st_size < 1000000 ? 1e3 : 1e6),
-                status.st_size < 1000000 ? "kB" : "MB", options->output);
+    if (!file)
+        return;
+    const char *largest = collector->most_live_path;
+    message("'%s', %.*f %s; see 'ttdanalyze leaks %s'", options->output,
+            status.st_size < 1000000 ? 0 : 1,
+            (double)status.st_size / (status.st_size < 1000000 ? 1e3 : 1e6),
+            status.st_size < 1000000 ? "kB" : "MB", options->output);
+    if (largest != NULL && strcmp(largest, options->output) != 0)
+        message("most blocks were left by another process, %" PRIu64 ": see 'ttdanalyze leaks %s'",
+                collector->most_live, largest);
 }
 
 static void print_missing_snapshots(const struct collector *collector)

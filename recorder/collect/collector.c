@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector.h"
 
+#include <stdlib.h>
+
 #include "../channel_pool.h"
 #include "dumps.h"
 #include "launched.h"
@@ -313,4 +315,5 @@ void collector_close(struct collector *collector)
     trace_closers_free(&collector->closers);
     processes_free(&collector->processes);
     group_free(&collector->group);
+    free(collector->most_live_path);
 }

@@ -66,7 +66,9 @@ struct collector {
     size_t stacks_missing;      /* of threads in snapshots: there was no time to follow them */
     unsigned images_left;       /* programs executed by recorded ones that were not recorded */
     uint64_t events, acquisitions, releases, lost;
-    uint64_t gaps; /* of recording, asked for by the program or its user */
+    uint64_t most_live;   /* blocks that a process never released, by the counts of its calls */
+    char *most_live_path; /* its trace; NULL if there is none */
+    uint64_t gaps;        /* of recording, asked for by the program or its user */
     unsigned children;
     uint32_t notes; /* enum process_notes of the launched process */
 };

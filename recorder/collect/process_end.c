@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "process_end.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "launched.h"
@@ -50,6 +52,19 @@ static void tick(void *host)
     host_tick(host);
 }
 
+/* Remembers the trace with the most blocks that were never released. A forked process may also have
+ * released blocks of its parent's. */
+static void note_live(struct collector *collector, const struct trace *trace)
+{
+    uint64_t ended = trace->releases + trace->superseded;
+    uint64_t live = trace->acquisitions > ended ? trace->acquisitions - ended : 0;
+    if (live <= collector->most_live)
+        return;
+    collector->most_live = live;
+    free(collector->most_live_path);
+    collector->most_live_path = strdup(trace->path);
+}
+
 /* Counts what has been written. What follows are the names and the end of the trace. */
 static void count_events(struct collector *collector, struct trace *trace)
 {
@@ -60,6 +75,7 @@ static void count_events(struct collector *collector, struct trace *trace)
     collector->acquisitions += trace->acquisitions;
     collector->releases += trace->releases;
     collector->lost += trace->lost;
+    note_live(collector, trace);
 }
 
 /* Takes over what the trace says of calls that are not recorded. */

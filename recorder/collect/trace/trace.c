@@ -116,6 +116,8 @@ void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id th
         };
         trace_event(trace, &event, position);
         heap_pages_clear(&trace->pages);
+        trace->superseded =
+            trace->acquisitions > trace->releases ? trace->acquisitions - trace->releases : 0;
     }
     struct ttd_heap heap = {.name = trace_string(trace, "malloc", 6)};
     trace->heap = trace_heap(trace, &heap, TTD_NONE);

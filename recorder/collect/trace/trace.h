@@ -31,6 +31,8 @@ struct trace {
     struct ttd_position last; /* position of the last event */
     uint64_t clock;           /* wall time of the last event */
     uint64_t events, acquisitions, releases, lost;
+    uint64_t
+        superseded;  /* acquisitions of blocks that were reallocated, or ended with their heap */
     bool is_damaged; /* invalid records were left out, and the trace states the loss */
 
     struct heap_pages pages;  /* where blocks of the present image have ever been */
@@ -142,6 +144,8 @@ static inline void trace_event(struct trace *trace, const struct ttd_event *even
         heap_pages_add(&trace->pages, event->address, event->size);
     }
     trace->releases += event->action == TTD_ACTION_FREE;
+    trace->superseded +=
+        event->action == TTD_ACTION_REALLOC && event->address != 0 && event->base_address != 0;
 }
 
 /*

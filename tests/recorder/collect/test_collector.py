@@ -100,6 +100,20 @@ class Collector(Recording):
                                 timeout=PATIENCE)
         self.assertNotIn(b'waiting', result.stderr)
 
+    def test_process_with_most_live_blocks(self):
+        """The summary names it, if it is not the first one."""
+        leaving = "exec perl -e 'my @kept = map { [$_] } 1 .. 30000; use POSIX; POSIX::_exit(0)'"
+        summary = [RECORDER, '-o', self.trace, '--', 'sh', '-c']
+        result = subprocess.run([*summary, f'perl -e 1; ({leaving}); perl -e 1; exit 0'],
+                                capture_output=True, text=True, timeout=PATIENCE)
+        left, path = re.search(r"left by another process, (\d+): see 'ttdanalyze leaks (.*)'",
+                               result.stderr).groups()
+        self.assertGreater(int(left), 30000)
+        self.assertGreater(analyze('leaks', path)['total_blocks'], 30000)
+        result = subprocess.run([*summary, f'(perl -e 1); {leaving}'], capture_output=True,
+                                text=True, timeout=PATIENCE)
+        self.assertNotIn('left by another process', result.stderr)
+
     def test_daemon_that_executes_late(self):
         self.assertEqual(self.record(program('daemon'), program('leaks_c')).returncode, 0)
         trace, = self.traces()
