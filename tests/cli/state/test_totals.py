@@ -28,7 +28,7 @@ class Totals(TestCase):
                 (("peak",), "Peak at 1:2: 5,009 bytes in 2 blocks, from 2 stacks"),
                 (("diff",), "AIFI, allocated inside the range, freed inside: 1 block, 7 bytes"),
                 (("diff", self.trace), "Old: 5,009 bytes in 2 blocks at 1:3"),
-                (("moves",), "All: 1 reallocation: 1 moved, 0 in place\n     at most 7 bytes copied"),
+                (("moves",), "All: 1 reallocation: 1 moved, 0 in place"),
                 (("temporary",), "All: 0 of 3 allocations were temporary, 0 bytes"),
                 (("lifetimes",), "3 blocks; 2 never released, 0 released with their heap"),
                 (("fragmentation",), "1 region at 1:3: 5,009 bytes in 2 blocks; 3,192 bytes in 1 gap, "
