@@ -265,6 +265,7 @@ static enum ttd_status usual_count_block(struct usual_search *search, uint32_t s
             continue;
         struct usual_group *group = &usual->groups[usual->sites[site].groups[i]];
         group->blocks++;
+        group->pointed += usual->are_started[node] || usual->first[node] < usual->first[node + 1];
         group->started += usual->are_started[node];
         for (int layout = 0; layout < USUAL_LAYOUTS; layout++)
             group->fitting[layout] += fits[layout];
@@ -319,11 +320,11 @@ static bool usual_is_nine_of_ten(uint64_t part, uint64_t whole)
  * and those that are rare. */
 static void usual_choose(struct usual_group *group)
 {
-    bool is_enough = usual_is_nine_of_ten(group->offset_blocks[0], group->blocks);
-    bool has_starts = (uint64_t)group->started * 10 > group->blocks;
-    uint32_t least = group->blocks < USUAL_BLOCKS ? 2 : USUAL_BLOCKS_FEW;
-    if (least < group->blocks / 10)
-        least = group->blocks / 10;
+    bool is_enough = usual_is_nine_of_ten(group->offset_blocks[0], group->pointed);
+    bool has_starts = (uint64_t)group->started * 10 > group->pointed;
+    uint32_t least = group->pointed < USUAL_BLOCKS ? 2 : USUAL_BLOCKS_FEW;
+    if (least < group->pointed / 10)
+        least = group->pointed / 10;
     int kept = 1;
     while (kept < USUAL_OFFSETS && !is_enough && !has_starts && group->offset_blocks[0] >= least &&
            group->offset_blocks[kept] >= least)
@@ -357,19 +358,22 @@ static void usual_cover(struct usual_search *search, uint32_t site, uint32_t nod
 }
 
 /* Whether so many blocks of a group are enough for a rule. */
-static bool usual_is_enough(const struct usual_group *group, uint32_t blocks)
+static bool usual_is_enough(const struct usual_group *group, uint32_t blocks, bool may_be_few)
 {
-    if (group->blocks >= USUAL_BLOCKS)
-        return usual_is_nine_of_ten(blocks, group->blocks);
-    return group->is_function && group->blocks >= USUAL_BLOCKS_FEW && !group->started &&
-           blocks == group->blocks;
+    if ((uint64_t)group->pointed * 2 < group->blocks)
+        return false;
+    if (group->pointed >= USUAL_BLOCKS)
+        return usual_is_nine_of_ten(blocks, group->pointed);
+    return may_be_few && group->pointed >= USUAL_BLOCKS_FEW && !group->started &&
+           blocks == group->pointed;
 }
 
 static void usual_decide(struct usual_group *group)
 {
-    group->has_usual = group->offsets[0] && usual_is_enough(group, group->covered);
+    group->has_usual =
+        group->offsets[0] && usual_is_enough(group, group->covered, group->is_function);
     for (int layout = 0; layout < USUAL_LAYOUTS; layout++) {
-        if (usual_is_enough(group, group->fitting[layout]))
+        if (usual_is_enough(group, group->fitting[layout], true))
             group->layouts |= (uint8_t)(1U << layout);
     }
 }

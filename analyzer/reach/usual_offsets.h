@@ -6,7 +6,8 @@
  *
  * Blocks are grouped in several ways: by stack, by the address of the call in the allocating
  * function, and by the names of one to three innermost functions. Common wrappers of allocators do
- * not count as functions. A group has usual offsets in these cases:
+ * not count as functions. Only blocks that anything points at say where owners point; so these must
+ * be at least half of the group. It has usual offsets in these cases:
  *
  * - of at least USUAL_BLOCKS blocks, nine of ten are pointed at with the same offset; or with two
  *   or three offsets, if hardly any block is pointed at its start;
@@ -15,8 +16,9 @@
  *
  * Two layouts are known whose offset depends on the size of the block: the headers of sds, which
  * Redis and others use for strings, and the tables of Rust's hashbrown, which are pointed at behind
- * their data. They count like a single offset. If the function is known by name to have such a
- * layout, or a header of a certain size, one block is enough.
+ * their data. They count like a single offset, and few blocks of any group are enough. If the
+ * function is known by name to have such a layout, or a header of a certain size, one block is
+ * enough.
  *
  * All this is inferred, not proved: the reports call it reachable, as LeakSanitizer would.
  *
@@ -42,6 +44,8 @@ enum usual_layout { USUAL_SDS, USUAL_HASH_TABLE, USUAL_LAYOUTS };
 
 struct usual_group {
     uint32_t blocks;
+    /** Blocks that another block or a root points at. The members below count these only. */
+    uint32_t pointed;
     /** Blocks that another block or a root points at the start of. */
     uint32_t started;
     /** Blocks that are pointed at according to a layout. */
@@ -51,7 +55,7 @@ struct usual_group {
     uint32_t offset_blocks[USUAL_OFFSETS];
     /** Blocks that are pointed at with one of these offsets. */
     uint32_t covered;
-    /** The group is that of a function, so that few blocks are enough. */
+    /** The group is that of an innermost function, so that few blocks are enough. */
     bool is_function;
     /** Pointers with these offsets own; and those of these layouts, as a bit mask. */
     bool has_usual;

@@ -299,14 +299,17 @@ class Owners(SnapshotCase):
         held, possible = "still_reachable", "possibly_lost"
         self.assertEqual(self.of_function([(8,)] * 3), {held: 3})
         self.assertEqual(self.of_function([(8,)] * 2), {possible: 2})
-        # Somebody has a pointer to the start, so the other one is no owner; nor is any of many.
+        # Somebody has a pointer to the start, so the others are no owners; nor are various ones.
         self.assertEqual(self.of_function([(8,)] * 3 + [(0,)]), {possible: 3, held: 1})
         self.assertEqual(self.of_function([(8,)] * 3 + [(16,)]), {possible: 4})
-        self.assertEqual(self.of_function([(8,)] * 3 + [()]), {possible: 3, "definitely_lost": 1})
-        self.assertEqual(self.of_function([(8,)] * 18 + [()] * 2),
-                         {held: 18, "definitely_lost": 2})
-        self.assertEqual(self.of_function([(8,)] * 17 + [()] * 3),
-                         {possible: 17, "definitely_lost": 3})
+        self.assertEqual(self.of_function([(8,)] * 18 + [(16,)] * 2), {held: 18, possible: 2})
+        self.assertEqual(self.of_function([(8,)] * 17 + [(16,), (24,), (32,)]), {possible: 20})
+        # What nothing points at says nothing, unless most blocks are so.
+        lost = "definitely_lost"
+        self.assertEqual(self.of_function([(8,)] * 3 + [()] * 3), {held: 3, lost: 3})
+        self.assertEqual(self.of_function([(8,)] * 3 + [()] * 4), {possible: 3, lost: 4})
+        self.assertEqual(self.of_function([(8,)] * 12 + [()] * 12), {held: 12, lost: 12})
+        self.assertEqual(self.of_function([(8,)] * 12 + [()] * 13), {possible: 12, lost: 13})
 
     def test_wrappers_are_looked_through(self):
         for frames, others in (("make@m.c@1", 3), ("xmalloc@m.c@1", 0)):
@@ -341,8 +344,8 @@ class Owners(SnapshotCase):
         self.assertEqual(self.of_function([(8,), (24,)] * 2), {held: 4})
         self.assertEqual(self.of_function([(8,), (16,), (24,), (32,)] * 4), {possible: 16})
         # Several pointers into one block are one of the blocks that are held so.
-        self.assertEqual(self.of_function([(8, 24)] * 6 + [()] * 6),
-                         {possible: 6, "definitely_lost": 6})
+        self.assertEqual(self.of_function([(8, 24)] * 6 + [(32,), (64,)] * 3, size=100),
+                         {possible: 12})
         # Two offsets are too many where blocks are usually held by their start.
         self.assertEqual(self.of_function([(0, 8), (0, 24)] * 5 + [(8,), (24,)]),
                          {held: 10, possible: 2})
