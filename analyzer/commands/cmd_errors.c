@@ -5,6 +5,7 @@
 #include "cli/options/island_options.h"
 #include "cli/process/exit.h"
 #include "analyses/reachability/places.h"
+#include "commands/family.h"
 #include "commands/findings.h"
 #include "reach/snapshots.h"
 #include "symbols/runtime.h"
@@ -27,7 +28,8 @@ static const char help[] =
     "                          release is known; beyond that, the oldest are forgotten\n"
     "      --error-exitcode N  exit with status N if there are findings, other than\n"
     "                          inconsistencies of the trace, or a fatal "
-    "signal\n" ISLAND_OPTIONS_HELP KNOWN_FINDINGS_HELP VIEW_FILTERS_HELP COMMAND_COMMON_HELP "\n"
+    "signal\n" FAMILY_HELP ISLAND_OPTIONS_HELP KNOWN_FINDINGS_HELP VIEW_FILTERS_HELP
+        COMMAND_COMMON_HELP "\n"
     "A trace-inconsistency is a block that was allocated where another was still live:\n"
     "the trace lacks something, the program is not to blame.\n";
 
@@ -35,6 +37,7 @@ struct errors_options {
     size_t limit;
     uint64_t remembered;
     uint64_t error_status;
+    bool is_group;
     struct heap_island_filter island;
 };
 
@@ -42,7 +45,9 @@ static const struct own_option own_options[] = {
     OWN_OPTION("limit", option_limit, struct errors_options, limit),
     OWN_NUMBER("remember", option_size, struct errors_options, remembered, 1, HEAP_FREED_MAX),
     OWN_NUMBER("error-exitcode", option_number, struct errors_options, error_status, 0, 255),
-    ISLAND_OPTIONS(struct errors_options, island), OWN_OPTIONS_END};
+    OWN_OPTION("group", option_flag, struct errors_options, is_group),
+    ISLAND_OPTIONS(struct errors_options, island),
+    OWN_OPTIONS_END};
 
 static ttd_id stack_of(const struct heap_call *call)
 {
@@ -208,12 +213,10 @@ static int find_names(struct session *session, const struct heap_fatal *fatal,
     return status == TTD_OK ? STATUS_OK : source_fail(&session->source, status, &error);
 }
 
-/* Judges and prints the findings. Sets `has_errors` to whether the program made any. */
-static int print(struct session *session, size_t limit, struct heap_errors *errors,
-                 struct heap_fatal *fatal, bool *has_errors)
+/* Judges the findings, and the fatal signal. */
+static int judge_findings(struct session *session, struct heap_errors *errors,
+                          struct heap_fatal *fatal, bool *has_fatal)
 {
-    bool has_fatal = false;
-    struct address_names names = {.are_known = false};
     session_outcome(session, &errors->outcome, ttd_position_max());
     for (size_t i = 0; i < errors->count; i++)
         errors->findings[i].is_certain &= source_is_intact(&session->source);
@@ -224,7 +227,17 @@ static int print(struct session *session, size_t limit, struct heap_errors *erro
     if (status == STATUS_OK)
         status = judge_all(session, errors);
     if (status == STATUS_OK)
-        status = judge_fatal(session, fatal, &has_fatal);
+        status = judge_fatal(session, fatal, has_fatal);
+    return status;
+}
+
+/* Judges and prints the findings. Sets `has_errors` to whether the program made any. */
+static int print(struct session *session, size_t limit, struct heap_errors *errors,
+                 struct heap_fatal *fatal, bool *has_errors)
+{
+    bool has_fatal = false;
+    struct address_names names = {.are_known = false};
+    int status = judge_findings(session, errors, fatal, &has_fatal);
     if (status == STATUS_OK && has_stray_address(errors, has_fatal ? fatal : NULL))
         status = find_names(session, fatal, &names);
     if (status == STATUS_OK)
@@ -252,24 +265,31 @@ int errors_print(struct session *session, size_t limit, struct heap_errors *erro
     return print(session, limit, errors, fatal, &has_errors);
 }
 
+static int find(struct session *session, const struct errors_options *options,
+                struct heap_errors *errors, struct heap_fatal *fatal)
+{
+    struct ttd_error error = {.what = NULL};
+    struct heap_trace trace = source_trace(&session->source);
+    struct heap_errors_options query = {.remembered = (uint32_t)options->remembered,
+                                        .fatal = fatal};
+    int status = session_islands(session, &options->island, &query.islands);
+    if (status != STATUS_OK)
+        return status;
+    enum ttd_status result = heap_fatal_find(&trace, fatal, &error);
+    if (result == TTD_OK)
+        result = heap_errors_find(&trace, &query, errors, &error);
+    return result == TTD_OK ? STATUS_OK : source_fail(&session->source, result, &error);
+}
+
 static int execute(struct session *session, const void *context)
 {
     const struct errors_options *options = context;
     struct heap_errors errors;
-    struct ttd_error error = {.what = NULL};
-    struct heap_trace trace = source_trace(&session->source);
     struct heap_fatal fatal;
-    struct heap_errors_options query = {.remembered = (uint32_t)options->remembered,
-                                        .fatal = &fatal};
     session->needs_known_patterns = options->error_status;
-    int status = session_islands(session, &options->island, &query.islands);
+    int status = find(session, options, &errors, &fatal);
     if (status != STATUS_OK)
         return status;
-    enum ttd_status result = heap_fatal_find(&trace, &fatal, &error);
-    if (result == TTD_OK)
-        result = heap_errors_find(&trace, &query, &errors, &error);
-    if (result != TTD_OK)
-        return source_fail(&session->source, result, &error);
     bool has_errors = false;
     status = print(session, options->limit, &errors, &fatal, &has_errors);
     if (status == STATUS_OK)
@@ -278,7 +298,63 @@ static int execute(struct session *session, const void *context)
     return status;
 }
 
+/* The fatal signal as the first of the findings. */
+static int collect_fatal(struct session *session, struct family *family,
+                         const struct ttd_fatal_signal *signal)
+{
+    struct family_finding finding = {.kind = "fatal-signal", .stacks = {signal->stack}, .count = 1};
+    int status = session_names(session, true);
+    return status == STATUS_OK ? session_check(session, family_add(family, session, &finding))
+                               : status;
+}
+
+/* Adds the findings of one process, by kind and all their stacks. */
+static int collect(struct session *session, const void *options, struct family *family,
+                   bool *is_error)
+{
+    struct heap_errors errors;
+    struct heap_fatal fatal;
+    int status = find(session, options, &errors, &fatal);
+    if (status != STATUS_OK)
+        return status;
+    status = judge_findings(session, &errors, &fatal, is_error);
+    if (status == STATUS_OK && *is_error)
+        status = collect_fatal(session, family, &fatal.signal);
+    bool is_certain = true;
+    for (size_t i = 0; i < errors.count && status == STATUS_OK; i++) {
+        const struct heap_finding *found = &errors.findings[i];
+        struct family_finding finding = {.kind = heap_error_name(found->kind),
+                                         .rank = 1 + found->kind,
+                                         .stacks = {found->call.stack, stack_of(&found->allocated),
+                                                    stack_of(&found->released),
+                                                    stack_of(&found->conflict)},
+                                         .count = found->count};
+        *is_error |= found->kind != HEAP_ERROR_TRACE_INCONSISTENCY;
+        is_certain &= found->is_certain;
+        status = session_check(session, family_add(family, session, &finding));
+    }
+    if (!is_certain)
+        certainty_add_reason(&session->report.certainty, "some findings: see 'errors' of it alone");
+    heap_errors_free(&errors);
+    return status;
+}
+
 static const struct errors_options defaults = {.limit = 20, .remembered = HEAP_FREED_DEFAULT};
+
+static int run(const struct command *command, int count, char **arguments)
+{
+    static const struct family_question question = {
+        .unit = "call", .title = "errors", .collect = collect};
+    struct errors_options options = defaults;
+    struct common_options common;
+    int status = command_options(&common, command, count, arguments, &options);
+    if (status >= 0)
+        return status;
+    /* Other commands have their limit among the options of views. */
+    common.view.limit = options.limit;
+    return options.is_group ? family_run(&common, &question, &options, options.error_status)
+                            : session_execute(&common, &options);
+}
 
 const struct command command_errors = {
     .name = "errors",
@@ -286,5 +362,6 @@ const struct command command_errors = {
     .help = help,
     .shares = COMMAND_KNOWN_FINDINGS | COMMAND_FILTERS,
     .own = {own_options, &defaults, sizeof defaults},
+    .run = run,
     .execute = execute,
 };

@@ -8,6 +8,7 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/traces/position_spec.h"
+#include "commands/family.h"
 #include "commands/findings.h"
 
 /** A set of kinds of leaks is a bit mask. */
@@ -23,9 +24,8 @@ static const char help[] =
     "Usage: ttdanalyze leaks [OPTIONS] [TRACE]\n"
     "\n"
     "Lists the blocks that are lost: never released, and nothing points at them any\n"
-    "more. They are grouped by the stack that allocated them, those with the most\n"
-    "bytes first. A snapshot in the trace tells; ttdrecord takes one when the program\n"
-    "ends. Without a snapshot lists the blocks that were never released.\n"
+    "more, as a snapshot tells; without one, those that were never released. They are\n"
+    "grouped by the stack that allocated them, those with the most bytes first.\n"
     "\n"
     "      --at POSITION       at that moment instead of at the end, as the newest\n"
     "                          snapshot before it tells\n"
@@ -36,7 +36,7 @@ static const char help[] =
     "                          themselves until the end, which is not a leak\n"
     "      --error-exitcode N  exit with status N if there are leaks\n"
     "      --errors-for KINDS  which kinds of blocks are leaks then "
-    "(definite,possible)\n" ISLAND_OPTIONS_HELP KNOWN_FINDINGS_HELP VIEW_HELP_WITH_CLASS
+    "(definite,possible)\n" FAMILY_HELP ISLAND_OPTIONS_HELP KNOWN_FINDINGS_HELP VIEW_HELP_WITH_CLASS
         COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS "\n"
     "Lines that begin with \"Uncertain\" say what may be wrong.\n";
@@ -45,6 +45,7 @@ struct leaks_options {
     struct position_spec at;
     struct heap_island_filter island;
     uint64_t error_status;
+    bool is_group;
     bool shows_runtime;
     /** Kinds to list, and those that --error-exitcode counts. */
     unsigned shown_kinds;
@@ -95,6 +96,7 @@ static const struct own_option own_options[] = {
     ISLAND_OPTIONS(struct leaks_options, island),
     OWN_NUMBER("error-exitcode", option_number, struct leaks_options, error_status, 0, 255),
     OWN_OPTION("errors-for", parse_errors, struct leaks_options, errors),
+    OWN_OPTION("group", option_flag, struct leaks_options, is_group),
     OWN_OPTION("show", leaks_parse_kinds, struct leaks_options, shown_kinds),
     OWN_OPTION("show-runtime", option_flag, struct leaks_options, shows_runtime),
     OWN_OPTIONS_END};
@@ -325,11 +327,61 @@ static int execute(struct session *session, const void *context)
     return status;
 }
 
+/* Adds the groups of one process. */
+static int collect(struct session *session, const void *context, struct family *family,
+                   bool *is_error)
+{
+    const struct leaks_options *options = context;
+    struct leaks_choice choice = {&options->at, &options->island, options->shown_kinds};
+    struct question question;
+    struct heap_leaks leaks;
+    struct heap_groups list = {.items = NULL};
+    int status = find(session, &choice, false, &question, &leaks);
+    if (status != STATUS_OK)
+        return status;
+    status = view_groups(session, options->shown_kinds, options->errors, &leaks, &list);
+    session_outcome(session, &leaks.outcome, question.at);
+    certainty_add_snapshot(&session->report.certainty, &leaks.snapshot, leaks.misplaced);
+    for (size_t i = 0; i < list.count && status == STATUS_OK; i++) {
+        const struct heap_group *group = &list.items[i];
+        struct family_finding finding = {.kind =
+                                             group->kind == HEAP_NOT_SEEN && !leaks.snapshot.number
+                                                 ? "never_released"
+                                                 : report_leak_kinds[group->kind].name,
+                                         .rank = group->kind,
+                                         .stacks = {group->key.stack},
+                                         .count = group->blocks,
+                                         .bytes = group->bytes};
+        status = session_check(session, family_add(family, session, &finding));
+    }
+    *is_error = has_errors(&leaks, options->errors);
+    heap_groups_free(&list);
+    heap_leaks_free(&leaks);
+    return status;
+}
+
+static int run(const struct command *command, int count, char **arguments)
+{
+    static const struct family_question question = {
+        .unit = "block", .has_bytes = true, .title = "lost", .collect = collect};
+    struct leaks_options options = defaults;
+    struct common_options common;
+    int status = command_options(&common, command, count, arguments, &options);
+    if (status >= 0)
+        return status;
+    if (!options.is_group)
+        return session_execute(&common, &options);
+    if (options.at.kind != POSITION_SPEC_END || options.shows_runtime)
+        return message_usage("leaks", "--at and --show-runtime are for one trace, not for --group");
+    return family_run(&common, &question, &options, options.error_status);
+}
+
 const struct command command_leaks = {
     .name = "leaks",
     .summary = "blocks that are lost, or were never released, by stack",
     .help = help,
     .shares = COMMAND_VIEWS | COMMAND_CLASSES | COMMAND_KNOWN_FINDINGS,
     .own = {own_options, &defaults, sizeof defaults},
+    .run = run,
     .execute = execute,
 };

@@ -3,8 +3,9 @@
 #include "analyses/state/peak.h"
 #include "cli/options/island_options.h"
 #include "cli/process/exit.h"
-#include "cli/session/session.h"
+#include "cli/process/message.h"
 #include "cli/session/sidecar.h"
+#include "commands/family.h"
 
 static const char help[] =
     "Usage: ttdanalyze peak [OPTIONS] [TRACE]\n"
@@ -13,15 +14,17 @@ static const char help[] =
     "allocated them.\n"
     "\n"
     "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
-    "                          themselves until the end\n" ISLAND_OPTIONS_HELP VIEW_HELP
+    "                          themselves until the end\n" FAMILY_HELP ISLAND_OPTIONS_HELP VIEW_HELP
         COMMAND_COMMON_HELP;
 
 struct peak_options {
     struct heap_island_filter island;
+    bool is_group;
     bool shows_runtime;
 };
 
 static const struct own_option own_options[] = {
+    OWN_OPTION("group", option_flag, struct peak_options, is_group),
     OWN_OPTION("show-runtime", option_flag, struct peak_options, shows_runtime),
     ISLAND_OPTIONS(struct peak_options, island), OWN_OPTIONS_END};
 
@@ -40,10 +43,9 @@ static int print(struct session *session, const struct peak_options *options,
     return status;
 }
 
-static int execute(struct session *session, const void *context)
+static int find(struct session *session, const struct peak_options *options,
+                struct heap_peak_state *peak)
 {
-    const struct peak_options *options = context;
-    struct heap_peak_state peak;
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace;
     int status = session_trace(session, &trace);
@@ -54,16 +56,66 @@ static int execute(struct session *session, const void *context)
     if (status != STATUS_OK)
         return status;
     trace.keyframes = sidecar_use_existing(session);
-    enum ttd_status result = heap_peak_state_find(&trace, &query, &peak, &error);
+    enum ttd_status result = heap_peak_state_find(&trace, &query, peak, &error);
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
-    session_outcome(session, &peak.outcome, ttd_position_max());
+    session_outcome(session, &peak->outcome, ttd_position_max());
+    return STATUS_OK;
+}
+
+static int execute(struct session *session, const void *context)
+{
+    const struct peak_options *options = context;
+    struct heap_peak_state peak;
+    int status = find(session, options, &peak);
+    if (status != STATUS_OK)
+        return status;
     status = print(session, options, &peak);
     heap_peak_state_free(&peak);
     return status;
 }
 
+/* Adds what one process had at its own peak. */
+static int collect(struct session *session, const void *options, struct family *family,
+                   bool *is_error)
+{
+    struct heap_peak_state peak;
+    int status = find(session, options, &peak);
+    (void)is_error;
+    if (status != STATUS_OK)
+        return status;
+    struct heap_site_table sites = heap_groups_site_table(&peak.groups);
+    status = session_view(session, &sites);
+    for (size_t i = 0; i < peak.groups.count && status == STATUS_OK; i++) {
+        const struct heap_group *group = &peak.groups.items[i];
+        struct family_finding finding = {.kind = "",
+                                         .stacks = {group->key.stack},
+                                         .count = group->blocks,
+                                         .bytes = group->bytes};
+        status = session_check(session, family_add(family, session, &finding));
+    }
+    heap_peak_state_free(&peak);
+    return status;
+}
+
 static const struct peak_options defaults = {.shows_runtime = false};
+
+static int run(const struct command *command, int count, char **arguments)
+{
+    static const struct family_question question = {.unit = "block",
+                                                    .has_bytes = true,
+                                                    .title = "each at its own peak, at most",
+                                                    .collect = collect};
+    struct peak_options options = defaults;
+    struct common_options common;
+    int status = command_options(&common, command, count, arguments, &options);
+    if (status >= 0)
+        return status;
+    if (options.is_group && options.shows_runtime)
+        return message_usage("peak", "--show-runtime is for one trace, not for --group");
+    return options.is_group ? family_run(&common, &question, &options, 0)
+                            : session_execute(&common, &options);
+}
 
 const struct command command_peak = {
     .name = "peak",
@@ -71,5 +123,6 @@ const struct command command_peak = {
     .help = help,
     .shares = COMMAND_VIEWS,
     .own = {own_options, &defaults, sizeof defaults},
+    .run = run,
     .execute = execute,
 };

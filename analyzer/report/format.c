@@ -7,14 +7,14 @@
 /* The reports that text, JSON and CSV have: functions of one name behind that of the format. */
 #define REPORTS(format)                                                                            \
     .tree = format##_tree, .info = format##_info, .group = format##_recording,                     \
-    .leaks = format##_leaks, .moves = format##_moves, .state = format##_state,                     \
-    .history = format##_history, .peak = format##_peak, .diff = format##_diff,                     \
-    .compare = format##_compare, .hot = format##_hot, .lifetimes = format##_lifetimes,             \
-    .timeline = format##_timeline, .fragmentation = format##_fragmentation,                        \
-    .memory = format##_memory, .snapshots = format##_snapshots,                                    \
-    .marks_begin = format##_marks_begin, .mark = format##_mark, .find = format##_find,             \
-    .referrers = format##_referrers, .retained = format##_retained, .errors = format##_errors,     \
-    .events_begin = format##_events_begin, .event = format##_event,                                \
+    .family = format##_family, .leaks = format##_leaks, .moves = format##_moves,                   \
+    .state = format##_state, .history = format##_history, .peak = format##_peak,                   \
+    .diff = format##_diff, .compare = format##_compare, .hot = format##_hot,                       \
+    .lifetimes = format##_lifetimes, .timeline = format##_timeline,                                \
+    .fragmentation = format##_fragmentation, .memory = format##_memory,                            \
+    .snapshots = format##_snapshots, .marks_begin = format##_marks_begin, .mark = format##_mark,   \
+    .find = format##_find, .referrers = format##_referrers, .retained = format##_retained,         \
+    .errors = format##_errors, .events_begin = format##_events_begin, .event = format##_event,     \
     .verify_begin = format##_verify_begin, .problem = format##_problem,                            \
     .verify_end = format##_verify_end, .recover = format##_recover, .redact = format##_redact,     \
     .index = format##_index

@@ -23,6 +23,7 @@ struct report_format {
     void (*tree)(struct report *report, const struct report_tree *data);
     void (*info)(struct report *report, const struct report_info *data);
     void (*group)(struct report *report, const struct report_group *data);
+    void (*family)(struct report *report, const struct report_family *data);
     void (*leaks)(struct report *report, const struct report_leaks *data);
     void (*moves)(struct report *report, const struct report_moves *data);
     void (*state)(struct report *report, const struct report_state *data);

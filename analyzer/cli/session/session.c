@@ -49,6 +49,7 @@ int session_open(struct session *session, const struct common_options *options)
     session->report.definitions = &session->definitions;
     session->has_names = false;
     session->needs_known_patterns = false;
+    session->is_member = false;
     session->tree = (struct view_tree){0};
     session->classes = (struct heap_block_classes){.count = 0};
     session->islands = (struct heap_islands){.count = 0};
@@ -75,7 +76,7 @@ static int check_patterns(struct session *session, const char *option,
             session_check(session, view_knows(&session->view, &patterns->patterns[i], &is_known));
         if (pattern_status != STATUS_OK)
             return pattern_status;
-        if (is_known)
+        if (is_known || session->is_member)
             continue;
         progress_end(&session->source.progress);
         message("%s%s: no function, file or module has the name of %s '%s'",
@@ -114,13 +115,16 @@ int session_run(const struct command *command, int count, char **arguments, void
 {
     struct common_options common_options;
     int status = command_options(&common_options, command, count, arguments, own_values);
-    if (status >= 0)
-        return status;
+    return status >= 0 ? status : session_execute(&common_options, own_values);
+}
+
+int session_execute(const struct common_options *options, const void *own_values)
+{
     struct session session;
-    status = session_open(&session, &common_options);
+    int status = session_open(&session, options);
     if (status != STATUS_OK)
         return status;
-    status = command->execute(&session, own_values);
+    status = options->command->execute(&session, own_values);
     return session_close(&session, status, session.has_output);
 }
 

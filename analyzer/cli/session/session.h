@@ -28,6 +28,8 @@ struct session {
     /** A pattern that matches no name is an error, not a warning, because the exit status depends
      * on the patterns. May be set before names are read. */
     bool needs_known_patterns;
+    /** The trace is one of several that are asked the same: patterns may be for the others. */
+    bool is_member;
     /** Answers of the judge of session_trace(), by stack. */
     struct hash_map judged;
     /** Whether a function wraps allocators, by its name. */
@@ -53,6 +55,9 @@ struct session {
  * @return the exit status
  */
 int session_run(const struct command *command, int count, char **arguments, void *own_values);
+
+/** Runs a command whose options are parsed. */
+int session_execute(const struct common_options *options, const void *own_values);
 
 /** Runs a command like session_run(); its own options start as a copy of its defaults. */
 int session_run_defaults(const struct command *command, int count, char **arguments);

@@ -100,13 +100,22 @@ static enum ttd_status look_at(struct group *group, const char *path, const stru
     /* A FIFO would block, and a link may lead anywhere. Most other files are no traces: no error.
      */
     if (lstat(path, &existing) != 0 || !S_ISREG(existing.st_mode) ||
-        (existing.st_dev == trace_file->st_dev && existing.st_ino == trace_file->st_ino) ||
-        open_trace(path, &reader, &error) != TTD_OK)
+        (existing.st_dev == trace_file->st_dev && existing.st_ino == trace_file->st_ino))
+        return TTD_OK;
+    enum ttd_status opened = open_trace(path, &reader, &error);
+    if (opened == TTD_ERROR_CORRUPT || opened == TTD_ERROR_TRUNCATED ||
+        opened == TTD_ERROR_UNSUPPORTED) {
+        message("warning: %s: cannot be read, and may be of the same recording", path);
+        group->unreadable++;
+    }
+    if (opened != TTD_OK)
         return TTD_OK;
     const struct ttd_trace *candidate = ttd_reader_trace(reader);
     enum ttd_status status = TTD_OK;
-    if (!candidate->time_unit)
+    if (!candidate->time_unit) {
         message("warning: %s: its first chunk is lost, which may be of the same recording", path);
+        group->unreadable++;
+    }
     /* An index has the group of its trace, and is no member. */
     if (memcmp(&candidate->group, &trace->group, sizeof candidate->group) == 0 &&
         !(candidate->flags & TTD_TRACE_DERIVED))

@@ -10,6 +10,8 @@ struct group {
     struct report_member *members;
     size_t count;
     size_t capacity;
+    /** Damaged files beside them that may be of the same recording; each was reported. */
+    size_t unreadable;
     struct arena text;
 };
 

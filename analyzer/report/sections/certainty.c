@@ -18,6 +18,11 @@ __attribute__((format(printf, 2, 3))) static void add(struct certainty *certaint
     va_end(arguments);
 }
 
+void certainty_add_reason(struct certainty *certainty, const char *reason)
+{
+    add(certainty, "%s", reason);
+}
+
 /* Adds one reason for all losses of a kind, so that many losses stay readable. */
 static void add_losses(struct certainty *certainty, const struct certainty_facts *facts,
                        enum ttd_loss_reason reason)

@@ -44,6 +44,9 @@ struct certainty_facts {
     uint64_t part_of;
 };
 
+/** Adds a reason that is known as text. */
+void certainty_add_reason(struct certainty *certainty, const char *reason);
+
 /** Sets the reasons that follow from the facts. */
 void certainty_judge(struct certainty *certainty, const struct certainty_facts *facts);
 

@@ -49,6 +49,14 @@ void report_stack_json(struct report *report, struct json *json, const char *key
 /** Writes the frames of a stack as one field, such as "malloc;f;main". */
 void report_stack_csv(struct report *report, struct csv *csv, ttd_id stack);
 
+/** Whether the stack that was expanded last ends before the function that its thread began with. */
+bool report_stack_is_cut(struct report *report);
+
+/** The same of report->frames, for stacks that are of no single trace. */
+void report_frames_text(struct report *report, bool is_cut);
+void report_frames_json(struct report *report, struct json *json, const char *key);
+void report_frames_csv(struct report *report, struct csv *csv);
+
 /** Writes the site of a record, in indented lines: its stack, or the label that it is grouped by.
  */
 void report_site_text(struct report *report, struct heap_key key);

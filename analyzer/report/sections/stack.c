@@ -65,8 +65,7 @@ void report_frame_text(struct report *report, const struct frame *frame)
         out_text(output, " (inlined)");
 }
 
-/* Whether the stack that was expanded ends before the function that its thread began with. */
-static bool is_cut(struct report *report)
+bool report_stack_is_cut(struct report *report)
 {
     const struct frame_list *list = &report->frames;
     if (!list->count || runtime_main_of(list) < list->count)
@@ -86,7 +85,8 @@ enum { ROUND_MAX = 8, ROUNDS_FOLDED = 4 };
 static bool are_same_calls(const struct frame *x, const struct frame *y)
 {
     return x->address == y->address && x->is_inlined == y->is_inlined &&
-           x->function.data == y->function.data;
+           x->function.size == y->function.size &&
+           (!x->function.size || memcmp(x->function.data, y->function.data, x->function.size) == 0);
 }
 
 /* Counts how often the `size` frames at the begin are repeated at once. */
@@ -138,9 +138,8 @@ static void text_frames(struct report *report, size_t count)
     }
 }
 
-void report_stack_text(struct report *report, ttd_id stack)
+void report_frames_text(struct report *report, bool is_cut)
 {
-    report_expand(report, stack);
     size_t count = report->frames.count;
     /* Frames below main are those of the C runtime, the same in every stack. */
     size_t shown_count = report->shows_all ? count : runtime_main_of(&report->frames) + 1;
@@ -152,8 +151,14 @@ void report_stack_text(struct report *report, ttd_id stack)
     }
     if (!count)
         out_text(report->output, "    (no stack was recorded)\n");
-    if (is_cut(report))
+    if (is_cut)
         out_text(report->output, "    (callers unknown: no unwind data, or a stack of its own)\n");
+}
+
+void report_stack_text(struct report *report, ttd_id stack)
+{
+    report_expand(report, stack);
+    report_frames_text(report, report_stack_is_cut(report));
 }
 
 static void stack_number_json(struct report *report, struct json *json, const char *key,
@@ -173,6 +178,11 @@ void report_stack_json(struct report *report, struct json *json, const char *key
         return;
     }
     report_expand(report, stack);
+    report_frames_json(report, json, key);
+}
+
+void report_frames_json(struct report *report, struct json *json, const char *key)
+{
     json_begin_array(json, key);
     for (size_t i = 0; i < report->frames.count; i++) {
         const struct frame *frame = &report->frames.frames[i];
@@ -195,6 +205,11 @@ void report_stack_json(struct report *report, struct json *json, const char *key
 void report_stack_csv(struct report *report, struct csv *csv, ttd_id stack)
 {
     report_expand(report, stack);
+    report_frames_csv(report, csv);
+}
+
+void report_frames_csv(struct report *report, struct csv *csv)
+{
     csv_list_begin(csv);
     for (size_t i = 0; i < report->frames.count; i++) {
         const struct frame *frame = &report->frames.frames[i];

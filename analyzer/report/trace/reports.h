@@ -46,6 +46,64 @@ struct report_group {
     size_t count;
 };
 
+/** One process of a family: the sums of its findings. */
+struct report_family_member {
+    struct report_member info;
+    uint64_t count;
+    uint64_t bytes;
+    /** Whether its trace was read to the end of the question, and the first reason why its findings
+     * are uncertain; NULL if they are certain. */
+    bool is_read;
+    const char *reason;
+};
+
+/** What one process has of a call site. */
+struct report_share {
+    struct report_share *next;
+    /** Index of the member. */
+    size_t member;
+    uint64_t count;
+    uint64_t bytes;
+};
+
+/** The findings of all processes at one call site. */
+struct report_family_site {
+    /** Static; empty if there is one kind only. Its rank, and the number of the site by its first
+     * occurrence, order them. */
+    const char *kind;
+    unsigned rank;
+    uint32_t number;
+    struct frame *frames;
+    size_t frame_count;
+    /** See report_stack_is_cut(). */
+    bool is_cut;
+    uint64_t count;
+    uint64_t bytes;
+    struct report_share *shares;
+    size_t share_count;
+};
+
+/** The sums of the processes of one recording, for `leaks --group` and its like. */
+struct report_family {
+    /** What is counted, and whether bytes are; what the sums are, for text. Static. */
+    const char *unit;
+    bool has_bytes;
+    const char *title;
+    size_t limit;
+    struct report_family_member *members;
+    size_t member_count;
+    struct report_family_site *sites;
+    size_t site_count;
+    uint64_t count;
+    uint64_t bytes;
+    /** Blocks or findings that options leave out. */
+    uint64_t suppressed;
+    uint64_t known;
+    /** Damaged traces that may belong here, and processes whose parent has no trace here. */
+    size_t unreadable;
+    size_t missing_parents;
+};
+
 /** The parts of an event that `events` shows. */
 struct report_events {
     bool shows_parameters;
@@ -105,6 +163,10 @@ struct report_index {
 void text_info(struct report *report, const struct report_info *data);
 void json_info(struct report *report, const struct report_info *data);
 void csv_info(struct report *report, const struct report_info *data);
+
+void text_family(struct report *report, const struct report_family *data);
+void json_family(struct report *report, const struct report_family *data);
+void csv_family(struct report *report, const struct report_family *data);
 
 void text_recording(struct report *report, const struct report_group *data);
 void json_recording(struct report *report, const struct report_group *data);
