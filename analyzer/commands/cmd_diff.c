@@ -254,6 +254,8 @@ static int run(const struct command *command, int count, char **arguments)
         return compare(&common_options, &options);
     if (options.has_quadrant && common_options.view.shape == VIEW_FLAT)
         return message_usage("diff", "--quadrant needs --tree");
+    if (options.shows_runtime && common_options.view.shape != VIEW_FLAT)
+        return message_usage("diff", "a tree has no place for --show-runtime");
     struct session session;
     status = session_open(&session, &common_options);
     if (status != STATUS_OK)

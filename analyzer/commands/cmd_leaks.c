@@ -313,9 +313,10 @@ static int execute(struct session *session, const void *context)
     struct heap_leaks leaks;
     struct heap_groups list = {.items = NULL};
     session->needs_known_patterns = options->error_status;
-    if (options->errors != KINDS_LISTED && !options->error_status)
-        message("warning: --errors-for says nothing without --error-exitcode");
-    int status = find(session, &choice, !session_has_tree(session), &question, &leaks);
+    int status = session_refuse_in_tree(session, options->shows_runtime, "--show-runtime");
+    if (status != STATUS_OK)
+        return status;
+    status = find(session, &choice, !session_has_tree(session), &question, &leaks);
     if (status != STATUS_OK)
         return status;
     status = print(session, options, &leaks, &list, question.at);
@@ -369,6 +370,8 @@ static int run(const struct command *command, int count, char **arguments)
     int status = command_options(&common, command, count, arguments, &options);
     if (status >= 0)
         return status;
+    if (options.errors != KINDS_LISTED && !options.error_status)
+        message("warning: --errors-for says nothing without --error-exitcode");
     if (!options.is_group)
         return session_execute(&common, &options);
     if (options.at.kind != POSITION_SPEC_END || options.shows_runtime)

@@ -73,7 +73,9 @@ static int execute(struct session *session, const void *context)
     struct question question = session_ask_all(session);
     struct heap_moves_options query = {.chains = (size_t)options->chains,
                                        .split = view_split(&session->options.view)};
-    int status = session_islands(session, &options->island, &query.islands);
+    int status = session_refuse_in_tree(session, options->chains != MOVES_CHAINS, "--chains");
+    if (status == STATUS_OK)
+        status = session_islands(session, &options->island, &query.islands);
     if (status != STATUS_OK)
         return status;
     enum ttd_status result = heap_moves_find(&question.trace, &query, &moves, &question.error);

@@ -67,7 +67,9 @@ static int execute(struct session *session, const void *context)
 {
     const struct peak_options *options = context;
     struct heap_peak_state peak;
-    int status = find(session, options, &peak);
+    int status = session_refuse_in_tree(session, options->shows_runtime, "--show-runtime");
+    if (status == STATUS_OK)
+        status = find(session, options, &peak);
     if (status != STATUS_OK)
         return status;
     status = print(session, options, &peak);

@@ -164,17 +164,34 @@ static int find_address(struct session *session, const struct state_options *opt
     return find_pointers(session, options, data);
 }
 
+/* An option that would have no effect is refused. */
+static int check(const struct session *session, const struct state_options *options)
+{
+    const struct view_options *view = &session->options.view;
+    const char *format = session->options.format->name;
+    bool is_text = strcmp(format, "text") == 0;
+    bool has_more = options->shows_blocks || options->shows_heaps || options->address.is_given;
+    if (has_more && !is_text && strcmp(format, "json") != 0)
+        return message_usage("state", "--blocks, --heaps and --address have no %s: try json",
+                             format);
+    if (is_text && options->address.is_given && !options->shows_blocks && !options->shows_heaps &&
+        (view_has_filter(view) || view->skip.count || view->by != VIEW_BY_STACK))
+        return message_usage("state", "with --address text shows no groups: options that choose "
+                                      "them do not apply");
+    int status = session_refuse_in_tree(session, has_more, "--blocks, --heaps and --address");
+    return status == STATUS_OK
+               ? session_refuse_in_tree(session, options->shows_runtime, "--show-runtime")
+               : status;
+}
+
 static int execute(struct session *session, const void *context)
 {
     const struct state_options *options = context;
-    bool has_more = options->shows_blocks || options->shows_heaps || options->address.is_given;
-    const char *format = session->options.format->name;
-    if (has_more && strcmp(format, "text") != 0 && strcmp(format, "json") != 0)
-        return message_usage("state", "--blocks, --heaps and --address have no %s: try json",
-                             format);
     struct report_state data = {.limit = session->options.view.limit};
     struct question question;
-    int status = session_ask_runtime(session, &options->at, &question);
+    int status = check(session, options);
+    if (status == STATUS_OK)
+        status = session_ask_runtime(session, &options->at, &question);
     if (status != STATUS_OK)
         return status;
     struct heap_state state;

@@ -48,8 +48,8 @@ static enum ttd_status family_copy_frames(struct family *family, struct session 
     for (size_t i = 0; i < list->count; i++) {
         struct frame *frame = &site->frames[i];
         *frame = list->frames[i];
-        frame->symbol.size = 0;
         if (!family_copy_text(family, &frame->function) ||
+            !family_copy_text(family, &frame->symbol) ||
             !family_copy_text(family, &frame->file) || !family_copy_text(family, &frame->module))
             return TTD_ERROR_NO_MEMORY;
     }

@@ -127,6 +127,9 @@ int session_end_known_findings(struct session *session);
 /** Whether the options ask for a tree, which session_print_tree() writes. */
 bool session_has_tree(const struct session *session);
 
+/** Refuses an option that is given and that a tree has no place for. Returns an exit status. */
+int session_refuse_in_tree(const struct session *session, bool is_given, const char *option);
+
 /** Returns the number of branches of each node of a tree that are shown. */
 size_t session_tree_limit(const struct session *session);
 

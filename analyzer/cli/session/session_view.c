@@ -87,6 +87,13 @@ bool session_has_tree(const struct session *session)
     return session->options.view.shape != VIEW_FLAT;
 }
 
+int session_refuse_in_tree(const struct session *session, bool is_given, const char *option)
+{
+    if (!is_given || !session_has_tree(session))
+        return STATUS_OK;
+    return message_usage(session->options.command->name, "a tree has no place for %s", option);
+}
+
 int session_view(struct session *session, const struct heap_site_table *sites)
 {
     int status = session_filter(session, sites);

@@ -75,6 +75,21 @@ class State(TestCase):
             self.assertEqual([b["address"] for b in found["blocks"]], addresses)
             self.assertEqual(found["live_blocks"], 1)
 
+    def test_options_without_effect(self):
+        """They are refused, whatever else is given."""
+        for command, *options in (
+                ("state", "--tree", "top-down", "--blocks"), ("state", "--tree=top-down", "--heaps"),
+                ("state", "--tree", "bottom-up", "--address", "0x1000"),
+                ("state", "--address", "0x1000", "--include", "main"),
+                ("state", "--address", "0x1000", "--by", "heap"),
+                ("state", "--show-runtime", "--tree", "top-down"),
+                ("leaks", "--show-runtime", "--tree", "top-down"),
+                ("peak", "--show-runtime", "-f", "folded"),
+                ("diff", "--show-runtime", "--tree", "top-down"),
+                ("moves", "--chains", "3", "--tree", "top-down")):
+            result = run(command, *options, self.trace)
+            self.assertEqual((result.status, result.text), (support.USAGE, ""), options)
+
     def test_address(self):
         found = self.state("1:0", "--address", "0x2017")["address"]
         self.assertEqual((found["status"], found["offset"], found["block"]["address"],

@@ -18,7 +18,7 @@ GROUPS = ("leaks", "state", "peak", "diff", "hot", "temporary", "moves")
 
 def formats(command):
     yield from ("text", "json", "csv")
-    if command.split()[0] in GROUPS and (command.split()[0] != "diff" or "--by" not in command):
+    if command.split()[0] in GROUPS and "--show-runtime" not in command and (command.split()[0] != "diff" or "--by" not in command):
         yield "folded"
 
 
