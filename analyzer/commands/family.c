@@ -49,8 +49,8 @@ static enum ttd_status family_copy_frames(struct family *family, struct session 
         struct frame *frame = &site->frames[i];
         *frame = list->frames[i];
         if (!family_copy_text(family, &frame->function) ||
-            !family_copy_text(family, &frame->symbol) ||
-            !family_copy_text(family, &frame->file) || !family_copy_text(family, &frame->module))
+            !family_copy_text(family, &frame->symbol) || !family_copy_text(family, &frame->file) ||
+            !family_copy_text(family, &frame->module))
             return TTD_ERROR_NO_MEMORY;
     }
     return session->report.status;

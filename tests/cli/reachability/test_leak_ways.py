@@ -46,6 +46,7 @@ class Ways(SnapshotCase):
                       "  below it:  350 bytes in 2 blocks, stack #1, main (main.c:10) in demo\n"
                       "             300 bytes in 1 block, stack #4, 0xdead\n"
                       "             40 bytes in 1 block, stack #3, libwork.so+0x300\n", text)
+        text = self.run_ok("leaks", "--show", "definite,possible", self.trace).text
         self.assertIn("  group 2:   the first is block 0x21000, held by demo .bss+0x18\n", text)
         self.assertIn("  group 3:   block 0x29000, held by block 0x2a000 of 64 bytes\n", text)
 
