@@ -175,9 +175,9 @@ enum ttd_status view_group(struct view *view, const struct heap_site_table *site
  * TTD_ERROR_NO_MEMORY. */
 enum ttd_status view_has_same(struct view *view, bool *has_any);
 
-/** Finds the stack that stands for all that are the same. @param view  a struct view. @return as
+/** Finds the stack that stands for all that are the same. @param context  a struct view. @return as
  * view_group(). */
-enum ttd_status view_find_same(void *view, ttd_id stack, ttd_id *first);
+enum ttd_status view_find_same(void *context, ttd_id stack, ttd_id *first);
 
 /** Replaces the key of a record by that of its group. @return as view_group(). */
 enum ttd_status view_find_key(struct view *view, struct heap_key *key);

@@ -21,7 +21,8 @@ static const char *const names[] = {
     "hoardmalloc",
     "nedmalloc",
     "ltmalloc",
-    /* Hooked in the libraries of these allocators (entries.c of the preload library). */
+    /* Hooked in the libraries of these allocators (entries.c of the preload library), and in others
+       that define malloc() as well: they pass such calls on, as heaptrack's does. */
     "mi_malloc",
     "tc_malloc",
 };
@@ -66,6 +67,26 @@ static const char *name_ending_at(const char *strings, size_t end, const Elf64_S
     return NULL;
 }
 
+static bool is_hooked_name(const char *name)
+{
+    for (size_t i = NAMES - NAMES_HOOKED; i < NAMES; i++)
+        if (name == names[i])
+            return true;
+    return false;
+}
+
+/* Whether malloc() itself is defined. Its name may be the end of another one. */
+static bool defines_malloc(const char *strings, size_t size, const Elf64_Sym *symbols, size_t count)
+{
+    const char *at = strings, *end = strings + size;
+    while ((at = memmem(at, (size_t)(end - at), ending, sizeof ending)) != NULL) {
+        if (is_defined(symbols, count, (size_t)(at - strings)))
+            return true;
+        at += sizeof ending - 1;
+    }
+    return false;
+}
+
 static const char *find_in_table(int fd, const Elf64_Shdr *table, const Elf64_Shdr *text)
 {
     const char *found = NULL;
@@ -82,6 +103,10 @@ static const char *find_in_table(int fd, const Elf64_Shdr *table, const Elf64_Sh
             break;
         found = name_ending_at(strings, (size_t)(at - strings), (const Elf64_Sym *)symbols,
                                table->sh_size / sizeof(Elf64_Sym));
+        if (found != NULL && is_hooked_name(found) && table->sh_type == SHT_DYNSYM &&
+            defines_malloc(strings, text->sh_size, (const Elf64_Sym *)symbols,
+                           table->sh_size / sizeof(Elf64_Sym)))
+            found = NULL;
     }
     free(symbols);
     free(strings);
@@ -110,10 +135,7 @@ static const char *find_in_file(int fd)
 static bool is_hooked(const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
-    bool is_hooked_name = false;
-    for (size_t i = NAMES - NAMES_HOOKED; i < NAMES; i++)
-        is_hooked_name |= name == names[i];
-    return is_hooked_name && strstr(slash != NULL ? slash : path, "malloc") != NULL;
+    return is_hooked_name(name) && strstr(slash != NULL ? slash : path, "malloc") != NULL;
 }
 
 const char *allocators_find(const struct module *module)

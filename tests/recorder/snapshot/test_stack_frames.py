@@ -46,7 +46,8 @@ class StackFrames(Recording):
         for size, function in HOLDERS.items():
             with self.subTest(size=size):
                 self.assertRegex(self.referrers(size),
-                                 r'(?m)^ +thread [234], stack, ' + label(function) + r' \+0x[0-9a-f]+$')
+                                 r'(?m)^ +thread [234], stack, ' + label(function) +
+                                 r' \+0x[0-9a-f]+, word at 0x[0-9a-f]+$')
 
     @staticmethod
     def with_line(function):
