@@ -79,8 +79,9 @@ static uint64_t *put_bytes(uint64_t *word, const void *bytes, size_t size)
 }
 
 /* Records of modules: what is in them is looked up once, and not in each of the thousands of forked
- * children of a server. */
-enum { KEPT_WORDS = 1 << 17, KEPT_SEQUENCE = 1, KEPT_STEPS };
+ * children of a server. There is room for about 600; the others are looked up again. */
+enum { KEPT_WORDS = 1 << 14, KEPT_SEQUENCE = 1, KEPT_STEPS };
+_Static_assert(KEPT_WORDS - 1 <= UINT16_MAX, "positions fit into struct module");
 static uint64_t *kept;
 static uint32_t kept_count;
 
@@ -91,10 +92,10 @@ static void log_keep(struct module *module, const uint64_t *record, size_t words
             module->kept_words = 0;
             return;
         }
-        module->kept_at = kept_count;
+        module->kept_at = (uint16_t)kept_count;
         kept_count += (uint32_t)words;
     }
-    module->kept_words = (uint32_t)words;
+    module->kept_words = (uint16_t)words;
     memcpy(kept + module->kept_at, record, words * sizeof *record);
 }
 

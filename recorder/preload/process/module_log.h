@@ -17,7 +17,7 @@ struct module {
     const struct link_map *map;
     bool gone;
     bool is_lasting;              /* the program started with it, and it is never unloaded */
-    uint32_t kept_at, kept_words; /* its record, kept for forked children; 0 words if it is not */
+    uint16_t kept_at, kept_words; /* its record, kept for forked children; 0 words if it is not */
 };
 
 /* Gives the memory in which records are kept, of module_log_room() bytes. */

@@ -93,15 +93,14 @@ static void add_locked(uintptr_t begin, uintptr_t end, const struct link_map *ma
     while (index < module_count && !modules[index].gone)
         index++;
     if (!is_known && index < MODULES_MAX) {
-        uint32_t kept_at = modules[index].kept_at, kept_words = modules[index].kept_words;
-        modules[index] = (struct module){.begin = begin,
-                                         .end = end,
-                                         .map = map,
-                                         .is_lasting = !has_all_first,
-                                         .kept_at = kept_at,
-                                         .kept_words = kept_words};
+        struct module *module = &modules[index];
+        module->begin = begin; /* what is kept of the slot's last module stays: its room is taken */
+        module->end = end;
+        module->map = map;
+        module->gone = false;
+        module->is_lasting = !has_all_first;
         module_count += index == module_count;
-        module_log_load(&modules[index], sequence, steps);
+        module_log_load(module, sequence, steps);
         if (has_all_first)
             entries_look_at(begin);
     }
