@@ -77,7 +77,7 @@ void *unwind_pages(size_t size)
 
 void *unwind_pages_shared(size_t size)
 {
-    return unwind_is_confined ? NULL : map(size, MAP_SHARED | MAP_POPULATE);
+    return unwind_is_confined ? NULL : map(size, MAP_SHARED);
 }
 
 void *unwind_pages_used(size_t size)

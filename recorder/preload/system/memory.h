@@ -35,7 +35,7 @@ void *unwind_pages(size_t size);
 
 /* Does the same, for pages that will all be written to soon, without a page fault for each. */
 void *unwind_pages_used(size_t size);
-/* Likewise, which this process shares with its forked children; NULL in a confined one. */
+/* Returns pages that this process shares with its forked children; NULL in a confined one. */
 void *unwind_pages_shared(size_t size);
 
 /* Gives pages back, unless no system call may be made. */
