@@ -2,6 +2,7 @@
 /* Runs of usual calls are written as their events are, one by one. */
 #include "api/fixture.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <ttdtrace/advanced.h>
@@ -259,4 +260,50 @@ Test(calls, refused_positions)
     struct ttd_event event = event_of(&calls, 0, parameters);
     cr_assert_eq(ttd_writer_event(pair.writers[0], &event), TTD_OK);
     end(&pair);
+}
+
+/* Returns how many of the first calls can be written to an output that fails from the first chunk
+ * of events on. */
+static size_t count_before_failure(struct ttd_calls calls, bool as_run)
+{
+    struct chaos_output output = {.counter = {.fail_at = CHAOS_NEVER, .forever = true}};
+    struct ttd_output table = chaos_output_table(&output);
+    struct ttd_trace trace = fixture_trace();
+    struct ttd_writer_options options = fixture_options(TTD_CODEC_LZ4, 0, 8);
+    struct ttd_writer *writer;
+    cr_assert_eq(ttd_writer_open(&table, &trace, &options, NULL, &writer, NULL), TTD_OK);
+    define(writer);
+    cr_assert_eq(ttd_writer_flush(writer), TTD_OK);
+    output.counter.fail_at = output.counter.calls;
+    size_t written = 0;
+    enum ttd_status status = TTD_OK;
+    if (as_run)
+        status = ttd_writer_calls(writer, &calls, &written);
+    while (!as_run && written < calls.count && status == TTD_OK) {
+        uint64_t parameters[2];
+        struct ttd_event event = event_of(&calls, written, parameters);
+        status = ttd_writer_event(writer, &event);
+        written += status == TTD_OK;
+    }
+    cr_assert_eq(status, TTD_ERROR_IO);
+    cr_assert_eq(ttd_writer_close(writer, &(struct ttd_end){0}, NULL), TTD_ERROR_MISUSE);
+    free(output.data);
+    return written;
+}
+
+/* The call that fills a chunk has its status, also if it is the last of the run. */
+Test(calls, that_cannot_be_written)
+{
+    struct ttd_call all[12];
+    struct ttd_calls calls = {.calls = all, .thread = 1, .heap = 1, .start = {1, 1}};
+    for (size_t i = 0; i < 12; i++)
+        all[i] = (struct ttd_call){.address = 16,
+                                   .size = 1,
+                                   .action = TTD_ACTION_ALLOC,
+                                   .api = TTD_API_MALLOC,
+                                   .parameter_count = 1};
+    for (calls.count = 8; calls.count <= 12; calls.count++) {
+        cr_assert_eq(count_before_failure(calls, false), 7);
+        cr_assert_eq(count_before_failure(calls, true), 7, "of %zu", calls.count);
+    }
 }

@@ -79,11 +79,13 @@ enum ttd_status ttd_writer_calls(struct ttd_writer *writer, const struct ttd_cal
         if (fitting.count - *written > room)
             fitting.count = *written + room;
         size_t added_count = ttd_events_encoder_add_calls(&writer->events, &fitting, *written);
-        if (added_count != 0)
+        if (added_count != 0) {
             status = count_events(writer, added_count, calls->wall_time);
-        else
+        } else {
             status = add_call(writer, calls, *written);
-        *written += added_count != 0 ? added_count : status == TTD_OK;
+            added_count = 1;
+        }
+        *written += added_count - (status != TTD_OK); /* it is the last one's status */
     }
     return status;
 }
