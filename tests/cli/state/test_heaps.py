@@ -119,8 +119,8 @@ class Heaps(NestedCase):
         self.assertEqual(groups[POOL], created)
         self.assertNotIn("created", self.json_of("leaks", path)["groups"][0])
         text = self.run_ok("leaks", path, "--by", "heap").text
-        self.assertIn(f"heap 3 pool\n  created by {created['api']}() at {created['position']}",
-                      text)
+        self.assertRegex(text, rf"heap 3 pool\n  group \d+: .*\n(  .*\n)*?  created by "
+                               rf"{created['api']}\(\) at {created['position']}")
 
     def test_diff_counts_nested_blocks(self):
         script = with_chunk()

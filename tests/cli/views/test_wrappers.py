@@ -41,7 +41,8 @@ class Short(TestCase):
                           "    #1  void app::operator<< <int>(…) (x.cc:1) in demo",
                           "    #2  app::Pair<int, int>::set(int) (x.cc:1) in demo",
                           "    #3  app::name(std::string const&) (x.cc:1) in demo",
-                          "    #4  main (x.cc:1) in demo", "    … 3 frames below main"])
+                          "    #4  main (x.cc:1) in demo", "    … 3 frames below main",
+                          "  group 1:   block 0x1000"])
         # Without main() nothing is below it.
         self.assertIn("    #0  __libc_start_call_main (x.cc:1) in libc.so.6\n"
                       "    #1  __libc_start_main_impl (x.cc:1) in libc.so.6\n"
