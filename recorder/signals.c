@@ -175,7 +175,7 @@ void signals_stop(int number)
     was_stopped = true;
     if (number != SIGSTOP)
         signal(number, SIG_DFL);
-    raise(number);
+    kill(getpid(), number);
     if (number != SIGSTOP)
         catch_one(number);
     kill(watcher, SIGKILL);

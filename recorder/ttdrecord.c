@@ -168,7 +168,8 @@ static int pass_on(int status)
     /* The program has dumped core; this process need not. */
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     signal(WTERMSIG(status), SIG_DFL);
-    raise(WTERMSIG(status));
+    /* Not raise(): the system may have no memory to queue a real-time signal of another kind. */
+    kill(getpid(), WTERMSIG(status));
     return 128 + WTERMSIG(status);
 }
 

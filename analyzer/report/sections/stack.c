@@ -73,6 +73,9 @@ bool report_stack_is_cut(struct report *report)
     const struct frame *last = &list->frames[list->count - 1];
     if (runtime_begins(last) || runtime_has_module(last->module))
         return false;
+    /* _start() of a stripped program has no name; the C library's function calls main(). */
+    if (list->count > 1 && runtime_begins(&list->frames[list->count - 2]))
+        return false;
     if (!report->knows_beginning)
         report->has_beginning = runtime_has_beginning(report->definitions);
     report->knows_beginning = true;

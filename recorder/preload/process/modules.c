@@ -115,6 +115,9 @@ static void postpone(uintptr_t begin, uintptr_t end, const struct link_map *map)
 static void module_add(uintptr_t begin, uintptr_t end, const struct link_map *map,
                        uint64_t sequence, uint64_t steps)
 {
+    /* There was no memory for the table: the program may have little address space. */
+    if (modules == NULL)
+        return;
     if (!lock_modules()) {
         postpone(begin, end, map);
         return;

@@ -110,6 +110,16 @@ class Memory(Recording):
         self.assertGreater(analyze('info', self.trace)['allocs'], 100)
         self.assert_sound()
 
+    def test_no_room_for_tables(self):
+        """The program does the same with less of the recorder, or with nothing of it."""
+        for limit in ('-d 1000', '-d 2000', '-v 12000', '-v 13000'):
+            with self.subTest(limit):
+                self.trace.unlink(missing_ok=True)
+                result = self.record('/bin/sh', '-c', f'ulimit {limit}; exec cat /etc/passwd')
+                self.assertEqual(result.returncode, 0, result.stderr)
+                with open('/etc/passwd', 'rb') as file:
+                    self.assertEqual(result.stdout, file.read())
+
 
 class Stack(Recording):
     # What the recorder may need of the stack of a thread: on the usual path, and the first time.
