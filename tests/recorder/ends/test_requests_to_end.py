@@ -21,6 +21,13 @@ REQUESTS = sorted(set(range(1, 65)) - FAULTS - HARMLESS)
 TIMERS = {0: signal.SIGALRM, 1: signal.SIGVTALRM, 2: signal.SIGPROF}
 
 
+def setUpModule():
+    """What started the tests may ignore signals, as nohup does; programs would inherit that."""
+    for number in signal.valid_signals():
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 class Asked(Recording):
     def run_both(self, way, number=0, command=(), name='asked'):
         """Runs the program alone and recorded, in the same way. Returns its status."""
