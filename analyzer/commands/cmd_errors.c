@@ -160,7 +160,7 @@ static int judge_fatal(struct session *session, struct heap_fatal *fatal, bool *
     return fatal->count ? session_wants(session, fatal->signal.stack, is_wanted) : STATUS_OK;
 }
 
-/* What addresses are that lie in no block, by a snapshot. */
+/* Places of addresses that lie in no block, by a snapshot. */
 struct address_names {
     struct heap_reach reach;
     struct heap_places places;

@@ -13,7 +13,7 @@
 
 struct family;
 
-/** What one process has of one call site. */
+/** The blocks or errors of one call site in one process. */
 struct family_finding {
     /** Static, such as "definitely_lost"; and its place among the kinds, the first listed first. */
     const char *kind;

@@ -21,7 +21,7 @@ enum heap_growth {
     HEAP_GROWTH_IRREGULAR
 };
 
-/** What moves of blocks have copied. */
+/** Bytes copied by moves of blocks. */
 struct heap_copies {
     /** Moves that mapped the pages of the block to the new address, and copied nothing. */
     uint64_t remapped;

@@ -79,7 +79,7 @@ bool heap_fatal_is_fault(uint32_t signal);
 /** Whether a signal has a fault address, which may be 0. */
 bool heap_fatal_has_address(const struct ttd_fatal_signal *signal);
 
-/** What the address and the registers of a fatal signal show of its cause. */
+/** The cause of a fatal signal, by its address and registers. */
 enum heap_fatal_cause {
     HEAP_FATAL_UNKNOWN_CAUSE,
     /** A jump to an address that holds no code, such as the call of a null pointer. */

@@ -85,7 +85,7 @@ struct heap_leaks {
     /** By group of definitely lost blocks, and heap_group.lost points here; with options.covering
      * by element of `lost`. NULL if nothing was dated. */
     struct heap_lost_range *lost_ranges;
-    /** What heap_group.below and heap_group.holder point to, and the places of roots. */
+    /** Targets of heap_group.below and heap_group.holder, and the places of roots. */
     struct heap_below *below;
     struct heap_holder *holders;
     struct heap_places places;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What hangs below definitely lost groups, by call site. */
+/* Blocks held by definitely lost groups, by call site. */
 #include <stdlib.h>
 
 #include "analyses/reachability/leaks_parts.h"
