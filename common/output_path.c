@@ -35,17 +35,27 @@ static int resolve_new(const char *name, struct output_path *output)
     return 0;
 }
 
-static int resolve_regular(const char *name, struct output_path *output)
+/* Fails if the name, where others may change it, leads elsewhere than a moment ago. */
+static int resolve_regular(const char *name, const struct stat *file, struct output_path *output)
 {
+    struct stat resolved;
     char *path = realpath(name, NULL);
     if (path == NULL)
         return errno;
+    if (lstat(path, &resolved) != 0 || resolved.st_dev != file->st_dev ||
+        resolved.st_ino != file->st_ino) {
+        free(path);
+        return EACCES;
+    }
     *output = (struct output_path){.path = path, .descriptor = -1, .exists = true};
     return 0;
 }
 
-/* Whether a FIFO was put by another user where everybody may put files: what is written to it would
- * be theirs. */
+/*
+ * Whether another user put a FIFO or a symbolic link where everybody may put files. The user could
+ * read the data from the FIFO, and choose by the link which file is replaced; the kernel refuses
+ * such links only where fs.protected_symlinks is on.
+ */
 static bool is_planted(const char *name, const struct stat *file)
 {
     struct stat directory;
@@ -54,19 +64,21 @@ static bool is_planted(const char *name, const struct stat *file)
                      (directory.st_mode & S_ISVTX) != 0 && (directory.st_mode & S_IWOTH) != 0;
     bool is_trusted = file->st_uid == geteuid() || (is_public && file->st_uid == directory.st_uid);
     free(path);
-    return S_ISFIFO(file->st_mode) && is_public && !is_trusted;
+    return (S_ISFIFO(file->st_mode) || S_ISLNK(file->st_mode)) && is_public && !is_trusted;
 }
 
 int output_path_resolve(const char *name, struct output_path *output)
 {
     struct stat file;
+    if (lstat(name, &file) == 0 && is_planted(name, &file))
+        return EACCES;
     if (stat(name, &file) != 0)
         return errno == ENOENT ? resolve_new(name, output) : errno;
     if (S_ISDIR(file.st_mode))
         return EISDIR;
     int standard = find_standard(&file);
     if (standard < 0 && S_ISREG(file.st_mode))
-        return resolve_regular(name, output);
+        return resolve_regular(name, &file, output);
     if (standard < 0 && is_planted(name, &file))
         return EACCES;
     int descriptor = standard >= 0 ? fcntl(standard, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)

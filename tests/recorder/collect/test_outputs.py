@@ -140,6 +140,32 @@ class Outputs(Recording):
         self.assertEqual(result.returncode, 122)
         self.assertIn(b'Permission denied', result.stderr)
 
+    @unittest.skipIf(os.geteuid() != 0, 'only root can make files of another user')
+    def test_link_of_another_user(self):
+        """Where everybody may put one, the file that it names is not replaced."""
+        self.record(program('leaks_c'))
+        public = self.directory / 'public'
+        public.mkdir()
+        public.chmod(0o1777)
+        self.target.write_bytes(b'mine')
+        for link in public / 'link', public / 'trace.bin.idx':
+            link.symlink_to('../target')
+            os.chown(link, 65534, 65534, follow_symlinks=False)
+        result = self.record('true', options=['-o', public / 'link'])
+        self.assertEqual(result.returncode, 122)
+        self.assertIn(b'Permission denied', result.stderr)
+        for options in ['leaks', '-o', public / 'link', self.trace], \
+                ['leaks', '--write-baseline', public / 'link', self.trace], \
+                ['report', '-o', public / 'link', self.trace], \
+                ['recover', '-o', public / 'link', self.trace], \
+                ['redact', '-o', public / 'link', self.trace]:
+            result = self.analyze_to(*options, stdout=subprocess.DEVNULL)
+            self.assertNotEqual(result.returncode, 0, options)
+            self.assertIn(b'Permission denied', result.stderr)
+        (public / 'trace.bin').write_bytes(self.trace.read_bytes())
+        self.analyze_to('index', public / 'trace.bin', stdout=subprocess.DEVNULL)
+        self.assertEqual(self.target.read_bytes(), b'mine')
+
     def test_recover(self):
         self.record(program('leaks_c'))
         result = self.analyze_to('recover', '-o', self.standard, self.trace, stdout=subprocess.PIPE)
