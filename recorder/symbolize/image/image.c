@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "image.h"
 
+#include <elfutils/libdwelf.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "../../arrays.h"
@@ -27,9 +29,60 @@ static int find_no_debug(Dwfl_Module *module, void **data, const char *name, Dwa
     return -1;
 }
 
+struct build_id {
+    const void *bytes;
+    ssize_t size; /* 0 or less if there is none */
+};
+
+/*
+ * Returns the build-id of the debug file that libdwfl looks for: the module's, or, when it names no
+ * path, the one in the debug information that is open, of the file that it shares with others.
+ */
+static struct build_id wanted_debug_id(Dwfl_Module *module, const char *path)
+{
+    struct build_id id = {NULL, 0};
+    const unsigned char *bytes = NULL;
+    const char *name;
+    GElf_Addr unused;
+    if (path != NULL) {
+        id.size = dwfl_module_build_id(module, &bytes, &unused);
+        id.bytes = bytes;
+        return id;
+    }
+    Dwarf *debug = dwfl_module_getdwarf(module, &unused);
+    if (debug != NULL)
+        id.size = dwelf_dwarf_gnu_debugaltlink(debug, &name, &id.bytes);
+    return id;
+}
+
+static bool has_build_id(int fd, const struct build_id *wanted)
+{
+    const void *bytes = NULL;
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    bool is_wanted = elf != NULL && dwelf_elf_gnu_build_id(elf, &bytes) == wanted->size &&
+                     memcmp(bytes, wanted->bytes, (size_t)wanted->size) == 0;
+    elf_end(elf);
+    return is_wanted;
+}
+
+/* libdwfl verifies the build-id of files that it finds in directories, not of those that a server
+ * sends. NOLINTNEXTLINE(readability-function-size) */
+static int find_debug(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                      const char *path, const char *link, GElf_Word crc, char **found)
+{
+    int fd = dwfl_standard_find_debuginfo(module, data, name, base, path, link, crc, found);
+    const struct build_id wanted = wanted_debug_id(module, path);
+    if (fd < 0 || wanted.size <= 0 || has_build_id(fd, &wanted))
+        return fd;
+    close(fd);
+    free(*found);
+    *found = NULL;
+    return -1;
+}
+
 static const Dwfl_Callbacks callbacks = {
     .find_elf = find_no_elf,
-    .find_debuginfo = dwfl_standard_find_debuginfo,
+    .find_debuginfo = find_debug,
     .section_address = dwfl_offline_section_address,
     .debuginfo_path = &debug_file_path,
 };

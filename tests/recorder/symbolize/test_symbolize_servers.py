@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Names that are added to a trace whose recorder was killed; from servers; and wrong usage."""
 
+import gzip
+import http.server
 import os
 import pathlib
 import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 import unittest
 
-from later import EXIT_OUTPUT, EXIT_RECORDER, LIBRARY, Later
+from later import EXIT_OUTPUT, EXIT_RECORDER, LIBRARY, Later, build_id
 from support import ANALYZER, PATIENCE, RECORDER, analyze
 
 
@@ -127,6 +130,139 @@ class Servers(Later):
         shutil.rmtree(self.directory / 'cache', ignore_errors=True)
         self.assertEqual(sorted(self.directory.iterdir()), files)
         self.assertEqual(self.trace.read_bytes(), before)
+
+
+class HostileServer(Later):
+    """Whatever a server answers: the command ends, its trace is sound, and no name is wrong."""
+
+    def setUp(self):
+        super().setUp()
+        if not shutil.which('debuginfod'): # its library comes with it
+            self.skipTest('debuginfod is not installed')
+        self.roots, self.library = self.record_roots()
+        self.roots.unlink()
+        self.files = {build_id(self.kept / path.name): self.kept / path.name
+                      for path in (self.roots, self.library)}
+        self.asked = 0
+
+    def serve(self, answer):
+        """Answers each question about a file that is known by a call of the function."""
+        test = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                test.asked += 1
+                file = test.files.get(self.path.split('/')[2])
+                try:
+                    if file is None:
+                        self.send_error(404)
+                    else:
+                        answer(self, file)
+                except (BrokenPipeError, ConnectionResetError):
+                    pass
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+        server.daemon_threads = True
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f'http://127.0.0.1:{server.server_address[1]}'
+
+    def answer(self, answer, **changes):
+        """What the command says; the trace that it made has been verified."""
+        address = self.serve(answer)
+        shutil.rmtree(self.directory / 'cache', ignore_errors=True)
+        text = self.to_result(DEBUGINFOD_URLS=address, **changes)
+        self.assertGreater(self.asked, 0)
+        self.assertNotRegex(text, r'[\x00-\x09\x0b-\x1f]')
+        self.assert_sound(self.result)
+        return text
+
+    @staticmethod
+    def send(handler, body, length=None, **headers):
+        handler.send_response(200)
+        for name, value in headers.items():
+            handler.send_header(name.replace('_', '-'), value)
+        handler.send_header('Content-Length', str(len(body) if length is None else length))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    def test_the_file_of_another_build(self):
+        """Alike but for its build-id: its names may be others."""
+        def rebuild(handler, file):
+            number = bytes.fromhex(build_id(file))
+            content = file.read_bytes()
+            self.assertEqual(content.count(number), 1)
+            self.send(handler, content.replace(number, bytes(reversed(number))))
+        self.assertIn('without names', self.answer(rebuild))
+        self.assert_unnamed(self.result)
+
+    def test_files_cut_short_and_damaged(self):
+        def damage(handler, file):
+            content = bytearray(file.read_bytes())
+            half = len(content) // 2
+            content[half:] = bytes(random ^ 0x5A for random in content[half:])
+            self.send(handler, bytes(content))
+        for answer in (lambda handler, file: self.send(handler, b''),
+                       lambda handler, file: self.send(handler, file.read_bytes()[:1000]),
+                       lambda handler, file: self.send(handler, file.read_bytes()[:1000], 1 << 40),
+                       lambda handler, file: self.send(handler, b'<html>no such file</html>'),
+                       lambda handler, file: self.send(handler, b'\x7fELF' + bytes(10000)),
+                       damage):
+            self.answer(answer)
+            self.assert_no_wrong_name()
+
+    def assert_no_wrong_name(self):
+        known = {function for path in self.files.values() for function in
+                 subprocess.check_output(['nm', '--format=just-symbols', path], text=True).split()}
+        for size in (1005, 1007):
+            for frame in self.stack(self.result, size):
+                if pathlib.Path(frame['module']).parent == self.directory:
+                    self.assertIn(frame['function'], known | {None})
+
+    def test_answers_without_end(self):
+        def drip(handler, _):
+            handler.send_response(200)
+            handler.end_headers()
+            for _ in range(PATIENCE):
+                handler.wfile.write(b'\x7f')
+                time.sleep(1)
+        text = self.answer(drip, DEBUGINFOD_TIMEOUT='1', DEBUGINFOD_MAXTIME='1',
+                           DEBUGINFOD_RETRY_LIMIT='0')
+        self.assertIn('without names', text)
+
+    def test_a_header_of_many_megabytes(self):
+        def flood(handler, _):
+            handler.send_response(200)
+            for _ in range(100):
+                handler.wfile.write(b'X-Debuginfod-Size: ' + b'9' * 1_000_000 + b'\r\n')
+            handler.end_headers()
+        self.answer(flood)
+
+    def test_redirections(self):
+        def to_itself(handler, _):
+            handler.send_response(302)
+            handler.send_header('Location', handler.path)
+            handler.end_headers()
+
+        def to_a_file(handler, file):
+            handler.send_response(302)
+            handler.send_header('Location', f'file://{file}')
+            handler.end_headers()
+        self.assertIn('without names', self.answer(to_itself))
+        self.assertIn('without names', self.answer(to_a_file))
+
+    def test_a_compressed_answer_that_never_ends(self):
+        bomb = gzip.compress(bytes(200 << 20))
+        self.answer(lambda handler, _: self.send(handler, bomb, Content_Encoding='gzip'))
+
+    def test_a_right_answer(self):
+        """The other tests would pass if this server were never understood."""
+        self.answer(lambda handler, file: self.send(handler, file.read_bytes()))
+        self.assert_named(self.result)
 
 
 class CommandLine(Later):
