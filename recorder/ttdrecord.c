@@ -232,7 +232,7 @@ static int record(const struct options *options, const char *path, const char *p
     }
     signals_catch(launch.pid);
     inherited_close();
-    /* Each recorded process takes two descriptors, and traces may be large; the program was started
+    /* Each recorded process may take two descriptors, and traces may be large; the program started
        with the old limits. */
     raise_limit(RLIMIT_NOFILE);
     raise_limit(RLIMIT_FSIZE);

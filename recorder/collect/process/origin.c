@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "origin.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +121,15 @@ bool origin_is_running(uint32_t pid)
     char line[2048];
     const char *state = read_state(pid, line);
     return state != NULL && strchr("TtZX", *state) == NULL;
+}
+
+bool origin_is_over(uint32_t pid, uint64_t start)
+{
+    char line[2048];
+    const char *state = start != 0 ? read_state(pid, line) : NULL;
+    if (state == NULL) /* it is gone, or the system does not say */
+        return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+    return *state == 'Z' || *state == 'X' || field(state, FIELD_START) != start;
 }
 
 static bool status_of_zombie(uint32_t pid, int *status)

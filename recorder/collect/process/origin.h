@@ -26,6 +26,9 @@ bool origin_is_impossible(uint32_t pid, uint64_t start);
 /* Whether a process exists and is neither stopped nor ended. */
 bool origin_is_running(uint32_t pid);
 
+/* Whether a process has ended that began at that time, by origin_start_time(). */
+bool origin_is_over(uint32_t pid, uint64_t start);
+
 /*
  * The exit status, as from waitpid(), of a process that has ended and is not our child: from the
  * kernel's record of it as long as its parent has not waited for it, or from its pidfd (Linux

@@ -8,12 +8,19 @@
 #include <unistd.h>
 
 #include "../../channel_pool.h"
+#include "../trace/descriptors.h"
 #include "heaps.h"
 #include "losses.h"
+#include "origin.h"
 
+/* Returns -1 if there is no such process, or if descriptors are scarce. */
 static int open_pidfd(uint32_t pid)
 {
-    return (int)syscall(SYS_pidfd_open, pid, 0);
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (pidfd < 0 || descriptor_may_stay(pidfd, DESCRIPTORS_OF_PROCESSES))
+        return pidfd;
+    close(pidfd);
+    return -1;
 }
 
 static void set_slot(struct process *process, uint32_t slot, const struct process_slot *claim)
@@ -41,6 +48,7 @@ struct process *process_new(uint32_t slot, const struct process_slot *claim, str
     set_slot(process, slot, claim);
     process->pid = claim->pid;
     process->pidfd = open_pidfd(claim->pid);
+    process->start_time = process->pidfd < 0 ? origin_start_time(claim->pid) : 0;
     process->trace = trace;
     process->heaps.key = trace->stacks.key;
     trace_new_heap(trace, (struct ttd_position){claim->sequence, 0}, TTD_NONE);

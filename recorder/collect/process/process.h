@@ -39,6 +39,7 @@ struct process {
     uint64_t start;          /* the clock at its begin, from which its wall times count */
     uint32_t pid;
     int pidfd;
+    uint64_t start_time; /* if there is no pidfd: see origin_is_over() */
     uint64_t next_prepare,
         next_names; /* times of the next lookup of its names, and of writing them */
     struct interrupted_calls interrupted; /* by snapshots */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "processes.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
+
+#include "origin.h"
+
+/* Processes without a pidfd that are looked at each time. It takes some microseconds for each. */
+enum { LOOKS = 32 };
 
 void processes_free(struct processes *processes)
 {
@@ -28,8 +31,10 @@ struct process *processes_by_pid(const struct processes *processes, uint32_t pid
 static bool is_over(const struct process *process, struct host *host)
 {
     struct pollfd event = {.fd = process->pidfd, .events = POLLIN};
-    uint32_t notes = atomic_load(&channel_process(&host->view, process->slot)->notes);
-    return (notes & NOTE_EXECUTES) == 0 && process->pidfd >= 0 && poll(&event, 1, 0) > 0;
+    if ((atomic_load(&channel_process(&host->view, process->slot)->notes) & NOTE_EXECUTES) != 0)
+        return false;
+    return process->pidfd >= 0 ? poll(&event, 1, 0) > 0
+                               : origin_is_over(process->pid, process->start_time);
 }
 
 struct process *processes_replaced(const struct processes *processes, struct host *host,
@@ -93,16 +98,30 @@ struct process *processes_take(struct processes *processes, size_t index)
     return process;
 }
 
+/* Looks at some of the processes that have no pidfd, and goes on behind them the next time. */
+static void processes_look(struct processes *processes)
+{
+    unsigned looks = 0;
+    for (size_t i = 0; i < processes->count && looks < LOOKS; i++) {
+        struct process *process = processes->items[processes->looked_at++ % processes->count];
+        if (process->pidfd >= 0)
+            continue;
+        process->is_gone = origin_is_over(process->pid, process->start_time);
+        looks++;
+    }
+}
+
 void processes_poll(struct processes *processes)
 {
+    nfds_t count = 0;
     for (size_t i = 0; i < processes->count; i++)
-        processes->polled[i] = (struct pollfd){.fd = processes->items[i]->pidfd, .events = POLLIN};
-    poll(processes->polled, processes->count, 0);
-    for (size_t i = 0; i < processes->count; i++) {
-        struct process *process = processes->items[i];
-        if (process->pidfd < 0) /* it was gone when we first looked, or there are no descriptors */
-            process->is_gone = kill((pid_t)process->pid, 0) < 0 && errno == ESRCH;
-        else
-            process->is_gone = processes->polled[i].revents != 0;
-    }
+        if (processes->items[i]->pidfd >= 0)
+            processes->polled[count++] =
+                (struct pollfd){.fd = processes->items[i]->pidfd, .events = POLLIN};
+    poll(processes->polled, count, 0);
+    if (count < processes->count)
+        processes_look(processes);
+    for (size_t i = processes->count; i-- > 0;)
+        if (processes->items[i]->pidfd >= 0)
+            processes->items[i]->is_gone = processes->polled[--count].revents != 0;
 }

@@ -12,6 +12,7 @@ struct processes {
     struct process **items;
     struct pollfd *polled; /* scratch space, one for each process */
     size_t count, capacity;
+    size_t looked_at; /* index, modulo the count, of the next process to look at without a pidfd */
     struct process *by_slot[CHANNEL_PROCESSES + 1];
 };
 
@@ -44,7 +45,8 @@ void processes_exec(struct processes *processes, struct process *process, struct
 /* Removes and returns the process at `index`. The last process takes its index. */
 struct process *processes_take(struct processes *processes, size_t index);
 
-/* Sets `is_gone` of the processes that have exited, with one system call for all. */
+/* Sets `is_gone` of the processes that have exited, with one system call for all, unless some have
+ * no pidfd: these may have to wait for a few more calls. */
 void processes_poll(struct processes *processes);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "child_file.h"
 #include "common/output_path.h"
 
 /* Replaces an existing file, not its content: a program that has the old one open keeps it. */
@@ -44,7 +45,7 @@ static enum ttd_status open_child_output(struct trace *trace, struct ttd_output 
     if (lstat(trace->path, &existing) == 0 &&
         (S_ISREG(existing.st_mode) || S_ISLNK(existing.st_mode)))
         unlink(trace->path);
-    enum ttd_status result = ttd_output_file(trace->path, NULL, output, error);
+    enum ttd_status result = child_file_create(trace->path, &trace->path, output, error);
     trace->created = result == TTD_OK ? strdup(trace->path) : NULL;
     return result;
 }

@@ -4,10 +4,10 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../../symbolize/image/image_file.h"
+#include "descriptors.h"
 #include "module_image.h"
 
 /* A file that stays open. */
@@ -56,11 +56,10 @@ static struct kept_file *find_kept(const struct module *module, const struct sym
  * the descriptor. */
 static struct kept_file *free_entry(int fd)
 {
-    struct rlimit limit;
     size_t i = 0;
     while (i < MODULE_FILES_MAX && kept_files[i].users > 0)
         i++;
-    bool has_room = getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd < limit.rlim_cur / 2;
+    bool has_room = descriptor_may_stay(fd, DESCRIPTORS_OF_FILES);
     return i < MODULE_FILES_MAX && has_room ? &kept_files[i] : NULL;
 }
 

@@ -151,6 +151,22 @@ class Collector(Recording):
         for trace in self.traces()[::199]:
             self.assertIn(1234, [group['bytes'] for group in analyze('leaks', trace)['groups']])
 
+    def test_a_crowd_and_few_descriptors(self):
+        """More processes live at once than the recorder may have files open."""
+        count = 1500
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+
+        result = self.record(program('crowd'), str(count), preexec_fn=limit)
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(len(self.traces()), count - 1)
+        self.assert_late_are_counted(result)
+        for trace in self.traces()[::99]:
+            info = analyze('info', trace)
+            self.assertTrue(info['closed'])
+            self.assertEqual((info['allocs'], info['lost_events']), (1, 0))
+
     def test_a_crowd_for_which_there_is_no_room(self):
         """Where there is no room for a process, it waits until there is."""
         result = self.record(program('crowd'), '8', 'full')
