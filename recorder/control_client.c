@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "channel.h"
+#include "channel_view.h"
 #include "common/visible.h"
 #include "messages.h"
 #include "control.h"
@@ -73,8 +73,25 @@ static int open_channel(const char *path)
     return file;
 }
 
-/* Reads the channel of a collector, if `path` is that, and the collector is `pid`. */
-static bool read_channel(const char *path, uint32_t pid, struct channel *channel)
+/* Whether the channel has a process. Recorders of others are not asked: one that hangs would keep
+ * those waiting whom it does not concern. */
+static bool channel_has(int file, const struct channel *channel, uint32_t process)
+{
+    uint32_t used = atomic_load(&channel->free_processes.used);
+    for (uint32_t i = 0; i < used && i < CHANNEL_PROCESSES; i++) {
+        struct process_slot slot;
+        size_t size = offsetof(struct process_slot, pid) + sizeof slot.pid;
+        if (pread(file, &slot, size, (off_t)channel_process_at(i)) != (ssize_t)size)
+            break;
+        if (slot.pid == process && atomic_load(&slot.state) == SLOT_READY)
+            return true;
+    }
+    return false;
+}
+
+/* Reads the channel of a collector, if `path` is that, the collector is `pid`, and it records
+ * `process`. */
+static bool read_channel(const char *path, uint32_t pid, uint32_t process, struct channel *channel)
 {
     char target[64];
     ssize_t size = readlink(path, target, sizeof target - 1);
@@ -87,14 +104,17 @@ static bool read_channel(const char *path, uint32_t pid, struct channel *channel
     if (file < 0)
         return false;
     size = pread(file, channel, sizeof *channel, 0);
+    bool is_sought = size == sizeof *channel && channel->magic == CHANNEL_MAGIC &&
+                     channel->version == CHANNEL_VERSION && channel->collector_pid == pid &&
+                     channel->control_size > 0 &&
+                     channel->control_size <= sizeof channel->control_name &&
+                     channel_has(file, channel, process);
     close(file); /* at once: as long as it is open, the collector waits for more processes */
-    return size == sizeof *channel && channel->magic == CHANNEL_MAGIC &&
-           channel->version == CHANNEL_VERSION && channel->collector_pid == pid &&
-           channel->control_size > 0 && channel->control_size <= sizeof channel->control_name;
+    return is_sought;
 }
 
-/* Finds the channel of a process that may be a collector. */
-static bool find_channel(uint32_t pid, struct channel *channel)
+/* Finds the channel of a process that may be a collector, and record `process`. */
+static bool find_channel(uint32_t pid, uint32_t process, struct channel *channel)
 {
     char path[300], name[16] = "";
     snprintf(path, sizeof path, "/proc/%u/comm", pid);
@@ -111,7 +131,7 @@ static bool find_channel(uint32_t pid, struct channel *channel)
     const struct dirent *entry;
     while (!is_found && (entry = readdir(files)) != NULL) {
         snprintf(path, sizeof path, "/proc/%u/fd/%.200s", pid, entry->d_name);
-        is_found = read_channel(path, pid, channel);
+        is_found = read_channel(path, pid, process, channel);
     }
     closedir(files);
     return is_found;
@@ -190,7 +210,7 @@ int control_ask(char **argv)
     while (processes != NULL && result == CONTROL_UNKNOWN && (entry = readdir(processes)) != NULL) {
         struct channel channel;
         uint32_t pid = number_of(entry->d_name);
-        if (pid != 0 && find_channel(pid, &channel))
+        if (pid != 0 && find_channel(pid, request.pid, &channel))
             result = ask(&channel, &request);
     }
     if (processes != NULL)

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import signal
 import socket
 import struct
 import subprocess
@@ -28,7 +29,8 @@ print('ready', flush=True)
 input()
 """
 
-# Copies the channel of a recorder, puts itself into it, and answers nobody.
+# Copies the channel of a recorder, puts itself into it, and a process that it is told; answers
+# nobody.
 IMPOSTOR = """
 import os, socket, struct, sys
 recorder = sys.argv[1]
@@ -44,8 +46,11 @@ assert struct.unpack_from('<I', channel, 28)[0] == int(recorder)
 assert channel[56:61] == struct.pack('<I', 6) + b'\\0'
 struct.pack_into('<I', channel, 28, os.getpid())
 channel[60:66] = listener.getsockname()
-os.write(os.memfd_create('ttdrecord'), channel)
+copy = os.memfd_create('ttdrecord')
+os.write(copy, channel)
 print('ready', flush=True)
+os.pwrite(copy, struct.pack('<I', int(input())), 4096 + 4)  # of the first slot
+print('has it', flush=True)
 while True:
     listener.accept()[0].close()
     print('asked', flush=True)
@@ -172,8 +177,9 @@ class Control(Recording):
         for _ in range(3):
             impostor = subprocess.Popen(
                 ['/usr/bin/python3', '-c', IMPOSTOR, str(self.recorder.pid)],
-                stdout=subprocess.PIPE)
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
             self.addCleanup(impostor.stdout.close)
+            self.addCleanup(impostor.stdin.close)
             self.addCleanup(impostor.wait)
             self.addCleanup(impostor.kill)
             self.assertEqual(impostor.stdout.readline(), b'ready\n')
@@ -183,9 +189,26 @@ class Control(Recording):
             if second.recorder.pid > impostor.pid:
                 break
         self.assertGreater(second.recorder.pid, impostor.pid)
+        impostor.stdin.write(b'%d\n' % second.program)
+        self.assertEqual(impostor.stdout.readline(), b'has it\n')
         code, text, reason = ask_on_the_command_line('status', second.program)
         self.assertEqual((code, reason), (0, ''))
         self.assertEqual(impostor.stdout.readline(), b'asked\n')
+
+    def test_a_recorder_that_hangs_keeps_only_its_own_waiting(self):
+        """Whether it is asked first or last: process ids may begin anew."""
+        others = [Control('test_status') for _ in range(2)]
+        for other in others:
+            other.setUp()
+            self.addCleanup(other.doCleanups)
+        self.recorder.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.recorder.send_signal, signal.SIGCONT)
+        for other in others:
+            code, text, reason = ask_on_the_command_line('status', other.program)
+            self.assertEqual((code, reason), (0, ''))
+            self.assertIn('events', text)
+        _, _, reason = ask_on_the_command_line('status', os.getpid())
+        self.assertIn('is not being recorded by this user', reason)
 
     def test_what_looks_like_a_channel_and_blocks(self):
         with subprocess.Popen(['/usr/bin/python3', '-c', HOLDER], stdin=subprocess.PIPE,
