@@ -162,6 +162,7 @@ static void take_asked(struct collector *collector, struct process *process,
         .process = process,
         .asked = asked,
         .own_memory = request.own_memory,
+        .borrowed = request.borrowed,
         /* No more than what was asked for here. */
         .snapshot = {.contents = request.contents & collector->snapshots.at_exit,
                      .reason = request.reason <= INT32_MAX ? request.reason : 0},

@@ -74,6 +74,9 @@ void taking_end_copy(void *context);
  * is then. */
 bool taking_is_apart(const struct taking *taking, const struct region *region);
 
+/* Finds which pages of a span are in memory: see struct scan_job. `context` is a struct taking. */
+bool taking_resident(void *context, struct memory_span span, unsigned char *pages);
+
 /* Shows that the collector is alive, and follows a process that has been let go. `context` is a
  * struct taking. */
 void taking_tick(void *context);

@@ -152,6 +152,7 @@ enum region_untouched backing_untouched(enum backing_kind kind)
     case BACKING_OLD:
         return UNTOUCHED_EMPTY;
     case BACKING_MEMORY:
+        return UNTOUCHED_RESIDENT;
     case BACKING_FILE:
         return UNTOUCHED_SEARCHED;
     case BACKING_HUGE:

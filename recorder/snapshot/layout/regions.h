@@ -16,6 +16,7 @@ enum { REGION_SKIPPED = 0 };
 enum region_untouched {
     UNTOUCHED_EMPTY,    /* there is nothing in them */
     UNTOUCHED_SEARCHED, /* others may have written them */
+    UNTOUCHED_RESIDENT, /* the same, if they are in memory; else there is nothing in them */
     UNTOUCHED_MISSING   /* the same, but they cannot be read without harm */
 };
 

@@ -10,6 +10,7 @@ enum {
     LINE = 64,                 /* bytes that are looked at together */
     REFERENCES_AT_ONCE = 1024, /* so few that they stay in the nearest cache */
     ABSENT_MAX = 4 << 20,      /* bytes of shared memory */
+    RESIDENT_PAGES = 1 << 15,  /* that are asked about at once */
 };
 
 struct scan {
@@ -17,6 +18,9 @@ struct scan {
     struct scan_result result;
     bool is_over;    /* a limit was met */
     uint64_t absent; /* bytes that were not there, and are read all the same */
+    /* The pages that were asked about last, and which of them are in memory: bit 0 of each. */
+    struct memory_span asked;
+    unsigned char resident[RESIDENT_PAGES];
     struct ttd_reference references[REFERENCES_AT_ONCE];
     size_t count;
     /* The regions in the batch and their numbers, by tag modulo the number of pieces of a batch. */
@@ -37,6 +41,7 @@ struct scan *scan_open(const struct scan_job *job)
     scan->result = (struct scan_result){.is_written = true};
     scan->is_over = false;
     scan->absent = 0;
+    scan->asked = (struct memory_span){0, 0};
     scan->count = 0;
     scan->tag = 0;
     scan->batch.missing = 0;
@@ -252,17 +257,55 @@ static void add_within(struct scan *scan, const struct region *region, uint32_t 
     add_span(scan, region, number, span, may_lack);
 }
 
+/* Asks which pages of a region are in memory, from a page on, unless that is known. */
+static bool scan_ask_resident(struct scan *scan, const struct region *region, uint64_t begin)
+{
+    if (begin >= scan->asked.begin && begin < scan->asked.end)
+        return true;
+    uint64_t end = (region->end + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE;
+    uint64_t most = begin + (uint64_t)RESIDENT_PAGES * MEMORY_PAGE;
+    struct memory_span span = {begin, end < most ? end : most};
+    bool is_known = scan->job.resident(scan->job.context, span, scan->resident);
+    scan->asked = is_known ? span : (struct memory_span){0, 0};
+    return is_known;
+}
+
+/* Adds those of the pages that are in memory, written by others. Returns where the system cannot
+ * tell any more. */
+static uint64_t scan_add_resident(struct scan *scan, const struct region *region, uint32_t number,
+                                  struct memory_span span)
+{
+    uint64_t page = span.begin;
+    while (page < span.end && !scan->is_over && scan_ask_resident(scan, region, page)) {
+        const unsigned char *resident = scan->resident;
+        uint64_t first = scan->asked.begin, begin = page;
+        uint64_t end = span.end < scan->asked.end ? span.end : scan->asked.end;
+        bool is_there = resident[(page - first) / MEMORY_PAGE] & 1;
+        while (page < end && (resident[(page - first) / MEMORY_PAGE] & 1) == is_there)
+            page += MEMORY_PAGE;
+        if (is_there)
+            add_within(scan, region, number, (struct memory_span){begin, page}, true);
+    }
+    return page;
+}
+
 /* Adds pages that the process has not touched itself, or not lately, although others may have
  * written them. The first reader of a page that nobody has written makes the system provide it, so
- * there is a limit. Behind the end of a file there is nothing. */
+ * there is a limit, beyond which the system must tell which pages there are. Behind the end of a
+ * file there is nothing. */
 static void add_absent(struct scan *scan, const struct region *region, uint32_t number,
                        struct memory_span span)
 {
-    uint64_t size = span.begin < span.end ? span.end - span.begin : 0;
-    if (region->untouched == UNTOUCHED_EMPTY)
+    unsigned untouched = region->untouched;
+    if (untouched == UNTOUCHED_EMPTY || span.begin >= span.end)
         return;
-    bool may_search = region->untouched == UNTOUCHED_SEARCHED && !scan->job.leaves_absent;
-    if (size > (may_search ? ABSENT_MAX - scan->absent : 0)) {
+    bool may_search = untouched != UNTOUCHED_MISSING && !scan->job.leaves_absent;
+    uint64_t room = may_search ? ABSENT_MAX - scan->absent : 0;
+    if (may_search && untouched == UNTOUCHED_RESIDENT && scan->job.resident != NULL &&
+        region->end - region->begin > room)
+        span.begin = scan_add_resident(scan, region, number, span);
+    uint64_t size = span.end - span.begin;
+    if (size > room) {
         scan->result.missing += size;
         return;
     }

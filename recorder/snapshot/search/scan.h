@@ -18,6 +18,9 @@ struct scan_job {
     uint64_t references_max;
     bool leaves_absent; /* shared memory that the process has not touched is not searched */
     const struct snapshot_calls *calls;
+    /* Finds which pages of shared memory are in memory: a byte for each, whose lowest bit tells.
+     * Returns false if that cannot be known. May be NULL. */
+    bool (*resident)(void *context, struct memory_span span, unsigned char *pages);
     void (*tick)(void *context); /* is called every few milliseconds */
     void *context;
 };

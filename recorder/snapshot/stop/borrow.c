@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+enum { TRIES = 4 };
+
 #define RETURN_NS UINT64_C(1000000000)
 #define POLL_NS   20000
 
@@ -239,5 +241,32 @@ enum borrow_result borrow_call(const struct threads *threads, struct thread_stat
     thread->is_stopped = false;
     enum borrow_result result = follow(thread, call, &before);
     thread->is_stopped = result != BORROW_RUNS_ON;
+    return result;
+}
+
+/* Whether a thread is still on its way back, from a call that a collector which has died made it
+ * execute. */
+static bool is_in_use(const struct threads *threads, const struct borrowed_code *code)
+{
+    for (size_t i = 0; i < threads->count; i++) {
+        uint64_t stack_pointer = threads->items[i].registers[THREAD_STACK_POINTER];
+        if (threads->items[i].is_stopped && stack_pointer >= code->stack_begin &&
+            stack_pointer < code->stack_end)
+            return true;
+    }
+    return false;
+}
+
+enum borrow_result borrow_by_any(struct threads *threads, struct borrowed_call *call)
+{
+    enum borrow_result result = BORROW_REFUSED;
+    int tries = 0;
+    if (is_in_use(threads, call->code))
+        return result;
+    for (size_t i = 0; i < threads->count && result == BORROW_REFUSED && tries < TRIES; i++) {
+        tries += threads->items[i].is_stopped;
+        result = borrow_call(threads, &threads->items[i], call);
+    }
+    threads->are_stopped &= result != BORROW_RUNS_ON;
     return result;
 }

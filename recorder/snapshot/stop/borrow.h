@@ -31,4 +31,8 @@ enum borrow_result {
 enum borrow_result borrow_call(const struct threads *threads, struct thread_state *thread,
                                struct borrowed_call *call);
 
+/* Makes any of the threads that can execute a call. They are not all stopped any more after
+ * BORROW_RUNS_ON, and no other call may be made. */
+enum borrow_result borrow_by_any(struct threads *threads, struct borrowed_call *call);
+
 #endif

@@ -13,8 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TRIES = 4 };
-
 #define APPEAR_NS UINT64_C(1000000000)
 #define END_NS    UINT64_C(5000000000)
 #define POLL_NS   20000
@@ -26,33 +24,12 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Whether a thread is still on its way back, from a call that a collector which has died made it
- * execute. */
-static bool is_in_use(const struct threads *threads, const struct borrowed_code *code)
-{
-    for (size_t i = 0; i < threads->count; i++) {
-        uint64_t stack_pointer = threads->items[i].registers[THREAD_STACK_POINTER];
-        if (threads->items[i].is_stopped && stack_pointer >= code->stack_begin &&
-            stack_pointer < code->stack_end)
-            return true;
-    }
-    return false;
-}
-
 /* Makes any thread that can execute a call. Returns whether one did. */
 static bool call_by_any(struct threads *threads, struct borrowed_call *call,
                         struct copy_history *history)
 {
-    enum borrow_result result = BORROW_REFUSED;
-    int tries = 0;
-    if (is_in_use(threads, call->code))
-        return false;
-    for (size_t i = 0; i < threads->count && result == BORROW_REFUSED && tries < TRIES; i++) {
-        tries += threads->items[i].is_stopped;
-        result = borrow_call(threads, &threads->items[i], call);
-    }
+    enum borrow_result result = borrow_by_any(threads, call);
     history->is_barred |= result == BORROW_RUNS_ON;
-    threads->are_stopped &= result != BORROW_RUNS_ON;
     return result == BORROW_DONE;
 }
 

@@ -136,3 +136,52 @@ Test(scan, finds_what_lies_in_the_pages_and_nothing_else)
     }
     expect_same(0, WORDS);
 }
+
+/* Of every four pages the second is said to be there; nothing is said of the last ones. */
+static bool some_resident(void *context, struct memory_span span, unsigned char *resident)
+{
+    uint64_t end = *(const uint64_t *)context;
+    for (uint64_t page = span.begin; page < span.end; page += MEMORY_PAGE)
+        resident[(page - span.begin) / MEMORY_PAGE] =
+            page / MEMORY_PAGE % 4 == 1 ? 0xff : 0xfe; /* only the lowest bit counts */
+    return span.begin < end;
+}
+
+/* Untouched pages of shared memory that is larger than what may be made: those are searched that
+ * are said to be there. */
+Test(scan, searches_untouched_pages_that_are_there, .timeout = 60)
+{
+    enum { SHARED = 320 << 20 /* more than what is asked about at once */ };
+    char *shared = mmap(NULL, SHARED, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cr_assert(shared != MAP_FAILED);
+    uint64_t end = (uintptr_t)shared + (256u << 20), expected = 0;
+    for (size_t at = 0; at < SHARED; at += 8 * MEMORY_PAGE + MEMORY_PAGE) {
+        uint64_t value = LOWEST + 8, address = (uintptr_t)shared + at;
+        memcpy(shared + at, &value, sizeof value);
+        expected += address < end && address / MEMORY_PAGE % 4 == 1;
+    }
+    madvise(shared, SHARED, MADV_DONTNEED);
+    struct memory memory;
+    struct tables tables = {.range_count = 0};
+    struct snapshot_calls calls = {.references = keep, .variable = ignore_variable};
+    struct scan_job job = {.memory = &memory,
+                           .pages = &pages,
+                           .tables = &tables,
+                           .references_max = UINT64_MAX,
+                           .calls = &calls,
+                           .resident = some_resident,
+                           .tick = tick,
+                           .context = &end};
+    cr_assert(memory_open(&memory, (uint32_t)getpid(), (uint32_t)getpid()));
+    struct scan *scan = scan_open(&job);
+    struct region region = {.begin = (uintptr_t)shared,
+                            .end = (uintptr_t)shared + SHARED,
+                            .untouched = UNTOUCHED_RESIDENT,
+                            .kind = TTD_REGION_FILE};
+    scan_region(scan, &region, REGION);
+    struct scan_result result = scan_close(scan);
+    cr_assert_eq(found_count, expected, "%zu of %ju", found_count, (uintmax_t)expected);
+    cr_assert_eq(result.missing, (uintptr_t)shared + SHARED - end);
+    memory_close(&memory);
+    munmap(shared, SHARED);
+}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Which words snapshots have of real programs, however these end, and while they run."""
 
+import os
+import subprocess
 import unittest
 
 from snapshots import Records
@@ -74,21 +76,44 @@ class Places(Recording):
 class Shared(Recording):
     """Memory that others write as well, or that the process has not touched itself."""
 
-    def leaks(self, way, kilobytes):
-        self.said = self.record(program('held_in_shared'), way, str(kilobytes)).stderr.decode()
+    def leaks(self, way, kilobytes, file=None):
+        arguments = (way, str(kilobytes), *([] if file is None else [str(file)]))
+        self.said = self.record(program('held_in_shared'), *arguments,
+                                pass_fds=() if file is None else (file,)).stderr.decode()
         children = list(self.directory.glob('trace.bin.*'))
         return analyze('leaks', *children) if children else analyze('leaks', self.trace)
 
     def test_is_searched(self):
         for way in 'unmapped', 'dropped', 'fork', 'read only':
-            found = self.leaks(way, 64)
-            self.assertEqual((self.said, found['certain']), ('', True), way)
-            self.assertEqual(found['classes']['definitely_lost']['blocks'], 0, way)
-            self.assertEqual(found['classes']['still_reachable']['blocks'], 5, way)
+            self.check_searched(way, 64)
+
+    def check_searched(self, way, kilobytes, file=None):
+        found = self.leaks(way, kilobytes, file)
+        self.assertEqual((self.said, found['certain']), ('', True), way)
+        self.assertEqual(found['classes']['definitely_lost']['blocks'], 0, way)
+        self.assertEqual(found['classes']['still_reachable']['blocks'], 5, way)
+
+    def test_that_nobody_has_touched_is_not_made(self):
+        """The system says what there is, by the thread that waits, or by one that is held. It does
+        not tell of what is swapped out, but of how much is."""
+        for way in 'unmapped', 'dropped', 'fork', 'read only', 'threads':
+            file = os.memfd_create('shared')
+            self.addCleanup(os.close, file)
+            self.check_searched(way, 200 << 10, file)
+            status = os.fstat(file)
+            self.assertEqual(status.st_size, 200 << 20)
+            self.assertLess(status.st_blocks * 512, 1 << 20, way)
 
     def test_is_searched_in_part(self):
-        """What nobody has touched is not made, so that the report is uncertain."""
-        found = self.leaks('dropped', 64 << 10)
+        """What the process has not touched of a file is not read, so that the report is uncertain:
+        it may be on a disk, and have been written by others."""
+        system = subprocess.run(['stat', '-f', '-c', '%T', self.directory], capture_output=True,
+                                text=True, check=True).stdout.strip()
+        if system in ('tmpfs', 'ramfs'):
+            self.skipTest('files are memory here')
+        file = os.open(self.directory / 'file', os.O_RDWR | os.O_CREAT)
+        self.addCleanup(os.close, file)
+        found = self.leaks('dropped', 64 << 10, file)
         self.assertFalse(found['certain'])
         self.assertIn('1 snapshot is not complete', self.said)
         snapshot, = analyze('snapshots', self.trace)['snapshots']

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Holds five blocks only in shared memory whose pages are not in its page table when it ends: with
  * "unmapped" since it wrote them by another mapping, with "fork" in a child, with "dropped" since
- * it had the system drop them, with "read only" by a mapping by which it cannot write. The second
- * argument is the size in kB. */
+ * it had the system drop them, with "read only" by a mapping by which it cannot write; with
+ * "threads" there is another thread as well. The second argument is the size in kB; the third, if
+ * any, the descriptor of the memory. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,11 +35,20 @@ static void hold_by_another(int file, size_t size)
     munmap(other, size);
 }
 
+static void *sleep_on(void *unused)
+{
+    pause();
+    return unused;
+}
+
 int main(int count, char **arguments)
 {
     const char *way = count > 1 ? arguments[1] : "";
     size_t size = count > 2 ? strtoul(arguments[2], NULL, 10) * 1024 : 0;
-    int file = memfd_create("shared", 0);
+    int file = count > 3 ? atoi(arguments[3]) : memfd_create("shared", 0);
+    pthread_t thread;
+    if (strcmp(way, "threads") == 0 && pthread_create(&thread, NULL, sleep_on, NULL) != 0)
+        return 1;
     if (ftruncate(file, (off_t)size) != 0)
         return 1;
     bool is_read_only = strcmp(way, "read only") == 0;
@@ -47,7 +58,7 @@ int main(int count, char **arguments)
         hold_by_another(file, size);
     else
         hold(shared);
-    if (strcmp(way, "dropped") == 0)
+    if (strcmp(way, "dropped") == 0 || strcmp(way, "threads") == 0)
         madvise(shared, size, MADV_DONTNEED);
     clear_stack();
     if (strcmp(way, "fork") == 0) {
