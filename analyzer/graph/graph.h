@@ -20,7 +20,7 @@
 enum graph_flag {
     /** It points into its target, neither to the start nor to where an owner points. */
     GRAPH_INTERIOR = 1,
-    /** The word may be older than the block that it points at. */
+    /** Nothing proves that the program has written the word. */
     GRAPH_STALE = 2,
     /** A root that only a stack or a register has. */
     GRAPH_WEAK = 4,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Which edges may be stale by the times of allocation: see stale.h. Private to reach/. */
+/** Which edges may be stale, before their ages are known: see stale.h. Private to reach/. */
 #ifndef ANALYZER_REACH_AGES_H
 #define ANALYZER_REACH_AGES_H
 
@@ -12,7 +12,6 @@ struct reach_ages {
     bool is_asked;
     /** HEAP_NO_NODE before the first edge. */
     uint32_t source;
-    struct ttd_position allocated;
     /** Words in it may be older than the block itself. */
     bool has_old_words;
 };
@@ -22,8 +21,8 @@ static inline void reach_ages_init(struct reach_ages *ages, bool is_asked)
     *ages = (struct reach_ages){.is_asked = is_asked, .source = HEAP_NO_NODE};
 }
 
-/** Returns GRAPH_STALE for an edge whose word may be older than its block, and may have pointed at
- * the target already then; otherwise 0. Edges of one source come one after the other. */
+/** Returns GRAPH_STALE for an edge whose word may be older than its block; otherwise 0. Edges of
+ * one source come one after the other. */
 static inline unsigned reach_ages_flag(struct reach_ages *ages, const struct heap_nodes *nodes,
                                        uint32_t source, uint32_t target)
 {
@@ -31,13 +30,10 @@ static inline unsigned reach_ages_flag(struct reach_ages *ages, const struct hea
         return 0;
     if (source != ages->source) {
         ages->source = source;
-        ages->allocated = heap_nodes_allocated(nodes, source);
-        ages->has_old_words = heap_nodes_get(nodes, source, HEAP_NODE_API) != TTD_API_CALLOC;
+        ages->has_old_words = !heap_nodes_is_cleared(nodes, source);
     }
-    bool is_older = ages->has_old_words &&
-                    ttd_position_compare(heap_nodes_allocated(nodes, target), ages->allocated) < 0;
     /* The edge from a block to the one it lies in stands for no word in memory. */
-    return is_older && heap_nodes_outer(nodes, source) != target ? GRAPH_STALE : 0;
+    return ages->has_old_words && heap_nodes_outer(nodes, source) != target ? GRAPH_STALE : 0;
 }
 
 #endif

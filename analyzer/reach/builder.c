@@ -9,6 +9,11 @@
 
 #define WORD 8
 
+/* Of memory of the GNU C library: bytes of the header before a block, and the offset in the block
+ * of the links of large free memory. */
+#define HEADER 16
+#define LINKS  16
+
 /* References that room is made for beforehand, for each node. */
 #define EDGES_PER_NODE 16
 
@@ -216,6 +221,64 @@ static enum ttd_status add_class_word(struct reach_builder *builder, uint32_t so
     return status;
 }
 
+/*
+ * Whether a word of a block may be the first of two links of the GNU C library. It sorts large free
+ * memory by links in bytes 16 to 31, where a block then finds them: the address of another header,
+ * or of the memory's own if no other has its size. The first word of a header is also the last one
+ * of the block before, which both links seem to point at.
+ */
+static bool is_first_link(const struct reach_builder *builder,
+                          const struct ttd_reference *reference)
+{
+    const struct ttd_region *region = heap_reach_region(builder->reach, reference->region);
+    struct heap_nodes *nodes = &builder->reach->nodes;
+    uint64_t block = reference->value + HEADER;
+    uint32_t node = heap_nodes_at(nodes, block);
+    return region->begin + reference->offset == block + LINKS && region->kind == TTD_REGION_HEAP &&
+           region->module != TTD_NONE && node != HEAP_NO_NODE &&
+           heap_nodes_address(nodes, node) == block &&
+           heap_nodes_size(nodes, node) >= LINKS + 2 * WORD && !heap_nodes_is_cleared(nodes, node);
+}
+
+static bool is_second_link(const struct ttd_reference *first, const struct ttd_reference *second)
+{
+    return first->region == second->region && first->offset + WORD == second->offset &&
+           first->value == second->value;
+}
+
+enum ttd_status reach_builder_add_kept(struct reach_builder *builder)
+{
+    struct heap_reach *reach = builder->reach;
+    const struct ttd_reference *link = &builder->link;
+    if (!link->region)
+        return TTD_OK;
+    uint64_t word = heap_reach_region(reach, link->region)->begin + link->offset;
+    enum ttd_status status = add_edge(builder, word, link->value,
+                                      heap_nodes_at(&reach->nodes, word), builder->link_target);
+    builder->link.region = 0;
+    return status;
+}
+
+/* Takes two links as one: neither is a pointer. A word that may be the first one is kept until the
+ * next is known. */
+static enum ttd_status take_link(struct reach_builder *builder,
+                                 const struct ttd_reference *reference, uint32_t target,
+                                 bool *is_link)
+{
+    *is_link = true;
+    if (is_second_link(&builder->link, reference)) {
+        builder->link.region = 0;
+        return TTD_OK;
+    }
+    enum ttd_status status = reach_builder_add_kept(builder);
+    *is_link = is_first_link(builder, reference);
+    if (*is_link) {
+        builder->link = *reference;
+        builder->link_target = target;
+    }
+    return status;
+}
+
 enum ttd_status reach_builder_add(struct reach_builder *builder,
                                   const struct ttd_reference *reference, uint32_t target)
 {
@@ -230,6 +293,12 @@ enum ttd_status reach_builder_add(struct reach_builder *builder,
         return add_class_word(builder, source, word, reference->value);
     if (builder->finds_classes_only)
         return TTD_OK;
+    if (builder->link.region || word - reference->value == HEADER + LINKS) {
+        bool is_link;
+        enum ttd_status status = take_link(builder, reference, target, &is_link);
+        if (status != TTD_OK || is_link)
+            return status;
+    }
     if (source == HEAP_NO_NODE && region->kind == TTD_REGION_HEAP && region->name != TTD_NONE)
         source = find_granted(builder, word);
     if (source != HEAP_NO_NODE)

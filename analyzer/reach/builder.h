@@ -49,6 +49,10 @@ struct reach_builder {
     struct reach_class_word *class_words;
     size_t class_word_count;
     size_t class_word_capacity;
+    /** A word that may be the first of two links of the allocator, and the node that it points at.
+     * Its region is 0 if there is none. */
+    struct ttd_reference link;
+    uint32_t link_target;
     /** Some block may be an array of no elements, to which pointers point behind the block. */
     bool has_empty_arrays;
     /** Words of heaps that lie in no live block and point at one: see between.h. Only if
@@ -92,6 +96,9 @@ static inline bool reach_builder_may_be_class(const struct reach_builder *builde
  */
 enum ttd_status reach_builder_add(struct reach_builder *builder,
                                   const struct ttd_reference *reference, uint32_t target);
+
+/** Adds the word that was kept, after the last reference. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status reach_builder_add_kept(struct reach_builder *builder);
 
 /** Adds a root: a reference that points at a block, and lies in a region but in no block.
  * @return TTD_OK, TTD_ERROR_NO_MEMORY. */

@@ -80,6 +80,13 @@ static inline struct ttd_position heap_nodes_allocated(const struct heap_nodes *
                                  heap_nodes_get(nodes, node, HEAP_NODE_STEPS)};
 }
 
+/** Whether the allocator has cleared the memory of a block. */
+static inline bool heap_nodes_is_cleared(const struct heap_nodes *nodes, uint32_t node)
+{
+    uint64_t api = heap_nodes_get(nodes, node, HEAP_NODE_API);
+    return api == TTD_API_CALLOC || api == TTD_API_MI_CALLOC_ALIGNED;
+}
+
 /** The last address of a block; that of a block of no bytes is its own. */
 static inline uint64_t heap_nodes_last(const struct heap_nodes *nodes, uint32_t node)
 {

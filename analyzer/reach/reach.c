@@ -108,7 +108,7 @@ static enum ttd_status read_references(struct reach_builder *builder, struct ttd
             status = see_references(builder, group);
     }
     reach_references_end(&references);
-    return heap_is_over(status) ? TTD_OK : status;
+    return heap_is_over(status) ? reach_builder_add_kept(builder) : status;
 }
 
 enum ttd_status heap_reach_begin(struct heap_reach *reach, const struct ttd_snapshot *snapshot,

@@ -73,7 +73,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     if (effect->kind == HEAP_ACQUIRED && effect->previous)
         acquire(search, effect);
     else if (effect->kind != HEAP_ACQUIRED && block)
-        stale_words_release(&search->words, block->address, block->size, effect->position);
+        stale_words_release(&search->words, block, effect->position);
     return TTD_OK;
 }
 
@@ -85,18 +85,30 @@ static bool survives(void *context, const struct heap_block *block)
 
 static uint32_t target_of(const struct search *search, uint32_t word)
 {
-    const struct graph *graph = &search->reach->graph;
-    uint64_t edge = packed_table_get(&search->words.table, word, STALE_EDGE);
-    bool is_root = packed_table_get(&search->words.table, word, STALE_IS_ROOT);
-    return is_root ? graph->root_targets[edge] : graph->targets[edge];
+    return stale_words_target(&search->words, &search->reach->graph, word);
 }
 
-/* Whether the block that had a word before may have pointed at its target. */
-static bool may_be_relic(const struct search *search, uint32_t word)
+/* Whether the memory of a word was released after a birth, and the word may have been there. */
+static bool was_released_after(const struct search *search, uint32_t word, struct ttd_position born)
 {
-    struct ttd_position born = heap_nodes_allocated(&search->reach->nodes, target_of(search, word));
     return !search->words.is_copied[word] &&
            ttd_position_compare(stale_words_last_release(&search->words, word), born) > 0;
+}
+
+/* Whether a block that had the word of an edge earlier may have pointed at the target, or at a
+ * block that was there before the target. */
+static bool may_be_relic(const struct search *search, uint32_t word)
+{
+    return was_released_after(
+        search, word,
+        stale_words_first_birth(&search->words, &search->reach->nodes, target_of(search, word)));
+}
+
+/* Whether a block that had the word of a root earlier may have pointed at the very target. */
+static bool may_have_pointed(const struct search *search, uint32_t word)
+{
+    return was_released_after(search, word,
+                              heap_nodes_allocated(&search->reach->nodes, target_of(search, word)));
 }
 
 static const struct ttd_region *region_of(const struct heap_reach *reach, uint64_t root)
@@ -126,8 +138,9 @@ static bool holds_nothing(const struct search *search, uint32_t word, uint64_t r
         0)
         return false;
     return region->module != TTD_NONE ||
-           has_node_in_page(reach, packed_table_get(&search->words.table, word, STALE_ADDRESS)) ||
-           (may_be_relic(search, word) && reach_between_has_blocks(reach, region));
+           has_node_in_page(reach,
+                            packed_table_get(&search->words.words.table, word, STALE_ADDRESS)) ||
+           (may_have_pointed(search, word) && reach_between_has_blocks(reach, region));
 }
 
 /* Clears the flags of words of blocks that are not stale, and drops roots that hold nothing. */
@@ -140,8 +153,8 @@ static enum ttd_status decide(void *context, size_t begin, size_t end)
         uint32_t word = (uint32_t)i;
         if (i + AHEAD < end)
             packed_table_prefetch(&reach->nodes.table, target_of(search, word + AHEAD));
-        uint64_t edge = packed_table_get(&search->words.table, word, STALE_EDGE);
-        if (packed_table_get(&search->words.table, word, STALE_IS_ROOT)) {
+        uint64_t edge = packed_table_get(&search->words.words.table, word, STALE_EDGE);
+        if (packed_table_get(&search->words.words.table, word, STALE_IS_ROOT)) {
             if (holds_nothing(search, word, edge))
                 graph->root_flags[edge] = REACH_ROOT_DROPPED;
         } else if (!may_be_relic(search, word)) {
@@ -175,7 +188,7 @@ static enum ttd_status replay(struct search *search, const struct heap_trace *tr
     }
     if (status == TTD_OK) {
         stale_words_settle(&search->words);
-        status = halves_do(decide, search, search, search->words.count);
+        status = halves_do(decide, search, search, search->words.words.count);
     }
     reach_survivors_free(&search->survivors);
     return status;
@@ -225,11 +238,11 @@ enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_tr
     if (!options->keeps_offsets)
         edge_offsets_free(&reach->offsets);
     /* Without such words what is held stays as it is: by other flags nothing hangs. */
-    bool is_changing = status == TTD_OK && search.words.count;
+    bool is_changing = status == TTD_OK && search.words.words.count;
     if (options->omits_verdicts)
         graph_classes_free(&reach->verdicts);
     if (is_changing)
-        status = stale_words_begin(&search.words);
+        status = stale_words_begin(&search.words, reach);
     if (is_changing && status == TTD_OK)
         status = replay(&search, trace, error);
     stale_words_free(&search.words);

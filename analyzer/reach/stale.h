@@ -2,8 +2,9 @@
 /**
  * Words that may be older than the blocks that they point at. Memory from malloc() holds what was
  * there before. So a word of block A that points at block B may be a relic, and A never had a
- * pointer to B, if the block that had this memory before A was released after B was allocated: it
- * may have pointed at B. Otherwise A itself has written the word, or it is older than B.
+ * pointer to B, if another block had this memory before A, and was released when B, or an earlier
+ * block at the same address, had been allocated: it may have pointed at that. Otherwise A itself
+ * has written the word. It does not matter whether A or B was allocated first.
  *
  * Not so in memory from calloc(), and in what realloc() has copied: of that it is not known what
  * was written when, and it counts as written.
@@ -16,18 +17,18 @@
 #include "reach/reach.h"
 
 /**
- * Clears the flag GRAPH_STALE, which edges have that may be stale by the times of allocation, where
- * nothing hangs by the edge, since its target is held by others, and where the memory was not
- * released in between. Then classifies the nodes. For that the trace is replayed once more, unless
+ * Clears the flag GRAPH_STALE, which edges have whose word may be older than its block, where
+ * nothing hangs by the edge, since its target is held by others, and where the word cannot be a
+ * relic. Then classifies the nodes. For that the trace is replayed once more, unless
  * nothing hangs by such edges.
  *
  * With options.omits_verdicts it only drops doubtful roots that something hangs by, and that are
  * relics: see between.h.
  *
  * Memory is bounded by the nodes, a byte for each; by the edges: some 10 bytes for each of those,
- * and 32 for when its word was last released; and by the blocks that are live at once and do not
- * live until the snapshot: those that do are nodes. Time is logarithmic in the number of words for
- * each release.
+ * and 64 for when its word was last released and the address of its target first used; and by the
+ * blocks that are live at once and do not live until the snapshot: those that do are nodes. Time is
+ * logarithmic in the number of words for each release.
  *
  * @param reach    has offsets of edges, unless options.omits_verdicts
  * @param options  without keeps_offsets they are freed before the replay

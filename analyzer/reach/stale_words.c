@@ -8,7 +8,9 @@
 #include "base/table.h"
 #include "reach/between.h"
 
-_Static_assert(2 * STALE_RELEASES <= ADDRESS_BATCH, "both ends of all are looked up together");
+#define NODE_BITS     64
+#define BIRTHS        4096
+#define BIRTH_GRANULE 16
 
 /* One half of the nodes, whose words are taken; the second one has the roots as well. */
 struct half {
@@ -99,7 +101,7 @@ static bool is_sorted(const struct half *first, const struct half *second,
 }
 
 /* Sorts the words, which is needed where roots are among them, or regions overlap. */
-static enum ttd_status sort(struct stale_words *words, const struct value_range *ranges)
+static enum ttd_status sort(struct address_marks *words, const struct value_range *ranges)
 {
     struct packed_table sorted;
     struct sort_key *keys = malloc(2 * (size_t)words->count * sizeof *keys);
@@ -124,9 +126,10 @@ static enum ttd_status sort(struct stale_words *words, const struct value_range 
 
 enum ttd_status stale_words_take(struct stale_words *words, const struct heap_reach *reach)
 {
-    struct half first = new_half(reach, &words->table), second = first;
+    struct address_marks *marks = &words->words;
+    struct half first = new_half(reach, &marks->table), second = first;
     second.has_roots = true;
-    *words = (struct stale_words){.count = 0};
+    *words = (struct stale_words){.is_copied = NULL};
     /* First measured: rows have as many bytes as the values in them need. */
     (void)halves_do(measure, &first, &second, reach->nodes.count);
     uint64_t count = first.count + second.count;
@@ -134,119 +137,128 @@ enum ttd_status stale_words_take(struct stale_words *words, const struct heap_re
         return TTD_OK;
     if (count >= UINT32_MAX)
         return TTD_ERROR_NO_MEMORY;
-    words->count = (uint32_t)count;
+    marks->count = (uint32_t)count;
     for (unsigned field = 0; field < STALE_FIELDS; field++)
         value_range_join(&first.ranges[field], second.ranges[field]);
     enum ttd_status status =
-        packed_table_init(&words->table, words->count, first.ranges, STALE_FIELDS);
+        packed_table_init(&marks->table, marks->count, first.ranges, STALE_FIELDS);
     if (status != TTD_OK)
         return status;
     first.end = second.next = first.count;
     second.end = count;
     (void)halves_do(fill, &first, &second, reach->nodes.count);
-    return is_sorted(&first, &second, &words->table) ? TTD_OK : sort(words, first.ranges);
+    return is_sorted(&first, &second, &marks->table) ? TTD_OK : sort(marks, first.ranges);
 }
 
-enum ttd_status stale_words_begin(struct stale_words *words)
+uint32_t stale_words_target(const struct stale_words *words, const struct graph *graph,
+                            uint32_t word)
 {
+    uint64_t edge = packed_table_get(&words->words.table, word, STALE_EDGE);
+    bool is_root = packed_table_get(&words->words.table, word, STALE_IS_ROOT);
+    return is_root ? graph->root_targets[edge] : graph->targets[edge];
+}
+
+/* Finds the nodes that edges among the words lead to. Returns their number. */
+static uint32_t find_targets(struct stale_words *words, const struct heap_reach *reach)
+{
+    size_t groups = (size_t)reach->nodes.count / NODE_BITS + 1;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < words->words.count; i++) {
+        if (packed_table_get(&words->words.table, i, STALE_IS_ROOT))
+            continue;
+        uint32_t target = stale_words_target(words, &reach->graph, i);
+        words->is_target[target / NODE_BITS] |= UINT64_C(1) << target % NODE_BITS;
+    }
+    for (size_t i = 0; i < groups; i++) {
+        words->targets_before[i] = count;
+        count += (uint32_t)__builtin_popcountll(words->is_target[i]);
+    }
+    return count;
+}
+
+/* Lists the addresses of the targets, in the order of the nodes. */
+static enum ttd_status list_targets(struct stale_words *words, const struct heap_reach *reach)
+{
+    const struct heap_nodes *nodes = &reach->nodes;
+    struct value_range range = {heap_nodes_address(nodes, 0),
+                                heap_nodes_address(nodes, nodes->count - 1)};
+    uint32_t row = 0;
     enum ttd_status status =
-        address_index_init(&words->index, &words->table, STALE_ADDRESS, words->count);
+        packed_table_init(&words->targets.table, words->targets.count, &range, 1);
+    for (uint32_t node = 0; status == TTD_OK && node < nodes->count; node++) {
+        if (words->is_target[node / NODE_BITS] >> node % NODE_BITS & 1)
+            packed_table_set(&words->targets.table, row++, 0, heap_nodes_address(nodes, node));
+    }
+    return status;
+}
+
+enum ttd_status stale_words_begin(struct stale_words *words, const struct heap_reach *reach)
+{
+    size_t groups = (size_t)reach->nodes.count / NODE_BITS + 1;
+    enum ttd_status status = address_marks_begin(&words->words);
     if (status != TTD_OK)
         return status;
-    words->released = table_resize(NULL, 0, 2 * (size_t)words->count * sizeof *words->released);
-    words->is_copied = table_resize(NULL, 0, (size_t)words->count * sizeof *words->is_copied);
-    return words->released && words->is_copied ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    words->is_copied = table_resize(NULL, 0, (size_t)words->words.count * sizeof *words->is_copied);
+    words->is_target = calloc(groups, sizeof *words->is_target);
+    words->targets_before = calloc(groups, sizeof *words->targets_before);
+    if (!words->is_copied || !words->is_target || !words->targets_before)
+        return TTD_ERROR_NO_MEMORY;
+    words->births = calloc(BIRTHS, sizeof *words->births);
+    if (!words->births)
+        return TTD_ERROR_NO_MEMORY;
+    words->targets.count = find_targets(words, reach);
+    if (!words->targets.count)
+        return TTD_OK;
+    status = list_targets(words, reach);
+    return status == TTD_OK ? address_marks_begin(&words->targets) : status;
 }
 
 void stale_words_free(struct stale_words *words)
 {
-    if (words->released)
-        table_free(words->released, 2 * (size_t)words->count * sizeof *words->released);
     if (words->is_copied)
-        table_free(words->is_copied, (size_t)words->count * sizeof *words->is_copied);
-    address_index_free(&words->index);
-    packed_table_free(&words->table);
-    *words = (struct stale_words){.count = 0};
+        table_free(words->is_copied, (size_t)words->words.count * sizeof *words->is_copied);
+    free(words->births);
+    free(words->is_target);
+    free(words->targets_before);
+    address_marks_free(&words->words);
+    address_marks_free(&words->targets);
+    *words = (struct stale_words){.is_copied = NULL};
 }
 
-struct span {
-    uint32_t first;
-    uint32_t end;
-};
-
-/* The words that begin in a range. */
-static struct span find(struct stale_words *words, uint64_t address, uint64_t size)
+static struct ttd_position complement_of(struct ttd_position position)
 {
-    struct span span = {.first = 0, .end = words->count};
-    if (address)
-        span.first = address_index_count(&words->index, &words->table, address - 1);
-    if (!size)
-        span.end = span.first;
-    else if (size <= UINT64_MAX - address)
-        span.end = address_index_count(&words->index, &words->table, address + size - 1);
-    return span;
+    return (struct ttd_position){UINT64_MAX - position.sequence, UINT64_MAX - position.steps};
 }
 
-static void set(struct stale_words *words, uint64_t word, struct ttd_position position)
+static void note_birth(struct stale_words *words, const struct heap_block *block)
 {
-    /* Blocks of a destroyed heap are told of late. */
-    if (ttd_position_compare(position, words->released[word]) > 0)
-        words->released[word] = position;
+    /* A block of no bytes has an address as well. */
+    struct address_note note = {block->address, block->size ? block->size : 1,
+                                complement_of(block->allocated)};
+    struct address_note *last = &words->births[note.address / BIRTH_GRANULE % BIRTHS];
+    if (last->address == note.address && last->size >= note.size &&
+        ttd_position_compare(last->position, note.position) >= 0)
+        return;
+    *last = note;
+    address_marks_note(&words->targets, note);
 }
 
-/* Notes a release of words. A segment tree: any number of them is noted at a few nodes that cover
- * them. */
-static void note(struct stale_words *words, struct span span, struct ttd_position position)
-{
-    uint64_t low = (uint64_t)span.first + words->count;
-    uint64_t high = (uint64_t)span.end + words->count;
-    for (; low < high; low /= 2, high /= 2) {
-        if (low & 1)
-            set(words, low++, position);
-        if (high & 1)
-            set(words, --high, position);
-    }
-}
-
-/* Notes the pending releases. */
-static void note_pending(struct stale_words *words)
-{
-    /* By release: the addresses before its first byte and of its last one, and the words up to
-     * there. */
-    uint64_t addresses[2 * STALE_RELEASES];
-    uint32_t counts[2 * STALE_RELEASES];
-    for (size_t i = 0; i < words->pending_count; i++) {
-        const struct stale_release *release = &words->pending[i];
-        uint64_t last_offset = release->size - 1, room = UINT64_MAX - release->address;
-        addresses[2 * i] = release->address - 1;
-        addresses[2 * i + 1] = release->address + (last_offset < room ? last_offset : room);
-    }
-    address_index_count_batch(&words->index, &words->table, addresses, 2 * words->pending_count,
-                              counts);
-    for (size_t i = 0; i < 2 * words->pending_count; i += 2)
-        __builtin_prefetch(&words->released[(size_t)counts[i] + words->count], 1);
-    for (size_t i = 0; i < words->pending_count; i++)
-        note(words, (struct span){counts[2 * i], counts[2 * i + 1]}, words->pending[i].position);
-    words->pending_count = 0;
-}
-
-void stale_words_release(struct stale_words *words, uint64_t address, uint64_t size,
+void stale_words_release(struct stale_words *words, const struct heap_block *block,
                          struct ttd_position position)
 {
-    if (!size)
-        return;
-    words->pending[words->pending_count++] = (struct stale_release){address, size, position};
-    if (words->pending_count == STALE_RELEASES)
-        note_pending(words);
+    address_marks_note(&words->words, (struct address_note){block->address, block->size, position});
+    if (words->targets.count)
+        note_birth(words, block);
 }
 
 void stale_words_copy(struct stale_words *words, const struct graph *graph, uint32_t node,
                       uint64_t address, uint64_t size)
 {
-    struct span span = find(words, address, size);
+    const struct packed_table *table = &words->words.table;
+    struct address_span span = address_marks_find(&words->words, address, size);
     for (uint32_t i = span.first; i < span.end; i++) {
-        uint64_t edge = packed_table_get(&words->table, i, STALE_EDGE);
-        if (packed_table_get(&words->table, i, STALE_IS_ROOT) || edge < graph->first[node] ||
+        uint64_t edge = packed_table_get(table, i, STALE_EDGE);
+        if (packed_table_get(table, i, STALE_IS_ROOT) || edge < graph->first[node] ||
             edge >= graph->first[node + 1])
             break;
         words->is_copied[i] = true;
@@ -255,10 +267,19 @@ void stale_words_copy(struct stale_words *words, const struct graph *graph, uint
 
 void stale_words_settle(struct stale_words *words)
 {
-    note_pending(words);
-    /* From the root down, so that each word gets what was noted at any node above it. */
-    for (uint64_t i = 1; i < words->count; i++) {
-        set(words, 2 * i, words->released[i]);
-        set(words, 2 * i + 1, words->released[i]);
-    }
+    address_marks_settle(&words->words);
+    if (words->targets.count)
+        address_marks_settle(&words->targets);
+}
+
+struct ttd_position stale_words_first_birth(const struct stale_words *words,
+                                            const struct heap_nodes *nodes, uint32_t target)
+{
+    uint64_t before =
+        words->is_target[target / NODE_BITS] & ((UINT64_C(1) << target % NODE_BITS) - 1);
+    uint32_t row =
+        words->targets_before[target / NODE_BITS] + (uint32_t)__builtin_popcountll(before);
+    struct ttd_position earlier = complement_of(address_marks_latest(&words->targets, row));
+    struct ttd_position own = heap_nodes_allocated(nodes, target);
+    return ttd_position_compare(earlier, own) < 0 ? earlier : own;
 }

@@ -30,6 +30,7 @@ class Heap:
         self.covered = set()  # addresses of words that a block was ever over
         self.live = []
         self.released = {}  # by address of a word: when a block there was last released
+        self.first_born = {}  # by address: when a block there was first allocated
         self.now = 0
         self.span = blocks * 64
 
@@ -48,6 +49,8 @@ class Heap:
     def acquire(self, block):
         self.live.append(block)
         self.covered |= set(range(block.address, block.address + block.size, WORD))
+        for address in range(block.address, block.address + max(block.size, 1), 16):
+            self.first_born.setdefault(address, block.born)
 
     def release(self, block):
         self.live.remove(block)
@@ -149,7 +152,8 @@ class Graph:
 
     def is_stale(self, source, word, target):
         return (source.api != CALLOC and word - source.address >= source.copied and
-                target.born < self.heap.released.get(word, 0) <= source.born)
+                self.heap.first_born[target.address] < self.heap.released.get(word, 0) <=
+                source.born)
 
     def is_doubtful(self, source, word, target, value):
         """A word of the heap outside of blocks that may be the program's: no relic, nor where an

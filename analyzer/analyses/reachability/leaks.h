@@ -20,7 +20,7 @@ enum heap_leak_kind {
     HEAP_POSSIBLY_LOST,
     /** Lost blocks lead to the block, and nothing else does. */
     HEAP_INDIRECTLY_LOST,
-    /** Reachable, but only by way of words that may be older than the block. */
+    /** Reachable, but only by way of possibly stale words. */
     HEAP_HELD_BY_STALE,
     /** Reachable, but only from a register or from the stack of a thread that ends. */
     HEAP_HELD_WEAKLY,

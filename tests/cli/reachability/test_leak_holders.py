@@ -4,11 +4,11 @@
 import itertools
 
 import support
-from snapshot_support import (HEAP, IN_BSS, IN_OTHER_STACK, IN_REGISTERS, IN_STACK, IN_TLS,
-                              SnapshotCase, SnapshotScript)
+from snapshot_support import (HEAP, HEAP_BEGIN, HEAP_SIZE, IN_BSS, IN_OTHER_STACK, IN_REGISTERS,
+                              IN_STACK, IN_TLS, MODULE, SnapshotCase, SnapshotScript)
 
 A, B, C, D, E, F, G = range(0x20000, 0x27000, 0x1000)
-CALLOC, NEW, NEW_ARRAY = 2, 16, 20
+CALLOC, NEW, NEW_ARRAY, MI_CALLOC_ALIGNED = 2, 16, 20, 70
 
 
 class Holders(SnapshotCase):
@@ -160,6 +160,80 @@ class Holders(SnapshotCase):
         script.snapshot((IN_BSS, 0, A), *words)
         self.assertEqual(self.classes(script.close()), {"still_reachable": (9, 128),
                                                         "held_by_stale": (4, 32)})
+
+    def recycled_target(self, target_first, *between, **fields):
+        """A word of A points at B, at the address of an earlier block. The memory of A was another
+        block's when that was live."""
+        script = SnapshotScript().basics()
+        script.alloc(A - 16, 128)
+        script.alloc(B - 8, 16)
+        for address in between or (B - 8, A - 16):
+            script.free(address)
+        holder = {"address": A, "size": 64, "stack": 2, "api": 1, **fields}
+        if target_first:
+            script.alloc(B, 8)
+            script.event("Alloc", **holder)
+        else:
+            script.event("Alloc", **holder)
+            script.alloc(B, 8)
+        return script.snapshot((IN_BSS, 0, A), (A + 8, B)).close()
+
+    def test_recycled_target(self):
+        """Whichever was allocated first, released first."""
+        for i, (first, *order) in enumerate(((True,), (False,), (True, A - 16, B - 8),
+                                             (False, A - 16, B - 8))):
+            self.assertEqual(self.classes(self.recycled_target(first, *order), name=f"{i}"),
+                             {"still_reachable": (2, 72), "held_by_stale": (1, 8)}, i)
+        for i, api in enumerate((CALLOC, MI_CALLOC_ALIGNED)):
+            self.assertEqual(self.classes(self.recycled_target(True, api=api), name=f"api{i}"),
+                             {"still_reachable": (2, 72)})
+
+    def test_new_target(self):
+        """The earlier block was allocated when the memory of the holder had been released, and it
+        began behind the address."""
+        for earlier in ((B, 8), (B + 8, 16)):
+            script = SnapshotScript().basics()
+            if earlier[0] == B:
+                script.alloc(A, 64)
+                script.free(A)
+                script.alloc(*earlier)
+                script.free(B)
+            else:
+                script.alloc(A, 64)
+                script.alloc(*earlier)
+                script.free(earlier[0])
+                script.free(A)
+            script.alloc(A, 64)
+            script.alloc(B, 8)
+            script.snapshot((IN_BSS, 0, A), (A + 8, B))
+            self.assertEqual(self.classes(script.close(), name=f"{earlier[0]}"),
+                             {"still_reachable": (2, 72)})
+
+    def links(self, *values, first=A + 16, size=64, module=1, api=1):
+        """Block A in memory of the C library, with words where that has links while it is free; B
+        ends in the first word of the header of A."""
+        script = SnapshotScript().basics()
+        script.alloc(A - 32, 24)
+        script.event("Alloc", address=A, size=size, stack=2, api=api)
+        words = [(first + 8 * i, value) for i, value in enumerate(values)]
+        script.snapshot((IN_BSS, 0, A), *words, regions=[
+            (HEAP, HEAP_BEGIN, HEAP_SIZE, 0, module), (MODULE, 0x600000000, 0x1000, 0, 1, ".bss")])
+        return self.classes(script.close(), name=f"{next(self.numbers)}")
+
+    def test_links_of_free_memory(self):
+        """Two links to the own header are no pointers to the block before."""
+        own = A - 16
+        held = {"still_reachable": (1, 64)}
+        self.assertEqual(self.links(own, own), {**held, "definitely_lost": (1, 24)})
+        self.assertEqual(self.links(own, own, own),
+                         {**held, "possibly_lost": (1, 24)})
+        for different in (self.links(own), self.links(own, own - 8), self.links(own, own, first=A),
+                          self.links(own, own, first=A + 24), self.links(own, own, module=0),
+                          self.links(own, own, api=CALLOC), self.links(own - 8, own - 8)):
+            self.assertEqual(different, {**held, "possibly_lost": (1, 24)})
+        self.assertEqual(self.links(own, own - 16), {"still_reachable": (2, 88)})
+        self.assertEqual(self.links(own, size=24),
+                         {"still_reachable": (1, 24), "possibly_lost": (1, 24)})
 
     def test_realloc(self):
         """What realloc() copies is not stale; behind it there may be something old."""

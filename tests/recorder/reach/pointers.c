@@ -261,6 +261,43 @@ CASE(recycled_holder_and_target)
     kept[1] = NULL;
 }
 
+CASE(recycled_target_and_holder)
+{
+    void *holder = block(4096), *target = block(72);
+
+    put(holder, 128, target);
+    free(target);
+    free(holder);
+    lose(malloc(72));
+    kept[0] = malloc(4096);
+}
+
+/* The holder has links of free memory in bytes 16 to 31, which mean its own header: that begins in
+ * the last word of the lost block. */
+CASE(links_of_free_memory)
+{
+    void *large;
+
+    lose(block(24));
+    large = block(5000);
+    kept[0] = block(40);
+    free(large);
+    kept[1] = block(9000);
+    kept[2] = malloc(4000);
+}
+
+CASE(pointer_where_links_were)
+{
+    char *before = block(24), *large = block(5000);
+
+    kept[0] = block(40);
+    free(large);
+    kept[1] = block(9000);
+    kept[2] = malloc(4000);
+    put(kept[2], 16, before + 16);
+    put(kept[2], 24, before);
+}
+
 CASE(recycled_holder_cleared)
 {
     void *holder = block(256);
