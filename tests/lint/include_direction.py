@@ -95,6 +95,7 @@ ALLOWED = {
           for part in ('process', 'end', 'threads', 'channel', 'unwind', 'system')),
         'recorder/dwarf', *CHANNEL, 'recorder/loader.h', 'recorder/sanitizer.h'],
     'recorder/dwarf': ['recorder/dwarf'],
+    'recorder/patch': ['recorder/patch'],
     'recorder/preload/hooks': ['recorder/preload', 'recorder/dwarf', *CHANNEL],
     'recorder/symbolize': ['recorder/symbolize', 'recorder/arrays.h'],
     **{'recorder/symbolize/' + part: [
