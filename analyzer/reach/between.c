@@ -45,20 +45,36 @@ bool reach_between_has_nodes(const struct heap_reach *reach, uint64_t first, uin
     return low < reach->nodes.count && heap_nodes_address(&reach->nodes, low) <= last;
 }
 
-bool reach_between_settle(struct graph *graph, bool tells_doubtful)
+static enum ttd_status list_relic(struct heap_reach *reach, uint64_t root)
 {
-    uint8_t doubtful = tells_doubtful ? GRAPH_INTERIOR | GRAPH_STALE : GRAPH_INTERIOR;
+    const struct graph *graph = &reach->graph;
+    enum ttd_status status = grow_array((void **)&reach->relics, &reach->relic_capacity,
+                                        reach->relic_count + 1, sizeof *reach->relics);
+    if (status == TTD_OK)
+        reach->relics[reach->relic_count++] =
+            (struct heap_relic){graph->root_targets[root], reach->roots[graph->root_ids[root]]};
+    return status;
+}
+
+enum ttd_status reach_between_settle(struct heap_reach *reach,
+                                     const struct heap_reach_options *options, bool *are_changed)
+{
+    struct graph *graph = &reach->graph;
+    uint8_t doubtful = options->tells_doubtful ? GRAPH_INTERIOR | GRAPH_STALE : GRAPH_INTERIOR;
+    enum ttd_status status = TTD_OK;
     uint64_t kept = 0;
-    bool were_doubtful = false;
-    for (uint64_t i = 0; i < graph->root_count; i++) {
+    *are_changed = false;
+    for (uint64_t i = 0; i < graph->root_count && status == TTD_OK; i++) {
         uint8_t flags = graph->root_flags[i];
-        were_doubtful = were_doubtful || flags & GRAPH_STALE;
-        if (flags == REACH_ROOT_DROPPED)
+        *are_changed = *are_changed || flags & GRAPH_STALE;
+        if (flags == REACH_ROOT_RELIC && options->lists_relics)
+            status = list_relic(reach, i);
+        if (flags == REACH_ROOT_DROPPED || flags == REACH_ROOT_RELIC)
             continue;
         graph->root_targets[kept] = graph->root_targets[i];
         graph->root_flags[kept] = flags & GRAPH_STALE ? doubtful : flags;
         graph->root_ids[kept++] = graph->root_ids[i];
     }
     graph->root_count = kept;
-    return were_doubtful;
+    return status;
 }

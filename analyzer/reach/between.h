@@ -20,8 +20,9 @@
 
 #include "reach/builder.h"
 
-/** The flags of a root that is to be removed. */
+/** The flags of a root that is to be removed; and of one that was found to be a relic. */
 #define REACH_ROOT_DROPPED UINT8_MAX
+#define REACH_ROOT_RELIC   (UINT8_MAX - 1)
 
 /** Takes a word: as a root with the flag GRAPH_STALE, which stale.h decides about, or for
  * inherited.h. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
@@ -40,9 +41,15 @@ static inline bool reach_between_has_blocks(const struct heap_reach *reach,
     return reach_between_has_nodes(reach, region->begin, region->begin + (region->size - 1));
 }
 
-/** Removes the roots that were dropped. Those that are left with the flag GRAPH_STALE own nothing:
- * they get GRAPH_INTERIOR instead, or as well if `tells_doubtful`. Returns whether there were any
- * of either. */
-bool reach_between_settle(struct graph *graph, bool tells_doubtful);
+/**
+ * Removes the roots that were dropped, and lists the relics if `options` ask for them. Roots that
+ * are left with the flag GRAPH_STALE own nothing: they get GRAPH_INTERIOR instead, or as well with
+ * options->tells_doubtful.
+ *
+ * @param are_changed  set to whether there were any of these
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status reach_between_settle(struct heap_reach *reach,
+                                     const struct heap_reach_options *options, bool *are_changed);
 
 #endif

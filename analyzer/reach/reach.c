@@ -224,6 +224,7 @@ void heap_reach_free(struct heap_reach *reach)
     free(reach->roots);
     edge_offsets_free(&reach->offsets);
     free(reach->inner);
+    free(reach->relics);
     free(reach->node_classes);
     free(reach->classes);
     memset(reach, 0, sizeof *reach);

@@ -31,6 +31,8 @@ struct heap_reach_options {
     bool omits_verdicts;
     /** Lists heap_reach.inner. */
     bool lists_inner;
+    /** Lists heap_reach.relics. */
+    bool lists_relics;
     /** Doubtful roots keep the flag GRAPH_STALE: what only they hold is GRAPH_HELD_BY_STALE. */
     bool tells_doubtful;
 };
@@ -42,6 +44,13 @@ struct heap_root_word {
     uint64_t offset;
     /** Offset in its target. */
     uint64_t target_offset;
+};
+
+/** A word of released memory that has the address of a block, and does not hold it: see between.h.
+ */
+struct heap_relic {
+    uint32_t target;
+    struct heap_root_word word;
 };
 
 /** A reallocation in flight: see in_flight.h. */
@@ -94,6 +103,10 @@ struct heap_reach {
     struct heap_inner_edge *inner;
     size_t inner_count;
     size_t inner_capacity;
+    /** With options.lists_relics. Not of blocks that others hold. */
+    struct heap_relic *relics;
+    size_t relic_count;
+    size_t relic_capacity;
     /** By node, 1 more than the index in `classes` of what its first word points at; 0 if it points
      * at no table of virtual functions. NULL if the snapshot has no classes. */
     uint32_t *node_classes;

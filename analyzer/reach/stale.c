@@ -156,7 +156,7 @@ static enum ttd_status decide(void *context, size_t begin, size_t end)
         uint64_t edge = packed_table_get(&search->words.words.table, word, STALE_EDGE);
         if (packed_table_get(&search->words.words.table, word, STALE_IS_ROOT)) {
             if (holds_nothing(search, word, edge))
-                graph->root_flags[edge] = REACH_ROOT_DROPPED;
+                graph->root_flags[edge] = REACH_ROOT_RELIC;
         } else if (!may_be_relic(search, word)) {
             graph->flags[edge] &= (uint8_t)~GRAPH_STALE;
         }
@@ -246,7 +246,9 @@ enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_tr
     if (is_changing && status == TTD_OK)
         status = replay(&search, trace, error);
     stale_words_free(&search.words);
-    bool are_roots_changed = reach_between_settle(&reach->graph, options->tells_doubtful);
+    bool are_roots_changed;
+    if (status == TTD_OK)
+        status = reach_between_settle(reach, options, &are_roots_changed);
     if (status != TTD_OK || options->omits_verdicts)
         return status;
     if (is_changing)

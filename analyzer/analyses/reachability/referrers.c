@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "graph/paths.h"
+#include "reach/in_flight.h"
 
 /** Minimum number of blocks of a chain. Shorter ones are listed block by block. */
 #define CHAIN_MIN 4
@@ -268,11 +269,97 @@ static enum ttd_status find_words(struct heap_referrers *referrers,
     return status;
 }
 
+/* Lists the words of released memory that have an address in the target. */
+static enum ttd_status list_relics(struct heap_referrers *referrers, size_t width)
+{
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < referrers->reach.relic_count && status == TTD_OK; i++) {
+        const struct heap_relic *relic = &referrers->reach.relics[i];
+        if (relic->target != referrers->target || ++referrers->relic_count > width)
+            continue;
+        status =
+            add_line(referrers, &(struct heap_referrer){.kind = HEAP_REFERRER_RELIC,
+                                                        .node = GRAPH_NONE,
+                                                        .region = relic->word.region,
+                                                        .offset = relic->word.offset,
+                                                        .target_offset = relic->word.target_offset,
+                                                        .distance = GRAPH_NONE});
+    }
+    return status;
+}
+
+uint64_t heap_referrer_address(const struct heap_referrers *referrers,
+                               const struct heap_referrer *referrer)
+{
+    const struct heap_reach *reach = &referrers->reach;
+    const struct ttd_region *region = heap_reach_region(reach, referrer->region);
+    switch (referrer->kind) {
+    case HEAP_REFERRER_ROOT:
+    case HEAP_REFERRER_RELIC:
+        return region && region->kind != TTD_REGION_REGISTERS ? region->begin + referrer->offset
+                                                              : TTD_UNKNOWN;
+    case HEAP_REFERRER_BLOCK:
+        return referrer->offset < REACH_CONTINUES
+                   ? heap_nodes_address(&reach->nodes, referrer->node) + referrer->offset
+                   : TTD_UNKNOWN;
+    case HEAP_REFERRER_CHAIN:
+    case HEAP_REFERRER_MORE:
+        break;
+    }
+    return TTD_UNKNOWN;
+}
+
+/* Whether another block may have had the word of a line before. */
+static bool may_have_earlier(const struct heap_referrers *referrers,
+                             const struct heap_referrer *referrer)
+{
+    const struct ttd_region *region = heap_reach_region(&referrers->reach, referrer->region);
+    if (heap_referrer_address(referrers, referrer) == TTD_UNKNOWN)
+        return false;
+    return referrer->kind == HEAP_REFERRER_BLOCK ? referrer->flags & GRAPH_STALE
+                                                 : region->kind == TTD_REGION_HEAP;
+}
+
+static int compare_address(const void *key, const void *element)
+{
+    const uint64_t *address = key;
+    const struct heap_earlier *earlier = element;
+    return (*address > earlier->address) - (*address < earlier->address);
+}
+
+/* Finds the blocks that had words before. */
+static enum ttd_status find_earlier(struct heap_referrers *referrers,
+                                    const struct heap_trace *trace, struct ttd_error *error)
+{
+    size_t *count = &referrers->earlier_count;
+    referrers->earlier = calloc(referrers->count + 1, sizeof *referrers->earlier);
+    if (!referrers->earlier)
+        return TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < referrers->count; i++)
+        if (may_have_earlier(referrers, &referrers->lines[i]))
+            referrers->earlier[(*count)++].address =
+                heap_referrer_address(referrers, &referrers->lines[i]);
+    enum ttd_status status = heap_earlier_find(trace, referrers->reach.snapshot.position,
+                                               referrers->earlier, *count, error);
+    for (size_t i = 0; i < referrers->count && status == TTD_OK; i++) {
+        struct heap_referrer *line = &referrers->lines[i];
+        uint64_t address = heap_referrer_address(referrers, line);
+        const struct heap_earlier *earlier =
+            may_have_earlier(referrers, line)
+                ? bsearch(&address, referrers->earlier, *count, sizeof *earlier, compare_address)
+                : NULL;
+        if (earlier && heap_call_is_known(&earlier->owner.released))
+            line->earlier = &earlier->owner;
+    }
+    return status;
+}
+
 enum ttd_status heap_referrers_find(const struct heap_trace *trace,
                                     const struct heap_referrers_options *options,
                                     struct heap_referrers *referrers, struct ttd_error *error)
 {
-    struct heap_reach_options graph = {.at = options->at, .keeps_offsets = true};
+    struct heap_reach_options graph = {
+        .at = options->at, .keeps_offsets = true, .lists_relics = true};
     *referrers = (struct heap_referrers){.target = GRAPH_NONE, .distance = GRAPH_NONE};
     enum ttd_status status = heap_reach_find(trace, &graph, &referrers->reach, error);
     if (status != TTD_OK)
@@ -283,6 +370,10 @@ enum ttd_status heap_referrers_find(const struct heap_trace *trace,
     referrers->target = heap_nodes_at(&referrers->reach.nodes, options->address);
     if (referrers->target != GRAPH_NONE)
         status = find_words(referrers, options);
+    if (status == TTD_OK)
+        status = list_relics(referrers, options->width);
+    if (status == TTD_OK)
+        status = find_earlier(referrers, trace, error);
     if (status == TTD_OK)
         status = heap_places_read(trace, &referrers->reach, &referrers->places, error);
     if (status != TTD_OK)
@@ -295,5 +386,7 @@ void heap_referrers_free(struct heap_referrers *referrers)
     heap_places_free(&referrers->places);
     heap_reach_free(&referrers->reach);
     free(referrers->lines);
+    free(referrers->earlier);
     referrers->lines = NULL;
+    referrers->earlier = NULL;
 }

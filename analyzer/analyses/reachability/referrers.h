@@ -4,6 +4,7 @@
 #ifndef ANALYZER_ANALYSES_REACHABILITY_REFERRERS_H
 #define ANALYZER_ANALYSES_REACHABILITY_REFERRERS_H
 
+#include "analyses/reachability/earlier.h"
 #include "analyses/reachability/places.h"
 #include "reach/reach.h"
 
@@ -32,7 +33,10 @@ enum heap_referrer_kind {
      * site and size, each of which points at the one before from the same offset. `node` is the
      * last of them. Other words that point at the blocks of the list are left out.
      */
-    HEAP_REFERRER_CHAIN
+    HEAP_REFERRER_CHAIN,
+    /** A word of released memory that has an address in the target, and does not hold it: nobody
+     * has written it since. */
+    HEAP_REFERRER_RELIC
 };
 
 /** A line of the tree: a word that points at a block, its target. */
@@ -43,7 +47,7 @@ struct heap_referrer {
     uint32_t depth;
     /** HEAP_REFERRER_BLOCK, HEAP_REFERRER_CHAIN: the node of the block that contains the word. */
     uint32_t node;
-    /** HEAP_REFERRER_ROOT: the number of the region that contains the word. */
+    /** HEAP_REFERRER_ROOT, HEAP_REFERRER_RELIC: the number of the region that contains the word. */
     uint32_t region;
     /** Offset of the word in its block or region. */
     uint64_t offset;
@@ -60,6 +64,9 @@ struct heap_referrer {
     bool is_too_deep;
     /** HEAP_REFERRER_MORE, HEAP_REFERRER_CHAIN. */
     uint64_t count;
+    /** Of a word in released memory, or one that is possibly stale: the block that had it before;
+     * NULL if there was none. */
+    const struct heap_owner *earlier;
 };
 
 struct heap_referrers {
@@ -71,9 +78,15 @@ struct heap_referrers {
     uint32_t target;
     /** Number of pointers from the nearest root to the target; GRAPH_NONE if it is lost. */
     uint32_t distance;
-    /** Number of words that point at the target. */
+    /** Number of words that point at the target, without relics. */
     uint64_t total;
-    /** The tree, depth first. Words that point at the same block are in order of distance. */
+    /** Words of released memory that have an address in the target: at most `width` are listed. */
+    uint64_t relic_count;
+    /** Blocks that had words before. */
+    struct heap_earlier *earlier;
+    size_t earlier_count;
+    /** The tree, depth first. Words that point at the same block are in order of distance. Then the
+     * relics. */
     struct heap_referrer *lines;
     size_t count;
     size_t capacity;
@@ -88,5 +101,10 @@ enum ttd_status heap_referrers_find(const struct heap_trace *trace,
                                     const struct heap_referrers_options *options,
                                     struct heap_referrers *referrers, struct ttd_error *error);
 void heap_referrers_free(struct heap_referrers *referrers);
+
+/** The address of the word of a line; TTD_UNKNOWN for a register, and where several words are
+ * meant, or none. */
+uint64_t heap_referrer_address(const struct heap_referrers *referrers,
+                               const struct heap_referrer *referrer);
 
 #endif

@@ -40,18 +40,27 @@ static uint64_t referrer_offset(const struct heap_referrer *referrer)
     return is_word ? referrer->offset : TTD_UNKNOWN;
 }
 
-/* The address of the word itself; TTD_UNKNOWN for a register, and where several words are meant. */
-static uint64_t word_address(const struct heap_referrers *referrers,
-                             const struct heap_referrer *referrer)
+/* Writes the block that had a word before, and its release, each in a line below the word's. */
+static void text_earlier(struct report *report, const struct heap_referrer *referrer,
+                         uint64_t address)
 {
-    if (referrer->kind == HEAP_REFERRER_ROOT) {
-        const struct ttd_region *region = heap_reach_region(&referrers->reach, referrer->region);
-        return region && region->kind != TTD_REGION_REGISTERS ? region->begin + referrer->offset
-                                                              : TTD_UNKNOWN;
-    }
-    if (referrer->kind != HEAP_REFERRER_BLOCK || referrer_offset(referrer) == TTD_UNKNOWN)
-        return TTD_UNKNOWN;
-    return heap_nodes_address(&referrers->reach.nodes, referrer->node) + referrer->offset;
+    const struct heap_owner *earlier = referrer->earlier;
+    struct text_output *output = report->output;
+    int indent = 2 * (int)referrer->depth + 4;
+    if (!earlier)
+        return;
+    out_format(output, "%*swas byte %llu of ", indent, "",
+               (unsigned long long)(address - earlier->block.address));
+    report_block_text(report, &earlier->block);
+    if (earlier->overlapped)
+        out_format(output, "\n%*sits release is missing; another block was there at ", indent, "");
+    else
+        out_format(output, "\n%*sreleased by %s() at ", indent, "",
+                   ttd_api_name(earlier->released.api));
+    report_position_text(report, earlier->released.position);
+    out_format(output, " in thread %u, ", earlier->released.thread);
+    report_owner_frame_text(report, earlier->released.stack);
+    out_char(output, '\n');
 }
 
 static void text_referrer(struct report *report, const struct heap_referrers *referrers,
@@ -67,7 +76,9 @@ static void text_referrer(struct report *report, const struct heap_referrers *re
         out_text(output, " more (--limit)\n");
         return;
     }
-    if (referrer->kind == HEAP_REFERRER_ROOT) {
+    if (referrer->kind == HEAP_REFERRER_RELIC) {
+        out_text(output, "released memory, which holds nothing");
+    } else if (referrer->kind == HEAP_REFERRER_ROOT) {
         struct heap_place place = place_of(referrers, referrer);
         report_place_text(report, &place, true);
     } else if (referrer->kind == HEAP_REFERRER_CHAIN) {
@@ -85,12 +96,34 @@ static void text_referrer(struct report *report, const struct heap_referrers *re
         report_node_text(report, &referrers->reach, referrer->node);
     }
     text_flags(output, referrer);
-    uint64_t address = word_address(referrers, referrer);
+    uint64_t address = heap_referrer_address(referrers, referrer);
     if (address != TTD_UNKNOWN) {
         out_text(output, ", word at ");
         out_hex(output, address);
     }
     out_char(output, '\n');
+    text_earlier(report, referrer, address);
+}
+
+/* The words of released memory that are not listed. */
+static uint64_t relics_left_out(const struct heap_referrers *referrers)
+{
+    uint64_t count = referrers->relic_count;
+    for (size_t i = 0; i < referrers->count; i++)
+        count -= referrers->lines[i].kind == HEAP_REFERRER_RELIC;
+    return count;
+}
+
+static void text_lines(struct report *report, const struct heap_referrers *referrers)
+{
+    uint64_t left_out = relics_left_out(referrers);
+    for (size_t i = 0; i < referrers->count; i++)
+        text_referrer(report, referrers, &referrers->lines[i]);
+    if (!left_out)
+        return;
+    out_text(report->output, "  … and ");
+    report_count(report->output, left_out, "word");
+    out_text(report->output, " more of released memory (--limit)\n");
 }
 
 /* A block that nothing leads to may still have pointers: from other lost blocks. */
@@ -110,8 +143,7 @@ void report_pointers_text(struct report *report, const struct heap_referrers *re
     out_text(output, ", ");
     text_total(output, referrers);
     out_char(output, '\n');
-    for (size_t i = 0; i < referrers->count; i++)
-        text_referrer(report, referrers, &referrers->lines[i]);
+    text_lines(report, referrers);
 }
 
 static void text_target(struct report *report, const struct report_referrers *data)
@@ -160,16 +192,16 @@ void text_referrers(struct report *report, const struct report_referrers *data)
         out_format(report->output, " %s\n", report_leak_kinds[data->group->kind].text);
     }
     text_target(report, data);
-    for (size_t i = 0; i < referrers->count; i++)
-        text_referrer(report, referrers, &referrers->lines[i]);
+    text_lines(report, referrers);
 }
 
 static void json_referrer(struct report *report, struct json *json,
                           const struct heap_referrers *referrers,
                           const struct heap_referrer *referrer)
 {
-    static const char *const kinds[] = {"block", "root", "more", "chain"};
-    bool is_root = referrer->kind == HEAP_REFERRER_ROOT;
+    static const char *const kinds[] = {"block", "root", "more", "chain", "relic"};
+    bool is_root = referrer->kind == HEAP_REFERRER_ROOT || referrer->kind == HEAP_REFERRER_RELIC;
+    const struct heap_owner *earlier = referrer->earlier;
     /* A line that counts further pointers is about no single word. */
     bool is_word = referrer->kind != HEAP_REFERRER_MORE;
     struct heap_block copy;
@@ -184,7 +216,7 @@ static void json_referrer(struct report *report, struct json *json,
     } else {
         json_null(json, "root");
     }
-    uint64_t address = word_address(referrers, referrer);
+    uint64_t address = heap_referrer_address(referrers, referrer);
     json_hex_if(json, "address", address != TTD_UNKNOWN, address);
     json_count(json, "offset", referrer_offset(referrer));
     json_count(json, "target_offset", is_word ? referrer->target_offset : TTD_UNKNOWN);
@@ -196,6 +228,11 @@ static void json_referrer(struct report *report, struct json *json,
     json_bool(json, "cut", referrer->is_too_deep);
     /* Only lines that stand for several pointers count them. */
     json_unsigned(json, "pointers", referrer->count ? referrer->count : 1);
+    report_block_json(report, json, "earlier_block", earlier ? &earlier->block : NULL);
+    if (earlier)
+        report_call_json(report, json, "earlier_released", &earlier->released);
+    else
+        json_null(json, "earlier_released");
     json_end_object(json);
 }
 
@@ -206,6 +243,7 @@ static void json_pointers(struct report *report, struct json *json,
     json_count(json, "distance",
                referrers->distance == GRAPH_NONE ? TTD_UNKNOWN : referrers->distance);
     json_unsigned(json, "total_pointers", referrers->total);
+    json_unsigned(json, "total_relics", referrers->relic_count);
     json_begin_array(json, "referrers");
     for (size_t i = 0; i < referrers->count; i++)
         json_referrer(report, json, referrers, &referrers->lines[i]);
@@ -242,13 +280,25 @@ void json_referrers(struct report *report, const struct report_referrers *data)
     json_end_object(&json);
 }
 
+static void csv_earlier(struct report *report, struct csv *csv, const struct heap_owner *earlier)
+{
+    csv_hex_if(csv, earlier, earlier ? earlier->block.address : 0);
+    csv_unsigned_if(csv, earlier, earlier ? earlier->block.size : 0);
+    report_stack_csv(report, csv, earlier ? earlier->block.stack : TTD_NONE);
+    csv_position(csv, earlier ? earlier->released.position : ttd_position_invalid());
+    report_stack_csv(report, csv, earlier ? earlier->released.stack : TTD_NONE);
+}
+
 void csv_referrers(struct report *report, const struct report_referrers *data)
 {
-    static const char *const kinds[] = {"block", "root", "more", "chain"};
+    static const char *const kinds[] = {"block", "root", "more", "chain", "relic"};
     const struct heap_referrers *referrers = data->referrers;
     struct csv csv;
     report_csv_begin(report, &csv);
-    csv_header(&csv, "depth,kind,block,size,root,address,offset,target_offset,stale,pointers");
+    report->left_out += relics_left_out(referrers);
+    csv_header(&csv, "depth,kind,block,size,root,address,offset,target_offset,stale,pointers,"
+                     "earlier_block,earlier_size,earlier_stack,earlier_released,"
+                     "earlier_released_stack");
     for (size_t i = 0; i < referrers->count; i++) {
         const struct heap_referrer *referrer = &referrers->lines[i];
         struct heap_block copy;
@@ -258,18 +308,19 @@ void csv_referrers(struct report *report, const struct report_referrers *data)
         csv_text(&csv, kinds[referrer->kind]);
         csv_hex_if(&csv, block, block ? block->address : 0);
         csv_unsigned_if(&csv, block, block ? block->size : 0);
-        if (referrer->kind == HEAP_REFERRER_ROOT) {
+        if (referrer->kind == HEAP_REFERRER_ROOT || referrer->kind == HEAP_REFERRER_RELIC) {
             struct heap_place place = place_of(referrers, referrer);
             report_place_csv(report, &csv, &place, true);
         } else {
             csv_empty(&csv);
         }
-        uint64_t address = word_address(referrers, referrer);
+        uint64_t address = heap_referrer_address(referrers, referrer);
         csv_hex_if(&csv, address != TTD_UNKNOWN, address);
         csv_count(&csv, referrer_offset(referrer));
         csv_unsigned_if(&csv, is_word, referrer->target_offset);
         csv_bool(&csv, referrer->flags & GRAPH_STALE);
         csv_unsigned(&csv, referrer->count ? referrer->count : 1);
+        csv_earlier(report, &csv, referrer->earlier);
         csv_end_row(&csv);
     }
 }

@@ -207,6 +207,66 @@ class Referrers(SnapshotCase):
         self.assertIn("demo .bss: app::server+0x1f", [row["root"] for row in rows])
 
 
+class Earlier(SnapshotCase):
+    """The block that had a word before."""
+
+    OWNER, HOLDER, LOST = 0x21000, 0x23000, 0x22000
+
+    def trace(self, holder=True):
+        script = SnapshotScript().basics()
+        script.alloc(self.LOST, 24, stack=3)
+        script.alloc(self.OWNER - 16, 64)
+        script.free(self.OWNER - 16)
+        script.alloc(self.OWNER - 8, 32, stack=3)       # the last one that had the word
+        script.free(self.OWNER - 8)
+        words = [(self.OWNER + 8, self.LOST), (self.OWNER + 16, self.LOST)]
+        script.alloc(self.OWNER + 0x100, 8)     # in the same page, which so is the allocator's
+        if holder:
+            script.alloc(self.HOLDER, 100)
+            script.free(self.HOLDER)
+            script.alloc(self.HOLDER + 8, 40)
+            words += [(self.HOLDER + 16, self.LOST), (IN_BSS, 0, self.HOLDER + 8)]
+        return self.write(script.snapshot(*words).close())
+
+    def test_relic(self):
+        path = self.trace(holder=False)
+        found = self.json_of("referrers", path, "--address", self.LOST)
+        self.assertEqual((found["distance"], found["total_pointers"], found["total_relics"]),
+                         (None, 0, 2))
+        self.assertEqual([(i["kind"], i["address"], i["depth"], i["block"], i["root"]["label"])
+                          for i in found["referrers"]],
+                         [("relic", hex(self.OWNER + offset), 0, None,
+                           "heap memory outside of blocks") for offset in (8, 16)])
+        for item in found["referrers"]:
+            self.assertEqual((item["earlier_block"]["address"], item["earlier_block"]["size"],
+                              item["earlier_block"]["allocated"]["stack_id"],
+                              item["earlier_released"]["position"]),
+                             (hex(self.OWNER - 8), 32, 3, "2:1"))
+        text = self.run_ok("referrers", "--address", self.LOST, "--limit", "1", path).text
+        self.assertIn(f"\n  released memory, which holds nothing, word at {self.OWNER + 8:#x}\n"
+                      f"    was byte 16 of {self.OWNER - 8:#x}, 32 bytes, allocated by malloc() at ",
+                      text)
+        self.assertIn("\n    released by free() at 2:1 in thread 1, ", text)
+        self.assertIn("\n  … and 1 word more of released memory (--limit)\n", text)
+        self.assertIn("definitely lost: 2 blocks, 32 bytes",
+                      self.run_ok("leaks", path).text.lower())
+
+    def test_stale(self):
+        path = self.trace()
+        found = self.json_of("referrers", path, "--address", self.LOST)
+        stale = found["referrers"][0]
+        self.assertEqual((stale["kind"], stale["stale"], stale["earlier_block"]["address"],
+                          stale["earlier_block"]["size"]), ("block", True, hex(self.HOLDER), 100))
+        root = found["referrers"][1]
+        self.assertEqual((root["kind"], root["earlier_block"], root["earlier_released"]),
+                         ("root", None, None))
+        rows = self.run_ok("referrers", "-f", "csv", "--address", self.LOST, path).csv
+        self.assertEqual([(row["earlier_block"], row["earlier_size"], bool(row["earlier_released"]))
+                          for row in rows], [(hex(self.HOLDER), "100", True), ("", "", False),
+                                            (hex(self.OWNER - 8), "32", True),
+                                            (hex(self.OWNER - 8), "32", True)])
+
+
 class Find(SnapshotCase):
     """find --pointer-to answers from references, without any contents of memory."""
 
