@@ -17,46 +17,56 @@
 
 static const struct command *find(const char *name)
 {
-    const struct command *const *command = command_table;
-    while (*command && strcmp((*command)->name, name) != 0)
-        command++;
-    return *command;
+    const struct command_entry *entry = command_table;
+    while (entry->command && strcmp(entry->command->name, name) != 0)
+        entry++;
+    return entry->command;
 }
 
-/* Reports a name that is no command: suggests the nearest command, or how to ask about a trace. */
+/* Reports a name that is neither a command nor a file, and suggests the nearest command. */
 static int refuse(const char *name)
 {
     struct suggestion best = {.typed = name};
-    for (size_t i = 0; command_table[i]; i++)
-        suggest(&best, command_table[i]->name);
+    for (size_t i = 0; command_table[i].command; i++)
+        suggest(&best, command_table[i].command->name);
     if (best.name)
         return message_usage(NULL, "no such command: '%s'; did you mean '%s'?", name, best.name);
-    if (access(name, F_OK) == 0)
-        return message_usage(NULL,
-                             "'%s' is a file, not a command; 'ttdanalyze leaks %s' shows what was "
-                             "never released, 'ttdanalyze info %s' what is in it",
-                             name, name, name);
-    return message_usage(NULL, "no such command: '%s'", name);
+    return message_usage(NULL, "no such command or file: '%s'", name);
+}
+
+static void print_commands(void)
+{
+    puts("Usage: ttdanalyze TRACE                      a summary\n"
+         "       ttdanalyze COMMAND [OPTIONS] [TRACE]\n"
+         "\n"
+         "Answers questions about a heap trace: 'trace.bin' if none is named, standard input if\n"
+         "it is '-'. The trace is only read, never changed.");
+    for (size_t i = 0; command_table[i].command; i++) {
+        const struct command *command = command_table[i].command;
+        if (command_table[i].group)
+            printf("\n%s:\n", command_table[i].group);
+        printf("  %-13s %s\n", command->name, command->summary);
+    }
+    puts("\n'ttdanalyze COMMAND --help' says more; 'ttdanalyze --version' prints the version.");
 }
 
 static int print_help(void)
 {
-    puts("Usage: ttdanalyze COMMAND [OPTIONS] [TRACE]\n"
-         "\n"
-         "Answers questions about a heap trace: 'trace.bin' if none is named, standard input if\n"
-         "it is '-'. The trace is only read, never changed.\n"
-         "\n"
-         "Commands:");
-    for (size_t i = 0; command_table[i]; i++)
-        printf("  %-13s %s\n", command_table[i]->name, command_table[i]->summary);
-    puts("\n"
-         "'ttdanalyze COMMAND --help' says more; 'ttdanalyze --version' prints the version.\n"
-         "A damaged trace is read as far as possible; 'verify' says what is wrong with it.\n"
+    print_commands();
+    puts("A damaged trace is read as far as possible; 'verify' says what is wrong with it.\n"
          "\n"
          "Exit status: 0 fine, 1 problems found (verify) or growth (--fail-on-growth), 2 wrong\n"
          "usage, 3 the trace cannot be opened or is none, 4 damaged beyond use, 5 out of memory,\n"
          "more than --max-memory needed, or output failed.");
     return output_end_standard();
+}
+
+/* Lists the commands for somebody who named none. */
+static int list_commands(void)
+{
+    print_commands();
+    int status = output_end_standard();
+    return status == STATUS_OK ? STATUS_USAGE : status;
 }
 
 /* `help` alone, or `help COMMAND`. */
@@ -75,7 +85,7 @@ int main(int count, char **arguments)
 {
     standard_descriptors_open();
     if (count < 2)
-        return message_usage(NULL, "a command is missing");
+        return list_commands();
     const char *name = arguments[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
         return run_help(count, arguments);
@@ -84,9 +94,12 @@ int main(int count, char **arguments)
         return output_end_standard();
     }
     const struct command *command = find(name);
+    pages_prepare();
+    /* Without a command the arguments are of the summary. */
+    if (!command && (name[0] == '-' || access(name, F_OK) == 0))
+        return command_summary.run(&command_summary, count, arguments);
     if (!command)
         return refuse(name);
-    pages_prepare();
     return command->run ? command->run(command, count - 1, arguments + 1)
                         : session_run_defaults(command, count - 1, arguments + 1);
 }

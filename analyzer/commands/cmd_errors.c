@@ -213,9 +213,8 @@ static int find_names(struct session *session, const struct heap_fatal *fatal,
     return status == TTD_OK ? STATUS_OK : source_fail(&session->source, status, &error);
 }
 
-/* Judges the findings, and the fatal signal. */
-static int judge_findings(struct session *session, struct heap_errors *errors,
-                          struct heap_fatal *fatal, bool *has_fatal)
+int errors_judge(struct session *session, struct heap_errors *errors, struct heap_fatal *fatal,
+                 bool *has_fatal)
 {
     session_outcome(session, &errors->outcome, ttd_position_max());
     for (size_t i = 0; i < errors->count; i++)
@@ -237,7 +236,7 @@ static int print(struct session *session, size_t limit, struct heap_errors *erro
 {
     bool has_fatal = false;
     struct address_names names = {.are_known = false};
-    int status = judge_findings(session, errors, fatal, &has_fatal);
+    int status = errors_judge(session, errors, fatal, &has_fatal);
     if (status == STATUS_OK && has_stray_address(errors, has_fatal ? fatal : NULL))
         status = find_names(session, fatal, &names);
     if (status == STATUS_OK)
@@ -317,7 +316,7 @@ static int collect(struct session *session, const void *options, struct family *
     int status = find(session, options, &errors, &fatal);
     if (status != STATUS_OK)
         return status;
-    status = judge_findings(session, &errors, &fatal, is_error);
+    status = errors_judge(session, &errors, &fatal, is_error);
     if (status == STATUS_OK && *is_error)
         status = collect_fatal(session, family, &fatal.signal);
     bool is_certain = true;

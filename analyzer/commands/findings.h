@@ -27,6 +27,11 @@ int moves_print(struct session *session, struct heap_moves *moves);
 int errors_print(struct session *session, size_t limit, struct heap_errors *errors,
                  struct heap_fatal *fatal);
 
+/** Drops the calls that are no errors of the program, and those that the options exclude; judges
+ * how certain the others are. Sets `has_fatal` to whether the fatal signal is reported. */
+int errors_judge(struct session *session, struct heap_errors *errors, struct heap_fatal *fatal,
+                 bool *has_fatal);
+
 /** Prints the leaks at a position, those that `leaks` shows unless told otherwise. */
 int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_position position);
 

@@ -17,8 +17,8 @@ struct reading {
     struct ttd_error error;
 };
 
-/* Adds the analyses of the heap over time: snapshots, ticks and leaks. Leaks come last, because
- * their watcher may drop the index of live blocks. */
+/* Adds the analyses of the heap over time, and leaks. Leaks come last, because their watcher may
+ * drop the index of live blocks. */
 static enum ttd_status watch_heap(struct session *session, const struct heap_ticks_options *range,
                                   struct report_findings *findings, struct reading *reading,
                                   struct ttd_error *error)
@@ -37,30 +37,43 @@ static enum ttd_status watch_heap(struct session *session, const struct heap_tic
                : status;
 }
 
+/* Adds the peak, and leaks, for a summary. */
+static enum ttd_status watch_summary(struct report_findings *findings, struct reading *reading,
+                                     struct ttd_error *error)
+{
+    const struct heap_peak_state_options peak = {.split = HEAP_SPLIT_NONE};
+    const struct heap_leaks_options leaks = {.at = ttd_position_max()};
+    enum ttd_status status =
+        heap_peak_state_watch(&findings->peak, &peak, &reading->trace, &reading->pass, error);
+    return status == TTD_OK
+               ? heap_leaks_watch(&findings->leaks, &leaks, &reading->trace, &reading->pass, error)
+               : status;
+}
+
 /* Adds the analyses of calls: usage and errors. They need the whole trace. */
 static enum ttd_status watch_calls(const struct heap_ticks_options *range,
                                    struct report_findings *findings, struct reading *reading,
                                    struct ttd_error *error)
 {
     struct heap_usage_options usage = {.order = HEAP_RANK_BY_STACK,
-                                       .islands = range->islands,
-                                       .has_lifetimes = true,
-                                       .filter = range->filter,
-                                       .filter_context = range->filter_context};
+                                       .islands = findings->islands,
+                                       .has_lifetimes = range,
+                                       .filter = range ? range->filter : NULL,
+                                       .filter_context = range ? range->filter_context : NULL};
     struct heap_errors_options errors = {
-        .remembered = HEAP_FREED_DEFAULT, .islands = range->islands, .fatal = &findings->fatal};
+        .remembered = HEAP_FREED_DEFAULT, .islands = findings->islands, .fatal = &findings->fatal};
     enum ttd_status status = heap_usage_watch(&findings->usage, &usage, &reading->pass);
     return status == TTD_OK ? heap_errors_watch(&findings->errors, &errors, reading->trace.reader,
                                                 &reading->pass, error)
                             : status;
 }
 
-static enum ttd_status watch_moves(struct session *session, const struct heap_ticks_options *range,
-                                   struct report_findings *findings, struct reading *reading)
+static enum ttd_status watch_moves(struct session *session, struct report_findings *findings,
+                                   struct reading *reading)
 {
     struct heap_moves_options moves = {.chains = MOVES_CHAINS,
                                        .split = view_split(&session->options.view),
-                                       .islands = range->islands};
+                                       .islands = findings->islands};
     return heap_moves_watch(&findings->moves, &moves, &reading->pass);
 }
 
@@ -84,22 +97,26 @@ static enum ttd_status watch(struct session *session, const struct heap_ticks_op
     struct reading *stats = has_many_calls ? calls : heap;
     enum ttd_status status = watch_calls(range, findings, calls, error);
     if (status == TTD_OK)
-        status = watch_moves(session, range, findings, moves);
+        status = watch_moves(session, findings, moves);
     if (status != TTD_OK)
         return status;
     info_watch(session, &findings->info, &heap->pass);
     status =
         heap_trace_stats_watch(&findings->info.stats, stats->trace.reader, &stats->pass, error);
-    return status == TTD_OK ? watch_heap(session, range, findings, heap, error) : status;
+    if (status != TTD_OK)
+        return status;
+    return range ? watch_heap(session, range, findings, heap, error)
+                 : watch_summary(findings, heap, error);
 }
 
-static void end(struct report_findings *findings)
+static enum ttd_status end(struct report_findings *findings)
 {
     findings->snapshots.outcome = findings->info.stats.outcome;
     heap_ticks_end(&findings->ticks);
     heap_usage_end(&findings->usage);
     heap_moves_end(&findings->moves);
     heap_errors_end(&findings->errors);
+    return findings->peak.finder ? heap_peak_state_end(&findings->peak) : TTD_OK;
 }
 
 static enum ttd_status run(void *context)
@@ -115,7 +132,8 @@ static enum ttd_status find_in_one(struct session *session, const struct heap_ti
     enum ttd_status status = watch(session, range, findings, reading, reading);
     if (status == TTD_OK)
         status = run(reading);
-    end(findings);
+    enum ttd_status end_status = end(findings);
+    status = status == TTD_OK ? end_status : status;
     return status == TTD_OK ? heap_leaks_end(&findings->leaks, &reading->trace, &reading->error)
                             : status;
 }
@@ -136,7 +154,8 @@ static enum ttd_status find_in_two(struct session *session, const struct heap_ti
     if (status == TTD_OK)
         status = heap_leaks_end(&findings->leaks, &first->trace, &first->error);
     enum ttd_status second_status = task_wait(&task);
-    end(findings);
+    enum ttd_status end_status = end(findings);
+    status = status == TTD_OK ? end_status : status;
     if (status != TTD_OK || second_status == TTD_OK)
         return status;
     first->error = second->error;
@@ -150,7 +169,7 @@ static enum ttd_status find(struct session *session, const struct heap_ticks_opt
 {
     struct reading first = {.trace = *trace}, second = {.pass.count = 0};
     memset(findings, 0, sizeof *findings);
-    findings->islands = range->islands;
+    findings->islands = range ? range->islands : NULL;
     enum ttd_status status = heap_fatal_find(trace, &findings->fatal, error);
     if (status != TTD_OK)
         return status;
@@ -166,7 +185,8 @@ enum ttd_status report_find(struct session *session, const struct heap_ticks_opt
                             struct ttd_error *error)
 {
     /* Names are looked up in one thread; and both passes are to reach the end. */
-    bool may_be_two = !range->filter && ttd_position_compare(range->last, ttd_position_max()) == 0;
+    bool may_be_two =
+        !range || (!range->filter && ttd_position_compare(range->last, ttd_position_max()) == 0);
     enum ttd_status status = find(session, range, trace, may_be_two, findings, error);
     if (status != TTD_ERROR_NO_MEMORY || !session->source.second)
         return status;
@@ -180,6 +200,7 @@ enum ttd_status report_find(struct session *session, const struct heap_ticks_opt
 void report_findings_free(struct report_findings *findings)
 {
     heap_ticks_free(&findings->ticks);
+    heap_peak_state_free(&findings->peak);
     heap_usage_free(&findings->usage);
     heap_moves_free(&findings->moves);
     heap_errors_free(&findings->errors);

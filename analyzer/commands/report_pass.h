@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/** All that the page of `report` shows of a trace, found in one pass, or in two at the same time.
- */
+/** The findings of several commands, found in one pass over the trace or in two at the same time:
+ * for the page of `report`, and for `summary`. */
 #ifndef ANALYZER_COMMANDS_REPORT_PASS_H
 #define ANALYZER_COMMANDS_REPORT_PASS_H
 
 #include "analyses/activity/ticks.h"
+#include "analyses/state/peak.h"
 #include "analyses/trace/snapshot_list.h"
 #include "commands/findings.h"
 
 struct report_findings {
     /** Those of the range; NULL for all calls and blocks. */
     const struct heap_islands *islands;
+    /** For the page: ticks, snapshots, lifetimes in `usage`, and the graph in `reach`. For a
+     * summary: the peak. */
     struct heap_ticks ticks;
+    struct heap_peak_state peak;
     struct heap_usage usage;
     struct heap_moves moves;
     struct heap_errors errors;
@@ -27,7 +31,7 @@ struct report_findings {
  * Finds everything, but of range->islands only what was called or allocated in these. The names of
  * the session must have been read.
  *
- * @param range  the range of the page
+ * @param range  the range of the page; NULL for a summary
  * @param trace  that of session_trace()
  * @param findings  release with report_findings_free(), also on failure; stays where it is
  * @return as heap_replay_to().

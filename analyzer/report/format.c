@@ -6,11 +6,11 @@
 
 /* The reports that text, JSON and CSV have: functions of one name behind that of the format. */
 #define REPORTS(format)                                                                            \
-    .tree = format##_tree, .info = format##_info, .group = format##_recording,                     \
-    .family = format##_family, .leaks = format##_leaks, .moves = format##_moves,                   \
-    .state = format##_state, .history = format##_history, .peak = format##_peak,                   \
-    .diff = format##_diff, .compare = format##_compare, .hot = format##_hot,                       \
-    .lifetimes = format##_lifetimes, .timeline = format##_timeline,                                \
+    .tree = format##_tree, .summary = format##_summary, .info = format##_info,                     \
+    .group = format##_recording, .family = format##_family, .leaks = format##_leaks,               \
+    .moves = format##_moves, .state = format##_state, .history = format##_history,                 \
+    .peak = format##_peak, .diff = format##_diff, .compare = format##_compare,                     \
+    .hot = format##_hot, .lifetimes = format##_lifetimes, .timeline = format##_timeline,           \
     .fragmentation = format##_fragmentation, .memory = format##_memory,                            \
     .snapshots = format##_snapshots, .marks_begin = format##_marks_begin, .mark = format##_mark,   \
     .find = format##_find, .referrers = format##_referrers, .retained = format##_retained,         \

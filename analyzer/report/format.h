@@ -21,6 +21,7 @@ struct report_format {
     /** The report gives the reasons for uncertainty; otherwise they are warnings. */
     bool has_reasons;
     void (*tree)(struct report *report, const struct report_tree *data);
+    void (*summary)(struct report *report, const struct report_summary *data);
     void (*info)(struct report *report, const struct report_info *data);
     void (*group)(struct report *report, const struct report_group *data);
     void (*family)(struct report *report, const struct report_family *data);

@@ -176,9 +176,9 @@ static void add_options(struct command_line *line, uint64_t *state)
 static const struct command *draw_command(uint64_t *state)
 {
     size_t count = 0;
-    while (command_table[count])
+    while (command_table[count].command)
         count++;
-    return command_table[draw(state) % count];
+    return command_table[draw(state) % count].command;
 }
 
 struct command_line command_line_draw(uint64_t state, const char *trace_path,

@@ -73,12 +73,19 @@ extern const struct command command_retained;
 extern const struct command command_roots;
 extern const struct command command_snapshots;
 extern const struct command command_state;
+extern const struct command command_summary;
 extern const struct command command_temporary;
 extern const struct command command_timeline;
 extern const struct command command_verify;
 
-/** All commands, in the order of the help; ends with NULL. */
-extern const struct command *const command_table[];
+struct command_entry {
+    const struct command *command;
+    /** The heading of the group that begins with the command; NULL if it goes on. */
+    const char *group;
+};
+
+/** All commands, in the order of the help; ends with a command NULL. */
+extern const struct command_entry command_table[];
 
 /** The options that all commands have, and those that COMMAND_* bits stand for. */
 struct common_options {

@@ -105,16 +105,54 @@ static size_t shorten(struct ttd_string name, char *text)
     return size;
 }
 
+/* Returns a name without long arguments, in memory that the caller frees. */
+static struct ttd_string function_shorten(const struct report *report, struct ttd_string name,
+                                          char **text)
+{
+    *text = NULL;
+    if (!report->shows_all && name.size > ARGUMENTS_MAX && memchr(name.data, '<', name.size))
+        *text = malloc(name.size);
+    if (*text)
+        name = (struct ttd_string){*text, shorten(name, *text)};
+    /* Never longer: the text may be shortened in its place. */
+    if (*text && columns_of(name) > COLUMNS_MAX)
+        name.size = drop_parameters(name, *text);
+    return name;
+}
+
 void report_function_text(struct report *report, struct ttd_string name)
 {
-    char *text = NULL;
-    if (!report->shows_all && name.size > ARGUMENTS_MAX && memchr(name.data, '<', name.size))
-        text = malloc(name.size);
-    if (text)
-        name = (struct ttd_string){text, shorten(name, text)};
-    /* Never longer: the text may be shortened in its place. */
-    if (text && columns_of(name) > COLUMNS_MAX)
-        name.size = drop_parameters(name, text);
-    escape_text(report->output, name);
+    char *text;
+    escape_text(report->output, function_shorten(report, name, &text));
+    free(text);
+}
+
+/* Returns the offset of a character, which is the size for the one behind the last. */
+static size_t function_offset(struct ttd_string name, size_t column)
+{
+    size_t offset = 0;
+    for (size_t count = 0; offset < name.size; offset++) {
+        bool is_first = ((unsigned char)name.data[offset] & 0xC0) != 0x80;
+        if (is_first && count++ == column)
+            break;
+    }
+    return offset;
+}
+
+void report_function_cut(struct report *report, struct ttd_string name, size_t columns)
+{
+    char *text;
+    name = function_shorten(report, name, &text);
+    size_t count = columns_of(name);
+    if (count <= columns || columns < 3) {
+        escape_text(report->output, name);
+    } else {
+        size_t head = function_offset(name, (columns - 1) / 2);
+        size_t tail = function_offset(name, count - (columns - 1 - (columns - 1) / 2));
+        escape_text(report->output, (struct ttd_string){name.data, head});
+        out_text(report->output, "…");
+        report->output->column -= strlen("…") - 1;
+        escape_text(report->output, (struct ttd_string){name.data + tail, name.size - tail});
+    }
     free(text);
 }

@@ -36,6 +36,9 @@ void report_expand(struct report *report, ttd_id stack);
 /** Writes a function's name in text, without long template arguments unless report->shows_all. */
 void report_function_text(struct report *report, struct ttd_string name);
 
+/** Writes the name in so many columns at most: a longer one loses its middle. */
+void report_function_cut(struct report *report, struct ttd_string name, size_t columns);
+
 /** Writes `function (file:line) in module`, or `module+0xoffset` for a frame without names. */
 void report_frame_text(struct report *report, const struct frame *frame);
 

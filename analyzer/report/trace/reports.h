@@ -26,6 +26,67 @@ struct report_info {
     size_t metadata_count;
 };
 
+/** The function of the program that has the largest share of something. */
+struct report_owner {
+    /** False if there is nothing that it could have a share of. */
+    bool is_known;
+    struct view_label function;
+    /** The stack of the function that has most. */
+    ttd_id stack;
+    /** From 0 to 1. */
+    double share;
+    uint64_t blocks;
+    uint64_t bytes;
+    /** Positions of its first and last allocation, of blocks that are lost. */
+    struct ttd_position first;
+    struct ttd_position last;
+};
+
+/** Calls that are errors, of one kind. */
+struct report_error_count {
+    /** Static. */
+    const char *kind;
+    uint64_t calls;
+    bool is_certain;
+};
+
+/** Blocks and bytes. */
+struct report_sum {
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
+/** The answers of several commands, each in a line or two, for `summary`. */
+struct report_summary {
+    struct report_info info;
+    /** Size 0 if unknown. */
+    struct ttd_string command;
+    struct report_sum allocated;
+    struct ttd_position peak_position;
+    struct report_sum peak;
+    struct report_owner peak_owner;
+    /** A snapshot tells which of the blocks that were never released are lost; if there is none,
+     * `lost` has all of them, and nothing hangs below them. */
+    bool has_snapshot;
+    struct report_sum lost;
+    struct report_sum below;
+    struct report_sum possible;
+    struct report_owner lost_owner;
+    struct report_sum temporary;
+    struct report_owner temporary_owner;
+    /** Reallocations, those that moved the block, and the bytes that these copied: at least, and at
+     * most. */
+    uint64_t reallocs;
+    uint64_t moved;
+    uint64_t copied;
+    uint64_t copied_at_most;
+    struct report_owner moves_owner;
+    const struct report_error_count *errors;
+    size_t error_count;
+    /** The signal that the process died of, or NULL. */
+    const struct ttd_fatal_signal *fatal;
+};
+
 /** One trace of a recording: the facts of its first chunk, its End and its metadata. */
 struct report_member {
     const char *path;
@@ -159,6 +220,14 @@ struct report_index {
     uint64_t summaries;
     uint64_t bytes;
 };
+
+void text_summary(struct report *report, const struct report_summary *data);
+void json_summary(struct report *report, const struct report_summary *data);
+void csv_summary(struct report *report, const struct report_summary *data);
+
+/** Sets report->frames to the frames of an owner's stack, and returns the frame of its function;
+ * NULL if there is none. */
+const struct frame *summary_frame(struct report *report, const struct report_owner *owner);
 
 void text_info(struct report *report, const struct report_info *data);
 void json_info(struct report *report, const struct report_info *data);

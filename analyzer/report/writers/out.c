@@ -101,6 +101,24 @@ void out_grouped(struct text_output *output, uint64_t value)
     out_write(output, text + begin, sizeof text - begin);
 }
 
+void out_size(struct text_output *output, uint64_t bytes)
+{
+    static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+    double value = (double)bytes / 1000;
+    size_t unit = 0;
+    if (bytes < 1000) {
+        out_unsigned(output, bytes);
+        out_text(output, bytes == 1 ? " byte" : " bytes");
+        return;
+    }
+    /* From 999.5 on, three digits are those of the next unit. */
+    while (value >= 999.5) {
+        value /= 1000;
+        unit++;
+    }
+    out_format(output, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[unit]);
+}
+
 void out_hex(struct text_output *output, uint64_t value)
 {
     /* 0x and 16 digits. */

@@ -42,6 +42,8 @@ void out_text(struct text_output *output, const char *text);
 void out_unsigned(struct text_output *output, uint64_t value);
 /** Writes a number with thousands separated by commas. */
 void out_grouped(struct text_output *output, uint64_t value);
+/** Writes a number of bytes with three significant digits: "15.6 MB"; below 1,000 "12 bytes". */
+void out_size(struct text_output *output, uint64_t bytes);
 /** Writes lower-case hexadecimal with 0x. */
 void out_hex(struct text_output *output, uint64_t value);
 void out_position(struct text_output *output, struct ttd_position position);

@@ -59,6 +59,15 @@ class Json(TestCase):
                      "loss_list"):
             self.agree("info." + name, found[name][0])
 
+    def test_summary(self):
+        found = self.json_of("summary", self.trace)
+        self.agree("summary", found)
+        self.assertEqual(list(found["errors"][0]), ["kind", "calls", "certain"])
+        for name in ("leaks", "peak", "moves"):
+            self.agree("summary." + name, found[name])
+            self.agree("summary.owner", found[name]["owner"])
+        self.agree("summary.temporary", found["temporary"])
+
     def test_group(self):
         found = self.json_of("info", self.trace, "--group")
         self.agree("info --group", found)
@@ -284,7 +293,7 @@ class Manual(TestCase):
     def test_options(self):
         with open(os.path.join(SOURCE, "analyzer", "ttdanalyze.1"), encoding="utf-8") as file:
             manual = file.read().replace("\\-", "-")
-        for command in ("info", "events", "leaks", "moves", "state", "history", "peak", "diff",
+        for command in ("summary", "info", "events", "leaks", "moves", "state", "history", "peak", "diff",
                         "hot", "temporary", "lifetimes", "timeline", "fragmentation", "errors", "verify", "recover",
                         "redact", "memory", "find",
                         "snapshots", "referrers", "roots",

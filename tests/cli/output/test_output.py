@@ -44,7 +44,7 @@ class Usage(TestCase):
 
     def test_wrong_usage(self):
         path = self.write(Script().basics().close())
-        for arguments in ([], ["steal", path], ["help", "steal"], ["leaks"], ["leaks", path, path],
+        for arguments in (["steal", path], ["help", "steal"], ["leaks"], ["leaks", path, path],
                           ["leaks", "--nonsense", path], ["leaks", "-x", path], ["leaks", "--at"],
                           ["leaks", "-f", "xml", path], ["leaks", "--limit", "x", path]):
             result = run(*arguments)

@@ -5,7 +5,7 @@ import support
 from support import Script, TestCase, run
 
 COMMANDS = [
-    "info", "events", "events --stacks --parameters", "leaks", "leaks --by function",
+    "summary", "info", "events", "events --stacks --parameters", "leaks", "leaks --by function",
     "leaks --show-runtime", "leaks --tree top-down", "state", "state --at 100%", "state --by thread",
     "state --tree bottom-up", "history --address 0x1000", "peak", "peak --tree top-down",
     "diff", "diff --from #2", "diff --tree top-down", "diff --changes",

@@ -11,7 +11,7 @@ from support import Script, TestCase, USAGE, run
 FILTERED = ("state", "peak", "leaks", "hot", "temporary", "lifetimes", "moves", "errors", "timeline",
             "diff", "report")
 OTHER = ("events", "marks")
-UNFILTERED = ("fragmentation", "history", "retained", "roots", "snapshots", "memory", "find", "info",
+UNFILTERED = ("fragmentation", "history", "retained", "roots", "snapshots", "memory", "find", "summary", "info",
               "verify", "recover", "redact", "index")
 # The groups of leaks are selected by islands.
 GROUPED = ("referrers",)
@@ -99,7 +99,7 @@ class Islands(TestCase):
                  for part in (listed, refusing)]
         self.assertEqual(names, [{*FILTERED, *OTHER, *GROUPED}, set(UNFILTERED)])
         commands = [line.split()[0] for line in run("--help").text.splitlines()
-                    if line.startswith("  ") and line.split()[0].isalpha()]
+                    if re.match(r"  \w", line)]
         self.assertEqual(set(commands), {*FILTERED, *OTHER, *GROUPED, *UNFILTERED})
         for command in UNFILTERED:
             for option, value in ("--client", GUID), ("--activity", "7"):

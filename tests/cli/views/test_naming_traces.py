@@ -48,10 +48,23 @@ class Named(OneTrace):
         self.assertIn("no trace is named, and there is no 'trace.bin' here", errors)
 
     def test_a_trace_in_place_of_a_command(self):
-        result = run(self.path)
+        """Is asked for a summary, also with options before it."""
+        for arguments in (self.path,), ("-f", "json", self.path), ("--no-index", "-f", "csv", self.path):
+            expected = run("summary", *arguments)
+            self.assertEqual(expected.status, 0)
+            result = run(*arguments)
+            self.assertEqual((result.status, result.text), (0, expected.text))
+
+    def test_neither_command_nor_file(self):
+        result = run(self.name("nothing"))
         self.assertEqual((result.status, result.text), (support.USAGE, ""))
-        self.assertIn(f"'{self.path}' is a file, not a command; 'ttdanalyze leaks {self.path}'",
-                      result.errors)
+        self.assertIn("no such command or file", result.errors)
+
+    def test_nothing_is_named(self):
+        result = run()
+        self.assertEqual(result.status, support.USAGE)
+        for group in "Start here:", "What is wrong:", "The trace as a file:", "  leaks ":
+            self.assertIn(group, result.text)
 
     def test_did_you_mean(self):
         for typed, meant in (("leak", "leaks"), ("laeks", "leaks"), ("evnts", "events"),
@@ -61,7 +74,7 @@ class Named(OneTrace):
             if meant:
                 self.assertIn(f"no such command: '{typed}'; did you mean '{meant}'?", errors)
             else:
-                self.assertIn(f"no such command: '{typed}'\n", errors)
+                self.assertIn(f"no such command or file: '{typed}'\n", errors)
         errors = run("leaks", "--limti=3", self.path).errors
         self.assertIn("unknown or ambiguous option '--limti=3'; did you mean '--limit'?", errors)
 

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* ttdanalyze summary: what a trace says, each answer in a line or two. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "cli/process/exit.h"
+#include "commands/report_pass.h"
+
+static const char help[] =
+    "Usage: ttdanalyze [summary] [OPTIONS] TRACE\n"
+    "\n"
+    "Says what a trace says, in a dozen lines: how the program ended, errors, what is lost,\n"
+    "the peak, temporary blocks and the cost of reallocations, each with the function of\n"
+    "the program that has most of it. The word at the beginning of an answer is the\n"
+    "command that shows more of it.\n" COMMAND_COMMON_HELP;
+
+/* The records of one function. */
+struct owner_sum {
+    uint64_t weight;
+    uint64_t largest;
+    struct report_owner owner;
+};
+
+struct owners {
+    struct owner_sum *sums;
+    size_t count;
+    size_t capacity;
+};
+
+/* Sets the amounts of a record: `blocks` and `bytes`, and the positions if it has some. */
+typedef uint64_t owner_amounts(const void *record, struct report_owner *amounts);
+
+static enum ttd_status owners_grow(struct owners *owners, size_t label)
+{
+    size_t old = owners->count;
+    if (label < old)
+        return TTD_OK;
+    enum ttd_status status =
+        grow_array((void **)&owners->sums, &owners->capacity, label + 1, sizeof *owners->sums);
+    if (status != TTD_OK)
+        return status;
+    memset(&owners->sums[old], 0, (label + 1 - old) * sizeof *owners->sums);
+    for (size_t i = old; i <= label; i++)
+        owners->sums[i].owner.first = ttd_position_invalid();
+    owners->count = label + 1;
+    return TTD_OK;
+}
+
+static void owner_add(struct owner_sum *sum, const struct report_owner *amounts, uint64_t weight,
+                      ttd_id stack)
+{
+    struct report_owner *owner = &sum->owner;
+    sum->weight = heap_add(sum->weight, weight);
+    owner->blocks = heap_add(owner->blocks, amounts->blocks);
+    owner->bytes = heap_add(owner->bytes, amounts->bytes);
+    if (weight > sum->largest) {
+        sum->largest = weight;
+        owner->stack = stack;
+    }
+    if (ttd_position_compare(amounts->first, owner->first) < 0)
+        owner->first = amounts->first;
+    if (ttd_position_compare(amounts->last, owner->last) > 0)
+        owner->last = amounts->last;
+}
+
+static enum ttd_status owners_sum(struct view *view, const struct heap_site_table *sites,
+                                  owner_amounts *amounts_of, struct owners *owners, uint64_t *total)
+{
+    for (size_t i = 0; i < *sites->count; i++) {
+        struct heap_key key = *heap_site_record(sites, i);
+        struct report_owner amounts = {.first = ttd_position_invalid()};
+        uint64_t weight = amounts_of(heap_site_record(sites, i), &amounts);
+        ttd_id stack = key.stack;
+        if (!weight)
+            continue;
+        enum ttd_status status = view_find_key(view, &key);
+        if (status == TTD_OK)
+            status = owners_grow(owners, key.property);
+        if (status != TTD_OK)
+            return status;
+        owner_add(&owners->sums[key.property], &amounts, weight, stack);
+        *total = heap_add(*total, weight);
+    }
+    return TTD_OK;
+}
+
+/* Finds the function with the largest weight. */
+static int find_owner(struct session *session, const struct heap_site_table *sites,
+                      owner_amounts *amounts_of, struct report_owner *owner)
+{
+    struct owners owners = {.sums = NULL};
+    uint64_t total = 0;
+    enum ttd_status status = owners_sum(&session->view, sites, amounts_of, &owners, &total);
+    const struct owner_sum *best = NULL;
+    for (size_t i = 0; i < owners.count; i++)
+        if (owners.sums[i].weight && (!best || owners.sums[i].weight > best->weight))
+            best = &owners.sums[i];
+    *owner = (struct report_owner){.is_known = false};
+    if (status == TTD_OK && best) {
+        struct heap_key key = {TTD_NONE, (ttd_id)(best - owners.sums)};
+        *owner = best->owner;
+        owner->share = (double)best->weight / (double)total;
+        owner->function = *view_find_label(&session->view, key);
+        owner->is_known = true;
+    }
+    free(owners.sums);
+    return session_check(session, status);
+}
+
+static uint64_t group_amounts(const void *record, struct report_owner *amounts)
+{
+    const struct heap_group *group = record;
+    amounts->blocks = group->blocks;
+    amounts->bytes = group->bytes;
+    amounts->first = group->first;
+    amounts->last = group->last;
+    return group->bytes;
+}
+
+static uint64_t temporary_amounts(const void *record, struct report_owner *amounts)
+{
+    const struct heap_site *site = record;
+    amounts->blocks = site->temporary;
+    amounts->bytes = heap_sum_value(site->temporary_bytes);
+    return site->temporary;
+}
+
+static uint64_t move_amounts(const void *record, struct report_owner *amounts)
+{
+    const struct heap_move_group *group = record;
+    amounts->blocks = group->counts.moved;
+    amounts->bytes = group->counts.copies.bytes_at_most;
+    return group->counts.copies.bytes_at_most;
+}
+
+static struct report_sum sum_of(const struct heap_groups *groups)
+{
+    return (struct report_sum){groups->blocks, groups->bytes};
+}
+
+static int summarize_lost(struct session *session, struct heap_leaks *leaks,
+                          struct report_summary *summary)
+{
+    summary->has_snapshot = leaks->snapshot.number != 0;
+    struct heap_groups *lost =
+        &leaks->kinds[summary->has_snapshot ? HEAP_DEFINITELY_LOST : HEAP_NOT_SEEN];
+    summary->lost = sum_of(lost);
+    summary->below = sum_of(&leaks->kinds[HEAP_INDIRECTLY_LOST]);
+    summary->possible = sum_of(&leaks->kinds[HEAP_POSSIBLY_LOST]);
+    struct heap_site_table sites = heap_groups_site_table(lost);
+    return find_owner(session, &sites, group_amounts, &summary->lost_owner);
+}
+
+static int summarize_activity(struct session *session, struct report_findings *findings,
+                              struct report_summary *summary)
+{
+    const struct heap_site *all = &findings->usage.total;
+    const struct heap_move_counts *moves = &findings->moves.reallocs.total;
+    struct heap_site_table usage = heap_usage_site_table(&findings->usage);
+    struct heap_site_table reallocs = heap_move_site_table(&findings->moves.reallocs);
+    summary->allocated = (struct report_sum){all->allocations, heap_sum_value(all->bytes)};
+    summary->temporary = (struct report_sum){all->temporary, heap_sum_value(all->temporary_bytes)};
+    summary->reallocs = moves->reallocs;
+    summary->moved = moves->moved;
+    summary->copied = moves->copies.bytes;
+    summary->copied_at_most = moves->copies.bytes_at_most;
+    int status = find_owner(session, &usage, temporary_amounts, &summary->temporary_owner);
+    return status == STATUS_OK ? find_owner(session, &reallocs, move_amounts, &summary->moves_owner)
+                               : status;
+}
+
+/* Counts the calls of each kind of error. Inconsistencies of the trace are no errors. */
+static size_t count_errors(const struct heap_errors *errors,
+                           struct report_error_count counts[HEAP_ERROR_KINDS])
+{
+    size_t used = 0;
+    for (int kind = 0; kind < HEAP_ERROR_TRACE_INCONSISTENCY; kind++) {
+        struct report_error_count count = {.kind = heap_error_name((enum heap_error_kind)kind)};
+        for (size_t i = 0; i < errors->count; i++) {
+            if (errors->findings[i].kind != (enum heap_error_kind)kind)
+                continue;
+            count.calls += errors->findings[i].count;
+            count.is_certain |= errors->findings[i].is_certain;
+        }
+        if (count.calls)
+            counts[used++] = count;
+    }
+    return used;
+}
+
+static struct ttd_string find_command(const struct info_findings *info)
+{
+    for (size_t i = 0; i < info->metadata_count; i++) {
+        struct ttd_string key = info->metadata[i].key;
+        if (key.size == strlen("command") && memcmp(key.data, "command", key.size) == 0)
+            return info->metadata[i].value;
+    }
+    return (struct ttd_string){"", 0};
+}
+
+static int print(struct session *session, struct report_findings *findings)
+{
+    struct report_error_count counts[HEAP_ERROR_KINDS];
+    struct report_summary summary = {
+        .info = {.stats = &findings->info.stats,
+                 .trace = ttd_reader_trace(session->source.reader),
+                 .is_closed = session->source.is_closed && findings->info.stats.has_end,
+                 .end = &session->source.end},
+        .command = find_command(&findings->info),
+        .peak_position = findings->peak.peak.position,
+        .peak = sum_of(&findings->peak.groups)};
+    bool has_fatal = false;
+    struct heap_site_table at_peak = heap_groups_site_table(&findings->peak.groups);
+    session_outcome(session, &findings->leaks.outcome, ttd_position_max());
+    certainty_add_snapshot(&session->report.certainty, &findings->leaks.snapshot,
+                           findings->leaks.misplaced);
+    int status = errors_judge(session, &findings->errors, &findings->fatal, &has_fatal);
+    if (status == STATUS_OK)
+        status = find_owner(session, &at_peak, group_amounts, &summary.peak_owner);
+    if (status == STATUS_OK)
+        status = summarize_lost(session, &findings->leaks, &summary);
+    if (status == STATUS_OK)
+        status = summarize_activity(session, findings, &summary);
+    if (status == STATUS_OK)
+        status = session_output(session, false);
+    if (status != STATUS_OK)
+        return status;
+    summary.errors = counts;
+    summary.error_count = count_errors(&findings->errors, counts);
+    summary.fatal = has_fatal ? &findings->fatal.signal : NULL;
+    session->options.format->summary(&session->report, &summary);
+    return STATUS_OK;
+}
+
+static int execute(struct session *session, const void *context)
+{
+    struct heap_trace trace;
+    struct report_findings findings;
+    struct ttd_error error = {.what = NULL};
+    (void)context;
+    int status = session_trace(session, &trace);
+    if (status != STATUS_OK)
+        return status;
+    enum ttd_status result = report_find(session, NULL, &trace, &findings, &error);
+    status = result == TTD_OK ? print(session, &findings)
+                              : source_fail(&session->source, result, &error);
+    report_findings_free(&findings);
+    return status;
+}
+
+static int run(const struct command *command, int count, char **arguments)
+{
+    struct common_options options;
+    int status = command_options(&options, command, count, arguments, NULL);
+    if (status >= 0)
+        return status;
+    options.view.by = VIEW_BY_FUNCTION;
+    return session_execute(&options, NULL);
+}
+
+const struct command command_summary = {
+    .name = "summary",
+    .summary = "what a trace says, in a dozen lines",
+    .help = help,
+    .run = run,
+    .execute = execute,
+};

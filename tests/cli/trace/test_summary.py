@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""ttdanalyze summary: the answers of the other commands, in a dozen lines."""
+
+import random
+
+import support
+from snapshot_support import SnapshotScript
+from support import Script, TestCase
+
+LONG = "a_function_with_a_name_of_more_than_eighty_columns" * 4
+
+
+def owner_of(found, weight):
+    """The functions with the largest weight of `--by function`, and their share."""
+    total = sum(group[weight] for group in found["groups"])
+    largest = max((group[weight] for group in found["groups"]), default=0)
+    if not largest:
+        return None
+    return [g["function"] for g in found["groups"] if g[weight] == largest], largest / total
+
+
+class Summary(TestCase):
+    def random_trace(self, seed):
+        draw = random.Random(seed)
+        script = Script().basics()
+        script.add("metadata", key="command", value="demo")
+        live = {}
+        for i in range(400):
+            address = 0x10000 + 0x100 * draw.randrange(60)
+            stack = draw.randrange(1, 5)
+            if address not in live:
+                script.alloc(address, draw.randrange(1, 200), stack=stack, wall=1000 * i)
+                live[address] = True
+            elif draw.random() < 0.6:
+                script.free(address, stack=stack, wall=1000 * i)
+                del live[address]
+            else:
+                target = 0x80000 + 0x100 * i if draw.random() < 0.5 else address
+                script.realloc(address, target, draw.randrange(1, 300), stack=stack, wall=1000 * i)
+                del live[address]
+                live[target] = True
+        if draw.random() < 0.5:
+            script.free(0x9999, wall=500_000)
+        return self.write(script.close(), f"trace{seed}")
+
+    def check_owner(self, owner, expected):
+        if expected is None:
+            self.assertIsNone(owner)
+            return
+        functions, share = expected
+        self.assertIn(owner["function"], functions)
+        self.assertAlmostEqual(owner["share"], share, 5)
+
+    def test_it_says_what_the_commands_say(self):
+        for seed in range(12):
+            path = self.random_trace(seed)
+            found = self.json_of("summary", path)
+            by = ("--by", "function", "--limit", "0")
+            leaks = self.json_of("leaks", path, "--show", "all", *by)
+            peak = self.json_of("peak", path, *by)
+            temporary = self.json_of("temporary", path, *by)
+            moves = self.json_of("moves", path, *by)
+            errors = self.json_of("errors", path)
+            info = self.json_of("info", path)
+            self.assertEqual((found["certain"], found["command"]), (True, "demo"))
+            for name in "closed", "end_reason", "end_code", "events", "threads", "fatal_signal":
+                self.assertEqual(found[name], info[name], name)
+            self.assertEqual((found["leaks"]["kind"], found["leaks"]["blocks"]),
+                             ("never_released", leaks["total_blocks"]))
+            self.assertEqual(found["leaks"]["bytes"], leaks["total_bytes"])
+            self.check_owner(found["leaks"]["owner"], owner_of(leaks, "bytes"))
+            self.assertEqual((found["peak"]["blocks"], found["peak"]["bytes"],
+                              found["peak"]["position"]),
+                             (peak["live_blocks"], peak["live_bytes"], peak["position"]))
+            self.check_owner(found["peak"]["owner"], owner_of(peak, "bytes"))
+            self.assertEqual(found["temporary"]["blocks"], temporary["temporary"])
+            self.assertEqual(found["allocated"]["blocks"], temporary["allocations"])
+            self.assertEqual(found["allocated"]["bytes"], temporary["bytes"])
+            self.check_owner(found["temporary"]["owner"], owner_of(temporary, "temporary"))
+            self.assertEqual((found["moves"]["moved"], found["moves"]["bytes_copied_at_most"]),
+                             (moves["moved"], moves["bytes_copied_at_most"]))
+            self.check_owner(found["moves"]["owner"], owner_of(moves, "bytes_copied_at_most"))
+            self.assertEqual(sum(error["calls"] for error in found["errors"]), errors["total_calls"])
+
+    def test_text(self):
+        script = Script().basics()
+        script.add("metadata", key="command", value="demo")
+        for i in range(10):
+            script.alloc(0x1000 + 64 * i, 50, wall=1_000_000 * i)
+        script.alloc(0x9000, 7, stack=3, wall=20_000_000)
+        script.free(0x9000, wall=20_000_000)
+        script.free(0x9000, wall=30_000_000)
+        text = self.run_ok("summary", self.write(script.close(code=3))).text
+        self.assertEqual(text.splitlines()[0], "demo")
+        for line in ("info       exited 3 after 0 s", "           11 allocations, 507 bytes in all",
+                     "double-free: 1 call", "leaks      500 bytes in 10 blocks never released",
+                     "           100 % by g(int) (g.h:5)", "peak       507 bytes in 11 blocks at ",
+                     "           99 % by g(int) (g.h:5)",
+                     "temporary  1 allocation (9 %) freed by the next call",
+                     "moves      0 bytes copied by 0 reallocations"):
+            self.assertIn(line, text)
+
+    def test_sizes(self):
+        for size, text in ((1, "1 byte"), (999, "999 bytes"), (1000, "1.00 kB"), (9994, "9.99 kB"),
+                           (9995, "10.0 kB"), (99_949, "99.9 kB"), (99_950, "100 kB"),
+                           (999_499, "999 kB"), (999_500, "1.00 MB"), (15_649_999, "15.6 MB"),
+                           (2**63, "9.22 EB")):
+            script = Script().basics()
+            script.alloc(0x1000, size)
+            self.assertIn(f"peak       {text} in 1 block at",
+                          self.run_ok("summary", self.write(script.close(), str(size))).text)
+
+    def test_kinds_of_a_snapshot(self):
+        script = SnapshotScript().basics()
+        for address in 0x10000, 0x20000, 0x30000, 0x40000:
+            script.alloc(address, 64)
+        script.snapshot((0x10000, 0x20000), (0x400100, 0x30008))
+        path = self.write(script.close())
+        found = self.json_of("summary", path)["leaks"]
+        classes = self.json_of("leaks", path)["classes"]
+        self.assertEqual(found["kind"], "definitely_lost")
+        self.assertEqual((found["blocks"], found["bytes"]), (2, 128))
+        for name, part in (("definitely_lost", found), ("indirectly_lost", found["indirectly_lost"]),
+                           ("possibly_lost", found["possibly_lost"])):
+            self.assertEqual((part["blocks"], part["bytes"]),
+                             (classes[name]["blocks"], classes[name]["bytes"]), name)
+
+    def test_width(self):
+        """Within the width of the terminal, and the place of a function is kept."""
+        script = Script().basics()
+        script.add("stack", parent=1, module=1, offset=0x900)
+        script.add("symbol", module=1, offset=0x900, frames=f"{LONG}@/a/place.c@77")
+        script.alloc(0x1000, 100, stack=5)
+        path = self.write(script.close())
+        for columns in 80, 160:
+            lines = self.run_ok("summary", path, env={"COLUMNS": str(columns),
+                                                      "LC_ALL": "C.UTF-8"}).text.splitlines()
+            owners = [line for line in lines if " by a_function" in line]
+            self.assertEqual(len(owners), 2)
+            for line in owners:
+                self.assertTrue(line.endswith("columns (place.c:77)"), line)
+                self.assertIn("by a_function", line)
+                self.assertIn("…", line)
+                self.assertEqual(len(line), columns)
+
+    def test_nothing_at_all(self):
+        path = self.write(Script().close())
+        found = self.json_of("summary", path)
+        self.assertEqual([found[name]["owner"] for name in ("leaks", "peak", "temporary", "moves")],
+                         [None] * 4)
+        self.assertIn("none: all released", self.run_ok("summary", path).text)
+
+    def test_rows(self):
+        rows = self.run_ok("summary", "-f", "csv", self.random_trace(3)).csv
+        self.assertEqual([row["finding"] for row in rows if row["finding"] != "invalid-free"],
+                         ["never_released", "indirectly_lost", "possibly_lost", "peak", "temporary",
+                          "moves", "allocated"])
+
+    def test_a_signal(self):
+        script = Script().basics()
+        script.alloc(0x1000, 10)
+        script.add("fatal", position="9:0", code=1, address=0x1001, registers="0:0x1002")
+        path = self.write(script.close(reason=2, code=11), "fatal")
+        self.assertIn("errors     SIGSEGV", self.run_ok("summary", path).text)
+        self.assertEqual(self.json_of("summary", path)["fatal_signal"]["signal"], 11)
+
+
+if __name__ == "__main__":
+    support.main()
