@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/traces/clock.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
-
-/* A chunk that lasts longer than this fraction of the trace is read again; so there are no more of
- * them than this. */
-#define COARSE_PART 10
-
-#define SECOND 1000000000u
+#include "report/writers/out.h"
 
 /* Precision of a time, as a fraction of the duration: more digits say nothing to people. */
 #define FINE_PARTS 10000
@@ -19,14 +13,17 @@
 /* Limit on the times that passes note. A trace whose times never go back needs at most half. */
 #define NOTES_MAX (2 * FINE_PARTS)
 
-/* Limit on look-ups, each of which reads a chunk. */
-#define LOOKUPS_MAX 64
+/* Limits on look-ups, on chunks that are read for their times, and on those that are read for the
+ * times of all events: these are the first ones of a long trace. */
+#define LOOKUPS_MAX    64
+#define READS_MAX      64
+#define FINE_READS_MAX 16
 
 /* Returns the smallest power of ten that is `least` nanoseconds or more, but at most a second. */
 static uint64_t unit_of(uint64_t least)
 {
     uint64_t unit = 1;
-    while (unit < least && unit < SECOND)
+    while (unit < least && unit < TIME_SECOND)
         unit *= 10;
     return unit;
 }
@@ -261,15 +258,38 @@ static struct clock_chunk *chunk_at(struct trace_clock *clock, struct ttd_reader
     return chunk;
 }
 
-/* Writes seconds, with as many digits as stand for `least` nanoseconds or more each. */
-static void write_time(char text[CLOCK_TEXT], uint64_t time, uint64_t least)
+/* Reads a chunk for its times, once for each unit. Returns whether it is noted to its end. */
+static bool read_notes(struct trace_clock *clock, struct clock_chunk *chunk,
+                       struct ttd_reader *reader, uint64_t unit)
 {
-    int digits = 9;
-    uint64_t unit = unit_of(least);
-    for (uint64_t scale = unit; scale > 1; scale /= 10)
-        digits--;
-    /* Cut off, not rounded, so that the event did not happen before the time written. */
-    snprintf(text, CLOCK_TEXT, "+%.*fs", digits, (double)(time - time % unit) / 1e9);
+    bool *is_read = unit == 1 ? &chunk->is_fine : &chunk->is_read;
+    unsigned *reads = unit == 1 ? &clock->fine_reads : &clock->reads;
+    unsigned max = unit == 1 ? FINE_READS_MAX : READS_MAX;
+    if (!*is_read && *reads < max) {
+        *is_read = true;
+        ++*reads;
+        read_events(chunk, reader, unit);
+    }
+    return *is_read && chunk->noted == chunk->next_event;
+}
+
+/* Finds the time of a position as exactly as the unit; and more exactly where fewer than three
+ * digits would be left. False if that would take too many reads. */
+static bool find_time(struct trace_clock *clock, struct clock_chunk *chunk,
+                      struct ttd_reader *reader, uint64_t unit, struct ttd_position position,
+                      uint64_t *time)
+{
+    uint64_t begin = chunk->first.time;
+    uint64_t lasts = chunk->next_time > begin ? chunk->next_time - begin : 0;
+    if (chunk->noted != chunk->next_event && lasts > unit &&
+        !read_notes(clock, chunk, reader, unit))
+        return false;
+    *time = chunk->noted == chunk->next_event ? exact_time(chunk, position) : begin;
+    if (*time >= 1000 * unit || unit == 1)
+        return true;
+    bool has_notes = read_notes(clock, chunk, reader, 1);
+    *time = exact_time(chunk, position);
+    return has_notes;
 }
 
 bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t duration,
@@ -279,21 +299,9 @@ bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t d
     if (clock->has_failed || !duration || duration >= UINT64_C(1) << 53)
         return false;
     struct clock_chunk *chunk = chunk_at(clock, reader, duration, position);
-    if (!chunk)
+    uint64_t time;
+    if (!chunk || !find_time(clock, chunk, reader, unit_of(duration / FINE_PARTS), position, &time))
         return false;
-    uint64_t begin = chunk->first.time;
-    uint64_t lasts = chunk->next_time > begin ? chunk->next_time - begin : 0;
-    uint64_t finest = duration / FINE_PARTS;
-    bool is_coarse = lasts > duration / COARSE_PART;
-    /* Reading events for a finer time pays only where a chunk lasts long; once for each chunk,
-     * whether it helps or not. */
-    if (is_coarse && chunk->noted != chunk->next_event && !chunk->is_read) {
-        chunk->is_read = true;
-        read_events(chunk, reader, unit_of(finest));
-    }
-    if (is_coarse && chunk->noted == chunk->next_event)
-        write_time(text, exact_time(chunk, position), finest);
-    else
-        write_time(text, begin, lasts > finest ? lasts : finest);
+    time_text(text, time);
     return true;
 }

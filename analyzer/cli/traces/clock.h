@@ -4,9 +4,9 @@
  *
  * Each pass notes when chunks begin, and the events with which the time changes as far as it is
  * written. In a long trace of many chunks their beginnings give the time of any position closely
- * enough; in a chunk that takes a large part of the whole time, the changes do. Such a chunk is
- * read again if no pass saw its end. Positions that a pass skipped, with the help of an index, are
- * looked up one by one as long as they are few.
+ * enough; in a chunk that lasts longer, the changes do. Such a chunk is read again if no pass saw
+ * its end. Positions that a pass skipped, with the help of an index, are looked up one by one. Both
+ * happen as long as they are few: no time is given for the others.
  */
 #ifndef ANALYZER_CLI_CLOCK_H
 #define ANALYZER_CLI_CLOCK_H
@@ -15,8 +15,10 @@
 
 #include <ttdtrace/reader.h>
 
+#include "report/writers/out.h"
+
 /** Size of any text that clock_text() writes. */
-#define CLOCK_TEXT 32
+#define CLOCK_TEXT TIME_TEXT
 
 struct clock_event {
     struct ttd_position position;
@@ -37,8 +39,9 @@ struct clock_chunk {
     size_t count;
     size_t capacity;
     uint64_t noted;
-    /** It was read for its times, which is not tried again. */
+    /** It was read for its times, and for those of all events, which is not tried again. */
     bool is_read;
+    bool is_fine;
 };
 
 struct trace_clock {
@@ -52,8 +55,11 @@ struct trace_clock {
     size_t note_count;
     /** Time of the newest event that was seen. */
     uint64_t newest;
-    /** Number of chunks that were looked up. */
+    /** Number of chunks that were looked up, that were read for their times, and for all of them.
+     */
     unsigned lookups;
+    unsigned reads;
+    unsigned fine_reads;
     /** Memory was short: no times are given. */
     bool has_failed;
 };
@@ -68,8 +74,9 @@ void clock_begin(struct trace_clock *clock, uint64_t duration);
 void clock_see(struct trace_clock *clock, const struct ttd_batch *batch);
 
 /**
- * Writes the time of a position, such as "+1.25s". The number of digits is what is known and
- * meaningful, and does not depend on what was seen. May read from `reader`.
+ * Writes the time of a position, such as "+1.25s", rounded to three significant digits: a later
+ * position never has an earlier time, unless its event has. Does not depend on what was seen. May
+ * read from `reader`.
  *
  * @param duration  of the whole trace in nanoseconds; 0 if that is not known
  * @return false if the time is not known

@@ -94,7 +94,9 @@ void report_signal_text(struct report *report, const struct ttd_fatal_signal *si
         out_format(output, " (code %lld)", (long long)signal->code);
     out_text(output, " at ");
     out_position(output, signal->position);
-    out_format(output, " (+%.4gs) in thread %u", (double)signal->wall_time / 1e9, signal->thread);
+    char time[TIME_TEXT];
+    time_text(time, signal->wall_time);
+    out_format(output, " (%s) in thread %u", time, signal->thread);
 }
 
 void report_signal_json(struct json *json, const struct ttd_fatal_signal *signal)

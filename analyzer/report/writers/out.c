@@ -159,6 +159,27 @@ void out_tab(struct text_output *output, size_t column)
         out_char(output, ' ');
 }
 
+static uint64_t round_time(uint64_t time, uint64_t step)
+{
+    uint64_t rest = time % step;
+    return time - rest + (2 * rest >= step && time - rest <= UINT64_MAX - step ? step : 0);
+}
+
+void time_text(char text[TIME_TEXT], uint64_t time)
+{
+    uint64_t step = 1;
+    int digits = 9;
+    /* Rounding up may add a digit. */
+    while (step < TIME_SECOND && round_time(time, step) >= 1000 * step)
+        step *= 10;
+    uint64_t rounded = round_time(time, step);
+    for (uint64_t scale = step; scale > 1; scale /= 10)
+        digits--;
+    if (!rounded)
+        digits = 0;
+    snprintf(text, TIME_TEXT, "+%.*fs", digits, (double)rounded / (double)TIME_SECOND);
+}
+
 /* Colours take no room on the screen, so they leave the column as it is. */
 static void style(struct text_output *output, const char *sequence)
 {

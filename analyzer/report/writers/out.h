@@ -47,6 +47,14 @@ void out_size(struct text_output *output, uint64_t bytes);
 /** Writes lower-case hexadecimal with 0x. */
 void out_hex(struct text_output *output, uint64_t value);
 void out_position(struct text_output *output, struct ttd_position position);
+
+/** Nanoseconds of a second; and the size of any text that time_text() writes. */
+#define TIME_SECOND UINT64_C(1000000000)
+#define TIME_TEXT   32
+
+/** Writes a time since the start as "+1.25s", rounded to three significant digits, but no coarser
+ * than to seconds: a later time never looks earlier. */
+void time_text(char text[TIME_TEXT], uint64_t time);
 __attribute__((format(printf, 2, 3))) void out_format(struct text_output *output,
                                                       const char *format, ...);
 

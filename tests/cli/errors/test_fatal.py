@@ -76,7 +76,7 @@ class Fatal(TestCase):
         self.assertEqual((found["certain"], found["findings"]), (True, []))
         text = self.run_ok("errors", path).text
         self.assertTrue(text.startswith(
-            "fatal-signal: SIGSEGV (address not mapped) at 9:0 (+1.234e-06s) in thread 1\n    #0  g(int)"), text)
+            "fatal-signal: SIGSEGV (address not mapped) at 9:0 (+0.00000123s) in thread 1\n    #0  g(int)"), text)
         self.assertIn("  the fault address 0x100010 lies 16 bytes inside a released block: "
                       "0x100000, 200,000 bytes\n  allocated by malloc() at 0:4 in thread 1\n"
                       .replace("0:4", fault["allocated"]["position"]), text)
@@ -90,7 +90,7 @@ class Fatal(TestCase):
 
     def test_info(self):
         path = self.die(self.script(), address=0x100010, wall=2500000000)
-        self.assertIn("Fatal signal    SIGSEGV (address not mapped) at 9:0 (+2.5s) in thread 1, "
+        self.assertIn("Fatal signal    SIGSEGV (address not mapped) at 9:0 (+2.50s) in thread 1, "
                       "fault address 0x100010 ('ttdanalyze errors' tells more)\n",
                       self.run_ok("info", path).text)
         fatal = self.json_of("info", path)["fatal_signal"]
