@@ -96,6 +96,8 @@ ALLOWED = {
         'recorder/dwarf', *CHANNEL, 'recorder/loader.h', 'recorder/sanitizer.h'],
     'recorder/dwarf': ['recorder/dwarf'],
     'recorder/patch': ['recorder/patch'],
+    'recorder/attach': ['recorder/attach', 'recorder/snapshot', 'recorder/patch',
+                        'recorder/arrays.h'],
     'recorder/preload/hooks': ['recorder/preload', 'recorder/dwarf', *CHANNEL],
     'recorder/symbolize': ['recorder/symbolize', 'recorder/arrays.h'],
     **{'recorder/symbolize/' + part: [
