@@ -45,7 +45,7 @@
 #define CHANNEL_NAME "/memfd:" CHANNEL_FILE
 
 #define CHANNEL_MAGIC   UINT64_C(0x314c4e4843445454) /* "TTDCHNL1" */
-#define CHANNEL_VERSION 8u
+#define CHANNEL_VERSION 9u
 
 /* Names the channel to processes that start: a path that opens the memfd. */
 #define CHANNEL_ENV "TTDRECORD_CHANNEL"

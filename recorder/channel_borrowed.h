@@ -18,7 +18,7 @@ struct borrowed_code {
 };
 
 struct borrowed_frame {
-    uint64_t rax, rdi, rsi, rdx, r10, r8, rcx, r11;
+    uint64_t rax, rdi, rsi, rdx, r10, r8, r9, rcx, r11;
     uint64_t rip, cs, flags, rsp, ss;
 };
 

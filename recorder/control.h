@@ -18,6 +18,7 @@ enum control_command {
     CONTROL_MARK = 3,
     CONTROL_PAUSE = 4,
     CONTROL_RESUME = 5,
+    CONTROL_DETACH = 6,
 };
 
 /* CONTROL_UNKNOWN: another collector may record the process. */

@@ -5,12 +5,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
@@ -28,9 +30,9 @@ static uint32_t command_of(const char *name)
 {
     static const char *const names[] = {
         [CONTROL_STATUS] = "status", [CONTROL_SNAPSHOT] = "snapshot", [CONTROL_MARK] = "mark",
-        [CONTROL_PAUSE] = "pause",   [CONTROL_RESUME] = "resume",
+        [CONTROL_PAUSE] = "pause",   [CONTROL_RESUME] = "resume",     [CONTROL_DETACH] = "detach",
     };
-    for (uint32_t i = CONTROL_STATUS; i <= CONTROL_RESUME; i++)
+    for (uint32_t i = CONTROL_STATUS; i <= CONTROL_DETACH; i++)
         if (strcmp(name, names[i]) == 0)
             return i;
     return 0;
@@ -167,6 +169,17 @@ static void print_answer(const struct control_answer *answer)
     puts(text);
 }
 
+/* Waits until the collector has ended, which has then closed its traces. */
+static void await_end(uint32_t collector)
+{
+    int process = (int)syscall(SYS_pidfd_open, (pid_t)collector, 0);
+    struct pollfd event = {.fd = process, .events = POLLIN};
+    if (process < 0)
+        return;
+    poll(&event, 1, ANSWER_SECONDS * 1000);
+    close(process);
+}
+
 /* Asks the collector of a channel. */
 static enum control_result ask(const struct channel *channel, const struct control_request *request)
 {
@@ -184,6 +197,8 @@ static enum control_result ask(const struct channel *channel, const struct contr
     /* One that ends meanwhile closes the connection: it may be a recorder of other processes. */
     if (size != sizeof answer || answer.magic != CONTROL_MAGIC || answer.size > CONTROL_TEXT_MAX)
         return is_late ? CONTROL_FAILED : CONTROL_UNKNOWN;
+    if (answer.result == CONTROL_DONE && request->command == CONTROL_DETACH)
+        await_end(channel->collector_pid);
     if (answer.result == CONTROL_DONE)
         print_answer(&answer);
     else if (answer.result == CONTROL_FAILED)

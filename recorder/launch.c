@@ -176,9 +176,9 @@ int launch_find(const char *program, char path[LAUNCH_PATH_MAX])
     return check_program(path, 0);
 }
 
-bool launch_find_preload(char path[LAUNCH_PATH_MAX])
+/* Finds a library of the recorder, beside this program. */
+static bool find_library(const char *const candidates[2], char path[LAUNCH_PATH_MAX])
 {
-    static const char *const candidates[] = {"preload/" PRELOAD_NAME, PRELOAD_FROM_BINDIR};
     char self[LAUNCH_PATH_MAX], candidate[LAUNCH_PATH_MAX + 256];
     ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
     if (size <= 0) {
@@ -187,20 +187,35 @@ bool launch_find_preload(char path[LAUNCH_PATH_MAX])
     }
     self[size] = '\0';
     *strrchr(self, '/') = '\0';
-    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
+    for (size_t i = 0; i < 2; i++) {
         snprintf(candidate, sizeof candidate, "%s/%s", self, candidates[i]);
         char *resolved = realpath(candidate, NULL);
         if (resolved == NULL)
             continue;
         snprintf(path, LAUNCH_PATH_MAX, "%s", resolved);
         free(resolved);
-        if (strpbrk(path, ": ") == NULL)
-            return true;
-        message("'%s' cannot be preloaded: its path has a colon or a space in it", path);
-        return false;
+        return true;
     }
-    message("cannot find " PRELOAD_NAME " beside '%s'; is the installation complete?", self);
+    message("cannot find %s beside '%s'; is the installation complete?",
+            strrchr(candidates[0], '/') + 1, self);
     return false;
+}
+
+bool launch_find_preload(char path[LAUNCH_PATH_MAX])
+{
+    static const char *const candidates[] = {"preload/" PRELOAD_NAME, PRELOAD_FROM_BINDIR};
+    if (!find_library(candidates, path))
+        return false;
+    if (strpbrk(path, ": ") == NULL)
+        return true;
+    message("'%s' cannot be preloaded: its path has a colon or a space in it", path);
+    return false;
+}
+
+bool launch_find_attached(char path[LAUNCH_PATH_MAX])
+{
+    static const char *const candidates[] = {"preload/" ATTACHED_NAME, ATTACHED_FROM_BINDIR};
+    return find_library(candidates, path);
 }
 
 bool launch_is_possible(void)

@@ -32,6 +32,9 @@ int launch_find(const char *program, char path[LAUNCH_PATH_MAX]);
  * false if it cannot be used. */
 bool launch_find_preload(char path[LAUNCH_PATH_MAX]);
 
+/* Finds the library that is attached to a process, likewise. */
+bool launch_find_attached(char path[LAUNCH_PATH_MAX]);
+
 /* Prints a message and returns false if this process is itself recorded: its children belong to
  * that recording. */
 bool launch_is_possible(void);

@@ -15,6 +15,8 @@
 static const char help[] =
     "Usage: ttdrecord [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
     "Run PROGRAM and record every heap call that it makes into a trace.\n"
+    "  or:  ttdrecord attach [OPTION]... PID\n"
+    "Record a process that runs, until it ends, or until ^C or 'ttdrecord detach PID'.\n"
     "  or:  ttdrecord status|snapshot|pause|resume PID\n"
     "  or:  ttdrecord mark PID TEXT\n"
     "Say how far the recording of process PID is, take a snapshot of it, pause or resume\n"

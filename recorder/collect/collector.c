@@ -24,6 +24,8 @@ bool collector_open(struct collector *collector, const char *output, struct ttd_
     trace_closers_init(&collector->closers);
     control_open(&collector->control, collector->host.channel);
     messages_share(); /* after the fork of the helper, which reads untrusted files */
+    collector->group.is_attached = collector->is_attached;
+    collector->group.parent = origin_parent((uint32_t)collector->launched);
     collector->first = group_open(&collector->group, &collector->host, collector->launched, error);
     return collector->first != NULL;
 }
@@ -149,6 +151,9 @@ static void add_process(struct collector *collector, uint32_t index)
     origin_describe(trace);
     if (launched)
         origin_image(trace, &claim, collector->command);
+    if (launched && collector->is_attached)
+        earlier_write(trace, collector->earlier, collector->earlier_reason,
+                      (struct ttd_position){claim.sequence, 1});
 }
 
 /* Moves a process to a new image. Threads of the old image that were never added may have published
@@ -289,6 +294,8 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         dumps_step(collector);
         snapshots_answer(collector);
         snapshots_step(collector, now);
+        if (collector->step != NULL)
+            collector->step(collector);
         upkeep(collector, now);
         launched_reap(collector); /* also when it was never attached */
         reap_processes(collector);

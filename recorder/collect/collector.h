@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "control.h"
+#include "earlier.h"
 #include "trace/closers.h"
 #include "trace/group.h"
 #include "channel/host.h"
@@ -24,7 +25,13 @@ struct snapshot_options {
 struct collector {
     struct host host;
     struct control control;
-    pid_t launched;
+    pid_t launched;                     /* or the process that was attached to */
+    bool is_to_detach;                  /* somebody has asked for that */
+    bool is_attached;                   /* which is no child of this process then */
+    const struct known_blocks *earlier; /* that process's, from before: see earlier.h */
+    const char *earlier_reason;
+    /* Called in each round; detaches on request, and then sets what ends collector_run(). */
+    void (*step)(struct collector *collector);
     int launched_status; /* as from waitpid(), once `launched_has_ended` */
     bool launched_has_ended;
     uint64_t launched_end; /* the clock then, or a moment later */

@@ -5,9 +5,30 @@
 
 #include "process/origin.h"
 
+uint32_t launched_child(const struct collector *collector)
+{
+    return collector->is_attached ? 0 : (uint32_t)collector->launched;
+}
+
+/* A process that was attached to is not waited for by this one. */
+static void look_for_end(struct collector *collector)
+{
+    const struct process *process =
+        processes_by_pid(&collector->processes, (uint32_t)collector->launched);
+    bool has_ended = process != NULL
+                         ? process->is_gone
+                         : origin_is_over((uint32_t)collector->launched, collector->launched_start);
+    if (has_ended && !collector->launched_has_ended)
+        *collector->done = collector->launched_has_ended = true;
+}
+
 void launched_reap(struct collector *collector)
 {
     int status;
+    if (collector->is_attached) {
+        look_for_end(collector);
+        return;
+    }
     while (!collector->launched_has_ended &&
            waitpid(collector->launched, &status, WNOHANG | WUNTRACED | WCONTINUED) > 0) {
         collector->launched_stop = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;

@@ -5,6 +5,9 @@
 
 #include "collector.h"
 
+/* Returns the process whose exit status this process waits for; 0 for none. */
+uint32_t launched_child(const struct collector *collector);
+
 /* Records that the launched program has stopped, continued or ended, and how. */
 void launched_reap(struct collector *collector);
 

@@ -24,7 +24,7 @@ struct ttd_end process_end_reason(const struct collector *collector, const struc
     struct ttd_end end = {.reason = TTD_END_REASON_UNKNOWN};
     int status = 0;
     end.wall_time = atomic_load_explicit(&collector->host.channel->clock, memory_order_relaxed);
-    if (process->pid == (uint32_t)collector->launched && collector->launched_has_ended)
+    if (process->pid == launched_child(collector) && collector->launched_has_ended)
         status = collector->launched_status;
     else if (!origin_exit_status(process->pid, process->pidfd, &status))
         return end;

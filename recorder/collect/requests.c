@@ -65,6 +65,19 @@ static void answer_pause(struct collector *collector, struct process *process, b
     snprintf(answer->text, sizeof answer->text, "'%s': %s", process->trace->path, state);
 }
 
+static void answer_detach(struct collector *collector, const struct process *process,
+                          struct control_answer *answer)
+{
+    if (!collector->is_attached || process->pid != (uint32_t)collector->launched) {
+        snprintf(answer->text, sizeof answer->text,
+                 "it was started with the recorder, and cannot be without it");
+        return;
+    }
+    collector->is_to_detach = true;
+    answer->result = CONTROL_DONE;
+    snprintf(answer->text, sizeof answer->text, "'%s': detached", process->trace->path);
+}
+
 void requests_answer(void *context, const struct control_request *request,
                      struct control_answer *answer)
 {
@@ -87,6 +100,9 @@ void requests_answer(void *context, const struct control_request *request,
     case CONTROL_PAUSE:
     case CONTROL_RESUME:
         answer_pause(collector, process, request->command == CONTROL_PAUSE, answer);
+        break;
+    case CONTROL_DETACH:
+        answer_detach(collector, process, answer);
         break;
     default:
         snprintf(answer->text, sizeof answer->text, "the recorder does not know this command");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dumps.h"
+#include "launched.h"
 #include "snapshot_calls.h"
 #include "upkeep.h"
 #include "waiting_thread.h"
@@ -40,7 +41,7 @@ static enum take_result take_references(struct snapshot_taking *taking,
 {
     struct snapshot_order order = {
         .pid = taking->process->pid,
-        .child = (uint32_t)taking->collector->launched,
+        .child = launched_child(taking->collector),
         .request = request,
         .interrupted = &taking->process->interrupted,
         .copies = &taking->process->copies,

@@ -75,10 +75,14 @@ static void open_probe(struct host *host)
 
 int host_open(struct host *host, uint32_t flags)
 {
+    int memfd = memfd_create(CHANNEL_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return memfd < 0 ? errno : host_adopt(host, memfd, flags);
+}
+
+int host_adopt(struct host *host, int memfd, uint32_t flags)
+{
     memset(host, 0, sizeof *host);
-    host->memfd = memfd_create(CHANNEL_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (host->memfd < 0)
-        return errno;
+    host->memfd = memfd;
     if (ftruncate(host->memfd, (off_t)CHANNEL_SIZE) != 0 ||
         fcntl(host->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         goto failed;

@@ -23,6 +23,9 @@ struct host {
 /* Creates the channel. Returns 0 or an errno value. */
 int host_open(struct host *host, uint32_t flags);
 
+/* Makes an empty memory file the channel. The descriptor is closed on failure. */
+int host_adopt(struct host *host, int memfd, uint32_t flags);
+
 /* Wakes all threads that wait on a word of the channel. */
 void host_wake(_Atomic uint32_t *word);
 

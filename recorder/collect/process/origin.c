@@ -106,6 +106,13 @@ uint64_t origin_start_time(uint32_t pid)
     return state != NULL ? field(state, FIELD_START) : 0;
 }
 
+uint32_t origin_parent(uint32_t pid)
+{
+    char line[2048];
+    const char *state = read_state(pid, line);
+    return state != NULL ? (uint32_t)field(state, FIELD_PARENT) : 0;
+}
+
 bool origin_is_impossible(uint32_t pid, uint64_t start)
 {
     char line[2048];

@@ -18,6 +18,9 @@ void origin_image(struct trace *trace, const struct process_slot *slot, const ch
 /* Returns the start time of a process in ticks since boot; 0 if unknown. */
 uint64_t origin_start_time(uint32_t pid);
 
+/* Returns the parent of a process; 0 if unknown. */
+uint32_t origin_parent(uint32_t pid);
+
 /* Whether a process id in shared memory cannot be that of a recorded process: it is invalid, or
  * that of the collector or a child of it, or of a process older than `start`, that of the program.
  */

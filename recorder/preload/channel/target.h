@@ -57,6 +57,9 @@ extern bool target_fences;
 /* Maps the header of the channel that `path` opens. False if it is none. */
 bool channel_attach(const char *path);
 
+/* Does so by a descriptor. There is no path then. */
+bool channel_attach_file(int file);
+
 /* Whether a program that this process executes can attach: it opens the channel by its path. */
 bool channel_is_reachable(void);
 
@@ -84,6 +87,9 @@ const char *process_library(void);
 /* Set once the program may be confined by seccomp: no system calls from there on
  * (process/confine.c). */
 extern bool process_is_confined;
+
+/* Confines the recorder. */
+void process_confine(void);
 
 /* Set in a copy of the process that only tells what the runtimes would release (end/runtime.c). */
 extern bool process_is_copy;

@@ -47,21 +47,28 @@ static void find_owner(int file)
         owner = (uint32_t)lock.l_pid;
 }
 
-/* Maps a window of the file that `path` opens, and identifies the file. */
-static char *map_file(const char *path, uint64_t offset, struct stat *status)
+/* Maps a window of an open file, and identifies the file. */
+static char *map_open(long file, uint64_t offset, struct stat *status)
 {
     long address = 0;
-    long file = sys_call6(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
-    if (file < 0)
-        return NULL;
     if (sys_call3(SYS_fstat, file, (long)status, 0) == 0 &&
         status->st_size >= (off_t)(offset + CHANNEL_WINDOW))
         address = sys_call6(SYS_mmap, 0, CHANNEL_WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, file,
                             (long)offset);
     if (offset == 0)
         find_owner((int)file);
-    sys_call3(SYS_close, file, 0, 0);
     return address == 0 || is_error(address) ? NULL : (char *)address;
+}
+
+/* Maps a window of the file that `path` opens, likewise. */
+static char *map_file(const char *path, uint64_t offset, struct stat *status)
+{
+    long file = sys_call6(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
+    if (file < 0)
+        return NULL;
+    char *window = map_open(file, offset, status);
+    sys_call3(SYS_close, file, 0, 0);
+    return window;
 }
 
 static char *map_by_path(uint64_t offset)
@@ -139,20 +146,32 @@ bool channel_is_reachable(void)
            status.st_ino == channel_file.st_ino && status.st_dev == channel_file.st_dev;
 }
 
-bool channel_attach(const char *path)
+/* Takes the first window of a file that may be a channel. */
+static bool take_channel(char *window)
 {
-    char *window = map_file(path, 0, &channel_file);
     struct channel *channel = (struct channel *)window;
     if (window == NULL)
         return false;
     if (channel->magic != CHANNEL_MAGIC || channel->version != CHANNEL_VERSION ||
-        channel->size != CHANNEL_SIZE || strlen(path) >= sizeof channel_path) {
+        channel->size != CHANNEL_SIZE) {
         unmap((long)window);
         return false;
     }
     sys_call3(SYS_madvise, (long)window, CHANNEL_WINDOW, MADV_DONTDUMP);
-    strcpy(channel_path, path);
     target_channel = channel;
     atomic_store(&target_view.windows[0], window);
     return true;
+}
+
+bool channel_attach(const char *path)
+{
+    if (strlen(path) >= sizeof channel_path || !take_channel(map_file(path, 0, &channel_file)))
+        return false;
+    strcpy(channel_path, path);
+    return true;
+}
+
+bool channel_attach_file(int file)
+{
+    return take_channel(map_open(file, 0, &channel_file));
 }

@@ -1,25 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Attaches the process to the channel, and notices forks and the end of the process. */
-#include <dlfcn.h>
-#include <elf.h>
+/* The process records, or does not: attaches it once, and again in the child of a fork. */
 #include <fcntl.h>
-#include <link.h>
 #include <linux/membarrier.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "../end/end.h"
 #include "../end/fatal.h"
-#include "../system/real.h"
-#include "../system/replaced.h"
 #include "../system/sys.h"
 #include "../threads/levels.h"
 #include "../system/memory.h"
 #include "../threads/island.h"
+#include "../threads/stale.h"
+#include "attach.h"
 
 static struct on_page nothing_on;
 struct on_page *target_on = &nothing_on;
@@ -30,10 +23,6 @@ enum { UNSTARTED, STARTING, RECORDING, OFF };
 static _Atomic int mode;
 static uint32_t slot_index;
 
-/* NAME=VALUE, for the processes that this one starts. */
-static char preload_variable[4200];
-static char channel_variable[96];
-
 uint32_t process_index(void)
 {
     return slot_index;
@@ -43,47 +32,6 @@ bool process_is_own(void)
 {
     return slot_index != CHANNEL_NONE && channel_process(&target_view, slot_index)->pid ==
                                              (uint32_t)sys_call3(SYS_getpid, 0, 0, 0);
-}
-
-const char *process_library(void)
-{
-    return preload_variable[0] ? strchr(preload_variable, '=') + 1 : NULL;
-}
-
-const char *process_preload(void)
-{
-    return preload_variable[0] ? preload_variable : NULL;
-}
-
-const char *process_channel(void)
-{
-    return channel_variable[0] ? channel_variable : NULL;
-}
-
-/* Finds a variable in the kernel's copy of the environment, before the C library has set `environ`.
- */
-static const char *environment_from_kernel(const char *name, char *buffer, size_t size)
-{
-    size_t count = 0, length = strlen(name);
-    long file =
-        sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/environ", O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    if (file < 0)
-        return NULL;
-    /* One variable after the other; one that is longer than the buffer is not ours. */
-    char c;
-    const char *value = NULL;
-    while (value == NULL && sys_call3(SYS_read, file, (long)&c, 1) == 1) {
-        if (count < size)
-            buffer[count++] = c;
-        if (c != '\0')
-            continue;
-        if (count > length && count < size && buffer[length] == '=' &&
-            memcmp(buffer, name, length) == 0)
-            value = buffer + length + 1;
-        count = 0;
-    }
-    sys_call3(SYS_close, file, 0, 0);
-    return value;
 }
 
 /* Whether process ids here are those of the collector. Looking that up in /proc is the slowest part
@@ -103,13 +51,13 @@ static bool same_pid_namespace(const struct channel *channel, uint32_t parent)
            status.st_ino == channel->pid_namespace;
 }
 
-/* Maps a page that a fork wipes. Without it a child would write into its parent's chunks. */
-static struct on_page *map_on_page(void)
+bool process_map_on_page(void)
 {
     struct on_page *page = unwind_pages_used(4096);
     if (page == NULL || sys_call3(SYS_madvise, (long)page, 4096, MADV_WIPEONFORK) != 0)
-        return NULL;
-    return page;
+        return false;
+    target_on = page;
+    return true;
 }
 
 /* Returns the process id, or 0 if it is not known. A confined process that attaches is a new fork,
@@ -123,8 +71,7 @@ static uint32_t own_pid(uint32_t parent)
     return id != channel_process(&target_view, parent)->pid ? id : 0;
 }
 
-/* Begins to record this process, new or forked. */
-static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
+bool process_begin(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
 {
     uint32_t pid = own_pid(parent);
     if (pid == 0 || atomic_load(&target_channel->stopped) ||
@@ -153,64 +100,11 @@ static bool begin_recording(uint32_t parent, uint64_t parent_sequence, uint64_t 
     return true;
 }
 
-static void remember_environment(const char *channel_path, const char *preload)
-{
-    static const char channel_name[] = CHANNEL_ENV "=", preload_name[] = "LD_PRELOAD=";
-    if (strlen(channel_path) + sizeof channel_name > sizeof channel_variable)
-        return;
-    strcat(strcpy(channel_variable, channel_name), channel_path);
-    /* Only this library, which comes first: the program may drop the others. */
-    size_t size = preload != NULL ? strcspn(preload, ": ") : 0;
-    if (size != 0 && size + sizeof preload_name <= sizeof preload_variable)
-        strncat(strcpy(preload_variable, preload_name), preload, size);
-}
-
-/* Whether valgrind runs the process: it would report what this library does. Instructions without
- * an effect ask that, where nobody answers the result is 0. */
-static bool is_in_valgrind(void)
-{
-    enum { RUNNING_ON_VALGRIND = 0x1001 };
-    const volatile uint64_t question[6] = {RUNNING_ON_VALGRIND};
-    uint64_t answer = 0;
-    __asm__ volatile("rolq $3, %%rdi\n\t"
-                     "rolq $13, %%rdi\n\t"
-                     "rolq $61, %%rdi\n\t"
-                     "rolq $51, %%rdi\n\t"
-                     "xchgq %%rbx, %%rbx"
-                     : "+d"(answer)
-                     : "a"(&question[0])
-                     : "cc", "memory");
-    return answer != 0;
-}
-
-static bool attach(void)
-{
-    static char kernel_channel[96], kernel_preload[4200];
-    bool early = environ == NULL;
-    const char *path =
-        early ? environment_from_kernel(CHANNEL_ENV, kernel_channel, sizeof kernel_channel)
-              : getenv(CHANNEL_ENV);
-    if (path == NULL || !channel_attach(path))
-        return false;
-    if (is_in_valgrind()) {
-        atomic_fetch_add(&target_channel->refused, 1);
-        return false;
-    }
-    struct on_page *page = map_on_page();
-    if (page == NULL)
-        return false;
-    target_on = page;
-    arguments_find();
-    remember_environment(
-        path, early ? environment_from_kernel("LD_PRELOAD", kernel_preload, sizeof kernel_preload)
-                    : getenv("LD_PRELOAD"));
-    return begin_recording(CHANNEL_NONE, 0, 0);
-}
-
 /* Attaches the child of a fork. The parent's thread is copied as it was in the fork, which tells
  * where in the parent's trace this process begins. */
 static bool attach_forked(void)
 {
+    stale_forget_foreign();
     const struct thread *suspended = island_forget();
     const struct thread *parent = suspended != NULL ? suspended : target_self;
     uint64_t sequence = parent != NULL ? parent->sequence : 0;
@@ -219,10 +113,10 @@ static bool attach_forked(void)
         stack_bounds_inherit(&parent->stack);
     target_self = NULL;
     fatal_watch_child();
-    return begin_recording(slot_index, sequence, steps);
+    return process_begin(slot_index, sequence, steps);
 }
 
-static bool process_records(void)
+bool process_records(void)
 {
     int current_mode = atomic_load(&mode);
     if (current_mode == RECORDING && target_on->on != 0)
@@ -233,7 +127,7 @@ static bool process_records(void)
         !atomic_compare_exchange_strong(&mode, &current_mode, STARTING))
         return false;
     /* The page reads 0 in the child of a fork, or if the collector is gone. */
-    bool records = current_mode == UNSTARTED ? attach() : attach_forked();
+    bool records = current_mode == UNSTARTED ? process_attach() : attach_forked();
     atomic_store(&mode, records ? RECORDING : OFF);
     return records;
 }
@@ -242,6 +136,7 @@ struct thread *target_enter_slow(uintptr_t frame, uint64_t base)
 {
     if (!process_records())
         return NULL;
+    stale_forget();
     struct thread *thread = target_self; /* a fork's child has just lost its parent's */
     if (thread == NULL && island_suspended() != NULL) {
         thread = island_try_awake();
@@ -284,41 +179,7 @@ void process_executes(bool begins)
         atomic_fetch_and(notes, ~(uint32_t)NOTE_EXECUTES);
 }
 
-/* Notes that the program has functions of its own that allocate or release. Their calls are seen
- * where they reach the C library. */
-static void note_replaced(void)
-{
-    if (replaced_any)
-        process_note(runtime_tries_functions() ? NOTE_FORWARDS : NOTE_FOREIGN_MALLOC);
-}
-
 void process_forget(void)
 {
     memset(target_on, 0, sizeof *target_on);
-}
-
-/* Makes a fork wipe the page where the system that the program sees does not: qemu says that it
-   will, and does not. */
-static void wipe_in_forks_of_guest(void)
-{
-    if (channel_process(&target_view, slot_index)->flags & PROCESS_GUEST)
-        pthread_atfork(NULL, NULL, process_forget);
-}
-
-/* Attaches at the start, so that a program that never allocates is recorded as well. */
-__attribute__((constructor)) static void start(void)
-{
-    struct thread *thread = real_ready() ? target_enter(0) : NULL;
-    if (thread != NULL)
-        target_phase(thread, PHASE_RECORD);
-    real_find_later();
-    if (thread == NULL)
-        return;
-    real_redirect();
-    note_replaced();
-    wipe_in_forks_of_guest();
-    end_register();
-    fatal_watch();
-    entries_redirect();
-    target_leave(thread);
 }

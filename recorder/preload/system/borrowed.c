@@ -8,15 +8,12 @@
 
 #include <stdalign.h>
 
-/* Room for a signal handler, which runs here only if the collector has died. */
-enum { STACK_SIZE = 64 * 1024 };
-
-static alignas(64) unsigned char stack[STACK_SIZE];
-
-extern const unsigned char borrowed_copy[], borrowed_call[];
+alignas(64) unsigned char borrowed_stack[BORROWED_STACK_SIZE];
 
 /* The stack has a struct borrowed_frame. A copy of the process never returns. */
 __asm__(".pushsection .text.borrowed, \"ax\", @progbits\n"
+        ".globl borrowed_copy, borrowed_call\n"
+        ".hidden borrowed_copy, borrowed_call\n"
         "borrowed_copy:\n"
         "    syscall\n"
         "    testq %rax, %rax\n"
@@ -33,6 +30,7 @@ __asm__(".pushsection .text.borrowed, \"ax\", @progbits\n"
         "    popq %rdx\n"
         "    popq %r10\n"
         "    popq %r8\n"
+        "    popq %r9\n"
         "    popq %rcx\n"
         "    popq %r11\n"
         "    iretq\n"
@@ -40,8 +38,5 @@ __asm__(".pushsection .text.borrowed, \"ax\", @progbits\n"
 
 void borrowed_publish(struct borrowed_code *code)
 {
-    code->copy = (uintptr_t)borrowed_copy;
-    code->call = (uintptr_t)borrowed_call;
-    code->stack_begin = (uintptr_t)stack;
-    code->stack_end = (uintptr_t)stack + sizeof stack;
+    *code = (struct borrowed_code)BORROWED_CODE;
 }

@@ -5,6 +5,18 @@
 
 #include "../../channel.h"
 
+/* Room for a signal handler, which runs here only if the collector has died. */
+enum { BORROWED_STACK_SIZE = 64 * 1024 };
+extern unsigned char borrowed_stack[BORROWED_STACK_SIZE];
+extern const unsigned char borrowed_copy[], borrowed_call[];
+
+/* Where the code is, as an initialiser. */
+#define BORROWED_CODE                                                                              \
+    {                                                                                              \
+        (uintptr_t) borrowed_copy, (uintptr_t)borrowed_call, (uintptr_t)borrowed_stack,            \
+            (uintptr_t)borrowed_stack + BORROWED_STACK_SIZE                                        \
+    }
+
 /* Says where the code is. */
 void borrowed_publish(struct borrowed_code *code);
 

@@ -5,8 +5,6 @@
 
 #include "levels_parts.h"
 
-static __thread struct thread *suspended __attribute__((tls_model("initial-exec")));
-
 enum ttd_island_state island_state(const struct thread *thread)
 {
     const struct island *island = &thread->island;
@@ -21,19 +19,19 @@ enum ttd_island_state island_state(const struct thread *thread)
 
 struct thread *island_suspended(void)
 {
-    return suspended;
+    return thread_locals.suspended;
 }
 
 struct thread *island_forget(void)
 {
-    struct thread *thread = suspended;
-    suspended = NULL;
+    struct thread *thread = thread_locals.suspended;
+    thread_locals.suspended = NULL;
     return thread;
 }
 
 void island_awake(void)
 {
-    if (suspended != NULL)
+    if (thread_locals.suspended != NULL)
         target_self = island_forget();
 }
 
@@ -82,19 +80,19 @@ void island_update(struct thread *level)
         island_changed(level, is_off ? TTD_THREAD_PAUSED : TTD_THREAD_RESUMED,
                        (const uint64_t[2]){0}, NULL, 0);
     if (is_off) {
-        suspended = thread;
+        thread_locals.suspended = thread;
         atomic_signal_fence(memory_order_seq_cst);
         target_self = NULL;
     } else {
         target_self = thread;
         atomic_signal_fence(memory_order_seq_cst);
-        suspended = NULL;
+        thread_locals.suspended = NULL;
     }
 }
 
 struct thread *island_try_awake(void)
 {
-    struct thread *thread = suspended;
+    struct thread *thread = thread_locals.suspended;
     if (island_state(thread) != TTD_ISLAND_RECORDING || thread->guard != 0) {
         atomic_fetch_add_explicit(&thread->slot->lost[LOSS_OFF], 1, memory_order_relaxed);
         return NULL;

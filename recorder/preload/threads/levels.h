@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "stale.h"
 #include "thread.h"
 
 /*
@@ -79,7 +80,7 @@ static inline bool level_was_served(struct thread *level, uint64_t block)
 /* Enters a hook that releases `base`, or 0. Returns the level at which it is recorded, or NULL. */
 static inline struct thread *target_enter(uint64_t base)
 {
-    struct thread *thread = target_self;
+    struct thread *thread = stale_self();
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     if (UNLIKELY(thread == NULL || target_on->on == 0 || thread->guard != 0)) {
         struct thread *level = NULL;

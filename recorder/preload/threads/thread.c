@@ -11,7 +11,7 @@
 #include "island.h"
 #include "signal_stack.h"
 
-__thread struct thread *target_self __attribute__((tls_model("initial-exec")));
+__thread struct thread_locals thread_locals __attribute__((tls_model("initial-exec")));
 
 /* The memory of threads, by slot, in pages that are mapped when needed. The collector frees a slot
  * when its thread is dead, so the memory can be used again as well. */

@@ -10,6 +10,9 @@
 #include "../../channel_record.h"
 #include "../channel/target.h"
 #include "../unwind/unwind.h"
+#ifdef TTD_ATTACHED
+#include "../../attached.h"
+#endif
 
 /* The part of a hook that a thread executes. */
 enum phase {
@@ -106,7 +109,17 @@ struct thread {
     struct thread *inner;                   /* NULL for the last */
 };
 
-extern __thread struct thread *target_self __attribute__((tls_model("initial-exec")));
+/* What belongs to the calling thread. */
+struct thread_locals {
+#ifdef TTD_ATTACHED
+    struct attached_thread attached;
+#endif
+    struct thread *self;
+    struct thread *suspended; /* see island.h */
+};
+
+extern __thread struct thread_locals thread_locals __attribute__((tls_model("initial-exec")));
+#define target_self thread_locals.self
 
 /* Gives the calling thread a slot and memory; NULL if none is left. */
 struct thread *thread_attach(uintptr_t stack_pointer);

@@ -12,6 +12,7 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { TRIES = 4 };
 
@@ -135,8 +136,8 @@ static bool is_in_sequence(uint32_t tid, const struct user_regs_struct *register
  * again, as the system would. Returns the stack pointer, or 0. */
 static uint64_t push_frame(uint32_t tid, uint64_t stack_end, const struct user_regs_struct *r)
 {
-    struct borrowed_frame frame = {r->rax, r->rdi, r->rsi, r->rdx,    r->r10, r->r8, r->rcx,
-                                   r->r11, r->rip, r->cs,  r->eflags, r->rsp, r->ss};
+    struct borrowed_frame frame = {r->rax, r->rdi, r->rsi, r->rdx, r->r10,    r->r8,  r->r9,
+                                   r->rcx, r->r11, r->rip, r->cs,  r->eflags, r->rsp, r->ss};
     long long error = -(long long)r->rax;
     if ((long long)r->orig_rax >= 0 &&
         ((error >= RESTART_FIRST && error <= RESTART_LAST) || error == RESTART_BLOCK)) {
@@ -209,34 +210,53 @@ static enum borrow_result follow(struct thread_state *thread, struct borrowed_ca
     return put_back(thread, before, true);
 }
 
-enum borrow_result borrow_call(const struct threads *threads, struct thread_state *thread,
-                               struct borrowed_call *call)
+/* Sets out with a thread: where it is to be, with these arguments. Sets `before` to its registers.
+ * Returns false if it must not: nothing has happened then. */
+static bool set_out(const struct threads *threads, const struct thread_state *thread,
+                    const struct borrowed_code *code, struct user_regs_struct *registers,
+                    struct user_regs_struct *before)
 {
-    struct user_regs_struct before, registers;
-    uint64_t entry = call->makes_process ? call->code->copy : call->code->call;
     unsigned char instruction[SYSTEM_CALL_SIZE];
     int signal = 0;
     if (!thread->is_stopped || thread->has_ended || thread->signal != 0 ||
         await_stop(thread->tid, &signal) != STOP_INTERRUPTED ||
-        !get_registers(thread->tid, &before) || before.cs != CODE_64_BITS ||
-        !is_unwatched(threads, thread->tid) || is_in_sequence(thread->tid, &before) ||
-        !peek(thread->tid, entry, instruction, sizeof instruction) ||
+        !get_registers(thread->tid, before) || before->cs != CODE_64_BITS ||
+        !is_unwatched(threads, thread->tid) || is_in_sequence(thread->tid, before) ||
+        !peek(thread->tid, code->call, instruction, sizeof instruction) ||
         memcmp(instruction, "\x0f\x05", sizeof instruction) != 0)
-        return BORROW_REFUSED;
-    registers = before;
-    registers.rsp = push_frame(thread->tid, call->code->stack_end, &before);
-    registers.rip = entry;
-    registers.rax = call->number;
-    registers.orig_rax = (unsigned long long)-1;
-    registers.rdi = call->arguments[0];
-    registers.rsi = call->arguments[1];
-    registers.rdx = call->arguments[2];
-    registers.r10 = call->arguments[3];
-    registers.r8 = 0;
-    registers.eflags &= ~(unsigned long long)TRAP_FLAG;
+        return false;
+    struct user_regs_struct begin = *before;
+    begin.rsp = push_frame(thread->tid, code->stack_end, before);
+    begin.rip = registers->rip;
+    begin.rax = registers->rax;
+    begin.orig_rax = (unsigned long long)-1;
+    begin.rdi = registers->rdi;
+    begin.rsi = registers->rsi;
+    begin.rdx = registers->rdx;
+    begin.r10 = registers->r10;
+    begin.r8 = registers->r8;
+    begin.r9 = registers->r9;
+    begin.eflags &= ~(unsigned long long)TRAP_FLAG;
     void *options = (void *)(intptr_t)(PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD);
-    if (registers.rsp == 0 || ptrace(PTRACE_SETOPTIONS, (pid_t)thread->tid, NULL, options) != 0 ||
-        !set_registers(thread->tid, &registers))
+    return begin.rsp != 0 && ptrace(PTRACE_SETOPTIONS, (pid_t)thread->tid, NULL, options) == 0 &&
+           set_registers(thread->tid, &begin);
+}
+
+enum borrow_result borrow_call(const struct threads *threads, struct thread_state *thread,
+                               struct borrowed_call *call)
+{
+    struct user_regs_struct before,
+        registers = {
+            .rip = call->makes_process ? call->code->copy : call->code->call,
+            .rax = call->number,
+            .rdi = call->arguments[0],
+            .rsi = call->arguments[1],
+            .rdx = call->arguments[2],
+            .r10 = call->arguments[3],
+            .r8 = call->arguments[4],
+            .r9 = call->arguments[5],
+        };
+    if (!set_out(threads, thread, call->code, &registers, &before))
         return BORROW_REFUSED;
     thread->is_stopped = false;
     enum borrow_result result = follow(thread, call, &before);
@@ -268,5 +288,50 @@ enum borrow_result borrow_by_any(struct threads *threads, struct borrowed_call *
         result = borrow_call(threads, &threads->items[i], call);
     }
     threads->are_stopped &= result != BORROW_RUNS_ON;
+    return result;
+}
+
+/* Follows the thread through a run, to the end of the call that says that it is over. A signal that
+ * stops it before its first call comes first. Afterwards only one that cannot be blocked does. */
+static enum borrow_result follow_run(const struct threads *threads, struct thread_state *thread,
+                                     struct borrowed_run *run,
+                                     const struct user_regs_struct *before)
+{
+    struct user_regs_struct registers;
+    bool is_within = false, is_over = false, is_to_stop = false;
+    for (int signal = 0;;) {
+        if (ptrace(PTRACE_SYSCALL, (pid_t)thread->tid, NULL, NULL) != 0)
+            return BORROW_RUNS_ON;
+        enum stop stop = await_stop(thread->tid, &signal);
+        if (stop == STOP_NONE || stop == STOP_CREATED)
+            return BORROW_RUNS_ON;
+        if (stop != STOP_CALL && !is_within)
+            return give_way(thread, stop == STOP_SIGNAL ? signal : 0, before);
+        is_to_stop |= stop == STOP_SIGNAL && signal == SIGSTOP;
+        if (stop != STOP_CALL)
+            continue;
+        is_within = true;
+        if (!get_registers(thread->tid, &registers))
+            return BORROW_RUNS_ON;
+        if (is_over)
+            break;
+        is_over = registers.orig_rax == run->over;
+        run->result = registers.rdi;
+    }
+    enum borrow_result result = put_back(thread, before, true);
+    if (is_to_stop)
+        syscall(SYS_tgkill, threads->pid, thread->tid, SIGSTOP);
+    return result;
+}
+
+enum borrow_result borrow_run(const struct threads *threads, struct thread_state *thread,
+                              struct borrowed_run *run)
+{
+    struct user_regs_struct before, registers = {.rip = run->entry};
+    if (!set_out(threads, thread, run->code, &registers, &before))
+        return BORROW_REFUSED;
+    thread->is_stopped = false;
+    enum borrow_result result = follow_run(threads, thread, run, &before);
+    thread->is_stopped = result != BORROW_RUNS_ON;
     return result;
 }

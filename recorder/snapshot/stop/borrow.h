@@ -10,7 +10,7 @@ struct borrowed_call {
     const struct borrowed_code *code;
     bool makes_process; /* by clone without CLONE_VM */
     uint64_t number;
-    uint64_t arguments[4];
+    uint64_t arguments[6];
     /* Results. */
     int64_t result;
     uint32_t created; /* the process that was made, as this process sees it; or 0 */
@@ -34,5 +34,18 @@ enum borrow_result borrow_call(const struct threads *threads, struct thread_stat
 /* Makes any of the threads that can execute a call. They are not all stopped any more after
  * BORROW_RUNS_ON, and no other call may be made. */
 enum borrow_result borrow_by_any(struct threads *threads, struct borrowed_call *call);
+
+/* Code that makes several calls, with all signals blocked from the first on, and says that it is
+ * over by one that does not exist. Then it returns by the frame on its stack. */
+struct borrowed_run {
+    const struct borrowed_code *code;
+    uint64_t entry;
+    uint64_t over;   /* number of the call that says so */
+    uint64_t result; /* its first argument */
+};
+
+/* Makes a stopped thread execute it, as borrow_call() does a call. */
+enum borrow_result borrow_run(const struct threads *threads, struct thread_state *thread,
+                              struct borrowed_run *run);
 
 #endif

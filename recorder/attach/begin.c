@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/* Maps the library into a process, and patches the process's functions. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../channel.h"
+#include "parts.h"
+
+/* A gate: the trampoline, then what a call enters. */
+enum { GATE_SIZE = 128, GATE_ENTRY = 64, GATE_LOAD = 10 };
+
+/* What the heap may still grow by. */
+#define HEAP_ROOM (UINT64_C(1) << 36)
+
+/* How often a handler of a signal is waited for that returns to the begin of a function. */
+enum { BEGIN_TRIES = 200 };
+
+#define REACH ((UINT64_C(1) << 31) - (UINT64_C(64) << 20))
+
+struct borrowed_code attach_own_code(const struct attachment *attachment)
+{
+    return (struct borrowed_code){.copy = attachment->base + attachment->image.copy,
+                                  .call = attachment->base + attachment->image.call,
+                                  .stack_begin =
+                                      attachment->base + attachment->image.stack_end - 4096,
+                                  .stack_end = attachment->base + attachment->image.stack_end};
+}
+
+static bool is_failed(struct attachment *attachment, int64_t result, const char *what)
+{
+    if (result >= 0 || result < -4095)
+        return false;
+    if (result == -EAGAIN)
+        attach_refuse(attachment, "none of its threads is where it can be interrupted; try again");
+    else
+        attach_refuse(attachment, "%s failed there: %s", what, strerror((int)-result));
+    return true;
+}
+
+/* Maps the image, by the code in a cave, and writes what calls need. */
+static bool map_image(struct attachment *attachment, struct threads *threads)
+{
+    const struct attach_image *image = &attachment->image;
+    struct attach_cave cave;
+    if (!attach_cave_open(attachment, &cave))
+        return false;
+    int64_t base = attach_call(threads, &cave.code, SYS_mmap,
+                               (const uint64_t[6]){0, image->size, PROT_READ | PROT_EXEC,
+                                                   MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0});
+    bool is_mapped = !is_failed(attachment, base, "mmap()");
+    if (is_mapped) {
+        attachment->base = (uint64_t)base;
+        attachment->size = image->size;
+        attachment->own = image->own;
+        int64_t data = attach_call(
+            threads, &cave.code, SYS_mmap,
+            (const uint64_t[6]){attachment->base + image->data, image->size - image->data,
+                                PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+                                UINT64_MAX, 0});
+        is_mapped = !is_failed(attachment, data, "mmap()") &&
+                    attach_write(attachment, attachment->base, image->bytes, image->size);
+    }
+    attach_cave_close(attachment, &cave);
+    return is_mapped;
+}
+
+static bool write_undo(struct attachment *attachment)
+{
+    uint64_t address = attach_own_address(attachment) + offsetof(struct attached, undo);
+    return attach_write(attachment, address, &attachment->undo, sizeof attachment->undo) ||
+           attach_refuse(attachment, "its memory cannot be written");
+}
+
+/* Returns a free page in reach of a module: below it, where nothing grows. */
+static uint64_t find_page(const struct maps *maps, const struct attach_module *module)
+{
+    uint64_t found = 0;
+    for (size_t i = 1; i < maps->count; i++) {
+        const struct mapping *below = &maps->items[i - 1], *above = &maps->items[i];
+        uint64_t page = above->begin - 2 * ATTACH_PAGE;
+        bool grows = (strcmp(below->name, "[heap]") == 0 && page - below->end < HEAP_ROOM) ||
+                     strncmp(above->name, "[stack", 6) == 0;
+        if (above->begin - below->end >= 4 * ATTACH_PAGE && !grows && page < module->begin &&
+            module->end - page < REACH)
+            found = page;
+    }
+    if (found == 0 && maps->count > 0 && module->end - maps->items[0].begin < REACH &&
+        maps->items[0].begin > (16 << 20))
+        found = maps->items[0].begin - 2 * ATTACH_PAGE;
+    return found;
+}
+
+/* Maps a page for the gates of each module's functions. */
+static bool map_areas(struct attachment *attachment, struct threads *threads)
+{
+    struct attached_undo *undo = &attachment->undo;
+    const struct borrowed_code code = attach_own_code(attachment);
+    const struct attach_module *module = NULL;
+    for (size_t i = 0; i < attachment->function_count; i++) {
+        struct maps maps;
+        if (attachment->functions[i].module == module)
+            continue;
+        module = attachment->functions[i].module;
+        if (undo->area_count == ATTACHED_AREAS)
+            return attach_refuse(attachment, "it has too many allocators");
+        if (!maps_read(&maps, attachment->pid, attach_living(threads)))
+            return attach_refuse(attachment, "its mappings cannot be read");
+        uint64_t page = find_page(&maps, module);
+        maps_free(&maps);
+        if (page == 0)
+            return attach_refuse(attachment, "there is no room near '%s'", module->path);
+        int64_t result = attach_call(
+            threads, &code, SYS_mmap,
+            (const uint64_t[6]){page, ATTACH_PAGE, PROT_READ | PROT_EXEC,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX, 0});
+        if (is_failed(attachment, result, "mmap()"))
+            return false;
+        undo->areas[undo->area_count++] = (struct attached_area){page, ATTACH_PAGE};
+        if (!write_undo(attachment))
+            return false;
+    }
+    return true;
+}
+
+/* Makes the channel's file there, and takes a descriptor of it. */
+static bool make_channel(struct attachment *attachment, struct threads *threads)
+{
+    static const char name[] = CHANNEL_FILE;
+    const struct borrowed_code code = attach_own_code(attachment);
+    /* The list of modules is not needed yet. */
+    uint64_t address = attach_own_address(attachment) + offsetof(struct attached, modules);
+    uint64_t note = attach_own_address(attachment) + offsetof(struct attached, file);
+    if (!attach_write(attachment, address, name, sizeof name))
+        return attach_refuse(attachment, "its memory cannot be written");
+    int64_t file =
+        attach_call(threads, &code, SYS_memfd_create,
+                    (const uint64_t[6]){address, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0});
+    if (is_failed(attachment, file, "memfd_create()"))
+        return false;
+    attachment->file = (int)file;
+    attach_write(attachment, note, &attachment->file, sizeof attachment->file);
+    int process = (int)syscall(SYS_pidfd_open, (pid_t)attachment->pid, 0);
+    attachment->channel =
+        process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, attachment->file, 0) : -1;
+    int error = errno;
+    if (process >= 0)
+        close(process);
+    if (attachment->channel < 0)
+        return attach_refuse(attachment, "its descriptors cannot be taken over: %s",
+                             strerror(error));
+    fcntl(attachment->channel, F_SETFD, FD_CLOEXEC);
+    return true;
+}
+
+static bool reserve(struct attachment *attachment, struct threads *threads)
+{
+    return map_image(attachment, threads) && map_areas(attachment, threads) &&
+           make_channel(attachment, threads);
+}
+
+bool attach_reserve(struct attachment *attachment)
+{
+    return attach_stopped(attachment, reserve);
+}
+
+/* Reads the control block of a thread. */
+enum { CONTROL_SIZE = 1024, CONTROL_FIELDS = 640, CONTROL_FREE = 128 };
+
+static bool read_control(const struct attachment *attachment, const struct thread_state *thread,
+                         unsigned char control[CONTROL_SIZE])
+{
+    return attach_read(attachment, thread->thread_pointer, control, CONTROL_SIZE);
+}
+
+/* Whether the control block of each living thread has the thread's id at an offset. */
+static bool has_ids(const struct attachment *attachment, const struct threads *threads,
+                    uint32_t field)
+{
+    for (size_t i = 0; i < threads->count; i++) {
+        unsigned char control[CONTROL_SIZE];
+        if (threads->items[i].has_ended)
+            continue;
+        if (!read_control(attachment, &threads->items[i], control) ||
+            memcmp(control + field, &threads->items[i].tid, sizeof threads->items[i].tid) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Whether nothing uses these bytes of the control blocks; an earlier library may have left its own.
+ */
+static bool is_free(const struct attachment *attachment, const struct threads *threads,
+                    uint64_t block, uint64_t size)
+{
+    static const uint64_t mark = ATTACHED_MAGIC;
+    for (size_t i = 0; i < threads->count; i++) {
+        unsigned char control[CONTROL_SIZE];
+        if (threads->items[i].has_ended)
+            continue;
+        if (!read_control(attachment, &threads->items[i], control))
+            return false;
+        bool is_own = memcmp(control + block, &mark, sizeof mark) == 0;
+        for (uint64_t n = 0; n < size && !is_own; n++)
+            if (control[block + n] != 0)
+                return false;
+    }
+    return true;
+}
+
+/* Finds the place of the thread-local data, and that of the threads' ids. */
+static bool find_fields(struct attachment *attachment, const struct threads *threads)
+{
+    uint64_t size = attachment->image.thread_size;
+    uint32_t field = CONTROL_FIELDS;
+    while (field < CONTROL_SIZE && !has_ids(attachment, threads, field))
+        field += 4;
+    uint64_t block = CONTROL_FREE;
+    while (block + size <= CONTROL_FIELDS && !is_free(attachment, threads, block, size))
+        block += 32;
+    if (field >= CONTROL_SIZE || block + size > CONTROL_FIELDS)
+        return attach_refuse(attachment, "the control blocks of its threads are not as those of "
+                                         "the GNU C library");
+    attachment->id_field = field;
+    attachment->thread_block = block;
+    attachment->thread_size = size;
+    return true;
+}
+
+bool attach_clear_threads(const struct attachment *attachment, const struct threads *threads)
+{
+    static const unsigned char nothing[CONTROL_SIZE];
+    static const uint64_t mark = ATTACHED_MAGIC;
+    bool is_done = true;
+    for (size_t i = 0; i < threads->count; i++) {
+        uint64_t block = threads->items[i].thread_pointer + attachment->thread_block, found;
+        if (!threads->items[i].has_ended && attach_read(attachment, block, &found, sizeof found) &&
+            found == mark)
+            is_done &= attach_write(attachment, block, nothing, attachment->thread_size);
+    }
+    return is_done;
+}
+
+/* Lists the return addresses of calls within allocators. */
+static void list_internal(const struct attachment *attachment, struct attached *own)
+{
+    own->internal_begin = UINT64_MAX;
+    for (size_t i = 0; i < attachment->internal_count; i++) {
+        uint64_t site = own->internal[i] = attachment->internal[i];
+        own->internal_begin = site < own->internal_begin ? site : own->internal_begin;
+        own->internal_end = site >= own->internal_end ? site + 1 : own->internal_end;
+    }
+    own->internal_count = attachment->internal_count;
+    if (own->internal_count == 0)
+        own->internal_begin = 0;
+}
+
+/* Lists an address in each module, which the library has looked up. */
+static void list_modules(const struct attachment *attachment, struct attached *own)
+{
+    for (size_t i = 0; i < attachment->modules.count && i < ATTACHED_MODULES; i++)
+        own->modules[own->module_count++] = attachment->modules.items[i].begin;
+}
+
+/* Writes the relocated image. */
+static bool write_image(struct attachment *attachment)
+{
+    struct attach_image *image = &attachment->image;
+    const char *missing = attach_image_relocate(
+        image, attachment->base, (int64_t)attachment->thread_block, &attachment->modules);
+    if (missing != NULL)
+        return attach_refuse(attachment, "%s cannot be found there", missing);
+    struct attached *own = attach_image_own(image);
+    if (getrandom(&own->key, sizeof own->key, 0) != sizeof own->key)
+        return attach_refuse(attachment, "there are no random numbers");
+    own->key = (own->key | UINT64_C(1) << 63) & ~UINT64_C(0xffffffff);
+    own->id_field = attachment->id_field;
+    own->file = attachment->file;
+    own->begin = attachment->base;
+    own->end = attachment->base + image->size;
+    own->thread_block = attachment->thread_block;
+    own->thread_size = image->thread_size;
+    own->undo = attachment->undo;
+    list_internal(attachment, own);
+    list_modules(attachment, own);
+    return attach_write(attachment, attachment->base, image->bytes, image->size) ||
+           attach_refuse(attachment, "its memory cannot be written");
+}
+
+/* Makes the library begin to record, in any thread. */
+static bool run_library(struct attachment *attachment, struct threads *threads)
+{
+    const struct borrowed_code code = attach_own_code(attachment);
+    struct borrowed_run run = {.code = &code,
+                               .entry = attachment->base + attachment->image.run,
+                               .over = ATTACHED_RUN_OVER};
+    enum borrow_result result = BORROW_REFUSED;
+    for (size_t i = 0; i < threads->count && result == BORROW_REFUSED; i++)
+        result = borrow_run(threads, &threads->items[i], &run);
+    if (result == BORROW_REFUSED)
+        return attach_refuse(attachment,
+                             "none of its threads is where it can be interrupted; try again");
+    attachment->file = -1;
+    if (result == BORROW_RUNS_ON)
+        return attach_refuse(attachment, "the recorder's library did not answer in time");
+    return run.result != 0 ||
+           attach_refuse(attachment, "the recorder's library could not begin: memory may be short");
+}
+
+/* Writes the instruction that puts a value into the register of an argument, by its number. */
+static bool put_load(unsigned char *code, uint64_t arguments, uint64_t value)
+{
+    static const unsigned char loads[6][2] = {{0x48, 0xbf}, {0x48, 0xbe}, {0x48, 0xba},
+                                              {0x48, 0xb9}, {0x49, 0xb8}, {0x49, 0xb9}};
+    static const unsigned char load_r11[2] = {0x49, 0xbb};
+    if (arguments >= 6 && arguments != ATTACHED_IN_R11)
+        return false;
+    memcpy(code, arguments == ATTACHED_IN_R11 ? load_r11 : loads[arguments], 2);
+    memcpy(code + 2, &value, sizeof value);
+    return true;
+}
+
+/* Plans the patch of a function, whose gate is at an address, and writes the gate. */
+static bool make_gate(struct attachment *attachment, struct attach_function *function,
+                      uint64_t gate)
+{
+    unsigned char code[GATE_SIZE] = {0}, *bytes;
+    const struct attached_hook *hook = function->hook;
+    uint64_t size = function->size < 64 ? 64 : function->size;
+    size = size < PATCH_SCAN_MAX ? size : PATCH_SCAN_MAX;
+    bytes = malloc(size);
+    enum patch_status status = PATCH_UNKNOWN;
+    if (bytes != NULL && attach_read(attachment, function->entry, bytes, size))
+        status =
+            patch_make(&function->patch, function->entry, bytes, size, gate + GATE_ENTRY, gate);
+    free(bytes);
+    if (status != PATCH_OK)
+        return attach_refuse(attachment, "%s() of '%s' cannot be redirected: %s", hook->name,
+                             function->module->path, patch_reason(status));
+    if (function->entry / ATTACH_PAGE != (function->entry + PATCH_JUMP_SIZE - 1) / ATTACH_PAGE)
+        return attach_refuse(attachment, "%s() of '%s' lies across two pages", hook->name,
+                             function->module->path);
+    memcpy(code, function->patch.code, function->patch.code_size);
+    if (!put_load(code + GATE_ENTRY, hook->arguments, gate))
+        return attach_refuse(attachment, "%s() has too many arguments", hook->name);
+    patch_stub(code + GATE_ENTRY + GATE_LOAD, hook->address);
+    return attach_write(attachment, gate, code, sizeof code) ||
+           attach_refuse(attachment, "its memory cannot be written");
+}
+
+/* Whether the page of a function is as in its file: then it is that of the file again, when it is
+ * given up. */
+static bool is_page_clean(const struct attachment *attachment,
+                          const struct attach_function *function)
+{
+    unsigned char page[ATTACH_PAGE], file[ATTACH_PAGE];
+    uint64_t begin = function->entry & -(uint64_t)ATTACH_PAGE;
+    return attach_read(attachment, begin, page, sizeof page) &&
+           attach_module_read(function->module, begin, file, sizeof file) &&
+           memcmp(page, file, sizeof page) == 0;
+}
+
+/* Plans all patches, and notes how they are undone. */
+static bool make_gates(struct attachment *attachment)
+{
+    struct attached_undo *undo = &attachment->undo;
+    size_t area = 0, gate = 0;
+    for (size_t i = 0; i < attachment->function_count; i++, gate++) {
+        struct attach_function *function = &attachment->functions[i];
+        if (i > 0 && function->module != function[-1].module) {
+            area++;
+            gate = 0;
+        }
+        if (gate == ATTACH_PAGE / GATE_SIZE)
+            return attach_refuse(attachment, "'%s' has too many allocators",
+                                 function->module->path);
+        if (!make_gate(attachment, function, undo->areas[area].begin + gate * GATE_SIZE))
+            return false;
+        struct attached_patch *patch = &undo->patches[undo->patch_count++];
+        *patch = (struct attached_patch){.entry = function->entry,
+                                         .trampoline = function->patch.trampoline,
+                                         .is_clean = is_page_clean(attachment, function)};
+        memcpy(patch->jump, function->patch.jump, PATCH_JUMP_SIZE);
+        memcpy(patch->original, function->patch.original, PATCH_JUMP_SIZE);
+    }
+    return write_undo(attachment);
+}
+
+/* Whether an address lies in bytes that are to be replaced, behind the first. */
+static bool is_replaced(const struct attachment *attachment, uint64_t address)
+{
+    for (size_t i = 0; i < attachment->function_count; i++)
+        if (address - attachment->functions[i].entry - 1 < PATCH_JUMP_SIZE - 1)
+            return true;
+    return false;
+}
+
+/* Whether a handler of a signal returns there. */
+static bool returns_there(const struct attachment *attachment, const struct threads *threads)
+{
+    struct maps maps;
+    bool returns = !maps_read(&maps, attachment->pid, attach_living(threads));
+    for (size_t i = 0; i < threads->count && !returns; i++)
+        returns = !threads->items[i].has_ended &&
+                  attach_stack_look(attachment, &maps, &threads->items[i], is_replaced).has_frame;
+    maps_free(&maps);
+    return returns;
+}
+
+/* Moves threads out of the bytes that are to be replaced. */
+static bool move_threads(struct attachment *attachment, struct threads *threads)
+{
+    for (size_t i = 0; i < threads->count; i++)
+        for (size_t k = 0; k < attachment->function_count && !threads->items[i].has_ended; k++) {
+            uint64_t pc = attach_pc(&threads->items[i]);
+            enum patch_place place = patch_pc_forward(&attachment->functions[k].patch, &pc);
+            if (place == PATCH_BETWEEN ||
+                (place == PATCH_MOVED && !attach_move(&threads->items[i], pc)))
+                return attach_refuse(attachment, "a thread is where a call begins; try again");
+        }
+    return true;
+}
+
+static bool write_entries(struct attachment *attachment)
+{
+    attachment->is_patched = true;
+    for (size_t i = 0; i < attachment->function_count; i++) {
+        const struct patch *patch = &attachment->functions[i].patch;
+        if (!attach_write(attachment, patch->entry, patch->jump, PATCH_JUMP_SIZE))
+            return attach_refuse(attachment, "its code cannot be changed: %s", strerror(errno));
+    }
+    return true;
+}
+
+static bool begin(struct attachment *attachment, struct threads *threads)
+{
+    attachment->is_to_wait = returns_there(attachment, threads);
+    return !attachment->is_to_wait && find_fields(attachment, threads) &&
+           attach_clear_threads(attachment, threads) && write_image(attachment) &&
+           run_library(attachment, threads) && make_gates(attachment) &&
+           move_threads(attachment, threads) && write_entries(attachment) &&
+           (attach_copy_known(attachment, threads), true);
+}
+
+bool attach_begin(struct attachment *attachment, void (*tick)(void *context), void *context)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    for (int tries = 0; tries < BEGIN_TRIES; tries++) {
+        if (attach_stopped_then(attachment, begin, attach_find_known, tick, context))
+            return true;
+        if (!attachment->is_to_wait)
+            return false;
+        nanosleep(&moment, NULL);
+    }
+    return attach_refuse(attachment, "a handler of a signal has interrupted the begin of a call; "
+                                     "try again");
+}

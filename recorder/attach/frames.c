@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Looks for addresses on the stacks of threads that are stopped. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parts.h"
+
+/*
+ * A frame that the system makes for a handler of a signal begins with the address of the code that
+ * returns from it; the program counter that was interrupted stands at this distance from there.
+ */
+enum { FRAME_PC = 176 };
+
+/* What is read of a stack: handlers of signals lie near its pointer. */
+enum { STACK_MAX = 1 << 20, RED_ZONE = 128 };
+
+/* Whether the code at an address returns from a handler: a system call, by its number. */
+static bool is_restorer(const struct attachment *attachment, uint64_t address)
+{
+    static const unsigned char code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+    unsigned char bytes[sizeof code];
+    return attach_read(attachment, address, bytes, sizeof bytes) &&
+           memcmp(bytes, code, sizeof code) == 0;
+}
+
+/* Returns where the mapping ends that an address lies in; 0 if it is in none. */
+static uint64_t end_of(const struct maps *maps, uint64_t address)
+{
+    for (size_t i = 0; i < maps->count; i++)
+        if (address >= maps->items[i].begin && address < maps->items[i].end)
+            return maps->items[i].end;
+    return 0;
+}
+
+struct attach_stack attach_stack_look(const struct attachment *attachment, const struct maps *maps,
+                                      const struct thread_state *thread,
+                                      bool (*is_sought)(const struct attachment *attachment,
+                                                        uint64_t address))
+{
+    struct attach_stack found = {.has_words = true};
+    uint64_t begin = (thread->registers[THREAD_STACK_POINTER] - RED_ZONE) & -UINT64_C(8);
+    uint64_t end = end_of(maps, begin), size = end - begin;
+    bool is_whole = end != 0 && size <= STACK_MAX;
+    size = is_whole ? size : STACK_MAX;
+    uint64_t *words = end != 0 ? malloc(size) : NULL;
+    if (words != NULL && attach_read(attachment, begin, words, size)) {
+        found.has_words = !is_whole;
+        for (size_t i = 0; i < size / sizeof *words; i++) {
+            if (!is_sought(attachment, words[i]))
+                continue;
+            found.has_words = true;
+            found.has_frame |= i >= FRAME_PC / sizeof *words &&
+                               is_restorer(attachment, words[i - FRAME_PC / sizeof *words]);
+        }
+    }
+    free(words);
+    return found;
+}

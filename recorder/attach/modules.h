@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* The modules of another process, and the symbols that their files export. */
+#ifndef TTD_ATTACH_MODULES_H
+#define TTD_ATTACH_MODULES_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../snapshot/layout/maps.h"
+
+struct attach_module {
+    const char *path; /* in the maps */
+    uint64_t begin, end, bias;
+    int file; /* -1 if it cannot be opened, or is not what is mapped */
+    Elf64_Phdr *segments;
+    size_t segment_count;
+    Elf64_Sym *symbols; /* NULL before the first look */
+    size_t symbol_count;
+    char *names;
+    size_t names_size;
+};
+
+struct attach_modules {
+    struct maps maps;
+    struct attach_module *items;
+    size_t count;
+};
+
+/* Lists the modules of a process; `memory` is its memory as a file. Returns false if its mappings
+ * cannot be read, or memory ran out. */
+bool attach_modules_read(struct attach_modules *modules, uint32_t pid, uint32_t tid, int memory);
+void attach_modules_free(struct attach_modules *modules);
+
+/* Returns the module whose file has a name that begins so; NULL if there is none. */
+struct attach_module *attach_modules_named(struct attach_modules *modules, const char *name);
+
+/* Finds a function that the module defines and exports. Returns its address, or 0. */
+uint64_t attach_module_function(struct attach_module *module, const char *name, uint64_t *size);
+
+/* Finds any symbol that it defines and exports. Returns its address, or 0. */
+uint64_t attach_module_symbol(struct attach_module *module, const char *name);
+
+/* Reads bytes of the module as they are in its file, at an address that was not relocated. */
+bool attach_module_read(const struct attach_module *module, uint64_t address, void *bytes,
+                        size_t size);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "parts.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../quiet_thread.h"
+#include "process.h"
+
+enum { TICK_NS = 1000000 };
+
+bool attach_refuse(struct attachment *attachment, const char *format, ...)
+{
+    va_list list;
+    if (attachment->reason[0] != '\0')
+        return false;
+    va_start(list, format);
+    vsnprintf(attachment->reason, sizeof attachment->reason, format, list);
+    va_end(list);
+    return false;
+}
+
+bool attach_read(const struct attachment *attachment, uint64_t address, void *bytes, size_t size)
+{
+    return pread(attachment->memory, bytes, size, (off_t)address) == (ssize_t)size;
+}
+
+bool attach_write(const struct attachment *attachment, uint64_t address, const void *bytes,
+                  size_t size)
+{
+    return pwrite(attachment->memory, bytes, size, (off_t)address) == (ssize_t)size;
+}
+
+struct stopping {
+    struct attachment *attachment;
+    bool (*work)(struct attachment *attachment, struct threads *threads);
+    void (*after)(struct attachment *attachment);
+    bool is_done;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Says which thread could not be stopped. */
+static void refuse_stop(struct attachment *attachment, const struct threads *threads)
+{
+    bool is_any_seized = false;
+    for (size_t i = 0; i < threads->count; i++)
+        is_any_seized |= threads->items[i].is_seized;
+    if (!is_any_seized) {
+        attach_refuse(attachment, "the system does not permit to stop it");
+        return;
+    }
+    for (size_t i = 0; i < threads->count; i++)
+        if (!threads->items[i].is_stopped && !threads->items[i].has_ended)
+            attach_refuse(attachment,
+                          "thread %u cannot be stopped: it waits in the system, as for a disk or "
+                          "for a program that it starts; try again",
+                          threads->items[i].tid);
+    attach_refuse(attachment, "its threads could not be stopped; try again");
+}
+
+/* All that traces the process is done by one thread: when it ends, the system lets go what was not.
+ */
+static void *stop_and_work(void *context)
+{
+    struct stopping *stopping = context;
+    struct attachment *attachment = stopping->attachment;
+    struct threads threads;
+    uint64_t begin = now_ns();
+    threads_stop(&threads, attachment->pid, 0, 0, &attachment->interrupted);
+    if (threads.are_stopped)
+        stopping->is_done = stopping->work(attachment, &threads);
+    else
+        refuse_stop(attachment, &threads);
+    threads_release(&threads);
+    attachment->stop_time += now_ns() - begin;
+    if (stopping->is_done && stopping->after != NULL)
+        stopping->after(attachment);
+    return NULL;
+}
+
+bool attach_stopped_then(struct attachment *attachment,
+                         bool (*work)(struct attachment *attachment, struct threads *threads),
+                         void (*after)(struct attachment *attachment), void (*tick)(void *context),
+                         void *context)
+{
+    struct stopping stopping = {attachment, work, after, false};
+    const struct timespec moment = {.tv_nsec = TICK_NS};
+    pthread_t thread;
+    if (!quiet_thread_start(&thread, stop_and_work, &stopping))
+        return attach_refuse(attachment, "no thread can be started here");
+    while (tick != NULL && pthread_tryjoin_np(thread, NULL) != 0) {
+        tick(context);
+        nanosleep(&moment, NULL);
+    }
+    if (tick == NULL)
+        pthread_join(thread, NULL);
+    return stopping.is_done;
+}
+
+bool attach_stopped(struct attachment *attachment,
+                    bool (*work)(struct attachment *attachment, struct threads *threads))
+{
+    return attach_stopped_then(attachment, work, NULL, NULL, NULL);
+}
+
+int64_t attach_call(struct threads *threads, const struct borrowed_code *code, uint64_t number,
+                    const uint64_t arguments[6])
+{
+    struct borrowed_call call = {.code = code, .number = number};
+    memcpy(call.arguments, arguments, sizeof call.arguments);
+    for (size_t i = 0; i < threads->count; i++) {
+        enum borrow_result result = borrow_call(threads, &threads->items[i], &call);
+        if (result == BORROW_DONE)
+            return call.result;
+        if (result == BORROW_RUNS_ON)
+            return -EIO;
+    }
+    return -EAGAIN;
+}
+
+enum { CAVE_CODE = 32, CAVE_STACK = 256 };
+
+/* At the begin of a cave's stack, while it is in use. */
+static const char cave_mark[16] = "ttdrecord cave";
+
+/* Whether nothing uses these bytes: they are 0, or begin with what a recorder has left there that
+ * was killed. */
+static bool is_unused(const struct attachment *attachment, uint64_t address, uint64_t size,
+                      const void *left, size_t left_size)
+{
+    unsigned char bytes[CAVE_STACK];
+    bool is_zero = true;
+    if (!attach_read(attachment, address, bytes, size))
+        return false;
+    for (size_t i = 0; i < size; i++)
+        is_zero &= bytes[i] == 0;
+    return is_zero || memcmp(bytes, left, left_size) == 0;
+}
+
+/* Finds unused bytes behind the part of a module that a segment with these flags maps. */
+static uint64_t find_padding(const struct attachment *attachment, uint32_t flags, uint64_t size,
+                             const void *left, size_t left_size)
+{
+    for (size_t i = 0; i < attachment->modules.count; i++) {
+        const struct attach_module *module = &attachment->modules.items[i];
+        for (size_t k = 0; k < module->segment_count; k++) {
+            const Elf64_Phdr *segment = &module->segments[k];
+            uint64_t end = module->bias + segment->p_vaddr + segment->p_memsz;
+            uint64_t begin = (end + 63) & -UINT64_C(64);
+            if (segment->p_type == PT_LOAD && segment->p_flags == flags &&
+                (end & -(uint64_t)ATTACH_PAGE) == (begin & -(uint64_t)ATTACH_PAGE) &&
+                (begin & (ATTACH_PAGE - 1)) + size <= ATTACH_PAGE &&
+                is_unused(attachment, begin, size, left, left_size))
+                return begin;
+        }
+    }
+    return 0;
+}
+
+bool attach_cave_open(struct attachment *attachment, struct attach_cave *cave)
+{
+    const uint8_t *bytes = attachment->image.bytes + attachment->image.call;
+    uint64_t code = find_padding(attachment, PF_R | PF_X, CAVE_CODE, bytes, CAVE_CODE);
+    uint64_t stack = find_padding(attachment, PF_R | PF_W, CAVE_STACK, cave_mark, sizeof cave_mark);
+    if (code == 0 || stack == 0)
+        return attach_refuse(attachment, "none of its modules has room for a system call");
+    *cave = (struct attach_cave){{0, code, stack, stack + CAVE_STACK}};
+    return attach_write(attachment, stack, cave_mark, sizeof cave_mark) &&
+           attach_write(attachment, code, bytes, CAVE_CODE);
+}
+
+void attach_cave_close(struct attachment *attachment, const struct attach_cave *cave)
+{
+    static const unsigned char nothing[CAVE_STACK];
+    attach_write(attachment, cave->code.call, nothing, CAVE_CODE);
+    attach_write(attachment, cave->code.stack_begin, nothing, CAVE_STACK);
+}
+
+bool attach_move(struct thread_state *thread, uint64_t pc)
+{
+    struct user_regs_struct registers;
+    struct iovec buffer = {&registers, sizeof registers};
+    pid_t tid = (pid_t)thread->tid;
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &buffer) != 0)
+        return false;
+    registers.rip = pc;
+    if (ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &buffer) != 0)
+        return false;
+    thread->registers[THREAD_REGISTERS - 1] = pc;
+    return true;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by the parts of attaching; private to attach/. */
+#ifndef TTD_ATTACH_PARTS_H
+#define TTD_ATTACH_PARTS_H
+
+#include "../snapshot/stop/borrow.h"
+#include "attach.h"
+
+enum { ATTACH_PAGE = 4096 };
+
+/* Says why nothing came of it, unless that was said already. Returns false. */
+__attribute__((format(printf, 2, 3))) bool attach_refuse(struct attachment *attachment,
+                                                         const char *format, ...);
+
+/* Runs `work` in a thread of its own while all threads of the process are stopped. Returns what
+ * that returns; false, with the reason, if they cannot be stopped. */
+bool attach_stopped(struct attachment *attachment,
+                    bool (*work)(struct attachment *attachment, struct threads *threads));
+
+/* Does so as well, and then runs `after` in the same thread, once the process has been let go;
+ * `tick` is called every millisecond meanwhile. */
+bool attach_stopped_then(struct attachment *attachment,
+                         bool (*work)(struct attachment *attachment, struct threads *threads),
+                         void (*after)(struct attachment *attachment), void (*tick)(void *context),
+                         void *context);
+
+/* Returns the library's code for calls. */
+struct borrowed_code attach_own_code(const struct attachment *attachment);
+
+/* Makes a copy of the process, for attach_find_known(), if its allocator is the C library's. */
+void attach_copy_known(struct attachment *attachment, struct threads *threads);
+
+/* Finds the blocks that the process had, in the copy, and ends that. */
+void attach_find_known(struct attachment *attachment);
+
+bool attach_read(const struct attachment *attachment, uint64_t address, void *bytes, size_t size);
+bool attach_write(const struct attachment *attachment, uint64_t address, const void *bytes,
+                  size_t size);
+
+/* Makes some thread execute a system call by the code of the library, or by the code in a cave.
+ * Returns its result, or a negative errno; -EAGAIN if no thread could. */
+int64_t attach_call(struct threads *threads, const struct borrowed_code *code, uint64_t number,
+                    const uint64_t arguments[6]);
+
+/*
+ * A cave: bytes behind the code of a module, up to the end of the page, that nothing uses. There
+ * the code for calls stands while the library is not mapped. The stack is such bytes as well,
+ * behind a module's data.
+ */
+struct attach_cave {
+    struct borrowed_code code;
+};
+
+/* Writes the code. Returns false if there is no room. */
+bool attach_cave_open(struct attachment *attachment, struct attach_cave *cave);
+/* Removes it. */
+void attach_cave_close(struct attachment *attachment, const struct attach_cave *cave);
+
+/* Clears the thread-local data of all threads. */
+bool attach_clear_threads(const struct attachment *attachment, const struct threads *threads);
+
+/* What a stack has of addresses that are sought. */
+struct attach_stack {
+    bool has_words; /* any word is one, or not all of the stack could be read */
+    bool has_frame; /* a handler of a signal returns to one */
+};
+struct attach_stack attach_stack_look(const struct attachment *attachment, const struct maps *maps,
+                                      const struct thread_state *thread,
+                                      bool (*is_sought)(const struct attachment *attachment,
+                                                        uint64_t address));
+
+/* Sets the program counter of a stopped thread. */
+bool attach_move(struct thread_state *thread, uint64_t pc);
+
+/* Returns a thread that has not ended. */
+static inline uint32_t attach_living(const struct threads *threads)
+{
+    size_t i = 0;
+    while (i + 1 < threads->count && threads->items[i].has_ended)
+        i++;
+    return threads->items[i].tid;
+}
+
+/* Returns the program counter of a stopped thread. */
+static inline uint64_t attach_pc(const struct thread_state *thread)
+{
+    return thread->registers[THREAD_REGISTERS - 1];
+}
+
+/* Returns the struct attached of the image, and its code for calls, in the process. */
+static inline uint64_t attach_own_address(const struct attachment *attachment)
+{
+    return attachment->base + attachment->own;
+}
+
+#endif

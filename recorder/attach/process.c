@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Copies the text of a field of the status, without the newline. Returns false if there is none. */
+static bool status_field(uint32_t pid, uint32_t tid, const char *field, char *text, size_t size)
+{
+    char path[64], line[512];
+    bool is_found = false;
+    size_t length = strlen(field);
+    snprintf(path, sizeof path, "/proc/%u/task/%u/status", pid, tid);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && !is_found && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, field, length) == 0 && line[length] == ':') {
+            const char *value = line + length + 1 + strspn(line + length + 1, " \t");
+            snprintf(text, size, "%.*s", (int)strcspn(value, "\n"), value);
+            is_found = true;
+        }
+    if (file != NULL)
+        fclose(file);
+    return is_found;
+}
+
+long attach_process_status(uint32_t pid, uint32_t tid, const char *field)
+{
+    char text[64], *end;
+    if (!status_field(pid, tid, field, text, sizeof text))
+        return -1;
+    long number = strtol(text, &end, 10);
+    return end != text ? number : -1;
+}
+
+bool attach_process_threads(uint32_t pid, bool (*visit)(uint32_t pid, uint32_t tid, void *context),
+                            void *context)
+{
+    char path[64];
+    bool goes_on = true;
+    snprintf(path, sizeof path, "/proc/%u/task", pid);
+    DIR *directory = opendir(path);
+    if (directory == NULL)
+        return true;
+    for (const struct dirent *entry; goes_on && (entry = readdir(directory)) != NULL;) {
+        uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+        if (tid != 0)
+            goes_on = visit(pid, tid, context);
+    }
+    closedir(directory);
+    return goes_on;
+}
+
+static bool take_living(uint32_t pid, uint32_t tid, void *context)
+{
+    char state[32] = "";
+    if (!status_field(pid, tid, "State", state, sizeof state) || state[0] == 'Z' || state[0] == 'X')
+        return true;
+    *(uint32_t *)context = tid;
+    return false;
+}
+
+uint32_t attach_process_thread(uint32_t pid)
+{
+    uint32_t tid = 0;
+    take_living(pid, pid, &tid);
+    if (tid == 0)
+        attach_process_threads(pid, take_living, &tid);
+    return tid;
+}
+
+static bool is_watched(uint32_t pid, uint32_t tid, void *context)
+{
+    char features[128] = "";
+    status_field(pid, tid, "x86_Thread_features", features, sizeof features);
+    if (attach_process_status(pid, tid, "Seccomp") > 0) {
+        *(const char **)context =
+            "a seccomp filter watches its system calls, and would not let the recorder in; start "
+            "it by ttdrecord instead";
+        return false;
+    }
+    if (strstr(features, "shstk") != NULL) {
+        *(const char **)context = "it has a shadow stack, which does not allow to redirect calls; "
+                                  "start it by ttdrecord instead";
+        return false;
+    }
+    return true;
+}
+
+static bool refuse_traced(uint32_t pid, uint32_t tid, char *reason, size_t size)
+{
+    char name[64] = "";
+    long tracer = attach_process_status(pid, tid, "TracerPid");
+    if (tracer <= 0)
+        return true;
+    status_field((uint32_t)tracer, (uint32_t)tracer, "Name", name, sizeof name);
+    snprintf(reason, size, "process %ld (%s) traces it; end that first", tracer, name);
+    return false;
+}
+
+static bool refuse_namespace(uint32_t pid, char *reason, size_t size)
+{
+    char path[64];
+    struct stat own, other;
+    snprintf(path, sizeof path, "/proc/%u/ns/pid", pid);
+    if (stat("/proc/self/ns/pid", &own) != 0 || stat(path, &other) != 0 ||
+        own.st_ino == other.st_ino)
+        return true;
+    snprintf(reason, size,
+             "it is in another PID namespace, such as a container's; run ttdrecord there");
+    return false;
+}
+
+static bool refuse_permission(uint32_t pid, uint32_t tid, char *reason, size_t size)
+{
+    char path[64], scope = '0';
+    snprintf(path, sizeof path, "/proc/%u/task/%u/mem", pid, tid);
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    if (file >= 0) {
+        close(file);
+        return true;
+    }
+    int error = errno;
+    file = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && read(file, &scope, 1) != 1)
+        scope = '0';
+    if (file >= 0)
+        close(file);
+    if (error != EPERM && error != EACCES)
+        snprintf(reason, size, "its memory cannot be opened: %s", strerror(error));
+    else if (scope != '0' && geteuid() != 0)
+        snprintf(reason, size,
+                 "the system permits it to root only (kernel.yama.ptrace_scope is %c)", scope);
+    else
+        snprintf(reason, size,
+                 "the system does not permit it; run ttdrecord as root, or as its user");
+    return false;
+}
+
+static bool refuse_program(uint32_t pid, char *reason, size_t size)
+{
+    char path[64];
+    unsigned char header[20] = {0};
+    snprintf(path, sizeof path, "/proc/%u/exe", pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    bool is_read = file >= 0 && read(file, header, sizeof header) == sizeof header;
+    if (file >= 0)
+        close(file);
+    if (!is_read) {
+        snprintf(reason, size, "its program cannot be read: it is one of the system's own");
+        return false;
+    }
+    if (header[4] == 2 && header[18] == 62)
+        return true;
+    snprintf(reason, size, "it is not a program of 64 bits for x86-64");
+    return false;
+}
+
+bool attach_process_check(uint32_t pid, char *reason, size_t size)
+{
+    char path[64];
+    struct stat status;
+    snprintf(path, sizeof path, "/proc/%u", pid);
+    if (stat(path, &status) != 0) {
+        snprintf(reason, size, "there is no such process");
+        return false;
+    }
+    uint32_t tid = attach_process_thread(pid);
+    if (tid == 0) {
+        snprintf(reason, size, "it has ended");
+        return false;
+    }
+    if (pid == (uint32_t)getpid()) {
+        snprintf(reason, size, "it is this recorder");
+        return false;
+    }
+    const char *watched = NULL;
+    if (!refuse_traced(pid, tid, reason, size) || !refuse_permission(pid, tid, reason, size) ||
+        !refuse_program(pid, reason, size) || !refuse_namespace(pid, reason, size))
+        return false;
+    if (attach_process_threads(pid, is_watched, &watched))
+        return true;
+    snprintf(reason, size, "%s", watched);
+    return false;
+}

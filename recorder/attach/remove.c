@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/* Takes the hooks away from a process, and then the library. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../channel.h"
+#include "parts.h"
+
+/* How long threads are waited for that are in the hooks, and how often that is looked at. */
+#define GIVE_UP_NS UINT64_C(5000000000)
+enum { GIVE_UP_LOOK_NS = 5 * 1000 * 1000 };
+
+/* Moves a thread out of the trampolines, where it need not be any more. */
+static void move_back(const struct attachment *attachment, struct thread_state *thread)
+{
+    for (size_t i = 0; i < attachment->function_count && !thread->has_ended; i++) {
+        uint64_t pc = attach_pc(thread);
+        if (patch_pc_back(&attachment->functions[i].patch, &pc) == PATCH_MOVED)
+            attach_move(thread, pc);
+    }
+}
+
+bool attach_is_gone(const struct attachment *attachment)
+{
+    uint64_t magic;
+    return !attach_read(attachment, attach_own_address(attachment), &magic, sizeof magic) ||
+           magic != ATTACHED_MAGIC;
+}
+
+bool attach_has_executed(const struct attachment *attachment)
+{
+    char path[64], program[16];
+    snprintf(path, sizeof path, "/proc/%u/exe", attachment->pid);
+    /* A process that ends has no program. */
+    return attach_is_gone(attachment) && readlink(path, program, sizeof program) > 0;
+}
+
+/* Restores what is still as it was written; something else may have changed a function since. */
+static bool unhook(struct attachment *attachment, struct threads *threads)
+{
+    if (attach_is_gone(attachment))
+        return true;
+    for (size_t i = 0; i < attachment->undo.patch_count; i++) {
+        const struct attached_patch *patch = &attachment->undo.patches[i];
+        unsigned char bytes[ATTACHED_ENTRY_SIZE];
+        if (!attach_read(attachment, patch->entry, bytes, sizeof bytes) ||
+            memcmp(bytes, patch->original, sizeof bytes) == 0)
+            continue;
+        if (memcmp(bytes, patch->jump, sizeof bytes) != 0 ||
+            !attach_write(attachment, patch->entry, patch->original, sizeof bytes))
+            attachment->is_left = true;
+    }
+    for (size_t i = 0; i < threads->count; i++)
+        move_back(attachment, &threads->items[i]);
+    attachment->is_patched = false;
+    return true;
+}
+
+void attach_unhook(struct attachment *attachment)
+{
+    if (attachment->is_patched)
+        attach_stopped(attachment, unhook);
+}
+
+static bool is_within(const struct attachment *attachment, uint64_t address)
+{
+    const struct attached_undo *undo = &attachment->undo;
+    if (address - attachment->base < attachment->size)
+        return true;
+    for (size_t i = 0; i < undo->area_count; i++)
+        if (address - undo->areas[i].begin < undo->areas[i].size)
+            return true;
+    return false;
+}
+
+/* Whether a thread is in a hook, or about to enter or to leave one, or will return to one. A depth
+ * that a longjmp() has left is disproved by the stack. */
+static bool is_inside(const struct attachment *attachment, const struct maps *maps,
+                      const struct thread_state *thread)
+{
+    struct attached_thread own = {0};
+    uint64_t block = thread->thread_pointer + attachment->thread_block;
+    if (thread->has_ended)
+        return false;
+    if (is_within(attachment, attach_pc(thread)))
+        return true;
+    struct attach_stack stack = attach_stack_look(attachment, maps, thread, is_within);
+    if (attachment->thread_block != 0)
+        attach_read(attachment, block, &own, sizeof own);
+    return stack.has_frame || (own.depth != 0 && stack.has_words);
+}
+
+static bool is_any_inside(const struct attachment *attachment, const struct threads *threads)
+{
+    struct maps maps;
+    bool is_inside_any = !maps_read(&maps, attachment->pid, attach_living(threads));
+    for (size_t i = 0; i < threads->count && !is_inside_any; i++)
+        is_inside_any = is_inside(attachment, &maps, &threads->items[i]);
+    maps_free(&maps);
+    return is_inside_any;
+}
+
+static void unmap(struct threads *threads, const struct borrowed_code *code, uint64_t begin,
+                  uint64_t size)
+{
+    attach_call(threads, code, SYS_munmap, (const uint64_t[6]){begin, size, 0, 0, 0, 0});
+}
+
+/* Unmaps what the library has mapped for itself. */
+static void unmap_own(struct attachment *attachment, struct threads *threads,
+                      const struct borrowed_code *code)
+{
+    uint64_t address = 0;
+    attach_read(attachment, attach_own_address(attachment) + offsetof(struct attached, own_memory),
+                &address, sizeof address);
+    struct own_memory *part = malloc(sizeof *part);
+    for (int i = 0; part != NULL && address != 0 && i < 64; i++) {
+        if (!attach_read(attachment, address, part, sizeof *part))
+            break;
+        uint64_t next = atomic_load(&part->next);
+        for (size_t k = 0; k < OWN_RANGES; k++) {
+            uint64_t begin = atomic_load(&part->ranges[k].begin);
+            uint64_t size = atomic_load(&part->ranges[k].size);
+            if (size != 0 && begin != attachment->base)
+                unmap(threads, code, begin, size);
+        }
+        if (i > 0)
+            unmap(threads, code, address, sizeof *part);
+        address = next;
+    }
+    free(part);
+}
+
+/* Unmaps the windows of the channel, all of the file that is mapped at its address. */
+static void unmap_channel(struct attachment *attachment, struct threads *threads,
+                          const struct borrowed_code *code)
+{
+    struct maps maps;
+    uint64_t channel = 0, inode = 0;
+    attach_read(attachment, attach_own_address(attachment) + offsetof(struct attached, channel),
+                &channel, sizeof channel);
+    if (channel == 0 || !maps_read(&maps, attachment->pid, attach_living(threads)))
+        return;
+    for (size_t i = 0; i < maps.count; i++)
+        if (maps.items[i].begin == channel)
+            inode = maps.items[i].inode;
+    for (size_t i = 0; i < maps.count; i++)
+        if (maps.items[i].inode == inode &&
+            strncmp(maps.items[i].name, CHANNEL_NAME, strlen(CHANNEL_NAME)) == 0)
+            unmap(threads, code, maps.items[i].begin, maps.items[i].end - maps.items[i].begin);
+    maps_free(&maps);
+}
+
+/* Gives up the process's own copies of pages that were changed: they are those of the files again.
+ */
+static void drop_pages(struct attachment *attachment, struct threads *threads,
+                       const struct borrowed_code *code)
+{
+    uint64_t dropped = 0;
+    for (size_t i = 0; i < attachment->undo.patch_count; i++) {
+        const struct attached_patch *patch = &attachment->undo.patches[i];
+        uint64_t page = patch->entry & -(uint64_t)ATTACH_PAGE;
+        if (!patch->is_clean || page == dropped)
+            continue;
+        attach_call(threads, code, SYS_madvise,
+                    (const uint64_t[6]){page, ATTACH_PAGE, MADV_DONTNEED, 0, 0, 0});
+        dropped = page;
+    }
+}
+
+/* Closes the channel's descriptor there, unless the process has done so, and uses the number again.
+ */
+static void close_channel(struct attachment *attachment, struct threads *threads,
+                          const struct borrowed_code *code)
+{
+    char path[64], name[64] = "";
+    snprintf(path, sizeof path, "/proc/%u/task/%u/fd/%d", attachment->pid, attach_living(threads),
+             attachment->file);
+    if (attachment->file >= 0 && readlink(path, name, sizeof name - 1) > 0 &&
+        strncmp(name, CHANNEL_NAME, strlen(CHANNEL_NAME)) == 0)
+        attach_call(threads, code, SYS_close,
+                    (const uint64_t[6]){(uint64_t)attachment->file, 0, 0, 0, 0, 0});
+    attachment->file = -1;
+}
+
+static bool take_away(struct attachment *attachment, struct threads *threads)
+{
+    struct attach_cave cave;
+    if (attach_is_gone(attachment))
+        return true;
+    unhook(attachment, threads); /* threads may not have stopped for it before */
+    if (attachment->is_left || is_any_inside(attachment, threads))
+        return false;
+    if (attachment->thread_block != 0)
+        attach_clear_threads(attachment, threads);
+    if (!attach_cave_open(attachment, &cave))
+        return false;
+    close_channel(attachment, threads, &cave.code);
+    unmap_own(attachment, threads, &cave.code);
+    unmap_channel(attachment, threads, &cave.code);
+    drop_pages(attachment, threads, &cave.code);
+    for (size_t i = 0; i < attachment->undo.area_count; i++)
+        unmap(threads, &cave.code, attachment->undo.areas[i].begin, attachment->undo.areas[i].size);
+    unmap(threads, &cave.code, attachment->base, attachment->size);
+    attach_cave_close(attachment, &cave);
+    return true;
+}
+
+bool attach_remove(struct attachment *attachment)
+{
+    if (attachment->base != 0 && !attachment->is_left && !attach_stopped(attachment, take_away))
+        return false;
+    attachment->base = 0;
+    return true;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void attach_give_up(struct attachment *attachment)
+{
+    const struct timespec moment = {.tv_nsec = GIVE_UP_LOOK_NS};
+    uint64_t begin = now_ns();
+    for (;;) {
+        attach_unhook(attachment);
+        if (attach_remove(attachment))
+            return;
+        attachment->is_left = now_ns() - begin > GIVE_UP_NS;
+        nanosleep(&moment, NULL);
+    }
+}
+
+/* Finds the image that another recorder has mapped. Returns its address, or 0. */
+static uint64_t find_left(const struct attachment *attachment, Elf64_Ehdr *header)
+{
+    const struct maps *maps = &attachment->modules.maps;
+    for (size_t i = 0; i < maps->count; i++) {
+        const struct mapping *mapping = &maps->items[i];
+        if (mapping->is_executable && !mapping->is_file && !mapping->is_writable &&
+            attach_read(attachment, mapping->begin, header, sizeof *header) &&
+            memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
+            memcmp(header->e_ident + ATTACHED_MARK_AT, ATTACHED_MARK, strlen(ATTACHED_MARK)) == 0)
+            return mapping->begin;
+    }
+    return 0;
+}
+
+/* Reads what the other recorder has noted in its image. Returns false if it has not got that far.
+ */
+static bool read_left(struct attachment *attachment, uint64_t begin, const Elf64_Ehdr *header)
+{
+    struct attached *own = malloc(sizeof *own);
+    attachment->base = begin;
+    attachment->own = header->e_entry;
+    bool is_read = own != NULL &&
+                   attach_read(attachment, attach_own_address(attachment), own, sizeof *own) &&
+                   own->magic == ATTACHED_MAGIC && own->undo.patch_count <= ATTACHED_PATCHES &&
+                   own->undo.area_count <= ATTACHED_AREAS;
+    if (is_read) {
+        attachment->size = attachment->image.size;
+        if (own->begin == begin) {
+            attachment->size = own->end - own->begin;
+            attachment->thread_block = own->thread_block;
+            attachment->thread_size = own->thread_size;
+        }
+        attachment->undo = own->undo;
+        attachment->file = own->file != 0 ? own->file : -1;
+        attachment->is_patched = true;
+    }
+    free(own);
+    return is_read;
+}
+
+bool attach_clean(struct attachment *attachment)
+{
+    Elf64_Ehdr header;
+    uint64_t begin = find_left(attachment, &header);
+    if (begin == 0)
+        return true;
+    if (!read_left(attachment, begin, &header))
+        return attach_refuse(attachment, "a recorder was killed while it attached to it; start it "
+                                         "anew");
+    attach_give_up(attachment);
+    if (attachment->is_left)
+        return attach_refuse(attachment, "a recorder that was killed has left its library there, "
+                                         "and a thread is in it; try again");
+    attachment->undo = (struct attached_undo){0};
+    attachment->thread_block = attachment->thread_size = 0;
+    attachment->file = -1;
+    return true;
+}

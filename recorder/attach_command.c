@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "attach_command.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/attach.h"
+#include "collect/collector.h"
+#include "launch.h"
+#include "own_limits.h"
+#include "messages.h"
+#include "options.h"
+#include "signals.h"
+#include "summary.h"
+
+/* How long threads are waited for that are in the hooks, and how often that is looked at. */
+#define LEAVE_NS UINT64_C(5000000000)
+enum { GONE_LOOK_NS = 50 * 1000 * 1000, LEAVE_LOOK_NS = 5 * 1000 * 1000, COMMAND_TEXT = 1024 };
+
+static struct attachment attachment;
+static volatile sig_atomic_t is_detached;
+
+bool attach_is_command(int argc, char **argv)
+{
+    return argc >= 2 && strcmp(argv[1], "attach") == 0;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Removes what was put into the process, as far as that is possible by now. Returns false as long
+ * as it is to be called again. */
+static bool detach_step(uint64_t *since)
+{
+    if (*since == 0)
+        *since = now_ns();
+    attach_unhook(&attachment);
+    if (attach_remove(&attachment))
+        return true;
+    attachment.is_left = now_ns() - *since > LEAVE_NS;
+    return attachment.is_left;
+}
+
+/* Called in each round of the collector. */
+static void attach_step(struct collector *collector)
+{
+    static uint64_t since, next;
+    bool is_wanted = collector->is_to_detach || signals_seen.detach != 0;
+    uint64_t now = now_ns();
+    if (collector->launched_has_ended || now < next)
+        return;
+    next = now + (is_wanted ? LEAVE_LOOK_NS : GONE_LOOK_NS);
+    if (attach_has_executed(&attachment) || (is_wanted && detach_step(&since)))
+        is_detached = true;
+}
+
+/* Reads the command line of the process, for the trace's metadata. */
+static void read_command(uint32_t pid, char text[COMMAND_TEXT])
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/cmdline", pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = file >= 0 ? read(file, text, COMMAND_TEXT - 1) : 0;
+    if (file >= 0)
+        close(file);
+    size = size > 0 ? size : 0;
+    while (size > 0 && text[size - 1] == '\0')
+        size--;
+    text[size] = '\0';
+    for (ssize_t i = 0; i < size; i++)
+        if (text[i] == '\0')
+            text[i] = ' ';
+}
+
+/* The process may wait for chunks meanwhile. */
+static void attach_tick(void *collector)
+{
+    host_tick(&((struct collector *)collector)->host);
+}
+
+/* Opens the channel and the trace, and begins to record. Returns an exit status. */
+static int attach_open(struct collector *collector, const struct options *options)
+{
+    struct ttd_error error;
+    int reason = limits_open_channel(&collector->host, attachment.channel,
+                                     options->has_no_children ? CHANNEL_NO_CHILDREN : 0);
+    if (reason != 0) {
+        message("cannot create shared memory: %s", strerror(reason));
+        return EXIT_RECORDER;
+    }
+    collector->host.channel->launched_pid = attachment.pid;
+    if (!collector_open(collector, options->output, &error)) {
+        message_error(options->output, &error);
+        return EXIT_OUTPUT;
+    }
+    if (attach_begin(&attachment, attach_tick, collector)) {
+        collector->earlier = &attachment.known;
+        collector->earlier_reason = attachment.known_reason;
+        return EXIT_SUCCESS;
+    }
+    collector_close(collector);
+    return EXIT_RECORDER;
+}
+
+static int attach_record(const struct options *options, const char *command)
+{
+    static struct collector collector; /* larger than the stack may be */
+    collector.command = command;
+    collector.snapshots = options->snapshots;
+    collector.is_quiet = options->is_quiet;
+    collector.is_attached = true;
+    collector.launched = (pid_t)attachment.pid;
+    signals_seen.done = true; /* those that end the recording count from now on */
+    signals_catch(0);
+    limits_raise(RLIMIT_NOFILE);
+    int status = attach_reserve(&attachment) ? attach_open(&collector, options) : EXIT_RECORDER;
+    if (status != EXIT_SUCCESS) {
+        attach_give_up(&attachment);
+        return status;
+    }
+    limits_raise(RLIMIT_FSIZE);
+    limits_keep_memory();
+    if (!options->is_quiet)
+        message("attached to process %u, which was stopped for %.1f ms; ^C or 'ttdrecord detach "
+                "%u' ends it",
+                attachment.pid, (double)attachment.stop_time / 1e6, attachment.pid);
+    collector.done = &signals_seen.done;
+    collector.wants_stop = signals_want_stop;
+    collector.stop = signals_stop;
+    collector.step = attach_step;
+    collector_run(&collector, &is_detached);
+    summary_warn(&collector);
+    if (attachment.is_left)
+        message("warning: a thread of process %u did not leave the recorder's functions: their "
+                "pages stay there, unused",
+                attachment.pid);
+    if (!options->is_quiet && collector.has_attached_first)
+        summary_print(&collector, options->output);
+    bool is_written = collector.closers.unwritten == 0;
+    collector_close(&collector);
+    return is_written ? EXIT_SUCCESS : EXIT_OUTPUT;
+}
+
+int attach_command(int argc, char **argv)
+{
+    struct options options;
+    char library[LAUNCH_PATH_MAX], command[COMMAND_TEXT] = "", *end;
+    options_parse(argc - 1, argv + 1, &options);
+    const char *text = argv[1 + optind];
+    unsigned long pid = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+    if (pid == 0 || pid > INT32_MAX || *end != '\0' || argv[2 + optind] != NULL) {
+        message("'attach' needs a process id and nothing else");
+        return EXIT_RECORDER;
+    }
+    if (!launch_is_possible() || !launch_find_attached(library))
+        return EXIT_RECORDER;
+    read_command((uint32_t)pid, command);
+    int status = attach_plan(&attachment, (uint32_t)pid, library) ? attach_record(&options, command)
+                                                                  : EXIT_RECORDER;
+    if (attachment.reason[0] != '\0')
+        message("cannot attach to process %lu: %s", pid, attachment.reason);
+    attachment_free(&attachment);
+    return status;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The command `ttdrecord attach PID`. */
+#ifndef TTD_RECORDER_ATTACH_COMMAND_H
+#define TTD_RECORDER_ATTACH_COMMAND_H
+
+#include <stdbool.h>
+
+/* Whether the command line is that of the command. */
+bool attach_is_command(int argc, char **argv);
+
+/* Records a process until it ends, or somebody wants it to be detached. Returns an exit status. */
+int attach_command(int argc, char **argv);
+
+#endif

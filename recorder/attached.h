@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The library that is attached to a process which runs: its image, between the recorder, which puts
+ * it there, and the library itself. The recorder maps it, relocates it and writes it through the
+ * process's memory; neither the C library nor the loader of the process know of it. Functions of
+ * the process are patched so that they jump to the library's hooks.
+ *
+ * Each call reaches its hook by a *gate* near the function, which tells the hook the function
+ * behind it: the trampoline, as an argument more than the function has. So the same hook serves the
+ * functions of a name in all modules.
+ */
+#ifndef TTD_RECORDER_ATTACHED_H
+#define TTD_RECORDER_ATTACHED_H
+
+#include <stdint.h>
+
+#include "channel_borrowed.h"
+
+#define ATTACHED_SYMBOL "ttdrecord_attached"
+#define ATTACHED_MAGIC  UINT64_C(0x3143545441445454) /* "TTDATTC1" */
+
+/* In the padding of the identification of the image's ELF header, so that it is found in memory.
+ * The entry point of that header is the offset of the struct attached. */
+#define ATTACHED_MARK    "TTDATT"
+#define ATTACHED_MARK_AT 9
+
+enum {
+    ATTACHED_NAME_SIZE = 24,
+    ATTACHED_MODULES = 1024,
+    ATTACHED_PATCHES = 256,
+    ATTACHED_AREAS = 64,
+    ATTACHED_INTERNAL = 256,
+    ATTACHED_ENTRY_SIZE = 5,
+};
+
+/* A hook, by the name of the function that it stands for. */
+struct attached_hook {
+    _Alignas(64) char name[ATTACHED_NAME_SIZE];
+    uint64_t address;
+    uint64_t arguments; /* of the function, in registers: at most 5; or ATTACHED_IN_R11 */
+};
+
+/* The hook is assembly, which expects the function behind it in r11. */
+enum { ATTACHED_IN_R11 = 100 };
+
+/* The number of the system call, one that does not exist, by which a run says that it is over. */
+enum { ATTACHED_RUN_OVER = 0x7ac0 };
+
+/* What is to be undone, in the order in which it was done. */
+struct attached_undo {
+    uint64_t patch_count;
+    struct attached_patch {
+        uint64_t entry;
+        uint64_t trampoline;
+        uint8_t jump[8], original[8]; /* the first ATTACHED_ENTRY_SIZE bytes */
+        uint64_t is_clean;            /* the page was as in its file */
+    } patches[ATTACHED_PATCHES];
+    uint64_t area_count;
+    struct attached_area {
+        uint64_t begin, size;
+    } areas[ATTACHED_AREAS];
+};
+
+struct attached {
+    uint64_t magic;
+    uint64_t hooks, hooks_end; /* addresses of an array of struct attached_hook */
+    uint64_t run;              /* address of the code that begins to record: see borrow_run() */
+    uint64_t own_memory;       /* address of the first struct own_memory */
+    struct borrowed_code borrowed;
+    /* Set by the recorder. */
+    uint64_t key;          /* see stale.h */
+    uint32_t id_field;     /* likewise */
+    int32_t file;          /* descriptor of the channel, which the library closes; -1 then */
+    uint64_t begin, end;   /* of the image */
+    uint64_t thread_block; /* offset of the thread-local data from the thread pointer */
+    uint64_t thread_size;
+    /* Return addresses of calls within allocators: see attached_is_internal(). */
+    uint64_t internal_begin, internal_end; /* they lie there */
+    uint64_t internal_count;
+    uint64_t internal[ATTACHED_INTERNAL];
+    uint64_t module_count;
+    uint64_t modules[ATTACHED_MODULES]; /* an address in each */
+    struct attached_undo undo;
+    /* Set by the library. */
+    uint64_t channel; /* address of the channel */
+};
+
+/* The thread-local data of the library begin with these. They lie in bytes of the thread's control
+ * block that the C library does not use. */
+struct attached_thread {
+    uint64_t mark; /* ATTACHED_MAGIC: the bytes are the library's, of this or an earlier time */
+    uint64_t cookie;
+    uint64_t depth; /* number of hooks that the thread is in */
+};
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Begins to record a process that runs, as the recorder has ordered. */
+#include "attached.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdalign.h>
+
+#include "../channel/target.h"
+#include "../process/attach.h"
+#include "../system/borrowed.h"
+#include "../system/own_memory.h"
+#include "../system/sys.h"
+#include "../threads/stale.h"
+
+extern const unsigned char attached_run[];
+extern const struct attached_hook first_hook __asm__("__start_attached_hooks")
+    __attribute__((visibility("hidden")));
+extern const struct attached_hook last_hook __asm__("__stop_attached_hooks")
+    __attribute__((visibility("hidden")));
+
+uint64_t stale_key;
+uint32_t stale_id_field;
+
+/* What the processor keeps of floating point; code of the C library may change it. */
+__attribute__((used)) static alignas(64) unsigned char attached_floats[512];
+
+/*
+ * Runs attached_start() in a thread that was stopped anywhere. The stack has a struct
+ * borrowed_frame, by which the thread returns to where it was even if the recorder has died.
+ */
+__asm__(".pushsection .text.borrowed, \"ax\", @progbits\n"
+        "attached_run:\n"
+        "    cld\n"
+        "    pushq %rbx\n"
+        "    movq %rsp, %rbx\n"
+        "    andq $-16, %rsp\n"
+        "    fxsave64 attached_floats(%rip)\n"
+        "    call attached_start\n"
+        "    fxrstor64 attached_floats(%rip)\n"
+        "    movq %rbx, %rsp\n"
+        "    popq %rbx\n"
+        "    movq %rax, %rdi\n"
+        "    movl $0x7ac0, %eax\n" /* ATTACHED_RUN_OVER */
+        "    jmp borrowed_call\n"
+        ".popsection\n");
+_Static_assert(ATTACHED_RUN_OVER == 0x7ac0, "as in attached_run above");
+
+struct attached attached = {
+    .magic = ATTACHED_MAGIC,
+    .hooks = (uintptr_t)&first_hook,
+    .hooks_end = (uintptr_t)&last_hook,
+    .run = (uintptr_t)attached_run,
+    .own_memory = (uintptr_t)&own_memory,
+    .borrowed = BORROWED_CODE,
+};
+
+bool process_attach(void)
+{
+    bool is_mapped = channel_attach_file(attached.file);
+    sys_call3(SYS_close, attached.file, 0, 0);
+    attached.file = -1;
+    attached.channel = (uintptr_t)target_channel;
+    if (!is_mapped || !process_map_on_page())
+        return false;
+    own_memory_add(attached.begin, attached.end - attached.begin);
+    /* What the program has done before is not known. */
+    process_note(NOTE_USABLE_SIZES);
+    return process_begin(CHANNEL_NONE, 0, 0);
+}
+
+/* All signals are blocked: a handler would run on this stack, and call hooks. */
+uint64_t attached_start(void)
+{
+    unsigned long all = ~0UL, before = 0;
+    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
+    stale_key = attached.key;
+    stale_id_field = attached.id_field;
+    bool records = process_records();
+    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
+    return records;
+}
+
+/* The recorder tells the path and the arguments. */
+const char *process_library(void)
+{
+    return NULL;
+}
+
+const char *process_preload(void)
+{
+    return NULL;
+}
+
+const char *process_channel(void)
+{
+    return NULL;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* What is said of a recording when it ends. */
+#ifndef TTD_RECORDER_SUMMARY_H
+#define TTD_RECORDER_SUMMARY_H
+
+#include "collect/collector.h"
+
+/* Prints what was recorded, into the file `output` and those beside it. */
+void summary_print(const struct collector *collector, const char *output);
+
+/* Prints warnings about whatever is missing from the trace, also with --quiet. */
+void summary_warn(struct collector *collector);
+
+#endif

@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: MIT
+"""Recording a process that runs: ttdrecord attach PID, and detach PID."""
+
+import hashlib
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from support import PATIENCE, RECORDER, Recording, analyze, program
+
+# Holds a process as a debugger does.
+TRACER = """
+import ctypes, sys
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.ptrace(0x4206, int(sys.argv[1]), None, None) == 0, ctypes.get_errno()
+print('ready', flush=True)
+input()
+"""
+
+# Confines itself to the system calls that it has needed so far, and many more.
+CONFINED = """
+import ctypes, struct
+libc = ctypes.CDLL(None)
+libc.prctl(0x59616d61, -1, 0, 0, 0)
+libc.prctl(38, 1, 0, 0, 0)
+allow = ctypes.create_string_buffer(struct.pack('<HBBI', 6, 0, 0, 0x7fff0000))
+program = ctypes.create_string_buffer(struct.pack('<HxxxxxxQ', 1, ctypes.addressof(allow)))
+assert libc.prctl(22, 2, program, 0, 0) == 0
+print('ready', flush=True)
+input()
+"""
+
+
+class Attach(Recording):
+
+    def start(self, *command, **others):
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True, bufsize=1, **others)
+        self.addCleanup(self.end, process)
+        self.assertEqual(process.stdout.readline(), 'ready\n')
+        return process
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        if process.returncode is None:
+            process.communicate()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+    @staticmethod
+    def tell(process, command):
+        """The counts that the program answers with, of all its calls so far."""
+        process.stdin.write(command + '\n')
+        return [int(count) for count in process.stdout.readline().split()]
+
+    def attach(self, process, *options):
+        recorder = subprocess.Popen([RECORDER, 'attach', '-o', str(self.trace), *options,
+                                     str(process.pid)], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, recorder)
+        line = recorder.stderr.readline()
+        self.assertIn(f'attached to process {process.pid}', line)
+        return recorder
+
+    def ask(self, command, process, *arguments):
+        return subprocess.run([RECORDER, command, str(process.pid), *arguments],
+                              capture_output=True, text=True, timeout=PATIENCE)
+
+    def detach(self, process, recorder):
+        answer = self.ask('detach', process)
+        self.assertEqual((answer.returncode, answer.stderr), (0, ''))
+        self.assertIn(': detached', answer.stdout)
+        self.assertEqual(recorder.wait(PATIENCE), 0)
+        return recorder.stderr.read()
+
+    def refusal(self, pid, *options):
+        """Why a process cannot be attached to: one line."""
+        result = subprocess.run([RECORDER, 'attach', '-o', str(self.trace), *options, str(pid)],
+                                capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(result.returncode, 125, result.stderr)
+        self.assertEqual(result.stdout, '')
+        self.assertEqual(result.stderr.count('\n'), 1, result.stderr)
+        self.assertFalse(self.trace.exists())
+        self.assertIn(f'cannot attach to process {pid}: ', result.stderr)
+        return result.stderr
+
+    @staticmethod
+    def image(process):
+        """The mappings of a process, but for the sizes of its heaps; and its code, and how much of
+        that is not its files' any more."""
+        mappings, code, dirty = [], [], 0
+        with open(f'/proc/{process.pid}/mem', 'rb') as memory:
+            for line in pathlib.Path(f'/proc/{process.pid}/smaps').read_text().splitlines():
+                found = re.match(r'([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ (\d+) *(.*)', line)
+                if found is None:
+                    key, *values = line.split()
+                    if key == 'Private_Dirty:' and 'x' in mappings[-1][1]:
+                        dirty += int(values[0])
+                    continue
+                begin, end, permissions, inode, name = found.groups()
+                is_heap = inode == '0'
+                mappings.append((begin if not is_heap else '', permissions, name))
+                if 'x' in permissions and name.startswith('/'):
+                    memory.seek(int(begin, 16))
+                    content = memory.read(int(end, 16) - int(begin, 16))
+                    code.append((name, hashlib.sha256(content).hexdigest()))
+        return mappings, code, dirty
+
+
+class Calls(Attach):
+
+    def counts(self):
+        """Calls in the trace that the program's three threads made, as it counts them itself."""
+        events = analyze('events', self.trace, '--include', 'make_calls')
+        kinds = [event['action'] for event in events]
+        return [kinds.count('Alloc'), kinds.count('ReAlloc'), kinds.count('Free')]
+
+    def test_all_calls_are_recorded(self):
+        process = self.start(program('counted'))
+        before = self.tell(process, 'calls 50')
+        recorder = self.attach(process)
+        after = self.tell(process, 'calls 700')
+        self.detach(process, recorder)
+        self.assertEqual(self.counts(), [b - a for a, b in zip(before, after)])
+        self.tell(process, 'calls 100')  # and none of these
+        self.assertEqual(process.poll(), None)
+        info = analyze('info', self.trace)
+        self.assertTrue(info['trace']['attached'])
+        self.assertEqual(info['lost_events'], 0)
+        self.assertEqual(analyze('verify', self.trace)['problems'], [])
+        self.assertEqual(analyze('errors', self.trace)['total_findings'], 0)
+
+    def test_nothing_is_left(self):
+        process = self.start(program('counted'))
+        self.tell(process, 'calls 300')
+        before = self.image(process)
+        for _ in range(3):
+            recorder = self.attach(process)
+            self.assertNotEqual(self.image(process)[1], before[1])
+            self.tell(process, 'calls 300')
+            self.detach(process, recorder)
+            *same, dirty = self.image(process)
+            self.assertEqual(same, list(before[:2]))
+            # The page with the code by which the last of the library was unmapped.
+            self.assertLessEqual(dirty, before[2] + 4)
+
+    def test_commands(self):
+        process = self.start(program('counted'))
+        recorder = self.attach(process)
+        self.tell(process, 'keep 5')
+        self.assertRegex(self.ask('status', process).stdout, "^'.*': [0-9]+ events")
+        self.assertIn('snapshot 1', self.ask('snapshot', process).stdout)
+        self.assertIn('marked', self.ask('mark', process, 'here').stdout)
+        self.assertIn('paused', self.ask('pause', process).stdout)
+        self.assertIn('resumed', self.ask('resume', process).stdout)
+        self.assertIn(f'process {recorder.pid} records it already',
+                      self.refusal_while_recorded(process))
+        self.detach(process, recorder)
+        snapshot, = analyze('snapshots', self.trace)['snapshots']
+        self.assertGreater(snapshot['references'], 0)
+
+    def refusal_while_recorded(self, process):
+        return subprocess.run([RECORDER, 'attach', '-o', str(self.directory / 'other'),
+                               str(process.pid)], capture_output=True, text=True,
+                              timeout=PATIENCE).stderr
+
+    def test_blocks_from_before_are_known(self):
+        process = self.start(program('counted'))
+        self.tell(process, 'keep 40')
+        self.tell(process, 'lose 9')
+        recorder = self.attach(process)
+        process.stdin.write('exit\n')
+        self.assertEqual(recorder.wait(PATIENCE), 0)
+        events = analyze('events', self.trace)
+        earlier = [event for event in events if event['api'] == 'other']
+        sizes = [event['size'] for event in earlier]
+        self.assertEqual(sizes.count(104), 40)  # usable bytes
+        self.assertEqual(sizes.count(312), 9)
+        self.assertEqual({event.get('stack_id', 0) for event in earlier}, {0})
+        metadata = {entry['key']: entry['value'] for entry in
+                    analyze('info', self.trace)['metadata']}
+        self.assertIn(f'{len(earlier)} blocks of {sum(sizes)} bytes', metadata['before'])
+        self.assertNotIn('unrecorded', metadata)
+        leaks = analyze('leaks', self.trace)
+        self.assertEqual(leaks['unknown_releases'], 0)
+        lost = leaks['classes']['definitely_lost']
+        self.assertLessEqual(8 * 312, lost['bytes'])  # one may be held by a register
+        self.assertLessEqual(40 * 104, leaks['classes']['still_reachable']['bytes'])
+
+    def test_interrupt_detaches(self):
+        process = self.start(program('counted'))
+        recorder = self.attach(process)
+        recorder.send_signal(signal.SIGINT)
+        self.assertEqual(recorder.wait(PATIENCE), 0)
+        self.assertEqual(analyze('info', self.trace)['end_reason'], 'detached')
+        self.assertNotEqual(self.tell(process, 'calls 10'), [])
+
+
+class Restless(Attach):
+
+    def setUp(self):
+        super().setUp()
+        self.process = self.start(program('restless_calls'), program('libplugin_a.so'))
+
+    def assert_right(self):
+        self.assertEqual(self.process.poll(), None)
+        self.process.communicate(timeout=PATIENCE)
+        self.assertEqual(self.process.returncode, 0)
+
+    def test_a_busy_program_is_attached_to_again_and_again(self):
+        for _ in range(4):
+            recorder = self.attach(self.process, '--no-children')
+            time.sleep(0.2)
+            said = self.detach(self.process, recorder)
+            self.assertNotIn('warning', said)
+            verdict = analyze('verify', self.trace)
+            self.assertEqual(verdict['problems'], [])
+            self.assertEqual(analyze('info', self.trace)['lost_events'], 0)
+        self.assert_right()
+
+    def test_a_recorder_is_killed(self):
+        """At any moment; the next one removes what it has left."""
+        dice = random.Random(1)
+        for _ in range(8):
+            recorder = subprocess.Popen([RECORDER, 'attach', '-q', '--no-children', '-o',
+                                         str(self.trace), str(self.process.pid)],
+                                        stderr=subprocess.PIPE, text=True)
+            time.sleep(dice.random() ** 2 / 2)
+            recorder.kill()
+            self.assertEqual(recorder.communicate()[1], '')
+            self.assertEqual(self.process.poll(), None)
+        self.detach(self.process, self.attach(self.process, '--no-children'))
+        self.assert_right()
+
+
+class Ends(Attach):
+
+    def finish(self, command):
+        process = self.start(program('counted'))
+        recorder = self.attach(process)
+        self.tell(process, 'keep 5')
+        self.tell(process, 'lose 4')
+        process.stdin.write(command + '\n')
+        if command != 'exec':
+            process.wait(PATIENCE)
+        self.assertEqual(recorder.wait(PATIENCE), 0)
+        self.said = recorder.stderr.read()
+        return process, analyze('info', self.trace)
+
+    def test_exit(self):
+        process, info = self.finish('exit')
+        self.assertEqual(process.returncode, 3)
+        self.assertEqual((info['end_reason'], info['end_code']), ('exited', 3))
+        leaks = analyze('leaks', self.trace, '--show', 'definite')
+        self.assertEqual(leaks['snapshot']['reason'], 'exit')
+        sites = {group['stack'][0]['function']: group['blocks'] for group in leaks['groups']}
+        self.assertLessEqual(3, sites.pop('lose'))  # one may be held by a register
+        self.assertNotIn('keep', sites)
+
+    def test_abort(self):
+        process, info = self.finish('abort')
+        self.assertEqual(process.returncode, -signal.SIGABRT)
+        self.assertEqual(info['end_reason'], 'killed')
+
+    def test_a_program_that_is_executed_is_not_recorded(self):
+        process, info = self.finish('exec')
+        self.assertEqual(info['end_reason'], 'detached')
+        self.assertIn('executed a program that could not be recorded', self.said)
+        self.assertFalse(analyze('leaks', self.trace)['certain'])
+        process.stdin.write('still there\n')
+        self.assertEqual(process.stdout.readline(), 'still there\n')
+
+    def test_an_attempt_to_execute_a_program_fails(self):
+        process = self.start(program('counted'))
+        recorder = self.attach(process)
+        self.tell(process, 'fail')
+        self.tell(process, 'calls 2')
+        self.detach(process, recorder)
+        self.assertTrue(analyze('leaks', self.trace)['certain'])
+
+
+class Refusals(Attach):
+
+    def test_no_process(self):
+        self.assertIn('there is no such process', self.refusal(2 ** 22 - 1))
+
+    def test_wrong_usage(self):
+        for arguments in ([], ['12x'], ['1', '2'], ['0']):
+            result = subprocess.run([RECORDER, 'attach', *arguments], capture_output=True,
+                                    text=True, timeout=PATIENCE)
+            self.assertEqual(result.returncode, 125)
+
+    def test_ended(self):
+        process = subprocess.Popen(['true'])
+        self.addCleanup(process.wait)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        self.assertIn('it has ended', self.refusal(process.pid))
+
+    def test_traced(self):
+        process = self.start(program('counted'))
+        tracer = self.start(sys.executable, '-c', TRACER, str(process.pid))
+        self.assertIn(f'process {tracer.pid} (', self.refusal(process.pid))
+
+    def test_confined(self):
+        process = self.start(sys.executable, '-c', CONFINED)
+        self.assertIn('a seccomp filter watches its system calls', self.refusal(process.pid))
+        self.assertEqual(process.poll(), None)
+
+    def test_static(self):
+        process = subprocess.Popen([program('static_sleeper'), '60'])
+        self.addCleanup(self.end, process)
+        for _ in range(100 * PATIENCE):
+            if os.readlink(f'/proc/{process.pid}/exe').endswith('static_sleeper'):
+                break
+            time.sleep(0.01)
+        self.assertIn('has no GNU C library as a module of its own', self.refusal(process.pid))
+
+    def test_recorded_from_its_start(self):
+        recorder = subprocess.Popen([RECORDER, '-q', '-o', str(self.directory / 'first'),
+                                     program('counted')], stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.addCleanup(self.end, recorder)
+        self.assertEqual(recorder.stdout.readline(), 'ready\n')
+        with open(f'/proc/{recorder.pid}/task/{recorder.pid}/children') as children:
+            pids = [int(pid) for pid in children.read().split()]
+        pid, = [pid for pid in pids if os.readlink(f'/proc/{pid}/exe') == program('counted')]
+        self.assertIn(f'process {recorder.pid} records it already', self.refusal(pid))
+
+    @unittest.skipIf(os.geteuid() == 0, 'root may attach to everything')
+    def test_not_permitted(self):
+        self.assertIn('the system', self.refusal(1))
+
+    @unittest.skipUnless(os.geteuid() == 0, 'only root has other namespaces')
+    def test_another_namespace(self):
+        outer = subprocess.Popen(['unshare', '--pid', '--fork', program('counted')],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, outer)
+        if outer.stdout.readline() != 'ready\n':
+            self.skipTest('there can be no other namespace here')
+        with open(f'/proc/{outer.pid}/task/{outer.pid}/children') as children:
+            pid, = [int(pid) for pid in children.read().split()]
+        self.addCleanup(os.kill, pid, signal.SIGKILL)
+        self.assertIn('it is in another PID namespace', self.refusal(pid))
+
+    def test_changed_code(self):
+        """By another tool, in the first bytes of a function."""
+        process = self.start(program('counted'))
+        for line in pathlib.Path(f'/proc/{process.pid}/maps').read_text().splitlines():
+            if 'libc.so.6' in line:
+                begin, path = int(line.split('-')[0], 16), line.split()[-1]
+                break
+        symbols = subprocess.run(['readelf', '-W', '--dyn-syms', path], capture_output=True,
+                                 text=True, check=True).stdout
+        offset = int(re.search(r'([0-9a-f]+) +\d+ FUNC +\S+ +\S+ +\d+ pvalloc@', symbols)[1], 16)
+        with open(f'/proc/{process.pid}/mem', 'r+b', buffering=0) as memory:
+            memory.seek(begin + offset)
+            memory.write(b'\xcc')
+        self.assertIn('pvalloc() of', self.refusal(process.pid))
+
+    def test_output_that_cannot_be_written(self):
+        process = self.start(program('counted'))
+        before = self.image(process)[0]
+        self.trace = self.directory / 'nothing' / 'trace.bin'
+        result = subprocess.run([RECORDER, 'attach', '-o', str(self.trace), str(process.pid)],
+                                capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(result.returncode, 122)
+        self.assertEqual(self.image(process)[0], before)
+
+    def test_detach_of_a_process_that_is_not_attached_to(self):
+        process = self.start(program('counted'))
+        answer = self.ask('detach', process)
+        self.assertEqual(answer.returncode, 125)
+        self.assertIn('is not being recorded by this user', answer.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes calls when it is told to, in several threads, and counts them itself. Commands on its
+ * input: "calls N": N rounds in each thread; "keep N": N blocks of 100 bytes in a list; "lose N":
+ * N blocks of 300 bytes without a reference; "exit", "abort", "exec", "fail". Each answer is a
+ * line.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { THREADS = 3 };
+
+static struct kept {
+    struct kept *next;
+    char text[92];
+} * kept;
+static pthread_barrier_t begin, end;
+static long rounds;
+static atomic_ulong acquisitions, reallocations, releases;
+
+/* Makes the same calls in each round, and looks after the contents of the blocks. */
+static void make_calls(unsigned seed)
+{
+    for (long i = 0; i < rounds; i++, seed = seed * 1103515245 + 12345) {
+        size_t size = seed / 65536 % 3000 + 1;
+        char *first = malloc(size), *second = calloc(3, size), *third = NULL;
+        void *volatile aligned = aligned_alloc(128, 1024);
+        if (posix_memalign((void **)&third, 64, size) != 0 || second[size] != 0)
+            abort();
+        memset(first, (int)seed, size);
+        first = realloc(first, 2 * size);
+        for (size_t k = 0; k < size; k++)
+            if (first[k] != (char)seed)
+                abort();
+        free(second);
+        free(third);
+        free(first);
+        free(aligned);
+        atomic_fetch_add(&acquisitions, 4);
+        atomic_fetch_add(&reallocations, 1);
+        atomic_fetch_add(&releases, 4);
+    }
+}
+
+static void *run(void *number)
+{
+    for (;;) {
+        pthread_barrier_wait(&begin);
+        make_calls((unsigned)(size_t)number);
+        pthread_barrier_wait(&end);
+    }
+    return NULL;
+}
+
+static void keep(long count)
+{
+    for (; count > 0; count--) {
+        struct kept *fresh = malloc(sizeof *fresh);
+        fresh->next = kept;
+        kept = fresh;
+    }
+}
+
+static __attribute__((noinline)) void lose(long count)
+{
+    for (; count > 0; count--)
+        memset(malloc(300), 0, 1);
+}
+
+static void finish(const char *command)
+{
+    if (strncmp(command, "exit", 4) == 0)
+        exit(3);
+    if (strncmp(command, "abort", 5) == 0)
+        abort();
+    if (strncmp(command, "exec", 4) == 0)
+        execl("/bin/cat", "cat", NULL);
+    if (strncmp(command, "fail", 4) == 0)
+        execl("/nothing", "nothing", NULL);
+}
+
+int main(void)
+{
+    static char output[4096], input[4096];
+    char line[64];
+    setvbuf(stdout, output, _IOLBF, sizeof output);
+    setvbuf(stdin, input, _IOLBF, sizeof input);
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    pthread_barrier_init(&begin, NULL, THREADS + 1);
+    pthread_barrier_init(&end, NULL, THREADS + 1);
+    for (size_t i = 0; i < THREADS; i++)
+        pthread_create(&(pthread_t){0}, NULL, run, (void *)i);
+    puts("ready");
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        if (sscanf(line, "calls %ld", &rounds) == 1) {
+            pthread_barrier_wait(&begin);
+            pthread_barrier_wait(&end);
+        } else if (sscanf(line, "keep %ld", &rounds) == 1) {
+            keep(rounds);
+        } else if (sscanf(line, "lose %ld", &rounds) == 1) {
+            lose(rounds);
+        } else {
+            finish(line);
+        }
+        printf("%lu %lu %lu\n", atomic_load(&acquisitions), atomic_load(&reallocations),
+               atomic_load(&releases));
+    }
+    return 0;
+}
