@@ -380,3 +380,14 @@ void patch_stub(uint8_t stub[PATCH_STUB_SIZE], uint64_t address)
     memcpy(stub, jump, sizeof jump);
     memcpy(stub + sizeof jump, &address, sizeof address);
 }
+
+void patch_gate(uint8_t gate[PATCH_GATE_SIZE], unsigned count, uint64_t argument, uint64_t address)
+{
+    static const uint8_t moves[PATCH_GATE_ARGUMENTS + 1][2] = {
+        {0x48, 0xbf}, /* movabs to rdi */
+        {0x48, 0xbe}, {0x48, 0xba}, {0x48, 0xb9}, {0x49, 0xb8}, {0x49, 0xb9},
+    };
+    memcpy(gate, moves[count], sizeof moves[count]);
+    memcpy(gate + sizeof moves[count], &argument, sizeof argument);
+    patch_stub(gate + sizeof moves[count] + sizeof argument, address);
+}

@@ -22,6 +22,8 @@ enum {
     PATCH_MOVED_MAX = PATCH_JUMP_SIZE - 1 + 15, /* bytes of the instructions that are replaced */
     PATCH_TRAMPOLINE_MAX = 64,
     PATCH_STUB_SIZE = 14,
+    PATCH_GATE_SIZE = 10 + PATCH_STUB_SIZE,
+    PATCH_GATE_ARGUMENTS = 5,
     PATCH_POINTS_MAX = 16,
     PATCH_SCAN_MAX = 1 << 16, /* bytes of a function that are searched for jumps */
 };
@@ -84,6 +86,10 @@ enum patch_place patch_pc_back(const struct patch *patch, uint64_t *pc);
 /* Writes a jump to any address, which changes no register: a destination near a function for code
  * that is far from it. */
 void patch_stub(uint8_t stub[PATCH_STUB_SIZE], uint64_t address);
+
+/* Writes a stub that passes `argument` as an argument more than the `count` integers that the
+ * function has, at most PATCH_GATE_ARGUMENTS: so one hook serves many functions. */
+void patch_gate(uint8_t gate[PATCH_GATE_SIZE], unsigned count, uint64_t argument, uint64_t address);
 
 #pragma GCC visibility pop
 

@@ -223,6 +223,50 @@ entries:
     ret
     end vectors
 
+
+    .macro callable name
+    .globl \name
+    .hidden \name
+    .p2align 4, 0xcc
+\name:
+    .endm
+
+    callable leaf
+    lea 1(%rdi), %rax
+    ret
+    callable calls_leaf
+    call leaf
+    test %eax, %eax
+    jne calls_leaf
+    jmp leaf
+    callable has_table
+    lea 2f(%rip), %rdx
+    movslq (%rdx,%rdi,4), %rax
+    add %rdx, %rax
+    jmp *%rax
+2:  .long 0
+    callable has_plain_table
+    jmp *64(,%rdi,8)
+    callable calls_another_module
+    test %rdi, %rdi
+    je 1f
+    ret
+1:  call 2f
+    ret
+2:  jmp *pointer(%rip)
+    callable calls_by_register
+    test %edi, %edi
+    jne leaf
+    call *%rdi
+    ret
+    callable ends_by_register
+    mov (%rdi), %rax
+    jmp *%rax
+    callable ends_by_memory
+    jmp *8(%rdi)
+    callable never_ends
+    jmp never_ends
+
     .globl entries_code_end
     .hidden entries_code_end
 entries_code_end:

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "patch/clobbers.h"
 #include "patch/instruction.h"
 #include "patch/patch.h"
 
@@ -275,6 +276,49 @@ Test(patch, a_stub_goes_anywhere)
     patch_stub(memory, (uintptr_t)entries->function);
     memcpy(&function, &memory, sizeof function);
     cr_expect_eq(function(3, 4), 7);
+}
+
+static uint64_t join(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+{
+    return ((((a * 10 + b) * 10 + c) * 10 + d) * 10 + e) * 10 + f;
+}
+
+Test(patch, a_gate_adds_an_argument)
+{
+    static const uint64_t joined[] = {923456, 193456, 129456, 123956, 123496, 123459};
+    uint8_t *memory = map_near((const void *)(uintptr_t)map_near, PAGE);
+    uint64_t (*function)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+    memcpy(&function, &memory, sizeof function);
+    for (unsigned i = 0; i <= PATCH_GATE_ARGUMENTS; i++) {
+        patch_gate(memory, i, 9, (uintptr_t)join);
+        cr_expect_eq(function(1, 2, 3, 4, 5, 6), joined[i]);
+    }
+}
+
+static size_t own_code(void *context, uint64_t address, const uint8_t **code)
+{
+    (void)context;
+    *code = (const uint8_t *)address;
+    return address >= (uintptr_t)entries_code && address < (uintptr_t)entries_code_end
+               ? (size_t)((uintptr_t)entries_code_end - address)
+               : 0;
+}
+
+Test(patch, functions_that_change_every_register)
+{
+    extern void leaf(void), calls_leaf(void), has_table(void), has_plain_table(void);
+    extern void never_ends(void), calls_another_module(void), calls_by_register(void);
+    extern void ends_by_register(void), ends_by_memory(void);
+    static void (*const others[])(void) = {leaf, calls_leaf, has_table, has_plain_table,
+                                           never_ends};
+    static void (*const all[])(void) = {calls_another_module, calls_by_register, ends_by_register,
+                                        ends_by_memory};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        cr_expect_not(clobbers_all((uintptr_t)others[i], own_code, NULL), "%zu", i);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        cr_expect(clobbers_all((uintptr_t)all[i], own_code, NULL), "%zu", i);
+    /* The decoder must know all that is there: here it is told of less. */
+    cr_expect_not(clobbers_all((uintptr_t)entries_code_end, own_code, NULL));
 }
 
 /* ---- Functions that others have written ---- */
