@@ -53,7 +53,7 @@ static void redirect_module(const struct dl_find_object *object, struct redirect
                             size_t count)
 {
     struct change change = {.begin = UINTPTR_MAX};
-    if (!symbols_of(object, &change.symbols))
+    if (!symbols_of(object, &change.symbols) || change.symbols.protection < 0)
         return;
     find_all(object->dlfo_link_map, &change, redirections, count);
     if (change.begin >= change.end || !protect(&change, change.symbols.protection | PROT_WRITE))

@@ -11,11 +11,14 @@ int symbols_segment_protection(const ElfW(Phdr) * segment)
            (segment->p_flags & PF_X ? PROT_EXEC : 0);
 }
 
-/* Returns the protection of the segment at `address`; -1 if there is none. */
+/* Returns the protection of the segment at `address`; -1 if it is not known: a tool may have moved
+ * the list of segments away from the first page of the file. */
 static int protection_of(const struct dl_find_object *object, uintptr_t address)
 {
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)object->dlfo_map_start;
-    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+    enum { FIRST_PAGE = 4096 };
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff > FIRST_PAGE ||
+        header->e_phnum * sizeof(ElfW(Phdr)) > FIRST_PAGE - header->e_phoff)
         return -1;
     const ElfW(Phdr) *segment = (const ElfW(Phdr) *)((const char *)header + header->e_phoff);
     for (unsigned i = 0; i < header->e_phnum; i++) {
@@ -44,7 +47,7 @@ bool symbols_of(const struct dl_find_object *object, struct symbols *symbols)
     if (symbols->table == NULL || symbols->strings == NULL || symbols->hash == NULL)
         return false;
     symbols->protection = protection_of(object, (uintptr_t)symbols->table);
-    return symbols->protection >= 0;
+    return true;
 }
 
 static uint32_t gnu_hash(const char *name)

@@ -13,7 +13,7 @@ struct symbols {
     ElfW(Sym) * table;
     const char *strings;
     const uint32_t *hash; /* DT_GNU_HASH */
-    int protection;       /* of the pages of the table */
+    int protection;       /* of the pages of the table; -1 if that is not known */
 };
 
 /* Returns the address of an entry of the dynamic section. The loader has made it absolute in most
