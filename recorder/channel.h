@@ -117,9 +117,12 @@ enum process_notes {
     NOTE_WITHIN = 512,    /* by the collector: a module has an allocator under names of its own */
     /* It has asked for usable sizes, and may use what a block has beyond its size. */
     NOTE_USABLE_SIZES = 1024,
+    /* Functions of the program itself allocate: their calls are seen from its start on, but for
+       those that the compiler inlined. */
+    NOTE_PATCHED = 2048,
     /* Those that tell of calls which are not recorded. */
-    NOTES_UNRECORDED =
-        NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS | NOTE_ALLOCATOR | NOTE_WITHIN,
+    NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS | NOTE_ALLOCATOR |
+                       NOTE_WITHIN | NOTE_PATCHED,
 };
 
 enum { COMMAND_SIZE = 1024, DIRECTORY_SIZE = 512 };

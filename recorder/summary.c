@@ -89,6 +89,9 @@ void summary_warn(struct collector *collector)
     if (collector->notes & NOTE_FOREIGN_MALLOC)
         message("warning: the program has a malloc, free or operator new of its own, whose calls "
                 "are not all seen");
+    if (collector->notes & NOTE_PATCHED)
+        message("warning: the program has a malloc, free or operator new of its own: calls before "
+                "its start, and those that were inlined, are not seen");
     if (collector->foreign_mallocs != 0)
         message("warning: %u child process%s a malloc, free or operator new of %s own, whose calls "
                 "are not all seen",

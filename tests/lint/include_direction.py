@@ -103,7 +103,7 @@ ALLOWED = {
     'recorder/attach': ['recorder/attach', 'recorder/snapshot', 'recorder/patch', *CHANNEL,
                         'recorder/arrays.h', 'recorder/attached.h', 'recorder/messages.h',
                         'recorder/quiet_thread.h'],
-    'recorder/preload/hooks': ['recorder/preload', 'recorder/dwarf', *CHANNEL],
+    'recorder/preload/hooks': ['recorder/preload', 'recorder/dwarf', 'recorder/patch', *CHANNEL],
     'recorder/symbolize': ['recorder/symbolize', 'recorder/arrays.h'],
     **{'recorder/symbolize/' + part: [
         'recorder/arrays.h', *('recorder/symbolize/' + other for other in ('*', part, *below)),

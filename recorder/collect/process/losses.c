@@ -58,6 +58,8 @@ void losses_of_process(struct process *process, struct host *host)
     } reasons[] = {
         {NOTE_FOREIGN_MALLOC,
          "calls of malloc, free or operator new that the program defines itself"},
+        {NOTE_PATCHED, "calls of malloc, free or operator new that the program defines itself, "
+                       "before its start or inlined"},
         {NOTE_NAMESPACE, "calls of modules loaded with dlmopen(), which have a heap of their own"},
         {NOTE_ALLOCATOR, "calls of mallocx() and its like, by modules that were loaded later"},
         {NOTE_WITHIN,
@@ -69,10 +71,11 @@ void losses_of_process(struct process *process, struct host *host)
     for (size_t i = 0; fresh != 0 && i < sizeof reasons / sizeof *reasons; i++)
         if (fresh & reasons[i].note)
             trace_metadata(process->trace, "unrecorded", reasons[i].text);
-    /* Another allocator releases none of the blocks that are known. */
+    /* Another allocator, and calls before the start, release none of the blocks that are known. */
     if (fresh != 0)
         trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN, process->checked,
-                   fresh == NOTE_WITHIN ? ttd_position_invalid() : ttd_position_max());
+                   (fresh & ~(NOTE_WITHIN | NOTE_PATCHED)) == 0 ? ttd_position_invalid()
+                                                                : ttd_position_max());
     process->notes |= fresh;
     process->checked = process->trace->last;
 }

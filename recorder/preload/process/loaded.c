@@ -110,12 +110,16 @@ bool process_attach(void)
     return process_begin(CHANNEL_NONE, 0, 0);
 }
 
-/* Notes that the program has functions of its own that allocate or release. Their calls are seen
- * where they reach the C library. */
+/* Leads the calls of functions that allocate or release and that the program has of its own to the
+ * hooks, unless they reach the C library, where they are seen. */
 static void note_replaced(void)
 {
-    if (replaced_any)
-        process_note(runtime_tries_functions() ? NOTE_FORWARDS : NOTE_FOREIGN_MALLOC);
+    if (!replaced_any)
+        return;
+    if (runtime_tries_functions())
+        process_note(NOTE_FORWARDS);
+    else
+        process_note(replaced_patch() ? NOTE_PATCHED : NOTE_FOREIGN_MALLOC);
 }
 
 /* Makes a fork wipe the page where the system that the program sees does not: qemu says that it

@@ -128,6 +128,14 @@ extern struct real_later first_later __asm__("__start_real_later")
 extern struct real_later last_later __asm__("__stop_real_later")
     __attribute__((visibility("hidden")));
 
+struct real_later *real_later_named(const char *name)
+{
+    for (struct real_later *later = &first_later; later < &last_later; later++)
+        if (strcmp(later->name, name) == 0)
+            return later;
+    return NULL;
+}
+
 bool real_reallocarray_is_plain;
 
 static void find_whether_plain(void)

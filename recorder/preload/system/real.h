@@ -85,6 +85,9 @@ struct real_later {
 
 void real_find_later(void);
 
+/* Returns the function of this name; NULL if there is none. */
+struct real_later *real_later_named(const char *name);
+
 /*
  * Makes the libraries behind this one define the hooks instead of their functions, for modules that
  * look there first (hooks/redirect.c). Called once all functions are known.

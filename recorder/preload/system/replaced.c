@@ -48,29 +48,49 @@ static const struct pair pairs[] = {
 
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* Whether the program defines the function, and does not merely have an address by which it calls
- * one of a library. */
-static bool is_replaced(const char *name, const struct link_map *this_library)
+/* Finds the function if the program defines it, and does not merely have an address by which it
+ * calls one of a library; NULL otherwise. Its symbol has its size. */
+static void *find_replaced(const char *name, const struct link_map *this_library,
+                           const ElfW(Sym) * *symbol)
 {
     struct dl_find_object object;
     Dl_info info;
     void *entry = NULL;
     void *first = dlsym(RTLD_DEFAULT, name);
     if (first == NULL ||
-        (_dl_find_object(first, &object) == 0 && object.dlfo_link_map == this_library))
+        (_dl_find_object(first, &object) == 0 && object.dlfo_link_map == this_library) ||
+        dladdr1(first, &info, &entry, RTLD_DL_SYMENT) == 0 || entry == NULL)
+        return NULL;
+    *symbol = entry;
+    return (*symbol)->st_shndx != SHN_UNDEF ? first : NULL;
+}
+
+bool replaced_each(bool (*found)(const char *name, uintptr_t function, size_t size))
+{
+    struct dl_find_object object;
+    const ElfW(Sym) * symbol;
+    if (_dl_find_object((void *)(uintptr_t)replaced_find, &object) != 0)
         return false;
-    return dladdr1(first, &info, &entry, RTLD_DL_SYMENT) != 0 && entry != NULL &&
-           ((const ElfW(Sym) *)entry)->st_shndx != SHN_UNDEF;
+    for (size_t i = 0; i < (size_t)2 * PAIRS; i++) {
+        const char *name = i % 2 == 0 ? pairs[i / 2].acquire : pairs[i / 2].release;
+        void *function = find_replaced(name, object.dlfo_link_map, &symbol);
+        if (function != NULL && !found(name, (uintptr_t)function, symbol->st_size))
+            return false;
+    }
+    return true;
+}
+
+static bool is_none(const char *name, uintptr_t function, size_t size)
+{
+    (void)name;
+    (void)function;
+    (void)size;
+    return false;
 }
 
 void replaced_find(void)
 {
-    struct dl_find_object object;
-    if (_dl_find_object((void *)(uintptr_t)replaced_find, &object) != 0)
-        return;
-    for (size_t i = 0; i < PAIRS && !replaced_any; i++)
-        replaced_any = is_replaced(pairs[i].acquire, object.dlfo_link_map) ||
-                       is_replaced(pairs[i].release, object.dlfo_link_map);
+    replaced_any = !replaced_each(is_none);
 }
 
 /* What the C library was called for within one call of the program's functions. */

@@ -7,6 +7,8 @@
 #define TTD_PRELOAD_SYSTEM_REPLACED_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /*
  * Whether the program defines one of the functions that allocate or release. The operators and
@@ -18,6 +20,17 @@ extern bool replaced_any;
 
 /* Sets it. */
 void replaced_find(void);
+
+/* Calls `found` for each of these functions, also under a second name, with its size, or 0 if that
+ * is not known. Returns false once that does. */
+bool replaced_each(bool (*found)(const char *name, uintptr_t function, size_t size));
+
+/*
+ * Leads their calls to the hooks, by changing their first instructions (hooks/patching.c); clears
+ * replaced_any then. Returns false if not all of them can be changed: nothing was. Called once,
+ * when the program starts.
+ */
+bool replaced_patch(void);
 
 /*
  * Whether the program's functions take each block from a call of the C library's, and release it by

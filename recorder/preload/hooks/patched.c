@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* The hooks of functions that the program defines itself. */
+#include "patched.h"
+
+/* A function that returns a block; its operands in the record follow, without the block. */
+#define PATCHED_ACQUIRES(function, count, operation, parameters, types, arguments, ...)            \
+    PATCHED(void *, function, count, parameters)                                                   \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        struct thread *thread = target_enter(0);                                                   \
+        void *block = ((void *(*)types)behind)arguments;                                           \
+        if (LIKELY(thread != NULL))                                                                \
+            ACQUISITION_END(thread, operation, __VA_ARGS__, (uintptr_t)block);                     \
+        return block;                                                                              \
+    }
+
+#define PATCHED_SIZE(function, operation)                                                          \
+    PATCHED_ACQUIRES(function, 1, operation, (size_t size, uintptr_t behind), (size_t), (size),    \
+                     size)
+#define PATCHED_ALIGNED(function, operation)                                                       \
+    PATCHED_ACQUIRES(function, 2, operation, (size_t alignment, size_t size, uintptr_t behind),    \
+                     (size_t, size_t), (alignment, size), alignment, size)
+
+PATCHED_SIZE(malloc, TTD_API_MALLOC)
+PATCHED_SIZE(valloc, TTD_API_VALLOC)
+PATCHED_SIZE(pvalloc, TTD_API_PVALLOC)
+PATCHED_ACQUIRES(calloc, 2, TTD_API_CALLOC, (size_t count, size_t size, uintptr_t behind),
+                 (size_t, size_t), (count, size), count, size)
+PATCHED_ALIGNED(memalign, TTD_API_MEMALIGN)
+PATCHED_ALIGNED(aligned_alloc, TTD_API_ALIGNED_ALLOC)
+
+PATCHED(int, posix_memalign, 3, (void **result, size_t alignment, size_t size, uintptr_t behind))
+{
+    HOOK_FRAME();
+    struct thread *thread = target_enter(0);
+    int status = ((int (*)(void **, size_t, size_t))behind)(result, alignment, size);
+    if (LIKELY(thread != NULL))
+        ACQUISITION_END(thread, TTD_API_POSIX_MEMALIGN, (uintptr_t)result, alignment, size,
+                        (uint64_t)status, status == 0 ? (uintptr_t)*result : 0);
+    return status;
+}
+
+/* Firefox has these beside the C family, for arenas of their own. */
+PATCHED_ACQUIRES(moz_arena_malloc, 2, TTD_API_MALLOC, (size_t arena, size_t size, uintptr_t behind),
+                 (size_t, size_t), (arena, size), size)
+PATCHED_ACQUIRES(moz_arena_calloc, 3, TTD_API_CALLOC,
+                 (size_t arena, size_t count, size_t size, uintptr_t behind),
+                 (size_t, size_t, size_t), (arena, count, size), count, size)
+PATCHED_ACQUIRES(moz_arena_memalign, 3, TTD_API_MEMALIGN,
+                 (size_t arena, size_t alignment, size_t size, uintptr_t behind),
+                 (size_t, size_t, size_t), (arena, alignment, size), alignment, size)
+
+PATCHED(void *, moz_arena_realloc, 3, (size_t arena, void *base, size_t size, uintptr_t behind))
+{
+    HOOK_FRAME();
+    void *(*function)(size_t, void *, size_t) = (void *(*)(size_t, void *, size_t))behind;
+    struct thread *thread = target_enter((uintptr_t)base);
+    if (UNLIKELY(thread == NULL))
+        return function(arena, base, size);
+    bool is_begun;
+    REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOC, (uintptr_t)base, size);
+    void *block = function(arena, base, size);
+    reallocation_end(thread, is_begun, OP_REALLOC_END, block);
+    return block;
+}
+
+/* Within another call, realloc(NULL) is an acquisition: the outer call may return its block. */
+PATCHED(void *, realloc, 2, (void *base, size_t size, uintptr_t behind))
+{
+    HOOK_FRAME();
+    void *(*function)(void *, size_t) = (void *(*)(void *, size_t))behind;
+    struct thread *thread = target_enter((uintptr_t)base);
+    if (UNLIKELY(thread == NULL))
+        return function(base, size);
+    if (UNLIKELY(base == NULL && thread->outer != NULL)) {
+        void *block = function(base, size);
+        ACQUISITION_END(thread, TTD_API_REALLOC, 0, size, (uintptr_t)block);
+        return block;
+    }
+    bool is_begun;
+    REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOC, (uintptr_t)base, size);
+    void *block = function(base, size);
+    reallocation_end(thread, is_begun, OP_REALLOC_END, block);
+    return block;
+}
+
+PATCHED(void *, reallocarray, 3, (void *base, size_t count, size_t size, uintptr_t behind))
+{
+    HOOK_FRAME();
+    void *(*function)(void *, size_t, size_t) = (void *(*)(void *, size_t, size_t))behind;
+    struct thread *thread = target_enter((uintptr_t)base);
+    if (UNLIKELY(thread == NULL))
+        return function(base, count, size);
+    bool is_begun;
+    REALLOCATION_BEGIN(thread, is_begun, TTD_API_REALLOCARRAY, (uintptr_t)base, count, size);
+    void *block = function(base, count, size);
+    reallocation_end(thread, is_begun, OP_REALLOC_END, block);
+    return block;
+}
+
+#define PATCHED_RELEASES(function, count, operation, parameters, types, arguments, ...)            \
+    PATCHED(void, function, count, parameters)                                                     \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        struct thread *thread = base != NULL ? target_enter((uintptr_t)base) : NULL;               \
+        if (LIKELY(thread != NULL))                                                                \
+            RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
+        ((void(*) types)behind) arguments;                                                         \
+        if (LIKELY(thread != NULL))                                                                \
+            release_end(thread);                                                                   \
+    }
+
+PATCHED_RELEASES(free, 1, TTD_API_FREE, (void *base, uintptr_t behind), (void *), (base),
+                 (uintptr_t)base)
+PATCHED_RELEASES(moz_arena_free, 2, TTD_API_FREE, (size_t arena, void *base, uintptr_t behind),
+                 (size_t, void *), (arena, base), (uintptr_t)base)
+PATCHED_RELEASES(cfree, 1, TTD_API_CFREE, (void *base, uintptr_t behind), (void *), (base),
+                 (uintptr_t)base)
+PATCHED_RELEASES(free_sized, 2, TTD_API_FREE_SIZED, (void *base, size_t size, uintptr_t behind),
+                 (void *, size_t), (base, size), (uintptr_t)base, size)
+PATCHED_RELEASES(free_aligned_sized, 3, TTD_API_FREE_ALIGNED_SIZED,
+                 (void *base, size_t alignment, size_t size, uintptr_t behind),
+                 (void *, size_t, size_t), (base, alignment, size), (uintptr_t)base, alignment,
+                 size)
