@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "../channel.h"
+#include "../patch/clobbers.h"
+#include "../patch/instruction.h"
 #include "parts.h"
 #include "process.h"
 
@@ -91,6 +93,39 @@ static bool is_of_libc_only(const char *name)
     return false;
 }
 
+/* Code of the process, read in parts. */
+struct plan_code {
+    const struct attachment *attachment;
+    uint64_t begin;
+    size_t size;
+    uint8_t bytes[4096];
+};
+
+static size_t plan_read_code(void *context, uint64_t address, const uint8_t **code)
+{
+    struct plan_code *part = context;
+    if (address - part->begin >= part->size ||
+        part->size - (address - part->begin) < INSTRUCTION_MAX) {
+        ssize_t size =
+            pread(part->attachment->memory, part->bytes, sizeof part->bytes, (off_t)address);
+        part->begin = address;
+        part->size = size > 0 ? (size_t)size : 0;
+    }
+    *code = part->bytes + (address - part->begin);
+    return part->size - (address - part->begin);
+}
+
+/* Whether callers of the function leave nothing in registers that a hook changes. Those of the C
+ * library's are compiled apart from it, and its own call other parts of it. */
+static bool has_plain_callers(const struct attachment *attachment,
+                              const struct attach_function *function)
+{
+    struct plan_code code = {.attachment = attachment};
+    const char *name = strrchr(function->module->path, '/');
+    return (name != NULL && strncmp(name, "/libc.so.6", 10) == 0) ||
+           clobbers_all(function->entry, plan_read_code, &code);
+}
+
 static bool add_function(struct attachment *attachment, struct attach_module *module,
                          const struct attached_hook *hook)
 {
@@ -103,6 +138,11 @@ static bool add_function(struct attachment *attachment, struct attach_module *mo
         return attach_refuse(attachment,
                              "%s() of '%s' is not as in its file: another tool has changed it, or "
                              "the file was replaced",
+                             hook->name, module->path);
+    if (!has_plain_callers(attachment, function))
+        return attach_refuse(attachment,
+                             "%s() of '%s' calls no other module, so that its callers may have "
+                             "values in registers which a hook would change",
                              hook->name, module->path);
     attachment->function_count++;
     return true;

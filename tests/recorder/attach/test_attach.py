@@ -23,6 +23,23 @@ print('ready', flush=True)
 input()
 """
 
+# Has a malloc() that changes few registers.
+LEAF = """
+#include <stdio.h>
+static char memory[1 << 20];
+static size_t used;
+void *malloc(size_t size) { used += (size + 63) / 64 * 64; return memory + used - size / 64 * 64; }
+int main(void)
+{
+    char line[8];
+    setvbuf(stdout, memory, _IOLBF, 1024);
+    used = 1024;
+    puts("ready");
+    read(0, line, sizeof line);
+    puts("over");
+}
+"""
+
 # Confines itself to the system calls that it has needed so far, and many more.
 CONFINED = """
 import ctypes, struct
@@ -363,6 +380,16 @@ class Refusals(Attach):
             memory.seek(begin + offset)
             memory.write(b'\xcc')
         self.assertIn('pvalloc() of', self.refusal(process.pid))
+
+    def test_function_that_calls_nothing(self):
+        """A compiler may have left values in registers that it does not change."""
+        path = self.directory / 'leaf'
+        (self.directory / 'leaf.c').write_text(LEAF)
+        subprocess.run([*os.environ['COMPILER'].split(), '-O2', '-fno-builtin', '-rdynamic', '-w',
+                        '-o', path, self.directory / 'leaf.c'], check=True)
+        process = self.start(path)
+        self.assertIn('values in registers', self.refusal(process.pid))
+        self.assertEqual(process.communicate('\n')[0], 'over\n')
 
     def test_output_that_cannot_be_written(self):
         process = self.start(program('counted'))
