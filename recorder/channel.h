@@ -45,9 +45,10 @@
 #define CHANNEL_NAME "/memfd:" CHANNEL_FILE
 
 #define CHANNEL_MAGIC   UINT64_C(0x314c4e4843445454) /* "TTDCHNL1" */
-#define CHANNEL_VERSION 9u
+#define CHANNEL_VERSION 10u
 
-/* Names the channel to processes that start: a path that opens the memfd. */
+/* Names the channel to processes that start: a path that opens the memfd, and if these cannot open
+ * it, '=' and the number of a descriptor that they inherit. */
 #define CHANNEL_ENV "TTDRECORD_CHANNEL"
 
 enum {
@@ -99,6 +100,9 @@ enum slot_state {
 enum process_flags {
     PROCESS_FORKED = 1, /* began as a copy of its parent, with the parent's live blocks */
     PROCESS_GUEST = 2,  /* runs in an emulator, which is recorded under the same process id */
+    /* Ids that it states, of itself and of its threads, belong to another PID namespace than the
+       collector's, or may. */
+    PROCESS_ELSEWHERE = 4,
 };
 
 enum process_notes {
@@ -130,6 +134,8 @@ enum { COMMAND_SIZE = 1024, DIRECTORY_SIZE = 512 };
 struct process_slot {
     alignas(64) _Atomic uint32_t state;
     uint32_t pid;
+    /* By the collector, a futex: its id of a process that is elsewhere, which waits for that. */
+    _Atomic uint32_t seen_pid;
     uint32_t parent_pid;
     uint32_t parent; /* slot of the parent when forked; CHANNEL_NONE otherwise */
     uint32_t flags;
@@ -197,6 +203,26 @@ struct chunk {
     alignas(64) uint64_t data[];
 };
 
+/*
+ * A request for a descriptor of the channel, by a process that cannot open it any more, for the
+ * program that it is about to execute: it is in another namespace, or is another user now. It has a
+ * pair of sockets; the collector takes one of them out of the process, and sends the descriptor by
+ * it. The process goes from FREE to CLAIMED to ASKED, the collector to GIVEN or REFUSED, the
+ * process to FREE. It may withdraw the request, from ASKED to FREE.
+ */
+enum loan_state { LOAN_FREE, LOAN_CLAIMED, LOAN_ASKED, LOAN_GIVEN, LOAN_REFUSED };
+
+enum { CHANNEL_LOANS = 8 };
+
+struct loan {
+    alignas(32) _Atomic uint32_t state;
+    uint32_t pid;   /* in its own namespace */
+    int32_t socket; /* descriptor of the process */
+    /* What the process has at that address, and no other one. */
+    uint64_t address;
+    uint64_t value;
+};
+
 /* Free entries of a table: those that were used before, and those that never were. */
 struct channel_pool {
     alignas(64) _Atomic uint64_t free; /* stack of the former: tag << 32 | index of its top */
@@ -242,6 +268,8 @@ struct channel {
     /* The newest claim of a process slot, by the process id modulo CHANNEL_CLAIMS: the process id
        in the upper half, the slot in the lower. It tells a new image of the slot before it. */
     _Atomic uint64_t claims[CHANNEL_CLAIMS];
+
+    struct loan loans[CHANNEL_LOANS];
 };
 
 /* All wall times are multiples of this: the clock moves less often anyway. */

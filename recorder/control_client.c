@@ -82,10 +82,11 @@ static bool channel_has(int file, const struct channel *channel, uint32_t proces
     uint32_t used = atomic_load(&channel->free_processes.used);
     for (uint32_t i = 0; i < used && i < CHANNEL_PROCESSES; i++) {
         struct process_slot slot;
-        size_t size = offsetof(struct process_slot, pid) + sizeof slot.pid;
+        size_t size = offsetof(struct process_slot, seen_pid) + sizeof slot.seen_pid;
         if (pread(file, &slot, size, (off_t)channel_process_at(i)) != (ssize_t)size)
             break;
-        if (slot.pid == process && atomic_load(&slot.state) == SLOT_READY)
+        uint32_t pid = slot.seen_pid != 0 ? slot.seen_pid : slot.pid;
+        if (pid == process && atomic_load(&slot.state) == SLOT_READY)
             return true;
     }
     return false;

@@ -221,7 +221,7 @@ bool launch_find_attached(char path[LAUNCH_PATH_MAX])
 bool launch_is_possible(void)
 {
     const char *channel = getenv(CHANNEL_ENV);
-    if (channel == NULL || access(channel, F_OK) != 0)
+    if (channel == NULL || (strchr(channel, '=') == NULL && access(channel, F_OK) != 0))
         return true;
     message("this runs under another ttdrecord, which records all that is started here already; "
             "recordings cannot be nested");

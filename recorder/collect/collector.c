@@ -8,6 +8,7 @@
 #include "launched.h"
 #include "../messages.h"
 #include "process/heaps.h"
+#include "process/namespace.h"
 #include "process/origin.h"
 #include "process_end.h"
 #include "snapshots.h"
@@ -118,29 +119,45 @@ static void inherit(struct collector *collector, struct process *process,
         heap_pages_join(&process->trace->pages, &parent->trace->pages);
 }
 
-static void add_process(struct collector *collector, uint32_t index)
+/* Copies a slot, which the program may change meanwhile, with the ids that its process has here.
+ * Returns false if these are not known. */
+static bool read_claim(struct collector *collector, uint32_t index, struct process_slot *claim)
 {
     struct process_slot *slot = channel_process(&collector->host.view, index);
-    struct process_slot claim = *slot; /* the program may change it meanwhile */
-    bool is_own = claim.pid == (uint32_t)collector->launched;
+    *claim = *slot;
+    if ((claim->flags & PROCESS_ELSEWHERE) == 0)
+        return true;
+    claim->pid = namespace_process(claim->pid, claim->mark, claim->sequence);
+    claim->parent_pid = origin_parent(claim->pid);
+    atomic_store(&slot->seen_pid, claim->pid);
+    host_wake(&slot->seen_pid);
+    return claim->pid != 0;
+}
+
+static void add_process(struct collector *collector, uint32_t index,
+                        const struct process_slot *claim)
+{
+    struct process_slot *slot = channel_process(&collector->host.view, index);
+    bool is_own = claim->pid == (uint32_t)collector->launched;
     bool launched = collector->first != NULL && is_own;
-    if (!is_own && origin_is_impossible(claim.pid, collector->launched_start)) {
+    if (!is_own && origin_is_impossible(claim->pid, collector->launched_start)) {
         refuse(collector, slot, NULL);
         return;
     }
-    struct trace *trace = launched ? collector->first : open_child_trace(collector, &claim);
+    struct trace *trace = launched ? collector->first : open_child_trace(collector, claim);
     struct process *process = NULL;
     if (trace != NULL && processes_reserve(&collector->processes))
-        process = process_new(index, &claim, trace);
+        process = process_new(index, claim, trace);
     if (process == NULL) {
         collector->first = launched ? NULL : collector->first;
         refuse(collector, slot, trace);
         return;
     }
-    if (claim.flags & PROCESS_FORKED)
-        inherit(collector, process, &claim);
+    if (claim->flags & PROCESS_FORKED)
+        inherit(collector, process, claim);
+    process->inner_pid = claim->flags & PROCESS_ELSEWHERE ? slot->pid : 0;
     processes_add(&collector->processes, process);
-    process->start = launched ? 0 : claim.clock;
+    process->start = launched ? 0 : claim->clock;
     process->is_launched = launched;
     if (launched) {
         collector->first = NULL;
@@ -150,10 +167,10 @@ static void add_process(struct collector *collector, uint32_t index)
     }
     origin_describe(trace);
     if (launched)
-        origin_image(trace, &claim, collector->command);
+        origin_image(trace, claim, collector->command);
     if (launched && collector->is_attached)
         earlier_write(trace, collector->earlier, collector->earlier_reason,
-                      (struct ttd_position){claim.sequence, 1});
+                      (struct ttd_position){claim->sequence, 1});
 }
 
 /* Moves a process to a new image. Threads of the old image that were never added may have published
@@ -190,14 +207,18 @@ static void find_processes(struct collector *collector)
     for (int i = 0; i < CHANNEL_PROCESSES; i++) {
         if ((index = oldest_unknown(collector)) == CHANNEL_NONE)
             return;
-        const struct process_slot *slot = channel_process(&collector->host.view, index);
+        struct process_slot claim;
         host_tick(&collector->host); /* thousands may begin at once, each with a file to create */
+        if (!read_claim(collector, index, &claim)) {
+            refuse(collector, channel_process(&collector->host.view, index), NULL);
+            continue;
+        }
         struct process *replaced =
-            processes_replaced(&collector->processes, &collector->host, slot);
+            processes_replaced(&collector->processes, &collector->host, &claim);
         if (replaced != NULL)
             exec_process(collector, replaced, index);
         else
-            add_process(collector, index);
+            add_process(collector, index, &claim);
     }
 }
 
@@ -291,6 +312,7 @@ void collector_run(struct collector *collector, const volatile sig_atomic_t *det
         uint64_t now = host_tick(&collector->host);
         uint32_t attention = atomic_load(&collector->host.channel->attention);
         size_t merged = collector_collect(collector);
+        loans_step(&collector->host, collector->loans, now);
         dumps_step(collector);
         snapshots_answer(collector);
         snapshots_step(collector, now);

@@ -10,6 +10,7 @@
 
 #include "control.h"
 #include "earlier.h"
+#include "loans.h"
 #include "trace/closers.h"
 #include "trace/group.h"
 #include "channel/host.h"
@@ -55,6 +56,7 @@ struct collector {
     uint64_t next_control;
     size_t names_turn; /* index of the process whose trace gets names next */
     struct trace_closers closers;
+    struct loan_seen loans[CHANNEL_LOANS];
     bool was_held;         /* other processes have held the channel */
     unsigned unheld_looks; /* number of looks since then at which no process held it */
     bool is_left_alone;    /* processes still held it when the collector stopped waiting */

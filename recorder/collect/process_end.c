@@ -107,7 +107,8 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
     collector->snapshots_missing.failed += process->dumps.refused;
     if (executed)
         leave_image(collector, process);
-    runtime_collect(process->trace, &collector->host, slot, process->pid,
+    runtime_collect(process->trace, &collector->host, slot,
+                    process->inner_pid != 0 ? process->inner_pid : process->pid,
                     process_is_empty(process));
     struct ttd_end end_record = *end;
     end_record.wall_time = process_time(process, end->wall_time);

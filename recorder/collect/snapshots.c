@@ -158,6 +158,7 @@ static void take_asked(struct collector *collector, struct process *process,
 {
     struct snapshot_request request; /* the program may change it meanwhile */
     memcpy(&request, asked, sizeof request);
+    request.tid = process_seen_tid(process, request.tid);
     struct snapshot_taking taking = {
         .collector = collector,
         .process = process,

@@ -11,6 +11,7 @@
 #include "../trace/descriptors.h"
 #include "heaps.h"
 #include "losses.h"
+#include "namespace.h"
 #include "origin.h"
 
 /* Returns -1 if there is no such process, or if descriptors are scarce. */
@@ -96,10 +97,17 @@ static void join_thread(struct process *process, struct host *host, struct threa
     if (state == (SLOT_READY | process->slot << SLOT_PROCESS))
         process_add_thread(process, host, slot);
     struct thread_stream *outer = find_thread(process, host, slot);
-    if (outer == NULL || outer->outer != NULL || outer->tid != thread->tid)
+    if (outer == NULL || outer->outer != NULL || outer->shared->tid != thread->shared->tid)
         return;
     thread->outer = outer;
     outer->inner++;
+}
+
+uint32_t process_seen_tid(const struct process *process, uint32_t tid)
+{
+    if (process->inner_pid == 0)
+        return tid;
+    return tid == process->inner_pid ? process->pid : namespace_thread(process->pid, tid);
 }
 
 bool process_add_thread(struct process *process, struct host *host, uint32_t slot)
@@ -127,7 +135,7 @@ bool process_add_thread(struct process *process, struct host *host, uint32_t slo
     thread->slot = slot;
     thread->shared = shared;
     thread->process = process->slot;
-    thread->tid = shared->tid;
+    thread->tid = process_seen_tid(process, shared->tid);
     thread->checked = process->trace->last;
     thread->sequence = shared->sequence;
     thread->operands[OPERAND_ONE] = 1;
@@ -184,7 +192,8 @@ static void remove_thread(struct process *process, struct host *host, size_t ind
 
 static bool thread_exists(const struct process *process, const struct thread_stream *thread)
 {
-    return syscall(SYS_tgkill, process->pid, thread->tid, 0) == 0 || errno != ESRCH;
+    return thread->tid != 0 &&
+           (syscall(SYS_tgkill, process->pid, thread->tid, 0) == 0 || errno != ESRCH);
 }
 
 void process_reap_threads(struct process *process, struct host *host)

@@ -38,6 +38,7 @@ struct process {
     uint64_t calls_before;   /* number of calls, recorded or lost, of earlier images in the trace */
     uint64_t start;          /* the clock at its begin, from which its wall times count */
     uint32_t pid;
+    uint32_t inner_pid; /* in its own namespace, if that is another one; else 0 */
     int pidfd;
     uint64_t start_time; /* if there is no pidfd: see origin_is_over() */
     uint64_t next_prepare,
@@ -109,6 +110,9 @@ void process_exec(struct process *process, struct host *host, uint32_t slot);
 
 /* Writes everything that a dead process has published, and frees its slots. */
 void process_drain(struct process *process, struct host *host);
+
+/* Returns the id here of a thread that the process states; 0 if it has ended. */
+uint32_t process_seen_tid(const struct process *process, uint32_t tid);
 
 /* Adds the thread of a slot. Returns false if memory ran out. */
 bool process_add_thread(struct process *process, struct host *host, uint32_t slot);

@@ -109,8 +109,9 @@ static bool read_copy_of_process(struct runtime_blocks *blocks, struct host *hos
                                  uint32_t pid)
 {
     struct process_slot *copy = channel_process(&host->view, index);
+    bool is_elsewhere = copy != NULL && (copy->flags & PROCESS_ELSEWHERE) != 0;
     if (copy == NULL || atomic_load_explicit(&copy->state, memory_order_acquire) != SLOT_READY ||
-        (copy->pid != pid && !has_ended(copy->pid)))
+        (copy->pid != pid && !is_elsewhere && !has_ended(copy->pid)))
         return false;
     bool is_complete = read_copy_threads(blocks, host, index);
     struct stream log = {0};

@@ -20,7 +20,8 @@ enum {
 bool collector_is_gone(void)
 {
     return atomic_load(&target_channel->stopped) != 0 ||
-           sys_call3(SYS_kill, target_channel->collector_pid, 0, 0) == -ESRCH;
+           (!process_is_elsewhere &&
+            sys_call3(SYS_kill, target_channel->collector_pid, 0, 0) == -ESRCH);
 }
 
 /* Takes a free chunk in place of a full one, which then counts for the backlog. Small chunks do not

@@ -131,9 +131,10 @@ static bool is_beside(uint32_t index)
 /* Returns the flags of the process's origin for its slot. A confined process is a fork. */
 static uint32_t origin_flags(uint32_t parent, uint32_t before)
 {
+    uint32_t elsewhere = process_is_elsewhere ? PROCESS_ELSEWHERE : 0;
     if (parent != CHANNEL_NONE)
-        return PROCESS_FORKED;
-    return is_beside(before) ? PROCESS_GUEST : 0;
+        return PROCESS_FORKED | elsewhere;
+    return (is_beside(before) ? PROCESS_GUEST : 0) | elsewhere;
 }
 
 /* Sequences of this process; in a fork's child they are the parent's until it has its own slot. */
@@ -154,6 +155,17 @@ void slot_keep_notes(uint32_t notes)
     atomic_fetch_or(&kept_notes, notes);
 }
 
+void slot_await_seen(uint32_t index)
+{
+    struct timespec once = {.tv_nsec = SLOT_WAIT_ONCE_NS};
+    struct process_slot *slot = channel_process(&target_view, index);
+    struct patience patience = {0};
+    while (atomic_load(&slot->seen_pid) == 0 && atomic_load(&slot->state) == SLOT_READY &&
+           !collector_is_gone() &&
+           !collector_has_stalled(&patience, sys_clock(), COLLECTOR_STALL_NS))
+        sys_call6(SYS_futex, (long)&slot->seen_pid, FUTEX_WAIT, 0, (long)&once, 0, 0);
+}
+
 uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
 {
     uint32_t index = process_is_copy ? slot_for_copy(parent) : wait_for_slot();
@@ -161,6 +173,7 @@ uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uin
         return index;
     struct process_slot *slot = channel_process(&target_view, index);
     slot->pid = pid;
+    atomic_store(&slot->seen_pid, 0);
     slot->parent_pid = parent_pid(parent);
     slot->parent = parent;
     slot->flags = origin_flags(parent, note_claim(pid, index));

@@ -54,13 +54,22 @@ extern bool target_fences;
 
 /* The channel, as this process sees it (view.c). */
 
-/* Maps the header of the channel that `path` opens. False if it is none. */
-bool channel_attach(const char *path);
+/* Maps the header of the channel that the variable names. False if it is none. */
+bool channel_attach(const char *variable);
 
 /* Does so by a descriptor. There is no path then. */
 bool channel_attach_file(int file);
 
-/* Whether a program that this process executes can attach: it opens the channel by its path. */
+/* Returns the path that opens the channel, or did where it was attached. */
+const char *channel_place(void);
+
+/* Returns a descriptor of the channel that a program inherits which is executed now: the collector
+ * hands it over to a process that cannot open the channel itself. -1 if there is none; otherwise
+ * the caller closes it (lend.c). */
+int channel_lend(void);
+
+/* Whether a program that this process executes can attach: it opens the channel by its path. A
+ * process that has become another user may still do so, but not once it has executed it. */
 bool channel_is_reachable(void);
 
 /* Returns the process that had the channel locked when it was attached, in this process's
@@ -90,6 +99,9 @@ extern bool process_is_confined;
 
 /* Confines the recorder. */
 void process_confine(void);
+
+/* Set if the process is, or may be, in another PID namespace than the collector. */
+extern bool process_is_elsewhere;
 
 /* Set in a copy of the process that only tells what the runtimes would release (end/runtime.c). */
 extern bool process_is_copy;
@@ -166,6 +178,10 @@ void slot_keep_notes(uint32_t notes);
  * CHANNEL_NONE if there is no slot.
  */
 uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps);
+
+/* Waits until the collector has found the process of a slot, which is elsewhere: once it has ended,
+ * nobody would know its id. */
+void slot_await_seen(uint32_t index);
 
 /*
  * Takes a chunk with room for `words`, in place of the chunk `full`, or as the first of its chain.

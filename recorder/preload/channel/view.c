@@ -143,7 +143,13 @@ bool channel_is_reachable(void)
 {
     struct stat status;
     return sys_call6(SYS_newfstatat, AT_FDCWD, (long)channel_path, (long)&status, 0, 0, 0) == 0 &&
-           status.st_ino == channel_file.st_ino && status.st_dev == channel_file.st_dev;
+           status.st_ino == channel_file.st_ino && status.st_dev == channel_file.st_dev &&
+           status.st_uid == (uid_t)sys_call3(SYS_geteuid, 0, 0, 0);
+}
+
+const char *channel_place(void)
+{
+    return channel_path;
 }
 
 /* Takes the first window of a file that may be a channel. */
@@ -163,12 +169,27 @@ static bool take_channel(char *window)
     return true;
 }
 
-bool channel_attach(const char *path)
+/* Takes the channel by the number of a descriptor, which is closed if it is the channel's. */
+static bool take_lent(const char *number)
 {
-    if (strlen(path) >= sizeof channel_path || !take_channel(map_file(path, 0, &channel_file)))
+    enum { DIGITS_MAX = 9 };
+    int file = 0;
+    for (int i = 0; i < DIGITS_MAX && *number >= '0' && *number <= '9'; i++)
+        file = file * 10 + (*number++ - '0');
+    if (*number != '\0' || !channel_attach_file(file))
         return false;
-    strcpy(channel_path, path);
+    sys_call3(SYS_close, file, 0, 0);
     return true;
+}
+
+bool channel_attach(const char *variable)
+{
+    size_t size = strcspn(variable, "=");
+    if (size >= sizeof channel_path)
+        return false;
+    memcpy(channel_path, variable, size);
+    return (variable[size] == '=' && take_lent(variable + size + 1)) ||
+           take_channel(map_file(channel_path, 0, &channel_file));
 }
 
 bool channel_attach_file(int file)

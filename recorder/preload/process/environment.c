@@ -64,12 +64,24 @@ size_t environment_joined_size(char *const *environment)
     return strlen(process_preload()) + 2 + (value != NULL ? strlen(value) : 0);
 }
 
-void environment_extend(char *const *environment, char **copy, char *joined)
+void environment_name_channel(char channel[ENVIRONMENT_CHANNEL_MAX], int descriptor)
 {
-    union {
-        const char *from;
-        char *to;
-    } channel = {.from = process_channel()};
+    char digits[12];
+    size_t count = 0;
+    char *end = strcpy(channel, process_channel()) + strlen(process_channel());
+    if (descriptor < 0)
+        return;
+    *end++ = '=';
+    do
+        digits[count++] = (char)('0' + descriptor % 10);
+    while ((descriptor /= 10) != 0);
+    while (count > 0)
+        *end++ = digits[--count];
+    *end = '\0';
+}
+
+void environment_extend(char *const *environment, char **copy, char *joined, char *channel)
+{
     const char *value = find_preload(environment);
     for (; environment != NULL && *environment != NULL; environment++)
         if (!is_preload(*environment) &&
@@ -79,7 +91,7 @@ void environment_extend(char *const *environment, char **copy, char *joined)
     if (value != NULL)
         strcat(strcat(joined, ":"), value);
     *copy++ = joined;
-    *copy++ = channel.to;
+    *copy++ = channel;
     *copy = NULL;
 }
 

@@ -25,10 +25,15 @@ bool environment_is_of_valgrind(char *const *environment);
 size_t environment_joined_size(char *const *environment);
 
 /*
- * Copies the environment and adds the recorder's variables. `copy` has room for two more and the
- * NULL; `joined` takes the new LD_PRELOAD.
+ * Copies the environment and adds the recorder's variables, of which `channel` names the channel.
+ * `copy` has room for two more and the NULL; `joined` takes the new LD_PRELOAD.
  */
-void environment_extend(char *const *environment, char **copy, char *joined);
+void environment_extend(char *const *environment, char **copy, char *joined, char *channel);
+
+enum { ENVIRONMENT_CHANNEL_MAX = 128 };
+
+/* Writes the variable that names the channel: by a descriptor as well, unless that is negative. */
+void environment_name_channel(char channel[ENVIRONMENT_CHANNEL_MAX], int descriptor);
 
 /* Copies the environment without this library in LD_PRELOAD. `copy` and `joined` as above. */
 void environment_strip(char *const *environment, char **copy, char *joined);

@@ -105,8 +105,9 @@ bool process_attach(void)
         return false;
     arguments_find();
     remember_environment(
-        path, early ? environment_from_kernel("LD_PRELOAD", kernel_preload, sizeof kernel_preload)
-                    : getenv("LD_PRELOAD"));
+        channel_place(),
+        early ? environment_from_kernel("LD_PRELOAD", kernel_preload, sizeof kernel_preload)
+              : getenv("LD_PRELOAD"));
     return process_begin(CHANNEL_NONE, 0, 0);
 }
 

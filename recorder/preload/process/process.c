@@ -17,7 +17,7 @@
 static struct on_page nothing_on;
 struct on_page *target_on = &nothing_on;
 bool target_fences;
-bool process_is_copy, process_asks_itself;
+bool process_is_elsewhere, process_is_copy, process_asks_itself;
 
 enum { UNSTARTED, STARTING, RECORDING, OFF };
 static _Atomic int mode;
@@ -43,7 +43,7 @@ static bool same_pid_namespace(const struct channel *channel, uint32_t parent)
         return true;
     if (process_asks_itself)
         return true;
-    if (process_is_copy &&
+    if (process_is_copy && parent != CHANNEL_NONE &&
         channel_process(&target_view, parent)->pid == (uint32_t)sys_call3(SYS_getppid, 0, 0, 0))
         return true;
     return sys_call6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&status, 0, 0, 0) ==
@@ -78,10 +78,12 @@ bool process_begin(uint32_t parent, uint64_t parent_sequence, uint64_t parent_st
         ((target_channel->flags & CHANNEL_NO_CHILDREN) && pid != target_channel->launched_pid &&
          !process_is_copy))
         return false;
-    if (process_is_confined || same_pid_namespace(target_channel, parent))
-        slot_index = slot_claim(pid, parent, parent_sequence, parent_steps);
-    else
-        slot_index = CHANNEL_NONE;
+    if (!process_is_confined && !process_is_copy)
+        process_is_elsewhere = !same_pid_namespace(target_channel, parent);
+    /* A process that is attached while it runs is held, and cannot wait for the collector. */
+    slot_index = process_is_elsewhere && process_channel() == NULL
+                     ? CHANNEL_NONE
+                     : slot_claim(pid, parent, parent_sequence, parent_steps);
     if (slot_index == CHANNEL_NONE) {
         atomic_fetch_add(&target_channel->refused, !process_is_copy);
         return false;
@@ -96,6 +98,8 @@ bool process_begin(uint32_t parent, uint64_t parent_sequence, uint64_t parent_st
                     sys_call3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0;
     modules_begin(channel_process(&target_view, slot_index)->sequence);
     collector_wake();
+    if (process_is_elsewhere && !process_is_confined)
+        slot_await_seen(slot_index);
     target_on->on = 1;
     return true;
 }

@@ -11,6 +11,9 @@
 #include "../channel/target.h"
 #include "../system/sys.h"
 
+/* Where the C library looks without PATH. */
+#define DEFAULT_PATH "/bin:/usr/bin"
+
 enum { PATH_SIZE = 4096, INTERPRETERS_MAX = 5, LINE_SIZE = 256 };
 
 static bool program_read(int file, void *buffer, size_t size, uint64_t offset)
@@ -107,7 +110,7 @@ enum program_kind program_kind(int directory, const char *path)
     enum program_kind kind = program_kind_of_file((int)file);
     if (*path != '\0')
         sys_call3(SYS_close, file, 0, 0);
-    return kind == PROGRAM_RECORDED && !channel_is_reachable() ? PROGRAM_UNRECORDED : kind;
+    return kind == PROGRAM_RECORDED && !channel_is_reachable() ? PROGRAM_CUT_OFF : kind;
 }
 
 enum program_kind program_kind_found(const char *name)
@@ -115,6 +118,8 @@ enum program_kind program_kind_found(const char *name)
     char path[PATH_SIZE];
     const char *directories = getenv("PATH");
     size_t size = strlen(name);
+    if (directories == NULL)
+        directories = DEFAULT_PATH;
     if (strchr(name, '/') != NULL)
         return program_kind(AT_FDCWD, name);
     for (; directories != NULL; directories = *directories == ':' ? directories + 1 : NULL) {

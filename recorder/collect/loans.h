@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Hands the channel over to processes that cannot open it: see struct loan. */
+#ifndef TTD_COLLECT_LOANS_H
+#define TTD_COLLECT_LOANS_H
+
+#include "channel/host.h"
+
+/* What was last seen of a loan, and since when: all zero at first. */
+struct loan_seen {
+    uint32_t state;
+    uint64_t since;
+};
+
+/* Answers the requests, and frees those whose processes have ended meanwhile. `seen` has an entry
+ * for each loan. */
+void loans_step(struct host *host, struct loan_seen *seen, uint64_t now);
+
+#endif
