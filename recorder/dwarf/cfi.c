@@ -129,75 +129,83 @@ static __attribute__((noinline)) bool scan(struct cfi_lookup *lookup, uintptr_t 
 
 /* The table of .eh_frame_hdr: pairs of (code, FDE), relative to the header, sorted by code. */
 struct table {
-    const struct cfi_span *span;
     uintptr_t header;
     uintptr_t first;
     uint64_t count;
 };
 
+/* Returns one half of a pair of the table; 0 if it cannot be read, and the cursor is bad. */
+static inline uintptr_t table_at(struct cfi_lookup *lookup, const struct table *table,
+                                 uint64_t half)
+{
+    struct cursor *cursor = &lookup->fde.body;
+    *cursor = span_cursor(&lookup->function.span, table->first + half * 4, 4);
+    return table->header + (uintptr_t)cursor_int(cursor, 4);
+}
+
 /* Finds the address of the FDE for `address`. */
-static bool search(const struct table *table, uintptr_t address, uintptr_t *fde)
+static inline bool search(struct cfi_lookup *lookup, const struct table *table, uintptr_t address,
+                          uintptr_t *fde)
 {
     uint64_t low = 0;
     uint64_t high = table->count;
-    uintptr_t end = table->span->high;
+    uintptr_t end = lookup->function.span.high;
     if (high == 0 || table->first > end || high > (end - table->first) / 8)
         return false;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        struct cursor cursor = span_cursor(table->span, table->first + middle * 8, 4);
-        if (table->header + (uintptr_t)cursor_int(&cursor, 4) <= address)
+        if (table_at(lookup, table, middle * 2) <= address)
             low = middle;
         else
             high = middle;
     }
-    struct cursor cursor = span_cursor(table->span, table->first + low * 8, 8);
-    cursor_skip(&cursor, 4);
-    *fde = table->header + (uintptr_t)cursor_int(&cursor, 4);
-    return !cursor.is_bad;
+    *fde = table_at(lookup, table, low * 2 + 1);
+    return !lookup->fde.body.is_bad;
 }
 
 enum fde_search { FDE_UNKNOWN, FDE_FOUND, FDE_TO_SCAN };
 
 /* Reads the header. Sets `*fde` to the FDE for `address`; or, if there is no table of them, to the
-   first of all records. */
+   first of all records. The cursor is the lookup's: the stack may be small. */
 static __attribute__((noinline)) enum fde_search locate(struct cfi_lookup *lookup,
                                                         uintptr_t address, uintptr_t *fde)
 {
     uintptr_t header = (uintptr_t)lookup->object.dlfo_eh_frame;
-    if (header == 0)
-        return FDE_UNKNOWN;
-    struct cfi_span *span = &lookup->function.span;
-    *span = modules_segment(lookup, header);
+    const struct cfi_span *span = &lookup->function.span;
+    struct cursor *cursor = &lookup->fde.body;
     size_t size = span->high - header < HEADER_MAX ? span->high - header : HEADER_MAX;
-    struct cursor cursor = span_cursor(span, header, size);
-    uint8_t version = cursor_u8(&cursor);
-    uint8_t frame_encoding = cursor_u8(&cursor);
-    uint8_t count_encoding = cursor_u8(&cursor);
-    uint8_t table_encoding = cursor_u8(&cursor);
-    uintptr_t eh_frame = cursor_pointer(&cursor, frame_encoding, header);
-    if (cursor.is_bad || version != 1)
+    *cursor = span_cursor(span, header, size);
+    uint8_t version = cursor_u8(cursor);
+    uint8_t frame_encoding = cursor_u8(cursor);
+    uint8_t count_encoding = cursor_u8(cursor);
+    uint8_t table_encoding = cursor_u8(cursor);
+    uintptr_t eh_frame = cursor_pointer(cursor, frame_encoding, header);
+    if (cursor->is_bad || version != 1)
         return FDE_UNKNOWN;
     if (count_encoding == PE_OMIT || table_encoding != (PE_DATAREL | PE_SDATA4)) {
         *fde = eh_frame;
         return FDE_TO_SCAN;
     }
-    struct table table = {.span = span, .header = header};
-    table.count = cursor_pointer(&cursor, count_encoding, header);
-    table.first = cursor_address(&cursor);
-    if (cursor.is_bad || !search(&table, address, fde))
-        return FDE_UNKNOWN;
-    if (*fde < span->low || *fde >= span->high)
-        *span = modules_segment(lookup, *fde);
-    return FDE_FOUND;
+    struct table table = {.header = header};
+    table.count = cursor_pointer(cursor, count_encoding, header);
+    table.first = cursor_address(cursor);
+    bool is_found = !cursor->is_bad && search(lookup, &table, address, fde);
+    return is_found ? FDE_FOUND : FDE_UNKNOWN;
 }
 
-/* The stack may be small: locate() and scan() are not inlined, so that they use it in turn. */
+/* The stack may be small: modules_segment(), locate() and scan() are not inlined, so that they use
+ * it in turn. */
 bool cfi_find(struct cfi_lookup *lookup, uintptr_t address)
 {
+    struct cfi_span *span = &lookup->function.span;
     uintptr_t fde = 0;
+    if (lookup->object.dlfo_eh_frame == NULL)
+        return false;
+    *span = modules_segment(lookup, (uintptr_t)lookup->object.dlfo_eh_frame);
     switch (locate(lookup, address, &fde)) {
     case FDE_FOUND:
+        if (fde < span->low || fde >= span->high)
+            *span = modules_segment(lookup, fde);
         return record_at(&lookup->function.span, fde, &lookup->fde) && read_fde(lookup, address);
     case FDE_TO_SCAN:
         return scan(lookup, fde, address);
@@ -207,20 +215,19 @@ bool cfi_find(struct cfi_lookup *lookup, uintptr_t address)
     }
 }
 
-struct cursor cfi_expression(const struct cfi_span *span, int32_t offset)
+void cfi_expression(const struct cfi_span *span, int32_t offset, struct cursor *cursor)
 {
     /* The length was checked when the row was made; reading it again is cheaper than a field. */
     uintptr_t at = span->low + (uint32_t)offset;
-    struct cursor cursor = {.next = (const uint8_t *)at, .end = (const uint8_t *)span->high};
+    *cursor = (struct cursor){.next = (const uint8_t *)at, .end = (const uint8_t *)span->high};
     if (span->is_fetched) { /* no more than there is: none is so long that its size is two bytes */
-        cursor = span_cursor(span, at, 1);
-        cursor = span_cursor(span, at, 1 + (size_t)(cursor_u8(&cursor) & 0x7f));
+        *cursor = span_cursor(span, at, 1);
+        *cursor = span_cursor(span, at, 1 + (size_t)(cursor_u8(cursor) & 0x7f));
     }
-    uint64_t size = cursor_uleb(&cursor);
-    if (size > cursor_left(&cursor)) {
-        cursor_fail(&cursor);
-        return cursor;
+    uint64_t size = cursor_uleb(cursor);
+    if (size > cursor_left(cursor)) {
+        cursor_fail(cursor);
+        return;
     }
-    cursor.end = cursor.next + size;
-    return cursor;
+    cursor->end = cursor->next + size;
 }

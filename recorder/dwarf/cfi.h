@@ -111,8 +111,8 @@ bool cfi_row(struct cfi_lookup *lookup, uintptr_t address);
  * in their place. */
 void cfi_forget(struct cfi_lookup *lookup);
 
-/* Returns a cursor over the expression at `offset` in the span. */
-struct cursor cfi_expression(const struct cfi_span *span, int32_t offset);
+/* Sets a cursor over the expression at `offset` in the span. */
+void cfi_expression(const struct cfi_span *span, int32_t offset, struct cursor *cursor);
 
 #pragma GCC visibility pop
 

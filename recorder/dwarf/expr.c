@@ -83,23 +83,23 @@ static void run_one(struct expr_machine *machine, const uint8_t *start)
     }
 }
 
-bool expr_evaluate(struct expr_machine *machine, struct cursor code, const uintptr_t *first,
-                   uintptr_t *value)
+bool expr_evaluate(struct expr_machine *machine, const uintptr_t *first, uintptr_t *value)
 {
     struct expr_stack *stack = &machine->stack;
-    const uint8_t *start = code.next;
+    struct cursor *code = &machine->code;
+    const uint8_t *start = code->next;
     unsigned steps = 0;
-    stack->code = &code;
+    stack->code = code;
     stack->depth = 0;
     if (first != NULL)
         expr_push(stack, *first);
-    while (code.next != code.end) {
+    while (code->next != code->end) {
         if (steps++ == STEPS_MAX)
             return false;
         run_one(machine, start);
     }
     uintptr_t top = expr_pop(stack);
-    if (code.is_bad)
+    if (code->is_bad)
         return false;
     *value = top;
     return true;

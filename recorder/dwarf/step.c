@@ -8,8 +8,10 @@
 static bool find_cfa(struct expr_machine *machine, const struct cfi_function *function,
                      const struct cfi_row *row, uintptr_t *cfa)
 {
-    if (row->cfa_is_expr)
-        return expr_evaluate(machine, cfi_expression(&function->span, row->cfa_offset), NULL, cfa);
+    if (row->cfa_is_expr) {
+        cfi_expression(&function->span, row->cfa_offset, &machine->code);
+        return expr_evaluate(machine, NULL, cfa);
+    }
     if (!expr_register(machine, row->cfa_reg, cfa))
         return false;
     *cfa += (uintptr_t)(intptr_t)row->cfa_offset;
@@ -30,11 +32,11 @@ static bool find_reg(struct expr_machine *machine, const struct cfi_function *fu
         *value = address;
         return true;
     case CFI_EXPR:
-        return expr_evaluate(machine, cfi_expression(&function->span, rule.value), &cfa,
-                             &address) &&
-               expr_read(machine, address, value);
+        cfi_expression(&function->span, rule.value, &machine->code);
+        return expr_evaluate(machine, &cfa, &address) && expr_read(machine, address, value);
     case CFI_VAL_EXPR:
-        return expr_evaluate(machine, cfi_expression(&function->span, rule.value), &cfa, value);
+        cfi_expression(&function->span, rule.value, &machine->code);
+        return expr_evaluate(machine, &cfa, value);
     case CFI_REGISTER:
         return expr_register(machine, (uint32_t)rule.value, value);
     case CFI_UNDEFINED:

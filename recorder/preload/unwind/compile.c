@@ -9,7 +9,8 @@ const uint8_t rule_other_regs[RULE_OTHER_COUNT] = {CFI_RBX, CFI_R12, 13, 14, CFI
 static bool is_bp_slot(const struct cfi_span *span, int32_t expression, bool is_loaded,
                        int64_t *offset)
 {
-    struct cursor cursor = cfi_expression(span, expression);
+    struct cursor cursor;
+    cfi_expression(span, expression, &cursor);
     if (cursor_u8(&cursor) != OP_BREG0 + CFI_RBP)
         return false;
     *offset = cursor_sleb(&cursor);
