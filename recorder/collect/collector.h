@@ -71,6 +71,7 @@ struct collector {
     struct {
         unsigned torn, incomplete;
     } snapshots_doubtful;
+    size_t snapshots_waiting;   /* processes that wait for one, when the last one was taken */
     unsigned snapshots_stalled; /* memory could not be read in time */
     size_t stacks_missing;      /* of threads in snapshots: there was no time to follow them */
     unsigned images_left;       /* programs executed by recorded ones that were not recorded */

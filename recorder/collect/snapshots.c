@@ -35,6 +35,10 @@ static void catch_up(struct collector *collector)
         ;
 }
 
+/* Processes that wait at the same time, beyond which their snapshots are hurried: servers end many,
+ * and limit their number. */
+enum { WAITING_FEW = 4 };
+
 /* Takes a snapshot with references. `request` is a copy of that of a thread that waits, or NULL. */
 static enum take_result take_references(struct snapshot_taking *taking,
                                         const struct snapshot_request *request)
@@ -49,6 +53,7 @@ static enum take_result take_references(struct snapshot_taking *taking,
         .borrowed = &taking->borrowed,
         .copy_min = COPY_MIN,
         .store = taking->trace->store,
+        .is_hurried = taking->collector->snapshots_waiting > WAITING_FEW,
         .time_limit = SNAPSHOT_TIME_LIMIT,
         .calls = snapshot_calls_of(taking),
     };
@@ -184,6 +189,21 @@ static void take_asked(struct collector *collector, struct process *process,
         answer(asked, is_written ? SNAPSHOT_TAKEN : SNAPSHOT_REFUSED);
 }
 
+static bool snapshot_is_asked(const struct snapshot_request *request)
+{
+    return request != NULL &&
+           atomic_load_explicit(&request->state, memory_order_acquire) == SNAPSHOT_ASKED;
+}
+
+static size_t snapshots_count_waiting(struct collector *collector)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < collector->processes.count; i++)
+        count += snapshot_is_asked(
+            channel_request(&collector->host.view, collector->processes.items[i]->slot));
+    return count;
+}
+
 void snapshots_answer(struct collector *collector)
 {
     /* One that is denied and one more: a program that asks all the time gets no more of ours. */
@@ -191,9 +211,9 @@ void snapshots_answer(struct collector *collector)
     for (size_t i = 0; i < collector->processes.count; i++) {
         struct process *process = collector->processes.items[i];
         struct snapshot_request *request = channel_request(&collector->host.view, process->slot);
-        if (request == NULL ||
-            atomic_load_explicit(&request->state, memory_order_acquire) != SNAPSHOT_ASKED)
+        if (!snapshot_is_asked(request))
             continue;
+        collector->snapshots_waiting = snapshots_count_waiting(collector);
         collector_collect(collector);
         dumps_take(collector, process); /* which were asked for before */
         if (process->requests++ < REQUESTS_MAX) {

@@ -33,7 +33,8 @@ struct snapshot_order {
     const struct borrowed_code *borrowed;  /* likewise */
     uint64_t copy_min;        /* resident memory from which a process is copied, if nobody waits */
     struct page_store *store; /* of the trace; needed if memory is among the contents */
-    uint64_t time_limit;      /* how long the program is held, at most; nanoseconds */
+    bool is_hurried; /* many wait for theirs: no time for what the process has not touched itself */
+    uint64_t time_limit; /* how long the program is held, at most; nanoseconds */
     struct snapshot_calls calls;
 };
 

@@ -134,7 +134,7 @@ static bool search(struct taking *taking)
                            .references_max = REFERENCES_MAX,
                            .leaves_absent = taking->order->stalls->count != 0,
                            .calls = &taking->order->calls,
-                           .resident = taking_resident,
+                           .resident = taking->order->is_hurried ? NULL : taking_resident,
                            .tick = taking_tick,
                            .context = taking};
     struct scan *scan = scan_open(&job);
