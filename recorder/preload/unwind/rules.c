@@ -30,6 +30,10 @@ static const struct link_map *last_lasting;
 static void (*_Atomic announce)(const struct dl_find_object *);
 static atomic_flag growing = ATOMIC_FLAG_INIT;
 
+/* Whether this is the child of a fork. What it puts into the table that it shares with its
+ * siblings, these find there; they do not see a larger one by which it replaces that. */
+static bool is_forked;
+
 /* Start addresses of the announced objects; a hash table. Once it is full, further objects are
    announced each time. */
 static _Atomic uintptr_t announced[OBJECTS];
@@ -145,7 +149,8 @@ static void keep(uintptr_t pc, unwind_rule rule, uint32_t epoch, bool is_lasting
         if (atomic_load(&rules_epoch) != epoch) /* compiled from a module that may be gone */
             atomic_store(&entry->rule, RULE_NONE);
     }
-    if (entry == NULL || atomic_load_explicit(&table->used, memory_order_relaxed) > table->mask / 2)
+    size_t most = is_forked && table->is_shared ? table->mask / 8 * 7 : table->mask / 2;
+    if (entry == NULL || atomic_load_explicit(&table->used, memory_order_relaxed) > most)
         table_replace(table, table_bits(table) + GROW_BITS, table->is_shared);
 }
 
@@ -249,6 +254,7 @@ void rules_setup(void (*announcer)(const struct dl_find_object *))
 
 void rules_setup_forked(void)
 {
+    is_forked = true;
     atomic_flag_clear(&growing); /* the thread that held it is not there */
     if (atomic_load(&rules_table) == NULL)
         atomic_store(&rules_table, table_new(FIRST_BITS, false));

@@ -72,6 +72,15 @@ class Children(Recording):
         self.assert_parent_adds_less(
             82, lambda count: ['/usr/bin/python3', '-c', FORKS, str(count)], '--no-snapshot')
 
+    def test_forks_find_what_their_siblings_know(self):
+        """What the first one learns of unwinding stays in the table that all share, and none makes a
+        larger one of its own."""
+        said = self.record(program('siblings'), options=['--no-snapshot']).stdout.decode()
+        counts = [line.split() for line in said.splitlines()]
+        self.assertEqual(len(counts), 5)
+        for before, after in counts:
+            self.assertEqual(before, after)
+
     def test_one_with_a_snapshot(self):
         self.assert_adds_less(110, program('leaks_c'))
 
