@@ -4,6 +4,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "../../loader.h"
@@ -70,6 +74,26 @@ static bool program_interpreter(int file, char line[LINE_SIZE], const char **int
     return true;
 }
 
+/* Whether this process gains privileges when it executes a program, whose loader then ignores
+ * LD_PRELOAD. */
+static bool program_is_privileged(const char *path)
+{
+    struct stat status;
+    struct statfs system;
+    if (sys_call6(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status, 0, 0, 0) != 0)
+        return false;
+    uid_t user = (uid_t)sys_call3(SYS_getuid, 0, 0, 0);
+    bool is_setuid = (status.st_mode & S_ISUID) != 0 && status.st_uid != user;
+    bool is_setgid = (status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 &&
+                     status.st_gid != (gid_t)sys_call3(SYS_getgid, 0, 0, 0);
+    bool has_capabilities = user != 0 && sys_call6(SYS_getxattr, (long)path,
+                                                   (long)"security.capability", 0, 0, 0, 0) > 0;
+    return (is_setuid || is_setgid || has_capabilities) &&
+           sys_call6(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) == 0 &&
+           sys_call3(SYS_statfs, (long)path, (long)&system, 0) == 0 &&
+           (system.f_flags & ST_NOSUID) == 0;
+}
+
 /* Returns the kind of the program in a file, or of the interpreter of the script in it. */
 static enum program_kind program_kind_of_file(int file)
 {
@@ -104,6 +128,8 @@ enum program_kind program_kind(int directory, const char *path)
     /* The loader would complain in a program that cannot see this library. */
     if (sys_call3(SYS_access, (long)process_library(), R_OK, 0) != 0)
         return PROGRAM_REFUSES_US;
+    if (directory == AT_FDCWD && program_is_privileged(path))
+        return PROGRAM_UNRECORDED;
     long file = *path == '\0' ? directory : program_open(directory, path);
     if (file < 0)
         return PROGRAM_RECORDED;

@@ -5,7 +5,8 @@
 
 enum program_kind {
     PROGRAM_RECORDED,
-    PROGRAM_UNRECORDED, /* it does not look at LD_PRELOAD, such as one that is statically linked */
+    /* It does not look at LD_PRELOAD, such as one that is statically linked, or setuid. */
+    PROGRAM_UNRECORDED,
     PROGRAM_CUT_OFF,    /* it cannot reach the channel by itself, as in a container */
     PROGRAM_REFUSES_US, /* its loader would complain or fail */
 };

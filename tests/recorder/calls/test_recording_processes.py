@@ -4,12 +4,37 @@
 import datetime
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
 import unittest
 
-from support import PATIENCE, RECORDER, Recording, analyze, program
+from support import PATIENCE, RECORDER, Recording, analyze, program, public_recorder
+
+
+class Privileged(Recording):
+    @unittest.skipIf(os.geteuid() != 0, 'only root can make programs of root')
+    def test_child_that_gains_privileges(self):
+        """Its loader ignores the recorder, so it is counted; but not where it gains nothing."""
+        environment, recorder = public_recorder(self.directory)
+        (self.directory / 'public/preload').mkdir(mode=0o755)
+        library = shutil.copy(os.environ['PRELOAD'], self.directory / 'public/preload')
+        os.chmod(library, 0o755)
+        traces = self.directory / 'traces'
+        traces.mkdir()
+        os.chown(traces, 65534, 65534)
+        copy = shutil.copy('/bin/true', self.directory / 'privileged')
+        if os.statvfs(copy).f_flag & os.ST_NOSUID:
+            self.skipTest('no program is setuid here')
+        for mode, count in (0o4755, 2), (0o2755, 2), (0o755, 0):
+            os.chmod(copy, mode)
+            result = subprocess.run(
+                [recorder, '-q', '-o', traces / 'trace', 'sh', '-c', f'{copy}; {copy}; :'],
+                user=65534, group=65534, extra_groups=[], cwd='/', env=environment,
+                capture_output=True, text=True, timeout=PATIENCE)
+            said = f'ttdrecord: warning: {count} child processes could not be recorded\n'
+            self.assertEqual((result.returncode, result.stderr), (0, said if count else ''))
 
 
 class Threads(Recording):
