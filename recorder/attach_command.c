@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,10 +10,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "attach/attach.h"
 #include "collect/collector.h"
+#include "collect/process/origin.h"
 #include "launch.h"
 #include "own_limits.h"
 #include "messages.h"
@@ -24,9 +23,11 @@
 
 /* How long threads are waited for that are in the hooks, and how often that is looked at. */
 #define LEAVE_NS UINT64_C(5000000000)
-enum { GONE_LOOK_NS = 50 * 1000 * 1000, LEAVE_LOOK_NS = 5 * 1000 * 1000, COMMAND_TEXT = 1024 };
+enum { GONE_LOOK_NS = 50 * 1000 * 1000, LEAVE_LOOK_NS = 5 * 1000 * 1000 };
 
 static struct attachment attachment;
+static char library[LAUNCH_PATH_MAX];
+static unsigned children_left; /* with the library in them */
 static volatile sig_atomic_t is_detached;
 
 bool attach_is_command(int argc, char **argv)
@@ -54,6 +55,16 @@ static bool detach_step(uint64_t *since)
     return attachment.is_left;
 }
 
+/* Removes the library from children that have forked. */
+static void clean_children(const struct collector *collector)
+{
+    for (size_t i = 0; i < collector->processes.count; i++) {
+        uint32_t pid = collector->processes.items[i]->pid;
+        if (pid != attachment.pid && origin_is_running(pid))
+            children_left += !attach_clean_child(pid, library);
+    }
+}
+
 /* Called in each round of the collector. */
 static void attach_step(struct collector *collector)
 {
@@ -63,24 +74,21 @@ static void attach_step(struct collector *collector)
     if (collector->launched_has_ended || now < next)
         return;
     next = now + (is_wanted ? LEAVE_LOOK_NS : GONE_LOOK_NS);
-    if (attach_has_executed(&attachment) || (is_wanted && detach_step(&since)))
-        is_detached = true;
+    if (!attach_has_executed(&attachment) && !(is_wanted && detach_step(&since)))
+        return;
+    clean_children(collector);
+    is_detached = true;
 }
 
-/* Reads the command line of the process, for the trace's metadata. */
-static void read_command(uint32_t pid, char text[COMMAND_TEXT])
+/* Writes the command line of the process with spaces, for the trace's metadata. */
+static void join_command(char text[ATTACHED_COMMAND + 1])
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%u/cmdline", pid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = file >= 0 ? read(file, text, COMMAND_TEXT - 1) : 0;
-    if (file >= 0)
-        close(file);
-    size = size > 0 ? size : 0;
+    size_t size = attachment.command_size;
+    memcpy(text, attachment.command, size);
     while (size > 0 && text[size - 1] == '\0')
         size--;
     text[size] = '\0';
-    for (ssize_t i = 0; i < size; i++)
+    for (size_t i = 0; i < size; i++)
         if (text[i] == '\0')
             text[i] = ' ';
 }
@@ -115,9 +123,11 @@ static int attach_open(struct collector *collector, const struct options *option
     return EXIT_RECORDER;
 }
 
-static int attach_record(const struct options *options, const char *command)
+static int attach_record(const struct options *options)
 {
     static struct collector collector; /* larger than the stack may be */
+    char command[ATTACHED_COMMAND + 1];
+    join_command(command);
     collector.command = command;
     collector.snapshots = options->snapshots;
     collector.is_quiet = options->is_quiet;
@@ -147,6 +157,9 @@ static int attach_record(const struct options *options, const char *command)
         message("warning: a thread of process %u did not leave the recorder's functions: their "
                 "pages stay there, unused",
                 attachment.pid);
+    if (children_left != 0)
+        message("warning: the recorder's functions stay, unused, in %u child process%s",
+                children_left, children_left == 1 ? "" : "es");
     if (!options->is_quiet && collector.has_attached_first)
         summary_print(&collector, options->output);
     bool is_written = collector.closers.unwritten == 0;
@@ -154,22 +167,38 @@ static int attach_record(const struct options *options, const char *command)
     return is_written ? EXIT_SUCCESS : EXIT_OUTPUT;
 }
 
+/* Returns the process id that is the whole text, or 0. */
+static unsigned long pid_of(const char *text)
+{
+    char *end;
+    unsigned long pid = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+    return pid != 0 && pid <= INT32_MAX && *end == '\0' ? pid : 0;
+}
+
+bool attach_clean_command(const char *text)
+{
+    char reason[ATTACH_REASON_SIZE];
+    unsigned long pid = pid_of(text);
+    if (pid == 0 || !launch_find_attached(library) ||
+        !attach_clean_left((uint32_t)pid, library, reason))
+        return false;
+    message("removed from process %lu what a recorder has left that was killed", pid);
+    return true;
+}
+
 int attach_command(int argc, char **argv)
 {
     struct options options;
-    char library[LAUNCH_PATH_MAX], command[COMMAND_TEXT] = "", *end;
     options_parse(argc - 1, argv + 1, &options);
-    const char *text = argv[1 + optind];
-    unsigned long pid = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
-    if (pid == 0 || pid > INT32_MAX || *end != '\0' || argv[2 + optind] != NULL) {
+    unsigned long pid = pid_of(argv[1 + optind]);
+    if (pid == 0 || argv[2 + optind] != NULL) {
         message("'attach' needs a process id and nothing else");
         return EXIT_RECORDER;
     }
     if (!launch_is_possible() || !launch_find_attached(library))
         return EXIT_RECORDER;
-    read_command((uint32_t)pid, command);
-    int status = attach_plan(&attachment, (uint32_t)pid, library) ? attach_record(&options, command)
-                                                                  : EXIT_RECORDER;
+    int status =
+        attach_plan(&attachment, (uint32_t)pid, library) ? attach_record(&options) : EXIT_RECORDER;
     if (attachment.reason[0] != '\0')
         message("cannot attach to process %lu: %s", pid, attachment.reason);
     attachment_free(&attachment);

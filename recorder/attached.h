@@ -26,6 +26,7 @@
 
 enum {
     ATTACHED_NAME_SIZE = 24,
+    ATTACHED_COMMAND = 1024,
     ATTACHED_MODULES = 1024,
     ATTACHED_PATCHES = 256,
     ATTACHED_AREAS = 64,
@@ -42,9 +43,6 @@ struct attached_hook {
 
 /* The hook is assembly, which expects the function behind it in r11. */
 enum { ATTACHED_IN_R11 = 100 };
-
-/* The number of the system call, one that does not exist, by which a run says that it is over. */
-enum { ATTACHED_RUN_OVER = 0x7ac0 };
 
 /* What is to be undone, in the order in which it was done. */
 struct attached_undo {
@@ -78,10 +76,14 @@ struct attached {
     uint64_t internal_begin, internal_end; /* they lie there */
     uint64_t internal_count;
     uint64_t internal[ATTACHED_INTERNAL];
+    uint32_t command_size;
+    char command[ATTACHED_COMMAND]; /* arguments, each with a NUL behind it */
     uint64_t module_count;
     uint64_t modules[ATTACHED_MODULES]; /* an address in each */
     struct attached_undo undo;
     /* Set by the library. */
+    uint32_t over;    /* it has begun, or has failed to */
+    uint32_t records; /* it has begun */
     uint64_t channel; /* address of the channel */
 };
 

@@ -22,4 +22,6 @@ struct borrowed_frame {
     uint64_t rip, cs, flags, rsp, ss;
 };
 
+enum { BORROWED_RUN_OVER = 1 };
+
 #endif

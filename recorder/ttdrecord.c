@@ -109,6 +109,9 @@ int main(int argc, char **argv)
     char path[LAUNCH_PATH_MAX], preload[LAUNCH_PATH_MAX];
     inherited_note();
     standard_descriptors_open();
+    if (control_is_command(argc, argv) && strcmp(argv[1], "detach") == 0 &&
+        attach_clean_command(argv[2]))
+        return EXIT_SUCCESS;
     if (control_is_command(argc, argv))
         return control_ask(argv);
     if (symbolize_is_command(argc, argv))

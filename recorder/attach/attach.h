@@ -23,7 +23,7 @@ struct attach_function {
     struct patch patch;
 };
 
-enum { ATTACH_REASON_SIZE = 256 };
+enum { ATTACH_REASON_SIZE = 512 };
 
 struct attachment {
     uint32_t pid;
@@ -45,13 +45,16 @@ struct attachment {
     struct attached_undo undo;
     bool is_to_wait; /* a thread is where nothing can begin at this moment */
     bool is_patched;
-    bool is_left; /* pages stay in the process, since a thread has not left the hooks */
+    bool was_cleaned; /* an image that another recorder has left was removed */
+    bool is_left;     /* pages stay in the process, since a thread has not left the hooks */
     /* The blocks that it had, and why these may not be all; NULL if they are. */
     struct known_blocks known;
     const char *known_reason;
     struct copy copy;
     struct copy_history copies;
-    uint64_t stop_time;              /* nanoseconds for which the process was stopped, in all */
+    uint64_t stop_time;             /* nanoseconds for which the process was stopped, in all */
+    char command[ATTACHED_COMMAND]; /* arguments, each with a NUL behind it */
+    size_t command_size;
     char reason[ATTACH_REASON_SIZE]; /* of a refusal */
 };
 
@@ -59,8 +62,13 @@ struct attachment {
  * nothing was changed then. */
 bool attach_plan(struct attachment *attachment, uint32_t pid, const char *library);
 
-/* Only removes what a recorder has left that was killed. Returns false likewise. */
-bool attach_plan_clean(struct attachment *attachment, uint32_t pid, const char *library);
+/* Only removes what a recorder has left that was killed. Returns whether there was anything, and it
+ * is gone; if not, `reason` says why, or is empty if there was nothing. */
+bool attach_clean_left(uint32_t pid, const char *library, char reason[ATTACH_REASON_SIZE]);
+
+/* Removes the library from a child that has forked from a process with it. Returns false if it
+ * stays there, unused. */
+bool attach_clean_child(uint32_t pid, const char *library);
 
 /* Maps the library and makes the channel's file, which is `channel` then. Returns false likewise.
  */

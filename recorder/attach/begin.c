@@ -288,6 +288,8 @@ static bool write_image(struct attachment *attachment)
     own->thread_block = attachment->thread_block;
     own->thread_size = image->thread_size;
     own->undo = attachment->undo;
+    memcpy(own->command, attachment->command, attachment->command_size);
+    own->command_size = (uint32_t)attachment->command_size;
     list_internal(attachment, own);
     list_modules(attachment, own);
     return attach_write(attachment, attachment->base, image->bytes, image->size) ||
@@ -300,7 +302,10 @@ static bool run_library(struct attachment *attachment, struct threads *threads)
     const struct borrowed_code code = attach_own_code(attachment);
     struct borrowed_run run = {.code = &code,
                                .entry = attachment->base + attachment->image.run,
-                               .over = ATTACHED_RUN_OVER};
+                               .over = attach_own_address(attachment) +
+                                       offsetof(struct attached, over)};
+    uint64_t records = attach_own_address(attachment) + offsetof(struct attached, records);
+    uint32_t is_recorded = 0;
     enum borrow_result result = BORROW_REFUSED;
     for (size_t i = 0; i < threads->count && result == BORROW_REFUSED; i++)
         result = borrow_run(threads, &threads->items[i], &run);
@@ -310,7 +315,8 @@ static bool run_library(struct attachment *attachment, struct threads *threads)
     attachment->file = -1;
     if (result == BORROW_RUNS_ON)
         return attach_refuse(attachment, "the recorder's library did not answer in time");
-    return run.result != 0 ||
+    return (attach_read(attachment, records, &is_recorded, sizeof is_recorded) &&
+            is_recorded != 0) ||
            attach_refuse(attachment, "the recorder's library could not begin: memory may be short");
 }
 

@@ -189,6 +189,19 @@ uint64_t attach_module_symbol(struct attach_module *module, const char *name)
     return symbol != NULL ? module->bias + symbol->st_value : 0;
 }
 
+bool attach_module_imports(struct attach_module *module, const char *begin)
+{
+    if (module->symbols == NULL)
+        read_symbols(module);
+    for (size_t i = 1; i < module->symbol_count; i++) {
+        const Elf64_Sym *symbol = &module->symbols[i];
+        if (symbol->st_shndx == SHN_UNDEF && symbol->st_name < module->names_size &&
+            strncmp(module->names + symbol->st_name, begin, strlen(begin)) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool attach_module_read(const struct attach_module *module, uint64_t address, void *bytes,
                         size_t size)
 {

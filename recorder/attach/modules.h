@@ -42,6 +42,9 @@ uint64_t attach_module_function(struct attach_module *module, const char *name, 
 /* Finds any symbol that it defines and exports. Returns its address, or 0. */
 uint64_t attach_module_symbol(struct attach_module *module, const char *name);
 
+/* Whether the module refers to a symbol that others define, and whose name begins so. */
+bool attach_module_imports(struct attach_module *module, const char *begin);
+
 /* Reads bytes of the module as they are in its file, at an address that was not relocated. */
 bool attach_module_read(const struct attach_module *module, uint64_t address, void *bytes,
                         size_t size);

@@ -148,19 +148,25 @@ static bool add_function(struct attachment *attachment, struct attach_module *mo
     return true;
 }
 
-/* Refuses an allocator whose blocks also come from functions that are not recorded. */
+/* Refuses an allocator of which modules call functions that are not recorded. Those that ask for
+ * them by name, when they run, are not seen. */
 static bool check_allocator(struct attachment *attachment, struct attach_module *module)
 {
-    static const char *const names[] = {"mallocx", "tc_malloc", "mi_malloc", "_Znwm"};
+    static const char *const names[] = {"_Zn",     "_Zd",      "mallocx", "rallocx", "xallocx",
+                                        "dallocx", "sdallocx", "tc_",     "mi_"};
     uint64_t size;
     if (attach_module_function(module, "malloc", &size) == 0)
         return true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (attach_module_symbol(module, names[i]) != 0)
-            return attach_refuse(attachment,
-                                 "its allocator '%s' has functions of its own, which are not "
-                                 "recorded there yet; start it by ttdrecord instead",
-                                 module->path);
+    for (size_t i = 0; i < attachment->modules.count; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+            struct attach_module *other = &attachment->modules.items[i];
+            if (other != module && attach_module_imports(other, names[k]))
+                return attach_refuse(attachment,
+                                     "'%s' calls functions of its allocator, '%s', that are not "
+                                     "recorded there yet, such as operator new; start it by "
+                                     "ttdrecord instead",
+                                     other->path, module->path);
+        }
     return true;
 }
 
@@ -243,6 +249,17 @@ static bool find_internal(struct attachment *attachment)
     return true;
 }
 
+static void read_command(struct attachment *attachment)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/cmdline", attachment->pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = file >= 0 ? read(file, attachment->command, sizeof attachment->command) : 0;
+    attachment->command_size = size > 0 ? (size_t)size : 0;
+    if (file >= 0)
+        close(file);
+}
+
 /* Opens the process and the library. */
 static bool open_all(struct attachment *attachment, uint32_t pid, const char *library)
 {
@@ -258,18 +275,36 @@ static bool open_all(struct attachment *attachment, uint32_t pid, const char *li
         return attach_refuse(attachment, "its memory cannot be read: %s", strerror(errno));
     if (!attach_image_load(&attachment->image, library))
         return attach_refuse(attachment, "the recorder's library is missing");
+    read_command(attachment);
     return true;
 }
 
-bool attach_plan_clean(struct attachment *attachment, uint32_t pid, const char *library)
+static bool plan_clean(struct attachment *attachment, uint32_t pid, const char *library)
 {
     return open_all(attachment, pid, library) && check_unrecorded(attachment) &&
            attach_clean(attachment);
 }
 
+bool attach_clean_left(uint32_t pid, const char *library, char reason[ATTACH_REASON_SIZE])
+{
+    struct attachment attachment;
+    bool is_clean = plan_clean(&attachment, pid, library) && attachment.was_cleaned;
+    memcpy(reason, attachment.reason, ATTACH_REASON_SIZE);
+    attachment_free(&attachment);
+    return is_clean;
+}
+
+bool attach_clean_child(uint32_t pid, const char *library)
+{
+    struct attachment attachment;
+    bool is_clean = open_all(&attachment, pid, library) && attach_clean(&attachment);
+    attachment_free(&attachment);
+    return is_clean;
+}
+
 bool attach_plan(struct attachment *attachment, uint32_t pid, const char *library)
 {
-    return attach_plan_clean(attachment, pid, library) && check_modules(attachment) &&
+    return plan_clean(attachment, pid, library) && check_modules(attachment) &&
            find_functions(attachment) && find_internal(attachment);
 }
 

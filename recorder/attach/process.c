@@ -142,11 +142,20 @@ static bool refuse_permission(uint32_t pid, uint32_t tid, char *reason, size_t s
     return false;
 }
 
-static bool refuse_program(uint32_t pid, char *reason, size_t size)
+static bool refuse_stopped(uint32_t pid, uint32_t tid, char *reason, size_t size)
+{
+    char state[32] = "";
+    if (!status_field(pid, tid, "State", state, sizeof state) || state[0] != 'T')
+        return true;
+    snprintf(reason, size, "it is stopped; let it go on first, as by kill -CONT %u", pid);
+    return false;
+}
+
+static bool refuse_program(uint32_t pid, uint32_t tid, char *reason, size_t size)
 {
     char path[64];
     unsigned char header[20] = {0};
-    snprintf(path, sizeof path, "/proc/%u/exe", pid);
+    snprintf(path, sizeof path, "/proc/%u/task/%u/exe", pid, tid);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     bool is_read = file >= 0 && read(file, header, sizeof header) == sizeof header;
     if (file >= 0)
@@ -181,7 +190,8 @@ bool attach_process_check(uint32_t pid, char *reason, size_t size)
     }
     const char *watched = NULL;
     if (!refuse_traced(pid, tid, reason, size) || !refuse_permission(pid, tid, reason, size) ||
-        !refuse_program(pid, reason, size) || !refuse_namespace(pid, reason, size))
+        !refuse_stopped(pid, tid, reason, size) || !refuse_program(pid, tid, reason, size) ||
+        !refuse_namespace(pid, reason, size))
         return false;
     if (attach_process_threads(pid, is_watched, &watched))
         return true;

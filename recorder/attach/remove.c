@@ -293,6 +293,7 @@ bool attach_clean(struct attachment *attachment)
     if (attachment->is_left)
         return attach_refuse(attachment, "a recorder that was killed has left its library there, "
                                          "and a thread is in it; try again");
+    attachment->was_cleaned = true;
     attachment->undo = (struct attached_undo){0};
     attachment->thread_block = attachment->thread_size = 0;
     attachment->file = -1;

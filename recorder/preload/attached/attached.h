@@ -18,8 +18,8 @@
     static result attached_##name parameters
 
 /* Begins to record the process; runs in a thread that the recorder has stopped, and puts back
- * afterwards. Returns whether the process records. */
-uint64_t attached_start(void);
+ * afterwards. */
+void attached_start(void);
 
 /* Asks for a snapshot before the process ends. */
 void attached_end(void);

@@ -3,6 +3,7 @@
 #include "attached.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdalign.h>
 
@@ -40,11 +41,10 @@ __asm__(".pushsection .text.borrowed, \"ax\", @progbits\n"
         "    fxrstor64 attached_floats(%rip)\n"
         "    movq %rbx, %rsp\n"
         "    popq %rbx\n"
-        "    movq %rax, %rdi\n"
-        "    movl $0x7ac0, %eax\n" /* ATTACHED_RUN_OVER */
+        "    movl $39, %eax\n" /* SYS_getpid */
         "    jmp borrowed_call\n"
         ".popsection\n");
-_Static_assert(ATTACHED_RUN_OVER == 0x7ac0, "as in attached_run above");
+_Static_assert(SYS_getpid == 39, "as in attached_run above");
 
 struct attached attached = {
     .magic = ATTACHED_MAGIC,
@@ -64,24 +64,27 @@ bool process_attach(void)
     if (!is_mapped || !process_map_on_page())
         return false;
     own_memory_add(attached.begin, attached.end - attached.begin);
+    arguments_set(attached.command, attached.command_size);
     /* What the program has done before is not known. */
     process_note(NOTE_USABLE_SIZES);
     return process_begin(CHANNEL_NONE, 0, 0);
 }
 
 /* All signals are blocked: a handler would run on this stack, and call hooks. */
-uint64_t attached_start(void)
+void attached_start(void)
 {
+    const struct timespec second = {.tv_sec = 1};
     unsigned long all = ~0UL, before = 0;
     sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
     stale_key = attached.key;
     stale_id_field = attached.id_field;
-    bool records = process_records();
+    attached.records = process_records();
+    __atomic_store_n(&attached.over, BORROWED_RUN_OVER, __ATOMIC_RELEASE);
     sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
-    return records;
+    sys_call6(SYS_futex, (long)&attached.over, FUTEX_WAIT, BORROWED_RUN_OVER, (long)&second, 0, 0);
 }
 
-/* The recorder tells the path and the arguments. */
+/* A program that is executed does not load this library. */
 const char *process_library(void)
 {
     return NULL;

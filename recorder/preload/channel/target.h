@@ -135,6 +135,9 @@ void stack_bounds_inherit(const struct stack_bounds *bounds);
 /* Finds the program's arguments, before it may have changed where they are. */
 void arguments_find(void);
 
+/* Sets them in a process that had run before. */
+void arguments_set(const char *text, size_t size);
+
 /* Returns the arguments as they are now, each with a NUL behind it; NULL if they were not found. */
 const char *arguments(size_t *size);
 

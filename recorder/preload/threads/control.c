@@ -162,6 +162,12 @@ void arguments_find(void)
     arguments_size = last[0] - count[1] + strlen((const char *)last[0]) + 1;
 }
 
+void arguments_set(const char *text, size_t size)
+{
+    first_argument = text;
+    arguments_size = size;
+}
+
 const char *arguments(size_t *size)
 {
     *size = arguments_size;

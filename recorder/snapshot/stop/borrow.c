@@ -291,37 +291,59 @@ enum borrow_result borrow_by_any(struct threads *threads, struct borrowed_call *
     return result;
 }
 
-/* Follows the thread through a run, to the end of the call that says that it is over. A signal that
- * stops it before its first call comes first. Afterwards only one that cannot be blocked does. */
+/* Whether the run has said that it is over. */
+static bool run_is_over(uint32_t tid, const struct borrowed_run *run)
+{
+    uint32_t over = 0;
+    return peek(tid, run->over, &over, sizeof over) && over == BORROWED_RUN_OVER;
+}
+
+/* Looks whether a thread has stopped, as await_stop() does, but does not wait. */
+static enum stop look_for_stop(uint32_t tid, int *signal)
+{
+    siginfo_t info = {0};
+    int flags = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL;
+    if (waitid(P_PID, tid, &info, flags) != 0 || info.si_pid == 0)
+        return STOP_NONE;
+    return await_stop(tid, signal);
+}
+
+/*
+ * Follows the thread through a run. A signal that comes before all are blocked comes first; one
+ * that comes when it is over is to be delivered where the thread was. In between only one that
+ * cannot be blocked stops the thread, and is sent again.
+ */
 static enum borrow_result follow_run(const struct threads *threads, struct thread_state *thread,
-                                     struct borrowed_run *run,
+                                     const struct borrowed_run *run,
                                      const struct user_regs_struct *before)
 {
-    struct user_regs_struct registers;
-    bool is_within = false, is_over = false, is_to_stop = false;
-    for (int signal = 0;;) {
-        if (ptrace(PTRACE_SYSCALL, (pid_t)thread->tid, NULL, NULL) != 0)
+    const struct timespec moment = {.tv_nsec = POLL_NS};
+    pid_t tid = (pid_t)thread->tid;
+    bool is_to_stop = false;
+    int signal = 0;
+    enum stop stop = STOP_NONE;
+    if (ptrace(PTRACE_CONT, tid, NULL, NULL) != 0)
+        return BORROW_RUNS_ON;
+    for (uint64_t begin = now_ns(); !run_is_over(thread->tid, run); nanosleep(&moment, NULL)) {
+        stop = look_for_stop(thread->tid, &signal);
+        if (now_ns() - begin > RETURN_NS || (stop == STOP_NONE && kill(tid, 0) != 0))
             return BORROW_RUNS_ON;
-        enum stop stop = await_stop(thread->tid, &signal);
-        if (stop == STOP_NONE || stop == STOP_CREATED)
-            return BORROW_RUNS_ON;
-        if (stop != STOP_CALL && !is_within)
-            return give_way(thread, stop == STOP_SIGNAL ? signal : 0, before);
-        is_to_stop |= stop == STOP_SIGNAL && signal == SIGSTOP;
-        if (stop != STOP_CALL)
+        if (stop == STOP_NONE || run_is_over(thread->tid, run))
             continue;
-        is_within = true;
-        if (!get_registers(thread->tid, &registers))
-            return BORROW_RUNS_ON;
-        if (is_over)
-            break;
-        is_over = registers.orig_rax == run->over;
-        run->result = registers.rdi;
+        if (stop == STOP_SIGNAL && signal != SIGSTOP)
+            return give_way(thread, signal, before);
+        is_to_stop = true;
+        ptrace(PTRACE_CONT, tid, NULL, NULL);
     }
-    enum borrow_result result = put_back(thread, before, true);
+    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+    stop = await_stop(thread->tid, &signal);
+    if (stop == STOP_NONE || !set_registers(thread->tid, before))
+        return BORROW_RUNS_ON;
+    if (stop == STOP_SIGNAL)
+        thread->signal = signal;
     if (is_to_stop)
         syscall(SYS_tgkill, threads->pid, thread->tid, SIGSTOP);
-    return result;
+    return BORROW_DONE;
 }
 
 enum borrow_result borrow_run(const struct threads *threads, struct thread_state *thread,

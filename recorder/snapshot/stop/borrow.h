@@ -35,13 +35,15 @@ enum borrow_result borrow_call(const struct threads *threads, struct thread_stat
  * BORROW_RUNS_ON, and no other call may be made. */
 enum borrow_result borrow_by_any(struct threads *threads, struct borrowed_call *call);
 
-/* Code that makes several calls, with all signals blocked from the first on, and says that it is
- * over by one that does not exist. Then it returns by the frame on its stack. */
+/*
+ * Code that makes several calls, with all signals blocked from the first on. When it is over, it
+ * sets a word to BORROWED_RUN_OVER, waits for a second, in which it is taken away, or else returns
+ * by the frame on its stack.
+ */
 struct borrowed_run {
     const struct borrowed_code *code;
     uint64_t entry;
-    uint64_t over;   /* number of the call that says so */
-    uint64_t result; /* its first argument */
+    uint64_t over; /* address of the word, which has another value at first */
 };
 
 /* Makes a stopped thread execute it, as borrow_call() does a call. */

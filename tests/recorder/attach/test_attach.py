@@ -242,6 +242,18 @@ class Restless(Attach):
             self.assertEqual(analyze('info', self.trace)['lost_events'], 0)
         self.assert_right()
 
+    def test_detach_removes_what_a_killed_recorder_has_left(self):
+        recorder = self.attach(self.process, '--no-children')
+        recorder.kill()
+        recorder.wait(PATIENCE)
+        answer = self.ask('detach', self.process)
+        self.assertEqual((answer.returncode, answer.stdout), (0, ''))
+        self.assertIn('removed from process', answer.stderr)
+        names = [name for *_, name in self.image(self.process)[0] if 'ttdrecord' in name]
+        self.assertEqual(names, [])
+        self.assertEqual(self.ask('detach', self.process).returncode, 125)
+        self.assert_right()
+
     def test_a_recorder_is_killed(self):
         """At any moment; the next one removes what it has left."""
         dice = random.Random(1)
@@ -303,6 +315,35 @@ class Ends(Attach):
         self.assertTrue(analyze('leaks', self.trace)['certain'])
 
 
+class Families(Attach):
+
+    def test_children_that_fork(self):
+        """They are recorded, go on, and are as they were when the recorder lets go."""
+        process = self.start(program('counted'))
+        recorder = self.attach(process)
+        child, = self.tell(process, 'fork')
+        for _ in range(100 * PATIENCE):
+            if 'events' in (said := self.ask('status', Pid(child)).stdout):
+                break
+            time.sleep(0.01)
+        self.assertIn(f'.{child}.', said)
+        said = self.detach(process, recorder)
+        self.assertNotIn('warning', said)
+        maps = pathlib.Path(f'/proc/{child}/maps').read_text()
+        self.assertNotIn('ttdrecord', maps)
+        os.kill(child, signal.SIGTERM)
+        self.assertEqual(self.tell(process, 'wait'), [signal.SIGTERM])
+        trace, = self.directory.glob(f'trace.bin.{child}.*')
+        self.assertEqual(analyze('verify', trace)['problems'], [])
+
+
+class Pid:
+    """Any process, which need not be a child of the test."""
+
+    def __init__(self, pid):
+        self.pid = pid
+
+
 class Refusals(Attach):
 
     def test_no_process(self):
@@ -319,6 +360,14 @@ class Refusals(Attach):
         self.addCleanup(process.wait)
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         self.assertIn('it has ended', self.refusal(process.pid))
+
+    def test_stopped(self):
+        process = self.start(program('counted'))
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+        self.assertIn('it is stopped', self.refusal(process.pid))
+        process.send_signal(signal.SIGCONT)
+        self.assertNotEqual(self.tell(process, 'calls 1'), [])
 
     def test_traced(self):
         process = self.start(program('counted'))

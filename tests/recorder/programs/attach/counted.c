@@ -2,16 +2,18 @@
 /*
  * Makes calls when it is told to, in several threads, and counts them itself. Commands on its
  * input: "calls N": N rounds in each thread; "keep N": N blocks of 100 bytes in a list; "lose N":
- * N blocks of 300 bytes without a reference; "exit", "abort", "exec", "fail". Each answer is a
- * line.
+ * N blocks of 300 bytes without a reference; "fork", "wait"; "exit", "abort", "exec", "fail". Each
+ * answer is a line.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { THREADS = 3 };
@@ -22,6 +24,7 @@ static struct kept {
 } * kept;
 static pthread_barrier_t begin, end;
 static long rounds;
+static pid_t child;
 static atomic_ulong acquisitions, reallocations, releases;
 
 /* Makes the same calls in each round, and looks after the contents of the blocks. */
@@ -73,6 +76,27 @@ static __attribute__((noinline)) void lose(long count)
         memset(malloc(300), 0, 1);
 }
 
+/* Makes a child that allocates all the time, and says which. */
+static void fork_child(void)
+{
+    child = fork();
+    if (child == 0)
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    while (child == 0) {
+        void *volatile block = malloc(50);
+        free(block);
+        usleep(1000);
+    }
+    printf("%d\n", (int)child);
+}
+
+static void wait_for_child(void)
+{
+    int status;
+    waitpid(child, &status, 0);
+    printf("%d\n", status);
+}
+
 static void finish(const char *command)
 {
     if (strncmp(command, "exit", 4) == 0)
@@ -105,6 +129,12 @@ int main(void)
             keep(rounds);
         } else if (sscanf(line, "lose %ld", &rounds) == 1) {
             lose(rounds);
+        } else if (strncmp(line, "fork", 4) == 0) {
+            fork_child();
+            continue;
+        } else if (strncmp(line, "wait", 4) == 0) {
+            wait_for_child();
+            continue;
         } else {
             finish(line);
         }
