@@ -138,9 +138,22 @@ function blockText(finding) {
   const { block } = finding;
   if (!block) return finding.address ? `address ${finding.address}` : '';
   const size = block.size === null ? '' : ` of ${count(Number(block.size))} bytes`;
-  return Number(block.offset)
+  return Number(block.offset) && !finding.damage
     ? `address ${finding.address}, ${count(Number(block.offset))} bytes inside the block ` +
       `${block.address}${size}` : `block ${block.address}${size}`;
+}
+
+/** What is known of the header of a block that was overwritten. */
+function damageText({ address, damage, block }) {
+  if (!damage) return '';
+  const header = `The header at ${address} is ${damage.header} in snapshot ${damage.snapshot}.`;
+  if (damage.adjacent) {
+    return `${header} The block, or one that lay there before, was written ` +
+      `${things(Number(damage.bytes_beyond), 'byte')} or more beyond its end; or the next one ` +
+      'before its start.';
+  }
+  return `${header} ${block ? 'Memory of the allocator behind the block is damaged.'
+    : 'It is that of this block.'}`;
 }
 
 function errorNode(finding, pieces) {
@@ -149,9 +162,11 @@ function errorNode(finding, pieces) {
       Number(finding.count) > 1 ? `, ${count(Number(finding.count))} times` : '',
       finding.certain ? '' : element('span', { class: 'badge' }, 'uncertain')),
     element('p', {}, blockText(finding)),
+    finding.damage ? element('p', {}, damageText(finding)) : null,
     element('div', { class: 'calls' }, pieces.call('Called', finding),
       pieces.call('Allocated', finding.allocated), pieces.call('Released', finding.released),
-      pieces.call('Conflicts with a call', finding.conflict)));
+      pieces.call('Conflicts with a call', finding.conflict),
+      finding.damage && pieces.call('Next block allocated', finding.after?.allocated)));
 }
 
 function signalNode(signal, pieces) {
@@ -181,9 +196,10 @@ export function errorsView(errors, pieces) {
   const none = !errors.findings.length && !errors.fatal_signal;
   return panel('Calls that the program should not have made', doubts(errors),
     none ? element('p', { class: 'good' }, 'None. Reads and writes are not watched.') : null,
+    ...errors.findings.filter(({ damage }) => damage).map((finding) => errorNode(finding, pieces)),
     signalNode(errors.fatal_signal, pieces),
     cutNote(errors.findings.length, Number(errors.total_findings), 'findings'),
     errors.findings.length ? csvButtons('errors', () => errorRows(errors, pieces)) : null,
-    ...errors.findings.map((finding) => errorNode(finding, pieces)),
+    ...errors.findings.filter(({ damage }) => !damage).map((finding) => errorNode(finding, pieces)),
     errorRemarks(errors));
 }

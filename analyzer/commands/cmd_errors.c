@@ -17,6 +17,8 @@ static const char help[] =
     "Finds calls that the program should not have made, each with the calls that it\n"
     "conflicts with: blocks released twice, by a function that does not fit, or never\n"
     "allocated; heaps used after their end; locks that do not match; calls that failed.\n"
+    "Damage of the heap comes first: headers of blocks that were overwritten, as the newest\n"
+    "snapshot shows.\n"
     "The call in which the process died of a fault, such as an abort() in free(), comes\n"
     "first, with the blocks that lie beside the one it was given.\n"
     "Before them comes the signal that the program died of, with the blocks that its fault\n"

@@ -249,4 +249,11 @@ enum ttd_packed_reference_column {
 #define TTD_CLASSES_RESERVED 4
 #define TTD_CLASSES_RECORDS  8
 
+/* "Block headers". */
+#define TTD_BLOCK_HEADERS_SNAPSHOT 0
+#define TTD_BLOCK_HEADERS_FLAGS    4
+#define TTD_BLOCK_HEADERS_BEGIN    8
+#define TTD_BLOCK_HEADERS_RECORDS  16
+#define TTD_HEADERS_FLAGS_MASK     7u
+
 #endif

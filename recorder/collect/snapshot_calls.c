@@ -90,6 +90,15 @@ static bool write_classes(void *context, const struct ttd_classes *classes)
     return is_written;
 }
 
+static bool write_headers(void *context, const struct ttd_block_headers *headers)
+{
+    struct snapshot_taking *taking = context;
+    reference_writer_lock(&taking->references);
+    bool is_written = trace_block_headers(taking->trace, headers);
+    reference_writer_unlock(&taking->references);
+    return is_written;
+}
+
 static void note_variable(void *context, const struct region *region, uint64_t offset)
 {
     struct trace *trace = ((const struct snapshot_taking *)context)->trace;
@@ -136,6 +145,7 @@ struct snapshot_calls snapshot_calls_of(struct snapshot_taking *taking)
         .regions = write_regions,
         .references = write_references,
         .classes = write_classes,
+        .headers = write_headers,
         .frames = write_frames,
         .frames_missing = note_missing_frames,
         .variable = note_variable,

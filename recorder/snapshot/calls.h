@@ -18,6 +18,7 @@ struct snapshot_calls {
     bool (*regions)(void *context, const struct ttd_regions *regions);
     bool (*references)(void *context, const struct ttd_reference *references, size_t count);
     bool (*classes)(void *context, const struct ttd_classes *classes);
+    bool (*headers)(void *context, const struct ttd_block_headers *headers);
     /* Writes the frames of a thread's stack. */
     bool (*frames)(void *context, uint32_t tid, const struct stack_frames *frames);
     /* Is told of how many threads there was no time to follow the stacks. */

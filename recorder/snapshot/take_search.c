@@ -177,5 +177,7 @@ static bool copy(struct taking *taking)
 bool taking_search(struct taking *taking)
 {
     taking_note_stacks(taking);
-    return number_regions(taking) && search(taking) && taking_write_frames(taking) && copy(taking);
+    taking_note_calls(taking);
+    return number_regions(taking) && search(taking) && taking_write_headers(taking) &&
+           taking_write_frames(taking) && copy(taking);
 }

@@ -46,6 +46,8 @@ struct taking {
     struct copy_gaps gaps;
     struct copy copy;
     struct heap_pages pages;   /* the subject's, as they were when the copy was made */
+    bool is_in_call;           /* a thread may be in a call of the allocator */
+    bool may_have_lock;        /* one that has failed there, and may have a lock */
     struct held_stack *stacks; /* of the threads that were stopped */
     size_t stack_count;
     int process;       /* tells when the process ends, once the copy is there; or -1 */
@@ -61,6 +63,13 @@ void taking_release(struct taking *taking);
 
 /* Notes the stacks of the threads that are stopped. */
 void taking_note_stacks(struct taking *taking);
+
+/* Notes whether threads that are stopped are in calls of the allocator. */
+void taking_note_calls(struct taking *taking);
+
+/* Writes the headers of blocks that the C library's allocator has, if the process stands still.
+ * Returns false if they cannot be written. */
+bool taking_write_headers(struct taking *taking);
 
 /* Follows these stacks, and writes their frames, as far as time suffices. Returns false if they
  * cannot be written. */

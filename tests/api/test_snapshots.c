@@ -5,6 +5,9 @@
 /** Records of a chunk at most. */
 #define CHUNK_MAX 65536
 
+/** Records that are written, of three chunks. */
+enum { COUNT = 2 * CHUNK_MAX + 1 };
+
 TestSuite(snapshots, .init = refusals_begin, .fini = refusals_end);
 
 /** Reads the batches of a kind. */
@@ -46,6 +49,20 @@ static void check_reference_batch(const struct ttd_batch *batch)
     batches++;
 }
 
+/* Each chunk says where its own headers begin, and only the last one is broken. */
+static void check_headers_batch(const struct ttd_batch *batch)
+{
+    const struct ttd_block_headers *list = batch->u.block_headers;
+    uint64_t begin = 8;
+    for (size_t i = 0; i < seen; i++)
+        begin += 0x20 + 16 * (i % 3);
+    cr_assert_eq(list->begin, begin);
+    for (size_t i = 0; i < list->count; i++, seen++)
+        cr_assert_eq(list->headers[i], 0x21 + 16 * (seen % 3));
+    cr_assert_eq(list->flags, seen == COUNT ? TTD_HEADERS_BROKEN : 0);
+    batches++;
+}
+
 static void check_class_batch(const struct ttd_batch *batch)
 {
     for (size_t i = 0; i < batch->u.classes->count; i++, seen++)
@@ -55,13 +72,14 @@ static void check_class_batch(const struct ttd_batch *batch)
 
 Test(snapshots, more_than_a_chunk_has_are_split)
 {
-    enum { COUNT = 2 * CHUNK_MAX + 1 };
     struct ttd_reference *references = calloc(COUNT, sizeof *references);
     struct ttd_class *classes = calloc(COUNT, sizeof *classes);
+    uint64_t *headers = calloc(COUNT, sizeof *headers);
     for (uint32_t i = 0; i < COUNT; i++) {
         references[i] = (struct ttd_reference){
             .region = 1 + i, .offset = 8 * (i % 3), .value = 0x1000 + 16 * i};
         classes[i].address = 24 * i;
+        headers[i] = 0x21 + 16 * (i % 3);
     }
     cr_assert_eq(write_regions(1, 1, COUNT), TTD_OK);
     struct ttd_references list = {.snapshot = 1, .references = references, .count = COUNT};
@@ -70,9 +88,17 @@ Test(snapshots, more_than_a_chunk_has_are_split)
         ttd_writer_classes(
             writer, &(struct ttd_classes){.snapshot = 1, .classes = classes, .count = COUNT}),
         TTD_OK);
+    cr_assert_eq(
+        ttd_writer_block_headers(writer, &(struct ttd_block_headers){.snapshot = 1,
+                                                                     .flags = TTD_HEADERS_BROKEN,
+                                                                     .begin = 8,
+                                                                     .headers = headers,
+                                                                     .count = COUNT}),
+        TTD_OK);
     cr_assert_eq(write_snapshot(1), TTD_OK);
     free(references);
     free(classes);
+    free(headers);
     for_each(TTD_KIND_REGIONS, check_region_batch);
     cr_assert_eq(seen, COUNT);
     cr_assert_eq(batches, 3);
@@ -82,6 +108,10 @@ Test(snapshots, more_than_a_chunk_has_are_split)
     cr_assert_eq(batches, 3);
     seen = batches = 0;
     for_each(TTD_KIND_CLASSES, check_class_batch);
+    cr_assert_eq(seen, COUNT);
+    cr_assert_eq(batches, 3);
+    seen = batches = 0;
+    for_each(TTD_KIND_BLOCK_HEADERS, check_headers_batch);
     cr_assert_eq(seen, COUNT);
     cr_assert_eq(batches, 3);
 }

@@ -28,6 +28,11 @@ Test(snapshots_refused, values_must_be_legal)
     check_refused(ttd_writer_classes(writer, &classes), "name of a class");
     classes.classes = NULL;
     check_refused(ttd_writer_classes(writer, &classes), "classes");
+    struct ttd_block_headers headers = {.snapshot = 1, .headers = NULL, .count = 1};
+    check_refused(ttd_writer_block_headers(writer, &headers), "block headers");
+    headers.headers = (uint64_t[]){0x0F, 0x21};
+    headers.count = 2;
+    check_refused(ttd_writer_block_headers(writer, &headers), "size in a block header");
     struct ttd_variable variable = {.size = 1};
     check_refused(ttd_writer_variable(writer, &variable), "variable");
     variable.module = 1;
@@ -70,6 +75,8 @@ Test(snapshots_refused, parts_come_before_their_snapshot)
     struct ttd_class class = {.address = 8, .name = TTD_NONE};
     struct ttd_classes classes = {.snapshot = 1, .classes = &class, .count = 1};
     check_refused(ttd_writer_classes(writer, &classes), "part of a snapshot behind its end");
+    struct ttd_block_headers headers = {.snapshot = 1, .headers = (uint64_t[]){0x21}, .count = 1};
+    check_refused(ttd_writer_block_headers(writer, &headers), "part of a snapshot behind its end");
     struct ttd_memory_map map = {.snapshot = 1, .last = true, .page_size = 4096};
     check_refused(ttd_writer_memory_map(writer, &map), "part of a snapshot behind its end");
     cr_expect_eq(write_regions(5, 1, 1), TTD_OK);

@@ -19,8 +19,9 @@ class SnapshotScript(Script):
 
     taken = 0
 
-    def snapshot(self, *words, classes=(), regions=None, position=None, **fields):
-        """Takes a snapshot now. Thread 1 ends the program."""
+    def snapshot(self, *words, classes=(), regions=None, position=None, headers=None, **fields):
+        """Takes a snapshot now. Thread 1 ends the program. `headers` are of blocks: the address of
+        the first one, flags, and the headers."""
         self.taken += 1
         if position is None:
             self.clock += 4 - self.clock % 4
@@ -40,6 +41,10 @@ class SnapshotScript(Script):
         if classes:
             self.add("classes", snapshot=self.taken, classes=",".join(
                 f"{address}:{name}" for address, name in classes))
+        if headers:
+            begin, flags, values = headers
+            self.add("block_headers", snapshot=self.taken, begin=begin, flags=flags,
+                     headers=",".join(str(value) for value in values))
         self.add("snapshot", number=self.taken, position=position, **fields)
         return self
 

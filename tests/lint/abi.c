@@ -47,6 +47,7 @@ SIZE(ttd_variable, 32);
 SIZE(ttd_frames, 32);
 SIZE(ttd_class, 16);
 SIZE(ttd_classes, 24);
+SIZE(ttd_block_headers, 32);
 SIZE(ttd_register, 16);
 SIZE(ttd_fatal_signal, 80);
 SIZE(ttd_input, 32);

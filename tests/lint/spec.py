@@ -29,7 +29,7 @@ WITHOUT_BAD_VECTOR = {
 # Records whose fields have a table with types and ranges.
 RECORDS = ('Stacks', 'Modules', 'Symbols', 'Threads', 'Heaps', 'Heap parents', 'User events', 'Losses',
            'Live blocks', 'Memory map', 'Snapshots', 'Regions', 'References', 'Packed references', 'Variables', 'Frames',
-           'Classes', 'Fatal signals', 'Metadata', 'States', 'Sums', 'Shapes', 'Trace', 'Index',
+           'Classes', 'Block headers', 'Fatal signals', 'Metadata', 'States', 'Sums', 'Shapes', 'Trace', 'Index',
            'End')
 
 problems = []
@@ -185,6 +185,7 @@ def layouts(root, spec):
         'TTD_', 'REFERENCES_SNAPSHOT REFERENCES_RESERVED REFERENCES_LENGTHS '
         'PACKED_REFERENCES_COLUMNS'))
     fields(layout, spec, 'Classes', of('TTD_CLASSES_', 'SNAPSHOT RESERVED RECORDS'))
+    fields(layout, spec, 'Block headers', of('TTD_BLOCK_HEADERS_', 'SNAPSHOT FLAGS BEGIN RECORDS'))
     return layout
 
 
@@ -272,7 +273,8 @@ def values(layout, spec):
              'TTD_SNAPSHOT_CONTENTS_MASK': 7, 'TTD_SNAPSHOT_FLAGS_MASK': 7,
              'TTD_REFERENCE_ROTATION': 3, 'TTD_REFERENCE_COLUMN_COUNT': 3,
              'TTD_PACKED_REFERENCE_COLUMN_COUNT': 4, 'TTD_REFERENCE_LOW_BITS': 7,
-             'TTD_REFERENCE_SIZE': 8,
+             'TTD_REFERENCE_SIZE': 8, 'TTD_HEADERS_FLAGS_MASK': 7, 'TTD_HEADERS_BROKEN': 1,
+             'TTD_HEADERS_BUSY': 2, 'TTD_HEADERS_DERIVED': 4,
              'TTD_MEMORY_MASK': 15, 'TTD_BLOCKS_LAST': 1, 'TTD_MAP_LAST': 1,
              'TTD_USER_EVENT_KEYFRAME': 1, 'TTD_FORM_OUTCOME': 3, 'TTD_FORM_ADDRESS': 1 << 2,
              'TTD_FORM_BASE': 1 << 3, 'TTD_FORM_SIZE': 1 << 4, 'TTD_FORM_PARAMETERS': 3 << 5,

@@ -133,6 +133,21 @@ def classes(header, payload):
     return lines
 
 
+def block_headers(header, payload):
+    cursor = Cursor(payload)
+    snapshot, flags, address = cursor.u32(), cursor.u32(), cursor.u64()
+    require(snapshot and flags <= 7 and flags & 5 != 4, 'block headers')
+    lines = [f'headers snapshot={snapshot:x} flags={flags:x} begin={address:x}']
+    for left in range(header.record_count, 0, -1):
+        value = cursor.varint()
+        lines.append(f'header {value:x}')
+        size = value & ~15
+        require(left == 1 or (size and address + size <= MASK), 'header')
+        address += size
+    cursor.finish()
+    return lines
+
+
 @rows
 def fatal_signals(cursor):
     position, wall = cursor.valid_position(), cursor.varint()
@@ -147,4 +162,4 @@ def fatal_signals(cursor):
 
 
 READERS = {19: snapshots, 20: regions, 21: references, 22: variables, 23: frames, 24: classes,
-           25: fatal_signals, 27: packed_references}
+           25: fatal_signals, 27: packed_references, 28: block_headers}

@@ -56,7 +56,7 @@ static void write_extremes(struct ttd_memory_output *memory)
 }
 
 /** Events of good-chunks, three in a chunk. */
-#define CHUNKS_EVENTS 66
+#define CHUNKS_EVENTS 67
 
 static void write_chunks(struct ttd_memory_output *memory)
 {
@@ -261,7 +261,7 @@ const struct vector vectors_good[] = {
      .purpose = "a thread's end with a name, and a frame that is named twice",
      .write = write_names},
     {.name = "good-snapshots",
-     .requirements = "R-78 R-79 R-81 R-82 R-84 R-85 R-86 R-87 R-88 R-92",
+     .requirements = "R-78 R-79 R-81 R-82 R-84 R-85 R-86 R-87 R-88 R-92 R-93",
      .purpose = "two snapshots with parts of every kind, and a fatal signal",
      .write = vector_write_snapshots},
     {.name = "good-references",

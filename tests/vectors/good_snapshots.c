@@ -78,6 +78,13 @@ static void write_names(struct ttd_writer *writer, uint32_t snapshot)
         {.address = 0x555555557D20, .name = TTD_NONE}};
     vector_check(ttd_writer_classes(
         writer, &(struct ttd_classes){.snapshot = snapshot, .classes = classes, .count = 2}));
+    uint64_t headers[] = {0x291, 0x21, 0x4141414141414141};
+    vector_check(
+        ttd_writer_block_headers(writer, &(struct ttd_block_headers){.snapshot = snapshot,
+                                                                     .flags = TTD_HEADERS_BROKEN,
+                                                                     .begin = 0x555555559008,
+                                                                     .headers = headers,
+                                                                     .count = 3}));
 }
 
 static void write_end(struct ttd_writer *writer, uint32_t number, uint64_t sequence)

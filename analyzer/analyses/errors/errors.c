@@ -102,6 +102,7 @@ enum ttd_status heap_errors_merge(struct heap_errors *errors, heap_same_stack *f
 const char *heap_error_name(enum heap_error_kind kind)
 {
     static const char *const names[HEAP_ERROR_KINDS] = {
+        [HEAP_ERROR_HEAP_DAMAGE] = "heap-damage",
         [HEAP_ERROR_DOUBLE_FREE] = "double-free",
         [HEAP_ERROR_REALLOC_OF_FREED] = "realloc-of-freed",
         [HEAP_ERROR_INVALID_FREE] = "invalid-free",

@@ -12,6 +12,9 @@
 struct heap_fatal;
 
 enum heap_error_kind {
+    /** The header of a block was overwritten: see damage.h. `call` has allocated the block that the
+     * finding is about, and `address` is that of the header. */
+    HEAP_ERROR_HEAP_DAMAGE,
     /** A release, or a reallocation, of a block that has been released and not allocated since. */
     HEAP_ERROR_DOUBLE_FREE,
     HEAP_ERROR_REALLOC_OF_FREED,
@@ -43,6 +46,19 @@ enum heap_error_kind {
 /** Limit on the findings that are kept; the calls of any more are only counted. */
 #define HEAP_FINDINGS_MAX 65536
 
+/** The header of a block that was overwritten. */
+struct heap_damage {
+    /** The snapshot that shows it, and its position. */
+    uint32_t snapshot;
+    struct ttd_position position;
+    /** The header's value. */
+    uint64_t header;
+    /** The block of the finding ends at the header. */
+    bool is_adjacent;
+    /** Then, the number of bytes beyond its end up to the last one that was written, or fewer. */
+    uint64_t beyond;
+};
+
 /** All calls with the same error and the same stacks. */
 struct heap_finding {
     enum heap_error_kind kind;
@@ -68,6 +84,8 @@ struct heap_finding {
      * beside the address then. */
     uint32_t signal;
     struct heap_neighbours neighbours;
+    /** Of HEAP_ERROR_HEAP_DAMAGE; all zero for other kinds. */
+    struct heap_damage damage;
     /** False if the finding may come from events that are missing in the trace, or from freed
      * blocks that the analysis has forgotten. */
     bool is_certain;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The search for errors: what effects and the end of the trace tell; errors_call.c judges calls. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyses/errors/errors_parts.h"
 
@@ -95,12 +96,16 @@ static void judge(struct heap_errors *errors)
         /* A block of another heap says nothing of the time when the own one may have been there. */
         if (heap_call_is_known(&finding->allocated) && finding->kind != HEAP_ERROR_WRONG_HEAP)
             begin = finding->allocated.position;
+        if (finding->kind == HEAP_ERROR_HEAP_DAMAGE)
+            begin = finding->call.position;
         if (heap_call_is_known(&finding->released))
             begin = finding->released.position;
         if (heap_call_is_known(&finding->conflict))
             begin = finding->conflict.position;
         /* The return of a last call may be among the events that are missing. */
         struct ttd_position end = finding->signal ? ttd_position_max() : finding->call.position;
+        if (finding->kind == HEAP_ERROR_HEAP_DAMAGE)
+            end = finding->damage.position;
         bool rests_on_itself = finding->kind == HEAP_ERROR_FAILED_CALL;
         if (!rests_on_itself && heap_losses_between(&errors->outcome.losses, begin, end))
             finding->is_certain = false;
@@ -118,6 +123,27 @@ static void begin(void *context, const struct heap_arrival *arrival)
     finder->replay = &arrival->cursor.replay;
 }
 
+static enum ttd_status find_damage(void *context, struct heap_arrival *arrival,
+                                   struct ttd_error *error)
+{
+    (void)error;
+    return heap_damage_find(context, &arrival->cursor.replay.live);
+}
+
+/* Damage explains what comes after it. */
+static void put_damage_first(struct heap_errors *errors)
+{
+    size_t first = 0;
+    for (size_t i = 0; i < errors->count; i++) {
+        struct heap_finding finding = errors->findings[i];
+        if (finding.kind != HEAP_ERROR_HEAP_DAMAGE)
+            continue;
+        memmove(&errors->findings[first + 1], &errors->findings[first],
+                (i - first) * sizeof finding);
+        errors->findings[first++] = finding;
+    }
+}
+
 /* Adds the findings that only the end of the trace tells, and judges the certainty of all: losses
  * may be recorded long after they happened. */
 static enum ttd_status finish(void *context, struct heap_arrival *arrival, struct ttd_error *error)
@@ -128,6 +154,7 @@ static enum ttd_status finish(void *context, struct heap_arrival *arrival, struc
     enum ttd_status status = find_held(finder, arrival->cursor.reader);
     if (status == TTD_OK)
         status = heap_last_calls_report(&finder->last_calls, finder->errors);
+    put_damage_first(finder->errors);
     finder->errors->forgotten = finder->freed.forgotten;
     judge(finder->errors);
     return status;
@@ -158,7 +185,13 @@ enum ttd_status heap_errors_watch(struct heap_errors *errors,
         .begin = begin,
         .finish = finish};
     heap_pass_add(pass, &watcher);
-    enum ttd_status status = heap_freed_init(&finder->freed, options->remembered);
+    enum ttd_status status = heap_headers_read(&finder->headers, reader, error);
+    if (finder->headers.run_count)
+        heap_pass_add(pass, &(struct heap_watcher){.observer = {.context = finder},
+                                                   .to = finder->headers.snapshot.position,
+                                                   .finish = find_damage});
+    if (status == TTD_OK)
+        status = heap_freed_init(&finder->freed, options->remembered);
     return status == TTD_OK ? heap_gaps_read(&finder->gaps, reader, error) : status;
 }
 
@@ -171,6 +204,7 @@ void heap_errors_end(struct heap_errors *errors)
     map_free(&finder->unfinished);
     heap_gaps_free(&finder->gaps);
     heap_status_table_free(&finder->statuses);
+    heap_headers_free(&finder->headers);
     free(finder);
     errors->finder = NULL;
 }

@@ -3,6 +3,7 @@
 #ifndef ANALYZER_ANALYSES_ERRORS_ERRORS_PARTS_H
 #define ANALYZER_ANALYSES_ERRORS_ERRORS_PARTS_H
 
+#include "analyses/errors/damage.h"
 #include "analyses/errors/errors.h"
 #include "analyses/errors/last_calls.h"
 
@@ -29,6 +30,7 @@ struct error_finder {
      * searches stop at a limit. */
     uint64_t searched;
     struct heap_last_calls last_calls;
+    struct heap_headers headers;
 };
 
 /** Returns a new finding about a call. It is certain until something speaks against that. */

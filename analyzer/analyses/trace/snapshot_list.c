@@ -10,7 +10,8 @@
 #define PART_KINDS                                                                                 \
     (TTD_KIND_BIT(TTD_KIND_PAGES) | TTD_KIND_BIT(TTD_KIND_MEMORY_MAP) |                            \
      TTD_KIND_BIT(TTD_KIND_REGIONS) | TTD_KIND_BIT(TTD_KIND_REFERENCES) |                          \
-     TTD_KIND_BIT(TTD_KIND_FRAMES) | TTD_KIND_BIT(TTD_KIND_CLASSES))
+     TTD_KIND_BIT(TTD_KIND_FRAMES) | TTD_KIND_BIT(TTD_KIND_CLASSES) |                              \
+     TTD_KIND_BIT(TTD_KIND_BLOCK_HEADERS))
 
 #define LISTED_KINDS (PART_KINDS | TTD_KIND_BIT(TTD_KIND_SNAPSHOTS))
 
@@ -39,6 +40,8 @@ static uint32_t snapshot_of(const struct ttd_batch *batch)
         return batch->u.frames->snapshot;
     case TTD_KIND_CLASSES:
         return batch->u.classes->snapshot;
+    case TTD_KIND_BLOCK_HEADERS:
+        return batch->u.block_headers->snapshot;
     default:
         return 0;
     }

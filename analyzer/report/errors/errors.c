@@ -13,7 +13,7 @@ static void text_call(struct report *report, const struct heap_finding *finding)
     struct text_output *output = report->output;
     out_text(output, ttd_api_name(finding->call.api));
     out_char(output, '(');
-    if (finding->address)
+    if (finding->address && finding->kind != HEAP_ERROR_HEAP_DAMAGE)
         out_hex(output, finding->address);
     else if (finding->size)
         report_count(output, finding->size, "byte");
@@ -74,6 +74,11 @@ static void text_address(struct report *report, const struct report_errors *data
 
 static const char *uncertain_text(const struct heap_finding *finding)
 {
+    if (finding->kind == HEAP_ERROR_HEAP_DAMAGE && finding->block_address &&
+        !finding->damage.is_adjacent)
+        return ": memory between the two may be damaged, or not everything is known\n";
+    if (finding->kind == HEAP_ERROR_HEAP_DAMAGE)
+        return ": another thread may have been changing it, or not everything is known\n";
     if (finding->may_be_inlined)
         return ": an operator of the program may be inlined there, where no line is known\n";
     return finding->kind == HEAP_ERROR_DIED_IN_CALL
@@ -85,7 +90,6 @@ static void text_finding(struct report *report, const struct report_errors *data
                          const struct heap_finding *finding)
 {
     struct text_output *output = report->output;
-    out_char(output, '\n');
     out_bold(output);
     out_text(output, heap_error_name(finding->kind));
     out_plain(output);
@@ -100,13 +104,18 @@ static void text_finding(struct report *report, const struct report_errors *data
     /* An Unlock too many is the call itself; a Lock too many shows only at the end. */
     if (finding->kind == HEAP_ERROR_UNBALANCED_LOCK && finding->call.action == TTD_ACTION_LOCK)
         out_text(output, "  the heap was still locked when the program exited\n");
-    if (finding->block_address && heap_call_is_known(&finding->allocated))
+    bool is_damage = finding->kind == HEAP_ERROR_HEAP_DAMAGE;
+    if (is_damage)
+        report_damage_text(report, finding);
+    else if (finding->block_address && heap_call_is_known(&finding->allocated))
         text_block(output, finding);
     text_address(report, data, finding);
-    report_call_text(report, "allocated", &finding->allocated);
+    if (!is_damage)
+        report_call_text(report, "allocated", &finding->allocated);
     report_call_text(report, "released before", &finding->released);
     report_call_text(report, conflict_text(finding), &finding->conflict);
-    report_neighbours_text(report, &finding->neighbours, finding->address);
+    if (!is_damage)
+        report_neighbours_text(report, &finding->neighbours, finding->address);
     if (!finding->is_certain) {
         out_alarm(output);
         out_text(output, "  uncertain");
@@ -142,10 +151,24 @@ static void text_notes(struct report *report, const struct heap_errors *errors)
     }
 }
 
+/* Writes the findings of damage, which come before the signal that they explain. Returns how many
+ * there are. */
+static size_t text_damage(struct report *report, const struct report_errors *data)
+{
+    size_t count = 0;
+    for (; count < shown(data) && data->errors->findings[count].kind == HEAP_ERROR_HEAP_DAMAGE;
+         count++) {
+        text_finding(report, data, &data->errors->findings[count]);
+        out_char(report->output, '\n');
+    }
+    return count;
+}
+
 void text_errors(struct report *report, const struct report_errors *data)
 {
     const struct heap_errors *errors = data->errors;
     struct text_output *output = report->output;
+    size_t first = text_damage(report, data);
     report_fatal_text(report, data);
     out_bold(output);
     if (errors->count) {
@@ -162,8 +185,10 @@ void text_errors(struct report *report, const struct report_errors *data)
     report_known_findings_text(report, REPORT_FINDINGS);
     text_notes(report, errors);
     report_certainty_text(report);
-    for (size_t i = 0; i < shown(data); i++)
+    for (size_t i = first; i < shown(data); i++) {
+        out_char(output, '\n');
         text_finding(report, data, &errors->findings[i]);
+    }
     if (shown(data) < errors->count) {
         out_text(output, "\n… and ");
         report_count(output, errors->count - shown(data), "finding");
@@ -214,6 +239,7 @@ static void json_finding(struct report *report, struct json *json, const struct 
     report_call_json(report, json, "conflict", &finding->conflict);
     json_count(json, "signal", finding->signal ? finding->signal : TTD_UNKNOWN);
     report_neighbours_json(report, json, &finding->neighbours);
+    report_damage_json(json, finding);
     json_end_object(json);
 }
 
@@ -279,6 +305,24 @@ static void csv_fatal(struct report *report, struct csv *csv, const struct heap_
                fatal->has_address ? &fatal->pointers[0] : NULL);
 }
 
+static void csv_finding(struct report *report, struct csv *csv, const struct heap_finding *finding)
+{
+    csv_text(csv, heap_error_name(finding->kind));
+    csv_bool(csv, finding->is_certain);
+    csv_unsigned(csv, finding->count);
+    csv_hex(csv, finding->address);
+    csv_unsigned(csv, finding->size);
+    csv_text(csv, ttd_action_name((enum ttd_action)finding->call.action));
+    csv_text(csv, ttd_api_name(finding->call.api));
+    csv_unsigned(csv, finding->call.thread);
+    csv_call(report, csv, &finding->call);
+    csv_call(report, csv, &finding->allocated);
+    csv_call(report, csv, &finding->released);
+    csv_call(report, csv, &finding->conflict);
+    csv_unsigned_if(csv, finding->signal, finding->signal);
+    csv_end_row(csv);
+}
+
 void csv_errors(struct report *report, const struct report_errors *data)
 {
     struct csv csv;
@@ -286,24 +330,11 @@ void csv_errors(struct report *report, const struct report_errors *data)
     csv_header(&csv, "kind,certain,count,address,size,action,api,thread,position,stack,"
                      "allocated_position,allocated_stack,released_position,released_stack,"
                      "conflict_position,conflict_stack,signal");
+    size_t count = report_listed(report, data->errors->count, data->limit), i = 0;
+    for (; i < count && data->errors->findings[i].kind == HEAP_ERROR_HEAP_DAMAGE; i++)
+        csv_finding(report, &csv, &data->errors->findings[i]);
     if (data->fatal)
         csv_fatal(report, &csv, data->fatal);
-    size_t count = report_listed(report, data->errors->count, data->limit);
-    for (size_t i = 0; i < count; i++) {
-        const struct heap_finding *finding = &data->errors->findings[i];
-        csv_text(&csv, heap_error_name(finding->kind));
-        csv_bool(&csv, finding->is_certain);
-        csv_unsigned(&csv, finding->count);
-        csv_hex(&csv, finding->address);
-        csv_unsigned(&csv, finding->size);
-        csv_text(&csv, ttd_action_name((enum ttd_action)finding->call.action));
-        csv_text(&csv, ttd_api_name(finding->call.api));
-        csv_unsigned(&csv, finding->call.thread);
-        csv_call(report, &csv, &finding->call);
-        csv_call(report, &csv, &finding->allocated);
-        csv_call(report, &csv, &finding->released);
-        csv_call(report, &csv, &finding->conflict);
-        csv_unsigned_if(&csv, finding->signal, finding->signal);
-        csv_end_row(&csv);
-    }
+    for (; i < count; i++)
+        csv_finding(report, &csv, &data->errors->findings[i]);
 }

@@ -26,6 +26,11 @@ void text_errors(struct report *report, const struct report_errors *data);
 void json_errors(struct report *report, const struct report_errors *data);
 void csv_errors(struct report *report, const struct report_errors *data);
 
+/** Writes what a finding of damage says of the header and of the block behind it. */
+void report_damage_text(struct report *report, const struct heap_finding *finding);
+/** Writes the member `damage`; null for another finding. */
+void report_damage_json(struct json *json, const struct heap_finding *finding);
+
 /** Writes the signal that the program died of, and what it points at; nothing without one. */
 void report_fatal_text(struct report *report, const struct report_errors *data);
 /** Writes the same as the member `fatal_signal`; null without one. */

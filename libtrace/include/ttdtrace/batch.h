@@ -46,11 +46,12 @@ enum ttd_kind {
     TTD_KIND_FATAL_SIGNALS = 25,
     TTD_KIND_HEAP_PARENTS = 26,
     /** A kind of chunk only: its batches are of TTD_KIND_REFERENCES, and so is their bit. */
-    TTD_KIND_PACKED_REFERENCES = 27
+    TTD_KIND_PACKED_REFERENCES = 27,
+    TTD_KIND_BLOCK_HEADERS = 28
 };
 
 /** The largest known kind. */
-#define TTD_KIND_LAST TTD_KIND_PACKED_REFERENCES
+#define TTD_KIND_LAST TTD_KIND_BLOCK_HEADERS
 
 /** The first private kind. Chunks of private kinds are skipped unless critical. */
 #define TTD_KIND_PRIVATE 0x8000
@@ -125,6 +126,7 @@ struct ttd_batch {
         const struct ttd_variable *variables;
         const struct ttd_frames *frames;
         const struct ttd_classes *classes;
+        const struct ttd_block_headers *block_headers;
         const struct ttd_fatal_signal *fatal_signals;
         const struct ttd_end *end;
     } u;

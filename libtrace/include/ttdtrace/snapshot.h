@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Snapshots of a process (spec, "Snapshots"): which words of its memory hold addresses of heap
- * memory, the regions in which these words lie, and the names of those regions. Contents of memory
- * are in pages and in memory maps with the number of the snapshot: see <ttdtrace/heap_state.h>.
+ * memory, the regions in which these words lie, the names of those regions, and the sizes that an
+ * allocator keeps in front of its blocks. Contents of memory are in pages and in memory maps with
+ * the number of the snapshot: see <ttdtrace/heap_state.h>.
  *
  * A snapshot consists of any number of parts, all with its number, and then of its ttd_snapshot.
  * Ignore the parts of a snapshot that was cut short, which has no ttd_snapshot: a part with a
@@ -188,6 +189,31 @@ struct ttd_classes {
     const struct ttd_class *classes;
     size_t count;
 };
+
+/** Flag of block headers: the last of them is wrong, as the allocator's own structures show. */
+#define TTD_HEADERS_BROKEN 1u
+/** Flag of block headers, beside TTD_HEADERS_BROKEN: the allocator may have derived the last header
+ * from another one that is wrong, or was. */
+#define TTD_HEADERS_DERIVED 4u
+/** Flag of block headers: a thread may have been changing them. */
+#define TTD_HEADERS_BUSY 2u
+
+/**
+ * Words that an allocator keeps in front of its blocks, live ones and others: the size of the
+ * block's memory, a multiple of 16, plus flags below 16. The first header lies at `begin`; each
+ * other one as far behind the one before it as that one's size.
+ */
+struct ttd_block_headers {
+    uint32_t snapshot;
+    /** Sum of TTD_HEADERS_BROKEN, TTD_HEADERS_DERIVED and TTD_HEADERS_BUSY. */
+    uint32_t flags;
+    uint64_t begin;
+    const uint64_t *headers;
+    size_t count;
+};
+
+/** The size in a header of a block: the distance to the next header. */
+#define TTD_BLOCK_HEADER_SIZE(header) ((header) & ~UINT64_C(15))
 
 /** The value of a register, by its DWARF number on the trace's architecture. */
 struct ttd_register {

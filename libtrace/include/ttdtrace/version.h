@@ -29,7 +29,7 @@
 
 /** Version of the format (spec, "Versions"); it moves independently of the library's. */
 #define TTD_FORMAT_MAJOR 1
-#define TTD_FORMAT_MINOR 0
+#define TTD_FORMAT_MINOR 1
 
 /* Visibility of the public functions. */
 #if defined(TTD_STATIC)

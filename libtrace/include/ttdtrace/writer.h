@@ -187,6 +187,10 @@ TTD_EXPORT enum ttd_status ttd_writer_frames(struct ttd_writer *writer,
 TTD_EXPORT enum ttd_status ttd_writer_classes(struct ttd_writer *writer,
                                               const struct ttd_classes *classes);
 
+/** Writes headers of blocks, as a part of a snapshot. */
+TTD_EXPORT enum ttd_status ttd_writer_block_headers(struct ttd_writer *writer,
+                                                    const struct ttd_block_headers *headers);
+
 /**
  * Writes a snapshot after all of its parts, and flushes: a reader of the growing file, or of what a
  * crash leaves, finds the whole snapshot. Its numbers of regions and references are ignored.

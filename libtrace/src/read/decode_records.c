@@ -152,7 +152,7 @@ static bool is_single(unsigned kind)
     return kind == TTD_KIND_TRACE || kind == TTD_KIND_LIVE_BLOCKS || kind == TTD_KIND_PAGES ||
            kind == TTD_KIND_MEMORY_MAP || kind == TTD_KIND_END || kind == TTD_KIND_REGIONS ||
            kind == TTD_KIND_REFERENCES || kind == TTD_KIND_PACKED_REFERENCES ||
-           kind == TTD_KIND_CLASSES;
+           kind == TTD_KIND_CLASSES || kind == TTD_KIND_BLOCK_HEADERS;
 }
 
 enum ttd_status ttd_reader_decode_records(struct ttd_reader *reader, struct ttd_batch *batch,

@@ -34,6 +34,8 @@ static struct part_sizes part_sizes(unsigned kind)
         return (struct part_sizes){TTD_REFERENCE_COLUMN_COUNT, sizeof(struct ttd_reference)};
     case TTD_KIND_PACKED_REFERENCES:
         return (struct part_sizes){TTD_PACKED_REFERENCE_BYTES_MIN, sizeof(struct ttd_reference)};
+    case TTD_KIND_BLOCK_HEADERS:
+        return (struct part_sizes){TTD_BLOCK_HEADER_BYTES_MIN, sizeof(uint64_t)};
     default:
         return (struct part_sizes){TTD_CLASS_BYTES_MIN, sizeof(struct ttd_class)};
     }
@@ -64,6 +66,10 @@ enum ttd_status ttd_reader_decode_part(struct ttd_reader *reader, struct ttd_err
     case TTD_KIND_PACKED_REFERENCES:
         reader->records.references = (struct ttd_references){.count = count};
         ttd_decode_packed_references(cursor, &reader->records.references, reader->items);
+        break;
+    case TTD_KIND_BLOCK_HEADERS:
+        reader->records.block_headers = (struct ttd_block_headers){.count = count};
+        ttd_decode_block_headers(cursor, &reader->records.block_headers, reader->items);
         break;
     default:
         reader->records.classes = (struct ttd_classes){.count = count};

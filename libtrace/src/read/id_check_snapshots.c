@@ -114,6 +114,9 @@ const char *ttd_id_check_snapshots(struct ttd_id_check *ids, const struct ttd_ba
         return check_frames(ids, batch);
     case TTD_KIND_CLASSES:
         return check_classes(ids, batch->u.classes);
+    case TTD_KIND_BLOCK_HEADERS:
+        return unless_unknown(
+            ids, ttd_snapshot_order_part(&ids->snapshots, batch->u.block_headers->snapshot));
     case TTD_KIND_FATAL_SIGNALS:
         return check_signals(ids, batch);
     default:

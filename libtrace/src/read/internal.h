@@ -165,8 +165,8 @@ struct ttd_reader {
     struct ttd_memory_run *runs;
     size_t runs_capacity;
     uint64_t variable_offset;
-    /** Regions, references or classes; or what the frames or fatal signals of a batch point to. Its
-     * capacity is in bytes. */
+    /** Regions, references, classes or block headers; or what the frames or fatal signals of a
+     * batch point to. Its capacity is in bytes. */
     void *items;
     size_t items_capacity;
     struct ttd_loss synthetic;
@@ -190,6 +190,7 @@ struct ttd_reader {
         struct ttd_regions regions;
         struct ttd_references references;
         struct ttd_classes classes;
+        struct ttd_block_headers block_headers;
         struct ttd_live_blocks live_blocks;
         struct ttd_pages pages;
         struct ttd_memory_map memory_map;

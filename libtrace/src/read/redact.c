@@ -179,7 +179,9 @@ static bool is_left_out(struct redaction *r, const struct ttd_header *header)
         r->removed.page_bytes += header->raw_size - TTD_PAGES_DATA;
     bool is_unknown = header->kind > TTD_KIND_LAST;
     r->removed.unknown_chunks += is_unknown;
-    return is_unknown || header->kind == TTD_KIND_PAGES || header->kind == TTD_KIND_MEMORY_MAP;
+    /* What was written over a header of a block is the program's. */
+    return is_unknown || header->kind == TTD_KIND_PAGES || header->kind == TTD_KIND_MEMORY_MAP ||
+           header->kind == TTD_KIND_BLOCK_HEADERS;
 }
 
 static enum ttd_status copy_chunk(void *context, struct ttd_reader *reader,

@@ -139,6 +139,40 @@ enum ttd_status ttd_writer_classes(struct ttd_writer *writer, const struct ttd_c
                                            encode_classes});
 }
 
+/* ---- Block headers ---- */
+
+static const char *check_block_headers(const struct ttd_writer *writer, const void *list,
+                                       struct ttd_snapshot_order *order)
+{
+    const struct ttd_block_headers *headers = list;
+    (void)writer;
+    if (!headers->headers)
+        return "block headers";
+    const char *violation = ttd_check_block_headers(headers);
+    return violation ? violation : ttd_snapshot_order_part(order, headers->snapshot);
+}
+
+static void encode_block_headers(struct ttd_writer *writer, const void *list, size_t first,
+                                 size_t count)
+{
+    struct ttd_block_headers part = *(const struct ttd_block_headers *)list;
+    for (size_t i = 0; i < first; i++)
+        part.begin += TTD_BLOCK_HEADER_SIZE(part.headers[i]);
+    /* Only the last header of all may be broken. */
+    if (first + count < part.count)
+        part.flags &= ~(TTD_HEADERS_BROKEN | TTD_HEADERS_DERIVED);
+    part.headers += first;
+    part.count = count;
+    ttd_encode_block_headers(&writer->payload, &part);
+}
+
+enum ttd_status ttd_writer_block_headers(struct ttd_writer *writer,
+                                         const struct ttd_block_headers *headers)
+{
+    return put_part(writer, &(struct part){TTD_KIND_BLOCK_HEADERS, headers, headers->count,
+                                           check_block_headers, encode_block_headers});
+}
+
 /* ---- Records that are buffered ---- */
 
 enum ttd_status ttd_writer_variable(struct ttd_writer *writer, const struct ttd_variable *variable)

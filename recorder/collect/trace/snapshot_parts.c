@@ -18,6 +18,12 @@ bool trace_classes(struct trace *trace, const struct ttd_classes *classes)
     return trace->writer != NULL && trace_check(trace, ttd_writer_classes(trace->writer, classes));
 }
 
+bool trace_block_headers(struct trace *trace, const struct ttd_block_headers *headers)
+{
+    return trace->writer != NULL &&
+           trace_check(trace, ttd_writer_block_headers(trace->writer, headers));
+}
+
 ttd_id trace_whole_stack(struct trace *trace, const uint64_t *pcs, size_t count)
 {
     ttd_id stack = TTD_NONE;

@@ -172,6 +172,7 @@ ttd_id trace_text(struct trace *trace, const char *text);
 bool trace_regions(struct trace *trace, const struct ttd_regions *regions);
 bool trace_references(struct trace *trace, struct ttd_reference_pack *pack);
 bool trace_classes(struct trace *trace, const struct ttd_classes *classes);
+bool trace_block_headers(struct trace *trace, const struct ttd_block_headers *headers);
 bool trace_frames(struct trace *trace, uint32_t snapshot, ttd_id thread,
                   const struct stack_frames *found);
 bool trace_snapshot(struct trace *trace, const struct ttd_snapshot *snapshot);

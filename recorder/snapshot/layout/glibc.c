@@ -173,6 +173,10 @@ enum {
     HEAP_HEAD_MAX = 64, /* where the arena of another heap begins, at most */
 };
 
+_Static_assert(ARENA_BEFORE - ARENA_TOP == GLIBC_ARENA_TOP &&
+                   ARENA_BEFORE + ARENA_BEHIND == GLIBC_ARENA_SIZE,
+               "the structure of an arena");
+
 #define HEAP_SIZE_MAX (UINT64_C(4) << 30)
 
 static bool is_empty_list(const uint64_t *words, size_t index, uint64_t begin)
@@ -263,78 +267,4 @@ bool glibc_heap_find(const struct memory *memory, uint64_t address, struct memor
         return false;
     *heap = (struct memory_span){address, address + head[3]};
     return true;
-}
-
-/* The head of a chunk: its size, and bits. */
-enum {
-    CHUNK_PREVIOUS_IN_USE = 1,
-    CHUNK_MAPPED = 2,
-    CHUNK_OF_OTHER_ARENA = 4,
-    CHUNK_BITS = 7,
-    CHUNK_ALIGNMENT = 16,
-    CHUNK_MIN = 32,
-    CHUNK_END = 16 /* size of each of the two that mark the end */
-};
-
-/* Chunks that are looked at one after the other, and the page that was read last of them. */
-struct chunk_reader {
-    const struct memory *memory;
-    uint64_t page;
-    uint64_t words[MEMORY_PAGE / 8];
-};
-
-/* Reads the two words that a chunk begins with: the size of the one before, if that is free, and
- * its own head. */
-static bool chunk_read(struct chunk_reader *reader, uint64_t chunk, uint64_t *before,
-                       uint64_t *head)
-{
-    uint64_t page = chunk / MEMORY_PAGE * MEMORY_PAGE;
-    if (chunk % CHUNK_ALIGNMENT != 0)
-        return false;
-    if (page != reader->page) {
-        reader->page = 0;
-        if (!memory_read(reader->memory, page, reader->words, sizeof reader->words))
-            return false;
-        reader->page = page;
-    }
-    *before = reader->words[(chunk - page) / 8];
-    *head = reader->words[(chunk - page) / 8 + 1];
-    return true;
-}
-
-/* Whether a chunk and the one before it say the same of their sizes. */
-static bool chunk_fits(uint64_t before, uint64_t head, uint64_t size_before)
-{
-    bool is_of_main_arena = (head & (CHUNK_MAPPED | CHUNK_OF_OTHER_ARENA)) == 0;
-    return is_of_main_arena && ((head & CHUNK_PREVIOUS_IN_USE) != 0 || before == size_before);
-}
-
-bool glibc_segment_find(const struct memory *memory, uint64_t begin, const uint64_t words[2],
-                        uint64_t end, const struct glibc_arena *arena, struct memory_span *segment)
-{
-    struct chunk_reader reader = {.memory = memory};
-    uint64_t before = words[0], head = words[1], chunk = begin, size = 0;
-    while (chunk_fits(before, head, size)) {
-        size = head & ~(uint64_t)CHUNK_BITS;
-        uint64_t next = chunk + size;
-        bool is_end = size == CHUNK_END && chunk != begin;
-        if (size % CHUNK_ALIGNMENT != 0 || (size < CHUNK_MIN && !is_end) || size > end - chunk)
-            return false;
-        *segment = (struct memory_span){begin, is_end ? next + CHUNK_END : next};
-        if (chunk == arena->top)
-            return is_aligned(next);
-        if (next >= end || !chunk_read(&reader, next, &before, &head))
-            return false;
-        if (is_end)
-            return is_aligned(segment->end) && head == (CHUNK_END | CHUNK_PREVIOUS_IN_USE);
-        chunk = next;
-    }
-    return false;
-}
-
-uint64_t glibc_mapped_size(const uint64_t words[2])
-{
-    uint64_t size = words[1] & ~(uint64_t)CHUNK_BITS;
-    bool is_mapped = words[0] == 0 && (words[1] & CHUNK_BITS) == CHUNK_MAPPED && is_aligned(size);
-    return is_mapped ? size : 0;
 }

@@ -38,8 +38,13 @@ struct glibc_calls {
 void glibc_threads_find(const struct memory *memory, struct memory_span data,
                         const struct glibc_calls *calls);
 
+/* Within the structure of an arena, which begins with its lock: the address of the last chunk. And
+ * its size. */
+enum { GLIBC_ARENA_TOP = 96, GLIBC_ARENA_SIZE = 2200 };
+
 struct glibc_arena {
-    /* In data of the library: lists of addresses of free memory, and of the ends of blocks. */
+    /* All of it. In data of the library: lists of addresses of free memory, and of the ends of
+     * blocks. */
     struct memory_span lists;
     /* End of the memory that the arena has of the program break: behind it, memory is the
        program's own. UINT64_MAX if that is not known. */
@@ -68,6 +73,40 @@ bool glibc_heap_find(const struct memory *memory, uint64_t address, struct memor
  */
 bool glibc_segment_find(const struct memory *memory, uint64_t begin, const uint64_t words[2],
                         uint64_t end, const struct glibc_arena *arena, struct memory_span *segment);
+
+/* A part of an arena: chunks that follow each other in memory. */
+struct glibc_chunks {
+    uint64_t begin; /* the first chunk */
+    uint64_t end;   /* of the memory that the chunks may take */
+    uint64_t top;   /* the arena's last chunk, here or in another part */
+    uint64_t arena; /* address of its structure */
+    bool is_main;
+};
+
+/* Finds the chunks of the main arena in the memory of the program break. Returns false if there are
+ * none, or if that cannot be said. */
+bool glibc_chunks_of_break(const struct memory *memory, struct memory_span span,
+                           const struct glibc_arena *arena, struct glibc_chunks *chunks);
+
+/* Finds the chunks in the heap of another arena, by the heap's address, which may be any; likewise.
+ */
+bool glibc_chunks_of_heap(const struct memory *memory, uint64_t heap, struct glibc_chunks *chunks);
+
+/* Is told of the address and the value of a header. Returns false to end the list. */
+typedef bool glibc_header_function(void *context, uint64_t address, uint64_t header);
+
+enum glibc_chunks_end {
+    GLIBC_CHUNKS_WHOLE,
+    GLIBC_CHUNKS_BROKEN,  /* the allocator cannot have written the header that was told last */
+    GLIBC_CHUNKS_DERIVED, /* it may have, by another one that is wrong: the last chunk of the arena
+                             does not end with a page, or is missed */
+    GLIBC_CHUNKS_UNKNOWN  /* memory could not be read, or the list was ended */
+};
+
+/* Lists the headers of chunks: the words in front of blocks. The process must stand still. */
+enum glibc_chunks_end glibc_chunks_list(const struct memory *memory,
+                                        const struct glibc_chunks *chunks,
+                                        glibc_header_function *found, void *context);
 
 /* Returns the size of a block with a mapping of its own, which begins with these words; 0 if there
  * is none. */

@@ -166,6 +166,8 @@ bool layout_find(struct layout *layout, uint32_t pid, const struct memory *memor
     layout_add_threads(&search);
     tls_blocks_cut(&search.blocks, &layout->regions);
     layout_add_heaps(&search);
+    layout->arena = search.arena;
+    layout->arena_module = search.has_arena ? search.arena_module : TTD_NONE;
     backing_free(&search.backing);
     remove_skipped(&layout->regions);
     layout->is_whole =

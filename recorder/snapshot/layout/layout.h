@@ -7,6 +7,7 @@
 #define TTD_SNAPSHOT_LAYOUT_H
 
 #include "../heap_pages.h"
+#include "glibc.h"
 #include "maps.h"
 #include "../memory.h"
 #include "regions.h"
@@ -45,10 +46,12 @@ struct layout_thread {
 extern const char layout_data_name[], layout_bss_name[];
 
 struct layout {
-    struct maps maps;       /* has the names of the regions */
-    struct regions regions; /* by address, without those that are skipped */
-    bool is_whole;          /* no memory is missing */
-    bool has_kernel_queue;  /* the kernel may hold pointers that are nowhere else */
+    struct maps maps;         /* has the names of the regions */
+    struct regions regions;   /* by address, without those that are skipped */
+    struct glibc_arena arena; /* the main one of the C library's allocator, in this module */
+    ttd_id arena_module;      /* TTD_NONE if there is none */
+    bool is_whole;            /* no memory is missing */
+    bool has_kernel_queue;    /* the kernel may hold pointers that are nowhere else */
 };
 
 /*

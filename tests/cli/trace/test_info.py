@@ -189,8 +189,9 @@ class Info(TestCase):
         for line in lines[first + 1:last]:
             self.assertTrue(all(line[at] != " " and line[at - 1] == " " for at in starts[1:]), line)
             names.append(line[:starts[1]].strip())
-        self.assertEqual(names[-8:], ["snapshots", "regions", "variables", "frames", "classes",
-                                      "fatal signals", "packed references", "all"])
+        self.assertEqual(names[-9:], ["snapshots", "regions", "variables", "frames", "classes",
+                                      "fatal signals", "packed references", "block headers",
+                                      "all"])
 
     def test_csv(self):
         rows = self.run_ok("info", "-f", "csv", self.write(self.script().close())).csv

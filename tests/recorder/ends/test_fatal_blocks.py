@@ -49,7 +49,8 @@ class FatalBlocks(Recording):
         self.assertEqual((fatal['name'], fatal['reason'], fatal['fault']),
                          ('SIGABRT', 'sent by raise or tgkill', None))
         self.assertIn('drop', names(fatal))
-        finding, = found['findings']
+        damage, finding = found['findings']
+        self.assertEqual(damage['kind'], 'heap-damage')
         self.assertEqual((finding['kind'], finding['signal']), ('died-in-call', signal.SIGABRT))
 
 

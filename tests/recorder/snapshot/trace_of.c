@@ -96,6 +96,11 @@ static bool write_classes(void *argument, const struct ttd_classes *classes)
     return ttd_writer_classes(((struct context *)argument)->writer, classes) == TTD_OK;
 }
 
+static bool write_headers(void *argument, const struct ttd_block_headers *headers)
+{
+    return ttd_writer_block_headers(((struct context *)argument)->writer, headers) == TTD_OK;
+}
+
 static bool write_frames(void *argument, uint32_t tid, const struct stack_frames *frames)
 {
     struct context *context = argument;
@@ -208,6 +213,7 @@ struct found trace_of(uint32_t pid, const struct snapshot_request *request,
                                              .regions = write_regions,
                                              .references = write_references,
                                              .classes = write_classes,
+                                             .headers = write_headers,
                                              .frames = write_frames,
                                              .frames_missing = note_missing_frames,
                                              .variable = note_variable,

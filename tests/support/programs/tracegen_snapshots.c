@@ -83,6 +83,22 @@ static void write_classes(const struct line *from)
     free(classes);
 }
 
+/* headers=WORD,... */
+static void write_block_headers(const struct line *from)
+{
+    uint64_t *headers = room(sizeof *headers);
+    struct ttd_block_headers record = {.snapshot = (uint32_t)number_of(from, "snapshot", 1),
+                                       .flags = (uint32_t)number_of(from, "flags", 0),
+                                       .begin = number_of(from, "begin", 0),
+                                       .headers = headers};
+    const char *fields[FIELDS];
+    for (char *rest = text_of(from, "headers");
+         record.count < PARTS_MAX && next_part(&rest, fields);)
+        headers[record.count++] = number(fields[0]);
+    check(ttd_writer_block_headers(writer, &record));
+    free(headers);
+}
+
 static void write_variable(const struct line *from)
 {
     struct ttd_variable variable = {.module = id_of(from, "module", 1),
@@ -145,8 +161,13 @@ static void write_fatal_signal(const struct line *from)
 }
 
 const struct word snapshot_words[] = {
-    {"regions", write_regions},    {"references", write_references},
-    {"classes", write_classes},    {"variable", write_variable},
-    {"frames", write_frames},      {"snapshot", write_snapshot},
-    {"fatal", write_fatal_signal}, {NULL, NULL},
+    {"regions", write_regions},
+    {"references", write_references},
+    {"block_headers", write_block_headers},
+    {"classes", write_classes},
+    {"variable", write_variable},
+    {"frames", write_frames},
+    {"snapshot", write_snapshot},
+    {"fatal", write_fatal_signal},
+    {NULL, NULL},
 };

@@ -40,6 +40,7 @@ enum ttd_status model_write_references(struct model *model, struct ttd_writer *w
 enum ttd_status model_write_variable(struct model *model, struct ttd_writer *writer);
 enum ttd_status model_write_frames(struct model *model, struct ttd_writer *writer);
 enum ttd_status model_write_classes(struct model *model, struct ttd_writer *writer);
+enum ttd_status model_write_block_headers(struct model *model, struct ttd_writer *writer);
 enum ttd_status model_write_fatal_signal(struct model *model, struct ttd_writer *writer);
 
 #endif

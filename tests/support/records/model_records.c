@@ -216,6 +216,7 @@ enum ttd_status model_step(struct model *model, struct ttd_writer *writer)
                                            model_write_variable,
                                            model_write_frames,
                                            model_write_classes,
+                                           model_write_block_headers,
                                            model_write_fatal_signal,
                                            model_write_state,
                                            model_write_sum};

@@ -156,6 +156,23 @@ enum ttd_status model_write_classes(struct model *model, struct ttd_writer *writ
         &(struct ttd_batch){.kind = TTD_KIND_CLASSES, .count = 1, .u.classes = &record});
 }
 
+enum ttd_status model_write_block_headers(struct model *model, struct ttd_writer *writer)
+{
+    static const uint32_t flags[] = {0, 1, 2, 3, 5, 7};
+    uint64_t headers[RECORDS_MAX];
+    struct ttd_block_headers record = {.snapshot = begun(model),
+                                       .flags = flags[entropy_below(&model->entropy, 6)],
+                                       .begin = entropy_below(&model->entropy, UINT64_C(1) << 60),
+                                       .headers = headers,
+                                       .count = some(model)};
+    for (size_t i = 0; i < record.count; i++)
+        headers[i] = 16 + entropy_below(&model->entropy, 1 << 20);
+    headers[record.count - 1] = entropy_value(&model->entropy);
+    return model_note(model, ttd_writer_block_headers(writer, &record),
+                      &(struct ttd_batch){
+                          .kind = TTD_KIND_BLOCK_HEADERS, .count = 1, .u.block_headers = &record});
+}
+
 enum ttd_status model_write_fatal_signal(struct model *model, struct ttd_writer *writer)
 {
     struct ttd_register registers[RECORDS_MAX];

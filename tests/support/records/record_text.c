@@ -286,6 +286,7 @@ void text_of_batch(struct text *to, const struct ttd_batch *batch)
     case TTD_KIND_VARIABLES:
     case TTD_KIND_FRAMES:
     case TTD_KIND_CLASSES:
+    case TTD_KIND_BLOCK_HEADERS:
     case TTD_KIND_FATAL_SIGNALS:
         text_of_snapshots(to, batch);
         break;

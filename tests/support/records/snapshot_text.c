@@ -56,6 +56,14 @@ static void classes(struct text *to, const struct ttd_classes *of)
                     of->classes[i].name);
 }
 
+static void block_headers(struct text *to, const struct ttd_block_headers *of)
+{
+    text_append(to, "headers snapshot=%x flags=%x begin=%" PRIx64 "\n", of->snapshot, of->flags,
+                of->begin);
+    for (size_t i = 0; i < of->count; i++)
+        text_append(to, "header %" PRIx64 "\n", of->headers[i]);
+}
+
 static void fatal_signal(struct text *to, const struct ttd_fatal_signal *of)
 {
     text_append(to, "signal at=%" PRIx64 ":%" PRIx64 " wall=%" PRIx64, of->position.sequence,
@@ -76,6 +84,8 @@ void text_of_snapshots(struct text *to, const struct ttd_batch *batch)
         references(to, batch->u.references);
     else if (batch->kind == TTD_KIND_CLASSES)
         classes(to, batch->u.classes);
+    else if (batch->kind == TTD_KIND_BLOCK_HEADERS)
+        block_headers(to, batch->u.block_headers);
     else
         for (size_t i = 0; i < batch->count; i++)
             if (batch->kind == TTD_KIND_SNAPSHOTS)

@@ -141,7 +141,7 @@ enum ttd_status ttd_emitter_put(struct ttd_emitter *emitter, const struct ttd_em
                                 .codec = (uint8_t)codec,
                                 .flags =
                                     ttd_kind_is_critical(emission->kind) ? TTD_CHUNK_CRITICAL : 0,
-                                .minor = TTD_FORMAT_MINOR,
+                                .minor = ttd_kind_minor(emission->kind),
                                 .stored_size = (uint32_t)stored_size,
                                 .raw_size = (uint32_t)raw_size,
                                 .first_record = emission->first_record,

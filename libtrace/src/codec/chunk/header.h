@@ -62,6 +62,12 @@ static inline bool ttd_kind_is_critical(unsigned kind)
     return kind == TTD_KIND_TRACE || kind == TTD_KIND_EVENTS;
 }
 
+/** Returns the minor version of the format that a known kind came with. */
+static inline uint16_t ttd_kind_minor(unsigned kind)
+{
+    return kind >= TTD_KIND_BLOCK_HEADERS ? 1 : 0;
+}
+
 /** Returns the size of a whole chunk in the file: header, stored payload and padding. */
 static inline uint64_t ttd_chunk_size(const struct ttd_header *header)
 {

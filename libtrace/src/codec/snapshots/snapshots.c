@@ -208,6 +208,47 @@ void ttd_decode_classes(struct ttd_cursor *cursor, struct ttd_classes *list,
     ttd_cursor_finish(cursor);
 }
 
+/* ---- Block headers ---- */
+
+void ttd_encode_block_headers(struct ttd_buffer *buffer, const struct ttd_block_headers *list)
+{
+    ttd_buffer_put32(buffer, list->snapshot);
+    ttd_buffer_put32(buffer, list->flags);
+    ttd_buffer_put64(buffer, list->begin);
+    for (size_t i = 0; i < list->count; i++)
+        ttd_buffer_put_varint(buffer, list->headers[i]);
+}
+
+void ttd_decode_block_headers(struct ttd_cursor *cursor, struct ttd_block_headers *list,
+                              uint64_t *headers)
+{
+    list->snapshot = ttd_cursor_get32(cursor);
+    list->flags = ttd_cursor_get32(cursor);
+    list->begin = ttd_cursor_get64(cursor);
+    list->headers = headers;
+    for (size_t i = 0; i < list->count; i++)
+        headers[i] = ttd_cursor_varint(cursor);
+    ttd_cursor_check(cursor, ttd_check_block_headers(list));
+    ttd_cursor_finish(cursor);
+}
+
+const char *ttd_check_block_headers(const struct ttd_block_headers *list)
+{
+    if (list->snapshot == 0)
+        return "number of a snapshot";
+    if (list->flags & ~TTD_HEADERS_FLAGS_MASK ||
+        (list->flags & (TTD_HEADERS_BROKEN | TTD_HEADERS_DERIVED)) == TTD_HEADERS_DERIVED)
+        return "flags of block headers";
+    uint64_t address = list->begin;
+    for (size_t i = 0; i + 1 < list->count; i++) {
+        uint64_t size = TTD_BLOCK_HEADER_SIZE(list->headers[i]);
+        if (size == 0 || size > UINT64_MAX - address)
+            return "size in a block header";
+        address += size;
+    }
+    return NULL;
+}
+
 /* ---- Fatal signals ---- */
 
 void ttd_encode_fatal_signal(struct ttd_buffer *buffer, const struct ttd_fatal_signal *signal)

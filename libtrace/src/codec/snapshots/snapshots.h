@@ -9,8 +9,9 @@
 #include "base/cursor.h"
 
 /** Smallest encoded size of a region, and of a class, in bytes. */
-#define TTD_REGION_BYTES_MIN 6
-#define TTD_CLASS_BYTES_MIN  2
+#define TTD_REGION_BYTES_MIN       6
+#define TTD_CLASS_BYTES_MIN        2
+#define TTD_BLOCK_HEADER_BYTES_MIN 1
 
 /* Each ttd_check_…() returns a static description of the first violation, or NULL. */
 
@@ -44,6 +45,13 @@ void ttd_encode_classes(struct ttd_buffer *buffer, const struct ttd_classes *cla
  */
 void ttd_decode_classes(struct ttd_cursor *cursor, struct ttd_classes *list,
                         struct ttd_class *classes);
+
+/** As for classes. */
+void ttd_encode_block_headers(struct ttd_buffer *buffer, const struct ttd_block_headers *list);
+void ttd_decode_block_headers(struct ttd_cursor *cursor, struct ttd_block_headers *list,
+                              uint64_t *headers);
+/** Checks a list of headers. */
+const char *ttd_check_block_headers(const struct ttd_block_headers *list);
 
 void ttd_encode_fatal_signal(struct ttd_buffer *buffer, const struct ttd_fatal_signal *signal);
 /** Decodes everything but the registers, for which ttd_decode_registers() is called next. */

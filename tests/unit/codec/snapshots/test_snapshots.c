@@ -249,6 +249,31 @@ Test(snapshots, classes_come_back_as_they_were)
     cr_expect_str_eq(decode_classes(buffer.size), "reserved field is not zero");
 }
 
+/* ---- Block headers ---- */
+
+static uint64_t headers_found[3];
+
+static const char *decode_headers(size_t size)
+{
+    struct ttd_block_headers list = {.count = 3};
+    DECODE(size, ttd_decode_block_headers(&in, &list, headers_found));
+}
+
+Test(snapshots, block_headers_come_back_as_they_were)
+{
+    static const uint64_t headers[] = {0x291, 0x20, UINT64_MAX};
+    ttd_encode_block_headers(&buffer, &(struct ttd_block_headers){7, 3, 0x1008, headers, 3});
+    expect_whole(decode_headers);
+    decode_headers(buffer.size);
+    for (size_t i = 0; i < 3; i++)
+        cr_expect_eq(headers_found[i], headers[i], "%zu", i);
+    buffer.data[0] = 0;
+    cr_expect_str_eq(decode_headers(buffer.size), "number of a snapshot");
+    buffer.data[0] = 1;
+    buffer.data[4] = 4;
+    cr_expect_str_eq(decode_headers(buffer.size), "flags of block headers");
+}
+
 /* ---- Fatal signals ---- */
 
 static struct ttd_fatal_signal signal_found;

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+#include "analyses/errors/damage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyses/errors/errors_parts.h"
+#include "base/grow.h"
+
+/** A header lies this far in front of its block, and memory of blocks ends there. */
+#define HEADER_BYTES 8
+
+/** A flag of a header that is never set. */
+#define HEADER_NEVER_SET 8
+
+/** The least size that a header has; and what it may have beyond what its block needs. */
+#define HEADER_SIZE_MIN 32
+#define HEADER_SLACK    32
+
+/* ---- Reading ---- */
+
+/* Drops the headers of a snapshot that was cut short. */
+static void headers_clear(struct heap_headers *headers, uint32_t number)
+{
+    headers->snapshot = (struct ttd_snapshot){.number = number};
+    headers->count = 0;
+    headers->run_count = 0;
+}
+
+static enum ttd_status headers_add(struct heap_headers *headers,
+                                   const struct ttd_block_headers *part)
+{
+    if (headers->snapshot.number != part->snapshot)
+        headers_clear(headers, part->snapshot);
+    struct heap_header_run *last =
+        headers->run_count ? &headers->runs[headers->run_count - 1] : NULL;
+    bool continues = last && last->end == part->begin && !(last->flags & TTD_HEADERS_BROKEN);
+    enum ttd_status status = grow_array((void **)&headers->headers, &headers->capacity,
+                                        headers->count + part->count, sizeof *headers->headers);
+    if (status == TTD_OK && !continues)
+        status = grow_array((void **)&headers->runs, &headers->run_capacity, headers->run_count + 1,
+                            sizeof *headers->runs);
+    if (status != TTD_OK)
+        return status;
+    if (!continues)
+        headers->runs[headers->run_count++] = (struct heap_header_run){
+            .begin = part->begin, .end = part->begin, .first = headers->count};
+    struct heap_header_run *run = &headers->runs[headers->run_count - 1];
+    for (size_t i = 0; i < part->count; i++) {
+        headers->headers[headers->count++] = (struct heap_header){run->end, part->headers[i]};
+        run->end += TTD_BLOCK_HEADER_SIZE(part->headers[i]);
+    }
+    run->count += part->count;
+    run->flags |= part->flags;
+    /* The last one may say anything. */
+    if (run->end < headers->headers[headers->count - 1].address ||
+        (run->flags & TTD_HEADERS_BROKEN))
+        run->end = headers->headers[headers->count - 1].address + HEADER_BYTES;
+    return TTD_OK;
+}
+
+/* Keeps the headers that were read if their snapshot is complete. */
+static void headers_end(struct heap_headers *newest, struct heap_headers *read,
+                        const struct ttd_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        if (batch->u.snapshots[i].number != read->snapshot.number || !read->count)
+            continue;
+        struct heap_headers kept = *newest;
+        *newest = *read;
+        newest->snapshot = batch->u.snapshots[i];
+        *read = kept;
+        headers_clear(read, 0);
+    }
+}
+
+enum ttd_status heap_headers_read(struct heap_headers *headers, struct ttd_reader *reader,
+                                  struct ttd_error *error)
+{
+    struct heap_headers read = {.count = 0};
+    struct ttd_batch batch;
+    enum ttd_status status = TTD_OK;
+    ttd_reader_rewind(reader,
+                      TTD_KIND_BIT(TTD_KIND_BLOCK_HEADERS) | TTD_KIND_BIT(TTD_KIND_SNAPSHOTS));
+    while (status == TTD_OK && (status = ttd_reader_next(reader, &batch, error)) == TTD_OK) {
+        if (batch.kind == TTD_KIND_BLOCK_HEADERS)
+            status = headers_add(&read, batch.u.block_headers);
+        else if (batch.kind == TTD_KIND_SNAPSHOTS)
+            headers_end(headers, &read, &batch);
+    }
+    heap_headers_free(&read);
+    /* Damage is reported by the replay. */
+    return status == TTD_ERROR_NO_MEMORY || status == TTD_ERROR_IO ? status : TTD_OK;
+}
+
+void heap_headers_free(struct heap_headers *headers)
+{
+    free(headers->headers);
+    free(headers->runs);
+    *headers = (struct heap_headers){.count = 0};
+}
+
+/* ---- Comparing ---- */
+
+/** What the blocks say of a header. */
+enum header_state {
+    HEADER_UNKNOWN, /* there is no live block behind it */
+    HEADER_RIGHT,   /* it is large enough for the live block behind it */
+    HEADER_WRONG,   /* it is not */
+    HEADER_STATE = 3,
+    HEADER_SWALLOWS = 4 /* a bit: another live block lies in the memory that it claims */
+};
+
+/** The comparison of one run. */
+struct header_search {
+    const struct heap_headers *headers;
+    const struct heap_header_run *run;
+    const struct heap_header *first;
+    const struct heap_live *live;
+    const struct heap_last_calls *calls;
+    /** Index of the first header in each 2^shift bytes of the run, and at last the number of
+     * headers. */
+    uint32_t *buckets;
+    unsigned shift;
+    /** By header, an enum header_state. */
+    uint8_t *states;
+};
+
+static uint64_t size_needed(uint64_t size)
+{
+    uint64_t needed = (size + HEADER_BYTES + 15) & ~UINT64_C(15);
+    return needed > HEADER_SIZE_MIN ? needed : HEADER_SIZE_MIN;
+}
+
+static bool is_too_small(uint64_t header, uint64_t size)
+{
+    return (header & HEADER_NEVER_SET) || TTD_BLOCK_HEADER_SIZE(header) < size_needed(size);
+}
+
+static bool is_too_large(uint64_t header, uint64_t size)
+{
+    return TTD_BLOCK_HEADER_SIZE(header) > size_needed(size) + HEADER_SLACK;
+}
+
+/* Whether a block is one that the allocator itself has given away. */
+static bool is_own(uint8_t api)
+{
+    return api != TTD_API_OTHER && api < TTD_API_HEAP_ALLOC;
+}
+
+static enum ttd_status search_begin(struct header_search *search)
+{
+    const struct heap_header_run *run = search->run;
+    uint64_t extent = run->end - run->begin;
+    if (run->count > UINT32_MAX)
+        return TTD_ERROR_LIMIT;
+    search->first = &search->headers->headers[run->first];
+    for (search->shift = 4; extent >> search->shift > run->count; search->shift++)
+        ;
+    size_t count = (size_t)(extent >> search->shift) + 1;
+    search->buckets = malloc((count + 1) * sizeof *search->buckets);
+    search->states = calloc(run->count, 1);
+    if (!search->buckets || !search->states)
+        return TTD_ERROR_NO_MEMORY;
+    uint32_t index = 0;
+    for (size_t i = 0; i < count; i++) {
+        search->buckets[i] = index;
+        while (index < run->count &&
+               (search->first[index].address - run->begin) >> search->shift == i)
+            index++;
+    }
+    search->buckets[count] = index;
+    return TTD_OK;
+}
+
+static void search_end(struct header_search *search)
+{
+    free(search->buckets);
+    free(search->states);
+}
+
+/* Finds the last header at an address or before it. Returns false if the address is not in the run.
+ */
+static bool find_header(const struct header_search *search, uint64_t address, uint32_t *index)
+{
+    const struct heap_header_run *run = search->run;
+    if (address < run->begin || address >= run->end)
+        return false;
+    uint64_t bucket = (address - run->begin) >> search->shift;
+    uint32_t low = search->buckets[bucket], high = search->buckets[bucket + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (search->first[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *index = low - 1; /* the run begins with a header */
+    return true;
+}
+
+/* Finds the block at an address: live, or being released by a call that never returned. Its address
+ * is 0 if there is none. */
+static struct heap_neighbour find_block(const struct header_search *search, uint64_t address)
+{
+    const struct heap_block *block = heap_live_find(search->live, address, TTD_NONE);
+    size_t cursor = 0;
+    while (block && (block->address != address || !is_own(block->api)))
+        block = heap_live_each(search->live, &cursor);
+    if (block)
+        return (struct heap_neighbour){block->address, block->size, heap_call_of_block(block)};
+    for (size_t i = 0; i < search->calls->count; i++) {
+        const struct heap_finding *call = &search->calls->calls[i];
+        if (call->block_address == address)
+            return (struct heap_neighbour){address, call->block_size, call->allocated};
+    }
+    return (struct heap_neighbour){.address = 0};
+}
+
+/* Compares a live block with its header. A block within what was asked for by another one is of an
+ * allocator that has its memory from this one. */
+static void see_block(const struct header_search *search, const struct heap_block *block)
+{
+    uint32_t index;
+    if (!is_own(block->api) || !find_header(search, block->address - HEADER_BYTES, &index))
+        return;
+    const struct heap_header *header = &search->first[index];
+    uint8_t *state = &search->states[index];
+    if (header->address == block->address - HEADER_BYTES) {
+        bool is_wrong = is_too_small(header->value, block->size);
+        *state = (uint8_t)((*state & ~HEADER_STATE) | (is_wrong ? HEADER_WRONG : HEADER_RIGHT));
+        return;
+    }
+    struct heap_neighbour around = find_block(search, header->address + HEADER_BYTES);
+    if (!around.address || block->address - around.address >= around.size)
+        *state |= HEADER_SWALLOWS;
+}
+
+/* Compares the block of a call that had begun to release it. If other threads were in calls of the
+ * allocator, it may have become a part of another one. */
+static void see_call(const struct header_search *search, const struct heap_finding *call)
+{
+    uint32_t index;
+    if (!call->block_address || !heap_call_is_known(&call->allocated) ||
+        !is_own(call->allocated.api) ||
+        !find_header(search, call->block_address - HEADER_BYTES, &index))
+        return;
+    uint8_t *state = &search->states[index];
+    if (search->first[index].address == call->block_address - HEADER_BYTES) {
+        bool is_wrong = is_too_small(search->first[index].value, call->block_size);
+        if ((*state & HEADER_STATE) == HEADER_UNKNOWN)
+            *state |= is_wrong ? HEADER_WRONG : HEADER_RIGHT;
+    } else if (!(search->run->flags & TTD_HEADERS_BUSY)) {
+        *state |= HEADER_SWALLOWS;
+    }
+}
+
+/* ---- Judging ---- */
+
+/** The header that is looked at, and the last one before it of which the block says that it is
+ * right; NULL if there is none. */
+struct header_place {
+    uint32_t index;
+    const struct heap_header *header;
+    const struct heap_header *right;
+};
+
+static bool is_broken(const struct header_search *search, uint32_t index)
+{
+    return (search->run->flags & TTD_HEADERS_BROKEN) && index + 1 == search->run->count;
+}
+
+/* Whether a header behind the one with this index is right: the allocator has gone on with what the
+ * one says. */
+static bool goes_on(const struct header_search *search, uint32_t index)
+{
+    for (size_t i = (size_t)index + 1; i < search->run->count; i++) {
+        if ((search->states[i] & HEADER_STATE) == HEADER_RIGHT)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a header that is large enough for its block is damaged: it is too large, so that it
+ * claims other blocks' memory, or leads nowhere; or its flags are wrong. */
+static bool is_damaged_right(const struct header_search *search, const struct header_place *place)
+{
+    bool swallows = search->states[place->index] & HEADER_SWALLOWS;
+    bool breaks = is_broken(search, place->index);
+    bool breaks_behind =
+        is_broken(search, place->index + 1) && search->states[place->index + 1] == HEADER_UNKNOWN;
+    if (swallows || breaks || !breaks_behind)
+        return swallows || breaks;
+    uint64_t size = find_block(search, place->header->address + HEADER_BYTES).size;
+    return is_too_large(place->header->value, size);
+}
+
+static bool is_damaged(const struct header_search *search, const struct header_place *place)
+{
+    switch (search->states[place->index] & HEADER_STATE) {
+    case HEADER_RIGHT:
+        return is_damaged_right(search, place);
+    case HEADER_WRONG:
+        /* Where the blocks behind it are in order, the trace lacks the release of this one. */
+        return !goes_on(search, place->index);
+    default:
+        return place->right && (is_broken(search, place->index) ||
+                                (search->states[place->index] & HEADER_SWALLOWS &&
+                                 search->headers->snapshot.reason == TTD_SNAPSHOT_SIGNAL));
+    }
+}
+
+/* Returns the number of low bytes of a header that must have been written: those up to the highest
+ * one that it cannot have for a block of this size. */
+static unsigned bytes_written(uint64_t header, uint64_t size)
+{
+    static const uint64_t flags[] = {0, 1, 4, 5};
+    uint64_t least = UINT64_MAX;
+    for (uint64_t slack = 0; slack <= HEADER_SLACK; slack += 16) {
+        for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+            uint64_t changed = header ^ ((size_needed(size) + slack) | flags[i]);
+            least = changed < least ? changed : least;
+        }
+    }
+    return least > 1 ? (unsigned)(71 - __builtin_clzll(least)) / 8 : 1;
+}
+
+/* The same where no live block is behind the header: no memory is of as many bytes as the highest
+ * three can say. */
+static unsigned bytes_written_anyhow(uint64_t header)
+{
+    return header >> 40 ? (unsigned)(71 - __builtin_clzll(header)) / 8 : 1;
+}
+
+/* Whether it is certain that this very header is wrong: that of a live block, or else one that
+ * comes right behind a live block. Where a thread may have been in a call, it may have been
+ * changing the header; and the trace may lack the call, if the process died then. */
+static bool is_certain(const struct header_search *search, const struct header_place *place,
+                       bool is_of_block, bool is_adjacent)
+{
+    return (search->headers->snapshot.flags & TTD_SNAPSHOT_STOPPED) &&
+           !(search->run->flags & TTD_HEADERS_BUSY) &&
+           (is_of_block || (is_adjacent && is_broken(search, place->index)));
+}
+
+/* Finds the live block whose memory ends at a header, by the sizes of blocks: the headers before it
+ * do not lead there. */
+static bool find_adjacent(const struct header_search *search, uint64_t header,
+                          struct heap_neighbour *before)
+{
+    struct heap_neighbour nearest = heap_neighbours_find(search->live, header).before;
+    uint64_t extent = header + HEADER_BYTES - nearest.address;
+    if (!nearest.address || !is_own(nearest.allocated.api) || extent < size_needed(nearest.size) ||
+        is_too_large(extent, nearest.size))
+        return false;
+    *before = nearest;
+    return true;
+}
+
+/* Makes the finding: the block that ends at the header was overrun, if there is a live one; else
+ * something has written before the block behind it, or beyond the end of one that is not live. */
+static struct heap_finding finding_of(const struct header_search *search,
+                                      const struct header_place *place)
+{
+    const struct heap_header *header = place->header;
+    struct heap_neighbour behind = find_block(search, header->address + HEADER_BYTES), before = {0};
+    bool is_derived = is_broken(search, place->index) && !behind.address &&
+                      (search->run->flags & TTD_HEADERS_DERIVED);
+    bool is_adjacent = place->right && place->right + 1 == header && !is_derived;
+    if (is_adjacent || (place->right && !behind.address))
+        before = find_block(search, place->right->address + HEADER_BYTES);
+    if (!before.address)
+        is_adjacent = find_adjacent(search, header->address, &before);
+    const struct heap_neighbour *block = before.address ? &before : &behind;
+    struct heap_finding finding = {.kind = HEAP_ERROR_HEAP_DAMAGE,
+                                   .call = block->allocated,
+                                   .address = header->address,
+                                   .size = block->size,
+                                   .allocated = heap_call_none(),
+                                   .released = heap_call_none(),
+                                   .conflict = heap_call_none(),
+                                   .damage = {.snapshot = search->headers->snapshot.number,
+                                              .position = search->headers->snapshot.position,
+                                              .header = header->value,
+                                              .is_adjacent = is_adjacent}};
+    if (before.address) {
+        finding.block_address = before.address;
+        finding.block_size = before.size;
+        finding.allocated = before.allocated;
+    }
+    if (is_adjacent)
+        finding.damage.beyond = header->address - before.address - before.size +
+                                (behind.address ? bytes_written(header->value, behind.size)
+                                                : bytes_written_anyhow(header->value));
+    finding.neighbours.after =
+        behind.address ? behind : heap_neighbours_find(search->live, header->address).after;
+    finding.is_certain = is_certain(search, place, behind.address, is_adjacent);
+    return finding;
+}
+
+static enum ttd_status judge_run(const struct header_search *search, struct error_finder *finder)
+{
+    struct header_place place = {.right = NULL};
+    enum ttd_status status = TTD_OK;
+    for (; place.index < search->run->count && status == TTD_OK; place.index++) {
+        place.header = &search->first[place.index];
+        if (is_damaged(search, &place)) {
+            struct heap_finding finding = finding_of(search, &place);
+            if (heap_call_is_known(&finding.call))
+                status = heap_error_finder_add(finder, &finding);
+            place.right = NULL;
+        } else if ((search->states[place.index] & HEADER_STATE) == HEADER_RIGHT) {
+            place.right = place.header;
+        }
+    }
+    return status;
+}
+
+enum ttd_status heap_damage_find(struct error_finder *finder, const struct heap_live *live)
+{
+    const struct heap_headers *headers = &finder->headers;
+    struct ttd_position unknown_before = heap_gaps_end(&finder->gaps, headers->snapshot.position);
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < headers->run_count && status == TTD_OK; i++) {
+        struct header_search search = {.headers = headers,
+                                       .run = &headers->runs[i],
+                                       .live = live,
+                                       .calls = &finder->last_calls};
+        /* A thread may have been changing headers: only a process that died of a fault has more to
+         * show than that. */
+        if ((search.run->flags & TTD_HEADERS_BUSY) && !search.calls->signal)
+            continue;
+        const struct heap_block *block;
+        size_t cursor = 0;
+        status = search_begin(&search);
+        while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
+            if (!heap_is_unknown(block->allocated, unknown_before))
+                see_block(&search, block);
+        for (size_t k = 0; k < search.calls->count && status == TTD_OK; k++)
+            see_call(&search, &search.calls->calls[k]);
+        if (status == TTD_OK)
+            status = judge_run(&search, finder);
+        search_end(&search);
+    }
+    return status;
+}

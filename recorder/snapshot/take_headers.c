@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* The part of taking a snapshot that lists what the C library's allocator keeps in front of blocks.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "taking.h"
+
+enum {
+    HEADERS_AT_ONCE = 8192,
+    HEADERS_MAX = 1 << 26,
+    /* Bytes of a stack in which a call of the allocator has the return address of its hook, also if
+       a handler of a signal has interrupted it. */
+    STACK_SEARCHED = 16384
+};
+
+/* Headers that follow each other, until they are written. */
+struct header_list {
+    struct taking *taking;
+    struct ttd_block_headers part;
+    uint64_t headers[HEADERS_AT_ONCE];
+    size_t total;
+    bool is_written;
+};
+
+static void headers_flush(struct header_list *list, uint32_t flags)
+{
+    const struct snapshot_calls *calls = &list->taking->order->calls;
+    struct ttd_block_headers *part = &list->part;
+    uint32_t kept_flags = part->flags;
+    part->flags |= flags;
+    if (part->count != 0)
+        list->is_written = list->is_written && calls->headers(calls->context, part);
+    part->flags = kept_flags;
+    part->count = 0;
+    taking_tick(list->taking);
+}
+
+static bool headers_add(void *context, uint64_t address, uint64_t header)
+{
+    struct header_list *list = context;
+    if (list->part.count == HEADERS_AT_ONCE)
+        headers_flush(list, 0);
+    if (list->part.count == 0)
+        list->part.begin = address;
+    list->headers[list->part.count++] = header;
+    return list->is_written && ++list->total < HEADERS_MAX;
+}
+
+static bool is_in_module(const struct snapshot_module *module, uint64_t address)
+{
+    return module != NULL && address >= module->begin && address < module->end;
+}
+
+/* The modules by which it shows that a thread is in a call of the allocator. */
+struct call_modules {
+    const struct snapshot_module *library; /* has the allocator */
+    const struct snapshot_module *hooks;   /* calls it */
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), end_size = strlen(end);
+    return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+static struct call_modules find_modules(const struct taking *taking)
+{
+    struct call_modules found = {NULL, NULL};
+    for (size_t i = 0; i < taking->subject.module_count; i++) {
+        const struct snapshot_module *module = &taking->subject.modules[i];
+        if (module->id == taking->layout.arena_module)
+            found.library = module;
+        else if (ends_with(module->path, OWN_LIBRARY))
+            found.hooks = module;
+    }
+    return found;
+}
+
+/* Whether a stopped thread may be in a call of the allocator: on its stack is an address of the
+ * hooks, perhaps left by an earlier call; or it is on another stack, as handlers of signals are,
+ * which may have interrupted one. */
+static bool may_be_in_call(const struct taking *taking, const struct call_modules *modules,
+                           const struct thread_state *thread)
+{
+    uint64_t words[STACK_SEARCHED / 8], pointer = thread->registers[THREAD_STACK_POINTER];
+    const struct region *region = regions_at(&taking->layout.regions, pointer);
+    if (is_in_module(modules->hooks, thread->registers[THREAD_REGISTERS - 1]) || region == NULL ||
+        region->kind != TTD_REGION_STACK || region->tid != thread->tid)
+        return true;
+    uint64_t left = region->end - pointer;
+    size_t size = left < sizeof words ? left / 8 * 8 : sizeof words;
+    if (!memory_read(&taking->memory, pointer, words, size))
+        return true;
+    for (size_t i = 0; i < size / 8; i++)
+        if (is_in_module(modules->hooks, words[i]))
+            return true;
+    return false;
+}
+
+/* Whether the thread that waits has failed where it was, instead of being interrupted there. */
+static bool has_failed(const struct snapshot_request *request)
+{
+    switch (request->signal) {
+    case SIGABRT:
+        return request->code == SI_TKILL;
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGILL:
+    case SIGFPE:
+    case SIGTRAP:
+        return request->code > 0;
+    default:
+        return false;
+    }
+}
+
+/* Where the thread that waits stands. */
+enum waiting_thread {
+    WAITS_OUTSIDE,
+    WAITS_IN_CALL,    /* of the allocator, or may do so: a signal has interrupted it */
+    WAITS_IN_FAILURE, /* of the allocator, which fails before it changes headers, as in abort() */
+};
+
+static enum waiting_thread where_waits(const struct snapshot_request *request,
+                                       const struct call_modules *modules)
+{
+    uint32_t i = 0, count = request->frame_count;
+    count = count < SNAPSHOT_FRAMES ? count : SNAPSHOT_FRAMES;
+    while (i < count && is_in_module(modules->library, request->frame_pcs[i]))
+        i++;
+    bool is_in_call = i != 0 && i < count && is_in_module(modules->hooks, request->frame_pcs[i]);
+    if (is_in_call && has_failed(request))
+        return WAITS_IN_FAILURE;
+    for (i = 0; i < count; i++)
+        if (is_in_module(modules->hooks, request->frame_pcs[i]))
+            return WAITS_IN_CALL;
+    return WAITS_OUTSIDE;
+}
+
+void taking_note_calls(struct taking *taking)
+{
+    const struct snapshot_request *request = taking->order->request;
+    struct call_modules modules = find_modules(taking);
+    enum waiting_thread waits = request != NULL ? where_waits(request, &modules) : WAITS_OUTSIDE;
+    taking->may_have_lock = waits == WAITS_IN_FAILURE;
+    taking->is_in_call = modules.hooks == NULL || waits == WAITS_IN_CALL;
+    for (size_t i = 0; i < taking->threads.count && !taking->is_in_call; i++) {
+        const struct thread_state *thread = &taking->threads.items[i];
+        taking->is_in_call = thread->is_stopped && may_be_in_call(taking, &modules, thread);
+    }
+}
+
+/* Whether a thread may be changing headers of an arena: it is in a call, or has the lock. */
+static bool is_busy(const struct taking *taking, uint64_t arena)
+{
+    uint32_t lock;
+    return taking->is_in_call ||
+           (!taking->may_have_lock &&
+            (!memory_read(&taking->memory, arena, &lock, sizeof lock) || lock != 0));
+}
+
+static void headers_write(struct header_list *list, const struct glibc_chunks *chunks)
+{
+    list->part.flags = is_busy(list->taking, chunks->arena) ? TTD_HEADERS_BUSY : 0;
+    static const uint32_t flags[] = {
+        [GLIBC_CHUNKS_WHOLE] = 0,
+        [GLIBC_CHUNKS_BROKEN] = TTD_HEADERS_BROKEN,
+        [GLIBC_CHUNKS_DERIVED] = TTD_HEADERS_BROKEN | TTD_HEADERS_DERIVED,
+        [GLIBC_CHUNKS_UNKNOWN] = 0,
+    };
+    enum glibc_chunks_end end = glibc_chunks_list(&list->taking->memory, chunks, headers_add, list);
+    headers_flush(list, flags[end]);
+}
+
+/* Finds the chunks that a region has at its begin. */
+static bool find_chunks(const struct taking *taking, const struct region *region,
+                        struct glibc_chunks *chunks)
+{
+    const struct layout *layout = &taking->layout;
+    if (region->kind != TTD_REGION_HEAP || region->module != layout->arena_module)
+        return false;
+    return region->begin % GLIBC_HEAP_ALIGNMENT == 0 &&
+           glibc_chunks_of_heap(&taking->memory, region->begin, chunks);
+}
+
+/* Finds the chunks in the memory of the program break, which may be several mappings side by side.
+ */
+static bool find_break(const struct taking *taking, struct glibc_chunks *chunks)
+{
+    const struct maps *maps = &taking->layout.maps;
+    struct memory_span span = {0, 0};
+    for (size_t i = 0; i < maps->count && !taking->subject.moves_break; i++) {
+        const struct mapping *mapping = &maps->items[i];
+        if (mapping->is_file || strcmp(mapping->name, "[heap]") != 0)
+            continue;
+        if (span.end == 0)
+            span.begin = span.end = mapping->begin;
+        if (span.end == mapping->begin)
+            span.end = mapping->end;
+    }
+    return span.end != 0 &&
+           glibc_chunks_of_break(&taking->memory, span, &taking->layout.arena, chunks);
+}
+
+bool taking_write_headers(struct taking *taking)
+{
+    struct header_list list = {
+        .taking = taking, .part = {.snapshot = taking->snapshot->number}, .is_written = true};
+    const struct regions *regions = &taking->layout.regions;
+    struct glibc_chunks chunks;
+    list.part.headers = list.headers;
+    if (taking->layout.arena_module == TTD_NONE || !taking->threads.are_stopped)
+        return true;
+    if (find_break(taking, &chunks))
+        headers_write(&list, &chunks);
+    for (size_t i = 0; i < regions->count; i++)
+        if (find_chunks(taking, &regions->items[i], &chunks))
+            headers_write(&list, &chunks);
+    return list.is_written;
+}

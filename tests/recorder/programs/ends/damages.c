@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes beyond blocks, in the way that the first argument names, and ends as the second one says.
+ * The blocks `first`, `second`, `third` and `fourth` lie one behind the other, at the end of the
+ * heap.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SMALL = 24, LARGE = 1500 };
+
+__attribute__((noinline)) static char *make(size_t size)
+{
+    char *volatile block = malloc(size);
+    memset(block, 1, size);
+    return block;
+}
+
+__attribute__((noinline)) static char *make_victim(size_t size)
+{
+    char *volatile block = malloc(size);
+    memset(block, 1, size);
+    return block;
+}
+
+/* Writes without the compiler's or the C library's knowledge of sizes. */
+__attribute__((noinline)) static void put(volatile char *at, size_t size, char byte)
+{
+    for (size_t i = 0; i < size; i++)
+        at[i] = byte;
+}
+
+static void damage(const char *way, char *blocks[4])
+{
+    if (strcmp(way, "zero") == 0) /* as strcpy() does that forgets the end of the text */
+        put(blocks[0] + SMALL, 1, 0);
+    else if (strcmp(way, "letter") == 0) /* the size is then that of this block and the next */
+        put(blocks[0] + SMALL, 1, 'A');
+    else if (strcmp(way, "text") == 0)
+        put(blocks[0], SMALL + 16, 'A');
+    else if (strcmp(way, "before") == 0) /* its own header */
+        put(blocks[1] - 1, 1, 7);
+    else if (strcmp(way, "two") == 0) {
+        put(blocks[0] + SMALL, 1, 'A');
+        put(blocks[2] + SMALL, 1, 0);
+    } else if (strcmp(way, "top") == 0)
+        put(blocks[3], SMALL + 24, 'A');
+    else if (strcmp(way, "derived") ==
+             0) { /* the rest of the last chunk, of which blocks are made */
+        put(blocks[3] + SMALL, 1, 0x51);
+        blocks[3] = make(SMALL);
+    } else if (strcmp(way, "free") == 0) {
+        char *before = make(LARGE), *volatile free_block = make(LARGE),
+             *volatile behind = make(SMALL);
+        free(free_block);
+        put(before, LARGE + 30, 'C');
+        (void)behind;
+    } else if (strcmp(way, "released") == 0) { /* nobody knows who was it */
+        free(blocks[0]);
+        put(blocks[0] + SMALL, 8, 'B');
+    }
+}
+
+int main(int count, char **arguments)
+{
+    const char *way = count > 1 ? arguments[1] : "", *end = count > 2 ? arguments[2] : "";
+    char *blocks[4] = {make(SMALL), make_victim(SMALL), make(SMALL), make(SMALL)};
+    damage(way, blocks);
+    if (strcmp(end, "free") == 0)
+        free(blocks[0]);
+    if (strcmp(end, "malloc") == 0)
+        make(100000);
+    if (strcmp(end, "realloc") == 0)
+        return realloc(blocks[0], LARGE) == NULL;
+    return 0;
+}
