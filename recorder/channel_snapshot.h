@@ -33,7 +33,8 @@ enum snapshot_state {
 
 enum {
     SNAPSHOT_REGISTERS = 17, /* DWARF numbers 0 to 16 of x86-64; 16 is the program counter */
-    SNAPSHOT_FRAMES = 256
+    SNAPSHOT_FRAMES = 256,
+    SNAPSHOT_FRAMES_OUTERMOST = 32 /* of these, if there are more frames */
 };
 
 struct snapshot_request {

@@ -113,12 +113,31 @@ static size_t find_recursion(const struct frame *frames, size_t count, size_t *r
     return 0;
 }
 
+/* Writes a frame with its number, or how many frames were not recorded there. Returns how many
+ * frames it is. */
+static uint64_t text_frame(struct report *report, const struct frame *frame, uint64_t number)
+{
+    struct text_output *output = report->output;
+    uint64_t left_out = frame->module_id ? 0 : TTD_FRAMES_LEFT_OUT_COUNT(frame->offset);
+    if (left_out) {
+        out_text(output, "    … ");
+        report_count(output, left_out, "frame");
+        out_text(output, left_out == 1 ? " was not recorded\n" : " were not recorded\n");
+        return left_out;
+    }
+    out_format(output, "    #%-2llu ", (unsigned long long)number);
+    report_frame_text(report, frame);
+    out_char(output, '\n');
+    return 1;
+}
+
 /* Writes frames, those of a recursion only once. */
 static void text_frames(struct report *report, size_t count)
 {
     struct text_output *output = report->output;
     const struct frame *frames = report->frames.frames;
     size_t rounds = 0, size = 0;
+    uint64_t number = 0;
     for (size_t i = 0, folded_at = count; i < count; i++) {
         if (folded_at == count && !report->shows_all &&
             (size = find_recursion(&frames[i], count - i, &rounds)))
@@ -131,13 +150,11 @@ static void text_frames(struct report *report, size_t count)
                 out_format(output, "the %zu frames above", size);
             out_char(output, '\n');
             i += rounds * size;
+            number += rounds * size;
             folded_at = count;
         }
-        if (i < count) {
-            out_format(output, "    #%-2zu ", i);
-            report_frame_text(report, &frames[i]);
-            out_char(output, '\n');
-        }
+        if (i < count)
+            number += text_frame(report, &frames[i], number);
     }
 }
 

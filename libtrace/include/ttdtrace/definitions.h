@@ -39,6 +39,14 @@ struct ttd_stack {
     uint64_t offset;
 };
 
+/** Offset of a frame without a module that stands for `count` frames, 1 to UINT32_MAX, which were
+ * not recorded. */
+#define TTD_FRAMES_LEFT_OUT(count) (UINT64_MAX - ((uint64_t)(count)-1))
+
+/** Number of frames that an offset without a module stands for; 0 if it is an address. */
+#define TTD_FRAMES_LEFT_OUT_COUNT(offset)                                                          \
+    ((offset) > UINT64_MAX - UINT32_MAX ? UINT64_MAX - (offset) + 1 : 0)
+
 /** Longest build-id that is kept, in bytes. */
 #define TTD_BUILD_ID_MAX 64
 

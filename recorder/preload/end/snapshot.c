@@ -8,6 +8,7 @@
 #include <ucontext.h>
 #include <sys/prctl.h>
 
+#include <ttdtrace/definitions.h>
 #include <ttdtrace/snapshot.h>
 
 #include "end.h"
@@ -63,6 +64,19 @@ static bool is_of_system(uintptr_t address)
                               module == module_of((uintptr_t)snapshot_ask));
 }
 
+static uint32_t list_frames(struct unwinder *unwinder, const struct step_regs *regs,
+                            struct snapshot_request *request)
+{
+    struct stack_list list = {.max = SNAPSHOT_FRAMES,
+                              .outermost = SNAPSHOT_FRAMES_OUTERMOST,
+                              .pcs = request->frame_pcs,
+                              .cfas = request->frame_cfas};
+    uint32_t count = unwinder_list(unwinder, regs, &list);
+    if (list.left_out != 0)
+        request->frame_pcs[list.gap] = TTD_FRAMES_LEFT_OUT(list.left_out);
+    return count;
+}
+
 /* Says where the thread's stack counts from, and what was in its registers there. */
 static void describe_thread(struct unwinder *unwinder, struct snapshot_request *request)
 {
@@ -75,9 +89,7 @@ static void describe_thread(struct unwinder *unwinder, struct snapshot_request *
     request->registers_valid = is_found ? regs.known : 0;
     for (int i = 0; i < SNAPSHOT_REGISTERS; i++)
         request->registers[i] = (request->registers_valid >> i & 1) != 0 ? regs.reg[i] : 0;
-    request->frame_count = is_found ? unwinder_list(unwinder, &regs, SNAPSHOT_FRAMES,
-                                                    request->frame_pcs, request->frame_cfas)
-                                    : 0;
+    request->frame_count = is_found ? list_frames(unwinder, &regs, request) : 0;
 }
 
 static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -272,8 +284,7 @@ void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *c
         request->registers[i] = regs.reg[i];
     if (!leave_bad_jump(info, &regs))
         regs.reg[CFI_RA]++; /* as in stacks: see unwind.h */
-    request->frame_count =
-        unwinder_list(unwinder, &regs, SNAPSHOT_FRAMES, request->frame_pcs, request->frame_cfas);
+    request->frame_count = list_frames(unwinder, &regs, request);
     ask(request, mask);
     atomic_store(&target_on->asking, ASKING_OVER);
 }

@@ -119,6 +119,14 @@ class Signals(Deaths):
             self.assertLess(text.count(' overflow ('), 5)
             fatal = analyze('errors', self.trace)['fatal_signal']
             self.assertEqual((fatal['cause'], fatal['thread']), ('stack-overflow', thread))
+            # Who has begun the recursion is the outermost of the frames.
+            self.assertRegex(text, '\\n    … [0-9,]+ frames were not recorded\\n')
+            begins = 'main' if thread == 1 else 'overflow_in_thread'
+            self.assertRegex(text, rf'\n    #[0-9]{{4,}} {begins} \(')
+            gap, = [int(frame['address'], 16) for frame in fatal['stack']
+                    if int(frame['address'], 16) > 2 ** 63]
+            self.assertGreater(2 ** 64 - gap, 1000)
+            self.assertLess(len(fatal['stack']), 270)
 
     def test_what_an_address_is(self):
         for way, line in (('jump to data', ' lies in no block: dies .bss+0x'),
