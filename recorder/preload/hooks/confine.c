@@ -80,6 +80,8 @@ __asm__(".pushsection .text\n"
         "    je executing_call\n"
         "    cmpq $231, %rdi\n" /* SYS_exit_group */
         "    je ending_call\n"
+        "    cmpq $13, %rdi\n" /* SYS_rt_sigaction */
+        "    je sigaction_call\n"
         "1:  movq %rdi, %rax\n"
         "    movq %rsi, %rdi\n"
         "    movq %rdx, %rsi\n"
@@ -127,5 +129,5 @@ __asm__(".pushsection .text\n"
         ".size syscall, . - syscall\n"
         ".popsection\n");
 _Static_assert(SYS_prctl == 157 && SYS_seccomp == 317 && SYS_execve == 59 && SYS_execveat == 322 &&
-                   SYS_exit_group == 231,
+                   SYS_exit_group == 231 && SYS_rt_sigaction == 13,
                "as in syscall() above");

@@ -3,10 +3,12 @@
  * Hooks of the functions that set what a signal does: where the program sets or asks for the
  * default action, the recorder's handler takes its place, or is not shown.
  */
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 
 #include "../end/fatal.h"
+#include "../system/sys.h"
 #include "../threads/signal_stack.h"
 #include "hooks.h"
 
@@ -44,6 +46,11 @@ static void take_place(int number)
     struct sigaction action;
     if (!fatal_is_watched(number) || find_sigaction()(number, fatal_action, &action) != 0)
         return;
+    if (action.sa_handler != SIG_DFL) { /* another thread has set one meanwhile */
+        if (!fatal_is_own(&action))
+            find_sigaction()(number, &action, NULL);
+        return;
+    }
     struct default_action *kept = &defaults[number];
     memcpy(&kept->mask, &action.sa_mask, sizeof kept->mask);
     kept->restorer = action.sa_restorer;
@@ -60,11 +67,78 @@ static struct sigaction default_of(int number)
     return action;
 }
 
+/* The program's handlers that the system resets to the default action when it calls them
+ * (SA_RESETHAND), by signal. */
+static _Atomic(uintptr_t) once[NUMBERS + 1];
+
+/* Called in their place, by the system: puts the recorder's handler in the place of the default
+ * action that the system has just set, and returns the program's. */
+static uintptr_t once_begin(int number) __attribute__((used));
+
+static uintptr_t once_begin(int number)
+{
+    int kept_errno = errno;
+    take_place(number);
+    errno = kept_errno;
+    return atomic_load(&once[number]);
+}
+
+/* Goes on with the program's handler as if the system had called that: on the same stack, and with
+ * the same arguments. */
+extern void once_entry(int number, siginfo_t *info, void *context)
+    __attribute__((visibility("hidden")));
+
+__asm__(".pushsection .text\n"
+        ".type once_entry, @function\n"
+        "once_entry:\n"
+        "    .cfi_startproc\n"
+        "    pushq %rdi\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %rsi\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %rdx\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    call once_begin\n"
+        "    popq %rdx\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rsi\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rdi\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    jmp *%rax\n"
+        "    .cfi_endproc\n"
+        ".size once_entry, .-once_entry\n"
+        ".popsection\n");
+
+/* Whether an action is a handler that is called by way of once_entry(). */
+static bool is_once(const struct sigaction *action)
+{
+    return action->sa_sigaction == once_entry;
+}
+
+/* Has a handler called by way of once_entry() that the system is to reset. */
+static void pass_through(int number, struct sigaction *action)
+{
+    if ((action->sa_flags & SA_RESETHAND) == 0 || action->sa_handler == SIG_DFL ||
+        action->sa_handler == SIG_IGN || action->sa_handler == SIG_ERR || !fatal_is_watched(number))
+        return;
+    atomic_store(&once[number], (uintptr_t)action->sa_sigaction);
+    action->sa_sigaction = once_entry;
+}
+
+/* Shows the program's handler in the place of once_entry(); `handler` is the one that it had. */
+static void show_once(struct sigaction *action, uintptr_t handler)
+{
+    if (is_once(action))
+        action->sa_sigaction = (void (*)(int, siginfo_t *, void *))handler;
+}
+
 /* Sets an action of the program. */
 static int set(int number, const struct sigaction *action, struct sigaction *before)
 {
     struct sigaction changed = *action;
     bool is_default = changed.sa_handler == SIG_DFL;
+    pass_through(number, &changed);
     bool is_changed =
         !is_default && (changed.sa_flags & SA_ONSTACK) != 0 && signal_stacks_are_given();
     if (is_changed)
@@ -80,6 +154,7 @@ static int set(int number, const struct sigaction *action, struct sigaction *bef
 EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *before)
 {
     struct sigaction own_before;
+    uintptr_t handler = bit_of(number) != 0 ? atomic_load(&once[number]) : 0;
     bool is_onstack = (atomic_load(&without_stack) & bit_of(number)) != 0;
     bool becomes_default = action != NULL && action->sa_handler == SIG_DFL;
     int result = action != NULL ? set(number, action, &own_before)
@@ -90,6 +165,7 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
         own_before = default_of(number);
     else if (is_onstack)
         own_before.sa_flags |= SA_ONSTACK;
+    show_once(&own_before, handler);
     if (becomes_default)
         take_place(number);
     if (before != NULL)
@@ -126,11 +202,20 @@ EXPORT int sigaltstack(const stack_t *stack, stack_t *before)
 
 typedef sighandler_t signal_function(int, sighandler_t);
 
-/* Makes what one of the older functions has set, and returns, as sigaction() would. */
-static sighandler_t settle(int number, sighandler_t handler, sighandler_t before)
+/* Makes what one of the older functions has set, and returns, as sigaction() would. `earlier` is
+ * the handler that once_entry() has called until then. */
+static sighandler_t settle(int number, sighandler_t handler, sighandler_t before, uintptr_t earlier)
 {
-    if (before != SIG_ERR && handler == SIG_DFL)
+    struct sigaction action;
+    if (before == SIG_ERR)
+        return before;
+    if (handler == SIG_DFL)
         take_place(number);
+    else if (find_sigaction()(number, NULL, &action) == 0 && action.sa_handler == handler &&
+             (action.sa_flags & SA_RESETHAND) != 0)
+        set(number, &action, NULL);
+    if ((uintptr_t)before == (uintptr_t)once_entry)
+        return (sighandler_t)earlier;
     return (uintptr_t)before == (uintptr_t)fatal_action->sa_sigaction ? SIG_DFL : before;
 }
 
@@ -142,7 +227,8 @@ static sighandler_t settle(int number, sighandler_t handler, sighandler_t before
     {                                                                                              \
         if (real_##name == NULL)                                                                   \
             *(void **)&real_##name = dlsym(RTLD_NEXT, symbol);                                     \
-        return settle(number, handler, real_##name(number, handler));                              \
+        uintptr_t earlier = bit_of(number) != 0 ? atomic_load(&once[number]) : 0;                  \
+        return settle(number, handler, real_##name(number, handler), earlier);                     \
     }
 
 HOOK_SIGNAL(hook_signal, "signal")
@@ -151,3 +237,29 @@ HOOK_SIGNAL(hook_bsd_signal, "bsd_signal")
 HOOK_SIGNAL(hook_sysv_signal, "sysv_signal")
 HOOK_SIGNAL(hook_sysv_signal_too, "__sysv_signal")
 HOOK_SIGNAL(hook_sigset, "sigset")
+
+long sigaction_call(long number, int signal, const struct sys_sigaction *action,
+                    struct sys_sigaction *before, size_t size);
+
+/* What syscall() is to do for rt_sigaction(), by which a program sets an action without the C
+ * library.
+ */
+__attribute__((used)) long sigaction_call(long number, int signal,
+                                          const struct sys_sigaction *action,
+                                          struct sys_sigaction *before, size_t size)
+{
+    bool becomes_default = action != NULL && action->handler == SIG_DFL;
+    uintptr_t handler = bit_of(signal) != 0 ? atomic_load(&once[signal]) : 0;
+    long result = sys_call6(number, signal, (long)action, (long)before, (long)size, 0, 0);
+    if (result != 0) {
+        errno = (int)-result;
+        return -1;
+    }
+    if (before != NULL && (uintptr_t)before->handler == (uintptr_t)fatal_action->sa_sigaction)
+        before->handler = SIG_DFL;
+    else if (before != NULL && (uintptr_t)before->handler == (uintptr_t)once_entry)
+        before->handler = (void (*)(int))handler;
+    if (becomes_default)
+        take_place(signal);
+    return 0;
+}

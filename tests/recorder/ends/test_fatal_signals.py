@@ -85,6 +85,19 @@ class Signals(Deaths):
                 self.assertNotEqual(found['stack'], '0')
                 self.assertNotEqual(found['thread'], '0')
 
+    def test_reset_and_raised(self):
+        """What servers do that have a handler: the system or the program resets it, and the handler
+        raises the signal again."""
+        for way, number in (('once', signal.SIGSEGV), ('once asked', signal.SIGTERM),
+                            ('once by an older function', signal.SIGSEGV),
+                            ('by a system call', signal.SIGSEGV), ('read', signal.SIGTERM)):
+            with self.subTest(way):
+                native, found = self.die(way)
+                self.assertEqual(native.returncode, -number)
+                self.assertNotIn(b'wrong', native.stdout)
+                self.assertEqual([(int(item['signal'], 16), item['snapshot']) for item in found],
+                                 [(number, '1')])
+
     def test_where(self):
         """The program's code is not moved: the address is the same without the recorder."""
         _, (found,) = self.die('write')

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -145,6 +147,76 @@ static void handle_and_pass_on(int number)
     sigaction(number, &before, NULL);
 }
 
+/* The handler of a server, which the system has reset. */
+static void handle_and_raise(int number, siginfo_t *info, void *context)
+{
+    struct sigaction now;
+    sigaction(number, NULL, &now);
+    say(now.sa_handler == SIG_DFL && info->si_signo == number && context != NULL ? "handled\n"
+                                                                                 : "wrong\n");
+    raise(number);
+}
+
+static void handle_and_raise_plain(int number)
+{
+    say("handled\n");
+    raise(number);
+}
+
+/* Prints whether the program sees its own handler, and its flags. */
+static void ask_once(int number)
+{
+    struct sigaction now;
+    sigaction(number, NULL, &now);
+    printf("%d %x\n", now.sa_sigaction == handle_and_raise, (unsigned)now.sa_flags);
+    fflush(stdout);
+}
+
+static void handle_once(int number)
+{
+    struct sigaction action = {.sa_sigaction = handle_and_raise,
+                               .sa_flags = (int)SA_RESETHAND | SA_SIGINFO};
+    sigaction(number, &action, NULL);
+    ask_once(number);
+    printf("%d\n", signal(number, SIG_DFL) == (sighandler_t)(uintptr_t)handle_and_raise);
+    sigaction(number, &action, NULL);
+}
+
+/* Sets the default action without the C library. */
+static void set_default_by_call(int number)
+{
+    struct {
+        uintptr_t handler;
+        unsigned long flags;
+        uintptr_t restorer;
+        unsigned long mask;
+    } action = {0}, earlier;
+    signal(number, handle);
+    long result = syscall(SYS_rt_sigaction, number, &action, &earlier, sizeof action.mask);
+    printf("%ld %d\n", result, earlier.handler == (uintptr_t)handle);
+    result = syscall(SYS_rt_sigaction, number, NULL, &earlier, sizeof action.mask);
+    printf("%ld %d\n", result, earlier.handler == 0);
+    result = syscall(SYS_rt_sigaction, 1000, NULL, &earlier, sizeof action.mask);
+    printf("%ld\n", result);
+    fflush(stdout);
+}
+
+/* Waits for a signal by a file, does what is to be done, and dies of it. */
+static void read_and_raise(int number)
+{
+    struct signalfd_siginfo info = {0};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    int file = signalfd(-1, &set, 0);
+    raise(number);
+    read(file, &info, sizeof info);
+    signal(number, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), info.ssi_signo);
+}
+
 static const char *action_of(const struct sigaction *action)
 {
     return action->sa_handler == SIG_DFL ? "default" : "other";
@@ -226,6 +298,18 @@ static void die(const char *way)
     if (strcmp(way, "pass on") == 0)
         sigaction(SIGSEGV, &(struct sigaction){.sa_handler = handle_and_pass_on}, &before);
     if (strcmp(way, "own") == 0 || strcmp(way, "reset") == 0 || strcmp(way, "pass on") == 0)
+        fail();
+    if (strcmp(way, "once") == 0 || strcmp(way, "once asked") == 0)
+        handle_once(way[4] == '\0' ? SIGSEGV : SIGTERM);
+    if (strcmp(way, "once by an older function") == 0)
+        sysv_signal(SIGSEGV, (sighandler_t)(uintptr_t)handle_and_raise_plain);
+    if (strcmp(way, "by a system call") == 0)
+        set_default_by_call(SIGSEGV);
+    if (strcmp(way, "once asked") == 0)
+        kill(getpid(), SIGTERM);
+    if (strcmp(way, "read") == 0)
+        read_and_raise(SIGTERM);
+    if (strncmp(way, "once", 4) == 0 || strcmp(way, "by a system call") == 0)
         fail();
     if (strcmp(way, "blocked") == 0) {
         sigset_t all;
