@@ -3,7 +3,7 @@
 #ifndef ANALYZER_HEAP_MOVED_H
 #define ANALYZER_HEAP_MOVED_H
 
-#include <ttdtrace/model.h>
+#include "heap/replay.h"
 
 enum heap_move {
     HEAP_MOVE_COPIED,
@@ -22,6 +22,12 @@ static inline enum heap_move heap_move_of(uint8_t api, uint64_t flags, uint64_t 
     if ((before ^ after) & in_page || (has_flags && flags == TTD_REALLOC_COPIED))
         return HEAP_MOVE_COPIED;
     return has_flags && flags == TTD_REALLOC_REMAPPED ? HEAP_MOVE_REMAPPED : HEAP_MOVE_UNKNOWN;
+}
+
+/** The same of the effect of a reallocation that acquired its block. */
+static inline enum heap_move heap_move_of_effect(const struct heap_effect *effect)
+{
+    return heap_move_of(effect->api, effect->flags, effect->previous_address, effect->address);
 }
 
 #endif

@@ -69,7 +69,8 @@ static enum ttd_status find_event(struct ttd_reader *reader, const struct heap_b
 }
 
 enum ttd_status heap_confirm_and_complete(struct ttd_reader *reader, struct heap_block *block,
-                                          uint64_t *previous_address, struct ttd_error *error)
+                                          uint64_t *previous_address, enum heap_move *move,
+                                          struct ttd_error *error)
 {
     struct ttd_batch batch = {.count = 0};
     const struct ttd_event *event;
@@ -78,6 +79,7 @@ enum ttd_status heap_confirm_and_complete(struct ttd_reader *reader, struct heap
         return status;
     block->action = event->action;
     *previous_address = event->action == TTD_ACTION_REALLOC ? event->base_address : 0;
+    *move = heap_move_of(event->api, event->flags, *previous_address, event->address);
     return TTD_OK;
 }
 

@@ -5,6 +5,7 @@
 
 #include <ttdtrace/reader.h>
 
+#include "heap/moved.h"
 #include "heap/live.h"
 
 /**
@@ -26,9 +27,11 @@ enum ttd_status heap_confirm_blocks(struct ttd_reader *reader, const struct heap
  *
  * @param block             its action is set on TTD_OK
  * @param previous_address  set on TTD_OK: the address that the block was reallocated from, or 0
+ * @param move              set on TTD_OK: how it was moved, if that is another address
  * @return as heap_confirm_blocks().
  */
 enum ttd_status heap_confirm_and_complete(struct ttd_reader *reader, struct heap_block *block,
-                                          uint64_t *previous_address, struct ttd_error *error);
+                                          uint64_t *previous_address, enum heap_move *move,
+                                          struct ttd_error *error);
 
 #endif

@@ -104,7 +104,7 @@ static void add_copies(const struct heap_effect *effect, uint64_t bytes,
                        struct heap_copies *const sums[], size_t count)
 {
     enum heap_move move =
-        heap_move_of(effect->api, effect->flags, effect->previous_address, effect->address);
+        heap_move_of_effect(effect);
     for (size_t i = 0; i < count && effect->previous_address != effect->address; i++)
         add_copy(sums[i], move, bytes);
 }

@@ -17,6 +17,7 @@ static void acquire(struct heap_history *history, const struct heap_effect *effe
         (struct heap_owner){.block = *block,
                             .released = heap_call_none(),
                             .previous_address = effect->previous_address,
+                            .move = heap_move_of_effect(effect),
                             .ordinal = ordinal};
 }
 

@@ -6,6 +6,7 @@
 #include "heap/call.h"
 #include "heap/groups.h"
 #include "heap/locate.h"
+#include "heap/moved.h"
 
 /** An owner: a block that covers, or covered, an address of the range. */
 struct heap_owner {
@@ -19,6 +20,8 @@ struct heap_owner {
     bool overlapped;
     /** Address of the block that this one was reallocated from; 0 if it was newly allocated. */
     uint64_t previous_address;
+    /** How it was moved from there, if that is another address. */
+    enum heap_move move;
     /** Number of the owner, from 1, in order of acquisition. */
     uint64_t ordinal;
     /** When the block was lost; NULL if no snapshot shows that it is lost. Set by

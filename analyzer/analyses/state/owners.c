@@ -44,8 +44,19 @@ static void keep_later(struct candidate *best, const struct candidate *candidate
         *best = *candidate;
 }
 
+static void set_owner(struct heap_owner *owner, const struct heap_block *block,
+                      const struct heap_effect *effect)
+{
+    *owner = (struct heap_owner){.block = *block, .released = heap_call_none()};
+    if (!effect)
+        return;
+    owner->previous_address = effect->previous_address;
+    owner->move = heap_move_of_effect(effect);
+}
+
+/* Holds a block that an effect acquired, or one of a keyframe: then the effect is NULL. */
 static enum ttd_status hold(struct owners_finder *finder, struct heap_block *block,
-                            uint64_t previous_address, bool is_listed)
+                            const struct heap_effect *effect)
 {
     size_t index = finder->count;
     if (finder->unused_count) {
@@ -58,11 +69,8 @@ static enum ttd_status hold(struct owners_finder *finder, struct heap_block *blo
         finder->count++;
     }
     block->user = (uint32_t)index + 1;
-    finder->held[index] = (struct candidate){.is_set = true,
-                                             .is_listed = is_listed,
-                                             .owner = {.block = *block,
-                                                       .released = heap_call_none(),
-                                                       .previous_address = previous_address}};
+    finder->held[index] = (struct candidate){.is_set = true, .is_listed = !effect};
+    set_owner(&finder->held[index].owner, block, effect);
     return TTD_OK;
 }
 
@@ -74,12 +82,11 @@ static enum ttd_status acquire(struct owners_finder *finder, const struct heap_e
     if (!heap_block_covers(block, address, address))
         return TTD_OK;
     if (!finder->is_past)
-        return hold(finder, block, effect->previous_address, false);
-    if (!finder->after.is_set)
-        finder->after = (struct candidate){.is_set = true,
-                                           .owner = {.block = *block,
-                                                     .released = heap_call_none(),
-                                                     .previous_address = effect->previous_address}};
+        return hold(finder, block, effect);
+    if (!finder->after.is_set) {
+        finder->after.is_set = true;
+        set_owner(&finder->after.owner, block, effect);
+    }
     return TTD_OK;
 }
 
@@ -182,7 +189,7 @@ static enum ttd_status see_effect_of_part(void *context, const struct heap_effec
 
 static enum ttd_status see_listed(void *context, struct heap_block *block)
 {
-    return hold(context, block, 0, true);
+    return hold(context, block, NULL);
 }
 
 static void forget(struct owners_finder *finder)
@@ -240,7 +247,8 @@ static enum ttd_status complete(struct candidate *candidate, const struct heap_t
     struct heap_owner *owner = &candidate->owner;
     if (!candidate->is_set || !candidate->is_listed)
         return TTD_OK;
-    return heap_confirm_and_complete(trace->reader, &owner->block, &owner->previous_address, error);
+    return heap_confirm_and_complete(trace->reader, &owner->block, &owner->previous_address,
+                                     &owner->move, error);
 }
 
 /* Starts at the keyframe before the position. The outcome comes from a jump to the end, since the

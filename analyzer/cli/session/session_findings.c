@@ -102,6 +102,7 @@ int session_runtime(struct session *session, struct heap_runtime *runtime, bool 
     session->report.runtime =
         (struct report_runtime){.groups = &runtime->groups,
                                 .is_shown = is_shown,
+                                .has_option = !session_has_tree(session),
                                 .is_counted = counts_runtime(session, runtime->list),
                                 .was_killed = was_killed(session)};
     struct heap_site_table sites = heap_groups_site_table(&runtime->groups);

@@ -40,8 +40,9 @@ enum report_unit { REPORT_BLOCKS, REPORT_FINDINGS };
 struct report_runtime {
     /** NULL for commands that do not separate these blocks from the others. */
     const struct heap_groups *groups;
-    /** The groups are listed as well. */
+    /** The groups are listed as well; or they can be, with --show-runtime. */
     bool is_shown;
+    bool has_option;
     /** The trace does not list all of these blocks; those that are missing are counted as blocks of
      * the program. */
     bool is_counted;

@@ -2,18 +2,6 @@
 /* The blocks that the C and C++ runtimes keep until the end, told apart from all others. */
 #include "report/sections/sections.h"
 
-/* A program that was killed had no time to say which blocks its runtimes keep. Then these blocks
- * are among the others, and a reader must not take them for leaks. */
-static void text_counted(struct text_output *output, const struct report_runtime *runtime)
-{
-    if (runtime->is_counted)
-        out_text(output, runtime->was_killed
-                             ? "The program was killed: what the C/C++ runtime keeps until "
-                               "exit is counted as well\n"
-                             : "What the C/C++ runtime keeps until exit is not, or not all, "
-                               "known: the rest is counted as well\n");
-}
-
 void report_runtime_sums(struct text_output *output, const struct report_runtime *runtime)
 {
     report_count(output, runtime->groups->blocks, "block");
@@ -22,17 +10,30 @@ void report_runtime_sums(struct text_output *output, const struct report_runtime
     out_text(output, " kept by the C/C++ runtime, not counted");
 }
 
+/* A program that was killed had no time to say which blocks its runtimes keep. Then these blocks
+ * are among the others, and a reader must not take them for leaks. */
+static void text_counted(struct text_output *output, const struct report_runtime *runtime)
+{
+    out_text(output, runtime->groups->blocks ? "It may keep more blocks, which are counted: "
+                                             : "Blocks that the C/C++ runtime keeps are counted: ");
+    out_text(output, runtime->was_killed ? "the program was killed\n"
+                                         : "the trace does not list them all\n");
+}
+
 void report_runtime_text(struct report *report)
 {
     const struct report_runtime *runtime = &report->runtime;
+    struct text_output *output = report->output;
     if (!runtime->groups)
         return;
-    text_counted(report->output, runtime);
-    if (!runtime->groups->blocks)
-        return;
-    report_runtime_sums(report->output, runtime);
-    out_text(report->output,
-             runtime->is_shown ? "; they come last\n" : " (--show-runtime to list)\n");
+    if (runtime->groups->blocks) {
+        report_runtime_sums(output, runtime);
+        out_text(output, runtime->is_shown     ? "; they come last\n"
+                         : runtime->has_option ? " (--show-runtime to list)\n"
+                                               : "\n");
+    }
+    if (runtime->is_counted)
+        text_counted(output, runtime);
 }
 
 void report_runtime_groups_text(struct report *report, size_t limit, bool shows_positions)

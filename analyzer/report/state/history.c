@@ -8,6 +8,23 @@ bool report_owner_is_unknown(const struct report *report, const struct heap_owne
            heap_is_unknown(owner->block.allocated, report->unknown_before);
 }
 
+/* How a reallocation moved the block: a word, or NULL if it did not. */
+static const char *move_name(const struct heap_owner *owner)
+{
+    static const char *const names[] = {[HEAP_MOVE_COPIED] = "copied",
+                                        [HEAP_MOVE_REMAPPED] = "remapped",
+                                        [HEAP_MOVE_UNKNOWN] = "unknown"};
+    bool has_moved = owner->previous_address && owner->previous_address != owner->block.address;
+    return has_moved ? names[owner->move] : NULL;
+}
+
+static const char *move_text(const struct heap_owner *owner)
+{
+    if (!move_name(owner) || owner->move == HEAP_MOVE_UNKNOWN)
+        return "";
+    return owner->move == HEAP_MOVE_REMAPPED ? ", its pages mapped here" : ", copied";
+}
+
 void report_owner_text(struct report *report, const struct heap_owner *owner)
 {
     struct text_output *output = report->output;
@@ -18,6 +35,7 @@ void report_owner_text(struct report *report, const struct heap_owner *owner)
     if (owner->previous_address) {
         out_text(output, ", before that at ");
         out_hex(output, owner->previous_address);
+        out_text(output, move_text(owner));
     }
     out_char(output, '\n');
     report_call_text(report, "allocated", &allocated);
@@ -86,6 +104,10 @@ void report_owner_json(struct report *report, struct json *json, const char *key
     json_bool(json, "unknown", report_owner_is_unknown(report, owner));
     json_bool(json, "overlapped", owner->overlapped);
     json_hex_if(json, "previous_address", owner->previous_address, owner->previous_address);
+    if (move_name(owner))
+        json_text(json, "moved", move_name(owner));
+    else
+        json_null(json, "moved");
     report_call_json(report, json, "allocated_by", &allocated);
     report_call_json(report, json, "released_by", &owner->released);
     if (owner->lost) {
@@ -123,8 +145,10 @@ void csv_history(struct report *report, const struct heap_history *history)
 {
     struct csv csv;
     report_csv_begin(report, &csv);
-    csv_header(&csv, "address,size,allocated,thread,stack,released,released_by,released_thread,"
-                     "released_stack,lost_after,lost_before,holder_released,unknown");
+    csv_header(&csv,
+               "address,size,allocated,thread,stack,released,released_by,released_thread,"
+               "released_stack,lost_after,lost_before,holder_released,unknown,previous_address,"
+               "moved");
     report->left_out += history->total - history->count;
     for (size_t i = 0; i < history->count; i++) {
         const struct heap_owner *owner = &history->owners[i];
@@ -145,6 +169,8 @@ void csv_history(struct report *report, const struct heap_history *history)
         }
         csv_lost(&csv, owner->lost);
         csv_bool(&csv, report_owner_is_unknown(report, owner));
+        csv_hex_if(&csv, owner->previous_address, owner->previous_address);
+        csv_text(&csv, move_name(owner) ? move_name(owner) : "");
         csv_end_row(&csv);
     }
 }

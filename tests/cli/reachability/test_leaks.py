@@ -32,8 +32,8 @@ class Leaks(TestCase):
         """What the runtimes keep is told by a program that exits: of one that was killed only if
         the trace has it after all."""
         kept = {"list": 3, "position": "8:0", "blocks": "0x4000:7:5"}
-        killed = "The program was killed: what the C/C++ runtime"
-        untold = "What the C/C++ runtime keeps until exit is not, or not all, known"
+        killed = "are counted: the program was killed"
+        untold = "are counted: the trace does not list them all"
         for reason, lists, said in ((2, [], killed), (2, [1], None), (1, [], None), (1, [1], None),
                                     (1, [0], untold), (2, [0], killed), (1, [0, 1], None)):
             script = self.small()

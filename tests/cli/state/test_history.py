@@ -119,15 +119,38 @@ class WithIndex(TestCase):
                 self.check(path, "state", "-f", "json", "--at", at, "--address", address)
         self.assertGreater(owned, 1000)
 
+    def test_moved(self):
+        """A reallocation says whether it copied the bytes or mapped the pages."""
+        moves = ((0x1000, 0x2008, 2, "copied", ", before that at 0x1000, copied\n"),
+                 (0x1000, 0x3000, 1, "copied", ", before that at 0x1000, copied\n"),
+                 (0x1000, 0x4000, 2, "remapped",
+                  ", before that at 0x1000, its pages mapped here\n"),
+                 (0x1000, 0x5000, 0, "unknown", ", before that at 0x1000\n"),
+                 (0x1000, 0x1000, 0, None, ", before that at 0x1000\n"))
+        for before, after, flags, moved, text in moves:
+            script = Script().basics()
+            script.alloc(before, 16)
+            script.realloc(before, after, 32, flags=flags)
+            path = self.write(script.close(), f"{after}{flags}")
+            asked = ("history", "--address", hex(after + 8), path)
+            block = self.run_ok("history", "-f", "json", *asked[1:]).json["blocks"][-1]
+            self.assertEqual((block["previous_address"], block["moved"]), (hex(before), moved))
+            self.assertIn(text, self.run_ok(*asked).text)
+            row = self.run_ok("history", "-f", "csv", *asked[1:]).csv[-1]
+            self.assertEqual((row["previous_address"], row["moved"]), (hex(before), moved or ""))
+            state = self.json_of("state", path, "--address", hex(after + 8))
+            self.assertEqual(state["address"]["block"]["moved"], moved)
+
     def test_reallocated_before_the_keyframe(self):
         """A keyframe does not say where a block was reallocated from; its event does."""
         script = Script().basics()
         script.alloc(0x1000, 16)
-        script.realloc(0x1000, 0x2000, 32)
+        script.realloc(0x1000, 0x2000, 32, flags=2)
         script.add("churn", count=400000, slots=500, position="2:0")
         path = self.index(self.write(script.close()))
         found = self.check(path, "state", "-f", "json", "--at", "90%", "--address", 0x2010).json
-        self.assertEqual(found["address"]["block"]["previous_address"], "0x1000")
+        block = found["address"]["block"]
+        self.assertEqual((block["previous_address"], block["moved"]), ("0x1000", "remapped"))
 
     def test_starts_at_a_keyframe(self):
         """The events before the keyframe are read only if the answer may be among them."""

@@ -83,8 +83,8 @@ class Runtime(TestCase):
         for command in ("leaks", "state", "peak", "diff"):
             for more in ((), ("--tree", "top-down"), ("--by", "module")):
                 text = self.run_ok(command, *more, self.trace).text
-                self.assertIn("2 blocks, 72,734 bytes" + LINE + " (--show-runtime to list)\n",
-                              text, (command, more))
+                hint = "" if "--tree" in more else " (--show-runtime to list)"
+                self.assertIn(f"2 blocks, 72,734 bytes{LINE}{hint}\n", text, (command, more))
                 self.assertNotIn("72,704", text, (command, more))
                 if "--tree" in more:
                     self.assertEqual(support.run(command, "--show-runtime", *more,
@@ -99,6 +99,24 @@ class Runtime(TestCase):
             self.assertNotIn("Of the old heap", text)
             self.assertNotIn(LINE, self.run_ok("diff", "--changes", "--show-runtime", *more,
                                                self.trace).text)
+
+    def test_killed_with_thread_storage(self):
+        """Blocks that the dynamic linker allocated are known by their stack, the others are not."""
+        for thread_storage, line in (
+                (True, "1 block, 300 bytes" + LINE + " (--show-runtime to list)\n"
+                 "It may keep more blocks, which are counted: the program was killed\n"),
+                (False, "Blocks that the C/C++ runtime keeps are counted: the program was killed\n")):
+            script = Script().basics()
+            script.add("module", path="/lib64/ld-linux-x86-64.so.2", bias=0x9000000,
+                       begin=0x9000000, end=0x9100000, position="0:0")
+            script.add("stack", parent=2, module=3, offset=0x10)    # 5
+            script.add("symbol", module=3, offset=0x10, frames="_dl_allocate_tls@dl-tls.c@9")
+            script.alloc(0x1000, 300, stack=5 if thread_storage else 2)
+            script.alloc(0x2000, 10, stack=2)
+            path = self.write(script.close(reason=2, code=11), str(thread_storage))
+            text = self.run_ok("leaks", path).text
+            self.assertIn(line, text)
+            self.assertEqual(LINE in text, thread_storage)
 
     def test_tables(self):
         for command, kind in (("leaks", "kind"), ("state", "kind"), ("peak", "kind"),
@@ -125,7 +143,7 @@ class Runtime(TestCase):
         path = self.write(script.close(reason=2, code=9), "killed")
         for command in ("leaks", "state", "peak", "diff"):
             self.assertIs(self.json_of(command, path)["runtime_counted"], True)
-            self.assertIn("The program was killed: what the C/C++ runtime keeps",
+            self.assertIn("Blocks that the C/C++ runtime keeps are counted: the program was killed\n",
                           self.run_ok(command, path).text)
 
 
