@@ -222,15 +222,36 @@ static void set_display(struct definitions *definitions, struct definition_strin
     string->display_size = string->size;
 }
 
+/* Returns the public name of a function of the GNU C library, whose symbols for its own use begin
+ * with __GI_: __GI___strdup is strdup, __GI___libc_malloc is __libc_malloc. Other names are
+ * themselves. */
+static struct ttd_string public_name(struct ttd_string name)
+{
+    static const char own[] = "__GI_", reserved[] = "__", kept[] = "__libc_";
+    size_t size = sizeof own - 1;
+    if (name.size <= size || memcmp(name.data, own, size) != 0)
+        return name;
+    name = (struct ttd_string){name.data + size, name.size - size};
+    size = sizeof reserved - 1;
+    bool is_kept = name.size <= size || memcmp(name.data, reserved, size) != 0 ||
+                   (name.size >= sizeof kept - 1 && memcmp(name.data, kept, sizeof kept - 1) == 0);
+    return is_kept ? name : (struct ttd_string){name.data + size, name.size - size};
+}
+
 struct ttd_string definitions_function(struct definitions *definitions, ttd_id id)
 {
     struct definition_string *string = definitions_string(definitions, id);
     if (!string)
         return (struct ttd_string){"", 0};
-    if (!string->display)
-        set_display(definitions, string,
-                    demangler_find(&definitions->demangler,
-                                   (struct ttd_string){string->text, string->size}));
+    if (!string->display) {
+        struct ttd_string name = {string->text, string->size};
+        set_display(definitions, string, demangler_find(&definitions->demangler, name));
+        if (string->display == string->text) {
+            struct ttd_string shown = public_name(name);
+            string->display = shown.data;
+            string->display_size = (uint32_t)shown.size;
+        }
+    }
     return (struct ttd_string){string->display, string->display_size};
 }
 

@@ -77,6 +77,22 @@ class Suppressions(Files):
             self.assertEqual(self.left("{\nx\nMemcheck:Leak\nfun:malloc\n" + lines + "\n}\n"),
                              left, lines)
 
+    def test_libc_names_are_public(self):
+        """A function is called as programs call it; its symbol is what it was."""
+        script = Script().basics()
+        names = (("__GI___strdup", "strdup"), ("__GI___libc_malloc", "__libc_malloc"),
+                 ("__GI__IO_file_doallocate", "_IO_file_doallocate"), ("__GI_", "__GI_"),
+                 ("__GI_getline", "getline"), ("__strdup", "__strdup"))
+        for i, (symbol, _) in enumerate(names):
+            script.add("stack", parent=1, module=1, offset=0x900 + i)
+            script.add("symbol", module=1, offset=0x900 + i, frames=f"{symbol}@x@1")
+            script.alloc(0x1000 + 16 * i, 16 - i, stack=5 + i)
+        path = self.write(script.close(), "public")
+        self.assertEqual([group["stack"][0]["function"]
+                          for group in self.json_of("leaks", path)["groups"]],
+                         [name for _, name in names])
+        self.assertIn("#0  strdup (x:1) in demo", self.run_ok("leaks", path).text)
+
     def test_totals(self):
         rules = self.file("leak:nothing\nleak:libwork\n{\n second \x1b one\nMemcheck:Leak\nfun:malloc\n"
                           "fun:_Z1gi\n}\n")
