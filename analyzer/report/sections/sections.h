@@ -57,8 +57,8 @@ bool report_stack_is_cut(struct report *report);
 
 /** The same of report->frames, for stacks that are of no single trace. */
 void report_frames_text(struct report *report, bool is_cut);
-void report_frames_json(struct report *report, struct json *json, const char *key);
-void report_frames_csv(struct report *report, struct csv *csv);
+void report_frames_json(struct report *report, struct json *json, const char *key, bool is_cut);
+void report_frames_csv(struct report *report, struct csv *csv, bool is_cut);
 
 /** Writes the site of a record, in indented lines: its stack, or the label that it is grouped by.
  */

@@ -198,10 +198,10 @@ void report_stack_json(struct report *report, struct json *json, const char *key
         return;
     }
     report_expand(report, stack);
-    report_frames_json(report, json, key);
+    report_frames_json(report, json, key, report_stack_is_cut(report));
 }
 
-void report_frames_json(struct report *report, struct json *json, const char *key)
+void report_frames_json(struct report *report, struct json *json, const char *key, bool is_cut)
 {
     json_begin_array(json, key);
     for (size_t i = 0; i < report->frames.count; i++) {
@@ -217,6 +217,8 @@ void report_frames_json(struct report *report, struct json *json, const char *ke
         json_hex(json, "offset", frame->offset);
         json_hex(json, "address", frame->address);
         json_bool(json, "inlined", frame->is_inlined);
+        if (is_cut && i + 1 == report->frames.count)
+            json_bool(json, "callers_unknown", true);
         json_end_object(json);
     }
     json_end_array(json);
@@ -225,11 +227,12 @@ void report_frames_json(struct report *report, struct json *json, const char *ke
 void report_stack_csv(struct report *report, struct csv *csv, ttd_id stack)
 {
     report_expand(report, stack);
-    report_frames_csv(report, csv);
+    report_frames_csv(report, csv, report_stack_is_cut(report));
 }
 
-void report_frames_csv(struct report *report, struct csv *csv)
+void report_frames_csv(struct report *report, struct csv *csv, bool is_cut)
 {
+    static const char unknown[] = "(callers unknown)";
     csv_list_begin(csv);
     for (size_t i = 0; i < report->frames.count; i++) {
         const struct frame *frame = &report->frames.frames[i];
@@ -242,6 +245,8 @@ void report_frames_csv(struct report *report, struct csv *csv)
             out_char(report->output, '+');
         out_hex(report->output, frame->offset);
     }
+    if (is_cut && report->frames.count)
+        csv_list_item(csv, (struct ttd_string){unknown, sizeof unknown - 1}, false);
     csv_list_end(csv);
 }
 

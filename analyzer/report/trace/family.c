@@ -245,7 +245,7 @@ static void json_site(struct report *report, struct json *json, const struct rep
     }
     json_end_array(json);
     family_show_frames(report, site);
-    report_frames_json(report, json, "stack");
+    report_frames_json(report, json, "stack", site->is_cut);
     json_end_object(json);
     free(shares);
 }
@@ -301,7 +301,7 @@ void csv_family(struct report *report, const struct report_family *data)
         }
         csv_list_end(&csv);
         family_show_frames(report, site);
-        report_frames_csv(report, &csv);
+        report_frames_csv(report, &csv, site->is_cut);
         csv_end_row(&csv);
         free(shares);
     }

@@ -22,7 +22,21 @@ class CutStacks(TestCase):
             if name:
                 script.add("symbol", module=module, offset=0x10 * (number + 1), frames=f"{name}@x.c@1")
         script.alloc(0x1000, 100, stack=len(functions))
-        return self.run_ok("leaks", "--full-stacks", self.write(script.close(), f"{len(os.listdir(self.folder))}.ttd")).text
+        path = self.write(script.close(), f"{len(os.listdir(self.folder))}.ttd")
+        text = self.run_ok("leaks", "--full-stacks", path).text
+        self.check_formats(path, NOTE in text)
+        return text
+
+    def check_formats(self, path, is_cut):
+        """JSON and CSV say the same as text."""
+        for arguments in ((), ("--group",)):
+            found = self.json_of("leaks", path, *arguments)
+            stack = (found.get("groups") or found["sites"])[0]["stack"]
+            self.assertEqual([frame.get("callers_unknown") for frame in stack],
+                             [None] * (len(stack) - 1) + [True if is_cut else None])
+            row = self.run_ok("leaks", "-f", "csv", *arguments, path).csv[0]
+            self.assertEqual(row["stack"].split(";")[len(stack):],
+                             ["(callers unknown)"] if is_cut else [])
 
     def test_cut(self):
         self.assertIn("#0  work (x.c:1) in demo\n" + NOTE,
