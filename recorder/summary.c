@@ -114,10 +114,14 @@ void summary_warn(struct collector *collector)
     if (refused != 0)
         message("warning: %u child process%s could not be recorded", refused,
                 refused == 1 ? "" : "es");
-    if (collector->images_left != 0)
+    unsigned images_left = collector->images_left - collector->has_left_launched;
+    if (collector->has_left_launched)
+        message("warning: the program executed another one that could not be recorded, such as one "
+                "that is statically linked or changes its user: all of that is missing");
+    if (images_left != 0)
         message("warning: %u process%s executed a program that could not be recorded, such as one "
                 "that is statically linked or changes its user",
-                collector->images_left, collector->images_left == 1 ? "" : "es");
+                images_left, images_left == 1 ? "" : "es");
     print_missing_snapshots(collector);
     print_doubtful_snapshots(collector);
     if (collector->is_left_alone)

@@ -45,6 +45,7 @@ static void leave_image(struct collector *collector, struct process *process)
     trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN, process->trace->last,
                ttd_position_max());
     collector->images_left++;
+    collector->has_left_launched = collector->has_left_launched || process->is_launched;
 }
 
 static void tick(void *host)

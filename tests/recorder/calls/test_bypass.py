@@ -74,7 +74,7 @@ class Executed(Recording):
         script = 'my @kept = map { "x" x $_ } 1 .. 100; exec { $ARGV[0] } "it"'
         result = self.record('perl', '-e', script, self.static())
         self.assertEqual(result.returncode, 3, result.stderr)
-        self.assertIn(b'warning: 1 process executed a program that could not be', result.stderr)
+        self.assertIn(b'warning: the program executed another one that could not be', result.stderr)
         found = analyze('leaks', self.trace)
         self.assertEqual((found['total_blocks'], found['certain']), (0, False))
         self.assertEqual(analyze('verify', self.trace)['problems'], [])
