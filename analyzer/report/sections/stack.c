@@ -158,6 +158,22 @@ static void text_frames(struct report *report, size_t count)
     }
 }
 
+/* Says why the last frame has no caller: most often its module was built without unwind data. */
+static void text_cut(struct report *report)
+{
+    struct text_output *output = report->output;
+    struct ttd_string module =
+        glob_base_name(report->frames.frames[report->frames.count - 1].module);
+    if (!module.size) {
+        out_text(output, "    (callers unknown: code of no module, or a stack of its own)\n");
+        return;
+    }
+    out_text(output, "    (callers unknown: no unwind data in ");
+    escape_text(output, module);
+    out_text(output, ", which gcc and\n    clang write with "
+                     "-fasynchronous-unwind-tables, or a stack of its own)\n");
+}
+
 void report_frames_text(struct report *report, bool is_cut)
 {
     size_t count = report->frames.count;
@@ -172,7 +188,7 @@ void report_frames_text(struct report *report, bool is_cut)
     if (!count)
         out_text(report->output, "    (no stack was recorded)\n");
     if (is_cut)
-        out_text(report->output, "    (callers unknown: no unwind data, or a stack of its own)\n");
+        text_cut(report);
 }
 
 void report_stack_text(struct report *report, ttd_id stack)
