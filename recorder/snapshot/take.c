@@ -114,6 +114,8 @@ static bool take_stopped(struct taking *taking)
     if (!list_living(taking) || !open_memory(taking))
         return false;
     bool is_done = calls->settle(calls->context, &taking->subject);
+    if (taking->order->request != NULL)
+        taking->subject.fault_address = taking->order->request->fault_address;
     if (taking->is_copy_due) {
         heap_pages_join(&taking->pages, taking->subject.pages);
         taking->subject.pages = &taking->pages;

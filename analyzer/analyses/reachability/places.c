@@ -13,14 +13,15 @@
 static enum ttd_status add_module(struct heap_places *places, const struct ttd_module *module)
 {
     if (module->action != TTD_MODULE_LOAD ||
-        map_get(&places->bias_index, module->id, 0) != MAP_NONE)
+        map_get(&places->module_index, module->id, 0) != MAP_NONE)
         return TTD_OK;
-    enum ttd_status status = grow_array((void **)&places->biases, &places->bias_capacity,
-                                        places->bias_count + 1, sizeof *places->biases);
+    enum ttd_status status = grow_array((void **)&places->modules, &places->module_capacity,
+                                        places->module_count + 1, sizeof *places->modules);
     if (status != TTD_OK)
         return status;
-    places->biases[places->bias_count] = module->bias;
-    return map_set(&places->bias_index, module->id, 0, (uint32_t)places->bias_count++);
+    places->modules[places->module_count] =
+        (struct heap_place_module){module->id, module->bias, module->begin, module->end};
+    return map_set(&places->module_index, module->id, 0, (uint32_t)places->module_count++);
 }
 
 static enum ttd_status add_variable(struct heap_places *places, const struct ttd_variable *variable)
@@ -80,7 +81,7 @@ enum ttd_status heap_places_read(const struct heap_trace *trace, const struct he
     *places = (struct heap_places){.regions = reach->regions,
                                    .region_count = reach->region_count,
                                    .snapshot = reach->snapshot.number};
-    map_init(&places->bias_index);
+    map_init(&places->module_index);
     enum ttd_status status = ttd_reader_rewind(trace->reader, PLACE_KINDS);
     while (status == TTD_OK) {
         struct ttd_batch batch;
@@ -104,22 +105,16 @@ void heap_places_free(struct heap_places *places)
         free(places->frames[i].addresses);
     free(places->frames);
     free(places->variables);
-    free(places->biases);
-    map_free(&places->bias_index);
+    free(places->modules);
+    map_free(&places->module_index);
     *places = (struct heap_places){.regions = NULL};
 }
 
-/* Finds the variable that contains a word of a module's data or of its thread-local storage: the
- * last variable that begins at or before it. */
-static void find_variable(const struct heap_places *places, struct heap_place *place)
+/* Finds the variable that contains a word at an offset of a module's data, or with
+ * TTD_THREAD_LOCAL: the last variable that begins at or before it. */
+static void find_variable(const struct heap_places *places, ttd_id module, uint64_t offset,
+                          struct heap_place *place)
 {
-    ttd_id module = place->region->module;
-    uint32_t bias = map_get(&places->bias_index, module, 0);
-    if (bias == MAP_NONE)
-        return;
-    uint64_t offset = place->region->kind == TTD_REGION_TLS
-                          ? TTD_THREAD_LOCAL + place->offset
-                          : place->region->begin + place->offset - places->biases[bias];
     size_t first = 0;
     size_t end = places->variable_count;
     while (first < end) {
@@ -137,6 +132,19 @@ static void find_variable(const struct heap_places *places, struct heap_place *p
         return;
     place->variable = variable;
     place->variable_offset = offset - variable->offset;
+}
+
+/* Finds the variable that contains a word of a region. */
+static void find_in_region(const struct heap_places *places, struct heap_place *place)
+{
+    const struct ttd_region *region = place->region;
+    uint32_t index = map_get(&places->module_index, region->module, 0);
+    if (index == MAP_NONE)
+        return;
+    uint64_t offset = region->kind == TTD_REGION_TLS
+                          ? TTD_THREAD_LOCAL + place->offset
+                          : region->begin + place->offset - places->modules[index].bias;
+    find_variable(places, region->module, offset, place);
 }
 
 /* Finds the frame that contains a word of a thread's stack. */
@@ -169,7 +177,7 @@ struct heap_place heap_place_of(const struct heap_places *places, uint32_t regio
         return place;
     place.region = &places->regions[region - 1];
     if (place.region->kind == TTD_REGION_MODULE || place.region->kind == TTD_REGION_TLS)
-        find_variable(places, &place);
+        find_in_region(places, &place);
     if (place.region->kind == TTD_REGION_STACK)
         find_frame(places, &place);
     return place;
@@ -182,5 +190,14 @@ struct heap_place heap_place_at(const struct heap_places *places, uint64_t addre
         if (region->kind != TTD_REGION_REGISTERS && address - region->begin < region->size)
             return heap_place_of(places, (uint32_t)(i + 1), address - region->begin);
     }
-    return (struct heap_place){.region = NULL};
+    struct heap_place place = {.region = NULL};
+    for (size_t i = places->module_count; i-- > 0 && !place.module;) {
+        const struct heap_place_module *module = &places->modules[i];
+        if (address < module->begin || address >= module->end)
+            continue;
+        place.module = module->id;
+        place.module_offset = address - module->bias;
+        find_variable(places, module->id, place.module_offset, &place);
+    }
+    return place;
 }

@@ -17,6 +17,14 @@ struct heap_frames {
     size_t count;
 };
 
+/** Where a module was loaded. */
+struct heap_place_module {
+    ttd_id id;
+    uint64_t bias;
+    uint64_t begin;
+    uint64_t end;
+};
+
 /** The names and frames by which the words of one snapshot are located; all zero when empty. */
 struct heap_places {
     /** By number of the region minus 1; borrowed from heap_reach. */
@@ -31,11 +39,12 @@ struct heap_places {
     struct heap_frames *frames;
     size_t frame_count;
     size_t frame_capacity;
-    /** Maps a module to the index of its load bias. */
-    struct hash_map bias_index;
-    uint64_t *biases;
-    size_t bias_count;
-    size_t bias_capacity;
+    /** Maps a module to its index in `modules`, which are in the order in which they were loaded.
+     */
+    struct hash_map module_index;
+    struct heap_place_module *modules;
+    size_t module_count;
+    size_t module_capacity;
 };
 
 /** The place of a word. */
@@ -44,6 +53,10 @@ struct heap_place {
     const struct ttd_region *region;
     /** Offset of the word in the region. */
     uint64_t offset;
+    /** Without a region, the module whose code or constants have the address, and the offset from
+     * its load bias; TTD_NONE if none has. */
+    ttd_id module;
+    uint64_t module_offset;
     /** The variable that contains the word; NULL if none is known. */
     const struct ttd_variable *variable;
     uint64_t variable_offset;
@@ -68,7 +81,7 @@ void heap_places_free(struct heap_places *places);
 /** Returns the place of a word, which is given by the number of its region and its offset there. */
 struct heap_place heap_place_of(const struct heap_places *places, uint32_t region, uint64_t offset);
 
-/** Returns the place of an address: its region is NULL if no region has it. */
+/** Returns the place of an address, which may be in no region, but in a module. */
 struct heap_place heap_place_at(const struct heap_places *places, uint64_t address);
 
 #endif

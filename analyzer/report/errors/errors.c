@@ -275,14 +275,14 @@ static void csv_call(struct report *report, struct csv *csv, const struct heap_c
         csv_empty(csv);
 }
 
-static void csv_signal(struct report *report, struct csv *csv,
-                       const struct ttd_fatal_signal *signal, bool is_certain,
+static void csv_signal(struct report *report, struct csv *csv, const struct report_errors *data,
+                       const struct ttd_fatal_signal *signal,
                        const struct heap_fatal_pointer *pointer)
 {
     struct heap_call died = {.position = signal->position, .stack = signal->stack};
     struct heap_call no_call = heap_call_none();
     csv_text(csv, "fatal-signal");
-    csv_bool(csv, is_certain);
+    csv_bool(csv, data->fatal->is_certain);
     csv_unsigned(csv, 1);
     csv_hex_if(csv, heap_fatal_has_address(signal), signal->address);
     csv_empty(csv);
@@ -294,19 +294,23 @@ static void csv_signal(struct report *report, struct csv *csv,
     csv_call(report, csv, pointer ? &pointer->released : &no_call);
     csv_call(report, csv, &no_call);
     csv_unsigned(csv, signal->signal);
+    report_address_csv(report, csv, pointer && !pointer->block_address ? data->places : NULL,
+                       signal->address);
     csv_end_row(csv);
 }
 
-static void csv_fatal(struct report *report, struct csv *csv, const struct heap_fatal *fatal)
+static void csv_fatal(struct report *report, struct csv *csv, const struct report_errors *data)
 {
+    const struct heap_fatal *fatal = data->fatal;
     for (size_t i = 0; i < fatal->earlier_count; i++)
-        csv_signal(report, csv, &fatal->earlier[i], fatal->is_certain, NULL);
-    csv_signal(report, csv, &fatal->signal, fatal->is_certain,
-               fatal->has_address ? &fatal->pointers[0] : NULL);
+        csv_signal(report, csv, data, &fatal->earlier[i], NULL);
+    csv_signal(report, csv, data, &fatal->signal, fatal->has_address ? &fatal->pointers[0] : NULL);
 }
 
-static void csv_finding(struct report *report, struct csv *csv, const struct heap_finding *finding)
+static void csv_finding(struct report *report, struct csv *csv, const struct report_errors *data,
+                        const struct heap_finding *finding)
 {
+    bool has_place = finding->kind == HEAP_ERROR_INVALID_FREE && !finding->block_address;
     csv_text(csv, heap_error_name(finding->kind));
     csv_bool(csv, finding->is_certain);
     csv_unsigned(csv, finding->count);
@@ -320,6 +324,7 @@ static void csv_finding(struct report *report, struct csv *csv, const struct hea
     csv_call(report, csv, &finding->released);
     csv_call(report, csv, &finding->conflict);
     csv_unsigned_if(csv, finding->signal, finding->signal);
+    report_address_csv(report, csv, has_place ? data->places : NULL, finding->address);
     csv_end_row(csv);
 }
 
@@ -329,12 +334,12 @@ void csv_errors(struct report *report, const struct report_errors *data)
     csv_init(&csv, report->output);
     csv_header(&csv, "kind,certain,count,address,size,action,api,thread,position,stack,"
                      "allocated_position,allocated_stack,released_position,released_stack,"
-                     "conflict_position,conflict_stack,signal");
+                     "conflict_position,conflict_stack,signal,place");
     size_t count = report_listed(report, data->errors->count, data->limit), i = 0;
     for (; i < count && data->errors->findings[i].kind == HEAP_ERROR_HEAP_DAMAGE; i++)
-        csv_finding(report, &csv, &data->errors->findings[i]);
+        csv_finding(report, &csv, data, &data->errors->findings[i]);
     if (data->fatal)
-        csv_fatal(report, &csv, data->fatal);
+        csv_fatal(report, &csv, data);
     for (; i < count; i++)
-        csv_finding(report, &csv, &data->errors->findings[i]);
+        csv_finding(report, &csv, data, &data->errors->findings[i]);
 }

@@ -32,11 +32,12 @@ bool report_address_text(struct report *report, const char *label, const struct 
     struct heap_place place = {.region = NULL};
     if (places)
         place = heap_place_at(places, address);
-    const struct definition_module *module = place.region ? NULL : find_module(report, address);
-    if (is_in_heap(&place) || (!place.region && !module && address >= NULL_END))
+    bool has_place = place.region || place.module;
+    const struct definition_module *module = has_place ? NULL : find_module(report, address);
+    if (is_in_heap(&place) || (!has_place && !module && address >= NULL_END))
         return false;
     out_text(output, label);
-    if (place.region) {
+    if (has_place) {
         report_place_text(report, &place, true);
     } else if (module) {
         escape_text(output, glob_base_name(definitions_text(report->definitions, module->path)));
@@ -55,8 +56,20 @@ void report_address_json(struct report *report, struct json *json, const struct 
     struct heap_place place = {.region = NULL};
     if (places)
         place = heap_place_at(places, address);
-    if (place.region)
+    if (place.region || place.module)
         report_place_json(report, json, "place", &place, true);
     else
         json_null(json, "place");
+}
+
+void report_address_csv(struct report *report, struct csv *csv, const struct heap_places *places,
+                        uint64_t address)
+{
+    struct heap_place place = {.region = NULL};
+    if (places)
+        place = heap_place_at(places, address);
+    if (place.region || place.module)
+        report_place_csv(report, csv, &place, true);
+    else
+        csv_empty(csv);
 }

@@ -96,10 +96,39 @@ static void label_module(struct report *report, const struct heap_place *place, 
                          struct label *label)
 {
     struct ttd_string section = definitions_text(report->definitions, place->region->name);
+    struct ttd_string part = {"", 0};
+    if (place->variable)
+        part = definitions_function(report->definitions, place->variable->name);
     add(label, module_of(report, place));
     add_text(label, " ");
+    if (part.size && *part.data == '.') { /* no variable, but a part of a section */
+        add(label, part);
+        if (has_offset && place->variable_offset)
+            add_number(label, "+0x%llx", place->variable_offset);
+        return;
+    }
     add(label, section.size ? section : escape_string("data"));
     add_variable(report, place, has_offset, label);
+}
+
+/* The place of an address in a module's code or constants. */
+static void label_constant(struct report *report, const struct heap_place *place, bool has_offset,
+                           struct label *label)
+{
+    const struct definition_module *module = definitions_module(report->definitions, place->module);
+    if (module)
+        add(label, glob_base_name(definitions_text(report->definitions, module->path)));
+    if (place->variable && place->variable->name) {
+        struct ttd_string name = definitions_function(report->definitions, place->variable->name);
+        add_text(label, name.size && *name.data == '.' ? " " : ": ");
+        add(label, name);
+        if (has_offset && place->variable_offset)
+            add_number(label, "+0x%llx", place->variable_offset);
+        return;
+    }
+    if (has_offset)
+        add_number(label, "+0x%llx", place->module_offset);
+    add_text(label, ", code or constants");
 }
 
 static void label_stack(struct report *report, const struct heap_place *place, bool has_offset,
@@ -180,6 +209,10 @@ static void make_label(struct report *report, const struct heap_place *place, bo
                        struct label *label)
 {
     label->count = label->scratch_count = 0;
+    if (!place->region && place->module) {
+        label_constant(report, place, has_offset, label);
+        return;
+    }
     switch (place->region ? place->region->kind : TTD_REGION_HEAP) {
     case TTD_REGION_MODULE:
         label_module(report, place, has_offset, label);
@@ -251,11 +284,11 @@ void report_place_json(struct report *report, struct json *json, const char *key
     make_label(report, place, has_offset, &label);
     char *text = join(report, &label, &joined);
     json_begin_object(json, key);
-    json_text(json, "kind", kinds[region ? region->kind : 0]);
+    json_text(json, "kind", kinds[region ? region->kind : place->module ? TTD_REGION_MODULE : 0]);
     json_name(json, "label", joined);
     free(text);
     json_unsigned(json, "thread", region ? region->thread : 0);
-    json_unsigned(json, "module", region ? region->module : 0);
+    json_unsigned(json, "module", region ? region->module : place->module);
     json_name(json, "variable",
               place->variable ? definitions_function(report->definitions, place->variable->name)
                               : (struct ttd_string){"", 0});

@@ -37,5 +37,8 @@ bool report_address_text(struct report *report, const char *label, const struct 
 /** Writes the place of the address as the member `place`; null if no snapshot tells. */
 void report_address_json(struct report *report, struct json *json, const struct heap_places *places,
                          uint64_t address);
+/** Writes it as a column, which is empty then. */
+void report_address_csv(struct report *report, struct csv *csv, const struct heap_places *places,
+                        uint64_t address);
 
 #endif

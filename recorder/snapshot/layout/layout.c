@@ -107,7 +107,10 @@ static void add_mapping(struct layout_search *search, const struct mapping *mapp
         return;
     region.untouched = (unsigned char)backing_untouched(kind);
     region.is_device = kind == BACKING_DEVICE;
-    if (mapping->is_writable || !is_own)
+    uint64_t fault_address = search->subject->fault_address;
+    bool is_named = fault_address >= mapping->begin && fault_address < mapping->end &&
+                    !is_of_module(search, mapping);
+    if (mapping->is_writable || !is_own || is_named)
         regions_add(search->regions, &region);
     else if (!mapping->is_shared)
         add_written(search, mapping);

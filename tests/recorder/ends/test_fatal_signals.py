@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A program that dies of a signal: what the trace says of it, and that it dies as it would."""
 
+import csv
 import os
 import pathlib
 import re
@@ -142,10 +143,20 @@ class Signals(Deaths):
             self.assertLess(len(fatal['stack']), 270)
 
     def test_what_an_address_is(self):
-        for way, line in (('jump to data', ' lies in no block: dies .bss+0x'),
+        for way, line in (('jump to data', ' lies in no block: dies .bss: data\n'),
                           ('jump', ' lies in no block: a null pointer, or a member of an object at '),
-                          ('read only', ' lies in no block: dies+0x')):
+                          ('read only', ' lies in no block: dies .rodata'),
+                          ('read only table', ' lies in no block: dies: table+0x8\n'),
+                          ('read only mapping', ' lies in no block: mapping 0x')):
             self.assertIn(line, self.text(way))
+            table = subprocess.run([ANALYZER, 'errors', '--format=csv', str(self.trace)],
+                                   capture_output=True, text=True, check=True).stdout
+            row, = csv.DictReader(table.splitlines())
+            place = line.rstrip().split(' lies in no block: ')[1]
+            if way != 'jump':
+                self.assertIn(place, row['place'])
+                fatal = analyze('errors', self.trace)['fatal_signal']
+                self.assertIn(place, fatal['fault']['place']['label'])
         text = self.text('free data')
         self.assertIn('\n  the address is dies .bss+0x', text)
         self.assertNotIn('  the block b', text)

@@ -25,6 +25,7 @@ __attribute__((noinline)) static void fail(void)
 
 typedef void function_type(void);
 static char data[64];
+static const long table[4] = {1, 2, 3, 4};
 
 __attribute__((noinline)) static void jump_to(void *volatile address)
 {
@@ -257,6 +258,10 @@ static void die(const char *way)
         jump_to(data);
     if (strcmp(way, "read only") == 0)
         *(volatile char *)(uintptr_t) "text" = 1;
+    if (strcmp(way, "read only table") == 0)
+        *(volatile long *)(uintptr_t)&table[1] = 1;
+    if (strcmp(way, "read only mapping") == 0)
+        *(volatile char *)mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) = 1;
     if (strcmp(way, "free data") == 0)
         free_any(data + 16);
     if (strcmp(way, "overflow") == 0)
