@@ -81,7 +81,8 @@ struct collector {
     char *most_live_path; /* its trace; NULL if there is none */
     uint64_t gaps;        /* of recording, asked for by the program or its user */
     unsigned children;
-    uint32_t notes; /* enum process_notes of the launched process */
+    unsigned refused_noted; /* of channel->refused, as far as traces state them */
+    uint32_t notes;         /* enum process_notes of the launched process */
 };
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "process_end.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -90,6 +91,19 @@ static void count_unrecorded(struct collector *collector, const struct process *
     collector->within += (process->notes & NOTE_WITHIN) != 0;
 }
 
+/* States how many children were not recorded, as far as no trace has stated them yet. */
+static void note_refused(struct collector *collector, struct trace *trace)
+{
+    char text[64];
+    unsigned refused = atomic_load(&collector->host.channel->refused);
+    unsigned more = refused - collector->refused_noted;
+    if (more == 0)
+        return;
+    snprintf(text, sizeof text, "%u child process%s of the recording", more, more == 1 ? "" : "es");
+    trace_metadata(trace, "unrecorded", text);
+    collector->refused_noted = refused;
+}
+
 void process_end(struct collector *collector, size_t index, const struct ttd_end *end)
 {
     struct process *process = processes_take(&collector->processes, index);
@@ -111,6 +125,8 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
     runtime_collect(process->trace, &collector->host, slot,
                     process->inner_pid != 0 ? process->inner_pid : process->pid,
                     process_is_empty(process));
+    if (process->is_launched || collector->launched_has_ended)
+        note_refused(collector, process->trace);
     struct ttd_end end_record = *end;
     end_record.wall_time = process_time(process, end->wall_time);
     count_events(collector, process->trace);

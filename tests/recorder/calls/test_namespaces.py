@@ -136,6 +136,8 @@ class Namespaces(Recording):
         result = self.record('unshare', '-pf', '--mount-proc', 'sh', '-c',
                              f'{program("static")}; :')
         self.assertIn(b'1 child process could not be recorded', result.stderr)
+        self.assertIn({'key': 'unrecorded', 'value': '1 child process of the recording'},
+                      analyze('info', self.trace)['metadata'])
 
 
 if __name__ == '__main__':
