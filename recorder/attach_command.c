@@ -133,8 +133,6 @@ static int attach_record(const struct options *options)
     collector.is_quiet = options->is_quiet;
     collector.is_attached = true;
     collector.launched = (pid_t)attachment.pid;
-    signals_seen.done = true; /* those that end the recording count from now on */
-    signals_catch(0);
     limits_raise(RLIMIT_NOFILE);
     int status = attach_reserve(&attachment) ? attach_open(&collector, options) : EXIT_RECORDER;
     if (status != EXIT_SUCCESS) {
@@ -154,8 +152,8 @@ static int attach_record(const struct options *options)
     collector_run(&collector, &is_detached);
     summary_warn(&collector);
     if (attachment.is_left)
-        message("warning: a thread of process %u did not leave the recorder's functions: their "
-                "pages stay there, unused",
+        message("warning: the recorder's functions stay in process %u, unused: a thread has not "
+                "left them, or the process has confined itself",
                 attachment.pid);
     if (children_left != 0)
         message("warning: the recorder's functions stay, unused, in %u child process%s",
@@ -197,6 +195,8 @@ int attach_command(int argc, char **argv)
     }
     if (!launch_is_possible() || !launch_find_attached(library))
         return EXIT_RECORDER;
+    signals_seen.done = true; /* those that end the recording count from now on */
+    signals_catch(0);
     int status =
         attach_plan(&attachment, (uint32_t)pid, library) ? attach_record(&options) : EXIT_RECORDER;
     if (attachment.reason[0] != '\0')

@@ -14,7 +14,7 @@ struct borrowed_code {
     uint64_t copy;        /* entry for a call that makes a process, which ends at once */
     uint64_t call;        /* entry for any other call */
     uint64_t stack_begin; /* of a stack that nothing else uses */
-    uint64_t stack_end;   /* 0: there is no such code */
+    uint64_t stack_end;   /* 0: there is no such code; or BORROWED_OWN_STACK */
 };
 
 struct borrowed_frame {
@@ -23,5 +23,9 @@ struct borrowed_frame {
 };
 
 enum { BORROWED_RUN_OVER = 1 };
+
+/* The thread's own stack is used, below what its function may use of it: a handler of a signal,
+ * which may come once the collector has died, has room there as it always has. */
+enum { BORROWED_OWN_STACK = 1 };
 
 #endif

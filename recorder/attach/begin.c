@@ -50,7 +50,7 @@ static bool map_image(struct attachment *attachment, struct threads *threads)
 {
     const struct attach_image *image = &attachment->image;
     struct attach_cave cave;
-    if (!attach_cave_open(attachment, &cave))
+    if (!attach_cave_open(attachment, threads, &cave))
         return false;
     int64_t base = attach_call(threads, &cave.code, SYS_mmap,
                                (const uint64_t[6]){0, image->size, PROT_READ | PROT_EXEC,
@@ -68,7 +68,7 @@ static bool map_image(struct attachment *attachment, struct threads *threads)
         is_mapped = !is_failed(attachment, data, "mmap()") &&
                     attach_write(attachment, attachment->base, image->bytes, image->size);
     }
-    attach_cave_close(attachment, &cave);
+    attach_cave_close(attachment, threads, &cave);
     return is_mapped;
 }
 

@@ -122,38 +122,29 @@ int64_t attach_call(struct threads *threads, const struct borrowed_code *code, u
 {
     struct borrowed_call call = {.code = code, .number = number};
     memcpy(call.arguments, arguments, sizeof call.arguments);
-    for (size_t i = 0; i < threads->count; i++) {
+    for (size_t i = 0; i < threads->count && threads->are_stopped; i++) {
         enum borrow_result result = borrow_call(threads, &threads->items[i], &call);
         if (result == BORROW_DONE)
             return call.result;
-        if (result == BORROW_RUNS_ON)
-            return -EIO;
+        threads->are_stopped = result != BORROW_RUNS_ON;
     }
-    return -EAGAIN;
+    return threads->are_stopped ? -EAGAIN : -EIO;
 }
 
-enum { CAVE_CODE = 32, CAVE_STACK = 256 };
+enum { CAVE_CODE = 32 };
 
-/* At the begin of a cave's stack, while it is in use. */
-static const char cave_mark[16] = "ttdrecord cave";
-
-/* Whether nothing uses these bytes: they are 0, or begin with what a recorder has left there that
- * was killed. */
-static bool is_unused(const struct attachment *attachment, uint64_t address, uint64_t size,
-                      const void *left, size_t left_size)
+/* Whether nothing uses these bytes: they are 0, or what a recorder has left there that was killed.
+ */
+static bool is_unused(const struct attachment *attachment, uint64_t address, const void *left)
 {
-    unsigned char bytes[CAVE_STACK];
-    bool is_zero = true;
-    if (!attach_read(attachment, address, bytes, size))
-        return false;
-    for (size_t i = 0; i < size; i++)
-        is_zero &= bytes[i] == 0;
-    return is_zero || memcmp(bytes, left, left_size) == 0;
+    static const unsigned char nothing[CAVE_CODE];
+    unsigned char bytes[CAVE_CODE];
+    return attach_read(attachment, address, bytes, sizeof bytes) &&
+           (memcmp(bytes, nothing, sizeof bytes) == 0 || memcmp(bytes, left, sizeof bytes) == 0);
 }
 
-/* Finds unused bytes behind the part of a module that a segment with these flags maps. */
-static uint64_t find_padding(const struct attachment *attachment, uint32_t flags, uint64_t size,
-                             const void *left, size_t left_size)
+/* Finds unused bytes behind the code of a module. */
+static uint64_t find_padding(const struct attachment *attachment, const void *left)
 {
     for (size_t i = 0; i < attachment->modules.count; i++) {
         const struct attach_module *module = &attachment->modules.items[i];
@@ -161,33 +152,44 @@ static uint64_t find_padding(const struct attachment *attachment, uint32_t flags
             const Elf64_Phdr *segment = &module->segments[k];
             uint64_t end = module->bias + segment->p_vaddr + segment->p_memsz;
             uint64_t begin = (end + 63) & -UINT64_C(64);
-            if (segment->p_type == PT_LOAD && segment->p_flags == flags &&
+            if (segment->p_type == PT_LOAD && segment->p_flags == (PF_R | PF_X) &&
                 (end & -(uint64_t)ATTACH_PAGE) == (begin & -(uint64_t)ATTACH_PAGE) &&
-                (begin & (ATTACH_PAGE - 1)) + size <= ATTACH_PAGE &&
-                is_unused(attachment, begin, size, left, left_size))
+                (begin & (ATTACH_PAGE - 1)) + CAVE_CODE <= ATTACH_PAGE &&
+                is_unused(attachment, begin, left))
                 return begin;
         }
     }
     return 0;
 }
 
-bool attach_cave_open(struct attachment *attachment, struct attach_cave *cave)
+static bool is_in_cave(const struct threads *threads, const struct borrowed_code *code)
 {
-    const uint8_t *bytes = attachment->image.bytes + attachment->image.call;
-    uint64_t code = find_padding(attachment, PF_R | PF_X, CAVE_CODE, bytes, CAVE_CODE);
-    uint64_t stack = find_padding(attachment, PF_R | PF_W, CAVE_STACK, cave_mark, sizeof cave_mark);
-    if (code == 0 || stack == 0)
-        return attach_refuse(attachment, "none of its modules has room for a system call");
-    *cave = (struct attach_cave){{0, code, stack, stack + CAVE_STACK}};
-    return attach_write(attachment, stack, cave_mark, sizeof cave_mark) &&
-           attach_write(attachment, code, bytes, CAVE_CODE);
+    for (size_t i = 0; i < threads->count; i++)
+        if (threads->items[i].is_stopped && attach_pc(&threads->items[i]) - code->call < CAVE_CODE)
+            return true;
+    return false;
 }
 
-void attach_cave_close(struct attachment *attachment, const struct attach_cave *cave)
+bool attach_cave_open(struct attachment *attachment, const struct threads *threads,
+                      struct attach_cave *cave)
 {
-    static const unsigned char nothing[CAVE_STACK];
-    attach_write(attachment, cave->code.call, nothing, CAVE_CODE);
-    attach_write(attachment, cave->code.stack_begin, nothing, CAVE_STACK);
+    const uint8_t *bytes = attachment->image.bytes + attachment->image.call;
+    uint64_t code = find_padding(attachment, bytes);
+    if (code == 0)
+        return attach_refuse(attachment, "none of its modules has room for a system call");
+    *cave = (struct attach_cave){{.call = code, .stack_end = BORROWED_OWN_STACK}};
+    if (is_in_cave(threads, &cave->code))
+        return attach_refuse(attachment, "a thread is on its way back from another recorder; try "
+                                         "again");
+    return attach_write(attachment, code, bytes, CAVE_CODE);
+}
+
+void attach_cave_close(struct attachment *attachment, const struct threads *threads,
+                       const struct attach_cave *cave)
+{
+    static const unsigned char nothing[CAVE_CODE];
+    if (threads->are_stopped)
+        attach_write(attachment, cave->code.call, nothing, sizeof nothing);
 }
 
 bool attach_move(struct thread_state *thread, uint64_t pc)

@@ -37,24 +37,29 @@ bool attach_read(const struct attachment *attachment, uint64_t address, void *by
 bool attach_write(const struct attachment *attachment, uint64_t address, const void *bytes,
                   size_t size);
 
-/* Makes some thread execute a system call by the code of the library, or by the code in a cave.
- * Returns its result, or a negative errno; -EAGAIN if no thread could. */
+/*
+ * Makes some thread execute a system call by the code of the library, or by the code in a cave.
+ * Returns its result, or a negative errno: -EAGAIN if no thread could, and -EIO if one has not come
+ * back in time; then `are_stopped` is false, no other call is made, and the code must stay.
+ */
 int64_t attach_call(struct threads *threads, const struct borrowed_code *code, uint64_t number,
                     const uint64_t arguments[6]);
 
 /*
  * A cave: bytes behind the code of a module, up to the end of the page, that nothing uses. There
- * the code for calls stands while the library is not mapped. The stack is such bytes as well,
- * behind a module's data.
+ * the code for calls stands while the library is not mapped.
  */
 struct attach_cave {
     struct borrowed_code code;
 };
 
-/* Writes the code. Returns false if there is no room. */
-bool attach_cave_open(struct attachment *attachment, struct attach_cave *cave);
-/* Removes it. */
-void attach_cave_close(struct attachment *attachment, const struct attach_cave *cave);
+/* Writes the code. Returns false if there is no room, or if a thread is still there that another
+ * recorder has borrowed. */
+bool attach_cave_open(struct attachment *attachment, const struct threads *threads,
+                      struct attach_cave *cave);
+/* Removes it, unless a thread may still be there. */
+void attach_cave_close(struct attachment *attachment, const struct threads *threads,
+                       const struct attach_cave *cave);
 
 /* Clears the thread-local data of all threads. */
 bool attach_clear_threads(const struct attachment *attachment, const struct threads *threads);

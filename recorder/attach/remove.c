@@ -13,7 +13,7 @@
 
 /* How long threads are waited for that are in the hooks, and how often that is looked at. */
 #define GIVE_UP_NS UINT64_C(5000000000)
-enum { GIVE_UP_LOOK_NS = 5 * 1000 * 1000 };
+enum { GIVE_UP_LOOK_NS = 5 * 1000 * 1000, PARTS_MAX = 512 };
 
 /* Moves a thread out of the trampolines, where it need not be any more. */
 static void move_back(const struct attachment *attachment, struct thread_state *thread)
@@ -87,7 +87,9 @@ static bool is_inside(const struct attachment *attachment, const struct maps *ma
     uint64_t block = thread->thread_pointer + attachment->thread_block;
     if (thread->has_ended)
         return false;
-    if (is_within(attachment, attach_pc(thread)))
+    /* A thread that a recorder has borrowed, and then was killed, has its stack there. */
+    if (is_within(attachment, attach_pc(thread)) ||
+        is_within(attachment, thread->registers[THREAD_STACK_POINTER]))
         return true;
     struct attach_stack stack = attach_stack_look(attachment, maps, thread, is_within);
     if (attachment->thread_block != 0)
@@ -105,35 +107,70 @@ static bool is_any_inside(const struct attachment *attachment, const struct thre
     return is_inside_any;
 }
 
-static void unmap(struct threads *threads, const struct borrowed_code *code, uint64_t begin,
+static bool unmap(struct threads *threads, const struct borrowed_code *code, uint64_t begin,
                   uint64_t size)
 {
-    attach_call(threads, code, SYS_munmap, (const uint64_t[6]){begin, size, 0, 0, 0, 0});
+    return attach_call(threads, code, SYS_munmap, (const uint64_t[6]){begin, size, 0, 0, 0, 0}) ==
+           0;
 }
 
-/* Unmaps what the library has mapped for itself. */
-static void unmap_own(struct attachment *attachment, struct threads *threads,
+/* Unmaps memory that is noted in the process, by its size at `note`, which becomes 0 before: the
+ * addresses may soon be the program's, and whoever comes next must leave them alone. */
+static void unmap_noted(const struct attachment *attachment, struct threads *threads,
+                        const struct borrowed_code *code, uint64_t note, struct attached_area area)
+{
+    static const uint64_t nothing;
+    if (area.size != 0 && attach_write(attachment, note, &nothing, sizeof nothing))
+        unmap(threads, code, area.begin, area.size);
+}
+
+/* Unmaps what a part of the list has of the memory that the library has mapped for itself. Returns
+ * the address of the next part; 0 for none. */
+static uint64_t unmap_part(const struct attachment *attachment, struct threads *threads,
+                           const struct borrowed_code *code, uint64_t address)
+{
+    struct own_memory part;
+    if (!attach_read(attachment, address, &part, sizeof part))
+        return 0;
+    for (size_t k = 0; k < OWN_RANGES; k++) {
+        struct attached_area area = {atomic_load(&part.ranges[k].begin),
+                                     atomic_load(&part.ranges[k].size)};
+        uint64_t note = address + offsetof(struct own_memory, ranges[k].size);
+        if (area.begin != attachment->base)
+            unmap_noted(attachment, threads, code, note, area);
+    }
+    return atomic_load(&part.next);
+}
+
+/* Unmaps all that is in the list, and its parts, of which the first is in the image. */
+static void unmap_own(const struct attachment *attachment, struct threads *threads,
                       const struct borrowed_code *code)
 {
+    uint64_t parts[PARTS_MAX];
+    size_t count = 0;
+    uint64_t first = attach_own_address(attachment) + offsetof(struct attached, own_memory);
     uint64_t address = 0;
-    attach_read(attachment, attach_own_address(attachment) + offsetof(struct attached, own_memory),
-                &address, sizeof address);
-    struct own_memory *part = malloc(sizeof *part);
-    for (int i = 0; part != NULL && address != 0 && i < 64; i++) {
-        if (!attach_read(attachment, address, part, sizeof *part))
-            break;
-        uint64_t next = atomic_load(&part->next);
-        for (size_t k = 0; k < OWN_RANGES; k++) {
-            uint64_t begin = atomic_load(&part->ranges[k].begin);
-            uint64_t size = atomic_load(&part->ranges[k].size);
-            if (size != 0 && begin != attachment->base)
-                unmap(threads, code, begin, size);
-        }
-        if (i > 0)
-            unmap(threads, code, address, sizeof *part);
-        address = next;
+    attach_read(attachment, first, &address, sizeof address);
+    for (; address != 0 && count < PARTS_MAX; count++) {
+        parts[count] = address;
+        address = unmap_part(attachment, threads, code, address);
     }
-    free(part);
+    for (; count > 1; count--)
+        unmap_noted(attachment, threads, code, parts[count - 2] + offsetof(struct own_memory, next),
+                    (struct attached_area){parts[count - 1], sizeof(struct own_memory)});
+}
+
+/* Unmaps the gates. */
+static void unmap_areas(struct attachment *attachment, struct threads *threads,
+                        const struct borrowed_code *code)
+{
+    for (size_t i = 0; i < attachment->undo.area_count; i++) {
+        struct attached_area *area = &attachment->undo.areas[i];
+        uint64_t note =
+            attach_own_address(attachment) + offsetof(struct attached, undo.areas[i].size);
+        unmap_noted(attachment, threads, code, note, *area);
+        area->size = 0;
+    }
 }
 
 /* Unmaps the windows of the channel, all of the file that is mapped at its address. */
@@ -198,17 +235,17 @@ static bool take_away(struct attachment *attachment, struct threads *threads)
         return false;
     if (attachment->thread_block != 0)
         attach_clear_threads(attachment, threads);
-    if (!attach_cave_open(attachment, &cave))
+    if (!attach_cave_open(attachment, threads, &cave))
         return false;
     close_channel(attachment, threads, &cave.code);
     unmap_own(attachment, threads, &cave.code);
     unmap_channel(attachment, threads, &cave.code);
     drop_pages(attachment, threads, &cave.code);
-    for (size_t i = 0; i < attachment->undo.area_count; i++)
-        unmap(threads, &cave.code, attachment->undo.areas[i].begin, attachment->undo.areas[i].size);
-    unmap(threads, &cave.code, attachment->base, attachment->size);
-    attach_cave_close(attachment, &cave);
-    return true;
+    unmap_areas(attachment, threads, &cave.code);
+    /* Not if it confines itself by now. */
+    bool is_unmapped = unmap(threads, &cave.code, attachment->base, attachment->size);
+    attach_cave_close(attachment, threads, &cave);
+    return is_unmapped;
 }
 
 bool attach_remove(struct attachment *attachment)

@@ -20,6 +20,7 @@
 /* Begins to record the process; runs in a thread that the recorder has stopped, and puts back
  * afterwards. */
 void attached_start(void);
+void attached_wait(void);
 
 /* Asks for a snapshot before the process ends. */
 void attached_end(void);

@@ -148,13 +148,24 @@ ATTACHED_HOOK(int, dlclose, 1, (void *handle, int (*real_dlclose)(void *)))
     return result;
 }
 
+/* Counts a child without a trace of its own that executes a program, which is not recorded. */
+static void count_child(int count)
+{
+    if (!(target_channel->flags & CHANNEL_NO_CHILDREN))
+        atomic_fetch_add(&target_channel->refused, (unsigned)count);
+}
+
 /* Images that are executed are not recorded, since the library that is loaded would have to be
  * found there. The child of a vfork, which shares the depth with its parent, does not come back. */
 #define EXECUTES(name, count, parameters, arguments)                                               \
     ATTACHED_HOOK(int, name, count, parameters)                                                    \
     {                                                                                              \
-        if (!process_is_own())                                                                     \
-            return real_##name arguments;                                                          \
+        if (!process_is_own()) {                                                                   \
+            count_child(1);                                                                        \
+            int failure = real_##name arguments;                                                   \
+            count_child(-1);                                                                       \
+            return failure;                                                                        \
+        }                                                                                          \
         attached_depth++;                                                                          \
         process_executes(true);                                                                    \
         int result = real_##name arguments;                                                        \

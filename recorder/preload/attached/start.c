@@ -3,7 +3,6 @@
 #include "attached.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdalign.h>
 
@@ -23,6 +22,9 @@ extern const struct attached_hook last_hook __asm__("__stop_attached_hooks")
 uint64_t stale_key;
 uint32_t stale_id_field;
 
+/* Signals that the thread had blocked. */
+static unsigned long mask_before;
+
 /* What the processor keeps of floating point; code of the C library may change it. */
 __attribute__((used)) static alignas(64) unsigned char attached_floats[512];
 
@@ -39,6 +41,7 @@ __asm__(".pushsection .text.borrowed, \"ax\", @progbits\n"
         "    fxsave64 attached_floats(%rip)\n"
         "    call attached_start\n"
         "    fxrstor64 attached_floats(%rip)\n"
+        "    call attached_wait\n"
         "    movq %rbx, %rsp\n"
         "    popq %rbx\n"
         "    movl $39, %eax\n" /* SYS_getpid */
@@ -73,15 +76,23 @@ bool process_attach(void)
 /* All signals are blocked: a handler would run on this stack, and call hooks. */
 void attached_start(void)
 {
-    const struct timespec second = {.tv_sec = 1};
-    unsigned long all = ~0UL, before = 0;
-    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
+    unsigned long all = ~0UL;
+    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&mask_before, sizeof all, 0, 0);
     stale_key = attached.key;
     stale_id_field = attached.id_field;
     attached.records = process_records();
+}
+
+/* Says that it is over: from here on the recorder may take the thread away at any moment, and sets
+ * its plain registers only. No code of the C library may run here. */
+void attached_wait(void)
+{
+    struct timespec second = {.tv_sec = 1};
     __atomic_store_n(&attached.over, BORROWED_RUN_OVER, __ATOMIC_RELEASE);
-    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
-    sys_call6(SYS_futex, (long)&attached.over, FUTEX_WAIT, BORROWED_RUN_OVER, (long)&second, 0, 0);
+    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask_before, 0, sizeof mask_before, 0, 0);
+    /* A call that the system would have to know how to go on with, as it has to with the one that
+     * the thread may have been stopped in, would take the place of that. This one is none. */
+    sys_call6(SYS_ppoll, 0, 0, (long)&second, 0, 0, 0);
 }
 
 /* A program that is executed does not load this library. */

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TRIES = 4 };
+enum { TRIES = 4, RED_ZONE = 128 };
 
 #define RETURN_NS UINT64_C(1000000000)
 #define POLL_NS   20000
@@ -144,6 +144,8 @@ static uint64_t push_frame(uint32_t tid, uint64_t stack_end, const struct user_r
         frame.rip -= SYSTEM_CALL_SIZE;
         frame.rax = error == RESTART_BLOCK ? SYS_restart_syscall : r->orig_rax;
     }
+    if (stack_end == BORROWED_OWN_STACK)
+        stack_end = (r->rsp - RED_ZONE) & -UINT64_C(16);
     uint64_t frame_address = stack_end - sizeof frame;
     struct iovec local = {&frame, sizeof frame},
                  remote = {(void *)(uintptr_t)frame_address, sizeof frame};

@@ -211,6 +211,14 @@ class Calls(Attach):
         self.assertLessEqual(8 * 312, lost['bytes'])  # one may be held by a register
         self.assertLessEqual(40 * 104, leaks['classes']['still_reachable']['bytes'])
 
+    def test_vector_registers_are_kept(self):
+        """The only thread is in a loop with values in them when it is borrowed."""
+        process = self.start(program('vectors'))
+        for _ in range(4):
+            self.detach(process, self.attach(process))
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(PATIENCE), 0)
+
     def test_interrupt_detaches(self):
         process = self.start(program('counted'))
         recorder = self.attach(process)
@@ -306,6 +314,20 @@ class Ends(Attach):
         process.stdin.write('still there\n')
         self.assertEqual(process.stdout.readline(), 'still there\n')
 
+    def test_a_thread_confines_itself(self):
+        """From then on a system call of the recorder in it would end it."""
+        process = self.start(program('counted'))
+        recorder = self.attach(process)
+        self.tell(process, 'keep 5')
+        self.tell(process, 'confine')
+        self.tell(process, 'keep 300')
+        self.detach(process, recorder)
+        self.assertNotEqual(self.tell(process, 'keep 5'), [])
+        self.assertEqual(analyze('info', self.trace)['lost_events'], 0)
+        sizes = [event['size'] for event in analyze('events', self.trace)
+                 if event['api'] == 'malloc']
+        self.assertEqual(sizes.count(104), 305)
+
     def test_an_attempt_to_execute_a_program_fails(self):
         process = self.start(program('counted'))
         recorder = self.attach(process)
@@ -335,6 +357,46 @@ class Families(Attach):
         self.assertEqual(self.tell(process, 'wait'), [signal.SIGTERM])
         trace, = self.directory.glob(f'trace.bin.{child}.*')
         self.assertEqual(analyze('verify', trace)['problems'], [])
+
+
+    def test_programs_that_are_executed_are_counted(self):
+        process = self.start(program('counted'))
+        recorder = self.attach(process)
+        self.assertEqual(self.tell(process, 'spawn'), [0])
+        self.assertEqual(self.tell(process, 'spawn'), [0])
+        self.assertIn('2 child processes could not be recorded', self.detach(process, recorder))
+
+
+class Allocators(Calls):
+    """The calls of an allocator that takes the place of the C library's."""
+
+    def start(self, *command, **others):
+        process = super().start(*command, **others,
+                                env=dict(os.environ, LD_PRELOAD='libjemalloc.so.2'))
+        if 'jemalloc' not in pathlib.Path(f'/proc/{process.pid}/maps').read_text():
+            self.skipTest('no jemalloc here')
+        return process
+
+    def test_blocks_from_before_are_known(self):
+        """They are not, and the trace says so."""
+        process = self.start(program('counted'))
+        self.tell(process, 'keep 40')
+        self.detach(process, self.attach(process))
+        metadata = {entry['key']: entry['value'] for entry in
+                    analyze('info', self.trace)['metadata']}
+        self.assertIn("its allocator is not the GNU C library's", metadata['unrecorded'])
+
+    def test_functions_that_are_not_recorded(self):
+        source, path = self.directory / 'caller.c', self.directory / 'caller'
+        source.write_text('#include <stdio.h>\n#include <sys/prctl.h>\n'
+                          'void *mallocx(size_t, int);\n'
+                          'int main(void) { prctl(PR_SET_PTRACER, -1, 0, 0, 0); puts("ready");\n'
+                          'fflush(stdout); return getchar() == 1 && mallocx(10, 0) == NULL; }\n')
+        if subprocess.run([*os.environ['COMPILER'].split(), '-o', path, source,
+                           '-l:libjemalloc.so.2'], capture_output=True).returncode != 0:
+            self.skipTest('no jemalloc here')
+        process = self.start(str(path))
+        self.assertIn('calls functions of its allocator', self.refusal(process.pid))
 
 
 class Pid:

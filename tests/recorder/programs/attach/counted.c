@@ -2,12 +2,14 @@
 /*
  * Makes calls when it is told to, in several threads, and counts them itself. Commands on its
  * input: "calls N": N rounds in each thread; "keep N": N blocks of 100 bytes in a list; "lose N":
- * N blocks of 300 bytes without a reference; "fork", "wait"; "exit", "abort", "exec", "fail". Each
- * answer is a line.
+ * N blocks of 300 bytes without a reference; "fork", "wait", "spawn", "confine"; "exit", "abort",
+ * "exec", "fail". Each answer is a line.
  */
 #define _GNU_SOURCE
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +134,13 @@ int main(void)
         } else if (strncmp(line, "fork", 4) == 0) {
             fork_child();
             continue;
+        } else if (strncmp(line, "spawn", 5) == 0) {
+            char name[] = "true";
+            posix_spawn(&child, "/bin/true", NULL, NULL, (char *[]){name, NULL}, NULL);
+            wait_for_child();
+            continue;
+        } else if (strncmp(line, "confine", 7) == 0) {
+            prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
         } else if (strncmp(line, "wait", 4) == 0) {
             wait_for_child();
             continue;
