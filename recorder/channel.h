@@ -124,6 +124,9 @@ enum process_notes {
     /* Functions of the program itself allocate: their calls are seen from its start on, but for
        those that the compiler inlined. */
     NOTE_PATCHED = 2048,
+    NOTE_STARTED = 4096,        /* functions are not patched any more */
+    NOTE_PATCHED_WITHIN = 8192, /* those of an allocator under names of its own are */
+    NOTE_OF_PROGRAM = 16384,    /* by the collector: the program itself has such an allocator */
     /* Those that tell of calls which are not recorded. */
     NOTES_UNRECORDED = NOTE_FOREIGN_MALLOC | NOTE_NAMESPACE | NOTE_ARENAS | NOTE_ALLOCATOR |
                        NOTE_WITHIN | NOTE_PATCHED,

@@ -36,12 +36,15 @@ static struct logged_file logged_file_of(const volatile uint64_t *facts)
     };
 }
 
-/* Notes that the module has an allocator of its own, whose calls are not seen. */
-static void note_allocator(const struct process *process, struct host *host,
-                           const struct module *module)
+/* Notes that the module has an allocator of its own, whose calls are not seen, unless the module is
+ * the program, the first one, and its allocator is patched. */
+static void note_allocator(struct process *process, struct host *host, const struct module *module)
 {
+    bool is_program = !process->has_modules;
+    process->has_modules = true;
     if (allocators_find(module) != NULL)
-        atomic_fetch_or(&channel_process(&host->view, process->slot)->notes, NOTE_WITHIN);
+        atomic_fetch_or(&channel_process(&host->view, process->slot)->notes,
+                        is_program ? NOTE_OF_PROGRAM : NOTE_WITHIN);
 }
 
 static void apply_load(struct process *process, struct host *host, const struct record *record,

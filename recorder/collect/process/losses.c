@@ -67,6 +67,9 @@ void losses_of_process(struct process *process, struct host *host)
         {NOTE_ARENAS, "calls that release all blocks of an allocator's arena or heap at once"},
     };
     uint32_t notes = atomic_load(&channel_process(&host->view, process->slot)->notes);
+    bool may_be_patched = !process->is_dead && (notes & NOTE_STARTED) == 0;
+    if ((notes & (NOTE_OF_PROGRAM | NOTE_PATCHED_WITHIN)) == NOTE_OF_PROGRAM && !may_be_patched)
+        notes |= NOTE_WITHIN;
     uint32_t fresh = notes & ~process->notes & NOTES_UNRECORDED;
     for (size_t i = 0; fresh != 0 && i < sizeof reasons / sizeof *reasons; i++)
         if (fresh & reasons[i].note)

@@ -6,27 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../allocator_names.h"
 #include "../../symbolize/image/image_file.h"
 #include "module_files.h"
 
-/* Every name ends like this, so one search of the names of a file finds them all. */
-static const char ending[] = "malloc";
-
-static const char *const names[] = {
-    "_rjem_malloc",
-    "je_malloc",
-    "rpmalloc",
-    "sn_malloc",
-    "scalable_malloc",
-    "hoardmalloc",
-    "nedmalloc",
-    "ltmalloc",
-    /* Hooked in the libraries of these allocators (entries.c of the preload library), and in others
-       that define malloc() as well: they pass such calls on, as heaptrack's does. */
-    "mi_malloc",
-    "tc_malloc",
-};
-enum { NAMES = sizeof names / sizeof *names, NAMES_HOOKED = 2 };
+static const char ending[] = ALLOCATOR_NAMES_ENDING;
 
 enum { SECTIONS_MAX = 1 << 16, TABLE_MAX = 1 << 28 };
 
@@ -58,19 +42,19 @@ static bool is_defined(const Elf64_Sym *symbols, size_t count, size_t name)
 static const char *name_ending_at(const char *strings, size_t end, const Elf64_Sym *symbols,
                                   size_t count)
 {
-    for (size_t i = 0; i < NAMES; i++) {
-        size_t length = strlen(names[i]);
-        if (length <= end && memcmp(strings + end - length, names[i], length) == 0 &&
+    for (size_t i = 0; i < ALLOCATOR_NAMES; i++) {
+        size_t length = strlen(allocator_names[i]);
+        if (length <= end && memcmp(strings + end - length, allocator_names[i], length) == 0 &&
             is_defined(symbols, count, end - length))
-            return names[i];
+            return allocator_names[i];
     }
     return NULL;
 }
 
 static bool is_hooked_name(const char *name)
 {
-    for (size_t i = NAMES - NAMES_HOOKED; i < NAMES; i++)
-        if (name == names[i])
+    for (size_t i = ALLOCATOR_NAMES - ALLOCATOR_NAMES_HOOKED; i < ALLOCATOR_NAMES; i++)
+        if (name == allocator_names[i])
             return true;
     return false;
 }

@@ -69,7 +69,7 @@ bool process_attach(void)
     own_memory_add(attached.begin, attached.end - attached.begin);
     arguments_set(attached.command, attached.command_size);
     /* What the program has done before is not known. */
-    process_note(NOTE_USABLE_SIZES);
+    process_note(NOTE_USABLE_SIZES | NOTE_STARTED);
     return process_begin(CHANNEL_NONE, 0, 0);
 }
 

@@ -67,6 +67,14 @@ void entries_redirect(void)
     redirect(&first_entry, count);
 }
 
+struct redirection *entries_named(const char *name)
+{
+    for (struct redirection *entry = &first_entry; entry < &last_entry; entry++)
+        if (entry->real_function == 0 && strcmp(entry->name, name) == 0)
+            return entry;
+    return NULL;
+}
+
 static bool is_entry(const char *name)
 {
     size_t size = strlen(name);

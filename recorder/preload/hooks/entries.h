@@ -10,6 +10,9 @@
 
 #include "hooks.h"
 
+/* Finds the hook of a function that has not been found anywhere yet; NULL if there is none. */
+struct redirection *entries_named(const char *name);
+
 /* Begins the hook of a function, of which `real` is the function itself. */
 #define ENTRY(result, function, parameters)                                                        \
     static result hook_##function parameters;                                                      \

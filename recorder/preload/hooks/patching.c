@@ -16,7 +16,10 @@
 #include "../system/own_memory.h"
 #include "../system/replaced.h"
 #include "../system/sys.h"
+#include "../../allocator_names.h"
+#include "entries.h"
 #include "patched.h"
+#include "program_symbols.h"
 #include "symbols.h"
 
 extern const struct patched_hook first_hook __asm__("__start_patched_hooks")
@@ -40,12 +43,14 @@ enum {
 _Static_assert((int)PATCH_GATE_SIZE <= (int)TRAMPOLINE_AT, "a gate fits");
 
 struct patching {
-    uint8_t *area;
-    size_t count;
+    uint8_t *area; /* of those from `begin` on */
+    size_t begin, count;
     struct patched_entry {
         uint64_t address;
         uint8_t original[PATCH_JUMP_SIZE], jump[PATCH_JUMP_SIZE];
-        struct real_later *later; /* of an operator, whose hook has the function behind it there */
+        /* Where a hook that serves one function only has the function behind it; or NULL. */
+        uintptr_t *behind;
+        uintptr_t before;
     } entries[PATCHES_MAX];
 };
 
@@ -147,7 +152,7 @@ static bool patching_add(const char *name, uintptr_t function, size_t size)
     if (patching.count == PATCHES_MAX || !patching_is_plain_call(function) ||
         (patching.area == NULL && !patching_map(function)))
         return false;
-    uint8_t *gate = patching.area + patching.count * SLOT_SIZE;
+    uint8_t *gate = patching.area + (patching.count - patching.begin) * SLOT_SIZE;
     uint8_t *trampoline = gate + TRAMPOLINE_AT;
     if (size < PATCH_JUMP_SIZE)
         size = size == 0 ? SIZE_UNKNOWN : SIZE_PADDED;
@@ -156,18 +161,23 @@ static bool patching_add(const char *name, uintptr_t function, size_t size)
         return false;
     const struct patched_hook *hook = patching_hook(name);
     struct real_later *later = hook == NULL ? real_later_named(name) : NULL;
+    struct redirection *redirection = hook == NULL && later == NULL ? entries_named(name) : NULL;
+    struct patched_entry *entry = &patching.entries[patching.count];
+    *entry = (struct patched_entry){.address = function};
     if (hook != NULL)
         patch_gate(gate, hook->arguments, (uintptr_t)trampoline, hook->hook);
     else if (later != NULL && later->hook != NULL)
-        patch_stub(gate, (uintptr_t)later->hook);
+        entry->behind = (uintptr_t *)later->function;
+    else if (redirection != NULL)
+        entry->behind = &redirection->real_function;
     else
         return false;
+    if (entry->behind != NULL)
+        patch_stub(gate, later != NULL ? (uintptr_t)later->hook : redirection->hook);
     memcpy(trampoline, patch.code, patch.code_size);
-    struct patched_entry *entry = &patching.entries[patching.count++];
-    entry->address = function;
-    entry->later = later;
     memcpy(entry->original, patch.original, PATCH_JUMP_SIZE);
     memcpy(entry->jump, patch.jump, PATCH_JUMP_SIZE);
+    patching.count++;
     return true;
 }
 
@@ -205,16 +215,16 @@ static bool patching_write(int memory, uint64_t address, const uint8_t *bytes)
 }
 
 /* Writes all jumps; on failure puts back what was written. */
-static bool patching_write_all(void)
+static bool patching_write_jumps(void)
 {
     int memory =
         (int)sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDWR | O_CLOEXEC, 0, 0, 0);
-    size_t written = 0;
+    size_t written = patching.begin;
     while (written < patching.count && patching_write(memory, patching.entries[written].address,
                                                       patching.entries[written].jump))
         written++;
     bool is_whole = written == patching.count;
-    while (!is_whole && written-- > 0)
+    while (!is_whole && written-- > patching.begin)
         patching_write(memory, patching.entries[written].address,
                        patching.entries[written].original);
     if (memory >= 0)
@@ -230,32 +240,65 @@ static bool patching_has_shadow_stack(void)
     return sys_call3(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&features, 0) == 0 && features != 0;
 }
 
-bool replaced_patch(void)
+/* Makes all that was added effective; undoes it if `is_whole` is not set, or on failure. */
+static bool patching_end(bool is_whole)
 {
-    if (!__libc_single_threaded || patching_has_shadow_stack())
-        return false;
-    bool is_whole =
-        replaced_each(patching_add) && patching.count > 0 &&
-        patching_add_others(patching.entries[0].address) &&
-        sys_call3(SYS_mprotect, (long)patching.area, AREA_SIZE, PROT_READ | PROT_EXEC) == 0;
-    if (!is_whole) {
-        patching_unmap();
-        return false;
+    is_whole = is_whole && patching.count > patching.begin &&
+               sys_call3(SYS_mprotect, (long)patching.area, AREA_SIZE, PROT_READ | PROT_EXEC) == 0;
+    for (size_t i = patching.begin; is_whole && i < patching.count; i++) {
+        struct patched_entry *entry = &patching.entries[i];
+        uint8_t *slot = patching.area + (i - patching.begin) * SLOT_SIZE;
+        if (entry->behind == NULL)
+            continue;
+        entry->before = *entry->behind;
+        *entry->behind = (uintptr_t)(slot + TRAMPOLINE_AT);
     }
-    void *before[PATCHES_MAX];
-    for (size_t i = 0; i < patching.count; i++) {
-        struct real_later *later = patching.entries[i].later;
-        before[i] = later != NULL ? *later->function : NULL;
-        if (later != NULL)
-            *later->function = patching.area + i * SLOT_SIZE + TRAMPOLINE_AT;
-    }
-    if (patching_write_all()) {
-        replaced_any = false;
+    if (is_whole && patching_write_jumps()) {
+        patching.begin = patching.count;
+        patching.area = NULL;
         return true;
     }
-    for (size_t i = 0; i < patching.count; i++)
-        if (patching.entries[i].later != NULL)
-            *patching.entries[i].later->function = before[i];
+    for (size_t i = patching.begin; is_whole && i < patching.count; i++)
+        if (patching.entries[i].behind != NULL)
+            *patching.entries[i].behind = patching.entries[i].before;
+    patching.count = patching.begin;
     patching_unmap();
     return false;
+}
+
+static bool patching_is_possible(void)
+{
+    return __libc_single_threaded && !patching_has_shadow_stack();
+}
+
+bool replaced_patch(void)
+{
+    if (!patching_is_possible() ||
+        !patching_end(replaced_each(patching_add) && patching.count > 0 &&
+                      patching_add_others(patching.entries[0].address)))
+        return false;
+    replaced_any = false;
+    return true;
+}
+
+/* ---- Allocators under names of their own ---- */
+
+/* Adds a function of the program's, if it is one of such an allocator. */
+static bool patching_add_named(const char *name, uintptr_t function, size_t size)
+{
+    if (entries_named(name) != NULL)
+        return patching_add(name, function, size);
+    for (size_t i = 0; i < ALLOCATOR_NAMES; i++) {
+        size_t prefix = strlen(allocator_names[i]) - (sizeof ALLOCATOR_NAMES_ENDING - 1);
+        if (strncmp(name, allocator_names[i], prefix) == 0 &&
+            (patching_hook(name + prefix) != NULL || entries_named(name + prefix) != NULL))
+            return patching_add(name + prefix, function, size);
+    }
+    return true;
+}
+
+bool patch_within(void)
+{
+    return patching_is_possible() && (patching.count > 0 || program_has_allocator()) &&
+           patching_end(program_each_function(patching_add_named));
 }

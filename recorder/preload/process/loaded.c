@@ -115,12 +115,13 @@ bool process_attach(void)
  * hooks, unless they reach the C library, where they are seen. */
 static void note_replaced(void)
 {
-    if (!replaced_any)
-        return;
-    if (runtime_tries_functions())
+    if (replaced_any && runtime_tries_functions())
         process_note(NOTE_FORWARDS);
-    else
+    else if (replaced_any)
         process_note(replaced_patch() ? NOTE_PATCHED : NOTE_FOREIGN_MALLOC);
+    if (patch_within())
+        process_note(NOTE_PATCHED | NOTE_PATCHED_WITHIN);
+    process_note(NOTE_STARTED);
 }
 
 /* Makes a fork wipe the page where the system that the program sees does not: qemu says that it

@@ -32,6 +32,10 @@ bool replaced_each(bool (*found)(const char *name, uintptr_t function, size_t si
  */
 bool replaced_patch(void);
 
+/* The same for functions that the program has under names of an allocator's own, such as
+ * _rjem_malloc(). Returns false as well if there are none. */
+bool patch_within(void);
+
 /*
  * Whether the program's functions take each block from a call of the C library's, and release it by
  * one, as far as trying them with several sizes tells. Only in a copy of the process, or in one

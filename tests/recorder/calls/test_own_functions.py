@@ -408,6 +408,21 @@ int main()
 '''
 
 
+JEMALLOC = r'''
+#include <stddef.h>
+void *NAME(malloc)(size_t), *NAME(calloc)(size_t, size_t), *NAME(realloc)(void *, size_t);
+void *NAME(mallocx)(size_t, int), *NAME(rallocx)(void *, size_t, int);
+void NAME(free)(void *), NAME(sdallocx)(void *, size_t, int);
+int main(void)
+{
+    for (int i = 0; i < 1000; i++)
+        NAME(sdallocx)(NAME(rallocx)(NAME(mallocx)(100 + i % 7, 0), 300, 0), 300, 0);
+    NAME(free)(NAME(realloc)(NAME(calloc)(3, 5), 50));
+    return NAME(malloc)(10) == 0;
+}
+'''
+
+
 class Patched(Programs):
     """Functions of the program's own are recorded from their first instruction on."""
 
@@ -445,6 +460,49 @@ class Patched(Programs):
             self.assertIn('lose', [function for _, _, function in lost])
         lost = [size for _, size, function in leaks[self.trace] if function == 'lose']
         self.assertEqual(sum(lost), 3 * 1777)
+
+    def test_names_of_its_own(self):
+        """Functions that no other module sees, beside the C library's."""
+        for prefix in 'je_', '_rjem_', 'rp':
+            with self.subTest(prefix=prefix):
+                names = [f'-D{name}={prefix}{name}' for name in
+                         ('malloc', 'free', 'calloc', 'realloc', 'memalign', 'posix_memalign')]
+                printed, leaks = self.check_own(
+                    self.build(ARENA_USED, '-O2', '-lpthread', *names))
+                taken, given = map(int, printed.split())
+                actions = [event['action'] for event in analyze('events', self.trace)
+                           if event['result'] != 0]
+                self.assertEqual(actions.count('ReAlloc'), 1500)
+                self.assertIn(actions.count('Alloc') + 1500 - taken, range(30))
+                self.assertIn(actions.count('Free') + 1500 - given, range(30))
+                for lost in leaks.values():
+                    self.assertIn('lose', [function for _, _, function in lost])
+
+    def test_jemalloc_linked_in(self):
+        """Under its own names, and with a prefix, as in Rust programs."""
+        libraries = ['-lpthread', '-lm', '-ldl', '-lstdc++']
+        try:
+            self.build('int main(void) { return 0; }', '-l:libjemalloc.a', *libraries)
+        except AssertionError:
+            self.skipTest('no libjemalloc.a here')
+        found = subprocess.run([*os.environ['COMPILER'].split(), '-print-file-name=libjemalloc.a'],
+                               capture_output=True, text=True, check=True).stdout.strip()
+        names = ['malloc', 'calloc', 'realloc', 'free', 'aligned_alloc', 'posix_memalign', 'memalign',
+                 'valloc', 'malloc_usable_size', 'mallocx', 'rallocx', 'xallocx', 'sallocx',
+                 'dallocx', 'sdallocx', 'nallocx', 'mallctl', 'mallctlnametomib', 'mallctlbymib',
+                 'malloc_stats_print', 'malloc_conf', 'malloc_message']
+        for prefix in '', '_rjem_':
+            with self.subTest(prefix=prefix):
+                library = self.directory / f'lib{prefix}.a'
+                renamed = [f'--redefine-sym={name}={prefix}{name}' for name in names if prefix]
+                if subprocess.run(['objcopy', *renamed, found, library]).returncode != 0:
+                    self.skipTest('no objcopy here')
+                self.check_own(self.build(JEMALLOC, f'-DNAME(x)={prefix}##x' if prefix else '-DNAME(x)=x', '-O2', library,
+                                          *libraries))
+                calls = [event['api'] for event in analyze('events', self.trace)]
+                for api in 'mallocx', 'rallocx', 'sdallocx':
+                    self.assertEqual(calls.count(api), 1000, api)
+                self.assertEqual(calls.count('calloc') >= 1, True)
 
     def test_exceptions(self):
         printed, leaks = self.check_own(self.build(THROWS, '-O2', compiler='COMPILER_CXX'))
