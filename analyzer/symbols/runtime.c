@@ -173,6 +173,37 @@ size_t runtime_main_of(const struct frame_list *list)
     return list->count;
 }
 
+/* Whether a symbol is in the namespaces of the C++ library. Return types, which demangled names may
+ * begin with, do not matter here. */
+static bool is_of_cxx_library(struct ttd_string symbol)
+{
+    static const char *const scopes[] = {"_ZSt", "_ZNSt", "_ZNKSt", "_ZN9__gnu_cxx"};
+    for (size_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
+        if (begins(symbol, scopes[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_of_runtime(const struct frame *frame)
+{
+    return runtime_begins(frame) || runtime_has_module(frame->module) ||
+           is_of_cxx_library(frame->symbol) || runtime_is_rust(frame);
+}
+
+size_t runtime_begin_of(const struct frame_list *list)
+{
+    size_t index = runtime_main_of(list);
+    if (index < list->count || !list->count)
+        return index;
+    const struct frame *outermost = &list->frames[list->count - 1];
+    if (!runtime_begins(outermost) && !runtime_has_module(outermost->module))
+        return list->count;
+    while (index > 0 && is_of_runtime(&list->frames[index - 1]))
+        index--;
+    return index ? index - 1 : list->count;
+}
+
 /* Functions of the dynamic linker that allocate storage for a thread, when it is created or first
  * uses a variable. */
 static const char *const storage[] = {

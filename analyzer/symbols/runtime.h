@@ -41,4 +41,9 @@ bool runtime_is_thread_storage(const struct frame_list *list);
 /** Returns the index of the outermost main() in a list, or its count if there is none. */
 size_t runtime_main_of(const struct frame_list *list);
 
+/** Returns the index of the outermost frame that is the program's: of main(), or of the function
+ * that the runtimes called in a new thread. The count if the stack does not begin with frames of
+ * the runtimes, or has no others. */
+size_t runtime_begin_of(const struct frame_list *list);
+
 #endif

@@ -81,7 +81,8 @@ struct report {
     /** NULL for commands that report every finding. */
     const struct report_known_findings *known_findings;
     struct report_runtime runtime;
-    /** Text shows frames below main(), and template arguments of any length. */
+    /** Text shows frames below main() or a thread's first function, and template arguments of any
+     * length. */
     bool shows_all;
     /** Whether stacks of the trace have the functions that threads begin with, once that was looked
      * up. */

@@ -177,13 +177,22 @@ static void text_cut(struct report *report)
 void report_frames_text(struct report *report, bool is_cut)
 {
     size_t count = report->frames.count;
-    /* Frames below main are those of the C runtime, the same in every stack. */
-    size_t shown_count = report->shows_all ? count : runtime_main_of(&report->frames) + 1;
+    /* Frames below main(), or below the first function of a thread, are those of the runtimes, the
+     * same in every stack. */
+    size_t shown_count = report->shows_all ? count : runtime_begin_of(&report->frames) + 1;
     text_frames(report, shown_count < count ? shown_count : count);
     if (shown_count < count) {
+        const struct frame *outermost = &report->frames.frames[shown_count - 1];
         out_text(report->output, "    … ");
         report_count(report->output, count - shown_count, "frame");
-        out_text(report->output, " below main\n");
+        out_text(report->output, " below ");
+        if (runtime_is_main(outermost))
+            out_text(report->output, "main");
+        else if (outermost->function.size)
+            report_function_text(report, outermost->function);
+        else
+            out_text(report->output, "it");
+        out_char(report->output, '\n');
     }
     if (!count)
         out_text(report->output, "    (no stack was recorded)\n");

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A stack that does not reach the function that its thread began with says so."""
+"""A stack that does not reach the function that its thread began with says so; frames below that
+function are folded."""
 
 import os
 import unittest
@@ -11,8 +12,8 @@ NOTE = ("    (callers unknown: no unwind data in demo, which gcc and\n"
 ANY = "callers unknown"
 
 
-class CutStacks(TestCase):
-    def text(self, *functions):
+class Stacks(TestCase):
+    def text(self, *functions, options=("--full-stacks",)):
         script = Script()
         for number, path in enumerate(("/opt/demo", "/usr/lib/libc.so.6")):
             begin = (number + 1) << 24
@@ -25,7 +26,7 @@ class CutStacks(TestCase):
                 script.add("symbol", module=module, offset=0x10 * (number + 1), frames=f"{name}@x.c@1")
         script.alloc(0x1000, 100, stack=len(functions))
         path = self.write(script.close(), f"{len(os.listdir(self.folder))}.ttd")
-        text = self.run_ok("leaks", "--full-stacks", path).text
+        text = self.run_ok("leaks", *options, path).text
         self.check_formats(path, NOTE in text)
         return text
 
@@ -40,6 +41,8 @@ class CutStacks(TestCase):
             self.assertEqual(row["stack"].split(";")[len(stack):],
                              ["(callers unknown)"] if is_cut else [])
 
+
+class CutStacks(Stacks):
     def test_cut(self):
         self.assertIn("#0  work (x.c:1) in demo\n" + NOTE,
                       self.text((0, 1, "_start"), (0, 1, "work")))
@@ -61,6 +64,44 @@ class CutStacks(TestCase):
     def test_where_no_stack_has_a_beginning(self):
         """Then a writer that is not ours may leave it out."""
         self.assertNotIn(ANY, self.text((0, 1, "work")))
+
+
+class FoldedStacks(Stacks):
+    THREAD = (0, 2, "clone3"), (1, 2, "start_thread")
+
+    def folded(self, *functions):
+        """Each frame, and the line about those that are left out."""
+        text = self.text(*functions, options=())
+        return [line.split(" (x.c:1)")[0].split(maxsplit=1)[1] for line in text.splitlines()
+                if line.startswith("    ")]
+
+    def test_a_thread(self):
+        self.assertEqual(self.folded(*self.THREAD, (2, 1, "work"), (3, 1, "allocate")),
+                         ["allocate", "work", "2 frames below work"])
+
+    def test_a_thread_of_cxx(self):
+        """Between the thread's begin and the program's function are templates in the program."""
+        native = (2, 2, "execute_native_thread_routine")
+        run = (3, 1, "_ZNSt6thread11_State_implINS_8_InvokerISt5tupleIJPFvvEEEEEE6_M_runEv")
+        invoke = (4, 1, "_ZSt13__invoke_implIvPFvvEJEET_St14__invoke_otherOT0_DpOT1_")
+        self.assertEqual(self.folded(*self.THREAD, native, run, invoke, (5, 1, "_ZN4shop6workerEv")),
+                         ["shop::worker()", "5 frames below shop::worker()"])
+
+    def test_a_stripped_program(self):
+        self.assertEqual(self.folded(*self.THREAD, (2, 1, None)),
+                         ["demo+0x30", "2 frames below it"])
+
+    def test_only_frames_of_runtimes(self):
+        self.assertEqual(self.folded(*self.THREAD, (2, 2, "setlocale")),
+                         ["setlocale", "start_thread", "clone3"])
+
+    def test_a_stack_that_begins_in_the_program(self):
+        self.assertEqual(self.folded((0, 1, "work"), (1, 2, "qsort"), (2, 1, "compare")),
+                         ["compare", "qsort", "work"])
+
+    def test_main_in_a_thread(self):
+        self.assertEqual(self.folded((0, 1, "_start"), (1, 1, "main"), (2, 1, "work")),
+                         ["work", "main", "1 frame below main"])
 
 
 if __name__ == "__main__":
