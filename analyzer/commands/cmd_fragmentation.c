@@ -8,7 +8,8 @@ static const char help[] =
     "\n"
     "Shows how densely the live blocks lie in memory: the regions that they are in, how\n"
     "much of them is used, and the gaps between blocks. What the allocator itself needs\n"
-    "between blocks is part of the gaps.\n"
+    "between blocks is part of the gaps. Pages of 4,096 bytes with less than a quarter in\n"
+    "blocks are sparse: the call sites whose blocks keep most of them come last.\n"
     "\n"
     "      --at POSITION  at that position; the end if not given\n"
     "      --gap N        a gap of N bytes or more separates regions (1M)\n"
@@ -28,10 +29,13 @@ static const struct own_option own_options[] = {
     OWN_OPTION("limit", option_limit, struct fragmentation_options, limit), OWN_OPTIONS_END};
 
 static int print(struct session *session, const struct fragmentation_options *options,
-                 const struct heap_fragmentation *fragmentation)
+                 struct heap_fragmentation *fragmentation)
 {
     struct report_fragmentation data = {.fragmentation = fragmentation, .limit = options->limit};
-    int status = session_output(session, true);
+    struct heap_site_table sites = heap_sparse_site_table(&fragmentation->sparse);
+    int status = session_view(session, &sites);
+    if (status == STATUS_OK)
+        status = session_output(session, true);
     if (status == STATUS_OK)
         session->options.format->fragmentation(&session->report, &data);
     return status;

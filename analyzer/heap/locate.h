@@ -5,6 +5,14 @@
 
 #include "heap/live.h"
 
+/** Returns the last address of a block; that of the address space if a damaged trace has a size
+ * that reaches beyond it. A block of no bytes has its own address. */
+static inline uint64_t heap_block_last(const struct heap_block *block)
+{
+    uint64_t reach = block->size ? block->size - 1 : 0;
+    return reach > UINT64_MAX - block->address ? UINT64_MAX : block->address + reach;
+}
+
 /** Whether `block` covers an address from `first` to `last`. A block of no bytes covers its own
  * address. */
 static inline bool heap_block_covers(const struct heap_block *block, uint64_t first, uint64_t last)

@@ -5,14 +5,7 @@
 
 #include "analyses/state/state.h"
 #include "base/grow.h"
-
-/* Returns the last address of a block. A damaged trace may have sizes that reach beyond the end of
- * the address space. */
-static uint64_t last_of(const struct heap_block *block)
-{
-    uint64_t reach = block->size ? block->size - 1 : 0;
-    return reach > UINT64_MAX - block->address ? UINT64_MAX : block->address + reach;
-}
+#include "heap/locate.h"
 
 static enum ttd_status begin_region(struct heap_fragmentation *fragmentation,
                                     const struct heap_block *block)
@@ -22,9 +15,9 @@ static enum ttd_status begin_region(struct heap_fragmentation *fragmentation,
     if (status == TTD_OK)
         fragmentation->regions[fragmentation->count++] =
             (struct heap_region){.begin = block->address,
-                                 .last = last_of(block),
+                                 .last = heap_block_last(block),
                                  .blocks = 1,
-                                 .used = last_of(block) - block->address + 1};
+                                 .used = heap_block_last(block) - block->address + 1};
     return status;
 }
 
@@ -32,7 +25,7 @@ static enum ttd_status begin_region(struct heap_fragmentation *fragmentation,
  * heaps, and in a trace with losses. */
 static void extend(struct heap_region *region, const struct heap_block *block)
 {
-    uint64_t last = last_of(block);
+    uint64_t last = heap_block_last(block);
     region->blocks++;
     if (block->address > region->last) {
         uint64_t gap = block->address - region->last - 1;
@@ -97,6 +90,8 @@ enum ttd_status heap_fragmentation_find(const struct heap_trace *trace,
         return status;
     fragmentation->outcome = state.outcome;
     status = find_regions(fragmentation, &state, options->gap);
+    if (status == TTD_OK)
+        status = heap_sparse_pages_find(state.blocks, state.block_count, &fragmentation->sparse);
     heap_state_free(&state);
     if (status != TTD_OK)
         heap_fragmentation_free(fragmentation);
@@ -107,4 +102,5 @@ void heap_fragmentation_free(struct heap_fragmentation *fragmentation)
 {
     free(fragmentation->regions);
     fragmentation->regions = NULL;
+    heap_sparse_pages_free(&fragmentation->sparse);
 }

@@ -3,6 +3,7 @@
 #ifndef ANALYZER_ANALYSES_STATE_FRAGMENTATION_H
 #define ANALYZER_ANALYSES_STATE_FRAGMENTATION_H
 
+#include "analyses/state/sparse_pages.h"
 #include "heap/live.h"
 #include "travel/replay_to.h"
 
@@ -33,6 +34,8 @@ struct heap_fragmentation {
     size_t capacity;
     /** Sums over all regions; begin and last are 0. */
     struct heap_region total;
+    /** Set by heap_fragmentation_find() only. */
+    struct heap_sparse_pages sparse;
 };
 
 /**

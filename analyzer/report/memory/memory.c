@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "heap/locate.h"
+
 #define ROW 16
 
 /** The state of a dump between two rows. */
@@ -20,12 +22,6 @@ struct dump {
     bool has_row;
     bool is_repeated;
 };
-
-static uint64_t last_of(const struct heap_block *block)
-{
-    uint64_t reach = block->size ? block->size - 1 : 0;
-    return reach > UINT64_MAX - block->address ? UINT64_MAX : block->address + reach;
-}
 
 /* Takes the next part of the range; false at the end, and when the trace cannot be read. */
 static bool take(struct contents_cursor *cursor, struct report_memory *data,
@@ -55,7 +51,7 @@ static char edge(const struct heap_memory *memory, uint64_t address, bool can_be
     const struct heap_block *block = heap_memory_block(memory, address);
     const struct heap_block *before = address ? heap_memory_block(memory, address - 1) : NULL;
     bool begins = can_begin && block && block->address == address;
-    bool ends = can_end && before && last_of(before) == address - 1;
+    bool ends = can_end && before && heap_block_last(before) == address - 1;
     return begins ? ends ? '|' : '[' : ends ? ']' : ' ';
 }
 
@@ -121,7 +117,7 @@ static void text_row(struct dump *dump, uint64_t first, const uint8_t *bytes, si
 static bool is_within(const struct heap_memory *memory, uint64_t first)
 {
     const struct heap_block *block = heap_memory_block(memory, first);
-    return block ? block->address < first && last_of(block) - first >= ROW
+    return block ? block->address < first && heap_block_last(block) - first >= ROW
                  : heap_memory_block(memory, first + ROW - 1) == NULL;
 }
 

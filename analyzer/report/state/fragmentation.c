@@ -19,6 +19,44 @@ static void text_sums(struct text_output *output, const struct heap_region *regi
     out_char(output, '\n');
 }
 
+/* Sites that text shows. */
+#define SPARSE_SHOWN 5
+
+/* Writes the sparse pages, and the call sites whose blocks keep most of them. */
+static void text_sparse(struct report *report, const struct heap_sparse_pages *sparse)
+{
+    struct text_output *output = report->output;
+    if (!sparse->sparse)
+        return;
+    out_bold(output);
+    out_char(output, '\n');
+    report_count(output, sparse->sparse, "sparse page");
+    out_text(output, " of ");
+    out_grouped(output, sparse->pages);
+    out_text(output, ", with less than a quarter in blocks: ");
+    out_size(output, sparse->total.kept);
+    out_text(output, " kept by ");
+    out_size(output, sparse->total.bytes);
+    out_char(output, '\n');
+    out_plain(output);
+    for (size_t i = 0; i < report_shown(sparse->count, SPARSE_SHOWN); i++) {
+        const struct heap_sparse_site *site = &sparse->sites[i];
+        out_char(output, '\n');
+        report_count(output, site->kept, "byte");
+        out_text(output, " kept by ");
+        report_count(output, site->blocks, "block");
+        out_text(output, " of ");
+        report_count(output, site->bytes, "byte");
+        out_char(output, '\n');
+        report_site_text(report, site->key);
+    }
+    if (sparse->count > SPARSE_SHOWN) {
+        out_text(output, "\n… and ");
+        report_count(output, sparse->count - SPARSE_SHOWN, "call site");
+        out_text(output, " more (JSON has all)\n");
+    }
+}
+
 void text_fragmentation(struct report *report, const struct report_fragmentation *data)
 {
     const struct heap_fragmentation *fragmentation = data->fragmentation;
@@ -46,6 +84,7 @@ void text_fragmentation(struct report *report, const struct report_fragmentation
         report_count(output, fragmentation->count - data->limit, "region");
         out_text(output, " more (--limit 0 for all)\n");
     }
+    text_sparse(report, &fragmentation->sparse);
 }
 
 static void json_sums(struct json *json, const struct heap_region *region)
@@ -55,6 +94,24 @@ static void json_sums(struct json *json, const struct heap_region *region)
     json_unsigned(json, "gaps", region->gaps);
     json_unsigned(json, "gap_bytes", region->unused);
     json_unsigned(json, "largest_gap", region->largest_gap);
+}
+
+static void json_sparse(struct report *report, struct json *json,
+                        const struct heap_sparse_pages *sparse)
+{
+    json_unsigned(json, "pages", sparse->pages);
+    json_unsigned(json, "sparse_pages", sparse->sparse);
+    json_unsigned(json, "kept_bytes", sparse->total.kept);
+    json_begin_array(json, "keepers");
+    for (size_t i = 0; i < sparse->count; i++) {
+        json_begin_object(json, NULL);
+        json_unsigned(json, "kept_bytes", sparse->sites[i].kept);
+        json_unsigned(json, "blocks", sparse->sites[i].blocks);
+        json_unsigned(json, "bytes", sparse->sites[i].bytes);
+        report_site_json(report, json, sparse->sites[i].key);
+        json_end_object(json);
+    }
+    json_end_array(json);
 }
 
 void json_fragmentation(struct report *report, const struct report_fragmentation *data)
@@ -76,6 +133,7 @@ void json_fragmentation(struct report *report, const struct report_fragmentation
         json_end_object(&json);
     }
     json_end_array(&json);
+    json_sparse(report, &json, &fragmentation->sparse);
     json_end_object(&json);
 }
 

@@ -201,6 +201,8 @@ class Json(TestCase):
         names = self.tables["fragmentation"]
         sums = names[names.index("blocks"):names.index("largest_gap") + 1]
         self.assertEqual(list(found["regions"][0]), self.tables["fragmentation.regions"] + sums)
+        self.assertEqual(list(found["keepers"][0]),
+                         self.tables["fragmentation.keepers"] + ["stack_id", "stack"])
 
     def test_errors(self):
         script = Script().basics()

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 """ttdanalyze fragmentation"""
 
+import collections
+import os
+import random
+
 import support
 from support import Script, TestCase
 
@@ -42,6 +46,45 @@ class Fragmentation(TestCase):
         found = self.json_of("fragmentation", self.write(script.close(), "overlapping"))
         self.assertEqual((found["used_bytes"], found["gaps"], found["gap_bytes"]),
                          (0x190, 1, 0x80))
+
+    def keepers(self, blocks, *options):
+        script = Script().basics()
+        for address, size, stack in blocks:
+            script.alloc(address, size, stack=stack)
+        path = self.write(script.close(), f"sparse{len(os.listdir(self.folder))}")
+        return self.json_of("fragmentation", path, *options), path
+
+    def test_sparse_pages(self):
+        """Two blocks share a page, one lies in two pages, a page is a quarter full, one is full."""
+        found, path = self.keepers([(0x1000, 16, 2), (0x1100, 32, 3), (0x2ff0, 32, 2),
+                                    (0x5000, 1024, 3), (0x6000, 4096, 3), (0x8000, 1023, 1)])
+        self.assertEqual((found["pages"], found["sparse_pages"], found["kept_bytes"]),
+                         (6, 4, (4096 - 48) + 2 * (4096 - 16) + (4096 - 1023)))
+        self.assertEqual([(k["stack_id"], k["blocks"], k["bytes"], k["kept_bytes"])
+                          for k in found["keepers"]],
+                         [(2, 3, 48, 2024 + 2 * 4080), (1, 1, 1023, 3073), (3, 1, 32, 2024)])
+        text = self.run_ok("fragmentation", path).text
+        self.assertIn("4 sparse pages of 6, with less than a quarter in blocks: 15.3 kB kept by "
+                      "1.10 kB\n", text)
+        self.assertIn("10,184 bytes kept by 3 blocks of 48 bytes\n    #0  g(int) (g.h:5)", text)
+
+    def test_sparse_model(self):
+        """Each byte by itself, with blocks that overlap and that span pages."""
+        draw = random.Random(3)
+        for _ in range(30):
+            blocks = sorted({draw.randrange(0x1000, 0x20000) & ~7:
+                             (draw.choice((0, 8, 100, 1000, 5000, 13000)), draw.randrange(1, 5))
+                             for _ in range(draw.randrange(1, 40))}.items())
+            blocks = [(address, size, stack) for address, (size, stack) in blocks]
+            covered = {byte for address, size, _ in blocks for byte in range(address, address + size)}
+            touched = {page for address, size, _ in blocks
+                       for page in range(address >> 12, ((address + max(size, 1) - 1) >> 12) + 1)}
+            used = collections.Counter(byte >> 12 for byte in covered)
+            found, _ = self.keepers(blocks)
+            sparse = [page for page in touched if used[page] < 1024]
+            self.assertEqual((found["pages"], found["sparse_pages"], found["kept_bytes"]),
+                             (len(touched), len(sparse), sum(4096 - used[p] for p in sparse)))
+            self.assertEqual(found["kept_bytes"], sum(k["kept_bytes"] for k in found["keepers"]))
 
     def test_limit(self):
         found = self.json_of("fragmentation", self.trace, "--limit", "1")
