@@ -229,7 +229,7 @@ static bool seal_entry(uint8_t *index, size_t size, size_t at)
 Test(seek, wrong_index)
 {
     struct ttd_memory_output memory;
-    size_t events = write_trace(&memory, MODEL_REALISTIC, 9, 120, 12, true);
+    size_t events = write_trace(&memory, MODEL_REALISTIC, 10, 120, 12, true);
     cr_assert_gt(events, 50);
     size_t index = chunk_edit_find_kind(memory.data, memory.size, TTD_KIND_INDEX);
     size_t end = chunk_edit_find_kind(memory.data, memory.size, TTD_KIND_END);

@@ -103,8 +103,7 @@ static void add_copy(struct heap_copies *copies, enum heap_move move, uint64_t b
 static void add_copies(const struct heap_effect *effect, uint64_t bytes,
                        struct heap_copies *const sums[], size_t count)
 {
-    enum heap_move move =
-        heap_move_of_effect(effect);
+    enum heap_move move = heap_move_of_effect(effect);
     for (size_t i = 0; i < count && effect->previous_address != effect->address; i++)
         add_copy(sums[i], move, bytes);
 }
