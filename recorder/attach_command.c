@@ -14,6 +14,7 @@
 #include "attach/attach.h"
 #include "collect/collector.h"
 #include "collect/process/origin.h"
+#include "collect/snapshots.h"
 #include "launch.h"
 #include "own_limits.h"
 #include "messages.h"
@@ -65,6 +66,16 @@ static void clean_children(const struct collector *collector)
     }
 }
 
+/* Takes the snapshot that a program's end would be the moment for: `leaks` needs one. */
+static void attach_take_last(struct collector *collector)
+{
+    struct process *process = processes_by_pid(&collector->processes, attachment.pid);
+    const struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_REQUESTED,
+                                          .contents = collector->snapshots.at_exit};
+    if (process != NULL && snapshot.contents != 0)
+        snapshots_note_missing(collector, process, snapshots_take(collector, process, &snapshot));
+}
+
 /* Called in each round of the collector. */
 static void attach_step(struct collector *collector)
 {
@@ -74,7 +85,10 @@ static void attach_step(struct collector *collector)
     if (collector->launched_has_ended || now < next)
         return;
     next = now + (is_wanted ? LEAVE_LOOK_NS : GONE_LOOK_NS);
-    if (!attach_has_executed(&attachment) && !(is_wanted && detach_step(&since)))
+    bool is_gone = attach_has_executed(&attachment);
+    if (is_wanted && !is_gone && since == 0)
+        attach_take_last(collector);
+    if (!is_gone && !(is_wanted && detach_step(&since)))
         return;
     clean_children(collector);
     is_detached = true;

@@ -154,6 +154,23 @@ class Calls(Attach):
         self.assertEqual(analyze('verify', self.trace)['problems'], [])
         self.assertEqual(analyze('errors', self.trace)['total_findings'], 0)
 
+    def test_a_snapshot_before_the_end(self):
+        for options, reason in ((), 'requested'), (('--no-snapshot',), None):
+            process = self.start(program('counted'))
+            recorder = self.attach(process, *options)
+            self.tell(process, 'keep 5')
+            self.detach(process, recorder)
+            snapshot = analyze('leaks', self.trace)['snapshot']
+            self.assertEqual(snapshot and snapshot['reason'], reason)
+
+    def test_a_shell(self):
+        """Its own data, and that of the C library, end shortly before the end of a page."""
+        process = self.start('sh', '-c', 'echo ready; while read line; do echo "0 $line"; done')
+        recorder = self.attach(process)
+        self.tell(process, '1')
+        self.detach(process, recorder)
+        self.tell(process, '2')
+
     def test_nothing_is_left(self):
         process = self.start(program('counted'))
         self.tell(process, 'calls 300')
@@ -180,7 +197,7 @@ class Calls(Attach):
         self.assertIn(f'process {recorder.pid} records it already',
                       self.refusal_while_recorded(process))
         self.detach(process, recorder)
-        snapshot, = analyze('snapshots', self.trace)['snapshots']
+        snapshot, _ = analyze('snapshots', self.trace)['snapshots']
         self.assertGreater(snapshot['references'], 0)
 
     def refusal_while_recorded(self, process):
