@@ -189,11 +189,11 @@ static size_t count_errors(const struct heap_errors *errors,
     return used;
 }
 
-static struct ttd_string find_command(const struct info_findings *info)
+static struct ttd_string find_fact(const struct info_findings *info, const char *name)
 {
     for (size_t i = 0; i < info->metadata_count; i++) {
         struct ttd_string key = info->metadata[i].key;
-        if (key.size == strlen("command") && memcmp(key.data, "command", key.size) == 0)
+        if (key.size == strlen(name) && memcmp(key.data, name, key.size) == 0)
             return info->metadata[i].value;
     }
     return (struct ttd_string){"", 0};
@@ -207,7 +207,8 @@ static int print(struct session *session, struct report_findings *findings)
                  .trace = ttd_reader_trace(session->source.reader),
                  .is_closed = session->source.is_closed && findings->info.stats.has_end,
                  .end = &session->source.end},
-        .command = find_command(&findings->info),
+        .command = find_fact(&findings->info, "command"),
+        .before = find_fact(&findings->info, "before"),
         .peak_position = findings->peak.peak.position,
         .peak = sum_of(&findings->peak.groups)};
     bool has_fatal = false;

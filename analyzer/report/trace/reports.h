@@ -61,6 +61,9 @@ struct report_summary {
     struct report_info info;
     /** Size 0 if unknown. */
     struct ttd_string command;
+    /** The blocks that an attached process had, as text; size 0 if there are none, or unknown. They
+     * count as allocated. */
+    struct ttd_string before;
     struct report_sum allocated;
     struct ttd_position peak_position;
     struct report_sum peak;

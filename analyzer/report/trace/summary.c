@@ -90,6 +90,7 @@ static void summary_json_process(struct json *json, const struct report_summary 
     const struct report_info *info = &data->info;
     bool has_time = info->is_closed && info->end->reason != TTD_END_REASON_NOT_RECORDED;
     json_name(json, "command", data->command);
+    json_name(json, "before", data->before);
     json_bool(json, "closed", info->is_closed);
     json_text(json, "end_reason", info->is_closed ? info_end_reason(info) : NULL);
     json_count(json, "end_code", info_has_end_code(info) ? info->end->code : TTD_UNKNOWN);

@@ -97,6 +97,12 @@ static void summary_process(struct report *report, const struct report_summary *
     out_text(output, " in all, by ");
     report_count(output, data->info.stats->thread_count, "thread");
     out_char(output, '\n');
+    if (data->before.size) {
+        out_tab(output, ANSWER_COLUMN);
+        out_text(output, "among them ");
+        escape_text(output, data->before);
+        out_char(output, '\n');
+    }
 }
 
 static void summary_peak(struct report *report, const struct report_summary *data)

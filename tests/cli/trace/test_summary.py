@@ -156,6 +156,14 @@ class Summary(TestCase):
                          ["never_released", "indirectly_lost", "possibly_lost", "peak", "temporary",
                           "moves", "allocated"])
 
+    def test_an_attached_process(self):
+        script = Script().basics()
+        script.add("metadata", key="before", value="2-blocks")
+        script.alloc(0x1000, 10)
+        path = self.write(script.close())
+        self.assertIn("\n           among them 2-blocks\n", self.run_ok("summary", path).text)
+        self.assertEqual(self.json_of("summary", path)["before"], "2-blocks")
+
     def test_a_signal(self):
         script = Script().basics()
         script.alloc(0x1000, 10)
