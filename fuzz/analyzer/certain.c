@@ -83,21 +83,42 @@ static bool find_errors(struct ttd_reader *reader)
     return is_complete;
 }
 
-static bool is_recovered(const struct ttd_reader *reader)
+/* Whether the trace itself records that a part of a file was damaged, as one does that was
+ * recovered: the analyses say so, of an intact file as well. */
+static bool records_damage(struct shrinking *file)
 {
-    return ttd_reader_trace(reader)->flags & TTD_TRACE_RECOVERED;
+    struct ttd_batch batch;
+    struct ttd_reader *reader = open_file(file);
+    bool has_damage = false;
+    if (!reader)
+        return false;
+    ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_LOSSES));
+    while (ttd_reader_next(reader, &batch, NULL) == TTD_OK)
+        for (size_t i = 0; batch.kind == TTD_KIND_LOSSES && !batch.synthetic && i < batch.count;
+             i++)
+            has_damage |= batch.u.losses[i].reason == TTD_LOSS_DAMAGE;
+    ttd_reader_close(reader);
+    return has_damage;
 }
 
-/* Checks the verdicts on a file; `is_intact` is what verify says of the unchanged file. */
-static void check(struct shrinking *file, bool is_intact, bool is_changed)
+/* The facts about the unchanged file: whether verify says that it is intact, and records_damage().
+ */
+struct whole_file {
+    bool is_intact;
+    bool records_damage;
+};
+
+/* Checks the verdicts on a file. */
+static void check(struct shrinking *file, const struct whole_file *whole, bool is_changed)
 {
+    bool is_intact = whole->is_intact;
     struct ttd_reader *reader = open_file(file);
     if (!reader)
         return;
     bool is_complete = find_leaks(reader, ttd_position_max());
     bool is_certain = ttd_reader_is_intact(reader);
     target_require(!is_certain || is_intact, "certain only if verify says intact: leaks");
-    target_require(!is_certain || is_complete || is_recovered(reader),
+    target_require(!is_certain || is_complete || whole->records_damage,
                    "certain only if nothing is damaged: leaks");
     target_require(is_certain || !is_intact || is_changed, "what is intact is certain: leaks");
     file->calls = 0;
@@ -105,7 +126,7 @@ static void check(struct shrinking *file, bool is_intact, bool is_changed)
     is_certain = ttd_reader_is_intact(reader);
     target_require(!is_certain || (is_intact && !is_changed),
                    "certain only if verify says intact: errors");
-    target_require(!is_certain || is_complete || is_recovered(reader),
+    target_require(!is_certain || is_complete || whole->records_damage,
                    "certain only if nothing is damaged: errors");
     find_leaks(reader, ttd_position_min());
     is_certain = ttd_reader_is_intact(reader);
@@ -117,15 +138,15 @@ static void check(struct shrinking *file, bool is_intact, bool is_changed)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *bytes = target_copy(data, size);
-    bool is_intact = target_is_intact(bytes, size);
     struct shrinking file = {.bytes = bytes, .size = size, .later = size};
-    check(&file, is_intact, false);
+    const struct whole_file whole = {target_is_intact(bytes, size), records_damage(&file)};
+    check(&file, &whole, false);
     /* The size changes while the file is read; the last byte chooses the sizes. */
     size_t hint = size ? bytes[size - 1] : 0;
     for (unsigned i = 0; i < 4 && size; i++) {
         file.later = size - 1 - (hint * 61 + i * size / 4) % size;
         file.calls = 4 + 7 * i;
-        check(&file, is_intact, true);
+        check(&file, &whole, true);
     }
     free(bytes);
     return 0;

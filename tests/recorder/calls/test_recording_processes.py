@@ -238,6 +238,7 @@ class Children(Recording):
         script = """
             recorder=$PPID
             exec 3< <(sleep 1; kill -STOP $recorder)
+            sleep 0.3 # until that one has its id
             echo 99 >/proc/sys/kernel/ns_last_pid; "$1" <&3
             echo 99 >/proc/sys/kernel/ns_last_pid; "$2"
             kill -CONT $recorder"""

@@ -11,7 +11,8 @@ class LastCalls(Recording):
     def test_abort_after_an_overrun(self):
         result = self.record(program('overrun'))
         self.assertEqual(result.returncode, -signal.SIGABRT)
-        finding, = analyze('errors', self.trace)['findings']
+        damage, finding = analyze('errors', self.trace)['findings']
+        self.assertEqual(damage['kind'], 'heap-damage')
         self.assertEqual((finding['kind'], finding['api'], finding['signal'], finding['certain']),
                          ('died-in-call', 'free', signal.SIGABRT, True))
         self.assertEqual(finding['stack'][0]['function'], 'main')
