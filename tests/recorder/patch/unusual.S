@@ -54,7 +54,8 @@ unusual:
     vfmadd132ph (%rax), %zmm2, %zmm3
     rdpid %rax
     endbr64
-    bnd jmp unusual
+    .byte 0xf2 # bnd, which not all assemblers know
+    jmp unusual
     notrack jmp *%rax
     lock cmpxchg16b (%rax)
     rep movsq
