@@ -44,7 +44,7 @@ struct attached_hook {
 /* The hook is assembly, which expects the function behind it in r11. */
 enum { ATTACHED_IN_R11 = 100 };
 
-/* What is to be undone, in the order in which it was done. */
+/* The changes to undo, in the order in which they were made. */
 struct attached_undo {
     uint64_t patch_count;
     struct attached_patch {

@@ -221,7 +221,7 @@ struct loan {
     alignas(32) _Atomic uint32_t state;
     uint32_t pid;   /* in its own namespace */
     int32_t socket; /* descriptor of the process */
-    /* What the process has at that address, and no other one. */
+    /* A word that only this process has in its memory: its address and its value. */
     uint64_t address;
     uint64_t value;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is said of a recording when it ends. */
+/* The messages about a recording at its end. */
 #ifndef TTD_RECORDER_SUMMARY_H
 #define TTD_RECORDER_SUMMARY_H
 

@@ -17,7 +17,7 @@
 /* A gate: the trampoline, then what a call enters. */
 enum { GATE_SIZE = 128, GATE_ENTRY = 64, GATE_LOAD = 10 };
 
-/* What the heap may still grow by. */
+/* Bytes behind the heap that stay free, for it to grow. */
 #define HEAP_ROOM (UINT64_C(1) << 36)
 
 /* How often a handler of a signal is waited for that returns to the begin of a function. */

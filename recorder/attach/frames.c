@@ -11,7 +11,7 @@
  */
 enum { FRAME_PC = 176 };
 
-/* What is read of a stack: handlers of signals lie near its pointer. */
+/* The part of a stack that is read: frames of signal handlers lie near its pointer. */
 enum { STACK_MAX = 1 << 20, RED_ZONE = 128 };
 
 /* Whether the code at an address returns from a handler: a system call, by its number. */

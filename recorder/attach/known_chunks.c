@@ -15,7 +15,7 @@ enum {
     CHUNK_END = 16,
 };
 
-/* Of an arena. */
+/* The offset of the fast bins in an arena, and their number. */
 enum { ARENA_BINS = 16, BINS = 10 };
 
 /* A thread's cache: the numbers of chunks of each size, and the first of each. */

@@ -64,7 +64,7 @@ void attach_cave_close(struct attachment *attachment, const struct threads *thre
 /* Clears the thread-local data of all threads. */
 bool attach_clear_threads(const struct attachment *attachment, const struct threads *threads);
 
-/* What a stack has of addresses that are sought. */
+/* The traces of sought addresses on a stack. */
 struct attach_stack {
     bool has_words; /* any word is one, or not all of the stack could be read */
     bool has_frame; /* a handler of a signal returns to one */

@@ -5,7 +5,7 @@
 
 #include "channel/host.h"
 
-/* What was last seen of a loan, and since when: all zero at first. */
+/* The last known state of a loan, and its begin: all zero at first. */
 struct loan_seen {
     uint32_t state;
     uint64_t since;

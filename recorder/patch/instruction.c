@@ -4,7 +4,7 @@
 #include <string.h>
 
 /*
- * What follows each opcode, in rows of 16:
+ * The bytes that follow each opcode, in rows of 16:
  *   .  nothing                     M  ModRM
  *   B  1 byte                      b  ModRM and 1 byte
  *   Z  2 or 4 bytes                z  ModRM and 2 or 4 bytes

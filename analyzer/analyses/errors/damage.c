@@ -102,7 +102,7 @@ void heap_headers_free(struct heap_headers *headers)
 
 /* ---- Comparing ---- */
 
-/** What the blocks say of a header. */
+/** The verdict of the live blocks about a header. */
 enum header_state {
     HEADER_UNKNOWN, /* there is no live block behind it */
     HEADER_RIGHT,   /* it is large enough for the live block behind it */

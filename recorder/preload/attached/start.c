@@ -25,7 +25,7 @@ uint32_t stale_id_field;
 /* Signals that the thread had blocked. */
 static unsigned long mask_before;
 
-/* What the processor keeps of floating point; code of the C library may change it. */
+/* The floating-point registers of the thread; code of the C library may change them. */
 __attribute__((used)) static alignas(64) unsigned char attached_floats[512];
 
 /*
@@ -68,7 +68,7 @@ bool process_attach(void)
         return false;
     own_memory_add(attached.begin, attached.end - attached.begin);
     arguments_set(attached.command, attached.command_size);
-    /* What the program has done before is not known. */
+    /* Earlier calls of the program are not known. */
     process_note(NOTE_USABLE_SIZES | NOTE_STARTED);
     return process_begin(CHANNEL_NONE, 0, 0);
 }

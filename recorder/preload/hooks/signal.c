@@ -241,7 +241,7 @@ HOOK_SIGNAL(hook_sigset, "sigset")
 long sigaction_call(long number, int signal, const struct sys_sigaction *action,
                     struct sys_sigaction *before, size_t size);
 
-/* What syscall() is to do for rt_sigaction(), by which a program sets an action without the C
+/* Serves rt_sigaction() by syscall(), by which a program sets an action without the C
  * library.
  */
 __attribute__((used)) long sigaction_call(long number, int signal,

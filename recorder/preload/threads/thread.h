@@ -109,7 +109,7 @@ struct thread {
     struct thread *inner;                   /* NULL for the last */
 };
 
-/* What belongs to the calling thread. */
+/* The data of the calling thread. */
 struct thread_locals {
 #ifdef TTD_ATTACHED
     struct attached_thread attached;
