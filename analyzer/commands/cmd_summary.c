@@ -147,6 +147,7 @@ static int summarize_lost(struct session *session, struct heap_leaks *leaks,
         &leaks->kinds[summary->has_snapshot ? HEAP_DEFINITELY_LOST : HEAP_NOT_SEEN];
     summary->lost = sum_of(lost);
     summary->below = sum_of(&leaks->kinds[HEAP_INDIRECTLY_LOST]);
+    summary->unknown = sum_of(&leaks->kinds[HEAP_UNKNOWN]);
     summary->possible = sum_of(&leaks->kinds[HEAP_POSSIBLY_LOST]);
     struct heap_site_table sites = heap_groups_site_table(lost);
     return find_owner(session, &sites, group_amounts, &summary->lost_owner);

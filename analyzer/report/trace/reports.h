@@ -74,6 +74,8 @@ struct report_summary {
     struct report_sum lost;
     struct report_sum below;
     struct report_sum possible;
+    /** Blocks that may have been released in a gap of recording; in none of these sums. */
+    struct report_sum unknown;
     struct report_owner lost_owner;
     struct report_sum temporary;
     struct report_owner temporary_owner;

@@ -141,7 +141,9 @@ static void summary_lost(struct report *report, const struct report_summary *dat
     if (data->lost.blocks)
         summary_sum(output, data->lost);
     else
-        out_text(output, data->has_snapshot ? "nothing is definitely lost" : "none: all released");
+        out_text(output, data->has_snapshot     ? "nothing is definitely lost"
+                         : data->unknown.blocks ? "nothing is known to be lost"
+                                                : "none: all released");
     if (data->lost.blocks)
         out_text(output, data->has_snapshot ? " definitely lost" : " never released");
     if (data->below.blocks) {

@@ -156,6 +156,15 @@ class Summary(TestCase):
                          ["never_released", "indirectly_lost", "possibly_lost", "peak", "temporary",
                           "moves", "allocated"])
 
+    def test_a_gap(self):
+        """A block that may have been released in it is not called released."""
+        script = Script().basics()
+        script.alloc(0x1000, 10)
+        script.add("loss", reason=3, count="unknown", last_good="0:3", first_good="9:0")
+        text = self.run_ok("summary", self.write(script.close())).text
+        self.assertNotIn("all released", text)
+        self.assertIn("Uncertain", text)
+
     def test_an_attached_process(self):
         script = Script().basics()
         script.add("metadata", key="before", value="2-blocks")
