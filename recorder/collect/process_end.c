@@ -91,6 +91,16 @@ static void count_unrecorded(struct collector *collector, const struct process *
     collector->within += (process->notes & NOTE_WITHIN) != 0;
 }
 
+/* The launched program's trace states the refused children; traces that end after it, the later
+ * ones. */
+static bool states_refused(const struct collector *collector, const struct process *process)
+{
+    const struct process *launched =
+        processes_by_pid(&collector->processes, (uint32_t)collector->launched);
+    return process->is_launched ||
+           (collector->launched_has_ended && (launched == NULL || !launched->is_launched));
+}
+
 /* States how many children were not recorded, as far as no trace has stated them yet. */
 static void note_refused(struct collector *collector, struct trace *trace)
 {
@@ -125,7 +135,7 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
     runtime_collect(process->trace, &collector->host, slot,
                     process->inner_pid != 0 ? process->inner_pid : process->pid,
                     process_is_empty(process));
-    if (process->is_launched || collector->launched_has_ended)
+    if (states_refused(collector, process))
         note_refused(collector, process->trace);
     struct ttd_end end_record = *end;
     end_record.wall_time = process_time(process, end->wall_time);
