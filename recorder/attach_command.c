@@ -117,8 +117,8 @@ static void attach_tick(void *collector)
 static int attach_open(struct collector *collector, const struct options *options)
 {
     struct ttd_error error;
-    int reason = limits_open_channel(&collector->host, attachment.channel,
-                                     options->has_no_children ? CHANNEL_NO_CHILDREN : 0);
+    int reason =
+        limits_open_channel(&collector->host, attachment.channel, options->recording.flags);
     if (reason != 0) {
         message("cannot create shared memory: %s", strerror(reason));
         return EXIT_RECORDER;
@@ -143,6 +143,7 @@ static int attach_record(const struct options *options)
     char command[ATTACHED_COMMAND + 1];
     join_command(command);
     collector.command = command;
+    collector.recording = options->recording;
     collector.snapshots = options->snapshots;
     collector.is_quiet = options->is_quiet;
     collector.is_attached = true;

@@ -28,6 +28,7 @@ static const char help[] =
     "                      file is replaced. Child processes that allocate get\n"
     "                      files of their own beside it: FILE.PID.NAME\n"
     "      --no-children   record PROGRAM itself only\n"
+    "      --no-stacks     record calls without their stacks\n"
     "      --snapshot-at-exit=KIND\n"
     "                      take a snapshot when a process ends: references (what\n"
     "                      points to which block; the default), blocks, memory\n"
@@ -52,6 +53,7 @@ static const char help[] =
 
 enum {
     OPTION_NO_CHILDREN = 256,
+    OPTION_NO_STACKS,
     OPTION_SNAPSHOT,
     OPTION_SNAPSHOT_AT_EXIT,
     OPTION_SNAPSHOT_EVERY,
@@ -142,7 +144,10 @@ static void parse_option(int option, const char *argument, struct options *optio
         options->is_quiet = true;
         break;
     case OPTION_NO_CHILDREN:
-        options->has_no_children = true;
+        options->recording.flags |= CHANNEL_NO_CHILDREN;
+        break;
+    case OPTION_NO_STACKS:
+        options->recording.flags |= CHANNEL_NO_STACKS;
         break;
     case 'h':
         fputs(help, stdout);
@@ -163,6 +168,7 @@ void options_parse(int argc, char **argv, struct options *options)
     static const struct option long_options[] = {
         {"output", required_argument, NULL, 'o'},
         {"no-children", no_argument, NULL, OPTION_NO_CHILDREN},
+        {"no-stacks", no_argument, NULL, OPTION_NO_STACKS},
         {"snapshot", required_argument, NULL, OPTION_SNAPSHOT},
         {"snapshot-at-exit", required_argument, NULL, OPTION_SNAPSHOT_AT_EXIT},
         {"snapshot-every", required_argument, NULL, OPTION_SNAPSHOT_EVERY},

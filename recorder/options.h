@@ -7,8 +7,8 @@
 
 struct options {
     const char *output;
-    bool has_no_children;
     bool is_quiet;
+    struct recording_options recording;
     struct snapshot_options snapshots;
 };
 

@@ -62,10 +62,10 @@ static int record(const struct options *options, const char *path, const char *p
     struct launch launch;
     struct ttd_error error;
     collector.command = command;
+    collector.recording = options->recording;
     collector.snapshots = options->snapshots;
     collector.is_quiet = options->is_quiet;
-    int reason = limits_open_channel(&collector.host, -1,
-                                     options->has_no_children ? CHANNEL_NO_CHILDREN : 0);
+    int reason = limits_open_channel(&collector.host, -1, options->recording.flags);
     if (reason != 0) {
         message("cannot create shared memory: %s", strerror(reason));
         return EXIT_RECORDER;

@@ -165,7 +165,7 @@ static void add_process(struct collector *collector, uint32_t index,
     } else {
         collector->children += trace->writer != NULL;
     }
-    origin_describe(trace);
+    origin_describe(trace, collector->recording.flags);
     if (launched)
         origin_image(trace, claim, collector->command);
     if (launched && collector->is_attached)

@@ -23,6 +23,11 @@ struct snapshot_options {
     uint64_t every;    /* interval between the snapshots of a process, in nanoseconds; 0 for none */
 };
 
+/* What is recorded, and how much of it. */
+struct recording_options {
+    uint32_t flags; /* enum channel_flags */
+};
+
 struct collector {
     struct host host;
     struct control control;
@@ -45,6 +50,7 @@ struct collector {
     void (*stop)(int number); /* stops this process; returns when it is continued */
     uint64_t launched_start;  /* see origin_start_time() */
     const char *command;      /* of the launched program, as metadata */
+    struct recording_options recording;
     struct snapshot_options snapshots;
     struct group group;
     struct processes processes;

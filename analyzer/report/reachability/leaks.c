@@ -36,8 +36,7 @@ static void text_live(struct report *report, const struct report_leaks *data)
     }
     if (groups->blocks || !data->is_at_end) {
         report_sums_text(output, groups);
-        out_text(output, ", from ");
-        report_site_count(report, groups->count);
+        report_from_sites(report, groups);
     }
     out_plain(output);
     out_char(output, '\n');
@@ -65,8 +64,7 @@ static void text_classes(struct report *report, const struct report_leaks *data)
     out_text(output, lost->blocks ? "Definitely lost: " : "Nothing is definitely lost");
     if (lost->blocks) {
         report_sums_text(output, lost);
-        out_text(output, ", from ");
-        report_site_count(report, lost->count);
+        report_from_sites(report, lost);
     }
     out_plain(output);
     out_char(output, '\n');

@@ -92,8 +92,8 @@ void leaks_possible_text(struct report *report, const struct report_leaks *data)
     out_text(output, " in ");
     report_count(output, groups->blocks, "block");
     out_plain(output);
-    out_text(output, " possibly lost, from ");
-    report_site_count(report, groups->count);
+    out_text(output, " possibly lost");
+    report_from_sites(report, groups);
     out_text(output, " (--show possible to list)\n");
     for (size_t i = 0; i < sums.count; i++) {
         out_text(output, "    ");

@@ -71,8 +71,8 @@ void report_site_json(struct report *report, struct json *json, struct heap_key 
 void report_site_header(struct report *report, struct csv *csv, const char *names);
 void report_site_csv(struct report *report, struct csv *csv, struct heap_key key);
 
-/** Writes how many groups there are, such as "3 stacks". */
-void report_site_count(struct report *report, size_t count);
+/** Writes how many groups there are, such as ", from 3 stacks". */
+void report_from_sites(struct report *report, const struct heap_groups *groups);
 
 /** Writes a line that counts the groups that are not shown; nothing for none. */
 void report_site_more(struct report *report, size_t count);

@@ -229,9 +229,21 @@ void report_site_csv(struct report *report, struct csv *csv, struct heap_key key
     csv_label(report, csv, &label);
 }
 
-void report_site_count(struct report *report, size_t count)
+static void site_count(struct report *report, size_t count)
 {
     report_count(report->output, count, view_key_name(report->view->options.by));
+}
+
+/* The one group of a trace without stacks is no place in the program. */
+void report_from_sites(struct report *report, const struct heap_groups *groups)
+{
+    if (groups->count == 1 && groups->items[0].key.stack == TTD_NONE &&
+        report->view->options.by == VIEW_BY_STACK) {
+        out_text(report->output, ", without recorded stacks");
+        return;
+    }
+    out_text(report->output, ", from ");
+    site_count(report, groups->count);
 }
 
 void report_site_more(struct report *report, size_t count)
@@ -239,6 +251,6 @@ void report_site_more(struct report *report, size_t count)
     if (!count)
         return;
     out_text(report->output, "\n… and ");
-    report_site_count(report, count);
+    site_count(report, count);
     out_text(report->output, " more (--limit 0 for all)\n");
 }

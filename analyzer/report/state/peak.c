@@ -12,8 +12,7 @@ void text_peak(struct report *report, const struct report_peak *data)
     report_count(report->output, groups->bytes, "byte");
     out_text(report->output, " in ");
     report_count(report->output, groups->blocks, "block");
-    out_text(report->output, ", from ");
-    report_site_count(report, groups->count);
+    report_from_sites(report, groups);
     out_plain(report->output);
     out_char(report->output, '\n');
     report_runtime_text(report);

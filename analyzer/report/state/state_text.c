@@ -126,8 +126,7 @@ static void text_totals(struct report *report, const struct heap_state *state)
     report_count(output, live.blocks, "block");
     out_text(output, ", ");
     report_count(output, live.bytes, "byte");
-    out_text(output, ", from ");
-    report_site_count(report, state->tables.by[HEAP_BY_STACK].count);
+    report_from_sites(report, &state->tables.by[HEAP_BY_STACK]);
     out_plain(output);
     out_char(output, '\n');
     report_live_nested_text(output, "", &live);

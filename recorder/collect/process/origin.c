@@ -10,7 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-void origin_describe(struct trace *trace)
+void origin_describe(struct trace *trace, uint32_t channel_flags)
 {
     struct utsname system;
     char description[sizeof system];
@@ -21,6 +21,8 @@ void origin_describe(struct trace *trace)
         trace_metadata(trace, "system", description);
     }
     trace_metadata(trace, "writer", "ttdrecord " TTD_VERSION_STRING);
+    if (channel_flags & CHANNEL_NO_STACKS)
+        trace_metadata(trace, "stacks", "not recorded");
 }
 
 /* A copy of what a process says of itself, which it may change meanwhile. */

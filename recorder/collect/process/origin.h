@@ -9,8 +9,8 @@
 #include "../../channel.h"
 #include "../trace/trace.h"
 
-/* Writes the metadata that all traces of a recording share. */
-void origin_describe(struct trace *trace);
+/* Writes the metadata that all traces of a recording share; the flags are enum channel_flags. */
+void origin_describe(struct trace *trace, uint32_t channel_flags);
 
 /* Writes command and directory of the image in a slot; `command`, if not NULL, replaces its own. */
 void origin_image(struct trace *trace, const struct process_slot *slot, const char *command);

@@ -60,6 +60,8 @@ void thread_capture(struct thread *thread, const struct unwind_regs *caller,
                     struct unwind_delta *stack)
 {
     unwinder_capture(thread->unwinder, caller, stack);
+    if (!thread_has_stacks())
+        *stack = (struct unwind_delta){0};
 }
 
 /* Stamps a record, for which there is room, and writes what comes first in it. Returns where the

@@ -169,7 +169,7 @@ static inline void thread_not_pending(struct thread *thread)
 }
 
 /* Captures the stack from `caller` on; it is valid until the thread's next capture. Only in
- * PHASE_RECORD, like thread_append(). */
+ * PHASE_RECORD, like thread_append(). `stack` is empty if stacks are not recorded. */
 void thread_capture(struct thread *thread, const struct unwind_regs *caller,
                     struct unwind_delta *stack);
 
@@ -192,13 +192,22 @@ struct event_data {
 bool thread_append_event(struct thread *thread, const uint64_t client[2], uint32_t flags,
                          const struct event_data *data);
 
+/* Whether calls are recorded with their stacks. */
+static inline bool thread_has_stacks(void)
+{
+    return LIKELY((target_channel->flags & CHANNEL_NO_STACKS) == 0);
+}
+
 /* Captures the stack and appends the record. */
 static inline bool thread_record(struct thread *thread, unsigned operation,
                                  const struct unwind_regs *caller, const uint64_t *operands,
                                  unsigned count)
 {
     struct unwind_delta stack;
-    thread_capture(thread, caller, &stack);
+    if (thread_has_stacks())
+        thread_capture(thread, caller, &stack);
+    else
+        stack = (struct unwind_delta){0};
     return thread_append(thread, operation, &stack, operands, count);
 }
 
