@@ -15,7 +15,7 @@
 #include "cli/session/session.h"
 #include "common/standard_descriptors.h"
 
-static const struct command *find(const char *name)
+static const struct command *main_find_command(const char *name)
 {
     const struct command_entry *entry = command_table;
     while (entry->command && strcmp(entry->command->name, name) != 0)
@@ -24,7 +24,7 @@ static const struct command *find(const char *name)
 }
 
 /* Reports a name that is neither a command nor a file, and suggests the nearest command. */
-static int refuse(const char *name)
+static int main_refuse_name(const char *name)
 {
     struct suggestion best = {.typed = name};
     for (size_t i = 0; command_table[i].command; i++)
@@ -74,9 +74,9 @@ static int run_help(int count, char **arguments)
 {
     if (count < 3)
         return print_help();
-    const struct command *command = find(arguments[2]);
+    const struct command *command = main_find_command(arguments[2]);
     if (!command)
-        return refuse(arguments[2]);
+        return main_refuse_name(arguments[2]);
     fputs(command->help, stdout);
     return output_end_standard();
 }
@@ -93,13 +93,13 @@ int main(int count, char **arguments)
         printf("ttdanalyze %s\n", ttd_version());
         return output_end_standard();
     }
-    const struct command *command = find(name);
+    const struct command *command = main_find_command(name);
     pages_prepare();
     /* Without a command the arguments are of the summary. */
     if (!command && (name[0] == '-' || access(name, F_OK) == 0))
         return command_summary.run(&command_summary, count, arguments);
     if (!command)
-        return refuse(name);
+        return main_refuse_name(name);
     return command->run ? command->run(command, count - 1, arguments + 1)
                         : session_run_defaults(command, count - 1, arguments + 1);
 }

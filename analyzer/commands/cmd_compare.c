@@ -48,8 +48,8 @@ static enum ttd_status find_key(struct compared_heaps *heaps, enum heap_side sid
     return status;
 }
 
-static enum ttd_status add_groups(struct compared_heaps *heaps, enum heap_side side,
-                                  const struct heap_groups *groups)
+static enum ttd_status compare_sum_groups(struct compared_heaps *heaps, enum heap_side side,
+                                          const struct heap_groups *groups)
 {
     struct fingerprinter fingerprinter = {.definitions = NULL};
     enum ttd_status status = TTD_OK;
@@ -65,7 +65,8 @@ static enum ttd_status add_groups(struct compared_heaps *heaps, enum heap_side s
 }
 
 /* Adds what is live on one side. */
-static int add(struct compared_heaps *heaps, enum heap_side side, struct heap_groups *groups)
+static int compare_add_live(struct compared_heaps *heaps, enum heap_side side,
+                            struct heap_groups *groups)
 {
     struct session *session = &heaps->sessions[side];
     struct heap_site_table sites = heap_groups_site_table(groups);
@@ -75,28 +76,31 @@ static int add(struct compared_heaps *heaps, enum heap_side side, struct heap_gr
             session, view_tree_add(&heaps->tree, &heaps->sessions[side].view, &sites, side));
     if (status == STATUS_OK)
         status = session_group(session, &sites);
-    return status == STATUS_OK ? session_check(session, add_groups(heaps, side, groups)) : status;
+    return status == STATUS_OK ? session_check(session, compare_sum_groups(heaps, side, groups))
+                               : status;
 }
 
 /* Adds the blocks of a heap. Those that the runtimes keep are compared if asked for, else only
  * summed up. */
-static int add_all(struct compared_heaps *heaps, enum heap_side side, struct heap_groups *groups)
+static int compare_add_heap(struct compared_heaps *heaps, enum heap_side side,
+                            struct heap_groups *groups)
 {
     struct session *session = &heaps->sessions[side];
     struct heap_runtime *kept = &heaps->runtimes[side];
-    int status = add(heaps, side, groups);
+    int status = compare_add_live(heaps, side, groups);
     if (status != STATUS_OK)
         return status;
     if (!heaps->shows_runtime)
         return session_runtime(session, kept, false);
-    status = add(heaps, side, &kept->groups);
+    status = compare_add_live(heaps, side, &kept->groups);
     heaps->lives[side].blocks += kept->groups.blocks;
     heaps->lives[side].bytes = heap_add(heaps->lives[side].bytes, kept->groups.bytes);
     return status;
 }
 
 /* Sums up what the filters leave of a heap. The definitions of heaps tell which lie in others. */
-static int sum_up(struct compared_heaps *heaps, enum heap_side side, struct heap_groups *by_heap)
+static int compare_sum_heaps(struct compared_heaps *heaps, enum heap_side side,
+                             struct heap_groups *by_heap)
 {
     struct session *session = &heaps->sessions[side];
     int status = session_names(session, by_heap->count);
@@ -107,8 +111,8 @@ static int sum_up(struct compared_heaps *heaps, enum heap_side side, struct heap
     return status;
 }
 
-static int find(struct compared_heaps *heaps, enum heap_side side,
-                const struct compare_options *asked)
+static int compare_find(struct compared_heaps *heaps, enum heap_side side,
+                        const struct compare_options *asked)
 {
     struct session *session = &heaps->sessions[side];
     struct question question;
@@ -132,9 +136,9 @@ static int find(struct compared_heaps *heaps, enum heap_side side,
     heaps->positions[side] = state.outcome.position;
     heaps->runtimes[side] = state.runtime;
     state.runtime = (struct heap_runtime){.list = HEAP_RUNTIME_UNKNOWN};
-    status = sum_up(heaps, side, &state.tables.by[HEAP_BY_HEAP]);
+    status = compare_sum_heaps(heaps, side, &state.tables.by[HEAP_BY_HEAP]);
     if (status == STATUS_OK)
-        status = add_all(heaps, side, &state.tables.by[HEAP_BY_STACK]);
+        status = compare_add_heap(heaps, side, &state.tables.by[HEAP_BY_STACK]);
     heap_state_free(&state);
     progress_end(&session->source.progress);
     return status;
@@ -157,8 +161,8 @@ static enum ttd_status number_stack(void *context, ttd_id stack, uint64_t *numbe
 
 /* Writes the comparison as data of a page: what `diff` prints, with stacks as numbers of nodes in
  * the trees of calls of both heaps. */
-static int write_page(struct compared_heaps *heaps, const struct report_compare *data,
-                      const struct compare_options *options)
+static int compare_write_page(struct compared_heaps *heaps, const struct report_compare *data,
+                              const struct compare_options *options)
 {
     static const char *const names[HEAP_SIDES] = {"old", "new"};
     struct session *session = &heaps->sessions[HEAP_NEW];
@@ -189,7 +193,7 @@ static int write_page(struct compared_heaps *heaps, const struct report_compare 
     return STATUS_OK; /* session_close() reports the failure. */
 }
 
-static int print(struct compared_heaps *heaps, const struct compare_options *options)
+static int compare_print(struct compared_heaps *heaps, const struct compare_options *options)
 {
     struct session *session = &heaps->sessions[HEAP_NEW];
     bool has_tree = session_has_tree(session);
@@ -224,7 +228,7 @@ static int print(struct compared_heaps *heaps, const struct compare_options *opt
                                  .live = heaps->lives[i]};
     }
     if (options->page)
-        return write_page(heaps, &data, options);
+        return compare_write_page(heaps, &data, options);
     session->options.format->compare(&session->report, &data);
     return STATUS_OK;
 }
@@ -240,9 +244,9 @@ static int find_new(struct compared_heaps *heaps, const struct common_options *c
     int status = session_open(session, &new_options);
     if (status != STATUS_OK)
         return status;
-    status = find(heaps, HEAP_NEW, options);
+    status = compare_find(heaps, HEAP_NEW, options);
     if (status == STATUS_OK)
-        status = print(heaps, options);
+        status = compare_print(heaps, options);
     return session_close(session, status, false);
 }
 
@@ -257,7 +261,7 @@ static int find_both(struct compared_heaps *heaps, const struct common_options *
         status = session_check(session,
                                view_tree_begin(&heaps->tree, &heaps->labels, !heaps->is_one_trace));
     if (status == STATUS_OK)
-        status = find(heaps, HEAP_OLD, options);
+        status = compare_find(heaps, HEAP_OLD, options);
     if (status == STATUS_OK)
         status = find_new(heaps, common, options);
     return session_close(session, status, false);

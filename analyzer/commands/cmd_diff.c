@@ -135,8 +135,9 @@ static int filter_lost(struct session *session, struct heap_leaks *lost)
     return status;
 }
 
-static int print(struct session *session, const struct diff_options *options,
-                 struct heap_diff *diff, struct heap_leaks *lost, struct ttd_position last)
+static int diff_print_sides(struct session *session, const struct diff_options *options,
+                            struct heap_diff *diff, struct heap_leaks *lost,
+                            struct ttd_position last)
 {
     session_outcome(session, &diff->outcome, last);
     int status = session_runtime(session, &diff->runtime, options->shows_runtime);
@@ -176,7 +177,7 @@ static int find_range(struct session *session, const struct diff_options *option
         return source_fail(&session->source, result, &error);
     without_index.keyframes = NULL;
     result = find_lost(&without_index, query, &lost, &error);
-    status = result == TTD_OK ? print(session, options, &diff, &lost, query->last)
+    status = result == TTD_OK ? diff_print_sides(session, options, &diff, &lost, query->last)
                               : source_fail(&session->source, result, &error);
     heap_diff_free(&diff);
     if (result == TTD_OK)
@@ -184,7 +185,7 @@ static int find_range(struct session *session, const struct diff_options *option
     return status;
 }
 
-static int execute(struct session *session, const struct diff_options *options)
+static int diff_execute(struct session *session, const struct diff_options *options)
 {
     struct ttd_position from, to;
     struct heap_trace trace;
@@ -221,7 +222,8 @@ int diff_print(struct session *session, struct ttd_position from, struct ttd_pos
     return status == STATUS_OK ? find_range(session, &options, &trace, &query) : status;
 }
 
-static int compare(const struct common_options *common, const struct diff_options *options)
+static int diff_compare_traces(const struct common_options *common,
+                               const struct diff_options *options)
 {
     struct compare_options two = {.specs = {options->from, options->to},
                                   .island = options->island,
@@ -241,7 +243,7 @@ static int compare(const struct common_options *common, const struct diff_option
     return compare_heaps(common, &two);
 }
 
-static int run(const struct command *command, int count, char **arguments)
+static int diff_run(const struct command *command, int count, char **arguments)
 {
     struct diff_options options = {.from = {.kind = POSITION_SPEC_START},
                                    .to = {.kind = POSITION_SPEC_END},
@@ -251,7 +253,7 @@ static int run(const struct command *command, int count, char **arguments)
     if (status >= 0)
         return status;
     if (common_options.other_count || options.has_changes)
-        return compare(&common_options, &options);
+        return diff_compare_traces(&common_options, &options);
     if (options.has_quadrant && common_options.view.shape == VIEW_FLAT)
         return message_usage("diff", "--quadrant needs --tree");
     if (options.shows_runtime && common_options.view.shape != VIEW_FLAT)
@@ -260,7 +262,7 @@ static int run(const struct command *command, int count, char **arguments)
     status = session_open(&session, &common_options);
     if (status != STATUS_OK)
         return status;
-    return session_close(&session, execute(&session, &options), false);
+    return session_close(&session, diff_execute(&session, &options), false);
 }
 
 const struct command command_diff = {
@@ -270,5 +272,5 @@ const struct command command_diff = {
     .shares = COMMAND_VIEWS | COMMAND_CLASSES,
     .own = {.table = own_options},
     .traces_max = 2,
-    .run = run,
+    .run = diff_run,
 };

@@ -56,7 +56,7 @@ static ttd_id stack_of(const struct heap_call *call)
     return heap_call_is_known(call) ? call->stack : TTD_NONE;
 }
 
-static bool is_operator(const struct heap_call *call)
+static bool errors_is_operator(const struct heap_call *call)
 {
     static const char word[] = "operator";
     const char *name = ttd_api_name(call->api);
@@ -67,8 +67,8 @@ static bool is_operator(const struct heap_call *call)
  * nothing says what is. */
 static bool may_be_inlined(const struct heap_call *call, const struct frame *frame)
 {
-    return !is_operator(call) && call->action != TTD_ACTION_REALLOC && frame->file.size == 0 &&
-           !runtime_has_module(frame->module);
+    return !errors_is_operator(call) && call->action != TTD_ACTION_REALLOC &&
+           frame->file.size == 0 && !runtime_has_module(frame->module);
 }
 
 /*
@@ -85,7 +85,7 @@ static int pairs_operators(struct session *session, struct heap_finding *finding
     *pairs = false;
     if (finding->kind != HEAP_ERROR_MISMATCHED_FREE)
         return STATUS_OK;
-    bool has_operator = is_operator(calls[0]) != is_operator(calls[1]);
+    bool has_operator = errors_is_operator(calls[0]) != errors_is_operator(calls[1]);
     for (size_t i = 0; i < 2 && status == TTD_OK; i++) {
         status = frame_list_begin(&frames, &session->definitions, stack_of(calls[i]), 1);
         if (status != TTD_OK || !frames.count)
@@ -100,7 +100,8 @@ static int pairs_operators(struct session *session, struct heap_finding *finding
 
 /* Sets `is_wanted` to whether a finding is reported: the filters let the stack of its call through,
  * and it is no known finding. */
-static int judge(struct session *session, const struct heap_finding *finding, bool *is_wanted)
+static int errors_judge_finding(struct session *session, const struct heap_finding *finding,
+                                bool *is_wanted)
 {
     struct finding judged = {.kind = finding->kind,
                              .api = finding->call.api,
@@ -138,7 +139,7 @@ static int judge_all(struct session *session, struct heap_errors *errors)
         bool is_wanted = false, pairs = false;
         status = pairs_operators(session, finding, &pairs);
         if (status == STATUS_OK && !pairs)
-            status = judge(session, finding, &is_wanted);
+            status = errors_judge_finding(session, finding, &is_wanted);
         if (!is_wanted)
             continue;
         errors->calls += finding->count;
@@ -180,8 +181,8 @@ static bool has_stray_address(const struct heap_errors *errors, const struct hea
 }
 
 /* Finds the newest snapshot of references; leaves `snapshot` as it is if there is none. */
-static enum ttd_status find_snapshot(const struct heap_trace *trace, struct ttd_snapshot *snapshot,
-                                     struct ttd_error *error)
+static enum ttd_status errors_find_snapshot(const struct heap_trace *trace,
+                                            struct ttd_snapshot *snapshot, struct ttd_error *error)
 {
     struct heap_snapshots snapshots;
     enum ttd_status status = heap_snapshots_find(trace, &snapshots, error);
@@ -204,7 +205,7 @@ static int find_names(struct session *session, const struct heap_fatal *fatal,
     struct ttd_snapshot snapshot = fatal->snapshot;
     enum ttd_status status = TTD_OK;
     if (!snapshot.number)
-        status = find_snapshot(&trace, &snapshot, &error);
+        status = errors_find_snapshot(&trace, &snapshot, &error);
     if (status == TTD_OK && !snapshot.number)
         return STATUS_OK;
     if (status == TTD_OK)
@@ -233,8 +234,8 @@ int errors_judge(struct session *session, struct heap_errors *errors, struct hea
 }
 
 /* Judges and prints the findings. Sets `has_errors` to whether the program made any. */
-static int print(struct session *session, size_t limit, struct heap_errors *errors,
-                 struct heap_fatal *fatal, bool *has_errors)
+static int errors_print_findings(struct session *session, size_t limit, struct heap_errors *errors,
+                                 struct heap_fatal *fatal, bool *has_errors)
 {
     bool has_fatal = false;
     struct address_names names = {.are_known = false};
@@ -263,11 +264,11 @@ int errors_print(struct session *session, size_t limit, struct heap_errors *erro
                  struct heap_fatal *fatal)
 {
     bool has_errors;
-    return print(session, limit, errors, fatal, &has_errors);
+    return errors_print_findings(session, limit, errors, fatal, &has_errors);
 }
 
-static int find(struct session *session, const struct errors_options *options,
-                struct heap_errors *errors, struct heap_fatal *fatal)
+static int errors_find(struct session *session, const struct errors_options *options,
+                       struct heap_errors *errors, struct heap_fatal *fatal)
 {
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
@@ -282,17 +283,17 @@ static int find(struct session *session, const struct errors_options *options,
     return result == TTD_OK ? STATUS_OK : source_fail(&session->source, result, &error);
 }
 
-static int execute(struct session *session, const void *context)
+static int errors_execute(struct session *session, const void *context)
 {
     const struct errors_options *options = context;
     struct heap_errors errors;
     struct heap_fatal fatal;
     session->needs_known_patterns = options->error_status;
-    int status = find(session, options, &errors, &fatal);
+    int status = errors_find(session, options, &errors, &fatal);
     if (status != STATUS_OK)
         return status;
     bool has_errors = false;
-    status = print(session, options->limit, &errors, &fatal, &has_errors);
+    status = errors_print_findings(session, options->limit, &errors, &fatal, &has_errors);
     if (status == STATUS_OK)
         status = known_findings_exit(&session->known_findings, has_errors, options->error_status);
     heap_errors_free(&errors);
@@ -310,12 +311,12 @@ static int collect_fatal(struct session *session, struct family *family,
 }
 
 /* Adds the findings of one process, by kind and all their stacks. */
-static int collect(struct session *session, const void *options, struct family *family,
-                   bool *is_error)
+static int errors_add_member(struct session *session, const void *options, struct family *family,
+                             bool *is_error)
 {
     struct heap_errors errors;
     struct heap_fatal fatal;
-    int status = find(session, options, &errors, &fatal);
+    int status = errors_find(session, options, &errors, &fatal);
     if (status != STATUS_OK)
         return status;
     status = errors_judge(session, &errors, &fatal, is_error);
@@ -342,10 +343,10 @@ static int collect(struct session *session, const void *options, struct family *
 
 static const struct errors_options defaults = {.limit = 20, .remembered = HEAP_FREED_DEFAULT};
 
-static int run(const struct command *command, int count, char **arguments)
+static int errors_run(const struct command *command, int count, char **arguments)
 {
     static const struct family_question question = {
-        .unit = "call", .title = "errors", .collect = collect};
+        .unit = "call", .title = "errors", .collect = errors_add_member};
     struct errors_options options = defaults;
     struct common_options common;
     int status = command_options(&common, command, count, arguments, &options);
@@ -363,6 +364,6 @@ const struct command command_errors = {
     .help = help,
     .shares = COMMAND_KNOWN_FINDINGS | COMMAND_FILTERS,
     .own = {own_options, &defaults, sizeof defaults},
-    .run = run,
-    .execute = execute,
+    .run = errors_run,
+    .execute = errors_execute,
 };

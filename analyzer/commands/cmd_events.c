@@ -71,7 +71,7 @@ struct bound {
     struct ttd_position position;
 };
 
-static bool is_before(const struct ttd_event *event, const struct bound *bound)
+static bool events_is_before(const struct ttd_event *event, const struct bound *bound)
 {
     if (bound->is_number)
         return event->number < bound->number;
@@ -106,12 +106,12 @@ struct lister {
  * an event at that very position. */
 static bool is_beyond(const struct lister *lister, const struct ttd_event *event)
 {
-    return lister->has_end && !is_before(event, &lister->to);
+    return lister->has_end && !events_is_before(event, &lister->to);
 }
 
 /* An event is certain if no loss is known before it: otherwise the calls that are missing may have
  * changed what it did. */
-static bool is_certain(const struct lister *lister, const struct ttd_event *event)
+static bool events_is_certain(const struct lister *lister, const struct ttd_event *event)
 {
     return !lister->is_doubtful &&
            (!lister->outcome.losses.records ||
@@ -119,7 +119,7 @@ static bool is_certain(const struct lister *lister, const struct ttd_event *even
                                  ttd_event_position(event)));
 }
 
-static bool is_wanted(struct lister *lister, const struct ttd_event *event)
+static bool events_is_wanted(struct lister *lister, const struct ttd_event *event)
 {
     struct session *session = lister->session;
     bool is_included = true;
@@ -132,10 +132,10 @@ static bool is_wanted(struct lister *lister, const struct ttd_event *event)
     return is_included;
 }
 
-static void print(struct lister *lister, const struct ttd_event *event)
+static void events_print(struct lister *lister, const struct ttd_event *event)
 {
     struct session *session = lister->session;
-    struct report_event data = {event, &lister->details, is_certain(lister, event)};
+    struct report_event data = {event, &lister->details, events_is_certain(lister, event)};
     lister->count++;
     session->options.format->event(&session->report, &data);
 }
@@ -150,7 +150,7 @@ static enum ttd_status see_losses(void *context, const struct ttd_batch *batch)
     return TTD_OK;
 }
 
-static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+static enum ttd_status events_see_batch(void *context, const struct ttd_batch *batch)
 {
     struct lister *lister = context;
     struct session *session = lister->session;
@@ -161,15 +161,15 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
     uint64_t limit = lister->options->limit;
     for (size_t i = 0; i < batch->count; i++) {
         const struct ttd_event *event = &batch->u.events[i];
-        if (is_before(event, &lister->from))
+        if (events_is_before(event, &lister->from))
             continue;
         lister->is_cut = is_beyond(lister, event) || (limit && lister->count >= limit);
         if (lister->is_cut)
             return TTD_END;
         lister->outcome.position = ttd_event_position(event);
-        if (!is_wanted(lister, event))
+        if (!events_is_wanted(lister, event))
             continue;
-        print(lister, event);
+        events_print(lister, event);
         if (session->output.text.error)
             return TTD_END;
     }
@@ -219,7 +219,7 @@ static bool is_doubtful(const struct lister *lister)
 
 /* Goes to the first event of the range. From the start of the trace the pass is a checked one, so
  * that no other pass is needed for a certain verdict. */
-static int seek(struct session *session, const struct bound *bound)
+static int events_seek(struct session *session, const struct bound *bound)
 {
     struct ttd_error error = {.what = NULL};
     struct ttd_reader *reader = session->source.reader;
@@ -259,7 +259,7 @@ static int check_filter(struct lister *lister)
 static int list_all(struct lister *lister)
 {
     struct session *session = lister->session;
-    struct heap_batch_hook hook = {.context = lister, .batch = see_batch};
+    struct heap_batch_hook hook = {.context = lister, .batch = events_see_batch};
     session->options.format->events_begin(&session->report, &lister->details);
     int status = source_read_on(&session->source, &hook);
     lister->outcome.reached_end = !lister->is_cut;
@@ -271,7 +271,7 @@ static int list_all(struct lister *lister)
     return status == STATUS_OK ? check_filter(lister) : status;
 }
 
-static int list(struct lister *lister)
+static int events_list(struct lister *lister)
 {
     struct session *session = lister->session;
     const struct events_options *options = lister->options;
@@ -291,7 +291,7 @@ static int list(struct lister *lister)
         status = source_read(&session->source, 0, &losses);
     if (status == STATUS_OK) {
         lister->is_doubtful = is_doubtful(lister);
-        status = seek(session, &lister->from);
+        status = events_seek(session, &lister->from);
     }
     if (status == STATUS_OK)
         status = session_output(session, true);
@@ -304,7 +304,7 @@ static int list(struct lister *lister)
     return list_all(lister);
 }
 
-static int execute(struct session *session, const void *context)
+static int events_execute(struct session *session, const void *context)
 {
     const struct events_options *options = context;
     struct lister lister = {.session = session,
@@ -317,7 +317,7 @@ static int execute(struct session *session, const void *context)
     lister.has_patterns = view_has_filter(&session->options.view);
     if (options->details.shows_stacks || lister.has_patterns)
         lister.defined |= TTD_KINDS_DEFINITIONS;
-    int status = list(&lister);
+    int status = events_list(&lister);
     filter_free(&lister.filter);
     return status;
 }
@@ -332,5 +332,5 @@ const struct command command_events = {
     .shares = COMMAND_FILTERS,
     .own = {own_options, &defaults, sizeof defaults},
     .reads_whole_chunks = true,
-    .execute = execute,
+    .execute = events_execute,
 };

@@ -40,7 +40,7 @@ struct find_options {
     size_t limit;
 };
 
-static int digit_of(char c)
+static int find_digit(char c)
 {
     const char *digits = "0123456789abcdef";
     const char *digit = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
@@ -48,15 +48,15 @@ static int digit_of(char c)
 }
 
 /* Parses bytes as pairs of hexadecimal digits, with or without blanks between them. */
-static bool take_bytes(const char *text, struct find_options *options)
+static bool find_parse_bytes(const char *text, struct find_options *options)
 {
     for (options->size = 0; options->size < sizeof options->pattern;) {
         while (*text == ' ')
             text++;
         if (!*text)
             return true;
-        int high = digit_of(text[0]);
-        int low = high < 0 ? -1 : digit_of(text[1]);
+        int high = find_digit(text[0]);
+        int low = high < 0 ? -1 : find_digit(text[1]);
         if (low < 0)
             return false;
         options->pattern[options->size++] = (uint8_t)(high << 4 | low);
@@ -96,7 +96,7 @@ static struct find_options *begin_target(void *context, enum heap_search_kind ki
 static bool parse_bytes(const char *argument, void *context)
 {
     struct find_options *options = begin_target(context, HEAP_SEARCH_PATTERN);
-    return take_bytes(argument, options) && has_pattern(options);
+    return find_parse_bytes(argument, options) && has_pattern(options);
 }
 
 static bool parse_string(const char *argument, void *context)
@@ -126,8 +126,8 @@ static const struct own_option own_options[] = {
     OWN_OPTION("limit", option_limit, struct find_options, limit),
     OWN_OPTIONS_END};
 
-static int print(struct session *session, const struct heap_search_options *options,
-                 const struct heap_search *search, const struct heap_referrers *referrers)
+static int find_print(struct session *session, const struct heap_search_options *options,
+                      const struct heap_search *search, const struct heap_referrers *referrers)
 {
     struct report_search data = {.search = search, .options = options, .referrers = referrers};
     if (referrers)
@@ -162,18 +162,18 @@ static int print_with_references(struct session *session, const struct heap_sear
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
     if (!search->target)
-        return print(session, options, search, NULL);
+        return find_print(session, options, search, NULL);
     trace.keyframes = sidecar_use(session, options->at);
     enum ttd_status result = heap_referrers_find(&trace, &query, &referrers, &error);
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
-    int status =
-        print(session, options, search, tells_more(&referrers, search->target) ? &referrers : NULL);
+    int status = find_print(session, options, search,
+                            tells_more(&referrers, search->target) ? &referrers : NULL);
     heap_referrers_free(&referrers);
     return status;
 }
 
-static int execute(struct session *session, const void *context)
+static int find_execute(struct session *session, const void *context)
 {
     const struct find_options *options = context;
     struct question question;
@@ -206,5 +206,5 @@ const struct command command_find = {
     .summary = "where in memory something stood, as snapshots tell",
     .help = help,
     .own = {own_options, &defaults, sizeof defaults},
-    .execute = execute,
+    .execute = find_execute,
 };

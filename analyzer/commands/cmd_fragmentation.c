@@ -28,8 +28,8 @@ static const struct own_option own_options[] = {
     OWN_NUMBER("gap", option_size, struct fragmentation_options, gap, 1, UINT64_MAX),
     OWN_OPTION("limit", option_limit, struct fragmentation_options, limit), OWN_OPTIONS_END};
 
-static int print(struct session *session, const struct fragmentation_options *options,
-                 struct heap_fragmentation *fragmentation)
+static int fragmentation_print(struct session *session, const struct fragmentation_options *options,
+                               struct heap_fragmentation *fragmentation)
 {
     struct report_fragmentation data = {.fragmentation = fragmentation, .limit = options->limit};
     struct heap_site_table sites = heap_sparse_site_table(&fragmentation->sparse);
@@ -41,7 +41,7 @@ static int print(struct session *session, const struct fragmentation_options *op
     return status;
 }
 
-static int execute(struct session *session, const void *context)
+static int fragmentation_execute(struct session *session, const void *context)
 {
     const struct fragmentation_options *options = context;
     struct question question;
@@ -55,7 +55,7 @@ static int execute(struct session *session, const void *context)
     status = session_answer(session, &question, result, &fragmentation.outcome);
     if (status != STATUS_OK)
         return status;
-    status = print(session, options, &fragmentation);
+    status = fragmentation_print(session, options, &fragmentation);
     heap_fragmentation_free(&fragmentation);
     return status;
 }
@@ -68,5 +68,5 @@ const struct command command_fragmentation = {
     .summary = "how densely live blocks lie in memory",
     .help = help,
     .own = {own_options, &defaults, sizeof defaults},
-    .execute = execute,
+    .execute = fragmentation_execute,
 };

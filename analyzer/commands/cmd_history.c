@@ -40,8 +40,8 @@ static bool has_lost(const struct heap_history *history)
     return false;
 }
 
-static int print(struct session *session, const struct heap_history *history,
-                 const struct heap_leaks *leaks)
+static int history_print(struct session *session, const struct heap_history *history,
+                         const struct heap_leaks *leaks)
 {
     session_outcome(session, &history->outcome, ttd_position_max());
     if (has_lost(history))
@@ -59,7 +59,7 @@ static int print_with_lost(struct session *session, struct heap_history *history
     struct heap_leaks leaks = {.snapshot = {.number = 0}};
     struct ttd_error error = {.what = NULL};
     if (!history->count)
-        return print(session, history, &leaks);
+        return history_print(session, history, &leaks);
     int status = session_trace(session, &trace);
     if (status != STATUS_OK)
         return status;
@@ -67,12 +67,12 @@ static int print_with_lost(struct session *session, struct heap_history *history
     enum ttd_status result = heap_lost_owners_find(&trace, history, &leaks, &error);
     if (result != TTD_OK)
         return source_fail(&session->source, result, &error);
-    status = print(session, history, &leaks);
+    status = history_print(session, history, &leaks);
     heap_leaks_free(&leaks);
     return status;
 }
 
-static int execute(struct session *session, const void *context)
+static int history_execute(struct session *session, const void *context)
 {
     const struct history_options *options = context;
     if (!options->address.is_given)
@@ -101,5 +101,5 @@ const struct command command_history = {
     .summary = "every block that ever covered an address",
     .help = help,
     .own = {own_options, &defaults, sizeof defaults},
-    .execute = execute,
+    .execute = history_execute,
 };

@@ -34,7 +34,7 @@ static const struct own_option own_options[] = {
     OWN_OPTION("sort", parse_order, struct hot_options, order),
     ISLAND_OPTIONS(struct hot_options, island), OWN_OPTIONS_END};
 
-static int execute(struct session *session, const void *context)
+static int hot_execute(struct session *session, const void *context)
 {
     const struct hot_options *options = context;
     session->uses_times = true;
@@ -53,5 +53,5 @@ const struct command command_hot = {
     .help = help,
     .shares = COMMAND_VIEWS,
     .own = {own_options, &defaults, sizeof defaults},
-    .execute = execute,
+    .execute = hot_execute,
 };

@@ -24,7 +24,8 @@ static const char help[] =
     "growing has none. It is always beside the trace: --output is for what is "
     "printed.\n" COMMAND_COMMON_HELP;
 
-static int print(struct session *session, const char *path, const struct heap_index_facts *facts)
+static int index_print(struct session *session, const char *path,
+                       const struct heap_index_facts *facts)
 {
     struct stat file;
     if (stat(path, &file) != 0) {
@@ -42,7 +43,7 @@ static int print(struct session *session, const char *path, const struct heap_in
     return status;
 }
 
-static int make(struct session *session)
+static int index_make(struct session *session)
 {
     struct heap_index_facts facts;
     char *path = sidecar_path(session->source.path);
@@ -52,14 +53,14 @@ static int make(struct session *session)
     }
     int status = sidecar_make(&session->source, path, false, &facts);
     if (status == STATUS_OK)
-        status = print(session, path, &facts);
+        status = index_print(session, path, &facts);
     free(path);
     return status;
 }
 
 /* The command does not use session_run(), because it must refuse standard input before that is
  * copied to a temporary file: nobody would find an index beside it. */
-static int run(const struct command *command, int count, char **arguments)
+static int index_run(const struct command *command, int count, char **arguments)
 {
     struct common_options options;
     int status = command_options(&options, command, count, arguments, NULL);
@@ -71,12 +72,12 @@ static int run(const struct command *command, int count, char **arguments)
     status = session_open(&session, &options);
     if (status != STATUS_OK)
         return status;
-    return session_close(&session, make(&session), false);
+    return session_close(&session, index_make(&session), false);
 }
 
 const struct command command_index = {
     .name = "index",
     .summary = "make going to positions fast",
     .help = help,
-    .run = run,
+    .run = index_run,
 };

@@ -27,8 +27,8 @@ static const char help[] =
     "processes\n" COMMAND_COMMON_HELP;
 
 /* Copies a text, which in a batch is valid only until the next one. */
-static enum ttd_status keep(struct info_findings *findings, struct ttd_string string,
-                            struct ttd_string *copy)
+static enum ttd_status info_keep_text(struct info_findings *findings, struct ttd_string string,
+                                      struct ttd_string *copy)
 {
     copy->size = string.size;
     copy->data = arena_copy(&findings->text, string.data, string.size);
@@ -36,8 +36,8 @@ static enum ttd_status keep(struct info_findings *findings, struct ttd_string st
 }
 
 /* A crafted trace may have any number of metadata, so no more than METADATA_MAX are kept. */
-static enum ttd_status add_metadata(struct info_findings *findings,
-                                    const struct ttd_metadata *record)
+static enum ttd_status info_add_metadata(struct info_findings *findings,
+                                         const struct ttd_metadata *record)
 {
     if (findings->metadata_count == METADATA_MAX)
         return TTD_OK;
@@ -46,16 +46,16 @@ static enum ttd_status add_metadata(struct info_findings *findings,
     if (status != TTD_OK)
         return status;
     struct ttd_metadata *kept_record = &findings->metadata[findings->metadata_count];
-    status = keep(findings, record->key, &kept_record->key);
+    status = info_keep_text(findings, record->key, &kept_record->key);
     if (status == TTD_OK)
-        status = keep(findings, record->value, &kept_record->value);
+        status = info_keep_text(findings, record->value, &kept_record->value);
     if (status == TTD_OK)
         findings->metadata_count++;
     return status;
 }
 
 /* Collects names and facts of the recording in the same reading that counts. */
-static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+static enum ttd_status info_see_batch(void *context, const struct ttd_batch *batch)
 {
     struct info_findings *findings = context;
     enum ttd_status status = TTD_OK;
@@ -63,12 +63,12 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
         status = definitions_add(findings->definitions, batch);
     for (size_t i = 0; batch->kind == TTD_KIND_METADATA && i < batch->count; i++) {
         if (status == TTD_OK)
-            status = add_metadata(findings, &batch->u.metadata[i]);
+            status = info_add_metadata(findings, &batch->u.metadata[i]);
     }
     return status;
 }
 
-static void begin(struct session *session, struct info_findings *findings)
+static void info_begin(struct session *session, struct info_findings *findings)
 {
     *findings =
         (struct info_findings){.definitions = session->has_names ? NULL : &session->definitions};
@@ -78,9 +78,9 @@ void info_watch(struct session *session, struct info_findings *findings, struct 
 {
     struct heap_watcher watcher = {.observer.context = findings,
                                    .to = ttd_position_max(),
-                                   .batch = see_batch,
+                                   .batch = info_see_batch,
                                    .kinds = INFO_KINDS};
-    begin(session, findings);
+    info_begin(session, findings);
     heap_pass_add(pass, &watcher);
 }
 
@@ -133,10 +133,10 @@ static enum ttd_status see_read(void *context, const struct ttd_batch *batch)
 {
     struct collector *collector = context;
     enum ttd_status status = collector->hook.batch(collector->hook.context, batch);
-    return status == TTD_OK ? see_batch(collector->findings, batch) : status;
+    return status == TTD_OK ? info_see_batch(collector->findings, batch) : status;
 }
 
-static int execute(struct session *session, const void *options)
+static int info_execute(struct session *session, const void *options)
 {
     (void)options;
     struct heap_trace trace = source_trace(&session->source);
@@ -144,7 +144,7 @@ static int execute(struct session *session, const void *options)
     struct collector collector = {.hook = trace.hook, .findings = &findings};
     struct heap_trace_stats_options query = {.kinds = INFO_KINDS};
     struct ttd_error error = {.what = NULL};
-    begin(session, &findings);
+    info_begin(session, &findings);
     trace.hook = (struct heap_batch_hook){.context = &collector, .batch = see_read};
     enum ttd_status result = heap_trace_stats_find(&trace, &query, &findings.stats, &error);
     progress_end(&session->source.progress);
@@ -181,7 +181,7 @@ static int list_group(const struct common_options *options)
 /* The one option: whether to list the traces that were recorded together. */
 static const struct own_option own_options[] = {OWN_CHOICE("group", option_flag), OWN_OPTIONS_END};
 
-static int run(const struct command *command, int count, char **arguments)
+static int info_run(const struct command *command, int count, char **arguments)
 {
     struct common_options options;
     bool is_group = false;
@@ -194,7 +194,7 @@ static int run(const struct command *command, int count, char **arguments)
     status = session_open(&session, &options);
     if (status != STATUS_OK)
         return status;
-    status = execute(&session, NULL);
+    status = info_execute(&session, NULL);
     return session_close(&session, status, session.has_output);
 }
 
@@ -204,6 +204,6 @@ const struct command command_info = {
     .help = help,
     .own = {.table = own_options},
     .reads_whole_chunks = true,
-    .run = run,
-    .execute = execute,
+    .run = info_run,
+    .execute = info_execute,
 };

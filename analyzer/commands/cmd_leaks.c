@@ -195,8 +195,8 @@ static int view_groups(struct session *session, unsigned listed_kinds, unsigned 
 }
 
 /* Finds the heaps, which tells who created those that leaks are grouped by. */
-static int find_heaps(struct session *session, struct ttd_position position,
-                      struct heap_tree *heaps)
+static int leaks_find_heaps(struct session *session, struct ttd_position position,
+                            struct heap_tree *heaps)
 {
     static const struct heap_groups no_groups;
     struct ttd_error error = {.what = NULL};
@@ -205,8 +205,9 @@ static int find_heaps(struct session *session, struct ttd_position position,
     return result == TTD_OK ? STATUS_OK : source_fail(&session->source, result, &error);
 }
 
-static int print(struct session *session, const struct leaks_options *options,
-                 struct heap_leaks *leaks, struct heap_groups *list, struct ttd_position position)
+static int leaks_print_list(struct session *session, const struct leaks_options *options,
+                            struct heap_leaks *leaks, struct heap_groups *list,
+                            struct ttd_position position)
 {
     session_outcome(session, &leaks->outcome, position);
     certainty_add_snapshot(&session->report.certainty, &leaks->snapshot, leaks->misplaced);
@@ -216,7 +217,7 @@ static int print(struct session *session, const struct leaks_options *options,
     if (status == STATUS_OK)
         status = view_groups(session, options->shown_kinds, options->errors, leaks, list);
     if (status == STATUS_OK && is_by_heap)
-        status = find_heaps(session, position, &heaps);
+        status = leaks_find_heaps(session, position, &heaps);
     if (status == STATUS_OK)
         status = session_output(session, true);
     if (status != STATUS_OK || session_print_tree(session, "block", "bytes")) {
@@ -243,7 +244,7 @@ static const struct leaks_options defaults = {.at = {.kind = POSITION_SPEC_END},
 int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_position position)
 {
     struct heap_groups list = {.items = NULL};
-    int status = print(session, &defaults, leaks, &list, position);
+    int status = leaks_print_list(session, &defaults, leaks, &list, position);
     heap_groups_free(&list);
     return status;
 }
@@ -258,8 +259,8 @@ static bool has_errors(const struct heap_leaks *leaks, unsigned errors)
 }
 
 /* Asks for the leaks. */
-static int find(struct session *session, const struct leaks_choice *choice, bool tells_when,
-                struct question *question, struct heap_leaks *leaks)
+static int leaks_find(struct session *session, const struct leaks_choice *choice, bool tells_when,
+                      struct question *question, struct heap_leaks *leaks)
 {
     int status = session_ask_runtime(session, choice->at, question);
     if (status != STATUS_OK)
@@ -286,7 +287,7 @@ int leaks_find_group(struct session *session, const struct leaks_choice *choice,
     struct question question;
     struct heap_leaks leaks;
     struct heap_groups list = {.items = NULL};
-    int status = find(session, choice, false, &question, &leaks);
+    int status = leaks_find(session, choice, false, &question, &leaks);
     if (status != STATUS_OK)
         return status;
     status = view_groups(session, choice->kinds, choice->kinds, &leaks, &list);
@@ -305,7 +306,7 @@ int leaks_find_group(struct session *session, const struct leaks_choice *choice,
     return status;
 }
 
-static int execute(struct session *session, const void *context)
+static int leaks_execute(struct session *session, const void *context)
 {
     const struct leaks_options *options = context;
     struct leaks_choice choice = {&options->at, &options->island, options->shown_kinds};
@@ -316,10 +317,10 @@ static int execute(struct session *session, const void *context)
     int status = session_refuse_in_tree(session, options->shows_runtime, "--show-runtime");
     if (status != STATUS_OK)
         return status;
-    status = find(session, &choice, !session_has_tree(session), &question, &leaks);
+    status = leaks_find(session, &choice, !session_has_tree(session), &question, &leaks);
     if (status != STATUS_OK)
         return status;
-    status = print(session, options, &leaks, &list, question.at);
+    status = leaks_print_list(session, options, &leaks, &list, question.at);
     if (status == STATUS_OK)
         status = known_findings_exit(&session->known_findings, has_errors(&leaks, options->errors),
                                      options->error_status);
@@ -329,15 +330,15 @@ static int execute(struct session *session, const void *context)
 }
 
 /* Adds the groups of one process. */
-static int collect(struct session *session, const void *context, struct family *family,
-                   bool *is_error)
+static int leaks_add_member(struct session *session, const void *context, struct family *family,
+                            bool *is_error)
 {
     const struct leaks_options *options = context;
     struct leaks_choice choice = {&options->at, &options->island, options->shown_kinds};
     struct question question;
     struct heap_leaks leaks;
     struct heap_groups list = {.items = NULL};
-    int status = find(session, &choice, false, &question, &leaks);
+    int status = leaks_find(session, &choice, false, &question, &leaks);
     if (status != STATUS_OK)
         return status;
     status = view_groups(session, options->shown_kinds, options->errors, &leaks, &list);
@@ -361,10 +362,10 @@ static int collect(struct session *session, const void *context, struct family *
     return status;
 }
 
-static int run(const struct command *command, int count, char **arguments)
+static int leaks_run(const struct command *command, int count, char **arguments)
 {
     static const struct family_question question = {
-        .unit = "block", .has_bytes = true, .title = "lost", .collect = collect};
+        .unit = "block", .has_bytes = true, .title = "lost", .collect = leaks_add_member};
     struct leaks_options options = defaults;
     struct common_options common;
     int status = command_options(&common, command, count, arguments, &options);
@@ -385,6 +386,6 @@ const struct command command_leaks = {
     .help = help,
     .shares = COMMAND_VIEWS | COMMAND_CLASSES | COMMAND_KNOWN_FINDINGS,
     .own = {own_options, &defaults, sizeof defaults},
-    .run = run,
-    .execute = execute,
+    .run = leaks_run,
+    .execute = leaks_execute,
 };

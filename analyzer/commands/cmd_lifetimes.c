@@ -33,13 +33,13 @@ int lifetimes_print(struct session *session, struct heap_usage *usage)
     return status;
 }
 
-static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
+static enum ttd_status lifetimes_wants_stack(void *context, ttd_id stack, bool *is_wanted)
 {
     struct session *session = context;
     return view_wants(&session->view, stack, is_wanted);
 }
 
-static int execute(struct session *session, const void *context)
+static int lifetimes_execute(struct session *session, const void *context)
 {
     const struct lifetimes_options *options = context;
     struct heap_usage usage;
@@ -50,7 +50,7 @@ static int execute(struct session *session, const void *context)
     struct question question = session_ask_all(session);
     struct heap_usage_options query = {.order = HEAP_RANK_BY_BYTES,
                                        .has_lifetimes = true,
-                                       .filter = has_filter ? wants : NULL,
+                                       .filter = has_filter ? lifetimes_wants_stack : NULL,
                                        .filter_context = session};
     status = session_islands(session, &options->island, &query.islands);
     if (status != STATUS_OK)
@@ -72,5 +72,5 @@ const struct command command_lifetimes = {
     .help = help,
     .shares = COMMAND_FILTERS,
     .own = {own_options, &defaults, sizeof defaults},
-    .execute = execute,
+    .execute = lifetimes_execute,
 };

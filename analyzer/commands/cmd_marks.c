@@ -61,7 +61,7 @@ static bool is_of_activity(const struct heap_mark *mark, uint64_t activity)
     return mark->kind >= HEAP_MARK_STARTED && mark->activity == activity;
 }
 
-static bool passes(struct lister *lister, const struct heap_mark *mark)
+static bool marks_passes(struct lister *lister, const struct heap_mark *mark)
 {
     const struct marks_options *options = lister->options;
     const struct heap_island_filter *island = &options->island;
@@ -77,7 +77,7 @@ static bool passes(struct lister *lister, const struct heap_mark *mark)
            ttd_position_compare(mark->event->position, lister->to) < 0;
 }
 
-static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+static enum ttd_status marks_see_batch(void *context, const struct ttd_batch *batch)
 {
     struct lister *lister = context;
     struct session *session = lister->session;
@@ -85,7 +85,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
         return TTD_OK;
     for (size_t i = 0; i < batch->count; i++) {
         struct heap_mark mark = heap_mark_of(&batch->u.user_events[i]);
-        if (!passes(lister, &mark))
+        if (!marks_passes(lister, &mark))
             continue;
         session->options.format->mark(&session->report, &lister->details, &mark);
         lister->count++;
@@ -113,10 +113,10 @@ static void check_names(const struct lister *lister)
 
 /* Lists the marks. Each is written when it is read, so the trace is judged before: a mark can be
  * among what is damaged, but not where recording was off. */
-static int list(struct lister *lister)
+static int marks_list(struct lister *lister)
 {
     struct session *session = lister->session;
-    struct heap_batch_hook hook = {.context = lister, .batch = see_batch};
+    struct heap_batch_hook hook = {.context = lister, .batch = marks_see_batch};
     struct heap_outcome outcome = {.reached_end = true};
     session_outcome(session, &outcome, ttd_position_max());
     session->output.text.room = UINT64_MAX;
@@ -131,7 +131,7 @@ static int list(struct lister *lister)
     return status;
 }
 
-static int execute(struct session *session, const void *context)
+static int marks_execute(struct session *session, const void *context)
 {
     const struct marks_options *options = context;
     struct lister lister = {.session = session, .options = options};
@@ -146,7 +146,7 @@ static int execute(struct session *session, const void *context)
         status = position_range_check("marks", &session->source, lister.from, lister.to);
     if (status == STATUS_OK)
         status = session_output(session, true);
-    return status == STATUS_OK ? list(&lister) : status;
+    return status == STATUS_OK ? marks_list(&lister) : status;
 }
 
 static const struct marks_options defaults = {.from = {.kind = POSITION_SPEC_START},
@@ -157,5 +157,5 @@ const struct command command_marks = {
     .summary = "what the program and its user have marked",
     .help = help,
     .own = {own_options, &defaults, sizeof defaults},
-    .execute = execute,
+    .execute = marks_execute,
 };

@@ -72,8 +72,8 @@ static void write_raw(struct session *session, struct report_memory *data)
                 session->source.path, (unsigned long long)unknown, (unsigned long long)range_size);
 }
 
-static int print(struct session *session, const struct memory_options *options,
-                 struct heap_memory *memory)
+static int memory_print(struct session *session, const struct memory_options *options,
+                        struct heap_memory *memory)
 {
     struct report_memory data = {.memory = memory};
     int status = session_begin_report(session, !options->is_raw);
@@ -102,7 +102,7 @@ static int check_options(const struct session *session, const struct memory_opti
     return STATUS_OK;
 }
 
-static int execute(struct session *session, const void *context)
+static int memory_execute(struct session *session, const void *context)
 {
     const struct memory_options *options = context;
     struct question question;
@@ -120,7 +120,7 @@ static int execute(struct session *session, const void *context)
     if (status != STATUS_OK)
         return status;
     report_judge_contents(&session->report.certainty, &memory);
-    status = print(session, options, &memory);
+    status = memory_print(session, options, &memory);
     heap_memory_free(&memory);
     return status;
 }
@@ -132,5 +132,5 @@ const struct command command_memory = {
     .summary = "what memory held, as snapshots tell",
     .help = help,
     .own = {own_options, &defaults, sizeof defaults},
-    .execute = execute,
+    .execute = memory_execute,
 };

@@ -66,7 +66,7 @@ int moves_print(struct session *session, struct heap_moves *moves)
     return STATUS_OK;
 }
 
-static int execute(struct session *session, const void *context)
+static int moves_execute(struct session *session, const void *context)
 {
     const struct moves_options *options = context;
     struct heap_moves moves;
@@ -95,5 +95,5 @@ const struct command command_moves = {
     .help = help,
     .shares = COMMAND_VIEWS,
     .own = {own_options, &defaults, sizeof defaults},
-    .execute = execute,
+    .execute = moves_execute,
 };

@@ -28,8 +28,8 @@ static const struct own_option own_options[] = {
     OWN_OPTION("show-runtime", option_flag, struct peak_options, shows_runtime),
     ISLAND_OPTIONS(struct peak_options, island), OWN_OPTIONS_END};
 
-static int print(struct session *session, const struct peak_options *options,
-                 struct heap_peak_state *state)
+static int peak_print(struct session *session, const struct peak_options *options,
+                      struct heap_peak_state *state)
 {
     struct heap_site_table sites = heap_groups_site_table(&state->groups);
     struct report_peak data = {.peak = state, .limit = session->options.view.limit};
@@ -43,8 +43,8 @@ static int print(struct session *session, const struct peak_options *options,
     return status;
 }
 
-static int find(struct session *session, const struct peak_options *options,
-                struct heap_peak_state *peak)
+static int peak_ask(struct session *session, const struct peak_options *options,
+                    struct heap_peak_state *peak)
 {
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace;
@@ -63,26 +63,26 @@ static int find(struct session *session, const struct peak_options *options,
     return STATUS_OK;
 }
 
-static int execute(struct session *session, const void *context)
+static int peak_execute(struct session *session, const void *context)
 {
     const struct peak_options *options = context;
     struct heap_peak_state peak;
     int status = session_refuse_in_tree(session, options->shows_runtime, "--show-runtime");
     if (status == STATUS_OK)
-        status = find(session, options, &peak);
+        status = peak_ask(session, options, &peak);
     if (status != STATUS_OK)
         return status;
-    status = print(session, options, &peak);
+    status = peak_print(session, options, &peak);
     heap_peak_state_free(&peak);
     return status;
 }
 
 /* Adds what one process had at its own peak. */
-static int collect(struct session *session, const void *options, struct family *family,
-                   bool *is_error)
+static int peak_add_member(struct session *session, const void *options, struct family *family,
+                           bool *is_error)
 {
     struct heap_peak_state peak;
-    int status = find(session, options, &peak);
+    int status = peak_ask(session, options, &peak);
     (void)is_error;
     if (status != STATUS_OK)
         return status;
@@ -102,12 +102,12 @@ static int collect(struct session *session, const void *options, struct family *
 
 static const struct peak_options defaults = {.shows_runtime = false};
 
-static int run(const struct command *command, int count, char **arguments)
+static int peak_run(const struct command *command, int count, char **arguments)
 {
     static const struct family_question question = {.unit = "block",
                                                     .has_bytes = true,
                                                     .title = "each at its own peak, at most",
-                                                    .collect = collect};
+                                                    .collect = peak_add_member};
     struct peak_options options = defaults;
     struct common_options common;
     int status = command_options(&common, command, count, arguments, &options);
@@ -125,6 +125,6 @@ const struct command command_peak = {
     .help = help,
     .shares = COMMAND_VIEWS,
     .own = {own_options, &defaults, sizeof defaults},
-    .run = run,
-    .execute = execute,
+    .run = peak_run,
+    .execute = peak_execute,
 };

@@ -27,7 +27,7 @@ struct rescue {
 
 /* A file with much damage has thousands of problems. The first ones show what has happened to it.
  */
-static bool see_problem(void *context, const struct ttd_problem *problem)
+static bool recover_see_problem(void *context, const struct ttd_problem *problem)
 {
     struct rescue *rescue = context;
     if (rescue->problems++ < REPORTED_MAX)
@@ -37,15 +37,16 @@ static bool see_problem(void *context, const struct ttd_problem *problem)
     return true;
 }
 
-static enum ttd_status fill(void *context, const struct ttd_input *input,
-                            const struct ttd_output *output, struct ttd_error *error)
+static enum ttd_status recover_write(void *context, const struct ttd_input *input,
+                                     const struct ttd_output *output, struct ttd_error *error)
 {
     struct rescue *rescue = context;
-    return ttd_recover(input, output, NULL, &(struct ttd_problem_observer){see_problem, rescue},
+    return ttd_recover(input, output, NULL,
+                       &(struct ttd_problem_observer){recover_see_problem, rescue},
                        &rescue->verdict, error);
 }
 
-static int print(const struct common_options *options, const struct ttd_verdict *verdict)
+static int recover_print(const struct common_options *options, const struct ttd_verdict *verdict)
 {
     struct output_file summary;
     struct report report;
@@ -57,7 +58,7 @@ static int print(const struct common_options *options, const struct ttd_verdict 
     return output_close(&summary, STATUS_OK, true);
 }
 
-static int run(const struct command *command, int count, char **arguments)
+static int recover_run(const struct command *command, int count, char **arguments)
 {
     struct common_options options;
     bool has_summary = false;
@@ -65,13 +66,13 @@ static int run(const struct command *command, int count, char **arguments)
     if (status >= 0)
         return status;
     struct rescue rescue = {.path = options.trace};
-    status = new_trace_make(&options, fill, &rescue, &has_summary);
-    return status == STATUS_OK && has_summary ? print(&options, &rescue.verdict) : status;
+    status = new_trace_make(&options, recover_write, &rescue, &has_summary);
+    return status == STATUS_OK && has_summary ? recover_print(&options, &rescue.verdict) : status;
 }
 
 const struct command command_recover = {
     .name = "recover",
     .summary = "save what is intact of a damaged trace",
     .help = help,
-    .run = run,
+    .run = recover_run,
 };

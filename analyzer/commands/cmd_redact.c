@@ -33,8 +33,8 @@ static const struct own_option own_options[] = {
 
 /* A damaged trace is not redacted: what cannot be read cannot be searched for contents to remove.
  */
-static enum ttd_status fill(void *context, const struct ttd_input *input,
-                            const struct ttd_output *output, struct ttd_error *error)
+static enum ttd_status redact_write(void *context, const struct ttd_input *input,
+                                    const struct ttd_output *output, struct ttd_error *error)
 {
     struct request *request = context;
     enum ttd_status status =
@@ -44,7 +44,7 @@ static enum ttd_status fill(void *context, const struct ttd_input *input,
     return status;
 }
 
-static int print(const struct common_options *options, const struct request *request)
+static int redact_print(const struct common_options *options, const struct request *request)
 {
     struct output_file summary;
     struct report report;
@@ -58,7 +58,7 @@ static int print(const struct common_options *options, const struct request *req
     return output_close(&summary, STATUS_OK, true);
 }
 
-static int run(const struct command *command, int count, char **arguments)
+static int redact_run(const struct command *command, int count, char **arguments)
 {
     struct common_options options;
     struct request request = {.removes_strings = false};
@@ -66,10 +66,10 @@ static int run(const struct command *command, int count, char **arguments)
     int status = command_options(&options, command, count, arguments, &request);
     if (status >= 0)
         return status;
-    status = new_trace_make(&options, fill, &request, &has_summary);
+    status = new_trace_make(&options, redact_write, &request, &has_summary);
     if (status == STATUS_DAMAGED && request.is_refused)
         message("'ttdanalyze recover' makes an intact trace of it, which can be redacted");
-    return status == STATUS_OK && has_summary ? print(&options, &request) : status;
+    return status == STATUS_OK && has_summary ? redact_print(&options, &request) : status;
 }
 
 const struct command command_redact = {
@@ -77,5 +77,5 @@ const struct command command_redact = {
     .summary = "copy a trace without the contents of memory",
     .help = help,
     .own = {.table = own_options},
-    .run = run,
+    .run = redact_run,
 };

@@ -58,7 +58,7 @@ static bool chooses_groups(const struct session *session, const struct referrers
 }
 
 /* An option that has no effect is refused. */
-static int check(const struct session *session, const struct referrers_options *options)
+static int referrers_check(const struct session *session, const struct referrers_options *options)
 {
     const struct known_findings_options *known = &session->options.known_findings;
     if (options->address.is_given && options->group)
@@ -72,8 +72,8 @@ static int check(const struct session *session, const struct referrers_options *
 }
 
 /* Finds the address of the first block of the group. */
-static int find_address(struct session *session, const struct referrers_options *options,
-                        struct report_referrers *data, struct heap_group *group)
+static int referrers_find_address(struct session *session, const struct referrers_options *options,
+                                  struct report_referrers *data, struct heap_group *group)
 {
     struct leaks_choice choice = {&options->at, &options->island,
                                   options->kinds ? options->kinds : leaks_default_kinds()};
@@ -87,7 +87,7 @@ static int find_address(struct session *session, const struct referrers_options 
     return status;
 }
 
-static int print(struct session *session, struct report_referrers *data)
+static int referrers_print(struct session *session, struct report_referrers *data)
 {
     const struct heap_referrers *referrers = data->referrers;
     certainty_add_snapshot(&session->report.certainty, &referrers->reach.snapshot,
@@ -98,15 +98,15 @@ static int print(struct session *session, struct report_referrers *data)
     return status;
 }
 
-static int execute(struct session *session, const void *context)
+static int referrers_execute(struct session *session, const void *context)
 {
     const struct referrers_options *options = context;
     struct question question;
     struct report_referrers data = {.group = NULL};
     struct heap_group group = {.address = 0};
-    int status = check(session, options);
+    int status = referrers_check(session, options);
     if (status == STATUS_OK)
-        status = find_address(session, options, &data, &group);
+        status = referrers_find_address(session, options, &data, &group);
     if (status == STATUS_OK)
         status = session_ask_runtime(session, &options->at, &question);
     if (status != STATUS_OK)
@@ -122,7 +122,7 @@ static int execute(struct session *session, const void *context)
     if (status != STATUS_OK)
         return status;
     data.referrers = &referrers;
-    status = print(session, &data);
+    status = referrers_print(session, &data);
     heap_referrers_free(&referrers);
     return status;
 }
@@ -136,5 +136,5 @@ const struct command command_referrers = {
     .help = help,
     .shares = COMMAND_FILTERS | COMMAND_KEYS | COMMAND_KNOWN_FINDINGS,
     .own = {own_options, &defaults, sizeof defaults},
-    .execute = execute,
+    .execute = referrers_execute,
 };

@@ -70,8 +70,8 @@ static const struct own_option own_options[] = {
     OWN_OPTIONS_END};
 
 /* Finds the range of the page, which includes `from` and ends before `to`. */
-static int resolve(struct session *session, const struct report_options *options,
-                   struct page_facts *facts)
+static int report_resolve_range(struct session *session, const struct report_options *options,
+                                struct page_facts *facts)
 {
     struct ttd_position to;
     int status =
@@ -88,7 +88,8 @@ static int resolve(struct session *session, const struct report_options *options
     return STATUS_OK;
 }
 
-static int check(const struct common_options *options, const struct report_options *own)
+static int report_check_options(const struct common_options *options,
+                                const struct report_options *own)
 {
     if (!page_is_built())
         return message_usage("report", "this ttdanalyze was built without the viewer: it takes "
@@ -114,7 +115,7 @@ static int write_block(struct session *session, const struct report_options *opt
                        struct page_facts *facts, struct page_block *block)
 {
     facts->has_times = source_has_times(&session->source);
-    int status = resolve(session, options, facts);
+    int status = report_resolve_range(session, options, facts);
     if (status == STATUS_OK)
         status = session_names(session, true);
     if (status == STATUS_OK)
@@ -175,7 +176,7 @@ static int make_page(struct page *page, const struct common_options *common,
     return status == STATUS_OK ? page_write(common, page) : status;
 }
 
-static int run(const struct command *command, int count, char **arguments)
+static int report_run(const struct command *command, int count, char **arguments)
 {
     struct report_options options = {.from = {.kind = POSITION_SPEC_START},
                                      .to = {.kind = POSITION_SPEC_END}};
@@ -183,7 +184,7 @@ static int run(const struct command *command, int count, char **arguments)
     int status = command_options(&common, command, count, arguments, &options);
     if (status >= 0)
         return status;
-    status = check(&common, &options);
+    status = report_check_options(&common, &options);
     if (status != STATUS_OK)
         return status;
     size_t trace_count = 1 + common.other_count;
@@ -209,5 +210,5 @@ const struct command command_report = {
     .shares = COMMAND_FILTERS,
     .own = {.table = own_options},
     .traces_max = TRACES_MAX,
-    .run = run,
+    .run = report_run,
 };

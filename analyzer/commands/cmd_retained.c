@@ -102,7 +102,8 @@ int retained_print(struct session *session, const struct heap_retained_options *
 }
 
 /* Finds the label of a block, for its group. */
-static enum ttd_status find_label(void *context, const struct heap_block *block, uint32_t *label)
+static enum ttd_status retained_find_label(void *context, const struct heap_block *block,
+                                           uint32_t *label)
 {
     struct view *view = context;
     struct heap_key key = heap_key_of_block(view_split(&view->options), block);
@@ -118,11 +119,11 @@ static int prepare_labels(struct session *session, const struct retained_options
     if (options->by != HEAP_RETAINED_BY_LABEL)
         return STATUS_OK;
     session->view.options.by = options->labels;
-    query->labels = (struct heap_retained_labels){&session->view, find_label};
+    query->labels = (struct heap_retained_labels){&session->view, retained_find_label};
     return session_names(session, true);
 }
 
-static int execute(struct session *session, const void *context)
+static int retained_execute(struct session *session, const void *context)
 {
     const struct retained_options *options = context;
     struct heap_retained_options query = {.by = options->by};
@@ -161,7 +162,7 @@ const struct command command_retained = {
     .summary = "what would become free if something went away",
     .help = retained_help,
     .own = {retained_own_options, &retained_defaults, sizeof retained_defaults},
-    .execute = execute,
+    .execute = retained_execute,
 };
 
 const struct command command_roots = {
@@ -169,5 +170,5 @@ const struct command command_roots = {
     .summary = "what each variable, stack and mapping holds",
     .help = roots_help,
     .own = {roots_own_options, &roots_defaults, sizeof roots_defaults},
-    .execute = execute,
+    .execute = retained_execute,
 };

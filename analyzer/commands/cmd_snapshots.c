@@ -9,7 +9,7 @@ static const char help[] =
     "Lists the snapshots of a trace: when and why each was taken, what it stores, for how\n"
     "long the program was held, and whether it is consistent and complete.\n" COMMAND_COMMON_HELP;
 
-static int execute(struct session *session, const void *context)
+static int snapshots_execute(struct session *session, const void *context)
 {
     (void)context;
     struct question question = session_ask_all(session);
@@ -29,5 +29,5 @@ const struct command command_snapshots = {
     .name = "snapshots",
     .summary = "the snapshots that a trace has",
     .help = help,
-    .execute = execute,
+    .execute = snapshots_execute,
 };

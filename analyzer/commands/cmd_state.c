@@ -80,7 +80,8 @@ static int view_tables(struct session *session, struct heap_state *state)
 }
 
 /* Finds the heaps of the blocks that the view has left. */
-static int find_heaps(struct session *session, struct report_state *data, struct heap_tree *heaps)
+static int state_find_heaps(struct session *session, struct report_state *data,
+                            struct heap_tree *heaps)
 {
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
@@ -92,8 +93,8 @@ static int find_heaps(struct session *session, struct report_state *data, struct
     return STATUS_OK;
 }
 
-static int print(struct session *session, const struct state_options *options,
-                 struct report_state *data)
+static int state_print(struct session *session, const struct state_options *options,
+                       struct report_state *data)
 {
     /* The fate of an address after the position depends on the whole trace. */
     if (data->owners)
@@ -113,7 +114,7 @@ static int print(struct session *session, const struct state_options *options,
         status = view_tables(session, data->state);
     struct heap_tree heaps = {.nodes = NULL};
     if (status == STATUS_OK && options->shows_heaps)
-        status = find_heaps(session, data, &heaps);
+        status = state_find_heaps(session, data, &heaps);
     if (status == STATUS_OK)
         status = session_output(session, true);
     if (status == STATUS_OK && !session_print_tree(session, "block", "bytes"))
@@ -133,7 +134,7 @@ static int find_pointers(struct session *session, const struct state_options *op
     struct ttd_error error = {.what = NULL};
     struct heap_trace trace = source_trace(&session->source);
     if (!data->owners->has_live)
-        return print(session, options, data);
+        return state_print(session, options, data);
     trace.keyframes = sidecar_use(session, data->at);
     enum ttd_status result = heap_referrers_find(&trace, &query, &referrers, &error);
     if (result != TTD_OK)
@@ -142,16 +143,16 @@ static int find_pointers(struct session *session, const struct state_options *op
                     heap_nodes_get(&referrers.reach.nodes, referrers.target, HEAP_NODE_EVENT) ==
                         data->owners->live.block.event;
     data->referrers = is_there ? &referrers : NULL;
-    int status = print(session, options, data);
+    int status = state_print(session, options, data);
     heap_referrers_free(&referrers);
     return status;
 }
 
-static int find_address(struct session *session, const struct state_options *options,
-                        struct report_state *data)
+static int state_find_address(struct session *session, const struct state_options *options,
+                              struct report_state *data)
 {
     if (!options->address.is_given)
-        return print(session, options, data);
+        return state_print(session, options, data);
     struct heap_owners_options query = {.address = options->address.value, .at = data->at};
     struct heap_owners owners;
     struct ttd_error error = {.what = NULL};
@@ -165,7 +166,7 @@ static int find_address(struct session *session, const struct state_options *opt
 }
 
 /* An option that would have no effect is refused. */
-static int check(const struct session *session, const struct state_options *options)
+static int state_check_options(const struct session *session, const struct state_options *options)
 {
     const struct view_options *view = &session->options.view;
     const char *format = session->options.format->name;
@@ -184,12 +185,12 @@ static int check(const struct session *session, const struct state_options *opti
                : status;
 }
 
-static int execute(struct session *session, const void *context)
+static int state_execute(struct session *session, const void *context)
 {
     const struct state_options *options = context;
     struct report_state data = {.limit = session->options.view.limit};
     struct question question;
-    int status = check(session, options);
+    int status = state_check_options(session, options);
     if (status == STATUS_OK)
         status = session_ask_runtime(session, &options->at, &question);
     if (status != STATUS_OK)
@@ -216,7 +217,7 @@ static int execute(struct session *session, const void *context)
     if (status != STATUS_OK)
         return status;
     data.state = &state;
-    status = find_address(session, options, &data);
+    status = state_find_address(session, options, &data);
     heap_state_free(&state);
     return status;
 }
@@ -229,5 +230,5 @@ const struct command command_state = {
     .help = help,
     .shares = COMMAND_VIEWS | COMMAND_CLASSES,
     .own = {own_options, &defaults, sizeof defaults},
-    .execute = execute,
+    .execute = state_execute,
 };

@@ -86,8 +86,8 @@ static enum ttd_status owners_sum(struct view *view, const struct heap_site_tabl
 }
 
 /* Finds the function with the largest weight. */
-static int find_owner(struct session *session, const struct heap_site_table *sites,
-                      owner_amounts *amounts_of, struct report_owner *owner)
+static int summary_find_owner(struct session *session, const struct heap_site_table *sites,
+                              owner_amounts *amounts_of, struct report_owner *owner)
 {
     struct owners owners = {.sums = NULL};
     uint64_t total = 0;
@@ -150,7 +150,7 @@ static int summarize_lost(struct session *session, struct heap_leaks *leaks,
     summary->unknown = sum_of(&leaks->kinds[HEAP_UNKNOWN]);
     summary->possible = sum_of(&leaks->kinds[HEAP_POSSIBLY_LOST]);
     struct heap_site_table sites = heap_groups_site_table(lost);
-    return find_owner(session, &sites, group_amounts, &summary->lost_owner);
+    return summary_find_owner(session, &sites, group_amounts, &summary->lost_owner);
 }
 
 static int summarize_activity(struct session *session, struct report_findings *findings,
@@ -166,9 +166,10 @@ static int summarize_activity(struct session *session, struct report_findings *f
     summary->moved = moves->moved;
     summary->copied = moves->copies.bytes;
     summary->copied_at_most = moves->copies.bytes_at_most;
-    int status = find_owner(session, &usage, temporary_amounts, &summary->temporary_owner);
-    return status == STATUS_OK ? find_owner(session, &reallocs, move_amounts, &summary->moves_owner)
-                               : status;
+    int status = summary_find_owner(session, &usage, temporary_amounts, &summary->temporary_owner);
+    return status == STATUS_OK
+               ? summary_find_owner(session, &reallocs, move_amounts, &summary->moves_owner)
+               : status;
 }
 
 /* Counts the calls of each kind of error. Inconsistencies of the trace are no errors. */
@@ -200,7 +201,7 @@ static struct ttd_string find_fact(const struct info_findings *info, const char 
     return (struct ttd_string){"", 0};
 }
 
-static int print(struct session *session, struct report_findings *findings)
+static int summary_print_findings(struct session *session, struct report_findings *findings)
 {
     struct report_error_count counts[HEAP_ERROR_KINDS];
     struct report_summary summary = {
@@ -219,7 +220,7 @@ static int print(struct session *session, struct report_findings *findings)
                            findings->leaks.misplaced);
     int status = errors_judge(session, &findings->errors, &findings->fatal, &has_fatal);
     if (status == STATUS_OK)
-        status = find_owner(session, &at_peak, group_amounts, &summary.peak_owner);
+        status = summary_find_owner(session, &at_peak, group_amounts, &summary.peak_owner);
     if (status == STATUS_OK)
         status = summarize_lost(session, &findings->leaks, &summary);
     if (status == STATUS_OK)
@@ -235,7 +236,7 @@ static int print(struct session *session, struct report_findings *findings)
     return STATUS_OK;
 }
 
-static int execute(struct session *session, const void *context)
+static int summary_execute(struct session *session, const void *context)
 {
     struct heap_trace trace;
     struct report_findings findings;
@@ -245,13 +246,13 @@ static int execute(struct session *session, const void *context)
     if (status != STATUS_OK)
         return status;
     enum ttd_status result = report_find(session, NULL, &trace, &findings, &error);
-    status = result == TTD_OK ? print(session, &findings)
+    status = result == TTD_OK ? summary_print_findings(session, &findings)
                               : source_fail(&session->source, result, &error);
     report_findings_free(&findings);
     return status;
 }
 
-static int run(const struct command *command, int count, char **arguments)
+static int summary_run(const struct command *command, int count, char **arguments)
 {
     struct common_options options;
     int status = command_options(&options, command, count, arguments, NULL);
@@ -265,6 +266,6 @@ const struct command command_summary = {
     .name = "summary",
     .summary = "what a trace says, in a dozen lines",
     .help = help,
-    .run = run,
-    .execute = execute,
+    .run = summary_run,
+    .execute = summary_execute,
 };

@@ -22,7 +22,7 @@ static const struct own_option own_options[] = {
     OWN_OPTION("steps", option_number, struct temporary_options, steps),
     ISLAND_OPTIONS(struct temporary_options, island), OWN_OPTIONS_END};
 
-static int execute(struct session *session, const void *context)
+static int temporary_execute(struct session *session, const void *context)
 {
     const struct temporary_options *options = context;
     return rank_usage(session,
@@ -42,5 +42,5 @@ const struct command command_temporary = {
     .help = help,
     .shares = COMMAND_VIEWS,
     .own = {own_options, &defaults, sizeof defaults},
-    .execute = execute,
+    .execute = temporary_execute,
 };

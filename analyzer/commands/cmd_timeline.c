@@ -55,13 +55,13 @@ static const struct own_option own_options[] = {
     OWN_OPTION("plot", parse_plot, struct timeline_options, plot),
     ISLAND_OPTIONS(struct timeline_options, island), OWN_OPTIONS_END};
 
-static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
+static enum ttd_status timeline_wants_stack(void *context, ttd_id stack, bool *is_wanted)
 {
     struct session *session = context;
     return view_wants(&session->view, stack, is_wanted);
 }
 
-static int execute(struct session *session, const void *context)
+static int timeline_execute(struct session *session, const void *context)
 {
     const struct timeline_options *options = context;
     /* Names come at the end of a trace, but tell which blocks count. */
@@ -77,7 +77,7 @@ static int execute(struct session *session, const void *context)
     struct question question = session_ask_all(session);
     struct heap_timeline_options query = {.axis = options->axis,
                                           .max = (size_t)options->points,
-                                          .filter = has_filter ? wants : NULL,
+                                          .filter = has_filter ? timeline_wants_stack : NULL,
                                           .filter_context = session};
     status = session_islands(session, &options->island, &query.islands);
     if (status != STATUS_OK)
@@ -106,5 +106,5 @@ const struct command command_timeline = {
     .help = help,
     .shares = COMMAND_FILTERS,
     .own = {own_options, &defaults, sizeof defaults},
-    .execute = execute,
+    .execute = timeline_execute,
 };

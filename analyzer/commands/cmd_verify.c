@@ -30,7 +30,7 @@ struct checker {
     uint64_t problems;
 };
 
-static bool see_problem(void *context, const struct ttd_problem *problem)
+static bool verify_see_problem(void *context, const struct ttd_problem *problem)
 {
     struct checker *checker = context;
     if (!checker->problems)
@@ -71,14 +71,14 @@ static int check_index(struct checker *checker, const char *trace, const char *i
     result->is_index_wrong = verdict == SIDECAR_DIFFERS;
     checker->report.path = index;
     if (result->is_index_wrong)
-        see_problem(checker, &problem);
+        verify_see_problem(checker, &problem);
     checker->report.path = named;
     return STATUS_OK;
 }
 
 /* Ends the report of what was verified, after the index. */
-static int finish(struct checker *checker, const struct common_options *options,
-                  struct report_verification *result)
+static int verify_finish(struct checker *checker, const struct common_options *options,
+                         struct report_verification *result)
 {
     char *trace = NULL;
     char *index = NULL;
@@ -112,10 +112,10 @@ static int verify(const struct common_options *options)
     }
     struct report_verification whole = {.index = NULL};
     error.status = TTD_OK;
-    status = ttd_verify(&input, NULL, &(struct ttd_problem_observer){see_problem, &checker},
+    status = ttd_verify(&input, NULL, &(struct ttd_problem_observer){verify_see_problem, &checker},
                         &whole.verdict, &error);
     if (status == TTD_OK)
-        return finish(&checker, options, &whole);
+        return verify_finish(&checker, options, &whole);
     /* Closes a report that was begun, so that it can be parsed. */
     if (status != TTD_END && checker.problems)
         checker.format->verify_end(&checker.report, &(struct report_verification){.index = NULL});
@@ -124,7 +124,7 @@ static int verify(const struct common_options *options)
     return output_close(&checker.output, exit_for(status), false);
 }
 
-static int run(const struct command *command, int count, char **arguments)
+static int verify_run(const struct command *command, int count, char **arguments)
 {
     struct common_options options;
     int status = command_options(&options, command, count, arguments, NULL);
@@ -135,5 +135,5 @@ const struct command command_verify = {
     .name = "verify",
     .summary = "check a trace completely",
     .help = help,
-    .run = run,
+    .run = verify_run,
 };

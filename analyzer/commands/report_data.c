@@ -22,7 +22,7 @@ static size_t changes_max(const struct session *session)
     return more < CHANGES_MAX - CHANGES_SMALL ? CHANGES_SMALL + (size_t)more : CHANGES_MAX;
 }
 
-static enum ttd_status wants(void *context, ttd_id stack, bool *is_wanted)
+static enum ttd_status report_wants_stack(void *context, ttd_id stack, bool *is_wanted)
 {
     struct session *session = context;
     return view_wants(&session->view, stack, is_wanted);
@@ -111,8 +111,8 @@ static int write_snapshots(struct session *session, const struct heap_snapshot_l
 
 /* Writes the parts that other commands print. The commands run with the arguments that a user would
  * give, so a page cannot say anything else than they do. */
-static int write_parts(struct session *session, const struct page_facts *facts,
-                       const struct heap_trace *trace, struct report_findings *findings)
+static int report_write_parts(struct session *session, const struct page_facts *facts,
+                              const struct heap_trace *trace, struct report_findings *findings)
 {
     int status = write_leaks(session, facts, &findings->leaks);
     if (status == STATUS_OK)
@@ -153,7 +153,7 @@ static int write_data(struct session *session, const struct page_facts *facts,
     int status = write_heap(session, facts, findings, &calls);
     session->report.stacks = (struct report_stacks){&calls, page_calls_number};
     if (status == STATUS_OK)
-        status = write_parts(session, facts, trace, findings);
+        status = report_write_parts(session, facts, trace, findings);
     if (status == STATUS_OK && facts->is_exact)
         status = session_check(session, page_write_stacks(&session->report, &calls));
     if (status == STATUS_OK)
@@ -175,7 +175,7 @@ int report_data_write(struct session *session, struct page_facts *facts)
     struct report_findings findings;
     struct ttd_error error = {.what = NULL};
     if (view_has_filter(&session->options.view))
-        range.filter = wants;
+        range.filter = report_wants_stack;
     int status = session_trace(session, &trace);
     if (status == STATUS_OK)
         status = session_islands(session, facts->island, &range.islands);

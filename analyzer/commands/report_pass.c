@@ -87,9 +87,9 @@ static bool is_long(struct ttd_reader *reader)
 
 /* Adds all analyses. What uses the session is of the heap's reading. `calls` may be the same one;
  * if it is not, moves and statistics go where both readings then take about the same time. */
-static enum ttd_status watch(struct session *session, const struct heap_ticks_options *range,
-                             struct report_findings *findings, struct reading *heap,
-                             struct reading *calls)
+static enum ttd_status report_watch(struct session *session, const struct heap_ticks_options *range,
+                                    struct report_findings *findings, struct reading *heap,
+                                    struct reading *calls)
 {
     struct ttd_error *error = &heap->error;
     bool has_many_calls = is_long(heap->trace.reader);
@@ -109,7 +109,7 @@ static enum ttd_status watch(struct session *session, const struct heap_ticks_op
                  : watch_summary(findings, heap, error);
 }
 
-static enum ttd_status end(struct report_findings *findings)
+static enum ttd_status report_end_findings(struct report_findings *findings)
 {
     findings->snapshots.outcome = findings->info.stats.outcome;
     heap_ticks_end(&findings->ticks);
@@ -119,7 +119,7 @@ static enum ttd_status end(struct report_findings *findings)
     return findings->peak.finder ? heap_peak_state_end(&findings->peak) : TTD_OK;
 }
 
-static enum ttd_status run(void *context)
+static enum ttd_status report_run_pass(void *context)
 {
     struct reading *reading = context;
     return heap_pass_run(&reading->pass, &reading->trace, &reading->error);
@@ -129,10 +129,10 @@ static enum ttd_status run(void *context)
 static enum ttd_status find_in_one(struct session *session, const struct heap_ticks_options *range,
                                    struct reading *reading, struct report_findings *findings)
 {
-    enum ttd_status status = watch(session, range, findings, reading, reading);
+    enum ttd_status status = report_watch(session, range, findings, reading, reading);
     if (status == TTD_OK)
-        status = run(reading);
-    enum ttd_status end_status = end(findings);
+        status = report_run_pass(reading);
+    enum ttd_status end_status = report_end_findings(findings);
     status = status == TTD_OK ? end_status : status;
     return status == TTD_OK ? heap_leaks_end(&findings->leaks, &reading->trace, &reading->error)
                             : status;
@@ -146,15 +146,15 @@ static enum ttd_status find_in_two(struct session *session, const struct heap_ti
 {
     struct task task = {.is_running = false};
     first->trace.is_one_of_two = true;
-    enum ttd_status status = watch(session, range, findings, first, second);
+    enum ttd_status status = report_watch(session, range, findings, first, second);
     if (status == TTD_OK) {
-        task_start(&task, run, second);
-        status = run(first);
+        task_start(&task, report_run_pass, second);
+        status = report_run_pass(first);
     }
     if (status == TTD_OK)
         status = heap_leaks_end(&findings->leaks, &first->trace, &first->error);
     enum ttd_status second_status = task_wait(&task);
-    enum ttd_status end_status = end(findings);
+    enum ttd_status end_status = report_end_findings(findings);
     status = status == TTD_OK ? end_status : status;
     if (status != TTD_OK || second_status == TTD_OK)
         return status;
@@ -163,9 +163,10 @@ static enum ttd_status find_in_two(struct session *session, const struct heap_ti
 }
 
 /* Makes two passes, if `may_be_two`, where they save time. */
-static enum ttd_status find(struct session *session, const struct heap_ticks_options *range,
-                            const struct heap_trace *trace, bool may_be_two,
-                            struct report_findings *findings, struct ttd_error *error)
+static enum ttd_status report_find_all(struct session *session,
+                                       const struct heap_ticks_options *range,
+                                       const struct heap_trace *trace, bool may_be_two,
+                                       struct report_findings *findings, struct ttd_error *error)
 {
     struct reading first = {.trace = *trace}, second = {.pass.count = 0};
     memset(findings, 0, sizeof *findings);
@@ -187,14 +188,14 @@ enum ttd_status report_find(struct session *session, const struct heap_ticks_opt
     /* Names are looked up in one thread; and both passes are to reach the end. */
     bool may_be_two =
         !range || (!range->filter && ttd_position_compare(range->last, ttd_position_max()) == 0);
-    enum ttd_status status = find(session, range, trace, may_be_two, findings, error);
+    enum ttd_status status = report_find_all(session, range, trace, may_be_two, findings, error);
     if (status != TTD_ERROR_NO_MEMORY || !session->source.second)
         return status;
     /* Two replays take more memory than one. */
     report_findings_free(findings);
     source_end_second(&session->source);
     table_give_back_kept();
-    return find(session, range, trace, false, findings, error);
+    return report_find_all(session, range, trace, false, findings, error);
 }
 
 void report_findings_free(struct report_findings *findings)

@@ -39,7 +39,7 @@ static const struct option common_long_options[] = {
     {NULL, 0, NULL, 0}};
 
 /* Joins all options of a command, its own first. */
-static void merge(struct option *long_options, const struct command *command)
+static void command_merge_options(struct option *long_options, const struct command *command)
 {
     const struct own_option *own_option = command->own.table;
     unsigned shares = command->shares;
@@ -179,7 +179,7 @@ static bool take_own(struct common_options *result, int option, void *own_values
 }
 
 /* Checks the options that depend on each other. */
-static int check(struct common_options *result)
+static int command_check_options(struct common_options *result)
 {
     const char *name = result->command->name;
     const char *problem = known_findings_check(&result->known_findings);
@@ -241,7 +241,7 @@ static int take_options(struct common_options *result, int count, char **argumen
     const struct command *command = result->command;
     struct option long_options[OWN_MAX + SHARED_MAX +
                                sizeof common_long_options / sizeof common_long_options[0]];
-    merge(long_options, command);
+    command_merge_options(long_options, command);
     opterr = 0;
     optind = 1;
     int option;
@@ -256,7 +256,7 @@ static int take_options(struct common_options *result, int count, char **argumen
         if (status >= 0)
             return status;
     }
-    return check(result);
+    return command_check_options(result);
 }
 
 int command_options(struct common_options *result, const struct command *command, int count,

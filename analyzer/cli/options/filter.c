@@ -255,7 +255,7 @@ static bool has_owner(const struct filter *filter, const struct definitions *def
     return false;
 }
 
-static bool matches_name(const void *context, struct ttd_string name)
+static bool filter_matches_name(const void *context, struct ttd_string name)
 {
     return text_matches(context, name);
 }
@@ -264,7 +264,8 @@ static enum ttd_status knows_stack(const struct filter *filter, struct definitio
                                    bool *is_known)
 {
     struct ttd_stack stack;
-    struct names_matcher matcher = {filter->stack_pattern, matches_name, .takes_files = false};
+    struct names_matcher matcher = {filter->stack_pattern, filter_matches_name,
+                                    .takes_files = false};
     if (filter->stack_pattern)
         return names_find(definitions, &matcher, is_known);
     /* 0 is valid: events without a stack have it. */

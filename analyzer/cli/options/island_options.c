@@ -6,7 +6,7 @@
 
 #include "cli/process/numbers.h"
 
-static int digit_of(char c)
+static int island_digit(char c)
 {
     static const char digits[] = "0123456789abcdef";
     const char *digit = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
@@ -18,7 +18,7 @@ bool option_client(const char *argument, void *member)
     struct heap_island_filter *filter = member;
     size_t count = 0;
     for (; *argument; argument++) {
-        int digit = digit_of(*argument);
+        int digit = island_digit(*argument);
         if (*argument == '-')
             continue;
         if (digit < 0 || count == 32)

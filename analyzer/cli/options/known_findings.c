@@ -57,7 +57,7 @@ const char *known_findings_check(const struct known_findings_options *options)
 
 /* Reads a file, at most `max` + 1 bytes: one more shows that it is too long. NULL, with errno set,
  * on failure. */
-static char *read_file(const char *path, size_t max, size_t *size)
+static char *findings_read_file(const char *path, size_t max, size_t *size)
 {
     FILE *file = fopen(path, "re");
     char *text = file ? malloc(max + 1) : NULL;
@@ -81,7 +81,7 @@ static int read_known_findings(const char *path, struct suppressions *suppressio
                                struct baseline *baseline)
 {
     size_t size;
-    char *text = read_file(path, SUPPRESS_FILE_MAX, &size);
+    char *text = findings_read_file(path, SUPPRESS_FILE_MAX, &size);
     if (!text) {
         message("%s: %s", path, strerror(errno));
         return STATUS_USAGE;
@@ -215,8 +215,9 @@ static void write_functions(struct text_output *output, const struct frame_list 
     }
 }
 
-static enum ttd_status write_entries(struct known_findings *findings,
-                                     struct definitions *definitions, struct text_output *output)
+static enum ttd_status findings_write_entries(struct known_findings *findings,
+                                              struct definitions *definitions,
+                                              struct text_output *output)
 {
     struct frame_list frames = {0};
     enum ttd_status status = TTD_OK;
@@ -245,7 +246,7 @@ int known_findings_write(struct known_findings *findings, struct definitions *de
     int opened = output_open(&output, findings->options->written_baseline, trace, false);
     if (opened != STATUS_OK)
         return opened;
-    enum ttd_status status = write_entries(findings, definitions, &output.text);
+    enum ttd_status status = findings_write_entries(findings, definitions, &output.text);
     int result =
         status == TTD_OK ? STATUS_OK : message_status(findings->options->written_baseline, status);
     return output_close(&output, result, status == TTD_OK);

@@ -13,7 +13,7 @@ static size_t least(size_t a, size_t b, size_t c)
 
 /* Returns the edit distance: letters to change, add, remove or swap with the next one, to make one
  * name of the other. Only the last three rows of the table of all prefixes are kept. */
-static size_t distance(const char *word, const char *other_word)
+static size_t suggest_distance(const char *word, const char *other_word)
 {
     size_t rows[3][NAME_MAX_SIZE + 1], right_size = strlen(other_word);
     for (size_t k = 0; k <= right_size; k++)
@@ -37,7 +37,7 @@ void suggest(struct suggestion *best, const char *name)
     size_t size = strlen(best->typed);
     if (size > NAME_MAX_SIZE || strlen(name) > NAME_MAX_SIZE || size == 0)
         return;
-    size_t apart = distance(best->typed, name);
+    size_t apart = suggest_distance(best->typed, name);
     /* A third of the letters may be wrong, or the rest may be missing. */
     if (size >= 3 && strncmp(name, best->typed, size) == 0)
         apart = 1;

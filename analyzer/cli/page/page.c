@@ -40,7 +40,7 @@ void page_drop(struct session *session)
     session->has_output = false;
 }
 
-static int fail(const struct session *session, int error)
+static int page_fail(const struct session *session, int error)
 {
     message("%s: %s", session->options.output ? session->options.output : "standard output",
             strerror(error));
@@ -68,14 +68,14 @@ int page_end(struct session *session, struct page_packed *packed)
     if (!is_written || fstat(descriptor, &file) != 0) {
         int error = is_written ? errno : session->output.text.error;
         page_drop(session);
-        return fail(session, error);
+        return page_fail(session, error);
     }
     size_t size = (size_t)file.st_size;
     unsigned char *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     int error = errno;
     page_drop(session);
     if (data == MAP_FAILED)
-        return fail(session, error);
+        return page_fail(session, error);
     bool is_packed = page_pack(data, size, room_for_data(session), packed);
     munmap(data, size);
     return is_packed ? STATUS_OK : message_status(session->source.path, TTD_ERROR_NO_MEMORY);
@@ -113,7 +113,7 @@ static void write_element(struct text_output *output, const char *name, size_t n
     out_text(output, "</script>");
 }
 
-static void write_page(struct text_output *output, const struct page *page)
+static void page_write_html(struct text_output *output, const struct page *page)
 {
     write_piece(output, 0);
     if (page->engine.data)
@@ -147,7 +147,7 @@ int page_write(const struct common_options *options, const struct page *page)
     if (status != STATUS_OK)
         return status;
     file.text.room = limits_output();
-    write_page(&file.text, page);
+    page_write_html(&file.text, page);
     return output_close(&file, STATUS_OK, true);
 }
 

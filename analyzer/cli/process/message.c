@@ -12,7 +12,7 @@
 
 /* Prints an error text in a way that is safe for terminals: it may quote a file name, which can
  * contain any bytes. */
-static void print(const char *text)
+static void message_print_safe(const char *text)
 {
     struct text_output output;
     out_init(&output, STDERR_FILENO, false);
@@ -29,7 +29,7 @@ void message(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    print(text);
+    message_print_safe(text);
 }
 
 /* Prints which limit was reached, and how to raise it. */

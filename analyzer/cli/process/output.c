@@ -42,7 +42,7 @@ static bool has_utf8(void)
 }
 
 /* Returns the columns of the terminal, or the value of COLUMNS; 0 if neither is known. */
-static size_t width_of(int descriptor)
+static size_t output_terminal_width(int descriptor)
 {
     const char *columns = getenv("COLUMNS");
     long width = columns ? strtol(columns, NULL, 10) : 0;
@@ -52,11 +52,11 @@ static size_t width_of(int descriptor)
     return isatty(descriptor) && ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-static void prepare(struct output_file *output, int descriptor)
+static void output_prepare(struct output_file *output, int descriptor)
 {
     out_init(&output->text, descriptor, wants_color(descriptor));
     output->text.has_utf8 = has_utf8();
-    output->text.width = width_of(descriptor);
+    output->text.width = output_terminal_width(descriptor);
 }
 
 /* Runs the pager in the child process, whose standard input is the pipe. */
@@ -98,27 +98,27 @@ static bool start_pager(struct output_file *output)
     return true;
 }
 
-static int fail(const char *path)
+static int output_fail(const char *path)
 {
     message("%s: %s", path, strerror(errno));
     return STATUS_INTERNAL;
 }
 
-static int open_temporary(struct output_file *output)
+static int output_open_temporary(struct output_file *output)
 {
     size_t size = strlen(output->destination.path) + sizeof ".XXXXXX";
     output->temporary = malloc(size);
     if (!output->temporary)
-        return fail(output->path);
+        return output_fail(output->path);
     snprintf(output->temporary, size, "%s.XXXXXX", output->destination.path);
     int descriptor = mkstemp(output->temporary);
     if (descriptor < 0) {
-        int status = fail(output->path);
+        int status = output_fail(output->path);
         free(output->temporary);
         output->temporary = NULL;
         return status;
     }
-    prepare(output, descriptor);
+    output_prepare(output, descriptor);
     return STATUS_OK;
 }
 
@@ -134,7 +134,7 @@ int output_spare(const char *path, const char *source)
     return STATUS_USAGE;
 }
 
-static int open_file(struct output_file *output, const char *source)
+static int output_open_file(struct output_file *output, const char *source)
 {
     int status = output_spare(output->path, source);
     if (status != STATUS_OK)
@@ -142,12 +142,12 @@ static int open_file(struct output_file *output, const char *source)
     int reason = output_path_resolve(output->path, &output->destination);
     if (reason != 0) {
         errno = reason;
-        return fail(output->path);
+        return output_fail(output->path);
     }
     if (output->destination.path)
-        status = open_temporary(output);
+        status = output_open_temporary(output);
     else
-        prepare(output, output->destination.descriptor);
+        output_prepare(output, output->destination.descriptor);
     if (status != STATUS_OK)
         output_path_free(&output->destination);
     return status;
@@ -160,8 +160,8 @@ int output_open(struct output_file *output, const char *path, const char *source
     output->destination = (struct output_path){.path = NULL};
     output->pager = 0;
     if (output->path)
-        return open_file(output, source);
-    prepare(output, STDOUT_FILENO);
+        return output_open_file(output, source);
+    output_prepare(output, STDOUT_FILENO);
     if (pages && isatty(STDOUT_FILENO))
         start_pager(output);
     return STATUS_OK;
@@ -206,5 +206,5 @@ int output_close(struct output_file *output, int status, bool keep)
 
 int output_end_standard(void)
 {
-    return fflush(stdout) == 0 ? STATUS_OK : fail("standard output");
+    return fflush(stdout) == 0 ? STATUS_OK : output_fail("standard output");
 }

@@ -13,7 +13,7 @@
 #include "cli/traces/input.h"
 
 /* Gives the complete file its name, unless that is taken. */
-static int publish(const char *temporary, const char *path)
+static int new_trace_publish(const char *temporary, const char *path)
 {
     if (link(temporary, path) == 0) {
         unlink(temporary);
@@ -51,8 +51,8 @@ static int close_target(void *context)
     return error;
 }
 
-static int fail(const struct common_options *options, const struct target *target,
-                enum ttd_status status, const struct ttd_error *error)
+static int new_trace_fail(const struct common_options *options, const struct target *target,
+                          enum ttd_status status, const struct ttd_error *error)
 {
     if (target->error) {
         message("%s: %s", options->output, strerror(target->error));
@@ -69,15 +69,15 @@ static int fill_descriptor(const struct common_options *options, int descriptor,
     struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
     enum ttd_status status = ttd_output_descriptor(descriptor, 1, NULL, &target.file);
     if (status != TTD_OK)
-        return fail(options, &target, status, &error);
+        return new_trace_fail(options, &target, status, &error);
     status = input_open(options->trace, &input, &error);
     if (status != TTD_OK) {
         target.file.close(target.file.context);
-        return fail(options, &target, status, &error);
+        return new_trace_fail(options, &target, status, &error);
     }
     struct ttd_output counted = {&target, write_target, close_target};
     status = fill(context, &input, &counted, &error);
-    return status == TTD_OK ? STATUS_OK : fail(options, &target, status, &error);
+    return status == TTD_OK ? STATUS_OK : new_trace_fail(options, &target, status, &error);
 }
 
 static int fill_file(const struct common_options *options, new_trace_function fill, void *context)
@@ -96,7 +96,7 @@ static int fill_file(const struct common_options *options, new_trace_function fi
     } else {
         status = fill_descriptor(options, descriptor, fill, context);
         if (status == STATUS_OK)
-            status = publish(temporary, options->output);
+            status = new_trace_publish(temporary, options->output);
         else
             unlink(temporary);
     }

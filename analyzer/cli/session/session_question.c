@@ -5,8 +5,8 @@
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
 
-static int resolve(struct session *session, const struct position_spec *position,
-                   struct question *question)
+static int question_resolve(struct session *session, const struct position_spec *position,
+                            struct question *question)
 {
     question->error = (struct ttd_error){.what = NULL};
     return position_spec_resolve(position, POSITION_FOR_STATE, &session->source, &question->at);
@@ -15,7 +15,7 @@ static int resolve(struct session *session, const struct position_spec *position
 int session_ask(struct session *session, const struct position_spec *position,
                 struct question *question)
 {
-    int status = resolve(session, position, question);
+    int status = question_resolve(session, position, question);
     if (status != STATUS_OK)
         return status;
     question->trace = source_trace(&session->source);
@@ -27,7 +27,7 @@ int session_ask(struct session *session, const struct position_spec *position,
 int session_ask_runtime(struct session *session, const struct position_spec *position,
                         struct question *question)
 {
-    int status = resolve(session, position, question);
+    int status = question_resolve(session, position, question);
     if (status == STATUS_OK)
         status = session_trace(session, &question->trace);
     if (status == STATUS_OK)

@@ -28,8 +28,8 @@ static enum ttd_status open_readers(const char *path, struct ttd_reader *readers
     return status;
 }
 
-static int compare(struct source *source, struct ttd_reader *const readers[READERS],
-                   enum sidecar_verdict *verdict, struct ttd_error *difference)
+static int sidecar_compare(struct source *source, struct ttd_reader *const readers[READERS],
+                           enum sidecar_verdict *verdict, struct ttd_error *difference)
 {
     struct heap_index_check check;
     struct heap_trace trace = source_trace(source);
@@ -56,7 +56,7 @@ int sidecar_check(const char *trace, const char *path, enum sidecar_verdict *ver
         return status;
     enum ttd_status opened = open_readers(path, readers, difference);
     if (opened == TTD_OK && heap_index_belongs_to(readers[0], source.reader))
-        status = compare(&source, readers, verdict, difference);
+        status = sidecar_compare(&source, readers, verdict, difference);
     else
         message("warning: %s: is not used: it is not an index of this trace", path);
     close_readers(readers);

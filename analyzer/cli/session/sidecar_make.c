@@ -147,8 +147,8 @@ static enum ttd_status write_index(struct source *source, int descriptor,
     return status == TTD_OK ? fill_index(source, writer, facts, reason) : status;
 }
 
-static int fail(struct source *source, const char *path, bool silent, enum ttd_status status,
-                const struct failure *reason)
+static int sidecar_fail(struct source *source, const char *path, bool silent,
+                        enum ttd_status status, const struct failure *reason)
 {
     progress_end(&source->progress);
     if (silent)
@@ -187,8 +187,8 @@ static bool is_replaceable(const char *path)
     return is_index;
 }
 
-static int make(struct source *source, const char *path, bool silent,
-                struct heap_index_facts *facts)
+static int sidecar_make_new(struct source *source, const char *path, bool silent,
+                            struct heap_index_facts *facts)
 {
     struct failure reason = {.error = {.what = NULL}};
     struct draft file;
@@ -206,7 +206,7 @@ static int make(struct source *source, const char *path, bool silent,
     } else {
         enum ttd_status written = write_index(source, file.descriptor, facts, &reason);
         if (written != TTD_OK)
-            status = fail(source, path, silent, written, &reason);
+            status = sidecar_fail(source, path, silent, written, &reason);
         else if (!draft_publish(&file, output.path))
             status = fail_file(path, silent);
     }
@@ -226,7 +226,7 @@ int sidecar_make(struct source *source, const char *path, bool silent,
         return STATUS_DAMAGED;
     }
     if (is_replaceable(path))
-        return make(source, path, silent, facts);
+        return sidecar_make_new(source, path, silent, facts);
     message("%s%s: is not an index, and is not overwritten", silent ? "warning: " : "", path);
     return STATUS_INTERNAL;
 }

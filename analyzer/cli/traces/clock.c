@@ -63,8 +63,8 @@ static bool begins_chunk(const struct ttd_batch *batch)
 }
 
 /* Inserts a chunk; NULL without memory. */
-static struct clock_chunk *insert(struct trace_clock *clock, size_t index,
-                                  const struct clock_chunk *chunk)
+static struct clock_chunk *clock_insert(struct trace_clock *clock, size_t index,
+                                        const struct clock_chunk *chunk)
 {
     if (grow_array((void **)&clock->chunks, &clock->capacity, clock->count + 1,
                    sizeof *clock->chunks) != TTD_OK) {
@@ -140,7 +140,7 @@ static void see_chunk(struct trace_clock *clock, const struct ttd_batch *batch)
         return;
     if (newest && newest->next_event == chunk.first_event)
         newest->next_time = chunk.first.time;
-    insert(clock, clock->count, &chunk);
+    clock_insert(clock, clock->count, &chunk);
 }
 
 void clock_see(struct trace_clock *clock, const struct ttd_batch *batch)
@@ -154,7 +154,7 @@ void clock_see(struct trace_clock *clock, const struct ttd_batch *batch)
 }
 
 /* Finds the last chunk that begins at or before a position; SIZE_MAX if there is none. */
-static size_t find_chunk(const struct trace_clock *clock, struct ttd_position position)
+static size_t clock_find_chunk(const struct trace_clock *clock, struct ttd_position position)
 {
     size_t low = 0, high = clock->count;
     while (low < high) {
@@ -202,7 +202,7 @@ static uint64_t exact_time(const struct clock_chunk *chunk, struct ttd_position 
 }
 
 /* Reads the next batch of events; false if it does not begin a chunk. */
-static bool next_events(struct ttd_reader *reader, struct ttd_batch *batch)
+static bool clock_next_events(struct ttd_reader *reader, struct ttd_batch *batch)
 {
     struct ttd_error error;
     while (ttd_reader_next(reader, batch, &error) == TTD_OK) {
@@ -220,31 +220,31 @@ static uint64_t next_time(struct ttd_reader *reader, const struct clock_chunk *c
     struct ttd_batch batch;
     if (ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS)) == TTD_OK &&
         ttd_reader_seek_event(reader, chunk->next_event, &error) == TTD_OK &&
-        next_events(reader, &batch) && batch.chunk.first_record == chunk->next_event)
+        clock_next_events(reader, &batch) && batch.chunk.first_record == chunk->next_event)
         return batch.u.events[0].wall_time;
     return duration;
 }
 
 /* Finds the chunk of a position that no pass has seen. */
-static struct clock_chunk *look_up(struct trace_clock *clock, struct ttd_reader *reader,
-                                   struct ttd_position position)
+static struct clock_chunk *clock_look_up(struct trace_clock *clock, struct ttd_reader *reader,
+                                         struct ttd_position position)
 {
     struct ttd_error error;
     struct ttd_batch batch;
     if (ttd_reader_rewind(reader, TTD_KIND_BIT(TTD_KIND_EVENTS)) != TTD_OK ||
-        ttd_reader_seek(reader, position, &error) != TTD_OK || !next_events(reader, &batch))
+        ttd_reader_seek(reader, position, &error) != TTD_OK || !clock_next_events(reader, &batch))
         return NULL;
     struct clock_chunk chunk = chunk_of(&batch);
-    size_t index = find_chunk(clock, chunk.first.position) + 1;
+    size_t index = clock_find_chunk(clock, chunk.first.position) + 1;
     bool is_there = index > 0 && clock->chunks[index - 1].first_event == chunk.first_event;
-    return is_there ? &clock->chunks[index - 1] : insert(clock, index, &chunk);
+    return is_there ? &clock->chunks[index - 1] : clock_insert(clock, index, &chunk);
 }
 
 /* Finds the chunk of a position and the time of its end; NULL if that takes too many look-ups. */
 static struct clock_chunk *chunk_at(struct trace_clock *clock, struct ttd_reader *reader,
                                     uint64_t duration, struct ttd_position position)
 {
-    size_t index = find_chunk(clock, position);
+    size_t index = clock_find_chunk(clock, position);
     struct clock_chunk *chunk = index != SIZE_MAX ? &clock->chunks[index] : NULL;
     bool is_noted = chunk && (ttd_position_compare(position, chunk->last) <= 0 ||
                               chunk->next_time != TTD_UNKNOWN);
@@ -252,7 +252,7 @@ static struct clock_chunk *chunk_at(struct trace_clock *clock, struct ttd_reader
     if (!is_known && clock->lookups++ >= LOOKUPS_MAX)
         return NULL;
     if (!is_noted)
-        chunk = look_up(clock, reader, position);
+        chunk = clock_look_up(clock, reader, position);
     if (chunk && chunk->next_time == TTD_UNKNOWN)
         chunk->next_time = next_time(reader, chunk, duration);
     return chunk;
@@ -275,9 +275,9 @@ static bool read_notes(struct trace_clock *clock, struct clock_chunk *chunk,
 
 /* Finds the time of a position as exactly as the unit; and more exactly where fewer than three
  * digits would be left. False if that would take too many reads. */
-static bool find_time(struct trace_clock *clock, struct clock_chunk *chunk,
-                      struct ttd_reader *reader, uint64_t unit, struct ttd_position position,
-                      uint64_t *time)
+static bool clock_find_time(struct trace_clock *clock, struct clock_chunk *chunk,
+                            struct ttd_reader *reader, uint64_t unit, struct ttd_position position,
+                            uint64_t *time)
 {
     uint64_t begin = chunk->first.time;
     uint64_t lasts = chunk->next_time > begin ? chunk->next_time - begin : 0;
@@ -300,7 +300,8 @@ bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t d
         return false;
     struct clock_chunk *chunk = chunk_at(clock, reader, duration, position);
     uint64_t time;
-    if (!chunk || !find_time(clock, chunk, reader, unit_of(duration / FINE_PARTS), position, &time))
+    if (!chunk ||
+        !clock_find_time(clock, chunk, reader, unit_of(duration / FINE_PARTS), position, &time))
         return false;
     time_text(text, time);
     return true;

@@ -26,7 +26,7 @@ static enum ttd_status open_trace(const char *path, struct ttd_reader **reader,
 }
 
 /* Counts the events of a trace without an End, by the headers of its chunks. */
-static uint64_t count_events(struct ttd_reader *reader)
+static uint64_t group_count_events(struct ttd_reader *reader)
 {
     struct ttd_chunk chunk;
     struct ttd_error error;
@@ -85,13 +85,14 @@ static enum ttd_status add_member(struct group *group, const char *path, struct 
     member->path = arena_copy(&group->text, path, strlen(path) + 1);
     status = member->path ? read_rest(reader, group, member) : TTD_ERROR_NO_MEMORY;
     /* Without an End the headers of all chunks tell how many. */
-    member->events = member->is_closed ? member->end.events : count_events(reader);
+    member->events = member->is_closed ? member->end.events : group_count_events(reader);
     if (status == TTD_OK)
         group->count++;
     return status;
 }
 
-static enum ttd_status look_at(struct group *group, const char *path, const struct stat *trace_file)
+static enum ttd_status group_look_at(struct group *group, const char *path,
+                                     const struct stat *trace_file)
 {
     const struct ttd_trace *trace = &group->members[0].trace;
     struct stat existing;
@@ -142,7 +143,7 @@ static enum ttd_status look_beside(struct group *group, const char *path)
             status = TTD_ERROR_NO_MEMORY;
             break;
         }
-        status = look_at(group, candidate_path, &trace_file);
+        status = group_look_at(group, candidate_path, &trace_file);
         free(candidate_path);
     }
     if (directory)

@@ -24,7 +24,7 @@ bool input_is_standard(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-static enum ttd_status fail(struct ttd_error *error, int reason, const char *description)
+static enum ttd_status input_set_error(struct ttd_error *error, int reason, const char *description)
 {
     *error = (struct ttd_error){TTD_ERROR_IO, reason, TTD_NOWHERE, TTD_NOWHERE, description};
     return TTD_ERROR_IO;
@@ -32,7 +32,7 @@ static enum ttd_status fail(struct ttd_error *error, int reason, const char *des
 
 /* Opens a file without a name; where the file system has none, a file whose name is removed at
  * once. */
-static int open_temporary(void)
+static int input_open_temporary(void)
 {
     const char *directory = getenv("TMPDIR");
     char path[4096];
@@ -62,24 +62,25 @@ static int write_all(int descriptor, const char *data, size_t size)
 
 /* Copies an input up to its end, or up to the first read that makes it at least `*remaining` bytes;
  * subtracts what was copied from `*remaining`. */
-static enum ttd_status copy(int source, int target, uint64_t *remaining, struct ttd_error *error)
+static enum ttd_status input_copy(int source, int target, uint64_t *remaining,
+                                  struct ttd_error *error)
 {
     enum ttd_status status = TTD_OK;
     char *data = malloc(COPY_SIZE);
     if (!data)
-        return fail(error, ENOMEM, "copy");
+        return input_set_error(error, ENOMEM, "copy");
     while (status == TTD_OK && *remaining) {
         ssize_t size = read(source, data, COPY_SIZE);
         if (size < 0 && errno == EINTR)
             continue;
         if (size < 0)
-            status = fail(error, errno, "read");
+            status = input_set_error(error, errno, "read");
         if (size <= 0)
             break;
         *remaining -= (uint64_t)size < *remaining ? (uint64_t)size : *remaining;
         int reason = write_all(target, data, (size_t)size);
         if (reason)
-            status = fail(error, reason, "temporary file");
+            status = input_set_error(error, reason, "temporary file");
     }
     free(data);
     return status;
@@ -104,20 +105,20 @@ static enum ttd_status check_begin(const char *path, struct ttd_error *error)
 static enum ttd_status copy_trace(int source, int target, const char *path, struct ttd_error *error)
 {
     uint64_t remaining = TTD_SEARCH_MAX + COPY_SIZE;
-    enum ttd_status status = copy(source, target, &remaining, error);
+    enum ttd_status status = input_copy(source, target, &remaining, error);
     if (status != TTD_OK || remaining)
         return status;
     status = check_begin(path, error);
     remaining = UINT64_MAX;
-    return status == TTD_OK ? copy(source, target, &remaining, error) : status;
+    return status == TTD_OK ? input_copy(source, target, &remaining, error) : status;
 }
 
 /* Copies an input that cannot be read at an offset, such as a pipe, to a file. */
 static enum ttd_status open_copy(int source, struct ttd_input *input, struct ttd_error *error)
 {
-    int target = open_temporary();
+    int target = input_open_temporary();
     if (target < 0)
-        return fail(error, errno, "temporary file");
+        return input_set_error(error, errno, "temporary file");
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", target);
     enum ttd_status status = copy_trace(source, target, path, error);
@@ -142,7 +143,7 @@ enum ttd_status input_open(const char *path, struct ttd_input *input, struct ttd
         return ttd_input_file(path, NULL, input, error);
     int descriptor = is_standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
-        return fail(error, errno, "open");
+        return input_set_error(error, errno, "open");
     enum ttd_status result = open_copy(descriptor, input, error);
     close(descriptor);
     return result;

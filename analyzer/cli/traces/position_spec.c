@@ -87,7 +87,8 @@ static bool says_events(const struct source *source)
 }
 
 /* Counts the events: one more than the number of the last. */
-static enum ttd_status count_events(struct source *source, uint64_t *count, struct ttd_error *error)
+static enum ttd_status position_count_events(struct source *source, uint64_t *count,
+                                             struct ttd_error *error)
 {
     *count = 0;
     if (says_events(source)) {
@@ -105,8 +106,8 @@ static enum ttd_status count_events(struct source *source, uint64_t *count, stru
 }
 
 /* Reads the next batch of events; TTD_END if there is none. */
-static enum ttd_status next_events(struct source *source, struct ttd_batch *batch,
-                                   struct ttd_error *error)
+static enum ttd_status position_next_events(struct source *source, struct ttd_batch *batch,
+                                            struct ttd_error *error)
 {
     enum ttd_status status;
     do
@@ -123,16 +124,16 @@ static struct ttd_position position_of(const struct ttd_event *event, enum posit
 
 /* Finds the position of an event. For a missing event that is the gap in the order where it would
  * be. TTD_END if it is after all events. */
-static enum ttd_status find_event(struct source *source, uint64_t number,
-                                  enum position_purpose purpose, struct ttd_position *position,
-                                  struct ttd_error *error)
+static enum ttd_status position_find_event(struct source *source, uint64_t number,
+                                           enum position_purpose purpose,
+                                           struct ttd_position *position, struct ttd_error *error)
 {
     struct ttd_batch batch;
     enum ttd_status status = ttd_reader_rewind(source->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
     if (status == TTD_OK)
         status = ttd_reader_seek_event(source->reader, number, error);
     while (status == TTD_OK) {
-        status = next_events(source, &batch, error);
+        status = position_next_events(source, &batch, error);
         for (size_t i = 0; status == TTD_OK && i < batch.count; i++) {
             const struct ttd_event *event = &batch.u.events[i];
             if (event->number < number)
@@ -147,32 +148,32 @@ static enum ttd_status find_event(struct source *source, uint64_t number,
 }
 
 /* Whether event `number`, the first of a chunk, happened at `time` or before. */
-static enum ttd_status is_before(struct source *source, uint64_t number, uint64_t time,
-                                 bool *result, struct ttd_error *error)
+static enum ttd_status position_is_before(struct source *source, uint64_t number, uint64_t time,
+                                          bool *result, struct ttd_error *error)
 {
     struct ttd_batch batch;
     enum ttd_status status = ttd_reader_seek_event(source->reader, number, error);
     if (status == TTD_OK)
-        status = next_events(source, &batch, error);
+        status = position_next_events(source, &batch, error);
     *result = status == TTD_OK && batch.count && batch.u.events[0].wall_time <= time;
     return status == TTD_END ? TTD_OK : status;
 }
 
 /* Finds the first event after `time`: its position, or the state before it. TTD_END if there is
  * none. */
-static enum ttd_status find_time(struct source *source, uint64_t time,
-                                 enum position_purpose purpose, struct ttd_position *position,
-                                 struct ttd_error *error)
+static enum ttd_status position_find_time(struct source *source, uint64_t time,
+                                          enum position_purpose purpose,
+                                          struct ttd_position *position, struct ttd_error *error)
 {
     uint64_t low = 0;
     uint64_t high = 0;
-    enum ttd_status status = count_events(source, &high, error);
+    enum ttd_status status = position_count_events(source, &high, error);
     if (status == TTD_OK)
         status = ttd_reader_rewind(source->reader, TTD_KIND_BIT(TTD_KIND_EVENTS));
     while (status == TTD_OK && high - low > SCAN_MAX) {
         uint64_t middle = low + (high - low) / 2;
         bool result = false;
-        status = is_before(source, middle, time, &result, error);
+        status = position_is_before(source, middle, time, &result, error);
         if (result)
             low = middle;
         else
@@ -182,7 +183,7 @@ static enum ttd_status find_time(struct source *source, uint64_t time,
         status = ttd_reader_seek_event(source->reader, low, error);
     while (status == TTD_OK) {
         struct ttd_batch batch;
-        status = next_events(source, &batch, error);
+        status = position_next_events(source, &batch, error);
         for (size_t i = 0; status == TTD_OK && i < batch.count; i++) {
             const struct ttd_event *event = &batch.u.events[i];
             if (event->wall_time <= time)
@@ -201,7 +202,7 @@ static enum ttd_status find_percent(struct source *source, double percent,
                                     struct ttd_error *error)
 {
     uint64_t count = 0;
-    enum ttd_status status = count_events(source, &count, error);
+    enum ttd_status status = position_count_events(source, &count, error);
     if (!says_events(source))
         source->part_of = count;
     uint64_t number = (uint64_t)((double)count * percent / 100 + 0.5);
@@ -210,8 +211,8 @@ static enum ttd_status find_percent(struct source *source, double percent,
     if (status != TTD_OK || (!number && purpose == POSITION_FOR_STATE))
         return status;
     /* `number` events have happened in the state; in the order as many are before the position. */
-    return find_event(source, purpose == POSITION_FOR_STATE ? number - 1 : number, purpose,
-                      position, error);
+    return position_find_event(source, purpose == POSITION_FOR_STATE ? number - 1 : number, purpose,
+                               position, error);
 }
 
 struct mark_search {
@@ -271,13 +272,13 @@ int position_spec_resolve(const struct position_spec *spec, enum position_purpos
         *position = spec->position;
         break;
     case POSITION_SPEC_EVENT:
-        status = find_event(source, spec->event, purpose, position, &error);
+        status = position_find_event(source, spec->event, purpose, position, &error);
         break;
     case POSITION_SPEC_PERCENT:
         status = find_percent(source, spec->percent, purpose, position, &error);
         break;
     case POSITION_SPEC_TIME:
-        status = find_time(source, spec->time, purpose, position, &error);
+        status = position_find_time(source, spec->time, purpose, position, &error);
         break;
     }
     if (status == TTD_END)

@@ -10,8 +10,9 @@
 #include "travel/cursor.h"
 #include "travel/losses.h"
 
-static enum ttd_status open_reader(const char *path, const struct ttd_reader_options *options,
-                                   struct ttd_reader **reader, struct ttd_error *error)
+static enum ttd_status source_open_reader(const char *path,
+                                          const struct ttd_reader_options *options,
+                                          struct ttd_reader **reader, struct ttd_error *error)
 {
     struct ttd_input input;
     enum ttd_status status = input_open(path, &input, error);
@@ -31,7 +32,7 @@ int source_open(struct source *source, const char *path, bool reads_whole_chunks
     options.event_batches = heap_prefetch_batches();
     options.lazy_stacks = true;
     options.whole_chunks = reads_whole_chunks;
-    enum ttd_status status = open_reader(path, &options, &source->reader, &error);
+    enum ttd_status status = source_open_reader(path, &options, &source->reader, &error);
     if (status != TTD_OK)
         return source_fail(source, status, &error);
     source->size = ttd_reader_size(source->reader);
@@ -93,7 +94,7 @@ void source_damaged(struct source *source, const struct ttd_error *error)
     message("warning: %s: more damage; 'ttdanalyze verify' lists it all", source->path);
 }
 
-static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+static enum ttd_status source_see_batch(void *context, const struct ttd_batch *batch)
 {
     struct source *source = context;
     clock_see(&source->clock, batch);
@@ -106,7 +107,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 struct heap_trace source_trace(struct source *source)
 {
     return (struct heap_trace){.reader = source->reader,
-                               .hook = {.context = source, .batch = see_batch}};
+                               .hook = {.context = source, .batch = source_see_batch}};
 }
 
 bool source_second_trace(struct source *source, struct heap_trace *trace)
@@ -116,7 +117,7 @@ bool source_second_trace(struct source *source, struct heap_trace *trace)
     options.tolerant = true;
     options.lazy_stacks = true;
     if (!source->is_closed || !source->opened.text[0] || !task_has_processor() ||
-        open_reader(source->path, &options, &source->second, &error) != TTD_OK)
+        source_open_reader(source->path, &options, &source->second, &error) != TTD_OK)
         return false;
     /* It may be another file by now. */
     struct stamp now = stamp_of(source->path);
@@ -139,7 +140,7 @@ static int read_on(struct source *source, const struct heap_batch_hook *hook,
         struct ttd_batch batch;
         status = ttd_reader_next(source->reader, &batch, &error);
         if (status == TTD_OK)
-            status = see_batch(source, &batch);
+            status = source_see_batch(source, &batch);
         if (status == TTD_OK)
             status = hook->batch(hook->context, &batch);
     }
@@ -174,7 +175,7 @@ static void check_all(struct source *source)
         struct ttd_batch batch;
         status = ttd_reader_next(source->reader, &batch, &error);
         if (status == TTD_OK)
-            see_batch(source, &batch);
+            source_see_batch(source, &batch);
     }
     progress_end(&source->progress);
     if (status != TTD_END && heap_is_over(status))
@@ -224,13 +225,13 @@ bool source_is_intact(struct source *source)
     return source->is_intact;
 }
 
-static enum ttd_status define(void *context, const struct ttd_batch *batch)
+static enum ttd_status source_add_definitions(void *context, const struct ttd_batch *batch)
 {
     return definitions_add(context, batch);
 }
 
 int source_define(struct source *source, uint32_t kinds, struct definitions *definitions)
 {
-    struct heap_batch_hook hook = {.context = definitions, .batch = define};
+    struct heap_batch_hook hook = {.context = definitions, .batch = source_add_definitions};
     return source_read(source, kinds, &hook);
 }
