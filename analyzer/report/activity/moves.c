@@ -24,8 +24,8 @@ static void json_counts(struct json *json, const struct heap_move_counts *counts
     json_copies(json, &counts->copies, heap_move_avoidable(counts));
 }
 
-static void json_sizes(struct report *report, struct json *json,
-                       const struct heap_move_group *group)
+static void json_move_sizes(struct report *report, struct json *json,
+                            const struct heap_move_group *group)
 {
     double measure;
     enum heap_growth growth = heap_move_growth(group, &measure);
@@ -61,7 +61,7 @@ static void json_regrown(struct report *report, struct json *json, const struct 
         json_begin_object(json, NULL);
         json_unsigned(json, "replaced", table->groups[i].counts.reallocs);
         json_unsigned(json, "bytes_copied_at_most", table->groups[i].counts.copies.bytes_at_most);
-        json_sizes(report, json, &table->groups[i]);
+        json_move_sizes(report, json, &table->groups[i]);
     }
     json_end_array(json);
     json_end_object(json);
@@ -97,7 +97,7 @@ void json_moves(struct report *report, const struct report_moves *data)
     for (size_t i = 0; i < report_shown(table->count, data->limit); i++) {
         json_begin_object(&json, NULL);
         json_counts(&json, &table->groups[i].counts);
-        json_sizes(report, &json, &table->groups[i]);
+        json_move_sizes(report, &json, &table->groups[i]);
     }
     json_end_array(&json);
     json_begin_array(&json, "chains");

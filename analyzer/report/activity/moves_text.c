@@ -61,7 +61,7 @@ static void text_avoidable(struct text_output *output, uint64_t avoidable)
     out_text(output, " of them avoidable by doubling");
 }
 
-static void text_counts(struct text_output *output, const struct heap_move_counts *counts)
+static void text_move_counts(struct text_output *output, const struct heap_move_counts *counts)
 {
     report_count(output, counts->reallocs, "reallocation");
     out_text(output, ": ");
@@ -91,7 +91,7 @@ static void text_sizes(struct report *report, const struct heap_move_group *grou
     report_site_text(report, group->key);
 }
 
-static void text_group(struct report *report, const struct heap_move_group *group)
+static void text_move_group(struct report *report, const struct heap_move_group *group)
 {
     struct text_output *output = report->output;
     out_char(output, '\n');
@@ -100,7 +100,7 @@ static void text_group(struct report *report, const struct heap_move_group *grou
     text_avoidable(output, heap_move_avoidable(&group->counts));
     out_plain(output);
     out_text(output, "\n    by ");
-    text_counts(output, &group->counts);
+    text_move_counts(output, &group->counts);
     text_sizes(report, group);
 }
 
@@ -170,7 +170,7 @@ void text_moves(struct report *report, const struct report_moves *data)
     const struct heap_moves *moves = data->moves;
     out_bold(report->output);
     out_text(report->output, "All: ");
-    text_counts(report->output, &moves->reallocs.total);
+    text_move_counts(report->output, &moves->reallocs.total);
     out_text(report->output, "\n     ");
     text_copied(report->output, &moves->reallocs.total.copies);
     text_avoidable(report->output, heap_move_avoidable(&moves->reallocs.total));
@@ -184,7 +184,7 @@ void text_moves(struct report *report, const struct report_moves *data)
     report_certainty_text(report);
     const struct heap_move_table *table = &moves->reallocs;
     for (size_t i = 0; i < report_shown(table->count, data->limit); i++)
-        text_group(report, &table->groups[i]);
+        text_move_group(report, &table->groups[i]);
     report_site_more(report, table->count - report_shown(table->count, data->limit));
     text_chains(report, moves);
     text_regrown(report, data);

@@ -10,7 +10,7 @@
 #define COLUMN_BAR 18
 #define BAR_SPACE  2
 
-static uint64_t first_of(const struct heap_timeline *timeline, size_t index)
+static uint64_t timeline_point_first(const struct heap_timeline *timeline, size_t index)
 {
     return timeline->first + (uint64_t)index * timeline->width;
 }
@@ -26,7 +26,7 @@ static double per_second(double amount, uint64_t duration)
 }
 
 /* Returns the quantity that the bar of a point shows. */
-static double value_of(const struct report_timeline *data, size_t index)
+static double timeline_bar_value(const struct report_timeline *data, size_t index)
 {
     const struct heap_point *point = &data->timeline->points[index];
     uint64_t duration = heap_timeline_duration(data->timeline, index);
@@ -118,7 +118,7 @@ static struct layout find_layout(struct text_output *output, const struct report
     struct layout result = {.bar = BAR_USUAL};
     size_t widest[2] = {0, 0};
     for (size_t i = 0; i < data->timeline->count; i++) {
-        double value = value_of(data, i);
+        double value = timeline_bar_value(data, i);
         result.most = value > result.most ? value : result.most;
         for (int narrow = 0; output->width && narrow < 2; narrow++) {
             size_t width = numbers_width(data, i, narrow);
@@ -154,7 +154,7 @@ static void text_bar(struct text_output *output, const struct layout *layout, do
 }
 
 /* Writes seconds, with as many digits as tell the points apart. */
-static void text_time(struct text_output *output, uint64_t time, uint64_t width)
+static void timeline_text_time(struct text_output *output, uint64_t time, uint64_t width)
 {
     int digits = 9;
     for (; digits > 0 && width % 10 == 0; width /= 10)
@@ -167,11 +167,12 @@ static void text_point(struct text_output *output, const struct report_timeline 
 {
     out_text(output, "  ");
     if (data->axis == HEAP_AXIS_TIME)
-        text_time(output, first_of(data->timeline, index), data->timeline->width);
+        timeline_text_time(output, timeline_point_first(data->timeline, index),
+                           data->timeline->width);
     else
         out_position(output, data->timeline->points[index].position);
     out_tab(output, COLUMN_BAR);
-    text_bar(output, layout, value_of(data, index));
+    text_bar(output, layout, timeline_bar_value(data, index));
     text_numbers(output, data, index, layout->is_narrow);
     out_char(output, '\n');
 }
@@ -213,7 +214,7 @@ void json_timeline(struct report *report, const struct report_timeline *data)
     for (size_t i = 0; i < timeline->count; i++) {
         const struct heap_point *point = &timeline->points[i];
         json_begin_object(&json, NULL);
-        json_unsigned(&json, "first", first_of(timeline, i));
+        json_unsigned(&json, "first", timeline_point_first(timeline, i));
         json_position(&json, "position", point->position);
         json_unsigned(&json, "peak_bytes", heap_sum_value(point->peak));
         json_unsigned(&json, "live_bytes", heap_sum_value(point->live.bytes));
@@ -248,7 +249,7 @@ void csv_timeline(struct report *report, const struct report_timeline *data)
     for (size_t i = 0; i < data->timeline->count; i++) {
         const struct heap_point *point = &data->timeline->points[i];
         uint64_t duration = heap_timeline_duration(data->timeline, i);
-        csv_unsigned(&csv, first_of(data->timeline, i));
+        csv_unsigned(&csv, timeline_point_first(data->timeline, i));
         csv_position(&csv, point->position);
         csv_unsigned(&csv, heap_sum_value(point->peak));
         csv_unsigned(&csv, heap_sum_value(point->live.bytes));

@@ -2,7 +2,7 @@
 /* The reports of `hot`, `temporary` and `lifetimes`, which one analysis answers. */
 #include "report/activity/reports.h"
 
-static size_t shown(const struct report_usage *data)
+static size_t usage_shown_sites(const struct report_usage *data)
 {
     return report_shown(data->usage->count, data->limit);
 }
@@ -18,7 +18,7 @@ static void text_byte_seconds(struct text_output *output, double value)
     out_text(output, " byte-seconds");
 }
 
-static void text_site(struct text_output *output, const struct heap_site *site)
+static void text_usage_site(struct text_output *output, const struct heap_site *site)
 {
     report_count(output, heap_sum_value(site->bytes), "byte");
     out_text(output, " by ");
@@ -42,19 +42,19 @@ void text_hot(struct report *report, const struct report_usage *data)
 {
     const struct heap_usage *usage = data->usage;
     out_text(report->output, "All: ");
-    text_site(report->output, &usage->total);
+    text_usage_site(report->output, &usage->total);
     report_certainty_text(report);
-    for (size_t i = 0; i < shown(data); i++) {
+    for (size_t i = 0; i < usage_shown_sites(data); i++) {
         out_char(report->output, '\n');
         out_bold(report->output);
-        text_site(report->output, &usage->sites[i]);
+        text_usage_site(report->output, &usage->sites[i]);
         out_plain(report->output);
         report_site_text(report, usage->sites[i].key);
     }
-    report_site_more(report, usage->count - shown(data));
+    report_site_more(report, usage->count - usage_shown_sites(data));
 }
 
-static void json_site(struct json *json, const struct heap_site *site)
+static void json_usage_site(struct json *json, const struct heap_site *site)
 {
     json_unsigned(json, "allocations", site->allocations);
     json_unsigned(json, "bytes", heap_sum_value(site->bytes));
@@ -72,13 +72,13 @@ void json_hot(struct report *report, const struct report_usage *data)
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
     report_certainty_json(report, &json);
-    json_site(&json, &usage->total);
+    json_usage_site(&json, &usage->total);
     json_text(&json, "by", view_key_name(report->view->options.by));
     json_unsigned(&json, "total_groups", usage->count);
     json_begin_array(&json, "groups");
-    for (size_t i = 0; i < shown(data); i++) {
+    for (size_t i = 0; i < usage_shown_sites(data); i++) {
         json_begin_object(&json, NULL);
-        json_site(&json, &usage->sites[i]);
+        json_usage_site(&json, &usage->sites[i]);
         report_site_json(report, &json, usage->sites[i].key);
         json_end_object(&json);
     }
@@ -124,7 +124,7 @@ void text_temporary(struct report *report, const struct report_usage *data)
     out_text(report->output, "All: ");
     text_share(report->output, &usage->total);
     report_certainty_text(report);
-    for (size_t i = 0; i < shown(data) && usage->sites[i].temporary; i++) {
+    for (size_t i = 0; i < usage_shown_sites(data) && usage->sites[i].temporary; i++) {
         out_char(report->output, '\n');
         out_bold(report->output);
         text_share(report->output, &usage->sites[i]);
@@ -136,12 +136,12 @@ void text_temporary(struct report *report, const struct report_usage *data)
      * report. */
     while (count < usage->count && usage->sites[count].temporary)
         count++;
-    if (count > shown(data))
-        report_site_more(report, count - shown(data));
+    if (count > usage_shown_sites(data))
+        report_site_more(report, count - usage_shown_sites(data));
 }
 
 /* Writes nanoseconds as a time of three digits. */
-static void text_time(struct text_output *output, uint64_t time)
+static void usage_text_time(struct text_output *output, uint64_t time)
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};
     double value = (double)time;
@@ -153,7 +153,7 @@ static void text_time(struct text_output *output, uint64_t time)
     out_format(output, "%.3g %s", value, units[unit]);
 }
 
-static void text_class(struct text_output *output, unsigned class, bool is_time)
+static void text_usage_class(struct text_output *output, unsigned class, bool is_time)
 {
     uint64_t first, last;
     heap_class_range(class, &first, &last);
@@ -163,7 +163,7 @@ static void text_class(struct text_output *output, unsigned class, bool is_time)
     }
     out_text(output, "  up to ");
     if (is_time)
-        text_time(output, last);
+        usage_text_time(output, last);
     else
         report_count(output, last, "call");
 }
@@ -175,7 +175,7 @@ static void text_histogram(struct text_output *output, const struct heap_usage *
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         if (!lifetimes[i].blocks)
             continue;
-        text_class(output, i, kind == HEAP_LIFETIME_TIME);
+        text_usage_class(output, i, kind == HEAP_LIFETIME_TIME);
         out_tab(output, 30);
         report_count(output, lifetimes[i].blocks, "block");
         out_tab(output, 46);

@@ -16,7 +16,7 @@ static void text_characters(struct text_output *output, uint64_t header)
         out_format(output, " (\"%s\")", text);
 }
 
-static void text_header(struct text_output *output, const struct heap_finding *finding)
+static void text_damage_header(struct text_output *output, const struct heap_finding *finding)
 {
     out_text(output, "  header ");
     out_hex(output, finding->address);
@@ -27,7 +27,7 @@ static void text_header(struct text_output *output, const struct heap_finding *f
 }
 
 /* Writes which block the finding is about, and what is known of its header. */
-static void text_subject(struct text_output *output, const struct heap_finding *finding)
+static void text_damage_subject(struct text_output *output, const struct heap_finding *finding)
 {
     const struct heap_neighbour *after = &finding->neighbours.after;
     bool has_before = finding->block_address;
@@ -41,11 +41,11 @@ static void text_subject(struct text_output *output, const struct heap_finding *
         out_text(output, ": the header behind it was overwritten\n");
     else
         out_text(output, ": memory of the allocator behind it is damaged\n");
-    text_header(output, finding);
+    text_damage_header(output, finding);
 }
 
 /* A block may have been overrun that lay there before: no snapshot tells when. */
-static void text_cause(struct text_output *output, const struct heap_finding *finding)
+static void text_damage_cause(struct text_output *output, const struct heap_finding *finding)
 {
     bool has_header = finding->neighbours.after.address == finding->address + 8;
     if (!finding->block_address) {
@@ -63,8 +63,8 @@ void report_damage_text(struct report *report, const struct heap_finding *findin
 {
     struct text_output *output = report->output;
     const struct heap_neighbour *after = &finding->neighbours.after;
-    text_subject(output, finding);
-    text_cause(output, finding);
+    text_damage_subject(output, finding);
+    text_damage_cause(output, finding);
     if (!finding->block_address || !after->address)
         return;
     out_text(output, "  next block ");

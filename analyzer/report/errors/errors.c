@@ -2,7 +2,7 @@
 /* The report of `errors`: findings with all the calls that explain them. */
 #include "report/errors/reports.h"
 
-static size_t shown(const struct report_errors *data)
+static size_t errors_shown(const struct report_errors *data)
 {
     return report_shown(data->errors->count, data->limit);
 }
@@ -30,7 +30,7 @@ static void text_call(struct report *report, const struct heap_finding *finding)
 }
 
 /* Writes the block that the call met. Its size is compared with the call's for mismatched sizes. */
-static void text_block(struct text_output *output, const struct heap_finding *finding)
+static void text_error_block(struct text_output *output, const struct heap_finding *finding)
 {
     out_text(output, "  the block at ");
     out_hex(output, finding->block_address);
@@ -62,8 +62,8 @@ static const char *conflict_text(const struct heap_finding *finding)
 }
 
 /* Writes what the address of an invalid release is. */
-static void text_address(struct report *report, const struct report_errors *data,
-                         const struct heap_finding *finding)
+static void text_error_address(struct report *report, const struct report_errors *data,
+                               const struct heap_finding *finding)
 {
     struct text_output *output = report->output;
     if (finding->kind != HEAP_ERROR_INVALID_FREE || finding->block_address)
@@ -108,8 +108,8 @@ static void text_finding(struct report *report, const struct report_errors *data
     if (is_damage)
         report_damage_text(report, finding);
     else if (finding->block_address && heap_call_is_known(&finding->allocated))
-        text_block(output, finding);
-    text_address(report, data, finding);
+        text_error_block(output, finding);
+    text_error_address(report, data, finding);
     if (!is_damage)
         report_call_text(report, "allocated", &finding->allocated);
     report_call_text(report, "released before", &finding->released);
@@ -125,7 +125,7 @@ static void text_finding(struct report *report, const struct report_errors *data
 }
 
 /* Writes the limits of the analysis that were met, each with the option that raises it. */
-static void text_notes(struct report *report, const struct heap_errors *errors)
+static void text_error_notes(struct report *report, const struct heap_errors *errors)
 {
     struct text_output *output = report->output;
     if (errors->early_releases) {
@@ -156,7 +156,8 @@ static void text_notes(struct report *report, const struct heap_errors *errors)
 static size_t text_damage(struct report *report, const struct report_errors *data)
 {
     size_t count = 0;
-    for (; count < shown(data) && data->errors->findings[count].kind == HEAP_ERROR_HEAP_DAMAGE;
+    for (;
+         count < errors_shown(data) && data->errors->findings[count].kind == HEAP_ERROR_HEAP_DAMAGE;
          count++) {
         text_finding(report, data, &data->errors->findings[count]);
         out_char(report->output, '\n');
@@ -183,15 +184,15 @@ void text_errors(struct report *report, const struct report_errors *data)
         out_text(output, " in the calls of the heap; reads and writes are not watched");
     out_char(output, '\n');
     report_known_findings_text(report, REPORT_FINDINGS);
-    text_notes(report, errors);
+    text_error_notes(report, errors);
     report_certainty_text(report);
-    for (size_t i = first; i < shown(data); i++) {
+    for (size_t i = first; i < errors_shown(data); i++) {
         out_char(output, '\n');
         text_finding(report, data, &errors->findings[i]);
     }
-    if (shown(data) < errors->count) {
+    if (errors_shown(data) < errors->count) {
         out_text(output, "\n… and ");
-        report_count(output, errors->count - shown(data), "finding");
+        report_count(output, errors->count - errors_shown(data), "finding");
         out_text(output, " more (--limit 0 for all)\n");
     }
 }
@@ -260,7 +261,7 @@ void json_errors(struct report *report, const struct report_errors *data)
     report_known_findings_json(report, &json, REPORT_FINDINGS);
     report_fatal_json(report, &json, data);
     json_begin_array(&json, "findings");
-    for (size_t i = 0; i < shown(data); i++)
+    for (size_t i = 0; i < errors_shown(data); i++)
         json_finding(report, &json, data, &errors->findings[i]);
     json_end_array(&json);
     json_end_object(&json);

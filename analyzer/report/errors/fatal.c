@@ -52,7 +52,7 @@ static void text_pointer(struct report *report, const struct heap_places *places
 }
 
 /* Says also why there is no snapshot, because the user may have asked for one. */
-static void text_snapshot(struct report *report, const struct heap_fatal *fatal)
+static void text_fatal_snapshot(struct report *report, const struct heap_fatal *fatal)
 {
     struct text_output *output = report->output;
     out_text(output, "  ");
@@ -68,7 +68,7 @@ static void text_snapshot(struct report *report, const struct heap_fatal *fatal)
 /* Writes the signals before the one that the process died of, the newest first. There are some
  * where the program has a handler of its own: the first signal then shows the error, and the last
  * one may be that of the abort(). */
-static void text_earlier(struct report *report, const struct heap_fatal *fatal)
+static void text_fatal_earlier(struct report *report, const struct heap_fatal *fatal)
 {
     struct text_output *output = report->output;
     for (size_t i = fatal->earlier_count; i-- > 0;) {
@@ -89,7 +89,7 @@ static enum heap_fatal_cause cause_of(const struct report_errors *data)
                             places ? places->region_count : 0);
 }
 
-static void text_cause(struct report *report, const struct report_errors *data)
+static void text_fatal_cause(struct report *report, const struct report_errors *data)
 {
     enum heap_fatal_cause cause = cause_of(data);
     if (cause == HEAP_FATAL_JUMP)
@@ -115,11 +115,11 @@ void report_fatal_text(struct report *report, const struct report_errors *data)
         return;
     }
     report_stack_text(report, fatal->signal.stack);
-    text_cause(report, data);
+    text_fatal_cause(report, data);
     for (size_t i = 0; i < fatal->pointer_count; i++)
         text_pointer(report, data->places, &fatal->pointers[i]);
-    text_snapshot(report, fatal);
-    text_earlier(report, fatal);
+    text_fatal_snapshot(report, fatal);
+    text_fatal_earlier(report, fatal);
     out_char(output, '\n');
 }
 

@@ -5,14 +5,14 @@
 #include "report/reachability/reports.h"
 #include "report/sections/place.h"
 
-static const struct ttd_snapshot *snapshot_of(const struct heap_search *search,
-                                              const struct heap_match *match)
+static const struct ttd_snapshot *match_snapshot(const struct heap_search *search,
+                                                 const struct heap_match *match)
 {
     return &search->memory.snapshots.snapshots[match->snapshot];
 }
 
-static const struct heap_block *block_of(const struct heap_search *search,
-                                         const struct heap_match *match)
+static const struct heap_block *match_block(const struct heap_search *search,
+                                            const struct heap_match *match)
 {
     return match->block == SIZE_MAX ? NULL : &search->memory.blocks[match->block];
 }
@@ -20,16 +20,16 @@ static const struct heap_block *block_of(const struct heap_search *search,
 /* Whether the match was there before the block was. */
 static bool is_older(const struct heap_search *search, const struct heap_match *match)
 {
-    const struct heap_block *block = block_of(search, match);
+    const struct heap_block *block = match_block(search, match);
     return block &&
-           ttd_position_compare(snapshot_of(search, match)->position, block->allocated) < 0;
+           ttd_position_compare(match_snapshot(search, match)->position, block->allocated) < 0;
 }
 
 static void text_match(struct report *report, const struct report_search *data,
                        const struct heap_match *match)
 {
     const struct heap_search *search = data->search;
-    const struct heap_block *block = block_of(search, match);
+    const struct heap_block *block = match_block(search, match);
     struct text_output *output = report->output;
     out_text(output, "  ");
     out_hex(output, match->address);
@@ -68,7 +68,7 @@ static void text_scope(struct report *report, const struct heap_search *search)
     out_char(output, '\n');
 }
 
-static void text_total(struct report *report, const struct heap_search *search)
+static void text_match_total(struct report *report, const struct heap_search *search)
 {
     struct text_output *output = report->output;
     out_bold(output);
@@ -86,7 +86,7 @@ void text_find(struct report *report, const struct report_search *data)
     struct text_output *output = report->output;
     /* Without snapshots of memory, references alone may answer. */
     if (search->searched || search->unreadable || !data->referrers)
-        text_total(report, search);
+        text_match_total(report, search);
     report_certainty_text(report);
     if (search->target) {
         out_text(output, "pointers to block ");
@@ -98,7 +98,7 @@ void text_find(struct report *report, const struct report_search *data)
         const struct heap_match *match = &search->matches[i];
         if (snapshot != match->snapshot) {
             out_text(output, "as of ");
-            report_snapshot_text(report, snapshot_of(search, match));
+            report_snapshot_text(report, match_snapshot(search, match));
             out_char(output, '\n');
         }
         snapshot = match->snapshot;
@@ -132,8 +132,8 @@ void json_find(struct report *report, const struct report_search *data)
         json_begin_object(&json, NULL);
         json_hex(&json, "address", match->address);
         json_hex_if(&json, "value", data->options->kind != HEAP_SEARCH_PATTERN, match->value);
-        report_snapshot_json(&json, "snapshot", snapshot_of(search, match));
-        report_block_json(report, &json, "block", block_of(search, match));
+        report_snapshot_json(&json, "snapshot", match_snapshot(search, match));
+        report_block_json(report, &json, "block", match_block(search, match));
         json_bool(&json, "is_older_than_block", is_older(search, match));
         json_end_object(&json);
     }
@@ -189,11 +189,11 @@ void csv_find(struct report *report, const struct report_search *data)
     report->left_out += search->total - search->count;
     for (size_t i = 0; i < search->count; i++) {
         const struct heap_match *match = &search->matches[i];
-        const struct heap_block *block = block_of(search, match);
+        const struct heap_block *block = match_block(search, match);
         csv_hex(&csv, match->address);
         csv_hex_if(&csv, data->options->kind != HEAP_SEARCH_PATTERN, match->value);
-        csv_unsigned(&csv, snapshot_of(search, match)->number);
-        csv_position(&csv, snapshot_of(search, match)->position);
+        csv_unsigned(&csv, match_snapshot(search, match)->number);
+        csv_position(&csv, match_snapshot(search, match)->position);
         csv_hex_if(&csv, block, block ? block->address : 0);
         csv_unsigned_if(&csv, block, block ? block->size : 0);
         csv_bool(&csv, is_older(search, match));

@@ -24,22 +24,22 @@ struct dump {
 };
 
 /* Takes the next part of the range; false at the end, and when the trace cannot be read. */
-static bool take(struct contents_cursor *cursor, struct report_memory *data,
-                 struct contents_part *part)
+static bool dump_take_part(struct contents_cursor *cursor, struct report_memory *data,
+                           struct contents_part *part)
 {
     enum ttd_status status = contents_cursor_next(cursor, part, &data->error);
     data->status = status == TTD_END ? TTD_OK : status;
     return status == TTD_OK;
 }
 
-static struct contents_cursor begin(struct report_memory *data)
+static struct contents_cursor dump_begin(struct report_memory *data)
 {
     struct heap_memory *memory = data->memory;
     return contents_cursor_begin(&memory->extents, &memory->pages, memory->options.first,
                                  memory->options.last);
 }
 
-static bool is_known(const struct contents_part *part)
+static bool dump_is_known(const struct contents_part *part)
 {
     return part->state == CONTENTS_ZERO || part->state == CONTENTS_BYTES;
 }
@@ -56,7 +56,7 @@ static char edge(const struct heap_memory *memory, uint64_t address, bool can_be
 }
 
 /* Names the blocks that begin up to an address, or lie at the begin of the range. */
-static void text_blocks(struct dump *dump, const struct contents_part *part, uint64_t last)
+static void dump_text_blocks(struct dump *dump, const struct contents_part *part, uint64_t last)
 {
     const struct heap_memory *memory = dump->data->memory;
     struct text_output *output = dump->report->output;
@@ -71,7 +71,7 @@ static void text_blocks(struct dump *dump, const struct contents_part *part, uin
     }
 }
 
-static void text_snapshot(struct dump *dump, const struct contents_part *part)
+static void dump_text_snapshot(struct dump *dump, const struct contents_part *part)
 {
     if (part->state == CONTENTS_UNKNOWN || dump->snapshot == part->snapshot)
         return;
@@ -114,7 +114,7 @@ static void text_row(struct dump *dump, uint64_t first, const uint8_t *bytes, si
 }
 
 /* Whether no block begins or ends in a row. */
-static bool is_within(const struct heap_memory *memory, uint64_t first)
+static bool dump_is_within(const struct heap_memory *memory, uint64_t first)
 {
     const struct heap_block *block = heap_memory_block(memory, first);
     return block ? block->address < first && heap_block_last(block) - first >= ROW
@@ -125,7 +125,7 @@ static bool is_within(const struct heap_memory *memory, uint64_t first)
 static bool repeats(struct dump *dump, uint64_t first, const uint8_t *bytes, size_t count)
 {
     bool is_same = dump->has_row && count == ROW && memcmp(dump->row, bytes, ROW) == 0 &&
-                   is_within(dump->data->memory, first);
+                   dump_is_within(dump->data->memory, first);
     dump->has_row = count == ROW;
     if (dump->has_row)
         memcpy(dump->row, bytes, ROW);
@@ -143,7 +143,7 @@ static void text_bytes(struct dump *dump, const struct contents_part *part)
         size_t room = ROW - address % ROW;
         size_t count = left < room ? (size_t)left + 1 : room;
         const uint8_t *bytes = part->data + (address - part->first);
-        text_blocks(dump, part, address + (count - 1));
+        dump_text_blocks(dump, part, address + (count - 1));
         if (!repeats(dump, address, bytes, count))
             text_row(dump, address, bytes, count);
         if (left < room)
@@ -157,12 +157,12 @@ static void text_part(struct dump *dump, const struct contents_part *part)
     static const char *const names[] = {"unknown: no snapshot has it", "not readable",
                                         "unknown: the trace is damaged", "zeros"};
     struct text_output *output = dump->report->output;
-    text_snapshot(dump, part);
+    dump_text_snapshot(dump, part);
     if (part->state == CONTENTS_BYTES) {
         text_bytes(dump, part);
         return;
     }
-    text_blocks(dump, part, part->last);
+    dump_text_blocks(dump, part, part->last);
     dump->has_row = false;
     out_hex(output, part->first);
     out_tab(output, 20);
@@ -177,7 +177,7 @@ void text_memory(struct report *report, struct report_memory *data)
 {
     const struct heap_memory_options *options = &data->memory->options;
     struct dump dump = {.report = report, .data = data, .snapshot = SIZE_MAX};
-    struct contents_cursor cursor = begin(data);
+    struct contents_cursor cursor = dump_begin(data);
     struct contents_part part;
     out_bold(report->output);
     out_hex(report->output, options->first);
@@ -188,9 +188,9 @@ void text_memory(struct report *report, struct report_memory *data)
     out_plain(report->output);
     out_char(report->output, '\n');
     report_certainty_text(report);
-    while (!report->output->error && take(&cursor, data, &part)) {
+    while (!report->output->error && dump_take_part(&cursor, data, &part)) {
         text_part(&dump, &part);
-        if (is_known(&part))
+        if (dump_is_known(&part))
             dump.known = heap_add(dump.known, heap_add(part.last - part.first, 1));
     }
     report_count(report->output, heap_add(options->last - options->first, 1), "byte");
@@ -220,7 +220,7 @@ static void json_part(struct json *json, const struct heap_memory *memory,
 void json_memory(struct report *report, struct report_memory *data)
 {
     const struct heap_memory *memory = data->memory;
-    struct contents_cursor cursor = begin(data);
+    struct contents_cursor cursor = dump_begin(data);
     struct contents_part part;
     struct json json;
     json_init(&json, report->output, true);
@@ -230,7 +230,7 @@ void json_memory(struct report *report, struct report_memory *data)
     json_hex(&json, "address", memory->options.first);
     json_unsigned(&json, "size", heap_add(memory->options.last - memory->options.first, 1));
     json_begin_array(&json, "parts");
-    while (!report->output->error && take(&cursor, data, &part))
+    while (!report->output->error && dump_take_part(&cursor, data, &part))
         json_part(&json, memory, &part);
     json_end_array(&json);
     json_begin_array(&json, "blocks");
@@ -255,12 +255,12 @@ static void csv_bytes(struct csv *csv, const struct contents_part *part)
 void csv_memory(struct report *report, struct report_memory *data)
 {
     const struct heap_memory *memory = data->memory;
-    struct contents_cursor cursor = begin(data);
+    struct contents_cursor cursor = dump_begin(data);
     struct contents_part part;
     struct csv csv;
     report_csv_begin(report, &csv);
     csv_header(&csv, "address,size,state,snapshot,position,bytes");
-    while (!report->output->error && take(&cursor, data, &part)) {
+    while (!report->output->error && dump_take_part(&cursor, data, &part)) {
         bool has_snapshot = part.state != CONTENTS_UNKNOWN;
         const struct ttd_snapshot *snapshot =
             has_snapshot ? &memory->snapshots.snapshots[part.snapshot] : NULL;

@@ -25,8 +25,8 @@ void page_calls_free(struct page_calls *calls)
     frame_list_free(&calls->scratch);
 }
 
-static enum ttd_status name_frame(struct page_calls *calls, const struct frame *frame,
-                                  struct page_frame *named)
+static enum ttd_status page_name_frame(struct page_calls *calls, const struct frame *frame,
+                                       struct page_frame *named)
 {
     const struct view_label *label = &calls->view->labels.labels[named->label];
     enum ttd_status status = page_strings_add(&calls->strings, label->name, &named->function);
@@ -38,15 +38,15 @@ static enum ttd_status name_frame(struct page_calls *calls, const struct frame *
 }
 
 /* Frames of the same function and line are one. */
-static enum ttd_status add_frame(struct page_calls *calls, const struct frame *frame,
-                                 const struct view_frame *seen, uint32_t *number)
+static enum ttd_status page_add_frame(struct page_calls *calls, const struct frame *frame,
+                                      const struct view_frame *seen, uint32_t *number)
 {
     struct page_frame added = {.label = seen->label,
                                .line = frame->line,
                                .is_inlined = frame->is_inlined,
                                .allocates = seen->allocates,
                                .is_own = seen->is_own};
-    enum ttd_status status = name_frame(calls, frame, &added);
+    enum ttd_status status = page_name_frame(calls, frame, &added);
     uint64_t a = (uint64_t)added.label << 32 | added.line;
     uint64_t b = (uint64_t)added.file << 32 | (uint64_t)added.module << 1 | added.is_inlined;
     *number = map_get(&calls->frame_index, a, b);
@@ -92,8 +92,8 @@ static enum ttd_status find_node(void *context, const struct ttd_stack *stack, u
         status = frame_list_add(&calls->scratch, calls->view->definitions, stack);
     for (size_t i = site.count; i-- > 0 && status == TTD_OK;) {
         uint32_t frame;
-        status = add_frame(calls, &calls->scratch.frames[i], &calls->view->frames[site.first + i],
-                           &frame);
+        status = page_add_frame(calls, &calls->scratch.frames[i],
+                                &calls->view->frames[site.first + i], &frame);
         if (status == TTD_OK)
             status = descend(calls, frame, &node);
     }

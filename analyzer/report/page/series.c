@@ -10,7 +10,7 @@ static const char *const columns[COLUMNS] = {
     [BLOCKS] = "blocks",       [PEAK] = "peak",        [ALLOCATIONS] = "allocations",
     [ALLOCATED] = "allocated", [RELEASES] = "releases"};
 
-static uint64_t value_of(const struct heap_tick *tick, enum column column)
+static uint64_t page_tick_value(const struct heap_tick *tick, enum column column)
 {
     const uint64_t values[COLUMNS] = {[EVENT] = tick->event,
                                       [TIME] = tick->wall_time,
@@ -29,11 +29,11 @@ static void column_json(struct json *json, const struct heap_ticks *ticks, size_
                         enum column column)
 {
     const struct heap_tick *tick = &ticks->ticks[i];
-    uint64_t value = value_of(tick, column);
+    uint64_t value = page_tick_value(tick, column);
     if (column == PEAK)
-        json_difference(json, NULL, value_of(tick, BYTES), value);
+        json_difference(json, NULL, page_tick_value(tick, BYTES), value);
     else if (column < PEAK)
-        json_difference(json, NULL, i ? value_of(tick - 1, column) : 0, value);
+        json_difference(json, NULL, i ? page_tick_value(tick - 1, column) : 0, value);
     else
         json_unsigned(json, NULL, value);
 }

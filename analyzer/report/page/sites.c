@@ -33,7 +33,7 @@ void page_sites_free(struct page_sites *sites)
     map_free(&sites->index);
 }
 
-static enum ttd_status append(struct page_sites *sites, ttd_id stack)
+static enum ttd_status page_append_site(struct page_sites *sites, ttd_id stack)
 {
     enum ttd_status status = grow_array((void **)&sites->stacks, &sites->capacity, sites->count + 1,
                                         sizeof *sites->stacks);
@@ -52,7 +52,7 @@ enum ttd_status page_sites_add(struct page_sites *sites, ttd_id stack, uint32_t 
     if (*number != MAP_NONE)
         return TTD_OK;
     *number = (uint32_t)sites->count;
-    return append(sites, stack);
+    return page_append_site(sites, stack);
 }
 
 /* ---- Choosing ---- */
@@ -98,8 +98,8 @@ static enum ttd_status add_usage(struct candidates *candidates, const struct hea
 
 /* Finds how much was live at the end of any tick. Candidates stay where they are: all stacks of a
  * series are added first. */
-static enum ttd_status add_series(struct candidates *candidates,
-                                  const struct heap_tick_series *series)
+static enum ttd_status page_add_series(struct candidates *candidates,
+                                       const struct heap_tick_series *series)
 {
     struct heap_tick_change *live = calloc(series->count + 1, sizeof *live);
     enum ttd_status status = live ? TTD_OK : TTD_ERROR_NO_MEMORY;
@@ -181,7 +181,7 @@ static enum ttd_status number_kept(struct page_sites *sites, const struct candid
     }
     if (status == TTD_OK && kept < candidates->count) {
         sites->others = (uint32_t)sites->count;
-        status = append(sites, PAGE_SITE_OTHERS);
+        status = page_append_site(sites, PAGE_SITE_OTHERS);
     }
     for (size_t i = 0; i < candidates->count && status == TTD_OK; i++) {
         if (candidates->items[i].is_kept)
@@ -200,7 +200,7 @@ enum ttd_status page_sites_choose(struct page_sites *sites, const struct heap_ti
     map_init(&candidates.index);
     enum ttd_status status = add_usage(&candidates, usage);
     if (status == TTD_OK)
-        status = add_series(&candidates, &ticks->series[HEAP_TICK_BY_STACK]);
+        status = page_add_series(&candidates, &ticks->series[HEAP_TICK_BY_STACK]);
     if (status == TTD_OK)
         status = add_peak(&candidates, &ticks->at_peak);
     size_t kept = candidates.count;

@@ -4,7 +4,7 @@
 #include "report/reachability/leaks_possible.h"
 
 /* Writes counts of calls that make the list of leaks less than exact. */
-static void text_notes(struct report *report, const struct report_leaks *data)
+static void text_leak_notes(struct report *report, const struct report_leaks *data)
 {
     const struct heap_leaks *leaks = data->leaks;
     if (leaks->outcome.counts.unknown_releases) {
@@ -84,7 +84,7 @@ static void text_classes(struct report *report, const struct report_leaks *data)
 }
 
 /* Counts the blocks of all kinds that lie in others, as far as filters have left them. */
-static struct report_nested count_nested(const struct heap_leaks *leaks)
+static struct report_nested leaks_count_nested(const struct heap_leaks *leaks)
 {
     struct report_nested nested = {0, 0};
     for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
@@ -150,10 +150,10 @@ void text_leaks(struct report *report, const struct report_leaks *data)
         text_live(report, data);
     text_kind(report, &data->leaks->kinds[HEAP_UNKNOWN],
               "Unknown, perhaps released while recording was off (--show unknown to list): ");
-    report_nested_text(report->output, "", count_nested(data->leaks));
+    report_nested_text(report->output, "", leaks_count_nested(data->leaks));
     report_runtime_text(report);
     report_known_findings_text(report, REPORT_BLOCKS);
-    text_notes(report, data);
+    text_leak_notes(report, data);
     report_certainty_text(report);
     text_groups(report, data);
     report_runtime_groups_text(report, data->limit, true);
@@ -188,7 +188,7 @@ static void json_groups(struct report *report, struct json *json, const struct r
 }
 
 /* Bytes of all kinds; the sum saturates. */
-static uint64_t bytes_of(const struct heap_leaks *leaks)
+static uint64_t leaks_bytes(const struct heap_leaks *leaks)
 {
     uint64_t bytes = 0;
     for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
@@ -199,7 +199,7 @@ static uint64_t bytes_of(const struct heap_leaks *leaks)
 void json_leaks(struct report *report, const struct report_leaks *data)
 {
     const struct heap_leaks *leaks = data->leaks;
-    struct report_nested nested = count_nested(leaks);
+    struct report_nested nested = leaks_count_nested(leaks);
     struct json json;
     json_init(&json, report->output, true);
     json_begin_object(&json, NULL);
@@ -209,7 +209,7 @@ void json_leaks(struct report *report, const struct report_leaks *data)
     report_classes_json(&json, leaks);
     leaks_possible_json(&json, &leaks->kinds[HEAP_POSSIBLY_LOST]);
     json_unsigned(&json, "total_blocks", heap_leaks_blocks(leaks));
-    json_unsigned(&json, "total_bytes", bytes_of(leaks));
+    json_unsigned(&json, "total_bytes", leaks_bytes(leaks));
     json_unsigned(&json, "nested_blocks", nested.blocks);
     json_unsigned(&json, "nested_bytes", nested.bytes);
     report_unknown_json(&json, &leaks->kinds[HEAP_UNKNOWN]);

@@ -97,7 +97,8 @@ static void text_below(struct report *report, const struct heap_group *group)
     out_text(output, " more\n");
 }
 
-static struct heap_place place_of(const struct report_leaks *data, const struct heap_holder *holder)
+static struct heap_place leak_holder_place(const struct report_leaks *data,
+                                           const struct heap_holder *holder)
 {
     return heap_place_of(&data->leaks->places, holder->region, holder->offset);
 }
@@ -108,7 +109,7 @@ static void text_holder(struct report *report, const struct report_leaks *data,
     struct text_output *output = report->output;
     out_text(output, ", held by ");
     if (!holder->block.address) {
-        struct heap_place place = place_of(data, holder);
+        struct heap_place place = leak_holder_place(data, holder);
         report_place_text(report, &place, true);
         return;
     }
@@ -143,7 +144,7 @@ static void json_holder(struct report *report, struct json *json, const struct r
     json_text(json, "kind", is_root ? "root" : "block");
     report_block_json(report, json, "block", is_root ? NULL : &holder->block);
     if (is_root) {
-        struct heap_place place = place_of(data, holder);
+        struct heap_place place = leak_holder_place(data, holder);
         report_place_json(report, json, "root", &place, true);
     } else {
         json_null(json, "root");
@@ -203,7 +204,7 @@ void leaks_details_csv(struct report *report, struct csv *csv, const struct repo
     csv_unsigned_if(csv, group, number);
     csv_hex_if(csv, group, group ? group->address : 0);
     if (holder && !holder->block.address) {
-        struct heap_place place = place_of(data, holder);
+        struct heap_place place = leak_holder_place(data, holder);
         report_place_csv(report, csv, &place, true);
     } else {
         csv_hex_if(csv, holder, holder ? holder->block.address : 0);

@@ -6,8 +6,8 @@
 #include "reach/within.h"
 
 /* Copies the block of a node. Returns the copy, or NULL for GRAPH_NONE. */
-static const struct heap_block *block_of(const struct heap_referrers *referrers, uint32_t node,
-                                         struct heap_block *copy)
+static const struct heap_block *referrer_block(const struct heap_referrers *referrers,
+                                               uint32_t node, struct heap_block *copy)
 {
     if (node == GRAPH_NONE)
         return NULL;
@@ -15,8 +15,8 @@ static const struct heap_block *block_of(const struct heap_referrers *referrers,
     return copy;
 }
 
-static struct heap_place place_of(const struct heap_referrers *referrers,
-                                  const struct heap_referrer *referrer)
+static struct heap_place referrer_place(const struct heap_referrers *referrers,
+                                        const struct heap_referrer *referrer)
 {
     return heap_place_of(&referrers->places, referrer->region, referrer->offset);
 }
@@ -41,8 +41,8 @@ static uint64_t referrer_offset(const struct heap_referrer *referrer)
 }
 
 /* Writes the block that had a word before, and its release, each in a line below the word's. */
-static void text_earlier(struct report *report, const struct heap_referrer *referrer,
-                         uint64_t address)
+static void text_referrer_earlier(struct report *report, const struct heap_referrer *referrer,
+                                  uint64_t address)
 {
     const struct heap_owner *earlier = referrer->earlier;
     struct text_output *output = report->output;
@@ -79,7 +79,7 @@ static void text_referrer(struct report *report, const struct heap_referrers *re
     if (referrer->kind == HEAP_REFERRER_RELIC) {
         out_text(output, "released memory, which holds nothing");
     } else if (referrer->kind == HEAP_REFERRER_ROOT) {
-        struct heap_place place = place_of(referrers, referrer);
+        struct heap_place place = referrer_place(referrers, referrer);
         report_place_text(report, &place, true);
     } else if (referrer->kind == HEAP_REFERRER_CHAIN) {
         out_text(output, "… through ");
@@ -102,7 +102,7 @@ static void text_referrer(struct report *report, const struct heap_referrers *re
         out_hex(output, address);
     }
     out_char(output, '\n');
-    text_earlier(report, referrer, address);
+    text_referrer_earlier(report, referrer, address);
 }
 
 /* The words of released memory that are not listed. */
@@ -127,7 +127,7 @@ static void text_lines(struct report *report, const struct heap_referrers *refer
 }
 
 /* A block that nothing leads to may still have pointers: from other lost blocks. */
-static void text_total(struct text_output *output, const struct heap_referrers *referrers)
+static void text_referrer_total(struct text_output *output, const struct heap_referrers *referrers)
 {
     report_count(output, referrers->total, "pointer");
     out_text(output, referrers->total == 1 ? " points at it" : " point at it");
@@ -141,7 +141,7 @@ void report_pointers_text(struct report *report, const struct heap_referrers *re
     out_text(output, "By ");
     report_snapshot_text(report, &referrers->reach.snapshot);
     out_text(output, ", ");
-    text_total(output, referrers);
+    text_referrer_total(output, referrers);
     out_char(output, '\n');
     text_lines(report, referrers);
 }
@@ -150,7 +150,7 @@ static void text_target(struct report *report, const struct report_referrers *da
 {
     const struct heap_referrers *referrers = data->referrers;
     struct heap_block copy;
-    const struct heap_block *block = block_of(referrers, referrers->target, &copy);
+    const struct heap_block *block = referrer_block(referrers, referrers->target, &copy);
     struct text_output *output = report->output;
     out_bold(output);
     out_hex(output, data->address);
@@ -168,7 +168,7 @@ static void text_target(struct report *report, const struct report_referrers *da
     report_node_text(report, &referrers->reach, referrers->target);
     out_plain(output);
     out_char(output, '\n');
-    text_total(output, referrers);
+    text_referrer_total(output, referrers);
     out_char(output, '\n');
 }
 
@@ -208,10 +208,10 @@ static void json_referrer(struct report *report, struct json *json,
     json_begin_object(json, NULL);
     json_text(json, "kind", kinds[referrer->kind]);
     json_unsigned(json, "depth", referrer->depth);
-    report_block_json(report, json, "block", block_of(referrers, referrer->node, &copy));
+    report_block_json(report, json, "block", referrer_block(referrers, referrer->node, &copy));
     json_name(json, "class", report_node_class(report, &referrers->reach, referrer->node));
     if (is_root) {
-        struct heap_place place = place_of(referrers, referrer);
+        struct heap_place place = referrer_place(referrers, referrer);
         report_place_json(report, json, "root", &place, true);
     } else {
         json_null(json, "root");
@@ -275,7 +275,7 @@ void json_referrers(struct report *report, const struct report_referrers *data)
     json_count(&json, "group", data->group ? data->number : TTD_UNKNOWN);
     report_certainty_json(report, &json);
     report_snapshot_json(&json, "snapshot", snapshot->number ? snapshot : NULL);
-    report_block_json(report, &json, "block", block_of(referrers, referrers->target, &copy));
+    report_block_json(report, &json, "block", referrer_block(referrers, referrers->target, &copy));
     json_pointers(report, &json, referrers);
     json_end_object(&json);
 }
@@ -302,14 +302,14 @@ void csv_referrers(struct report *report, const struct report_referrers *data)
     for (size_t i = 0; i < referrers->count; i++) {
         const struct heap_referrer *referrer = &referrers->lines[i];
         struct heap_block copy;
-        const struct heap_block *block = block_of(referrers, referrer->node, &copy);
+        const struct heap_block *block = referrer_block(referrers, referrer->node, &copy);
         bool is_word = referrer->kind != HEAP_REFERRER_MORE;
         csv_unsigned(&csv, referrer->depth);
         csv_text(&csv, kinds[referrer->kind]);
         csv_hex_if(&csv, block, block ? block->address : 0);
         csv_unsigned_if(&csv, block, block ? block->size : 0);
         if (referrer->kind == HEAP_REFERRER_ROOT || referrer->kind == HEAP_REFERRER_RELIC) {
-            struct heap_place place = place_of(referrers, referrer);
+            struct heap_place place = referrer_place(referrers, referrer);
             report_place_csv(report, &csv, &place, true);
         } else {
             csv_empty(&csv);

@@ -5,8 +5,8 @@
 
 /* Without the name of a class, the address of its table of virtual functions still tells classes
  * apart. */
-static void text_class(struct report *report, const struct heap_retained *retained,
-                       const struct heap_retainer *retainer)
+static void text_retained_class(struct report *report, const struct heap_retained *retained,
+                                const struct heap_retainer *retainer)
 {
     struct ttd_string name = retained_class(report, retained, retainer);
     if (name.size) {
@@ -19,7 +19,7 @@ static void text_class(struct report *report, const struct heap_retained *retain
     }
 }
 
-static void text_sums(struct text_output *output, const struct heap_retainer *retainer)
+static void text_retained_sums(struct text_output *output, const struct heap_retainer *retainer)
 {
     report_count(output, retainer->retained_bytes, "byte");
     out_text(output, " in ");
@@ -27,8 +27,8 @@ static void text_sums(struct text_output *output, const struct heap_retainer *re
 }
 
 /* Writes the retainer itself in one line: a root group, a block, or a class. */
-static void text_subject(struct report *report, const struct report_retained *data,
-                         const struct heap_retainer *retainer)
+static void text_retained_subject(struct report *report, const struct report_retained *data,
+                                  const struct heap_retainer *retainer)
 {
     const struct heap_root_group *group = retained_root(data->retained, retainer);
     if (group) {
@@ -37,19 +37,19 @@ static void text_subject(struct report *report, const struct report_retained *da
         out_text(report->output, "block ");
         report_node_text(report, &data->retained->held.reach, retainer->node);
     } else {
-        text_class(report, data->retained, retainer);
+        text_retained_class(report, data->retained, retainer);
     }
     out_char(report->output, '\n');
 }
 
 /* Writes a group of blocks: its sizes, its own blocks, and its name or stack. */
-static void text_group(struct report *report, const struct report_retained *data,
-                       const struct heap_retainer *retainer)
+static void text_retained_group(struct report *report, const struct report_retained *data,
+                                const struct heap_retainer *retainer)
 {
     struct text_output *output = report->output;
     out_char(output, '\n');
     out_bold(output);
-    text_sums(output, retainer);
+    text_retained_sums(output, retainer);
     out_plain(output);
     out_text(output, ", held by ");
     report_count(output, retainer->blocks, "block");
@@ -57,7 +57,7 @@ static void text_group(struct report *report, const struct report_retained *data
     report_count(output, retainer->bytes, "byte");
     if (data->options->by == HEAP_RETAINED_BY_CLASS) {
         out_text(output, ": ");
-        text_class(report, data->retained, retainer);
+        text_retained_class(report, data->retained, retainer);
         out_char(output, '\n');
         return;
     }
@@ -80,7 +80,7 @@ static void text_root(struct report *report, const struct report_retained *data,
     report_place_text(report, &group->place, false);
     out_plain(output);
     out_text(output, "\n  alone holds ");
-    text_sums(output, retainer);
+    text_retained_sums(output, retainer);
     out_text(output, "; leads to ");
     report_count(output, retainer->reachable_bytes, "byte");
     out_text(output, " in ");
@@ -100,13 +100,13 @@ static void text_branch(struct report *report, const struct report_retained *dat
         out_text(output, "… and ");
         out_grouped(output, retainer->others);
         out_text(output, " more: ");
-        text_sums(output, retainer);
+        text_retained_sums(output, retainer);
         out_char(output, '\n');
         return;
     }
-    text_sums(output, retainer);
+    text_retained_sums(output, retainer);
     out_text(output, ": ");
-    text_subject(report, data, retainer);
+    text_retained_subject(report, data, retainer);
 }
 
 static void text_retainer(struct report *report, const struct report_retained *data,
@@ -116,17 +116,17 @@ static void text_retainer(struct report *report, const struct report_retained *d
         text_branch(report, data, retainer);
     } else if (data->options->by == HEAP_RETAINED_BY_BLOCK) {
         out_text(report->output, "  ");
-        text_sums(report->output, retainer);
+        text_retained_sums(report->output, retainer);
         out_text(report->output, ": ");
-        text_subject(report, data, retainer);
+        text_retained_subject(report, data, retainer);
     } else if (data->options->by == HEAP_RETAINED_BY_ROOT) {
         text_root(report, data, retainer);
     } else {
-        text_group(report, data, retainer);
+        text_retained_group(report, data, retainer);
     }
 }
 
-static void text_totals(struct report *report, const struct heap_held *held)
+static void text_held_totals(struct report *report, const struct heap_held *held)
 {
     struct text_output *output = report->output;
     out_bold(output);
@@ -151,7 +151,7 @@ void text_retained(struct report *report, const struct report_retained *data)
     if (!retained->held.reach.snapshot.number)
         report_no_snapshot_text(report);
     else
-        text_totals(report, &retained->held);
+        text_held_totals(report, &retained->held);
     report_certainty_text(report);
     for (size_t i = 0; i < retained->count && !report->output->error; i++)
         text_retainer(report, data, &retained->records[i]);

@@ -6,7 +6,7 @@
 
 /* The first frame of report->frames that only passes memory on to no other; NULL if there are no
  * frames. */
-static const struct frame *find_owner(const struct report *report)
+static const struct frame *block_owner_frame(const struct report *report)
 {
     const struct frame_list *list = &report->frames;
     for (size_t i = 0; i < list->count; i++) {
@@ -18,8 +18,8 @@ static const struct frame *find_owner(const struct report *report)
     return list->count ? &list->frames[0] : NULL;
 }
 
-static void text_block(struct report *report, const struct heap_block *block,
-                       struct ttd_string class_name)
+static void text_block_fields(struct report *report, const struct heap_block *block,
+                              struct ttd_string class_name)
 {
     struct text_output *output = report->output;
     out_hex(output, block->address);
@@ -35,7 +35,7 @@ static void text_block(struct report *report, const struct heap_block *block,
     if (heap_is_unknown(block->allocated, report->unknown_before))
         out_text(output, ", unknown: perhaps released while recording was off");
     report_expand(report, block->stack);
-    const struct frame *owner = find_owner(report);
+    const struct frame *owner = block_owner_frame(report);
     if (!owner)
         return;
     out_text(output, ", ");
@@ -45,7 +45,7 @@ static void text_block(struct report *report, const struct heap_block *block,
 void report_owner_frame_text(struct report *report, ttd_id stack)
 {
     report_expand(report, stack);
-    const struct frame *owner = find_owner(report);
+    const struct frame *owner = block_owner_frame(report);
     if (owner)
         report_frame_text(report, owner);
     else
@@ -54,7 +54,7 @@ void report_owner_frame_text(struct report *report, ttd_id stack)
 
 void report_block_text(struct report *report, const struct heap_block *block)
 {
-    text_block(report, block, (struct ttd_string){"", 0});
+    text_block_fields(report, block, (struct ttd_string){"", 0});
 }
 
 struct ttd_string report_node_class(struct report *report, const struct heap_reach *reach,
@@ -69,7 +69,7 @@ struct ttd_string report_node_class(struct report *report, const struct heap_rea
 void report_node_text(struct report *report, const struct heap_reach *reach, uint32_t node)
 {
     struct heap_block block = heap_nodes_block(&reach->nodes, node);
-    text_block(report, &block, report_node_class(report, reach, node));
+    text_block_fields(report, &block, report_node_class(report, reach, node));
 }
 
 void report_block_json(struct report *report, struct json *json, const char *key,

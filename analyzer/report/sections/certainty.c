@@ -7,8 +7,8 @@
 
 #include "heap/site_table.h"
 
-__attribute__((format(printf, 2, 3))) static void add(struct certainty *certainty,
-                                                      const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void certainty_add(struct certainty *certainty,
+                                                                const char *format, ...)
 {
     if (certainty->count == CERTAINTY_REASONS_MAX)
         return;
@@ -20,12 +20,12 @@ __attribute__((format(printf, 2, 3))) static void add(struct certainty *certaint
 
 void certainty_add_reason(struct certainty *certainty, const char *reason)
 {
-    add(certainty, "%s", reason);
+    certainty_add(certainty, "%s", reason);
 }
 
 /* Adds one reason for all losses of a kind, so that many losses stay readable. */
-static void add_losses(struct certainty *certainty, const struct certainty_facts *facts,
-                       enum ttd_loss_reason reason)
+static void certainty_add_losses(struct certainty *certainty, const struct certainty_facts *facts,
+                                 enum ttd_loss_reason reason)
 {
     uint64_t events = 0;
     uint64_t gaps = 0;
@@ -49,56 +49,61 @@ static void add_losses(struct certainty *certainty, const struct certainty_facts
     char position[TTD_POSITION_TEXT];
     ttd_position_format(first, position);
     if (is_unknown && !events)
-        add(certainty, "an unknown number of events is missing after %s: %s", position,
-            heap_loss_text(reason));
+        certainty_add(certainty, "an unknown number of events is missing after %s: %s", position,
+                      heap_loss_text(reason));
     else
-        add(certainty, "%s%llu events are missing after %s: %s", is_unknown ? "at least " : "",
-            (unsigned long long)events, position, heap_loss_text(reason));
+        certainty_add(certainty, "%s%llu events are missing after %s: %s",
+                      is_unknown ? "at least " : "", (unsigned long long)events, position,
+                      heap_loss_text(reason));
 }
 
 void certainty_judge(struct certainty *certainty, const struct certainty_facts *facts)
 {
     certainty->count = 0;
     for (int reason = TTD_LOSS_UNKNOWN; reason <= TTD_LOSS_LATE; reason++)
-        add_losses(certainty, facts, (enum ttd_loss_reason)reason);
+        certainty_add_losses(certainty, facts, (enum ttd_loss_reason)reason);
     if (facts->losses->records > facts->losses->kept_count)
-        add(certainty, "events are missing in %llu more places",
-            (unsigned long long)(facts->losses->records - facts->losses->kept_count));
+        certainty_add(certainty, "events are missing in %llu more places",
+                      (unsigned long long)(facts->losses->records - facts->losses->kept_count));
     char position[TTD_POSITION_TEXT];
     ttd_position_format(facts->last, position);
     if (!facts->is_closed && facts->reached_end)
-        add(certainty, "the trace was not closed cleanly%s: nothing is known after %s",
-            facts->is_given_up    ? " and was not read to its end"
-            : facts->is_truncated ? " and ends within a chunk"
-                                  : "",
-            position);
+        certainty_add(certainty, "the trace was not closed cleanly%s: nothing is known after %s",
+                      facts->is_given_up    ? " and was not read to its end"
+                      : facts->is_truncated ? " and ends within a chunk"
+                                            : "",
+                      position);
     if (facts->part_of)
-        add(certainty,
+        certainty_add(
+            certainty,
             "the trace is not complete: a position in %% is a part of the %llu events that can "
             "be read",
             (unsigned long long)facts->part_of);
     if (facts->uses_times && !facts->trace->time_unit)
-        add(certainty, "wall times are not known: the trace's first chunk is lost");
+        certainty_add(certainty, "wall times are not known: the trace's first chunk is lost");
     if (facts->counts->overlaps)
-        add(certainty, "%llu blocks were allocated where another was still live",
-            (unsigned long long)facts->counts->overlaps);
+        certainty_add(certainty, "%llu blocks were allocated where another was still live",
+                      (unsigned long long)facts->counts->overlaps);
     if (facts->counts->strays)
-        add(certainty,
+        certainty_add(
+            certainty,
             "%llu live blocks lie in no block of the heap around theirs: their memory may have "
             "gone with it",
             (unsigned long long)facts->counts->strays);
     if (facts->rests_on_index)
-        add(certainty, "the index was used, and not compared with the trace: '--no-index' reads "
-                       "the whole trace");
+        certainty_add(certainty,
+                      "the index was used, and not compared with the trace: '--no-index' reads "
+                      "the whole trace");
     /* A loss may be recorded long after it happened, so an unread part of the trace may tell of
      * one. */
     if (facts->is_patched && !certainty->count)
-        add(certainty, "the trace was recovered, and what is missing of it may have told more");
+        certainty_add(certainty,
+                      "the trace was recovered, and what is missing of it may have told more");
     if (!facts->is_intact && !certainty->count)
-        add(certainty, "%s",
-            facts->is_closed ? "the file is not intact, or was changed meanwhile: see "
-                               "'ttdanalyze verify'"
-                             : "the trace was not closed cleanly: events may be missing");
+        certainty_add(certainty, "%s",
+                      facts->is_closed ? "the file is not intact, or was changed meanwhile: see "
+                                         "'ttdanalyze verify'"
+                                       : "the trace was not closed cleanly: events may be missing");
 }
 
 void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapshot *snapshot,
@@ -107,41 +112,48 @@ void certainty_add_snapshot(struct certainty *certainty, const struct ttd_snapsh
     if (!snapshot->number)
         return;
     if (!(snapshot->flags & TTD_SNAPSHOT_STOPPED))
-        add(certainty,
+        certainty_add(
+            certainty,
             "threads ran on while snapshot %lu was taken: a pointer that moved may be missing",
             (unsigned long)snapshot->number);
     if (snapshot->flags & TTD_SNAPSHOT_INCOMPLETE && !snapshot->missing)
-        add(certainty,
+        certainty_add(
+            certainty,
             "snapshot %lu is not complete: parts of it are missing, or the kernel may hold "
             "pointers (io_uring, AIO)",
             (unsigned long)snapshot->number);
     if (snapshot->missing)
-        add(certainty,
+        certainty_add(
+            certainty,
             "snapshot %lu is not complete: %llu bytes of memory were not searched for pointers",
             (unsigned long)snapshot->number, (unsigned long long)snapshot->missing);
     if (misplaced)
-        add(certainty, "%llu references of snapshot %lu lie in no memory that it has searched",
-            (unsigned long long)misplaced, (unsigned long)snapshot->number);
+        certainty_add(certainty,
+                      "%llu references of snapshot %lu lie in no memory that it has searched",
+                      (unsigned long long)misplaced, (unsigned long)snapshot->number);
 }
 
 void certainty_add_torn(struct certainty *certainty, const struct ttd_snapshot *snapshot)
 {
-    add(certainty,
+    certainty_add(
+        certainty,
         "threads ran on while snapshot %lu was taken: its contents may be of different moments",
         (unsigned long)snapshot->number);
 }
 
 void certainty_add_missing(struct certainty *certainty, const struct ttd_snapshot *snapshot)
 {
-    add(certainty, "snapshot %lu is not complete: contents of memory are missing",
-        (unsigned long)snapshot->number);
+    certainty_add(certainty, "snapshot %lu is not complete: contents of memory are missing",
+                  (unsigned long)snapshot->number);
 }
 
 void certainty_add_search(struct certainty *certainty, uint64_t searched, uint64_t unreadable)
 {
     if (unreadable)
-        add(certainty, "%llu bytes of memory could not be read", (unsigned long long)unreadable);
+        certainty_add(certainty, "%llu bytes of memory could not be read",
+                      (unsigned long long)unreadable);
     if (!searched && !unreadable)
-        add(certainty, "nothing was searched: no snapshot of memory was taken at this position or "
-                       "before");
+        certainty_add(certainty,
+                      "nothing was searched: no snapshot of memory was taken at this position or "
+                      "before");
 }

@@ -32,8 +32,8 @@ void report_snapshot_why_text(struct report *report, const struct ttd_snapshot *
         out_text(report->output, reasons[snapshot->reason]);
 }
 
-static void json_sums(struct json *json, const char *key, const struct heap_groups *groups,
-                      enum heap_leak_kind first, enum heap_leak_kind last)
+static void json_class_sums(struct json *json, const char *key, const struct heap_groups *groups,
+                            enum heap_leak_kind first, enum heap_leak_kind last)
 {
     uint64_t blocks = 0;
     uint64_t bytes = 0;
@@ -55,13 +55,13 @@ void report_classes_json(struct json *json, const struct heap_leaks *leaks)
         return;
     }
     json_begin_object(json, "classes");
-    json_sums(json, "definitely_lost", groups, HEAP_DEFINITELY_LOST, HEAP_DEFINITELY_LOST);
-    json_sums(json, "indirectly_lost", groups, HEAP_INDIRECTLY_LOST, HEAP_INDIRECTLY_LOST);
-    json_sums(json, "possibly_lost", groups, HEAP_POSSIBLY_LOST, HEAP_POSSIBLY_LOST);
-    json_sums(json, "still_reachable", groups, HEAP_HELD_BY_STALE, HEAP_REACHABLE);
-    json_sums(json, "held_by_stale", groups, HEAP_HELD_BY_STALE, HEAP_HELD_BY_STALE);
-    json_sums(json, "held_by_stack", groups, HEAP_HELD_WEAKLY, HEAP_HELD_WEAKLY);
-    json_sums(json, "not_seen", groups, HEAP_NOT_SEEN, HEAP_NOT_SEEN);
-    json_sums(json, "unknown", groups, HEAP_UNKNOWN, HEAP_UNKNOWN);
+    json_class_sums(json, "definitely_lost", groups, HEAP_DEFINITELY_LOST, HEAP_DEFINITELY_LOST);
+    json_class_sums(json, "indirectly_lost", groups, HEAP_INDIRECTLY_LOST, HEAP_INDIRECTLY_LOST);
+    json_class_sums(json, "possibly_lost", groups, HEAP_POSSIBLY_LOST, HEAP_POSSIBLY_LOST);
+    json_class_sums(json, "still_reachable", groups, HEAP_HELD_BY_STALE, HEAP_REACHABLE);
+    json_class_sums(json, "held_by_stale", groups, HEAP_HELD_BY_STALE, HEAP_HELD_BY_STALE);
+    json_class_sums(json, "held_by_stack", groups, HEAP_HELD_WEAKLY, HEAP_HELD_WEAKLY);
+    json_class_sums(json, "not_seen", groups, HEAP_NOT_SEEN, HEAP_NOT_SEEN);
+    json_class_sums(json, "unknown", groups, HEAP_UNKNOWN, HEAP_UNKNOWN);
     json_end_object(json);
 }

@@ -10,8 +10,8 @@ static const struct {
     const char *amount;
 } units[] = {{"block", "byte"}, {"finding", "call"}};
 
-static void text_sums(struct text_output *output, enum report_unit unit, uint64_t count,
-                      uint64_t amount)
+static void text_known_sums(struct text_output *output, enum report_unit unit, uint64_t count,
+                            uint64_t amount)
 {
     report_count(output, count, units[unit].count);
     out_text(output, ", ");
@@ -19,7 +19,7 @@ static void text_sums(struct text_output *output, enum report_unit unit, uint64_
 }
 
 /* Number of growths that are shown. */
-static size_t shown(const struct report *report)
+static size_t known_shown_growths(const struct report *report)
 {
     return report_shown(report->known_findings->growth_count, report->view->options.limit);
 }
@@ -35,7 +35,7 @@ static void text_growths(struct report *report, enum report_unit unit)
     report_count(output, known_findings->growth_count, unit == REPORT_BLOCKS ? "stack" : "finding");
     out_plain(output);
     out_char(output, '\n');
-    for (size_t i = 0; i < shown(report); i++) {
+    for (size_t i = 0; i < known_shown_growths(report); i++) {
         const struct report_growth *growth = &known_findings->growths[i];
         out_text(output, "  ");
         if (unit == REPORT_FINDINGS)
@@ -47,8 +47,9 @@ static void text_growths(struct report *report, enum report_unit unit)
         out_char(output, '\n');
         report_stack_text(report, growth->stack);
     }
-    if (shown(report) < known_findings->growth_count)
-        out_format(output, "  … and %zu more\n", known_findings->growth_count - shown(report));
+    if (known_shown_growths(report) < known_findings->growth_count)
+        out_format(output, "  … and %zu more\n",
+                   known_findings->growth_count - known_shown_growths(report));
 }
 
 void report_known_findings_text(struct report *report, enum report_unit unit)
@@ -57,14 +58,15 @@ void report_known_findings_text(struct report *report, enum report_unit unit)
     struct text_output *output = report->output;
     if (known_findings && known_findings->suppressed) {
         out_text(output, "Suppressed: ");
-        text_sums(output, unit, known_findings->suppressed, known_findings->suppressed_amount);
+        text_known_sums(output, unit, known_findings->suppressed,
+                        known_findings->suppressed_amount);
         out_char(output, '\n');
         for (size_t i = 0; i < known_findings->suppressions->count; i++) {
             const struct suppression *rule = &known_findings->suppressions->rules[i];
             if (!rule->matched)
                 continue;
             out_text(output, "  ");
-            text_sums(output, unit, rule->matched, rule->amount);
+            text_known_sums(output, unit, rule->matched, rule->amount);
             out_text(output, " by ");
             escape_text(output, rule->name);
             out_text(output, " (");
@@ -74,7 +76,8 @@ void report_known_findings_text(struct report *report, enum report_unit unit)
     }
     if (known_findings && known_findings->has_baseline) {
         out_text(output, "In the baseline: ");
-        text_sums(output, unit, known_findings->in_baseline, known_findings->in_baseline_amount);
+        text_known_sums(output, unit, known_findings->in_baseline,
+                        known_findings->in_baseline_amount);
         out_char(output, '\n');
         text_growths(report, unit);
     }
@@ -83,8 +86,8 @@ void report_known_findings_text(struct report *report, enum report_unit unit)
 /* The pairs of members for sums: matched by a rule, suppressed by any rule, and in the baseline. */
 enum json_prefix { MATCHED, SUPPRESSED, KNOWN };
 
-static void json_sums(struct json *json, enum json_prefix prefix, enum report_unit unit,
-                      uint64_t count, uint64_t amount)
+static void json_known_sums(struct json *json, enum json_prefix prefix, enum report_unit unit,
+                            uint64_t count, uint64_t amount)
 {
     static const char *const names[][2][2] = {
         [MATCHED] = {{"blocks", "bytes"}, {"findings", "calls"}},
@@ -99,7 +102,7 @@ static void json_growths(struct report *report, struct json *json)
 {
     json_unsigned(json, "grown", report->known_findings->growth_count);
     json_begin_array(json, "growths");
-    for (size_t i = 0; i < shown(report); i++) {
+    for (size_t i = 0; i < known_shown_growths(report); i++) {
         const struct report_growth *growth = &report->known_findings->growths[i];
         json_begin_object(json, NULL);
         json_text(json, "kind", baseline_kind_name(growth->kind));
@@ -116,15 +119,15 @@ void report_known_findings_json(struct report *report, struct json *json, enum r
 {
     const struct report_known_findings *known_findings = report->known_findings;
     if (known_findings && known_findings->has_suppressions) {
-        json_sums(json, SUPPRESSED, unit, known_findings->suppressed,
-                  known_findings->suppressed_amount);
+        json_known_sums(json, SUPPRESSED, unit, known_findings->suppressed,
+                        known_findings->suppressed_amount);
         json_begin_array(json, "suppressions");
         for (size_t i = 0; i < known_findings->suppressions->count; i++) {
             const struct suppression *rule = &known_findings->suppressions->rules[i];
             if (!rule->matched)
                 continue;
             json_begin_object(json, NULL);
-            json_sums(json, MATCHED, unit, rule->matched, rule->amount);
+            json_known_sums(json, MATCHED, unit, rule->matched, rule->amount);
             json_string(json, "rule", rule->name);
             json_text(json, "file", rule->file);
             json_unsigned(json, "line", rule->line);
@@ -133,8 +136,8 @@ void report_known_findings_json(struct report *report, struct json *json, enum r
         json_end_array(json);
     }
     if (known_findings && known_findings->has_baseline) {
-        json_sums(json, KNOWN, unit, known_findings->in_baseline,
-                  known_findings->in_baseline_amount);
+        json_known_sums(json, KNOWN, unit, known_findings->in_baseline,
+                        known_findings->in_baseline_amount);
         json_growths(report, json);
     }
 }

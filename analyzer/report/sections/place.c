@@ -21,7 +21,7 @@ struct label {
     size_t scratch_count;
 };
 
-static void add(struct label *label, struct ttd_string text)
+static void place_label_add(struct label *label, struct ttd_string text)
 {
     if (label->count < PIECES_MAX)
         label->pieces[label->count++] = text;
@@ -29,7 +29,7 @@ static void add(struct label *label, struct ttd_string text)
 
 static void add_text(struct label *label, const char *text)
 {
-    add(label, escape_string(text));
+    place_label_add(label, escape_string(text));
 }
 
 static void add_number(struct label *label, const char *format, uint64_t number)
@@ -48,7 +48,7 @@ const char *report_register_name(uint64_t number)
     return number < sizeof names / sizeof names[0] ? names[number] : NULL;
 }
 
-static struct ttd_string module_of(const struct report *report, const struct heap_place *place)
+static struct ttd_string place_module(const struct report *report, const struct heap_place *place)
 {
     const struct definition_module *module =
         definitions_module(report->definitions, place->region->module);
@@ -58,7 +58,8 @@ static struct ttd_string module_of(const struct report *report, const struct hea
 
 /* Finds the frame that a place lies in; false if its names are not known. Among inlined functions,
  * it is the one that they were inlined into. */
-static bool find_frame(struct report *report, const struct heap_place *place, struct frame *frame)
+static bool place_find_frame(struct report *report, const struct heap_place *place,
+                             struct frame *frame)
 {
     struct ttd_stack stack;
     ttd_id id = place->stack;
@@ -79,13 +80,13 @@ static bool find_frame(struct report *report, const struct heap_place *place, st
 }
 
 /* Adds the variable, if one is known, and the offset there. */
-static void add_variable(struct report *report, const struct heap_place *place, bool has_offset,
-                         struct label *label)
+static void place_add_variable(struct report *report, const struct heap_place *place,
+                               bool has_offset, struct label *label)
 {
     uint64_t offset = place->offset;
     if (place->variable) {
         add_text(label, ": ");
-        add(label, definitions_function(report->definitions, place->variable->name));
+        place_label_add(label, definitions_function(report->definitions, place->variable->name));
         offset = place->variable_offset;
     }
     if (has_offset && (offset || !place->variable))
@@ -99,16 +100,16 @@ static void label_module(struct report *report, const struct heap_place *place, 
     struct ttd_string part = {"", 0};
     if (place->variable)
         part = definitions_function(report->definitions, place->variable->name);
-    add(label, module_of(report, place));
+    place_label_add(label, place_module(report, place));
     add_text(label, " ");
     if (part.size && *part.data == '.') { /* no variable, but a part of a section */
-        add(label, part);
+        place_label_add(label, part);
         if (has_offset && place->variable_offset)
             add_number(label, "+0x%llx", place->variable_offset);
         return;
     }
-    add(label, section.size ? section : escape_string("data"));
-    add_variable(report, place, has_offset, label);
+    place_label_add(label, section.size ? section : escape_string("data"));
+    place_add_variable(report, place, has_offset, label);
 }
 
 /* The place of an address in a module's code or constants. */
@@ -117,11 +118,11 @@ static void label_constant(struct report *report, const struct heap_place *place
 {
     const struct definition_module *module = definitions_module(report->definitions, place->module);
     if (module)
-        add(label, glob_base_name(definitions_text(report->definitions, module->path)));
+        place_label_add(label, glob_base_name(definitions_text(report->definitions, module->path)));
     if (place->variable && place->variable->name) {
         struct ttd_string name = definitions_function(report->definitions, place->variable->name);
         add_text(label, name.size && *name.data == '.' ? " " : ": ");
-        add(label, name);
+        place_label_add(label, name);
         if (has_offset && place->variable_offset)
             add_number(label, "+0x%llx", place->variable_offset);
         return;
@@ -136,21 +137,22 @@ static void label_stack(struct report *report, const struct heap_place *place, b
 {
     struct frame frame;
     add_number(label, "thread %llu, stack", place->region->thread);
-    if (!find_frame(report, place, &frame)) {
+    if (!place_find_frame(report, place, &frame)) {
         if (has_offset)
             add_number(label, " +0x%llx", place->offset);
         return;
     }
     add_text(label, ", ");
     if (frame.function.size) {
-        add(label, frame.function);
+        place_label_add(label, frame.function);
     } else {
-        add(label, frame.module.size ? glob_base_name(frame.module) : escape_string("?"));
+        place_label_add(label,
+                        frame.module.size ? glob_base_name(frame.module) : escape_string("?"));
         add_number(label, "+0x%llx", frame.offset);
     }
     if (frame.file.size) {
         add_text(label, " (");
-        add(label, glob_base_name(frame.file));
+        place_label_add(label, glob_base_name(frame.file));
         if (frame.line)
             add_number(label, ":%llu", frame.line);
         add_text(label, ")");
@@ -175,14 +177,14 @@ static void label_tls(struct report *report, const struct heap_place *place, boo
                       struct label *label)
 {
     if (place->region->module) {
-        add(label, module_of(report, place));
+        place_label_add(label, place_module(report, place));
         add_text(label, " ");
     }
     add_text(label, "TLS");
     if (place->region->thread)
         add_number(label, " of thread %llu", place->region->thread);
     if (place->variable)
-        add_variable(report, place, has_offset, label);
+        place_add_variable(report, place, has_offset, label);
     else if (has_offset)
         add_number(label, " +0x%llx", place->offset);
 }
@@ -198,7 +200,8 @@ static void label_mapping(struct report *report, const struct heap_place *place,
         size = (size + 512) / 1024;
     bool is_anonymous = place->region->kind == TTD_REGION_ANONYMOUS;
     add_number(label, "mapping 0x%llx (", place->region->begin);
-    add(label, name.size ? name : escape_string(is_anonymous ? "anonymous" : "shared or file"));
+    place_label_add(
+        label, name.size ? name : escape_string(is_anonymous ? "anonymous" : "shared or file"));
     add_number(label, ", %llu", size);
     add_text(label, units[unit]);
     if (has_offset)
@@ -245,7 +248,8 @@ void report_place_text(struct report *report, const struct heap_place *place, bo
 }
 
 /* Returns the pieces as one string, to be freed; NULL without memory. */
-static char *join(struct report *report, const struct label *label, struct ttd_string *joined)
+static char *place_label_join(struct report *report, const struct label *label,
+                              struct ttd_string *joined)
 {
     size_t size = 0;
     for (size_t i = 0; i < label->count; i++)
@@ -268,7 +272,7 @@ void report_place_csv(struct report *report, struct csv *csv, const struct heap_
     struct label label;
     struct ttd_string joined;
     make_label(report, place, has_offset, &label);
-    char *text = join(report, &label, &joined);
+    char *text = place_label_join(report, &label, &joined);
     csv_string(csv, joined);
     free(text);
 }
@@ -282,7 +286,7 @@ void report_place_json(struct report *report, struct json *json, const char *key
     struct ttd_string joined;
     const struct ttd_region *region = place->region;
     make_label(report, place, has_offset, &label);
-    char *text = join(report, &label, &joined);
+    char *text = place_label_join(report, &label, &joined);
     json_begin_object(json, key);
     json_text(json, "kind", kinds[region ? region->kind : place->module ? TTD_REGION_MODULE : 0]);
     json_name(json, "label", joined);

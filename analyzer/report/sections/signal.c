@@ -66,7 +66,7 @@ static const char *own_code(const struct ttd_fatal_signal *signal)
 }
 
 /* Describes a signal's code; NULL if it is not known. */
-static const char *reason_of(const struct ttd_fatal_signal *signal)
+static const char *signal_reason(const struct ttd_fatal_signal *signal)
 {
     static const char *const sent[] = {
         "sent by kill",           "sent by sigqueue",           "a timer expired",
@@ -82,7 +82,7 @@ static const char *reason_of(const struct ttd_fatal_signal *signal)
 void report_signal_text(struct report *report, const struct ttd_fatal_signal *signal)
 {
     struct text_output *output = report->output;
-    const char *reason = reason_of(signal);
+    const char *reason = signal_reason(signal);
     report_signal_number_text(output, signal->signal);
     if (!ttd_position_is_valid(signal->position)) {
         out_text(output, ", of which nothing more was recorded");
@@ -114,7 +114,7 @@ void report_signal_json(struct json *json, const struct ttd_fatal_signal *signal
         json_difference(json, "code", 0 - (uint64_t)signal->code, 0);
     else
         json_unsigned(json, "code", (uint64_t)signal->code);
-    json_text(json, "reason", reason_of(signal));
+    json_text(json, "reason", signal_reason(signal));
     json_position(json, "position", signal->position);
     json_unsigned(json, "wall_time_ns", signal->wall_time);
     json_unsigned(json, "thread", signal->thread);

@@ -4,7 +4,7 @@
 #include "report/writers/escape.h"
 #include "view/glob.h"
 
-static bool is_by_stack(const struct report *report)
+static bool site_is_by_stack(const struct report *report)
 {
     return report->view->options.by == VIEW_BY_STACK;
 }
@@ -60,7 +60,7 @@ static void text_owner(struct report *report, const char *kind, const struct vie
                 definitions_heap_handle(report->definitions, (ttd_id)label->number));
 }
 
-static void text_class(struct report *report, const struct view_label *label)
+static void text_site_class(struct report *report, const struct view_label *label)
 {
     if (label->name.size) {
         report_function_text(report, label->name);
@@ -103,7 +103,7 @@ void report_label_text(struct report *report, const struct view_label *label)
         text_owner(report, "heap", label);
         break;
     case LABEL_CLASS:
-        text_class(report, label);
+        text_site_class(report, label);
         break;
     }
 }
@@ -143,7 +143,7 @@ void report_label_json(struct report *report, struct json *json, const struct vi
 
 void report_site_text(struct report *report, struct heap_key key)
 {
-    if (is_by_stack(report)) {
+    if (site_is_by_stack(report)) {
         report_stack_text(report, key.stack);
         return;
     }
@@ -166,7 +166,7 @@ static struct view_label label_of(const struct report *report, struct heap_key k
 
 void report_site_json(struct report *report, struct json *json, struct heap_key key)
 {
-    if (is_by_stack(report)) {
+    if (site_is_by_stack(report)) {
         json_unsigned(json, "stack_id", key.stack);
         report_stack_json(report, json, "stack", key.stack);
         return;
@@ -220,7 +220,7 @@ static void csv_label(struct report *report, struct csv *csv, const struct view_
 
 void report_site_csv(struct report *report, struct csv *csv, struct heap_key key)
 {
-    if (is_by_stack(report)) {
+    if (site_is_by_stack(report)) {
         csv_unsigned(csv, key.stack);
         report_stack_csv(report, csv, key.stack);
         return;

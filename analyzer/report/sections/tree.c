@@ -48,7 +48,7 @@ static void text_amount(struct text_output *output, const struct heap_amount *am
     report_tree_number(output, "", amount->count, END_COUNT);
 }
 
-static void text_header(struct text_output *output, const char *unit)
+static void text_tree_header(struct text_output *output, const char *unit)
 {
     size_t size = strlen(unit) + 1;
     out_dim(output);
@@ -114,7 +114,7 @@ void text_tree(struct report *report, const struct report_tree *data)
     if (!root->count)
         return;
     out_char(output, '\n');
-    text_header(output, data->unit);
+    text_tree_header(output, data->unit);
     for (uint32_t i = 0; (i = view_tree_next(data->tree, i, limit)) != VIEW_NO_NODE;) {
         text_amount(output, &data->tree->nodes[i].total, root->total.weight);
         report_tree_name(report, data->tree, &data->tree->nodes[i], limit);

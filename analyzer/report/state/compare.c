@@ -20,7 +20,7 @@ static size_t wanted(const struct report_compare *data)
     return comparison->count - same;
 }
 
-static size_t shown(const struct report_compare *data)
+static size_t compare_shown(const struct report_compare *data)
 {
     return report_shown(wanted(data), data->limit);
 }
@@ -36,7 +36,7 @@ static struct heap_key use_side(struct report *report, const struct report_compa
     return change->keys[side];
 }
 
-static bool is_by_stack(const struct report *report)
+static bool compare_is_by_stack(const struct report *report)
 {
     return report->view->options.by == VIEW_BY_STACK;
 }
@@ -53,7 +53,8 @@ static struct fingerprint fingerprint_of(struct report *report, struct fingerpri
 
 /* ---- Text ---- */
 
-static void text_signed(struct text_output *output, uint64_t old, uint64_t new, const char *unit)
+static void text_compare_signed(struct text_output *output, uint64_t old, uint64_t new,
+                                const char *unit)
 {
     bool has_grown = old <= new;
     out_char(output, has_grown ? '+' : '-');
@@ -66,9 +67,9 @@ static void text_change(struct report *report, const struct report_compare *data
     struct text_output *output = report->output;
     out_char(output, '\n');
     out_bold(output);
-    text_signed(output, change->bytes[HEAP_OLD], change->bytes[HEAP_NEW], "byte");
+    text_compare_signed(output, change->bytes[HEAP_OLD], change->bytes[HEAP_NEW], "byte");
     out_text(output, ", ");
-    text_signed(output, change->blocks[HEAP_OLD], change->blocks[HEAP_NEW], "block");
+    text_compare_signed(output, change->blocks[HEAP_OLD], change->blocks[HEAP_NEW], "block");
     out_plain(output);
     out_text(output, ", ");
     out_text(output, kind_name(heap_change_kind_of(change)));
@@ -104,9 +105,9 @@ void text_compare_sums(struct report *report, const struct report_compare *data)
     }
     out_bold(output);
     out_text(output, "Change: ");
-    text_signed(output, old->bytes, new->bytes, "byte");
+    text_compare_signed(output, old->bytes, new->bytes, "byte");
     out_text(output, ", ");
-    text_signed(output, old->blocks, new->blocks, "block");
+    text_compare_signed(output, old->blocks, new->blocks, "block");
     out_plain(output);
 }
 
@@ -157,7 +158,7 @@ void text_compare(struct report *report, const struct report_compare *data)
     }
     const struct heap_comparison *comparison = data->comparison;
     size_t changed = comparison->count - comparison->kinds[HEAP_CHANGE_SAME];
-    size_t count = shown(data);
+    size_t count = compare_shown(data);
     text_compare_sums(report, data);
     text_kinds(report, comparison);
     text_compare_runtime(report, data);
@@ -198,7 +199,7 @@ static void json_change(struct report *report, struct json *json, const struct r
     json_unsigned(json, "old_bytes", change->bytes[HEAP_OLD]);
     json_unsigned(json, "new_blocks", change->blocks[HEAP_NEW]);
     json_unsigned(json, "new_bytes", change->bytes[HEAP_NEW]);
-    if (is_by_stack(report)) {
+    if (compare_is_by_stack(report)) {
         fingerprint_format(fingerprint_of(report, fingerprinter, key.stack), text);
         json_text(json, "fingerprint", text);
     }
@@ -220,7 +221,7 @@ static void json_changes(struct report *report, struct json *json,
     for (int i = 0; i < HEAP_CHANGE_KINDS; i++)
         json_unsigned(json, totals[i], data->comparison->kinds[i]);
     json_begin_array(json, "changes");
-    for (size_t i = 0; i < shown(data); i++)
+    for (size_t i = 0; i < compare_shown(data); i++)
         json_change(report, json, data, &data->comparison->changes[i], &fingerprinter);
     json_end_array(json);
     fingerprinter_free(&fingerprinter);
@@ -259,7 +260,7 @@ void csv_compare(struct report *report, const struct report_compare *data)
     csv.is_certain = report_compare_is_certain(data);
     out_text(report->output, "change,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
                              "new_bytes");
-    report_site_header(report, &csv, is_by_stack(report) ? ",fingerprint" : "");
+    report_site_header(report, &csv, compare_is_by_stack(report) ? ",fingerprint" : "");
     size_t count = report_listed(report, wanted(data), data->limit);
     for (size_t i = 0; i < count; i++) {
         const struct heap_change *change = &data->comparison->changes[i];
@@ -272,7 +273,7 @@ void csv_compare(struct report *report, const struct report_compare *data)
         csv_unsigned(&csv, change->bytes[HEAP_OLD]);
         csv_unsigned(&csv, change->blocks[HEAP_NEW]);
         csv_unsigned(&csv, change->bytes[HEAP_NEW]);
-        if (is_by_stack(report)) {
+        if (compare_is_by_stack(report)) {
             fingerprint_format(fingerprint_of(report, &fingerprinter, key.stack), text);
             csv_text(&csv, text);
         }

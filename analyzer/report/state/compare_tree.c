@@ -21,7 +21,7 @@ static struct node_sides sides_of(const struct heap_amount *old, const struct he
     return (struct node_sides){{old->bytes, new->bytes}, {old->count, new->count}};
 }
 
-static struct node_sides total_of(const struct view_tree *tree, uint32_t node)
+static struct node_sides compare_tree_total(const struct view_tree *tree, uint32_t node)
 {
     return sides_of(&tree->old[node].total, &tree->nodes[node].total);
 }
@@ -33,7 +33,8 @@ static struct node_sides self_of(const struct view_tree *tree, uint32_t node)
 
 /* ---- Text ---- */
 
-static void text_signed(struct text_output *output, const uint64_t amounts[HEAP_SIDES], size_t end)
+static void text_compare_tree_signed(struct text_output *output, const uint64_t amounts[HEAP_SIDES],
+                                     size_t end)
 {
     bool has_shrunk = amounts[HEAP_OLD] > amounts[HEAP_NEW];
     uint64_t distance =
@@ -41,7 +42,7 @@ static void text_signed(struct text_output *output, const uint64_t amounts[HEAP_
     report_tree_number(output, has_shrunk ? "-" : "+", distance, end);
 }
 
-static void text_header(struct text_output *output)
+static void text_compare_tree_header(struct text_output *output)
 {
     out_dim(output);
     report_tree_heading(output, "change", END_CHANGE);
@@ -63,11 +64,11 @@ void text_compare_tree(struct report *report, const struct report_compare *data)
     if (!tree->linked)
         return;
     out_char(output, '\n');
-    text_header(output);
+    text_compare_tree_header(output);
     for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;) {
-        struct node_sides total = total_of(tree, i);
-        text_signed(output, total.bytes, END_CHANGE);
-        text_signed(output, total.blocks, END_BLOCKS);
+        struct node_sides total = compare_tree_total(tree, i);
+        text_compare_tree_signed(output, total.bytes, END_CHANGE);
+        text_compare_tree_signed(output, total.blocks, END_BLOCKS);
         report_tree_number(output, "", total.bytes[HEAP_OLD], END_OLD);
         report_tree_number(output, "", total.bytes[HEAP_NEW], END_NEW);
         report_tree_name(report, tree, &tree->nodes[i], data->limit);
@@ -77,10 +78,10 @@ void text_compare_tree(struct report *report, const struct report_compare *data)
 
 /* ---- JSON ---- */
 
-static void json_node(struct report *report, struct json *json, const struct view_tree *tree,
-                      uint32_t node)
+static void json_compare_tree_node(struct report *report, struct json *json,
+                                   const struct view_tree *tree, uint32_t node)
 {
-    struct node_sides total = total_of(tree, node);
+    struct node_sides total = compare_tree_total(tree, node);
     struct node_sides self = self_of(tree, node);
     json_begin_object(json, NULL);
     json_unsigned(json, "depth", tree->nodes[node].depth);
@@ -105,7 +106,7 @@ void json_compare_tree(struct report *report, struct json *json, const struct re
     json_unsigned(json, "total_nodes", tree->linked);
     json_begin_array(json, "nodes");
     for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;)
-        json_node(report, json, tree, i);
+        json_compare_tree_node(report, json, tree, i);
     json_end_array(json);
 }
 
@@ -122,7 +123,7 @@ void csv_compare_tree(struct report *report, const struct report_compare *data)
                      "new_self_bytes," REPORT_TREE_FIELDS);
     size_t rows = 0;
     for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;) {
-        struct node_sides total = total_of(tree, i);
+        struct node_sides total = compare_tree_total(tree, i);
         struct node_sides self = self_of(tree, i);
         rows++;
         csv_unsigned(&csv, tree->nodes[i].depth);

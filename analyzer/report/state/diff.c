@@ -40,7 +40,7 @@ static void text_quadrant(struct report *report, const struct report_diff *data,
 }
 
 /* Counts the blocks of a quadrant that lie in others, as far as filters have left them. */
-static struct report_nested count_nested(const struct heap_groups *groups)
+static struct report_nested diff_count_nested(const struct heap_groups *groups)
 {
     struct report_nested nested = {0, 0};
     heap_groups_count_nested(groups, &nested.blocks, &nested.bytes);
@@ -70,7 +70,7 @@ void text_diff(struct report *report, const struct report_diff *data)
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
         text_quadrant(report, data, (enum heap_quadrant)i);
         out_char(report->output, '\n');
-        report_nested_text(report->output, "    ", count_nested(&data->diff->quadrants[i]));
+        report_nested_text(report->output, "    ", diff_count_nested(&data->diff->quadrants[i]));
         if (i == HEAP_AIFO)
             text_lost(report, data->lost);
     }
@@ -103,7 +103,7 @@ void json_diff(struct report *report, const struct report_diff *data)
     json_text(&json, "by", view_key_name(report->view->options.by));
     for (int i = 0; i < HEAP_QUADRANTS; i++) {
         const struct heap_groups *groups = &data->diff->quadrants[i];
-        struct report_nested nested = count_nested(groups);
+        struct report_nested nested = diff_count_nested(groups);
         json_begin_object(&json, heap_quadrant_name((enum heap_quadrant)i));
         json_unsigned(&json, "blocks", groups->blocks);
         json_unsigned(&json, "bytes", groups->bytes);

@@ -3,7 +3,7 @@
 #include "report/state/reports.h"
 
 /* Serves a region and the sum of all regions. In the sum, the space between regions is no gap. */
-static void text_sums(struct text_output *output, const struct heap_region *region)
+static void text_region_sums(struct text_output *output, const struct heap_region *region)
 {
     report_count(output, region->used, "byte");
     out_text(output, " in ");
@@ -66,7 +66,7 @@ void text_fragmentation(struct report *report, const struct report_fragmentation
     out_text(output, " at ");
     report_position_text(report, fragmentation->outcome.position);
     out_text(output, ": ");
-    text_sums(output, &fragmentation->total);
+    text_region_sums(output, &fragmentation->total);
     out_plain(output);
     report_certainty_text(report);
     if (fragmentation->count)
@@ -77,7 +77,7 @@ void text_fragmentation(struct report *report, const struct report_fragmentation
         out_text(output, " to ");
         out_hex(output, fragmentation->regions[i].last);
         out_text(output, ": ");
-        text_sums(output, &fragmentation->regions[i]);
+        text_region_sums(output, &fragmentation->regions[i]);
     }
     if (fragmentation->count > data->limit) {
         out_text(output, "… and ");
@@ -87,7 +87,7 @@ void text_fragmentation(struct report *report, const struct report_fragmentation
     text_sparse(report, &fragmentation->sparse);
 }
 
-static void json_sums(struct json *json, const struct heap_region *region)
+static void json_region_sums(struct json *json, const struct heap_region *region)
 {
     json_unsigned(json, "blocks", region->blocks);
     json_unsigned(json, "used_bytes", region->used);
@@ -122,14 +122,14 @@ void json_fragmentation(struct report *report, const struct report_fragmentation
     json_begin_object(&json, NULL);
     json_position(&json, "position", fragmentation->outcome.position);
     report_certainty_json(report, &json);
-    json_sums(&json, &fragmentation->total);
+    json_region_sums(&json, &fragmentation->total);
     json_unsigned(&json, "total_regions", fragmentation->count);
     json_begin_array(&json, "regions");
     for (size_t i = 0; i < fragmentation->count && i < data->limit; i++) {
         json_begin_object(&json, NULL);
         json_hex(&json, "begin", fragmentation->regions[i].begin);
         json_hex(&json, "last", fragmentation->regions[i].last);
-        json_sums(&json, &fragmentation->regions[i]);
+        json_region_sums(&json, &fragmentation->regions[i]);
         json_end_object(&json);
     }
     json_end_array(&json);

@@ -39,8 +39,8 @@ void report_heap_tree_text(struct report *report, const struct heap_tree *tree)
         text_node(report, &tree->nodes[node]);
 }
 
-static void json_node(struct report *report, struct json *json, const struct heap_tree *tree,
-                      const struct heap_tree_node *node)
+static void json_heap_tree_node(struct report *report, struct json *json,
+                                const struct heap_tree *tree, const struct heap_tree_node *node)
 {
     json_begin_object(json, NULL);
     report_label_json(report, json, &(struct view_label){.kind = LABEL_HEAP, .number = node->heap});
@@ -61,6 +61,6 @@ void report_heap_tree_json(struct report *report, struct json *json, const struc
     json_begin_array(json, "heap_tree");
     uint32_t node = HEAP_TREE_NONE;
     while ((node = heap_tree_next(tree, node)) != HEAP_TREE_NONE)
-        json_node(report, json, tree, &tree->nodes[node]);
+        json_heap_tree_node(report, json, tree, &tree->nodes[node]);
     json_end_array(json);
 }

@@ -2,7 +2,7 @@
 /* The report of `state` as JSON and CSV. */
 #include "report/state/reports.h"
 
-static void json_sums(struct json *json, const struct heap_group *group)
+static void json_state_sums(struct json *json, const struct heap_group *group)
 {
     json_unsigned(json, "blocks", group->blocks);
     json_unsigned(json, "bytes", group->bytes);
@@ -44,7 +44,7 @@ static void json_heaps(struct report *report, struct json *json, const struct he
         json_name(json, "name",
                   definitions_text(report->definitions, heap ? heap->name : TTD_NONE));
         json_unsigned(json, "parent_heap_id", heap ? heap->parent : TTD_NONE);
-        json_sums(json, &groups->items[i]);
+        json_state_sums(json, &groups->items[i]);
         json_end_object(json);
     }
     json_end_array(json);
@@ -60,13 +60,13 @@ static void json_threads(struct report *report, struct json *json, const struct 
         json_unsigned(json, "thread", groups->items[i].key.property);
         json_name(json, "name",
                   definitions_text(report->definitions, thread ? thread->name : TTD_NONE));
-        json_sums(json, &groups->items[i]);
+        json_state_sums(json, &groups->items[i]);
         json_end_object(json);
     }
     json_end_array(json);
 }
 
-static void json_sizes(struct json *json, const struct heap_groups *groups)
+static void json_state_sizes(struct json *json, const struct heap_groups *groups)
 {
     json_begin_array(json, "sizes");
     for (size_t i = 0; i < groups->count; i++) {
@@ -75,7 +75,7 @@ static void json_sizes(struct json *json, const struct heap_groups *groups)
         json_begin_object(json, NULL);
         json_unsigned(json, "smallest", first);
         json_unsigned(json, "largest", last);
-        json_sums(json, &groups->items[i]);
+        json_state_sums(json, &groups->items[i]);
         json_end_object(json);
     }
     json_end_array(json);
@@ -142,7 +142,7 @@ void json_state(struct report *report, const struct report_state *data)
     if (data->heaps)
         report_heap_tree_json(report, &json, data->heaps);
     json_threads(report, &json, &state->tables.by[HEAP_BY_THREAD]);
-    json_sizes(&json, &state->tables.by[HEAP_BY_SIZE]);
+    json_state_sizes(&json, &state->tables.by[HEAP_BY_SIZE]);
     json_text(&json, "by", view_key_name(report->view->options.by));
     if (report->view->classes)
         report_snapshot_json(&json, "snapshot", &report->view->classes->snapshot);

@@ -20,7 +20,7 @@ static void text_thread(struct report *report, ttd_id id)
     report_label_text(report, &(struct view_label){.kind = LABEL_THREAD, .number = id});
 }
 
-static void text_size(struct report *report, ttd_id id)
+static void text_state_size(struct report *report, ttd_id id)
 {
     uint64_t first, last;
     heap_class_range(id, &first, &last);
@@ -47,7 +47,7 @@ static void text_table(struct report *report, const struct heap_groups *groups,
     }
 }
 
-static void text_blocks(struct report *report, const struct heap_state *state)
+static void text_state_blocks(struct report *report, const struct heap_state *state)
 {
     if (state->block_count)
         out_char(report->output, '\n');
@@ -65,7 +65,7 @@ static void text_blocks(struct report *report, const struct heap_state *state)
     }
 }
 
-static void text_address(struct report *report, const struct report_state *data)
+static void text_state_address(struct report *report, const struct report_state *data)
 {
     struct text_output *output = report->output;
     const struct heap_owners *owners = data->owners;
@@ -99,7 +99,7 @@ static void text_tables(struct report *report, const struct report_state *data)
     report_groups_text(report, &state->tables.by[HEAP_BY_STACK], data->limit, false);
     text_table(report, &state->tables.by[HEAP_BY_HEAP], text_heap);
     text_table(report, &state->tables.by[HEAP_BY_THREAD], text_thread);
-    text_table(report, &state->tables.by[HEAP_BY_SIZE], text_size);
+    text_table(report, &state->tables.by[HEAP_BY_SIZE], text_state_size);
 }
 
 void report_live_nested_text(struct text_output *output, const char *indent,
@@ -115,7 +115,7 @@ void report_live_nested_text(struct text_output *output, const char *indent,
     out_char(output, '\n');
 }
 
-static void text_totals(struct report *report, const struct heap_state *state)
+static void text_state_totals(struct report *report, const struct heap_state *state)
 {
     struct text_output *output = report->output;
     out_bold(output);
@@ -147,9 +147,9 @@ void text_state(struct report *report, const struct report_state *data)
 {
     const struct heap_state *state = data->state;
     if (data->owners)
-        text_address(report, data);
+        text_state_address(report, data);
     else {
-        text_totals(report, state);
+        text_state_totals(report, state);
         report_runtime_text(report);
     }
     report_certainty_text(report);
@@ -157,7 +157,7 @@ void text_state(struct report *report, const struct report_state *data)
         text_tables(report, data);
     if (data->heaps)
         report_heap_tree_text(report, data->heaps);
-    text_blocks(report, state);
+    text_state_blocks(report, state);
     if (!data->owners)
         report_runtime_groups_text(report, data->limit, false);
 }

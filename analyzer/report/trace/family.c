@@ -18,8 +18,8 @@ static bool family_is_certain(const struct report_family *data)
     return is_certain;
 }
 
-static void text_sums(struct report *report, const struct report_family *data, uint64_t count,
-                      uint64_t bytes)
+static void text_family_sums(struct report *report, const struct report_family *data,
+                             uint64_t count, uint64_t bytes)
 {
     if (data->has_bytes) {
         report_count(report->output, bytes, "byte");
@@ -111,14 +111,14 @@ static void family_show_frames(struct report *report, const struct report_family
         report->status = frame_list_push(&report->frames, &site->frames[i]);
 }
 
-static void text_site(struct report *report, const struct report_family *data,
-                      const struct report_family_site *site)
+static void text_family_site(struct report *report, const struct report_family *data,
+                             const struct report_family_site *site)
 {
     struct text_output *output = report->output;
     const struct report_share **shares = family_sort_shares(report, site);
     out_char(output, '\n');
     out_bold(output);
-    text_sums(report, data, site->count, site->bytes);
+    text_family_sums(report, data, site->count, site->bytes);
     out_plain(output);
     if (*site->kind)
         out_char(output, ' ');
@@ -167,7 +167,7 @@ static void text_members(struct report *report, const struct report_family *data
         out_text(output, "  ");
         text_process(output, members[i]);
         out_text(output, ": ");
-        text_sums(report, data, members[i]->count, members[i]->bytes);
+        text_family_sums(report, data, members[i]->count, members[i]->bytes);
         out_text(output, ", ");
         escape_text(output, escape_string(members[i]->info.path));
         out_char(output, '\n');
@@ -186,7 +186,7 @@ void text_family(struct report *report, const struct report_family *data)
     out_bold(output);
     report_count(output, data->member_count, "process");
     out_format(output, ", %s: ", data->title);
-    text_sums(report, data, data->count, data->bytes);
+    text_family_sums(report, data, data->count, data->bytes);
     out_text(output, ", from ");
     report_count(output, data->site_count, "call site");
     out_plain(output);
@@ -201,7 +201,7 @@ void text_family(struct report *report, const struct report_family *data)
     text_members(report, data);
     size_t count = report_shown(data->site_count, data->limit);
     for (size_t i = 0; i < count; i++)
-        text_site(report, data, &data->sites[i]);
+        text_family_site(report, data, &data->sites[i]);
     if (data->site_count > count) {
         out_text(output, "\n… and ");
         report_count(output, data->site_count - count, "call site");
@@ -209,38 +209,39 @@ void text_family(struct report *report, const struct report_family *data)
     }
 }
 
-static void json_sums(struct json *json, const struct report_family *data, uint64_t count,
-                      uint64_t bytes)
+static void json_family_sums(struct json *json, const struct report_family *data, uint64_t count,
+                             uint64_t bytes)
 {
     json_unsigned(json, data->has_bytes ? "blocks" : "calls", count);
     json_count(json, "bytes", data->has_bytes ? bytes : TTD_UNKNOWN);
 }
 
-static void json_member(struct json *json, const struct report_family *data,
-                        const struct report_family_member *member)
+static void json_family_member(struct json *json, const struct report_family *data,
+                               const struct report_family_member *member)
 {
     json_begin_object(json, NULL);
     json_text(json, "path", member->info.path);
     json_unsigned(json, "process_id", member->info.trace.process_id);
     json_name(json, "command", member->info.command);
-    json_sums(json, data, member->count, member->bytes);
+    json_family_sums(json, data, member->count, member->bytes);
     json_bool(json, "certain", member->is_read && !member->reason);
     json_text(json, "reason", member->is_read ? member->reason : "its trace cannot be read");
     json_end_object(json);
 }
 
-static void json_site(struct report *report, struct json *json, const struct report_family *data,
-                      const struct report_family_site *site)
+static void json_family_site(struct report *report, struct json *json,
+                             const struct report_family *data,
+                             const struct report_family_site *site)
 {
     const struct report_share **shares = family_sort_shares(report, site);
     json_begin_object(json, NULL);
     json_text(json, "kind", *site->kind ? site->kind : NULL);
-    json_sums(json, data, site->count, site->bytes);
+    json_family_sums(json, data, site->count, site->bytes);
     json_begin_array(json, "shares");
     for (size_t i = 0; shares && i < site->share_count; i++) {
         json_begin_object(json, NULL);
         json_unsigned(json, "process_id", data->members[shares[i]->member].info.trace.process_id);
-        json_sums(json, data, shares[i]->count, shares[i]->bytes);
+        json_family_sums(json, data, shares[i]->count, shares[i]->bytes);
         json_end_object(json);
     }
     json_end_array(json);
@@ -258,17 +259,17 @@ void json_family(struct report *report, const struct report_family *data)
     json_bool(&json, "certain", family_is_certain(data));
     json_unsigned(&json, "unreadable_traces", data->unreadable);
     json_unsigned(&json, "missing_parents", data->missing_parents);
-    json_sums(&json, data, data->count, data->bytes);
+    json_family_sums(&json, data, data->count, data->bytes);
     json_unsigned(&json, "suppressed", data->suppressed);
     json_unsigned(&json, "known", data->known);
     json_begin_array(&json, "processes");
     for (size_t i = 0; i < data->member_count; i++)
-        json_member(&json, data, &data->members[i]);
+        json_family_member(&json, data, &data->members[i]);
     json_end_array(&json);
     json_unsigned(&json, "total_groups", data->site_count);
     json_begin_array(&json, "groups");
     for (size_t i = 0; i < data->site_count && i < data->limit; i++)
-        json_site(report, &json, data, &data->sites[i]);
+        json_family_site(report, &json, data, &data->sites[i]);
     json_end_array(&json);
     json_end_object(&json);
 }

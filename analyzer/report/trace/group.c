@@ -93,7 +93,7 @@ void text_recording(struct report *report, const struct report_group *data)
     out_char(output, '\n');
 }
 
-static void json_member(struct json *json, const struct report_member *member)
+static void json_group_member(struct json *json, const struct report_member *member)
 {
     char text[INFO_TIME_SIZE];
     struct report_info data = info_of(member);
@@ -125,7 +125,7 @@ void json_recording(struct report *report, const struct report_group *data)
     json_bytes(&json, "group", data->id->bytes, sizeof data->id->bytes);
     json_begin_array(&json, "traces");
     for (size_t i = 0; i < data->count; i++)
-        json_member(&json, &data->members[i]);
+        json_group_member(&json, &data->members[i]);
     json_end_array(&json);
     json_end_object(&json);
 }

@@ -112,7 +112,7 @@ static void text_origin(struct report *report, const struct report_info *data)
     }
 }
 
-static void text_counts(struct report *report, const struct report_info *data)
+static void text_info_counts(struct report *report, const struct report_info *data)
 {
     const struct heap_trace_stats *stats = data->stats;
     struct text_output *output = report->output;
@@ -151,7 +151,7 @@ static void text_counts(struct report *report, const struct report_info *data)
     out_char(output, '\n');
 }
 
-static void text_contents(struct report *report, const struct heap_trace_stats *stats)
+static void text_info_contents(struct report *report, const struct heap_trace_stats *stats)
 {
     struct text_output *output = report->output;
     label(report, "Snapshots");
@@ -286,9 +286,9 @@ void text_info(struct report *report, const struct report_info *data)
         escape_text(report->output, data->metadata[i].value);
         out_char(report->output, '\n');
     }
-    text_counts(report, data);
+    text_info_counts(report, data);
     text_losses(report, &data->stats->outcome.losses);
-    text_contents(report, data->stats);
+    text_info_contents(report, data->stats);
     text_threads(report, data->stats);
     info_text_clients(report->output, &data->stats->clients);
     text_chunks(report, data->stats);

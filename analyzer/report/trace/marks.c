@@ -36,7 +36,7 @@ static bool is_text(struct ttd_string data)
     return !more;
 }
 
-static void write_bytes(struct text_output *output, struct ttd_string data, size_t limit)
+static void mark_write_bytes(struct text_output *output, struct ttd_string data, size_t limit)
 {
     for (size_t i = 0; i < data.size && i < limit; i++)
         out_format(output, "%02x", (unsigned char)data.data[i]);
@@ -58,7 +58,7 @@ static void text_data(struct text_output *output, struct ttd_string data)
         out_char(output, '"');
     } else {
         out_text(output, "0x");
-        write_bytes(output, data, limit);
+        mark_write_bytes(output, data, limit);
     }
     if (data.size > limit) {
         out_text(output, "... ");
@@ -177,6 +177,6 @@ void csv_mark(struct report *report, const struct report_marks *options,
     else
         csv_empty(&csv);
     csv_empty(&csv);
-    write_bytes(report->output, mark->data, mark->data.size);
+    mark_write_bytes(report->output, mark->data, mark->data.size);
     csv_end_row(&csv);
 }

@@ -15,7 +15,8 @@ static void text_duration(struct text_output *output, uint64_t nanoseconds)
     out_format(output, "%.3g %s", value, units[unit]);
 }
 
-static void text_contents(struct text_output *output, const struct heap_listed_snapshot *listed)
+static void text_snapshot_contents(struct text_output *output,
+                                   const struct heap_listed_snapshot *listed)
 {
     const struct heap_snapshot_parts *parts = &listed->parts;
     bool is_first = true;
@@ -42,7 +43,7 @@ static void text_contents(struct text_output *output, const struct heap_listed_s
     }
 }
 
-static void text_snapshot(struct report *report, const struct heap_listed_snapshot *listed)
+static void text_listed_snapshot(struct report *report, const struct heap_listed_snapshot *listed)
 {
     static const char *const reasons[] = {"",
                                           ", asked for from outside",
@@ -59,7 +60,7 @@ static void text_snapshot(struct report *report, const struct heap_listed_snapsh
     if (snapshot->thread)
         out_format(output, " (thread %u)", snapshot->thread);
     out_char(output, '\n');
-    text_contents(output, listed);
+    text_snapshot_contents(output, listed);
     out_text(output, "\n  ");
     report_count(output, listed->parts.stored_bytes, "byte");
     out_format(output, " in the trace; taken after %.6g s; the program was held for ",
@@ -82,7 +83,7 @@ void text_snapshots(struct report *report, const struct heap_snapshot_list *list
     out_char(report->output, '\n');
     report_certainty_text(report);
     for (size_t i = 0; i < list->count; i++)
-        text_snapshot(report, &list->snapshots[i]);
+        text_listed_snapshot(report, &list->snapshots[i]);
 }
 
 static void json_snapshot(struct json *json, const struct heap_listed_snapshot *listed)

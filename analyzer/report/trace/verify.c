@@ -4,7 +4,7 @@
 
 #include "report/writers/escape.h"
 
-static bool has_gap(const struct ttd_problem *problem)
+static bool problem_has_gap(const struct ttd_problem *problem)
 {
     return problem->missing_chunks || problem->missing_events;
 }
@@ -76,7 +76,7 @@ void text_problem(struct report *report, const struct ttd_problem *problem, uint
     out_plain(output);
     out_text(output, ": ");
     out_text(output, error->what);
-    if (has_gap(problem))
+    if (problem_has_gap(problem))
         text_gap(output, problem);
     out_char(output, '\n');
 }

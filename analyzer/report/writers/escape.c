@@ -24,7 +24,7 @@ static size_t write_plain(struct text_output *output, struct ttd_string text, si
     return end;
 }
 
-static void write_bytes(struct text_output *output, const unsigned char *data, size_t size)
+static void escape_write_bytes(struct text_output *output, const unsigned char *data, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         out_format(output, "\\x%02x", data[i]);
@@ -44,7 +44,7 @@ static size_t write_one(struct text_output *output, const unsigned char *data, s
     else if (character == '"' && kind == CELL)
         out_text(output, "\"\"");
     else if (!length || visible_is_hidden(character) || (character == ';' && kind != PLAIN))
-        write_bytes(output, data, length ? length : 1);
+        escape_write_bytes(output, data, length ? length : 1);
     else {
         out_write(output, (const char *)data, length);
         output->column -= length - 1;
@@ -53,8 +53,8 @@ static size_t write_one(struct text_output *output, const unsigned char *data, s
 }
 
 /* Writes a text in any output but JSON. */
-static void write_text(struct text_output *output, struct ttd_string text, size_t begin,
-                       enum meaning kind)
+static void escape_write_text(struct text_output *output, struct ttd_string text, size_t begin,
+                              enum meaning kind)
 {
     const unsigned char *data = (const unsigned char *)text.data;
     for (size_t i = begin; (i = write_plain(output, text, i)) < text.size;)
@@ -64,13 +64,13 @@ static void write_text(struct text_output *output, struct ttd_string text, size_
 void escape_text(struct text_output *output, struct ttd_string text)
 {
     if (!output->error)
-        write_text(output, text, 0, PLAIN);
+        escape_write_text(output, text, 0, PLAIN);
 }
 
 void escape_folded(struct text_output *output, struct ttd_string text)
 {
     if (!output->error)
-        write_text(output, text, 0, LIST);
+        escape_write_text(output, text, 0, LIST);
 }
 
 /* Returns how many bytes at the beginning of a field make it a formula: '=', '+', '-', '@', or the
@@ -97,8 +97,8 @@ static size_t formula_size(struct ttd_string text)
 void escape_csv(struct text_output *output, struct ttd_string text)
 {
     size_t formula = formula_size(text);
-    write_bytes(output, (const unsigned char *)text.data, formula);
-    write_text(output, text, formula, CELL);
+    escape_write_bytes(output, (const unsigned char *)text.data, formula);
+    escape_write_text(output, text, formula, CELL);
 }
 
 /* Writes a character as one `\u` escape, or as two beyond U+FFFF. */
