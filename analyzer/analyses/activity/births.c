@@ -41,7 +41,7 @@ enum ttd_status births_find_thread(struct births *births, ttd_id thread)
 }
 
 /* Makes room for the birth of a record. */
-static enum ttd_status make_room(struct births *births, uint32_t record)
+static enum ttd_status births_make_room(struct births *births, uint32_t record)
 {
     size_t capacity = births->capacity ? births->capacity : FIRST_CAPACITY;
     while (capacity <= record)
@@ -62,7 +62,7 @@ enum ttd_status births_add(struct births *births, const struct heap_effect *effe
     uint64_t *calls;
     enum ttd_status status = births_calls_of(births, effect->thread, &calls);
     if (status == TTD_OK)
-        status = make_room(births, effect->record);
+        status = births_make_room(births, effect->record);
     if (status == TTD_OK)
         births->births[effect->record] =
             (struct birth){.wall_time = effect->wall_time,

@@ -31,7 +31,7 @@ static size_t home_of(const struct chain_table *table, uint64_t event)
 }
 
 /* The slot of an event, or the empty one where it belongs. */
-static size_t find(const struct chain_table *table, uint64_t event)
+static size_t chain_slot(const struct chain_table *table, uint64_t event)
 {
     size_t slot = home_of(table, event);
     while (!is_empty(&table->slots[slot]) && table->slots[slot].event != event)
@@ -39,7 +39,7 @@ static size_t find(const struct chain_table *table, uint64_t event)
     return slot;
 }
 
-static enum ttd_status grow(struct chain_table *table)
+static enum ttd_status chain_table_grow(struct chain_table *table)
 {
     struct chain_table larger = *table;
     larger.capacity = table->capacity ? 2 * table->capacity : CAPACITY_MIN;
@@ -49,7 +49,7 @@ static enum ttd_status grow(struct chain_table *table)
     pages_hint(larger.slots, larger.capacity * sizeof *larger.slots);
     for (size_t i = 0; i < table->capacity; i++) {
         if (!is_empty(&table->slots[i]))
-            larger.slots[find(&larger, table->slots[i].event)] = table->slots[i];
+            larger.slots[chain_slot(&larger, table->slots[i].event)] = table->slots[i];
     }
     free(table->slots);
     *table = larger;
@@ -57,7 +57,7 @@ static enum ttd_status grow(struct chain_table *table)
 }
 
 /* Sets `number` to that of a chain that is not in use. */
-static enum ttd_status obtain(struct chain_table *table, uint32_t *number)
+static enum ttd_status chain_obtain(struct chain_table *table, uint32_t *number)
 {
     *number = table->unused;
     if (*number) {
@@ -75,20 +75,20 @@ enum ttd_status chain_table_add(struct chain_table *table, uint64_t event,
                                 const struct heap_chain *chain)
 {
     uint32_t number;
-    enum ttd_status status = table->count >= table->capacity / 2 ? grow(table) : TTD_OK;
+    enum ttd_status status = table->count >= table->capacity / 2 ? chain_table_grow(table) : TTD_OK;
     if (status == TTD_OK)
-        status = obtain(table, &number);
+        status = chain_obtain(table, &number);
     if (status != TTD_OK)
         return status;
     table->chains[number - 1] = *chain;
-    table->slots[find(table, event)] = (struct chain_slot){event, number};
+    table->slots[chain_slot(table, event)] = (struct chain_slot){event, number};
     table->count++;
     return TTD_OK;
 }
 
 /* Empties a slot. Those behind it move into the hole where they may, so that a search need not pass
  * holes. */
-static void empty(struct chain_table *table, size_t hole)
+static void chain_slot_empty(struct chain_table *table, size_t hole)
 {
     size_t mask = table->capacity - 1;
     for (size_t slot = (hole + 1) & mask; !is_empty(&table->slots[slot]);
@@ -106,14 +106,14 @@ bool chain_table_take(struct chain_table *table, uint64_t event, struct heap_cha
 {
     if (!table->count)
         return false;
-    size_t slot = find(table, event);
+    size_t slot = chain_slot(table, event);
     uint32_t number = table->slots[slot].chain;
     if (!number)
         return false;
     *chain = table->chains[number - 1];
     table->chains[number - 1].reallocs = table->unused;
     table->unused = number;
-    empty(table, slot);
+    chain_slot_empty(table, slot);
     table->count--;
     return true;
 }

@@ -50,7 +50,7 @@ void heap_growth_merge(struct heap_move_group *sum, const struct heap_move_group
 }
 
 /* Variance relative to the squared mean. */
-static double spread(double sum, double squares, double count)
+static double growth_spread(double sum, double squares, double count)
 {
     double mean = sum / count;
     double variance = squares / count - mean * mean;
@@ -70,8 +70,8 @@ enum heap_growth heap_move_growth(const struct heap_move_group *group, double *m
     double count = (double)group->measured;
     double factor = group->factor_sum / count;
     double step = group->step_sum / count;
-    double factor_spread = spread(group->factor_sum, group->factor_squares, count);
-    double step_spread = spread(group->step_sum, group->step_squares, count);
+    double factor_spread = growth_spread(group->factor_sum, group->factor_squares, count);
+    double step_spread = growth_spread(group->step_sum, group->step_squares, count);
     /* A small step between large sizes is nearly the same factor as well, so the step wins if it
      * varies no more than the factor. */
     if (step_spread <= SAME_MAX && step_spread <= factor_spread) {

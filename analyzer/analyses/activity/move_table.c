@@ -40,7 +40,7 @@ enum ttd_status heap_move_table_find(struct heap_move_table *table, struct heap_
 }
 
 /* Keys differ, so that the order depends on nothing else. */
-static int compare(const void *a, const void *b)
+static int moves_compare_groups(const void *a, const void *b)
 {
     const struct heap_move_group *x = a;
     const struct heap_move_group *y = b;
@@ -58,7 +58,7 @@ static int compare(const void *a, const void *b)
 void heap_move_table_sort(struct heap_move_table *table)
 {
     if (table->count)
-        qsort(table->groups, table->count, sizeof *table->groups, compare);
+        qsort(table->groups, table->count, sizeof *table->groups, moves_compare_groups);
 }
 
 void heap_move_add_avoidable(struct heap_move_counts *counts, int64_t bytes)
@@ -84,7 +84,7 @@ static void add_counts(struct heap_move_counts *sum, const struct heap_move_coun
     heap_move_add_avoidable(sum, counts->avoidable);
 }
 
-static void merge(void *target, const void *source)
+static void moves_merge_groups(void *target, const void *source)
 {
     struct heap_move_group *sum = target;
     const struct heap_move_group *group = source;
@@ -92,14 +92,14 @@ static void merge(void *target, const void *source)
     heap_growth_merge(sum, group);
 }
 
-static struct heap_amount amount(const void *record)
+static struct heap_amount moves_group_amount(const void *record)
 {
     const struct heap_move_counts *counts = &((const struct heap_move_group *)record)->counts;
     return (struct heap_amount){counts->copies.bytes_at_most, counts->copies.bytes_at_most,
                                 counts->reallocs};
 }
 
-static void recount(void *owner)
+static void moves_recount(void *owner)
 {
     struct heap_move_table *table = owner;
     table->total = (struct heap_move_counts){0};
@@ -113,8 +113,8 @@ struct heap_site_table heap_move_site_table(struct heap_move_table *table)
                                     .records = table->groups,
                                     .count = &table->count,
                                     .size = sizeof *table->groups,
-                                    .merge = merge,
-                                    .compare = compare,
-                                    .amount_of = amount,
-                                    .recount = recount};
+                                    .merge = moves_merge_groups,
+                                    .compare = moves_compare_groups,
+                                    .amount_of = moves_group_amount,
+                                    .recount = moves_recount};
 }

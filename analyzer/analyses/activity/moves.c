@@ -34,7 +34,7 @@ static void count_call(struct heap_move_counts *counts, const struct ttd_event *
 }
 
 /* One that failed or never returned has no effect to observe. */
-static enum ttd_status see_call(void *context, const struct ttd_event *event)
+static enum ttd_status moves_see_call(void *context, const struct ttd_event *event)
 {
     struct move_finder *finder = context;
     struct heap_moves *moves = finder->moves;
@@ -100,8 +100,8 @@ static void add_copy(struct heap_copies *copies, enum heap_move move, uint64_t b
 }
 
 /* Adds what a call has copied to up to three sums. `bytes`: 0 if the old block is not known. */
-static void add_copies(const struct heap_effect *effect, uint64_t bytes,
-                       struct heap_copies *const sums[], size_t count)
+static void moves_add_copies(const struct heap_effect *effect, uint64_t bytes,
+                             struct heap_copies *const sums[], size_t count)
 {
     enum heap_move move = heap_move_of_effect(effect);
     for (size_t i = 0; i < count && effect->previous_address != effect->address; i++)
@@ -130,7 +130,7 @@ static enum ttd_status add_realloc(struct move_finder *finder, const struct heap
     uint64_t before = avoidable_of(chain);
     struct heap_move_counts *total = &moves->reallocs.total;
     struct heap_copies *sums[] = {&chain->copies, &group->counts.copies, &total->copies};
-    add_copies(effect, old->size < block->size ? old->size : block->size, sums, 3);
+    moves_add_copies(effect, old->size < block->size ? old->size : block->size, sums, 3);
     chain->reallocs++;
     chain->moved += old->address != block->address;
     chain->final_size = block->size;
@@ -165,7 +165,7 @@ static enum ttd_status continue_chain(struct move_finder *finder, const struct h
     return status == TTD_OK ? chain_table_add(&finder->chains, block->event, &chain) : status;
 }
 
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status moves_see_effect(void *context, const struct heap_effect *effect)
 {
     struct move_finder *finder = context;
     struct heap_moves *moves = finder->moves;
@@ -186,7 +186,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
                 return status;
             struct heap_move_counts *total = &moves->reallocs.total;
             struct heap_copies *sums[] = {&group->counts.copies, &total->copies};
-            add_copies(effect, 0, sums, 2);
+            moves_add_copies(effect, 0, sums, 2);
             group->counts.unknown_old++;
             total->unknown_old++;
         }
@@ -208,7 +208,8 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
 }
 
 /* Ends the chains of all blocks that are still there. */
-static enum ttd_status finish(void *context, struct heap_arrival *arrival, struct ttd_error *error)
+static enum ttd_status moves_finish(void *context, struct heap_arrival *arrival,
+                                    struct ttd_error *error)
 {
     struct move_finder *finder = context;
     struct heap_moves *moves = finder->moves;
@@ -242,12 +243,12 @@ enum ttd_status heap_moves_watch(struct heap_moves *moves, const struct heap_mov
     regrowth_init(&moves->finder->regrowths, &moves->regrown, options->split, options->islands);
     struct heap_watcher watcher = {
         .observer = {.context = moves->finder,
-                     .effect = see_effect,
-                     .call = see_call,
+                     .effect = moves_see_effect,
+                     .call = moves_see_call,
                      .unwanted_calls = ~HEAP_CALL_BIT(TTD_ACTION_REALLOC)},
         .to = ttd_position_max(),
         .is_deferred = true,
-        .finish = finish};
+        .finish = moves_finish};
     heap_pass_add(pass, &watcher);
     return TTD_OK;
 }

@@ -150,7 +150,7 @@ struct merging {
     size_t count;
 };
 
-static void collect(struct merging *merging, const struct heap_tick_change *change)
+static void series_collect_change(struct merging *merging, const struct heap_tick_change *change)
 {
     struct heap_tick_change *sum = &merging->sums[change->record];
     if (!merging->is_listed[change->record]) {
@@ -175,7 +175,7 @@ static enum ttd_status end_merged(struct merging *merging)
     return status == TTD_OK ? add_tick(merging->series) : status;
 }
 
-static int compare_late(const void *a, const void *b)
+static int series_compare_late(const void *a, const void *b)
 {
     const struct heap_late_change *x = a, *y = b;
     return (x->tick > y->tick) - (x->tick < y->tick);
@@ -189,9 +189,9 @@ static enum ttd_status merge_ticks(struct merging *merging, const struct heap_ti
     size_t next = 0, next_late = 0;
     for (size_t tick = 0; tick < old->tick_count && status == TTD_OK; tick++) {
         for (; next < old->ends[tick]; next++)
-            collect(merging, &old->changes[next]);
+            series_collect_change(merging, &old->changes[next]);
         for (; next_late < old->late_count && old->late[next_late].tick == tick; next_late++)
-            collect(merging, &old->late[next_late].change);
+            series_collect_change(merging, &old->late[next_late].change);
         bool is_last = tick + 1 == old->tick_count;
         if (is_last || !new_ticks || new_ticks[tick + 1] != new_ticks[tick])
             status = end_merged(merging);
@@ -215,7 +215,7 @@ enum ttd_status heap_series_settle(struct heap_tick_series *series, const uint32
     enum ttd_status status = has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK) {
         if (old.late_count)
-            qsort(old.late, old.late_count, sizeof *old.late, compare_late);
+            qsort(old.late, old.late_count, sizeof *old.late, series_compare_late);
         series->changes = NULL;
         series->ends = NULL;
         series->change_count = series->change_capacity = 0;

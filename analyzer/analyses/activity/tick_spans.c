@@ -4,14 +4,14 @@
 #include <stdlib.h>
 
 /* The number of spans with releases before a tick. */
-static size_t first_of(size_t end)
+static size_t spans_before(size_t end)
 {
     return end ? end * (end - 1) / 2 : 0;
 }
 
 enum ttd_status heap_spans_init(struct heap_tick_spans *spans, size_t max)
 {
-    *spans = (struct heap_tick_spans){.spans = calloc(first_of(max) + 1, sizeof *spans->spans),
+    *spans = (struct heap_tick_spans){.spans = calloc(spans_before(max) + 1, sizeof *spans->spans),
                                       .width = 1};
     return spans->spans ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
@@ -24,22 +24,22 @@ void heap_spans_free(struct heap_tick_spans *spans)
 
 const struct heap_tick_span *heap_spans_of(const struct heap_tick_spans *spans, size_t end)
 {
-    return spans->spans + first_of(end);
+    return spans->spans + spans_before(end);
 }
 
-static void add(struct heap_tick_spans *spans, size_t begin, size_t end,
-                struct heap_tick_span added)
+static void spans_add(struct heap_tick_spans *spans, size_t begin, size_t end,
+                      struct heap_tick_span added)
 {
     if (begin >= end)
         return;
-    struct heap_tick_span *span = &spans->spans[first_of(end) + begin];
+    struct heap_tick_span *span = &spans->spans[spans_before(end) + begin];
     span->blocks += added.blocks;
     span->bytes += added.bytes;
 }
 
 void heap_spans_add(struct heap_tick_spans *spans, size_t begin, size_t end, uint64_t size)
 {
-    add(spans, begin, end, (struct heap_tick_span){1, size});
+    spans_add(spans, begin, end, (struct heap_tick_span){1, size});
 }
 
 void heap_spans_merge(struct heap_tick_spans *spans, const uint32_t *new_ticks, size_t count)
@@ -50,7 +50,7 @@ void heap_spans_merge(struct heap_tick_spans *spans, const uint32_t *new_ticks, 
             struct heap_tick_span span = spans->spans[i];
             spans->spans[i] = (struct heap_tick_span){0, 0};
             if (span.blocks)
-                add(spans, new_ticks[begin], new_ticks[end], span);
+                spans_add(spans, new_ticks[begin], new_ticks[end], span);
         }
     }
 }
@@ -58,7 +58,7 @@ void heap_spans_merge(struct heap_tick_spans *spans, const uint32_t *new_ticks, 
 size_t heap_spans_count(const struct heap_tick_spans *spans, size_t end)
 {
     size_t used = 0;
-    for (size_t i = first_of(end); i < first_of(end + 1); i++)
+    for (size_t i = spans_before(end); i < spans_before(end + 1); i++)
         used += spans->spans[i].blocks != 0;
     return used;
 }

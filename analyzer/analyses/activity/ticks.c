@@ -57,7 +57,8 @@ static size_t birth_of(const struct ticks_finder *finder, const struct heap_bloc
 }
 
 /* Takes a block out of the series. Those of a destroyed heap are told late. */
-static enum ttd_status take(struct ticks_finder *finder, const struct heap_effect *effect)
+static enum ttd_status ticks_take_block(struct ticks_finder *finder,
+                                        const struct heap_effect *effect)
 {
     struct heap_ticks *ticks = finder->ticks;
     bool is_late = effect->kind == HEAP_DISCARDED;
@@ -76,7 +77,7 @@ static enum ttd_status take(struct ticks_finder *finder, const struct heap_effec
     return status;
 }
 
-static enum ttd_status acquire(struct ticks_finder *finder, const struct heap_block *block)
+static enum ttd_status ticks_acquire(struct ticks_finder *finder, const struct heap_block *block)
 {
     ttd_id keys[HEAP_TICK_KEYS];
     keys_of(block, keys);
@@ -90,7 +91,8 @@ static enum ttd_status acquire(struct ticks_finder *finder, const struct heap_bl
     return status;
 }
 
-static enum ttd_status count_effect(struct ticks_finder *finder, const struct heap_effect *effect)
+static enum ttd_status ticks_count_effect(struct ticks_finder *finder,
+                                          const struct heap_effect *effect)
 {
     uint64_t before = finder->totals.all.blocks;
     enum ttd_status status = heap_totals_add(&finder->totals, effect);
@@ -98,12 +100,13 @@ static enum ttd_status count_effect(struct ticks_finder *finder, const struct he
         finder->open.releases += before - finder->totals.all.blocks;
     if (status != TTD_OK || effect->kind == HEAP_DESTROYED)
         return status;
-    return effect->kind == HEAP_ACQUIRED ? acquire(finder, effect->block) : take(finder, effect);
+    return effect->kind == HEAP_ACQUIRED ? ticks_acquire(finder, effect->block)
+                                         : ticks_take_block(finder, effect);
 }
 
 /* Whether a block counts. */
-static enum ttd_status judge(const struct ticks_finder *finder, const struct heap_block *block,
-                             bool *is_wanted)
+static enum ttd_status ticks_judge_block(const struct ticks_finder *finder,
+                                         const struct heap_block *block, bool *is_wanted)
 {
     const struct heap_ticks_options *options = &finder->options;
     *is_wanted = heap_islands_want_block(options->islands, block);
@@ -112,7 +115,7 @@ static enum ttd_status judge(const struct ticks_finder *finder, const struct hea
                : TTD_OK;
 }
 
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status ticks_see_effect(void *context, const struct heap_effect *effect)
 {
     struct ticks_finder *finder = context;
     enum ttd_status status = TTD_OK;
@@ -123,13 +126,13 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
         status = ticks_move_on(finder, effect);
     bool is_wanted = true;
     if (status == TTD_OK && effect->kind != HEAP_DESTROYED)
-        status = judge(finder, effect->block, &is_wanted);
-    return status == TTD_OK && is_wanted ? count_effect(finder, effect) : status;
+        status = ticks_judge_block(finder, effect->block, &is_wanted);
+    return status == TTD_OK && is_wanted ? ticks_count_effect(finder, effect) : status;
 }
 
 /* Prefetches the records of the call sites, and the ticks in which blocks were allocated: most are
  * not in the cache. */
-static void prepare(void *context, const struct heap_notes *notes)
+static void ticks_prepare(void *context, const struct heap_notes *notes)
 {
     const struct ticks_finder *finder = context;
     const struct heap_ticks *ticks = finder->ticks;
@@ -151,7 +154,7 @@ static enum ttd_status add_to_peak(struct ticks_finder *finder, const struct hea
     if (heap_parents_get(finder->totals.parents, block->heap) != TTD_NONE)
         return TTD_OK;
     bool is_wanted;
-    enum ttd_status status = judge(finder, block, &is_wanted);
+    enum ttd_status status = ticks_judge_block(finder, block, &is_wanted);
     return status == TTD_OK && is_wanted ? heap_groups_add(&finder->ticks->at_peak, block) : status;
 }
 
@@ -171,7 +174,8 @@ static enum ttd_status find_peak(struct ticks_finder *finder, struct heap_replay
     return status;
 }
 
-static enum ttd_status finish(void *context, struct heap_arrival *arrival, struct ttd_error *error)
+static enum ttd_status ticks_finish(void *context, struct heap_arrival *arrival,
+                                    struct ttd_error *error)
 {
     struct ticks_finder *finder = context;
     (void)error;
@@ -187,7 +191,7 @@ static enum ttd_status finish(void *context, struct heap_arrival *arrival, struc
     return status == TTD_OK ? find_peak(finder, &arrival->cursor.replay) : status;
 }
 
-static void begin(void *context, const struct heap_arrival *arrival)
+static void ticks_begin(void *context, const struct heap_arrival *arrival)
 {
     struct ticks_finder *finder = context;
     heap_totals_init(&finder->totals, &arrival->cursor.replay.live.parents);
@@ -208,12 +212,13 @@ enum ttd_status heap_ticks_watch(struct heap_ticks *ticks, const struct heap_tic
     if (!ticks->ticks || !ticks->finder || status != TTD_OK)
         return TTD_ERROR_NO_MEMORY;
     *ticks->finder = (struct ticks_finder){.ticks = ticks, .options = *options};
-    struct heap_watcher watcher = {.observer = {.context = ticks->finder, .effect = see_effect},
-                                   .to = options->last,
-                                   .is_deferred = true,
-                                   .prepare = prepare,
-                                   .begin = begin,
-                                   .finish = finish};
+    struct heap_watcher watcher = {
+        .observer = {.context = ticks->finder, .effect = ticks_see_effect},
+        .to = options->last,
+        .is_deferred = true,
+        .prepare = ticks_prepare,
+        .begin = ticks_begin,
+        .finish = ticks_finish};
     pass->keeps_peak = true;
     heap_pass_add(pass, &watcher);
     return TTD_OK;

@@ -5,7 +5,7 @@
 #include "analyses/activity/ticks_parts.h"
 
 /* The state at a position includes all that happens at it: only then does it count. */
-static void settle(struct ticks_finder *finder)
+static void ticks_settle(struct ticks_finder *finder)
 {
     finder->open.live = finder->totals.outer;
     if (heap_sum_is_less(finder->open.peak, finder->open.live.bytes))
@@ -21,7 +21,7 @@ enum ttd_status ticks_settle_series(struct heap_ticks *ticks, const uint32_t *ne
 }
 
 /* Adds what happened in a tick to the one that follows it and takes its place. */
-static void join(struct heap_tick *tick, const struct heap_tick *before)
+static void ticks_join(struct heap_tick *tick, const struct heap_tick *before)
 {
     if (heap_sum_is_less(tick->peak, before->peak))
         tick->peak = before->peak;
@@ -47,7 +47,7 @@ static enum ttd_status widen(struct ticks_finder *finder)
         /* The first one is before all stretches. */
         bool joins = count > 1 && ticks->ticks[count - 1].stretch == tick.stretch;
         if (joins)
-            join(&tick, &ticks->ticks[--count]);
+            ticks_join(&tick, &ticks->ticks[--count]);
         new_ticks[i] = (uint32_t)count;
         ticks->ticks[count++] = tick;
     }
@@ -61,7 +61,7 @@ static enum ttd_status widen(struct ticks_finder *finder)
 enum ttd_status ticks_end_tick(struct ticks_finder *finder)
 {
     struct heap_ticks *ticks = finder->ticks;
-    settle(finder);
+    ticks_settle(finder);
     ticks->ticks[ticks->count++] = finder->open;
     enum ttd_status status = TTD_OK;
     for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++)
@@ -92,7 +92,7 @@ enum ttd_status ticks_move_on(struct ticks_finder *finder, const struct heap_eff
 {
     struct ttd_position position = effect->position;
     uint64_t event = effect->event;
-    settle(finder);
+    ticks_settle(finder);
     enum ttd_status status = TTD_OK;
     uint64_t largest = event > finder->open.event ? event : finder->open.event;
     if (!finder->is_in_range && ttd_position_compare(position, finder->options.from) >= 0) {

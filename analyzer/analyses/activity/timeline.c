@@ -14,7 +14,7 @@ struct timeline_finder {
     uint64_t event;
 };
 
-static enum ttd_status see_call(void *context, const struct ttd_event *event)
+static enum ttd_status timeline_see_call(void *context, const struct ttd_event *event)
 {
     struct timeline_finder *finder = context;
     if (event->wall_time > finder->wall_time)
@@ -23,7 +23,7 @@ static enum ttd_status see_call(void *context, const struct ttd_event *event)
 }
 
 /* Makes points twice as wide, and so half as many. */
-static void merge(struct heap_timeline *timeline)
+static void timeline_halve(struct heap_timeline *timeline)
 {
     size_t count = (timeline->count + 1) / 2;
     for (size_t i = 0; i < count; i++) {
@@ -47,7 +47,7 @@ static void merge(struct heap_timeline *timeline)
 }
 
 /* The state at a position includes all that happens at it: only then does it count. */
-static void settle(struct timeline_finder *finder)
+static void timeline_settle(struct timeline_finder *finder)
 {
     struct heap_timeline *timeline = finder->timeline;
     if (!timeline->count)
@@ -59,13 +59,13 @@ static void settle(struct timeline_finder *finder)
 }
 
 /* The point of a value of the axis, which is not before the last one. */
-static struct heap_point *reach(struct timeline_finder *finder, uint64_t value)
+static struct heap_point *timeline_reach_point(struct timeline_finder *finder, uint64_t value)
 {
     struct heap_timeline *timeline = finder->timeline;
     if (!timeline->count)
         timeline->first = value - value % timeline->width;
     while ((value - timeline->first) / timeline->width >= timeline->max)
-        merge(timeline);
+        timeline_halve(timeline);
     size_t index = (size_t)((value - timeline->first) / timeline->width);
     while (timeline->count <= index) {
         struct heap_point *point = &timeline->points[timeline->count++];
@@ -78,8 +78,8 @@ static struct heap_point *reach(struct timeline_finder *finder, uint64_t value)
 }
 
 /* Whether an effect is of blocks that count: of a heap, those were counted that do. */
-static enum ttd_status judge(const struct timeline_finder *finder, const struct heap_effect *effect,
-                             bool *is_wanted)
+static enum ttd_status timeline_judge_effect(const struct timeline_finder *finder,
+                                             const struct heap_effect *effect, bool *is_wanted)
 {
     const struct heap_timeline_options *options = finder->options;
     *is_wanted =
@@ -89,8 +89,9 @@ static enum ttd_status judge(const struct timeline_finder *finder, const struct 
     return options->filter(options->filter_context, effect->block->stack, is_wanted);
 }
 
-static enum ttd_status count_effect(struct timeline_finder *finder, struct heap_point *point,
-                                    const struct heap_effect *effect)
+static enum ttd_status timeline_count_effect(struct timeline_finder *finder,
+                                             struct heap_point *point,
+                                             const struct heap_effect *effect)
 {
     /* Destroying a heap releases all of its blocks by one effect, so releases are counted by the
      * difference. */
@@ -106,27 +107,28 @@ static enum ttd_status count_effect(struct timeline_finder *finder, struct heap_
 }
 
 /* The axis is that of all effects, so that timelines of parts of them can be compared. */
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status timeline_see_effect(void *context, const struct heap_effect *effect)
 {
     struct timeline_finder *finder = context;
     if (effect->kind == HEAP_DISCARDED || effect->kind == HEAP_UNKNOWN_RELEASE)
         return TTD_OK;
     if (ttd_position_compare(effect->position, finder->position) != 0) {
-        settle(finder);
+        timeline_settle(finder);
         finder->position = effect->position;
         /* Points begin between positions. The block of a ReAlloc in flight comes late. */
         if (effect->event > finder->event)
             finder->event = effect->event;
     }
     bool is_time = finder->options->axis == HEAP_AXIS_TIME;
-    struct heap_point *point = reach(finder, is_time ? finder->wall_time : finder->event);
+    struct heap_point *point =
+        timeline_reach_point(finder, is_time ? finder->wall_time : finder->event);
     bool is_wanted;
-    enum ttd_status status = judge(finder, effect, &is_wanted);
-    return status == TTD_OK && is_wanted ? count_effect(finder, point, effect) : status;
+    enum ttd_status status = timeline_judge_effect(finder, effect, &is_wanted);
+    return status == TTD_OK && is_wanted ? timeline_count_effect(finder, point, effect) : status;
 }
 
 /* Over time points begin where the axis says, whenever the first call was. */
-static void finish(struct timeline_finder *finder)
+static void timeline_finish(struct timeline_finder *finder)
 {
     struct heap_timeline *timeline = finder->timeline;
     timeline->end = finder->wall_time;
@@ -178,13 +180,14 @@ enum ttd_status heap_timeline_find(const struct heap_trace *trace,
     if (!timeline->points)
         return TTD_ERROR_NO_MEMORY;
     struct timeline_finder finder = {.timeline = timeline, .options = options};
-    struct heap_observer observer = {.context = &finder, .effect = see_effect, .call = see_call};
+    struct heap_observer observer = {
+        .context = &finder, .effect = timeline_see_effect, .call = timeline_see_call};
     struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
     struct heap_arrival arrival;
     heap_totals_init(&finder.totals, &arrival.cursor.replay.live.parents);
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
-    settle(&finder);
-    finish(&finder);
+    timeline_settle(&finder);
+    timeline_finish(&finder);
     heap_totals_free(&finder.totals);
     heap_arrival_end(&arrival, &timeline->outcome);
     if (status != TTD_OK)

@@ -12,7 +12,7 @@ struct usage_finder {
     struct births births;
 };
 
-static enum ttd_status see_call(void *context, const struct ttd_event *event)
+static enum ttd_status usage_see_call(void *context, const struct ttd_event *event)
 {
     struct usage_finder *finder = context;
     return births_see_call(&finder->births, event);
@@ -41,7 +41,7 @@ static enum ttd_status site_of(struct heap_usage *usage, const struct heap_block
 
 /* A reallocated block counts as a new one, but is never temporary: its contents were needed
  * before. */
-static enum ttd_status acquire(struct usage_finder *finder, const struct heap_effect *effect)
+static enum ttd_status usage_acquire(struct usage_finder *finder, const struct heap_effect *effect)
 {
     struct heap_usage *usage = finder->usage;
     const struct heap_block *block = effect->block;
@@ -105,7 +105,7 @@ static void add_time(struct usage_finder *finder, struct heap_site *site, uint64
 }
 
 /* A block is gone, other than with its heap. */
-static enum ttd_status release(struct usage_finder *finder, const struct heap_effect *effect)
+static enum ttd_status usage_release(struct usage_finder *finder, const struct heap_effect *effect)
 {
     const struct heap_block *block = effect->block;
     const struct birth *birth = births_get(&finder->births, effect->record);
@@ -126,26 +126,26 @@ static enum ttd_status release(struct usage_finder *finder, const struct heap_ef
     return TTD_OK;
 }
 
-static void discard(struct usage_finder *finder, const struct heap_effect *effect)
+static void usage_discard(struct usage_finder *finder, const struct heap_effect *effect)
 {
     const struct birth *birth = births_get(&finder->births, effect->record);
     finder->usage->sites[birth->site].destroyed++;
     finder->usage->total.destroyed++;
 }
 
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status usage_see_effect(void *context, const struct heap_effect *effect)
 {
     struct usage_finder *finder = context;
     if (effect->block && !heap_islands_want_block(finder->usage->options.islands, effect->block))
         return TTD_OK;
     switch (effect->kind) {
     case HEAP_ACQUIRED:
-        return acquire(finder, effect);
+        return usage_acquire(finder, effect);
     case HEAP_RELEASED:
     case HEAP_OVERLAPPED:
-        return release(finder, effect);
+        return usage_release(finder, effect);
     case HEAP_DISCARDED:
-        discard(finder, effect);
+        usage_discard(finder, effect);
         break;
     case HEAP_DESTROYED:
     case HEAP_UNKNOWN_RELEASE:
@@ -165,7 +165,7 @@ static uint32_t expected_site(const struct usage_finder *finder, const struct he
 }
 
 /* Prefetches the births of the blocks, then the call sites: most are not in the cache. */
-static void prepare(void *context, const struct heap_notes *notes)
+static void usage_prepare(void *context, const struct heap_notes *notes)
 {
     const struct usage_finder *finder = context;
     const struct heap_usage *usage = finder->usage;
@@ -183,7 +183,8 @@ static void prepare(void *context, const struct heap_notes *notes)
 }
 
 /* Blocks that are never released live up to the end of the trace. */
-static enum ttd_status finish(void *context, struct heap_arrival *arrival, struct ttd_error *error)
+static enum ttd_status usage_finish(void *context, struct heap_arrival *arrival,
+                                    struct ttd_error *error)
 {
     struct usage_finder *finder = context;
     struct heap_replay *replay = &arrival->cursor.replay;
@@ -216,11 +217,11 @@ enum ttd_status heap_usage_watch(struct heap_usage *usage, const struct heap_usa
     usage->finder->usage = usage;
     births_init(&usage->finder->births);
     struct heap_watcher watcher = {
-        .observer = {.context = usage->finder, .effect = see_effect, .call = see_call},
+        .observer = {.context = usage->finder, .effect = usage_see_effect, .call = usage_see_call},
         .to = ttd_position_max(),
         .is_deferred = true,
-        .prepare = prepare,
-        .finish = finish};
+        .prepare = usage_prepare,
+        .finish = usage_finish};
     heap_pass_add(pass, &watcher);
     return TTD_OK;
 }

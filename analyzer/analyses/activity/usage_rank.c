@@ -8,7 +8,7 @@ static int descending(double a, double b)
     return (a < b) - (a > b);
 }
 
-static double value_of(const struct heap_site *site, enum heap_rank_order order)
+static double site_rank_value(const struct heap_site *site, enum heap_rank_order order)
 {
     switch (order) {
     case HEAP_RANK_BY_CALLS:
@@ -25,51 +25,52 @@ static double value_of(const struct heap_site *site, enum heap_rank_order order)
     return (double)site->bytes.high * 0x1p64 + (double)site->bytes.low;
 }
 
-static int compare(const struct heap_site *x, const struct heap_site *y, enum heap_rank_order order)
+static int site_rank_compare(const struct heap_site *x, const struct heap_site *y,
+                             enum heap_rank_order order)
 {
-    int result = descending(value_of(x, order), value_of(y, order));
+    int result = descending(site_rank_value(x, order), site_rank_value(y, order));
     return result ? result : heap_key_compare(x->key, y->key);
 }
 
 static int compare_calls(const void *a, const void *b)
 {
-    return compare(a, b, HEAP_RANK_BY_CALLS);
+    return site_rank_compare(a, b, HEAP_RANK_BY_CALLS);
 }
 
 static int compare_bytes(const void *a, const void *b)
 {
-    return compare(a, b, HEAP_RANK_BY_BYTES);
+    return site_rank_compare(a, b, HEAP_RANK_BY_BYTES);
 }
 
 static int compare_lifetime(const void *a, const void *b)
 {
-    return compare(a, b, HEAP_RANK_BY_LIFETIME);
+    return site_rank_compare(a, b, HEAP_RANK_BY_LIFETIME);
 }
 
 static int compare_temporary(const void *a, const void *b)
 {
-    return compare(a, b, HEAP_RANK_BY_TEMPORARY);
+    return site_rank_compare(a, b, HEAP_RANK_BY_TEMPORARY);
 }
 
 static int compare_stacks(const void *a, const void *b)
 {
-    return compare(a, b, HEAP_RANK_BY_STACK);
+    return site_rank_compare(a, b, HEAP_RANK_BY_STACK);
 }
 
-static void add_sum(struct heap_sum *sum, struct heap_sum value)
+static void usage_add_sum(struct heap_sum *sum, struct heap_sum value)
 {
     heap_sum_add(sum, value.low);
     sum->high += value.high;
 }
 
-static void merge(void *target, const void *source)
+static void usage_merge_sites(void *target, const void *source)
 {
     struct heap_site *sum = target;
     const struct heap_site *site = source;
     sum->allocations += site->allocations;
-    add_sum(&sum->bytes, site->bytes);
+    usage_add_sum(&sum->bytes, site->bytes);
     sum->temporary += site->temporary;
-    add_sum(&sum->temporary_bytes, site->temporary_bytes);
+    usage_add_sum(&sum->temporary_bytes, site->temporary_bytes);
     sum->never_released += site->never_released;
     sum->destroyed += site->destroyed;
     sum->byte_seconds += site->byte_seconds;
@@ -105,12 +106,12 @@ static struct heap_amount amount_of_temporary(const void *record)
 }
 
 /* Filters take sites away: the totals are those of the sites that are left. */
-static void recount(void *owner)
+static void usage_recount(void *owner)
 {
     struct heap_usage *usage = owner;
     usage->total = (struct heap_site){.allocations = 0};
     for (size_t i = 0; i < usage->count; i++)
-        merge(&usage->total, &usage->sites[i]);
+        usage_merge_sites(&usage->total, &usage->sites[i]);
 }
 
 struct heap_site_table heap_usage_site_table(struct heap_usage *usage)
@@ -127,8 +128,8 @@ struct heap_site_table heap_usage_site_table(struct heap_usage *usage)
                                     .records = usage->sites,
                                     .count = &usage->count,
                                     .size = sizeof *usage->sites,
-                                    .merge = merge,
+                                    .merge = usage_merge_sites,
                                     .compare = orders[usage->options.order].compare,
                                     .amount_of = orders[usage->options.order].amount,
-                                    .recount = recount};
+                                    .recount = usage_recount};
 }

@@ -65,7 +65,8 @@ static enum ttd_status grow_blocks(struct chronicle *chronicle)
 }
 
 /* The chronicle's block of a live one is its `user` member. */
-static enum ttd_status acquire(struct chronicle *chronicle, const struct heap_effect *effect)
+static enum ttd_status chronicle_acquire(struct chronicle *chronicle,
+                                         const struct heap_effect *effect)
 {
     struct heap_block *block = effect->block;
     enum ttd_status status = grow_blocks(chronicle);
@@ -84,7 +85,8 @@ static enum ttd_status acquire(struct chronicle *chronicle, const struct heap_ef
     return add_effect(chronicle, effect, CHRONICLE_ACQUIRED, block->user);
 }
 
-static enum ttd_status release(struct chronicle *chronicle, const struct heap_effect *effect)
+static enum ttd_status chronicle_release(struct chronicle *chronicle,
+                                         const struct heap_effect *effect)
 {
     uint32_t block = effect->block->user;
     chronicle->lives[block].end = (uint32_t)chronicle->effect_count;
@@ -93,7 +95,8 @@ static enum ttd_status release(struct chronicle *chronicle, const struct heap_ef
     return add_effect(chronicle, effect, kind, block);
 }
 
-static enum ttd_status destroy(struct chronicle *chronicle, const struct heap_effect *effect)
+static enum ttd_status chronicle_destroy_heap(struct chronicle *chronicle,
+                                              const struct heap_effect *effect)
 {
     enum ttd_status status =
         grow_array((void **)&chronicle->destructions, &chronicle->destruction_capacity,
@@ -107,7 +110,7 @@ static enum ttd_status destroy(struct chronicle *chronicle, const struct heap_ef
 }
 
 /* A block of a heap that was destroyed at the effect's position. */
-static void discard(struct chronicle *chronicle, const struct heap_effect *effect)
+static void chronicle_discard(struct chronicle *chronicle, const struct heap_effect *effect)
 {
     size_t low = 0, high = chronicle->destruction_count;
     while (low < high) {
@@ -126,19 +129,19 @@ static void discard(struct chronicle *chronicle, const struct heap_effect *effec
         chronicle->lives[effect->block->user].end = chronicle->destructions[low].effect;
 }
 
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status chronicle_see_effect(void *context, const struct heap_effect *effect)
 {
     struct chronicle *chronicle = context;
     switch (effect->kind) {
     case HEAP_ACQUIRED:
-        return acquire(chronicle, effect);
+        return chronicle_acquire(chronicle, effect);
     case HEAP_RELEASED:
     case HEAP_OVERLAPPED:
-        return release(chronicle, effect);
+        return chronicle_release(chronicle, effect);
     case HEAP_DESTROYED:
-        return destroy(chronicle, effect);
+        return chronicle_destroy_heap(chronicle, effect);
     case HEAP_DISCARDED:
-        discard(chronicle, effect);
+        chronicle_discard(chronicle, effect);
         return TTD_OK;
     case HEAP_UNKNOWN_RELEASE:
         break;
@@ -146,7 +149,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     return TTD_OK;
 }
 
-static enum ttd_status see_call(void *context, const struct ttd_event *event)
+static enum ttd_status chronicle_see_call(void *context, const struct ttd_event *event)
 {
     struct chronicle *chronicle = context;
     if (event->wall_time > chronicle->wall_time)
@@ -192,7 +195,7 @@ static enum ttd_status list_ended(struct chronicle *chronicle)
 
 /* Makes room for as many effects as events, half of which acquire blocks; without it, or where
  * there are more, arrays grow as they are filled, which copies them. */
-static void reserve(struct chronicle *chronicle, size_t events)
+static void chronicle_reserve(struct chronicle *chronicle, size_t events)
 {
     size_t blocks = events / 2 + 1;
     chronicle->effects = malloc(events * sizeof *chronicle->effects);
@@ -210,10 +213,10 @@ enum ttd_status chronicle_make(struct chronicle *chronicle, const struct heap_tr
 {
     *chronicle = (struct chronicle){.effect_count = 0};
     if (events && events < COUNT_MAX / 64)
-        reserve(chronicle, (size_t)(events + events / 16));
+        chronicle_reserve(chronicle, (size_t)(events + events / 16));
     struct heap_observer observer = {.context = chronicle,
-                                     .effect = see_effect,
-                                     .call = see_call,
+                                     .effect = chronicle_see_effect,
+                                     .call = chronicle_see_call,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
     struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
     struct heap_arrival *arrival = calloc(1, sizeof *arrival);

@@ -5,7 +5,8 @@
 #include "analyses/chronicle/chronicle.h"
 #include "base/sort.h"
 
-static void sort(const struct chronicle *chronicle, struct sort_key *keys, struct sort_key *spare)
+static void chronicle_sort_keys(const struct chronicle *chronicle, struct sort_key *keys,
+                                struct sort_key *spare)
 {
     for (size_t i = 0; i < chronicle->block_count; i++)
         keys[i] = (struct sort_key){chronicle->blocks[i].address, (uint32_t)i};
@@ -23,7 +24,7 @@ enum ttd_status chronicle_sort(struct chronicle *chronicle)
     chronicle->sorted_lives = malloc(count * sizeof *chronicle->sorted_lives);
     bool has_memory = keys && spare && chronicle->by_address && chronicle->sorted_lives;
     if (has_memory)
-        sort(chronicle, keys, spare);
+        chronicle_sort_keys(chronicle, keys, spare);
     for (size_t i = 0; has_memory && i < chronicle->block_count; i++) {
         chronicle->by_address[i] = keys[i].index;
         chronicle->sorted_lives[i] = chronicle->lives[keys[i].index];

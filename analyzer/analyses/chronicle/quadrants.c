@@ -2,7 +2,7 @@
 #include "analyses/chronicle/quadrants.h"
 
 /* Whether a block was there at the beginning of a range or later, and before its end. */
-static bool is_there(struct chronicle_life life, struct chronicle_range range)
+static bool quadrants_is_there(struct chronicle_life life, struct chronicle_range range)
 {
     return life.begin < range.to && (life.begin >= range.from || life.end >= range.from);
 }
@@ -26,7 +26,8 @@ enum ttd_status chronicle_quadrants_find(const struct chronicle *chronicle,
     for (size_t i = 0; i < chronicle->block_count && status == TTD_OK; i++) {
         const struct chronicle_block *block = &chronicle->blocks[i];
         struct chronicle_life life = chronicle->lives[i];
-        if (is_there(life, range) && (!filter.wants || filter.wants(filter.context, block->stack)))
+        if (quadrants_is_there(life, range) &&
+            (!filter.wants || filter.wants(filter.context, block->stack)))
             status = heap_series_add(&quadrants->series[quadrant_of(life, range)], block->stack,
                                      block->size);
     }

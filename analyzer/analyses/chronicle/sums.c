@@ -9,16 +9,16 @@ struct adding {
 };
 
 /* A position is over: the state at it counts for the peak. */
-static void settle(struct heap_tick *tick)
+static void chronicle_settle_sums(struct heap_tick *tick)
 {
     if (heap_sum_is_less(tick->peak, tick->live.bytes))
         tick->peak = tick->live.bytes;
 }
 
-static void move_to(struct heap_tick *tick, const struct chronicle_effect *effect)
+static void chronicle_move_sums(struct heap_tick *tick, const struct chronicle_effect *effect)
 {
     if (ttd_position_compare(tick->position, effect->position) != 0)
-        settle(tick);
+        chronicle_settle_sums(tick);
     tick->position = effect->position;
     if (effect->event > tick->event)
         tick->event = effect->event;
@@ -41,7 +41,7 @@ static void add_to_tick(struct heap_tick *tick, const struct chronicle_block *bl
         heap_sum_take(&tick->live.bytes, block->size);
 }
 
-static void visit(void *context, uint32_t effect, const struct chronicle_block *block)
+static void chronicle_sum_block(void *context, uint32_t effect, const struct chronicle_block *block)
 {
     struct adding *adding = context;
     bool begins = adding->chronicle->kinds[effect] == CHRONICLE_ACQUIRED;
@@ -49,7 +49,7 @@ static void visit(void *context, uint32_t effect, const struct chronicle_block *
                                          [HEAP_TICK_BY_THREAD] = block->thread,
                                          [HEAP_TICK_BY_HEAP] = block->heap,
                                          [HEAP_TICK_BY_SIZE] = heap_class_of(block->size)};
-    move_to(&adding->sums->tick, &adding->chronicle->effects[effect]);
+    chronicle_move_sums(&adding->sums->tick, &adding->chronicle->effects[effect]);
     if (adding->filter.wants && !adding->filter.wants(adding->filter.context, block->stack))
         return;
     add_to_tick(&adding->sums->tick, block, begins);
@@ -71,8 +71,8 @@ enum ttd_status chronicle_sum(const struct chronicle *chronicle, struct chronicl
                                              .peak = before->live.bytes}};
     for (int i = 0; i < HEAP_TICK_KEYS; i++)
         heap_series_init(&sums->series[i]);
-    chronicle_each(chronicle, range.from, range.to, visit, &adding);
-    settle(&sums->tick);
+    chronicle_each(chronicle, range.from, range.to, chronicle_sum_block, &adding);
+    chronicle_settle_sums(&sums->tick);
     sums->tick.position = chronicle_position(chronicle, range.to);
     sums->tick.wall_time = chronicle_wall_time(chronicle, range.to);
     for (int i = 0; i < HEAP_TICK_KEYS && adding.status == TTD_OK; i++)

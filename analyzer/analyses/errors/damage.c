@@ -27,8 +27,8 @@ static void headers_clear(struct heap_headers *headers, uint32_t number)
     headers->run_count = 0;
 }
 
-static enum ttd_status headers_add(struct heap_headers *headers,
-                                   const struct ttd_block_headers *part)
+static enum ttd_status damage_add_headers(struct heap_headers *headers,
+                                          const struct ttd_block_headers *part)
 {
     if (headers->snapshot.number != part->snapshot)
         headers_clear(headers, part->snapshot);
@@ -84,7 +84,7 @@ enum ttd_status heap_headers_read(struct heap_headers *headers, struct ttd_reade
                       TTD_KIND_BIT(TTD_KIND_BLOCK_HEADERS) | TTD_KIND_BIT(TTD_KIND_SNAPSHOTS));
     while (status == TTD_OK && (status = ttd_reader_next(reader, &batch, error)) == TTD_OK) {
         if (batch.kind == TTD_KIND_BLOCK_HEADERS)
-            status = headers_add(&read, batch.u.block_headers);
+            status = damage_add_headers(&read, batch.u.block_headers);
         else if (batch.kind == TTD_KIND_SNAPSHOTS)
             headers_end(headers, &read, &batch);
     }
@@ -201,7 +201,7 @@ static bool find_header(const struct header_search *search, uint64_t address, ui
 
 /* Finds the block at an address: live, or being released by a call that never returned. Its address
  * is 0 if there is none. */
-static struct heap_neighbour find_block(const struct header_search *search, uint64_t address)
+static struct heap_neighbour damage_find_block(const struct header_search *search, uint64_t address)
 {
     const struct heap_block *block = heap_live_find(search->live, address, TTD_NONE);
     size_t cursor = 0;
@@ -219,7 +219,7 @@ static struct heap_neighbour find_block(const struct header_search *search, uint
 
 /* Compares a live block with its header. A block within what was asked for by another one is of an
  * allocator that has its memory from this one. */
-static void see_block(const struct header_search *search, const struct heap_block *block)
+static void damage_see_block(const struct header_search *search, const struct heap_block *block)
 {
     uint32_t index;
     if (!is_own(block->api) || !find_header(search, block->address - HEADER_BYTES, &index))
@@ -231,14 +231,14 @@ static void see_block(const struct header_search *search, const struct heap_bloc
         *state = (uint8_t)((*state & ~HEADER_STATE) | (is_wrong ? HEADER_WRONG : HEADER_RIGHT));
         return;
     }
-    struct heap_neighbour around = find_block(search, header->address + HEADER_BYTES);
+    struct heap_neighbour around = damage_find_block(search, header->address + HEADER_BYTES);
     if (!around.address || block->address - around.address >= around.size)
         *state |= HEADER_SWALLOWS;
 }
 
 /* Compares the block of a call that had begun to release it. If other threads were in calls of the
  * allocator, it may have become a part of another one. */
-static void see_call(const struct header_search *search, const struct heap_finding *call)
+static void damage_see_call(const struct header_search *search, const struct heap_finding *call)
 {
     uint32_t index;
     if (!call->block_address || !heap_call_is_known(&call->allocated) ||
@@ -291,7 +291,7 @@ static bool is_damaged_right(const struct header_search *search, const struct he
         is_broken(search, place->index + 1) && search->states[place->index + 1] == HEADER_UNKNOWN;
     if (swallows || breaks || !breaks_behind)
         return swallows || breaks;
-    uint64_t size = find_block(search, place->header->address + HEADER_BYTES).size;
+    uint64_t size = damage_find_block(search, place->header->address + HEADER_BYTES).size;
     return is_too_large(place->header->value, size);
 }
 
@@ -312,7 +312,7 @@ static bool is_damaged(const struct header_search *search, const struct header_p
 
 /* Returns the number of low bytes of a header that must have been written: those up to the highest
  * one that it cannot have for a block of this size. */
-static unsigned bytes_written(uint64_t header, uint64_t size)
+static unsigned damage_header_bytes(uint64_t header, uint64_t size)
 {
     static const uint64_t flags[] = {0, 1, 4, 5};
     uint64_t least = UINT64_MAX;
@@ -335,8 +335,8 @@ static unsigned bytes_written_anyhow(uint64_t header)
 /* Whether it is certain that this very header is wrong: that of a live block, or else one that
  * comes right behind a live block. Where a thread may have been in a call, it may have been
  * changing the header; and the trace may lack the call, if the process died then. */
-static bool is_certain(const struct header_search *search, const struct header_place *place,
-                       bool is_of_block, bool is_adjacent)
+static bool damage_is_certain(const struct header_search *search, const struct header_place *place,
+                              bool is_of_block, bool is_adjacent)
 {
     return (search->headers->snapshot.flags & TTD_SNAPSHOT_STOPPED) &&
            !(search->run->flags & TTD_HEADERS_BUSY) &&
@@ -363,12 +363,13 @@ static struct heap_finding finding_of(const struct header_search *search,
                                       const struct header_place *place)
 {
     const struct heap_header *header = place->header;
-    struct heap_neighbour behind = find_block(search, header->address + HEADER_BYTES), before = {0};
+    struct heap_neighbour behind = damage_find_block(search, header->address + HEADER_BYTES),
+                          before = {0};
     bool is_derived = is_broken(search, place->index) && !behind.address &&
                       (search->run->flags & TTD_HEADERS_DERIVED);
     bool is_adjacent = place->right && place->right + 1 == header && !is_derived;
     if (is_adjacent || (place->right && !behind.address))
-        before = find_block(search, place->right->address + HEADER_BYTES);
+        before = damage_find_block(search, place->right->address + HEADER_BYTES);
     if (!before.address)
         is_adjacent = find_adjacent(search, header->address, &before);
     const struct heap_neighbour *block = before.address ? &before : &behind;
@@ -390,11 +391,11 @@ static struct heap_finding finding_of(const struct header_search *search,
     }
     if (is_adjacent)
         finding.damage.beyond = header->address - before.address - before.size +
-                                (behind.address ? bytes_written(header->value, behind.size)
+                                (behind.address ? damage_header_bytes(header->value, behind.size)
                                                 : bytes_written_anyhow(header->value));
     finding.neighbours.after =
         behind.address ? behind : heap_neighbours_find(search->live, header->address).after;
-    finding.is_certain = is_certain(search, place, behind.address, is_adjacent);
+    finding.is_certain = damage_is_certain(search, place, behind.address, is_adjacent);
     return finding;
 }
 
@@ -435,9 +436,9 @@ enum ttd_status heap_damage_find(struct error_finder *finder, const struct heap_
         status = search_begin(&search);
         while (status == TTD_OK && (block = heap_live_each(live, &cursor)))
             if (!heap_is_unknown(block->allocated, unknown_before))
-                see_block(&search, block);
+                damage_see_block(&search, block);
         for (size_t k = 0; k < search.calls->count && status == TTD_OK; k++)
-            see_call(&search, &search.calls->calls[k]);
+            damage_see_call(&search, &search.calls->calls[k]);
         if (status == TTD_OK)
             status = judge_run(&search, finder);
         search_end(&search);

@@ -45,8 +45,8 @@ void heap_finding_set_block(struct heap_finding *finding, const struct heap_bloc
 
 /* Whether a gap lies between a position and a call: what is known of the position need not hold any
  * more. */
-static bool has_gap(struct error_finder *finder, struct ttd_position since,
-                    const struct ttd_event *event)
+static bool errors_has_gap(struct error_finder *finder, struct ttd_position since,
+                           const struct ttd_event *event)
 {
     return heap_is_unknown(since, heap_gaps_end(&finder->gaps, ttd_event_position(event)));
 }
@@ -76,7 +76,7 @@ static enum ttd_status check_known(struct error_finder *finder, const struct ttd
         kind = HEAP_ERROR_MISMATCHED_SIZE;
     else
         return TTD_OK;
-    if (has_gap(finder, block->allocated, event)) {
+    if (errors_has_gap(finder, block->allocated, event)) {
         finder->errors->gap_releases++;
         return TTD_OK;
     }
@@ -161,7 +161,7 @@ static enum ttd_status check_unknown(struct error_finder *finder, const struct t
     bool is_interior = finding.kind == HEAP_ERROR_INTERIOR_FREE;
     struct ttd_position since = is_interior ? finding.allocated.position : ttd_position_min();
     bool is_aligned = heap_api_is_custom(event->api) || !(event->base_address & finder->misaligned);
-    if (is_aligned && has_gap(finder, since, event)) {
+    if (is_aligned && errors_has_gap(finder, since, event)) {
         finder->errors->gap_releases++;
         return release_unseen(finder, event);
     }
@@ -188,7 +188,7 @@ static enum ttd_status check_release(struct error_finder *finder, const struct t
         heap_freed_find(&finder->freed, event->base_address, event->heap);
     if (!freed)
         return check_unknown(finder, event, is_error);
-    if (has_gap(finder, freed->released.position, event)) {
+    if (errors_has_gap(finder, freed->released.position, event)) {
         finder->errors->gap_releases++;
         freed->released = heap_call_of_event(event);
         freed->allocated = heap_call_none();
@@ -247,8 +247,8 @@ static enum ttd_status check_lock(struct error_finder *finder, const struct ttd_
     return heap_error_finder_add(finder, &finding);
 }
 
-static enum ttd_status check_action(struct error_finder *finder, const struct ttd_event *event,
-                                    bool *is_error)
+static enum ttd_status errors_check_action(struct error_finder *finder,
+                                           const struct ttd_event *event, bool *is_error)
 {
     switch (event->action) {
     case TTD_ACTION_FREE:
@@ -300,7 +300,7 @@ static enum ttd_status note_unfinished(struct error_finder *finder, const struct
 
 /* Whether a call is an allocation with nothing to be checked: no heap was destroyed or made
  * read-only, and no call can be the last one of its thread. */
-static bool is_harmless(const struct error_finder *finder, const struct ttd_event *event)
+static bool errors_is_harmless(const struct error_finder *finder, const struct ttd_event *event)
 {
     return event->action == TTD_ACTION_ALLOC && event->result && !finder->statuses.count &&
            !finder->last_calls.signal;
@@ -310,7 +310,7 @@ enum ttd_status heap_error_finder_see_call(void *context, const struct ttd_event
 {
     struct error_finder *finder = context;
     bool is_error = false;
-    if (is_harmless(finder, event))
+    if (errors_is_harmless(finder, event))
         return TTD_OK;
     if (heap_last_calls_see(&finder->last_calls, event))
         add_last_call(finder, event);
@@ -318,7 +318,7 @@ enum ttd_status heap_error_finder_see_call(void *context, const struct ttd_event
     if (status == TTD_OK)
         status = check_heap(finder, event, &is_error);
     if (status == TTD_OK && !is_error)
-        status = check_action(finder, event, &is_error);
+        status = errors_check_action(finder, event, &is_error);
     /* One finding for a call: a failure is only what follows from the error. */
     if (status != TTD_OK || is_error || !is_failure(event))
         return status;

@@ -24,7 +24,7 @@ static enum ttd_status overlap(struct error_finder *finder, const struct heap_ef
 }
 
 /* The address has an owner again, so releasing it is no double free. */
-static enum ttd_status acquire(struct error_finder *finder, const struct heap_effect *effect)
+static enum ttd_status errors_acquire(struct error_finder *finder, const struct heap_effect *effect)
 {
     heap_freed_remove(&finder->freed, effect->address, effect->heap);
     return map_get(&finder->unfinished, effect->address, effect->heap) == 1
@@ -32,11 +32,11 @@ static enum ttd_status acquire(struct error_finder *finder, const struct heap_ef
                : TTD_OK;
 }
 
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status errors_see_effect(void *context, const struct heap_effect *effect)
 {
     struct error_finder *finder = context;
     if (effect->kind == HEAP_ACQUIRED)
-        return acquire(finder, effect);
+        return errors_acquire(finder, effect);
     if (effect->kind == HEAP_RELEASED) {
         struct heap_freed_block *freed =
             heap_freed_add(&finder->freed, effect->address, effect->block->heap);
@@ -49,7 +49,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
 
 /* Prefetches the entries of the blocks that were released last which the batch will look at: those
  * of other addresses than the newest are not in the cache. */
-static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+static enum ttd_status errors_see_batch(void *context, const struct ttd_batch *batch)
 {
     const struct heap_freed *freed = &((const struct error_finder *)context)->freed;
     size_t count = batch->kind == TTD_KIND_EVENTS ? batch->count : 0;
@@ -88,7 +88,7 @@ static enum ttd_status find_held(struct error_finder *finder, struct ttd_reader 
 }
 
 /* A finding rests on what happened since the block was allocated or released, or on everything. */
-static void judge(struct heap_errors *errors)
+static void errors_judge_all(struct heap_errors *errors)
 {
     for (size_t i = 0; i < errors->count; i++) {
         struct heap_finding *finding = &errors->findings[i];
@@ -117,7 +117,7 @@ bool heap_has_early_blocks(const struct ttd_reader *reader)
     return ttd_reader_trace(reader)->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED);
 }
 
-static void begin(void *context, const struct heap_arrival *arrival)
+static void errors_begin(void *context, const struct heap_arrival *arrival)
 {
     struct error_finder *finder = context;
     finder->replay = &arrival->cursor.replay;
@@ -146,7 +146,8 @@ static void put_damage_first(struct heap_errors *errors)
 
 /* Adds the findings that only the end of the trace tells, and judges the certainty of all: losses
  * may be recorded long after they happened. */
-static enum ttd_status finish(void *context, struct heap_arrival *arrival, struct ttd_error *error)
+static enum ttd_status errors_finish(void *context, struct heap_arrival *arrival,
+                                     struct ttd_error *error)
 {
     struct error_finder *finder = context;
     (void)error;
@@ -156,7 +157,7 @@ static enum ttd_status finish(void *context, struct heap_arrival *arrival, struc
         status = heap_last_calls_report(&finder->last_calls, finder->errors);
     put_damage_first(finder->errors);
     finder->errors->forgotten = finder->freed.forgotten;
-    judge(finder->errors);
+    errors_judge_all(finder->errors);
     return status;
 }
 
@@ -178,12 +179,13 @@ enum ttd_status heap_errors_watch(struct heap_errors *errors,
     finder->misaligned = trace->pointer_size ? trace->pointer_size - 1 : 0;
     heap_status_table_init(&finder->statuses);
     heap_last_calls_begin(&finder->last_calls, reader, options->fatal);
-    struct heap_watcher watcher = {
-        .observer = {.context = finder, .effect = see_effect, .call = heap_error_finder_see_call},
-        .to = ttd_position_max(),
-        .batch = see_batch,
-        .begin = begin,
-        .finish = finish};
+    struct heap_watcher watcher = {.observer = {.context = finder,
+                                                .effect = errors_see_effect,
+                                                .call = heap_error_finder_see_call},
+                                   .to = ttd_position_max(),
+                                   .batch = errors_see_batch,
+                                   .begin = errors_begin,
+                                   .finish = errors_finish};
     heap_pass_add(pass, &watcher);
     enum ttd_status status = heap_headers_read(&finder->headers, reader, error);
     if (finder->headers.run_count)

@@ -109,7 +109,7 @@ static enum ttd_status find_signal(struct heap_fatal *fatal, struct ttd_reader *
 
 /* Takes the signal from the end of the trace: a thread whose stack has overflown may have no stack
  * left to tell of it. */
-static void take_end(struct heap_fatal *fatal, struct ttd_reader *reader)
+static void fatal_take_end(struct heap_fatal *fatal, struct ttd_reader *reader)
 {
     struct ttd_end end;
     if (ttd_reader_end(reader, &end) != TTD_OK || end.reason != TTD_END_REASON_SIGNALED ||
@@ -120,8 +120,8 @@ static void take_end(struct heap_fatal *fatal, struct ttd_reader *reader)
     fatal->count = 1;
 }
 
-static enum ttd_status find_snapshot(struct heap_fatal *fatal, const struct heap_trace *trace,
-                                     struct ttd_error *error)
+static enum ttd_status fatal_find_snapshot(struct heap_fatal *fatal, const struct heap_trace *trace,
+                                           struct ttd_error *error)
 {
     struct heap_snapshots snapshots;
     if (!fatal->signal.snapshot)
@@ -158,7 +158,7 @@ static void list_pointers(struct heap_fatal *fatal)
 
 /* Remembers for each pointer the block released last of those that had it, however long ago. The
  * blocks of a destroyed heap are told late, but with the position of its destruction. */
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status fatal_see_effect(void *context, const struct heap_effect *effect)
 {
     struct heap_fatal *fatal = context;
     if (effect->kind != HEAP_RELEASED && effect->kind != HEAP_DISCARDED)
@@ -187,7 +187,7 @@ struct around {
 
 /* Keeps the nearest block on either side. The table of live blocks has no order, so each block
  * is looked at once for all pointers together. */
-static void see_block(struct around *around, uint64_t address, const struct heap_block *block)
+static void fatal_see_block(struct around *around, uint64_t address, const struct heap_block *block)
 {
     const struct heap_block **nearest = &around->before;
     if (heap_block_covers(block, address, address))
@@ -201,12 +201,12 @@ static void see_block(struct around *around, uint64_t address, const struct heap
         *nearest = block;
 }
 
-static struct heap_neighbour neighbour_of(const struct heap_block *block)
+static struct heap_neighbour fatal_neighbour(const struct heap_block *block)
 {
     return (struct heap_neighbour){block->address, block->size, heap_call_of_block(block)};
 }
 
-static void decide(struct heap_fatal_pointer *pointer, const struct around *around)
+static void fatal_decide(struct heap_fatal_pointer *pointer, const struct around *around)
 {
     uint64_t near = pointer->is_register ? HEAP_FATAL_NEAR_REGISTER : HEAP_FATAL_NEAR_ADDRESS;
     if (around->containing) {
@@ -221,31 +221,31 @@ static void decide(struct heap_fatal_pointer *pointer, const struct around *arou
     /* The block before ends at the address or before it. */
     const struct heap_block *before = around->before, *after = around->after;
     if (before && pointer->address - before->address - before->size <= near)
-        pointer->neighbours.before = neighbour_of(before);
+        pointer->neighbours.before = fatal_neighbour(before);
     if (after && after->address - pointer->address <= near)
-        pointer->neighbours.after = neighbour_of(after);
+        pointer->neighbours.after = fatal_neighbour(after);
     if (pointer->neighbours.before.address || pointer->neighbours.after.address)
         pointer->where = HEAP_FATAL_NEAR;
 }
 
 /* One look at the live blocks for all pointers. */
-static void locate(struct heap_fatal *fatal, const struct heap_live *live)
+static void fatal_locate(struct heap_fatal *fatal, const struct heap_live *live)
 {
     struct around around[TTD_REGISTERS_MAX + 1] = {{NULL, NULL, NULL}};
     const struct heap_block *block;
     size_t cursor = 0;
     while ((block = heap_live_each(live, &cursor))) {
         for (size_t i = 0; i < fatal->pointer_count; i++)
-            see_block(&around[i], fatal->pointers[i].address, block);
+            fatal_see_block(&around[i], fatal->pointers[i].address, block);
     }
     for (size_t i = 0; i < fatal->pointer_count; i++)
-        decide(&fatal->pointers[i], &around[i]);
+        fatal_decide(&fatal->pointers[i], &around[i]);
 }
 
 /* Judges the certainty of each pointer. A block is certain if nothing was lost since it was
  * allocated or released. The absence of a block is certain only if nothing was lost at all, and no
  * block is unknown: neither older than the recording nor in the middle of a reallocation. */
-static void judge(struct heap_fatal *fatal, const struct ttd_reader *reader)
+static void fatal_judge(struct heap_fatal *fatal, const struct ttd_reader *reader)
 {
     bool has_others = heap_has_early_blocks(reader) || fatal->outcome.in_flight;
     for (size_t i = 0; i < fatal->pointer_count; i++) {
@@ -263,12 +263,12 @@ static void judge(struct heap_fatal *fatal, const struct ttd_reader *reader)
     }
 }
 
-static enum ttd_status replay(struct heap_fatal *fatal, const struct heap_trace *trace,
-                              struct ttd_error *error)
+static enum ttd_status fatal_replay(struct heap_fatal *fatal, const struct heap_trace *trace,
+                                    struct ttd_error *error)
 {
     struct heap_arrival arrival = {.has_losses = false};
     struct heap_observer observer = {.context = fatal,
-                                     .effect = see_effect,
+                                     .effect = fatal_see_effect,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |
                                                  HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
     struct heap_route route = {.to = fatal->signal.position, .observer = &observer};
@@ -276,7 +276,7 @@ static enum ttd_status replay(struct heap_fatal *fatal, const struct heap_trace 
     if (status == TTD_OK) {
         /* It tells of the blocks of destroyed heaps. */
         heap_live_discard_stale(&arrival.cursor.replay.live);
-        locate(fatal, &arrival.cursor.replay.live);
+        fatal_locate(fatal, &arrival.cursor.replay.live);
     }
     heap_arrival_end(&arrival, &fatal->outcome);
     return status;
@@ -288,14 +288,14 @@ enum ttd_status heap_fatal_find(const struct heap_trace *trace, struct heap_fata
     memset(fatal, 0, sizeof *fatal);
     enum ttd_status status = find_signal(fatal, trace->reader, error);
     if (status == TTD_OK && !fatal->count)
-        take_end(fatal, trace->reader);
+        fatal_take_end(fatal, trace->reader);
     if (status != TTD_OK || !ttd_position_is_valid(fatal->signal.position) || !fatal->count)
         return status;
     list_pointers(fatal);
-    status = find_snapshot(fatal, trace, error);
+    status = fatal_find_snapshot(fatal, trace, error);
     if (status == TTD_OK)
-        status = replay(fatal, trace, error);
+        status = fatal_replay(fatal, trace, error);
     if (status == TTD_OK)
-        judge(fatal, trace->reader);
+        fatal_judge(fatal, trace->reader);
     return status;
 }

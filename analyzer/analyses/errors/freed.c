@@ -44,7 +44,7 @@ static uint32_t *head_of(const struct heap_freed *freed, uint64_t address)
 }
 
 /* The newest entry of an address and heap; NONE if there is none. */
-static uint32_t find(const struct heap_freed *freed, uint64_t address, ttd_id heap)
+static uint32_t freed_find(const struct heap_freed *freed, uint64_t address, ttd_id heap)
 {
     uint32_t index = *head_of(freed, address);
     for (; index != NONE; index = freed->keys[index].next) {
@@ -59,14 +59,14 @@ static uint32_t find(const struct heap_freed *freed, uint64_t address, ttd_id he
 struct heap_freed_block *heap_freed_find(const struct heap_freed *freed, uint64_t address,
                                          ttd_id heap)
 {
-    uint32_t index = find(freed, address, heap);
+    uint32_t index = freed_find(freed, address, heap);
     return index == NONE ? NULL : &freed->records[index];
 }
 
 /* The entry stays in the ring, and address 0 marks it as empty: taking it out would move the
  * others.
  */
-static void empty(struct heap_freed *freed, uint32_t index)
+static void freed_empty_entry(struct heap_freed *freed, uint32_t index)
 {
     struct heap_freed_key *key = &freed->keys[index];
     uint32_t *link = head_of(freed, key->address);
@@ -78,9 +78,9 @@ static void empty(struct heap_freed *freed, uint32_t index)
 
 void heap_freed_remove(struct heap_freed *freed, uint64_t address, ttd_id heap)
 {
-    uint32_t index = find(freed, address, heap);
+    uint32_t index = freed_find(freed, address, heap);
     if (index != NONE)
-        empty(freed, index);
+        freed_empty_entry(freed, index);
 }
 
 /* Prefetches the entry that a later call replaces: the ring is larger than the cache. */
@@ -103,7 +103,7 @@ struct heap_freed_block *heap_freed_add(struct heap_freed *freed, uint64_t addre
     freed->position = index + 1 == freed->capacity ? 0 : index + 1;
     if (freed->keys[index].address) {
         freed->forgotten++;
-        empty(freed, index);
+        freed_empty_entry(freed, index);
     }
     uint32_t *head = head_of(freed, address);
     freed->keys[index] = (struct heap_freed_key){address, heap, *head};

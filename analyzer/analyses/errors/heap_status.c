@@ -21,7 +21,7 @@ void heap_status_table_free(struct heap_status_table *statuses)
     *statuses = (struct heap_status_table){0};
 }
 
-static struct heap_status *find(const struct heap_status_table *statuses, ttd_id heap)
+static struct heap_status *heap_status_find(const struct heap_status_table *statuses, ttd_id heap)
 {
     uint32_t index = statuses->count ? map_get(&statuses->by_heap, heap, 0) : MAP_NONE;
     return index == MAP_NONE ? NULL : &statuses->statuses[index];
@@ -30,14 +30,14 @@ static struct heap_status *find(const struct heap_status_table *statuses, ttd_id
 const struct heap_status *heap_status_table_of(const struct heap_status_table *statuses,
                                                ttd_id heap)
 {
-    return find(statuses, heap);
+    return heap_status_find(statuses, heap);
 }
 
 /* Heaps get a record when something happens to them: most never do. */
-static enum ttd_status obtain(struct heap_status_table *statuses, ttd_id heap,
-                              struct heap_status **heap_status)
+static enum ttd_status heap_status_obtain(struct heap_status_table *statuses, ttd_id heap,
+                                          struct heap_status **heap_status)
 {
-    *heap_status = find(statuses, heap);
+    *heap_status = heap_status_find(statuses, heap);
     if (*heap_status)
         return TTD_OK;
     enum ttd_status status = grow_array((void **)&statuses->statuses, &statuses->capacity,
@@ -59,7 +59,7 @@ enum ttd_status heap_status_table_change(struct heap_status_table *statuses,
                                          const struct ttd_event *event)
 {
     struct heap_status *heap_status;
-    enum ttd_status status = obtain(statuses, event->heap, &heap_status);
+    enum ttd_status status = heap_status_obtain(statuses, event->heap, &heap_status);
     if (status != TTD_OK)
         return status;
     if (event->action == TTD_ACTION_PROTECT) {
@@ -79,7 +79,7 @@ enum ttd_status heap_status_table_change(struct heap_status_table *statuses,
  * walk through them. */
 bool heap_hold_is_active(const struct heap_status_table *statuses, const struct heap_hold *hold)
 {
-    const struct heap_status *heap_status = find(statuses, hold->heap);
+    const struct heap_status *heap_status = heap_status_find(statuses, hold->heap);
     return hold->depth && hold->generation == (heap_status ? heap_status->generation : 0);
 }
 
@@ -97,8 +97,8 @@ static uint32_t *link_before(struct heap_status_table *statuses, struct heap_sta
     return hold == HEAP_NO_HOLD ? &heap_status->last_hold : &statuses->holds[hold].before;
 }
 
-static void append(struct heap_status_table *statuses, struct heap_status *heap_status,
-                   uint32_t index)
+static void heap_status_append(struct heap_status_table *statuses, struct heap_status *heap_status,
+                               uint32_t index)
 {
     statuses->holds[index].before = heap_status->last_hold;
     statuses->holds[index].after = HEAP_NO_HOLD;
@@ -106,8 +106,8 @@ static void append(struct heap_status_table *statuses, struct heap_status *heap_
     heap_status->last_hold = index;
 }
 
-static void take_out(struct heap_status_table *statuses, struct heap_status *heap_status,
-                     uint32_t index)
+static void heap_status_take_out(struct heap_status_table *statuses,
+                                 struct heap_status *heap_status, uint32_t index)
 {
     const struct heap_hold *hold = &statuses->holds[index];
     *link_after(statuses, heap_status, hold->before) = hold->after;
@@ -136,7 +136,7 @@ enum ttd_status heap_status_table_lock(struct heap_status_table *statuses,
 {
     struct heap_status *heap_status;
     uint32_t index;
-    enum ttd_status status = obtain(statuses, event->heap, &heap_status);
+    enum ttd_status status = heap_status_obtain(statuses, event->heap, &heap_status);
     if (status == TTD_OK)
         status = obtain_hold(statuses, event, &index);
     if (status != TTD_OK)
@@ -146,7 +146,7 @@ enum ttd_status heap_status_table_lock(struct heap_status_table *statuses,
         *hold = (struct heap_hold){.heap = event->heap,
                                    .generation = heap_status->generation,
                                    .locked = heap_call_of_event(event)};
-        append(statuses, heap_status, index);
+        heap_status_append(statuses, heap_status, index);
     }
     hold->depth++;
     return TTD_OK;
@@ -158,14 +158,14 @@ bool heap_status_table_unlock(struct heap_status_table *statuses, const struct t
     if (index == MAP_NONE || !heap_hold_is_active(statuses, &statuses->holds[index]))
         return false;
     if (--statuses->holds[index].depth == 0)
-        take_out(statuses, find(statuses, event->heap), index);
+        heap_status_take_out(statuses, heap_status_find(statuses, event->heap), index);
     return true;
 }
 
 const struct heap_hold *heap_status_table_held(const struct heap_status_table *statuses,
                                                ttd_id heap)
 {
-    const struct heap_status *heap_status = find(statuses, heap);
+    const struct heap_status *heap_status = heap_status_find(statuses, heap);
     if (!heap_status || heap_status->first_hold == HEAP_NO_HOLD)
         return NULL;
     return &statuses->holds[heap_status->first_hold];

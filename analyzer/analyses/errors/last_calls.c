@@ -64,7 +64,8 @@ static bool is_about(const struct heap_finding *finding, const struct heap_findi
 }
 
 /* A finding that is about this very call already. */
-static struct heap_finding *find(struct heap_errors *errors, const struct heap_finding *call)
+static struct heap_finding *last_calls_find(struct heap_errors *errors,
+                                            const struct heap_finding *call)
 {
     for (size_t i = 0; i < errors->count; i++) {
         if (is_about(&errors->findings[i], call))
@@ -105,7 +106,7 @@ enum ttd_status heap_last_calls_report(struct heap_last_calls *last_calls,
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < last_calls->count && status == TTD_OK; i++) {
         struct heap_finding *call = &last_calls->calls[i];
-        struct heap_finding *finding = find(errors, call);
+        struct heap_finding *finding = last_calls_find(errors, call);
         call->is_certain &= last_calls->count == 1;
         if (!finding) {
             status = heap_errors_add(errors, call);

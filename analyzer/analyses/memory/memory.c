@@ -7,7 +7,7 @@
 #include "heap/locate.h"
 
 /* Keeps of the blocks of a state those that lie in the range. */
-static void take_blocks(struct heap_memory *memory, struct heap_state *state)
+static void memory_take_blocks(struct heap_memory *memory, struct heap_state *state)
 {
     const struct heap_memory_options *options = &memory->options;
     memory->blocks = state->blocks;
@@ -43,7 +43,7 @@ enum ttd_status heap_memory_find(const struct heap_trace *trace,
     if (status != TTD_OK)
         return status;
     memory->outcome = state.outcome;
-    take_blocks(memory, &state);
+    memory_take_blocks(memory, &state);
     heap_state_free(&state);
     if (heap_blocks_are_nested(memory->blocks, memory->block_count))
         status = heap_segments_find(&memory->segments, memory->blocks, memory->block_count);

@@ -24,7 +24,7 @@ struct seeker {
     uint32_t snapshot;
 };
 
-static enum ttd_status add(struct seeker *seeker, uint64_t address, uint64_t value)
+static enum ttd_status search_add_match(struct seeker *seeker, uint64_t address, uint64_t value)
 {
     struct heap_search *search = seeker->search;
     /* Counts on beyond the limit, so that the report can say how many are not shown. */
@@ -55,14 +55,14 @@ static enum ttd_status find_pattern(struct seeker *seeker, const uint8_t *bytes,
     while (
         status == TTD_OK && match < end &&
         (match = memmem(match, (size_t)(end - match), options->pattern, options->pattern_size))) {
-        status = add(seeker, address + (uint64_t)(match - bytes), 0);
+        status = search_add_match(seeker, address + (uint64_t)(match - bytes), 0);
         match++;
     }
     return status;
 }
 
 /* Keeps the last bytes of the carry and of a part for the next one. */
-static void keep(struct seeker *seeker, const uint8_t *bytes, size_t size)
+static void search_keep_tail(struct seeker *seeker, const uint8_t *bytes, size_t size)
 {
     size_t overlap = seeker->options->pattern_size - 1;
     if (size > overlap) {
@@ -103,7 +103,7 @@ static enum ttd_status search_pattern(struct seeker *seeker, const struct conten
     enum ttd_status status = find_across(seeker, bytes, size, part->first);
     if (status == TTD_OK && part->data)
         status = find_pattern(seeker, bytes, size, part->first);
-    keep(seeker, bytes, size);
+    search_keep_tail(seeker, bytes, size);
     seeker->next = part->last + 1;
     return status;
 }
@@ -120,7 +120,7 @@ static enum ttd_status search_words(struct seeker *seeker, const struct contents
         for (size_t byte = 0; byte < word; byte++)
             value |= (uint64_t)part->data[i + byte] << 8 * byte;
         if (value >= seeker->first && value <= seeker->last)
-            status = add(seeker, part->first + i, value);
+            status = search_add_match(seeker, part->first + i, value);
     }
     return status;
 }

@@ -11,7 +11,7 @@ struct sweep {
     size_t open_count;
 };
 
-static uint64_t last_of(const struct heap_block *block)
+static uint64_t segments_block_last(const struct heap_block *block)
 {
     uint64_t last_offset = block->size ? block->size - 1 : 0;
     return last_offset > UINT64_MAX - block->address ? UINT64_MAX : block->address + last_offset;
@@ -23,7 +23,7 @@ bool heap_blocks_are_nested(const struct heap_block *blocks, size_t count)
     for (size_t i = 0; i < count; i++) {
         if (i > 0 && blocks[i].address <= last)
             return true;
-        last = last_of(&blocks[i]);
+        last = segments_block_last(&blocks[i]);
     }
     return false;
 }
@@ -42,8 +42,9 @@ static void begin_segment(struct sweep *sweep, uint64_t first)
  * trace may. */
 static void close_one(struct sweep *sweep)
 {
-    uint64_t last = last_of(&sweep->blocks[sweep->open[--sweep->open_count]]);
-    while (sweep->open_count && last_of(&sweep->blocks[sweep->open[sweep->open_count - 1]]) <= last)
+    uint64_t last = segments_block_last(&sweep->blocks[sweep->open[--sweep->open_count]]);
+    while (sweep->open_count &&
+           segments_block_last(&sweep->blocks[sweep->open[sweep->open_count - 1]]) <= last)
         sweep->open_count--;
     if (last != UINT64_MAX)
         begin_segment(sweep, last + 1);
@@ -63,7 +64,7 @@ enum ttd_status heap_segments_find(struct heap_segments *segments, const struct 
     }
     for (size_t i = 0; i < count; i++) {
         while (sweep.open_count &&
-               last_of(&blocks[sweep.open[sweep.open_count - 1]]) < blocks[i].address)
+               segments_block_last(&blocks[sweep.open[sweep.open_count - 1]]) < blocks[i].address)
             close_one(&sweep);
         sweep.open[sweep.open_count++] = i;
         begin_segment(&sweep, blocks[i].address);

@@ -9,8 +9,8 @@
 
 /* Finds the group of a root, or adds one. Groups are keyed by variable, by frame of a stack, or by
  * region where a root is in neither. */
-static enum ttd_status find_group(struct heap_held *held, struct hash_map *index,
-                                  const struct heap_root_word *word, uint32_t *group)
+static enum ttd_status held_find_group(struct heap_held *held, struct hash_map *index,
+                                       const struct heap_root_word *word, uint32_t *group)
 {
     struct heap_place place = heap_place_of(&held->places, word->region, word->offset);
     uint64_t part = place.variable ? (uint64_t)(place.variable - held->places.variables) + 1
@@ -39,7 +39,7 @@ static enum ttd_status make_groups(struct heap_held *held)
     map_init(&index);
     for (uint64_t i = 0; i < graph->root_count && status == TTD_OK; i++) {
         const struct heap_root_word *word = &held->reach.roots[graph->root_ids[i]];
-        status = find_group(held, &index, word, &held->root_groups[i]);
+        status = held_find_group(held, &index, word, &held->root_groups[i]);
         if (status == TTD_OK)
             held->groups[held->root_groups[i]].words++;
     }
@@ -47,7 +47,7 @@ static enum ttd_status make_groups(struct heap_held *held)
     return status;
 }
 
-static void sum_up(struct heap_held *held)
+static void held_sum_up(struct heap_held *held)
 {
     for (uint32_t node = 0; node < held->reach.nodes.count; node++) {
         uint64_t size = heap_nodes_size(&held->reach.nodes, node);
@@ -121,7 +121,7 @@ static enum ttd_status find_tree(const struct heap_trace *trace, struct heap_hel
     if (status == TTD_OK && held->reach.snapshot.number)
         status = dominate(held);
     if (status == TTD_OK)
-        sum_up(held);
+        held_sum_up(held);
     else
         heap_held_free(held);
     return status;

@@ -2,11 +2,11 @@
 /*
  * Finds leaks in these steps:
  *
- * 1. replay() stops at the position of the snapshot, where the live blocks become the nodes of a
+ * 1. The replay stops at the position of the snapshot, where the live blocks become the nodes of a
  *    graph, and goes on to the position asked for.
- * 2. collect() marks the nodes whose blocks are still live there. Those are the leaks to classify;
- *    blocks without a node are younger than the snapshot.
- * 3. classify() reads the references and classifies the nodes.
+ * 2. leaks_collect() marks the nodes whose blocks are still live there. Those are the leaks to
+ *    classify; blocks without a node are younger than the snapshot.
+ * 3. leaks_classify() reads the references and classifies the nodes.
  * 4. find_when() looks at earlier snapshots.
  *
  * The table of live blocks is released before the graph gets its edges. So the two large structures
@@ -46,7 +46,7 @@ static enum ttd_status find_when(struct leaks_search *search, const struct heap_
                            error);
 }
 
-static enum ttd_status sort(struct heap_leaks *leaks)
+static enum ttd_status leaks_sort(struct heap_leaks *leaks)
 {
     enum ttd_status status = heap_groups_sort(&leaks->runtime.groups);
     for (int kind = 0; kind < HEAP_LEAK_KINDS && status == TTD_OK; kind++)
@@ -54,7 +54,7 @@ static enum ttd_status sort(struct heap_leaks *leaks)
     return status;
 }
 
-static void init(struct heap_leaks *leaks, const struct heap_leaks_options *options)
+static void leaks_init(struct heap_leaks *leaks, const struct heap_leaks_options *options)
 {
     memset(leaks, 0, sizeof *leaks);
     for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++) {
@@ -86,7 +86,7 @@ enum ttd_status heap_leaks_watch(struct heap_leaks *leaks, const struct heap_lea
                                  struct ttd_error *error)
 {
     struct leaks_search *search = calloc(1, sizeof *search);
-    init(leaks, options);
+    leaks_init(leaks, options);
     leaks->search = search;
     if (!search)
         return TTD_ERROR_NO_MEMORY;
@@ -131,7 +131,7 @@ enum ttd_status heap_leaks_end(struct heap_leaks *leaks, const struct heap_trace
     if (status == TTD_OK)
         status = find_when(search, trace, error);
     if (status == TTD_OK)
-        status = sort(leaks);
+        status = leaks_sort(leaks);
     free_search(leaks);
     return status;
 }

@@ -5,7 +5,7 @@
 #include "analyses/reachability/leaks_parts.h"
 #include "heap/locate.h"
 
-static bool is_wanted(const struct leaks_search *search, const struct heap_block *block)
+static bool leaks_is_wanted(const struct leaks_search *search, const struct heap_block *block)
 {
     const struct heap_leaks_range *range = search->options.allocated;
     const struct heap_address_range *covering = search->options.covering;
@@ -22,10 +22,10 @@ static bool is_unknown(const struct leaks_search *search, const struct heap_bloc
 
 /* Adds a block that is live at the position asked for and that no runtime keeps. Its kind is known
  * now, or its node is marked. */
-static enum ttd_status add(void *context, const struct heap_block *block)
+static enum ttd_status leaks_add_block(void *context, const struct heap_block *block)
 {
     struct leaks_search *search = context;
-    if (!is_wanted(search, block))
+    if (!leaks_is_wanted(search, block))
         return TTD_OK;
     if (is_unknown(search, block))
         return heap_groups_add(&search->leaks->kinds[HEAP_UNKNOWN], block);
@@ -46,7 +46,7 @@ static enum ttd_status collect_live(struct leaks_search *search, const struct he
         if (!heap_islands_want_block(search->options.islands, block))
             continue;
         status = heap_kept_may_have(&search->kept, block) ? heap_kept_defer(&search->kept, block)
-                                                          : add(search, block);
+                                                          : leaks_add_block(search, block);
     }
     return status;
 }
@@ -65,9 +65,9 @@ static enum ttd_status collect_nodes(struct leaks_search *search)
         if (heap_kept_may_have(&search->kept, &block))
             status = heap_kept_defer(&search->kept, &block);
         else if (is_unknown(search, &block))
-            status = add(search, &block);
+            status = leaks_add_block(search, &block);
         else
-            search->is_leak[node] = is_wanted(search, &block);
+            search->is_leak[node] = leaks_is_wanted(search, &block);
     }
     return status;
 }
@@ -112,7 +112,7 @@ enum ttd_status leaks_collect(void *context, struct heap_arrival *arrival, struc
     if (status == TTD_OK && kept->count)
         status = heap_live_make_index(live);
     if (status == TTD_OK)
-        status =
-            heap_kept_decide(kept, &arrival->cursor, &search->leaks->runtime, add, search, error);
+        status = heap_kept_decide(kept, &arrival->cursor, &search->leaks->runtime, leaks_add_block,
+                                  search, error);
     return status;
 }

@@ -69,7 +69,7 @@ static void find_roots(struct holders_search *search)
     }
 }
 
-static void find_blocks(const struct holders_search *search)
+static void holders_find_blocks(const struct holders_search *search)
 {
     const struct graph *graph = &search->leaks->reach.graph;
     for (uint32_t source = 0; source < graph->node_count; source++) {
@@ -126,7 +126,7 @@ enum ttd_status leaks_find_holders(struct leaks_search *search, const struct hea
     if (status == TTD_OK) {
         number_groups(&holders);
         find_roots(&holders);
-        find_blocks(&holders);
+        holders_find_blocks(&holders);
         drop_missing(&holders);
         status = read_places(&holders, trace, error);
     }

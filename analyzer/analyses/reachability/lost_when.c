@@ -32,8 +32,8 @@ static int compare_snapshots(const void *left, const void *right)
 /* Chooses snapshots with references before the last one, the newest first. Returns their number.
  * Each takes a replay and a graph, so a trace with hundreds of snapshots must not use all of them.
  */
-static size_t choose(const struct heap_snapshots *snapshots, const struct ttd_snapshot *last,
-                     struct ttd_snapshot *chosen)
+static size_t lost_choose_snapshots(const struct heap_snapshots *snapshots,
+                                    const struct ttd_snapshot *last, struct ttd_snapshot *chosen)
 {
     size_t count = 0;
     size_t chosen_count = 0;
@@ -52,7 +52,7 @@ static size_t choose(const struct heap_snapshots *snapshots, const struct ttd_sn
 }
 
 /* Whether a node is held by a word of any quality. */
-static bool is_held(const struct graph_classes *classes, uint32_t node)
+static bool lost_is_held(const struct graph_classes *classes, uint32_t node)
 {
     enum graph_class class = graph_class_of(classes, node);
     return class == GRAPH_REACHABLE || class == GRAPH_POSSIBLY_LOST;
@@ -84,7 +84,7 @@ static struct holder *find_holders(const struct heap_reach *reach,
             add_holder(&holders[graph->root_targets[i]], GRAPH_NONE);
     }
     for (uint32_t node = 0; holders && node < graph->node_count; node++) {
-        if (!is_held(classes, node))
+        if (!lost_is_held(classes, node))
             continue;
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
             if (graph->targets[i] != node)
@@ -103,7 +103,7 @@ static void see_blocks(struct search *search, struct heap_reach *reach,
         if (search->is_known[i])
             continue;
         uint32_t node = heap_nodes_of(&reach->nodes, &lost->block);
-        if (node != HEAP_NO_NODE && !is_held(classes, node)) {
+        if (node != HEAP_NO_NODE && !lost_is_held(classes, node)) {
             lost->before = reach->snapshot.position;
             continue;
         }
@@ -118,7 +118,7 @@ static void see_blocks(struct search *search, struct heap_reach *reach,
 }
 
 /* Whether a snapshot is complete, so that a block to which it has no reference was lost indeed. */
-static bool is_whole(const struct heap_reach *reach)
+static bool lost_is_whole(const struct heap_reach *reach)
 {
     const struct ttd_snapshot *snapshot = &reach->snapshot;
     return snapshot->flags & TTD_SNAPSHOT_STOPPED && !(snapshot->flags & TTD_SNAPSHOT_INCOMPLETE) &&
@@ -134,7 +134,7 @@ static enum ttd_status see_snapshot(struct search *search, const struct heap_tra
     if (status != TTD_OK)
         return status;
     struct holder *holders = find_holders(&reach, &reach.verdicts);
-    if (holders && is_whole(&reach))
+    if (holders && lost_is_whole(&reach))
         see_blocks(search, &reach, &reach.verdicts, holders);
     free(holders);
     heap_reach_free(&reach);
@@ -148,7 +148,7 @@ struct releases {
     struct ttd_position *positions;
 };
 
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status lost_see_effect(void *context, const struct heap_effect *effect)
 {
     struct releases *releases = context;
     /* realloc() copies the pointers in the block to the new one, so nothing is lost by it. */
@@ -195,7 +195,7 @@ static enum ttd_status find_releases(const struct search *search, const struct h
 {
     struct releases releases = {.positions = NULL};
     struct heap_observer observer = {.context = &releases,
-                                     .effect = see_effect,
+                                     .effect = lost_see_effect,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |
                                                  HEAP_EFFECT_BIT(HEAP_DESTROYED) |
                                                  HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
@@ -213,7 +213,7 @@ static enum ttd_status find_releases(const struct search *search, const struct h
     return status;
 }
 
-static void begin(const struct search *search, const struct ttd_snapshot *last)
+static void lost_begin(const struct search *search, const struct ttd_snapshot *last)
 {
     for (size_t i = 0; i < search->count; i++) {
         struct heap_lost_block *lost = &search->blocks[i];
@@ -233,8 +233,8 @@ enum ttd_status heap_lost_when_find(const struct heap_trace *trace,
     struct ttd_snapshot *chosen = malloc((snapshots->count + 1) * sizeof *chosen);
     search.is_known = calloc(count + 1, sizeof *search.is_known);
     enum ttd_status status = chosen && search.is_known ? TTD_OK : TTD_ERROR_NO_MEMORY;
-    size_t chosen_count = status == TTD_OK ? choose(snapshots, last, chosen) : 0;
-    begin(&search, last);
+    size_t chosen_count = status == TTD_OK ? lost_choose_snapshots(snapshots, last, chosen) : 0;
+    lost_begin(&search, last);
     for (size_t i = 0; i < chosen_count && status == TTD_OK; i++)
         status = see_snapshot(&search, trace, &chosen[i], error);
     if (status == TTD_OK && chosen_count)

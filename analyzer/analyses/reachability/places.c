@@ -10,7 +10,8 @@
     (TTD_KIND_BIT(TTD_KIND_MODULES) | TTD_KIND_BIT(TTD_KIND_VARIABLES) |                           \
      TTD_KIND_BIT(TTD_KIND_FRAMES))
 
-static enum ttd_status add_module(struct heap_places *places, const struct ttd_module *module)
+static enum ttd_status places_add_module(struct heap_places *places,
+                                         const struct ttd_module *module)
 {
     if (module->action != TTD_MODULE_LOAD ||
         map_get(&places->module_index, module->id, 0) != MAP_NONE)
@@ -24,7 +25,8 @@ static enum ttd_status add_module(struct heap_places *places, const struct ttd_m
     return map_set(&places->module_index, module->id, 0, (uint32_t)places->module_count++);
 }
 
-static enum ttd_status add_variable(struct heap_places *places, const struct ttd_variable *variable)
+static enum ttd_status places_add_variable(struct heap_places *places,
+                                           const struct ttd_variable *variable)
 {
     enum ttd_status status = grow_array((void **)&places->variables, &places->variable_capacity,
                                         places->variable_count + 1, sizeof *places->variables);
@@ -49,21 +51,21 @@ static enum ttd_status add_frames(struct heap_places *places, const struct ttd_f
     return TTD_OK;
 }
 
-static enum ttd_status add_batch(struct heap_places *places, const struct ttd_batch *batch)
+static enum ttd_status places_add_batch(struct heap_places *places, const struct ttd_batch *batch)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
         if (batch->kind == TTD_KIND_MODULES)
-            status = add_module(places, &batch->u.modules[i]);
+            status = places_add_module(places, &batch->u.modules[i]);
         else if (batch->kind == TTD_KIND_VARIABLES)
-            status = add_variable(places, &batch->u.variables[i]);
+            status = places_add_variable(places, &batch->u.variables[i]);
         else if (batch->kind == TTD_KIND_FRAMES)
             status = add_frames(places, &batch->u.frames[i]);
     }
     return status;
 }
 
-static int compare_variables(const void *a, const void *b)
+static int places_compare_variables(const void *a, const void *b)
 {
     const struct ttd_variable *x = a;
     const struct ttd_variable *y = b;
@@ -87,7 +89,7 @@ enum ttd_status heap_places_read(const struct heap_trace *trace, const struct he
         struct ttd_batch batch;
         status = ttd_reader_next(trace->reader, &batch, error);
         if (status == TTD_OK)
-            status = add_batch(places, &batch);
+            status = places_add_batch(places, &batch);
     }
     if (!heap_is_over(status)) {
         heap_places_free(places);
@@ -95,7 +97,7 @@ enum ttd_status heap_places_read(const struct heap_trace *trace, const struct he
     }
     if (places->variable_count)
         qsort(places->variables, places->variable_count, sizeof *places->variables,
-              compare_variables);
+              places_compare_variables);
     return TTD_OK;
 }
 
@@ -148,7 +150,7 @@ static void find_in_region(const struct heap_places *places, struct heap_place *
 }
 
 /* Finds the frame that contains a word of a thread's stack. */
-static void find_frame(const struct heap_places *places, struct heap_place *place)
+static void places_find_frame(const struct heap_places *places, struct heap_place *place)
 {
     uint64_t address = place->region->begin + place->offset;
     for (size_t i = 0; i < places->frame_count; i++) {
@@ -179,7 +181,7 @@ struct heap_place heap_place_of(const struct heap_places *places, uint32_t regio
     if (place.region->kind == TTD_REGION_MODULE || place.region->kind == TTD_REGION_TLS)
         find_in_region(places, &place);
     if (place.region->kind == TTD_REGION_STACK)
-        find_frame(places, &place);
+        places_find_frame(places, &place);
     return place;
 }
 

@@ -88,7 +88,7 @@ static void add_source(const struct walk *walk, struct level *level, uint32_t so
 }
 
 /* Finds the words that point at a block. */
-static void fill_level(const struct walk *walk, struct level *level, uint32_t node)
+static void referrers_fill_level(const struct walk *walk, struct level *level, uint32_t node)
 {
     const struct heap_reach *reach = &walk->referrers->reach;
     const struct graph_reverse *reverse = &walk->reverse;
@@ -143,7 +143,7 @@ static enum ttd_status follow_chain(struct walk *walk, const struct heap_referre
     uint64_t count = 0;
     uint32_t last = referrer->node;
     for (;;) {
-        fill_level(walk, &nearest, last);
+        referrers_fill_level(walk, &nearest, last);
         /* Each step must come nearer to a root: that ends in a cycle as well. */
         if (!nearest.count || !is_like(walk, referrer, &word) || walk->is_listed[word.node] ||
             word.distance >= distance_of(walk, last))
@@ -156,7 +156,7 @@ static enum ttd_status follow_chain(struct walk *walk, const struct heap_referre
         /* Too short: go back the same way, so that its blocks are listed one by one. */
         for (uint32_t block = referrer->node; count > 0; count--) {
             walk->is_listed[block] = false;
-            fill_level(walk, &nearest, block);
+            referrers_fill_level(walk, &nearest, block);
             block = word.node;
         }
         return TTD_OK;
@@ -195,16 +195,16 @@ static enum ttd_status list_word(struct walk *walk, size_t *depth)
     if (*depth + 1 == walk->options->depth)
         return status;
     ++*depth;
-    fill_level(walk, &walk->levels[*depth], node);
+    referrers_fill_level(walk, &walk->levels[*depth], node);
     return status;
 }
 
 /* Walks the tree depth first, from the words that point at the target on. */
-static enum ttd_status walk_tree(struct walk *walk)
+static enum ttd_status referrers_walk(struct walk *walk)
 {
     size_t depth = 0;
     enum ttd_status status = TTD_OK;
-    fill_level(walk, &walk->levels[0], walk->referrers->target);
+    referrers_fill_level(walk, &walk->levels[0], walk->referrers->target);
     walk->is_listed[walk->referrers->target] = true;
     walk->referrers->total = walk->levels[0].total;
     while (status == TTD_OK) {
@@ -259,7 +259,7 @@ static enum ttd_status find_words(struct heap_referrers *referrers,
         status = make_levels(&walk);
     if (status == TTD_OK) {
         referrers->distance = distance_of(&walk, referrers->target);
-        status = walk_tree(&walk);
+        status = referrers_walk(&walk);
     }
     graph_reverse_free(&walk.reverse);
     graph_paths_free(&walk.paths);
@@ -328,8 +328,9 @@ static int compare_address(const void *key, const void *element)
 }
 
 /* Finds the blocks that had words before. */
-static enum ttd_status find_earlier(struct heap_referrers *referrers,
-                                    const struct heap_trace *trace, struct ttd_error *error)
+static enum ttd_status referrers_find_earlier(struct heap_referrers *referrers,
+                                              const struct heap_trace *trace,
+                                              struct ttd_error *error)
 {
     size_t *count = &referrers->earlier_count;
     referrers->earlier = calloc(referrers->count + 1, sizeof *referrers->earlier);
@@ -373,7 +374,7 @@ enum ttd_status heap_referrers_find(const struct heap_trace *trace,
     if (status == TTD_OK)
         status = list_relics(referrers, options->width);
     if (status == TTD_OK)
-        status = find_earlier(referrers, trace, error);
+        status = referrers_find_earlier(referrers, trace, error);
     if (status == TTD_OK)
         status = heap_places_read(trace, &referrers->reach, &referrers->places, error);
     if (status != TTD_OK)

@@ -59,7 +59,7 @@ void retained_cut(struct heap_retained *retained, size_t limit)
 /* Ranks all blocks. The list is cut whenever it has twice as many records as are asked for: so
  * memory depends on the limit and not on the number of blocks, and one sort serves many additions.
  * Once the list was cut, a block that ranks behind its last record need not be added. */
-static enum ttd_status find_blocks(struct heap_retained *retained, size_t limit)
+static enum ttd_status retained_rank_blocks(struct heap_retained *retained, size_t limit)
 {
     enum ttd_status status = TTD_OK;
     bool was_cut = false;
@@ -79,8 +79,8 @@ static enum ttd_status find_blocks(struct heap_retained *retained, size_t limit)
     return status;
 }
 
-static enum ttd_status find_records(struct heap_retained *retained,
-                                    const struct heap_retained_options *options)
+static enum ttd_status retained_find_records(struct heap_retained *retained,
+                                             const struct heap_retained_options *options)
 {
     size_t group_limit =
         options->limit < HEAP_RETAINED_GROUPS_MAX ? options->limit : HEAP_RETAINED_GROUPS_MAX;
@@ -90,7 +90,7 @@ static enum ttd_status find_records(struct heap_retained *retained,
         return retained_roots(retained, group_limit);
     if (options->by != HEAP_RETAINED_BY_BLOCK)
         return retained_groups(retained, options, group_limit);
-    enum ttd_status status = find_blocks(retained, options->limit);
+    enum ttd_status status = retained_rank_blocks(retained, options->limit);
     retained_cut(retained, options->limit);
     return status;
 }
@@ -115,7 +115,7 @@ enum ttd_status heap_retained_rank(struct heap_retained *retained,
     retained->outcome = retained->held.outcome;
     retained->count = 0;
     retained->total = 0;
-    return retained->held.reach.snapshot.number ? find_records(retained, options) : TTD_OK;
+    return retained->held.reach.snapshot.number ? retained_find_records(retained, options) : TTD_OK;
 }
 
 void heap_retained_free(struct heap_retained *retained)

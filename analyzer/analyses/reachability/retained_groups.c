@@ -30,8 +30,8 @@ static enum ttd_status identify(const struct heap_retained *retained,
 }
 
 /* Finds the group that has the key of `retainer`, or adds it. */
-static enum ttd_status find_group(struct heap_retained *retained, struct hash_map *index,
-                                  const struct heap_retainer *retainer, uint32_t *group)
+static enum ttd_status retained_find_group(struct heap_retained *retained, struct hash_map *index,
+                                           const struct heap_retainer *retainer, uint32_t *group)
 {
     *group = map_get(index, retainer->stack, retainer->index);
     if (*group != MAP_NONE)
@@ -57,7 +57,7 @@ static enum ttd_status group_nodes(struct heap_retained *retained,
             continue;
         status = identify(retained, options, node, &retainer);
         if (status == TTD_OK)
-            status = find_group(retained, &index, &retainer, &groups[node]);
+            status = retained_find_group(retained, &index, &retainer, &groups[node]);
         if (status != TTD_OK)
             break;
         struct heap_retainer *sum = &retained->records[groups[node]];
@@ -68,8 +68,8 @@ static enum ttd_status group_nodes(struct heap_retained *retained,
     return status;
 }
 
-static void take_sums(struct heap_retainer *records, const struct graph_retained *sums,
-                      size_t count)
+static void retained_take_sums(struct heap_retainer *records, const struct graph_retained *sums,
+                               size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         records[i].retained_blocks = sums[i].blocks;
@@ -78,7 +78,8 @@ static void take_sums(struct heap_retainer *records, const struct graph_retained
 }
 
 /* Chooses the groups with the largest estimates. */
-static enum ttd_status choose(struct heap_retained *retained, size_t limit, const uint32_t *groups)
+static enum ttd_status retained_choose_groups(struct heap_retained *retained, size_t limit,
+                                              const uint32_t *groups)
 {
     struct graph_retained *sums = calloc(retained->count + 1, sizeof *sums);
     if (!sums)
@@ -86,7 +87,7 @@ static enum ttd_status choose(struct heap_retained *retained, size_t limit, cons
     enum ttd_status status = graph_retained_by_group(&retained->held.dominators, groups,
                                                      (uint32_t)retained->count, sums);
     if (status == TTD_OK)
-        take_sums(retained->records, sums, retained->count);
+        retained_take_sums(retained->records, sums, retained->count);
     free(sums);
     retained_cut(retained, limit);
     return status;
@@ -110,7 +111,7 @@ static enum ttd_status renumber(const struct heap_retained *retained, uint32_t *
 }
 
 /* Finds the exact sizes of the chosen groups. */
-static enum ttd_status sum_up(struct heap_retained *retained, const uint32_t *groups)
+static enum ttd_status retained_sum_groups(struct heap_retained *retained, const uint32_t *groups)
 {
     const struct heap_held *held = &retained->held;
     uint64_t *sizes = heap_held_sizes(held);
@@ -126,7 +127,7 @@ static enum ttd_status sum_up(struct heap_retained *retained, const uint32_t *gr
                                        .sizes = sizes};
         status = graph_retained_together(&held->reach.graph, &query, sums);
         if (status == TTD_OK)
-            take_sums(&retained->records[i], sums, query.count);
+            retained_take_sums(&retained->records[i], sums, query.count);
     }
     heap_held_free_sizes(held, sizes);
     return status;
@@ -139,11 +140,11 @@ enum ttd_status retained_groups(struct heap_retained *retained,
     enum ttd_status status = groups ? group_nodes(retained, options, groups) : TTD_ERROR_NO_MEMORY;
     retained->total = retained->count;
     if (status == TTD_OK)
-        status = choose(retained, limit, groups);
+        status = retained_choose_groups(retained, limit, groups);
     if (status == TTD_OK)
         status = renumber(retained, groups);
     if (status == TTD_OK)
-        status = sum_up(retained, groups);
+        status = retained_sum_groups(retained, groups);
     free(groups);
     retained_cut(retained, limit);
     return status;

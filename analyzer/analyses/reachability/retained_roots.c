@@ -29,7 +29,7 @@ static uint32_t *number(const struct heap_retained *retained)
 
 /* Sums up the blocks that root groups point at and lead to. A pass over the graph serves
  * GRAPH_TOGETHER_MAX groups, so only the groups that are kept get these sums. */
-static enum ttd_status sum_up(struct heap_retained *retained)
+static enum ttd_status retained_sum_roots(struct heap_retained *retained)
 {
     uint32_t *groups = number(retained);
     uint64_t *sizes = heap_held_sizes(&retained->held);
@@ -66,5 +66,5 @@ enum ttd_status retained_roots(struct heap_retained *retained, size_t limit)
     }
     retained->total = retained->count;
     retained_cut(retained, limit);
-    return status == TTD_OK ? sum_up(retained) : status;
+    return status == TTD_OK ? retained_sum_roots(retained) : status;
 }

@@ -20,7 +20,7 @@ struct level {
 };
 
 /* Sorts the branches, and adds those behind the first `width` to `rest`. */
-static void cut(struct level *level)
+static void retained_cut_level(struct level *level)
 {
     if (level->count)
         qsort(level->records, level->count, sizeof *level->records, retained_compare);
@@ -44,12 +44,12 @@ static enum ttd_status add_branch(struct level *level, const struct heap_retaine
         return status;
     level->records[level->count++] = *retainer;
     if (level->count / 2 >= level->width)
-        cut(level);
+        retained_cut_level(level);
     return TTD_OK;
 }
 
-static enum ttd_status fill_level(const struct heap_retained *retained, struct level *level,
-                                  uint32_t node, uint32_t depth)
+static enum ttd_status retained_fill_level(const struct heap_retained *retained,
+                                           struct level *level, uint32_t node, uint32_t depth)
 {
     uint32_t cursor = 0;
     uint32_t child;
@@ -62,7 +62,7 @@ static enum ttd_status fill_level(const struct heap_retained *retained, struct l
         retainer.depth = depth;
         status = add_branch(level, &retainer);
     }
-    cut(level);
+    retained_cut_level(level);
     return status;
 }
 
@@ -77,16 +77,17 @@ static enum ttd_status list_branch(struct heap_retained *retained, struct level 
     if (status != TTD_OK || *depth + 1 == depth_max)
         return status;
     ++*depth;
-    return fill_level(retained, &levels[*depth], node, (uint32_t)*depth);
+    return retained_fill_level(retained, &levels[*depth], node, (uint32_t)*depth);
 }
 
 /* Walks the tree depth first. The walk keeps a stack of levels instead of recursing, since the tree
  * of a linked list is as deep as the list is long. */
-static enum ttd_status walk_tree(struct heap_retained *retained, struct level *levels,
-                                 size_t depth_max)
+static enum ttd_status retained_walk(struct heap_retained *retained, struct level *levels,
+                                     size_t depth_max)
 {
     size_t depth = 0;
-    enum ttd_status status = fill_level(retained, &levels[0], heap_held_top(&retained->held), 0);
+    enum ttd_status status =
+        retained_fill_level(retained, &levels[0], heap_held_top(&retained->held), 0);
     while (status == TTD_OK) {
         const struct level *level = &levels[depth];
         if (level->next < level->count) {
@@ -101,7 +102,7 @@ static enum ttd_status walk_tree(struct heap_retained *retained, struct level *l
     return status;
 }
 
-static size_t width_of(size_t limit, size_t depth)
+static size_t retained_level_width(size_t limit, size_t depth)
 {
     if (limit == SIZE_MAX)
         return limit;
@@ -115,8 +116,8 @@ enum ttd_status retained_tree(struct heap_retained *retained,
     if (!levels)
         return TTD_ERROR_NO_MEMORY;
     for (size_t i = 0; i < options->depth; i++)
-        levels[i].width = width_of(options->limit, i);
-    enum ttd_status status = walk_tree(retained, levels, options->depth);
+        levels[i].width = retained_level_width(options->limit, i);
+    enum ttd_status status = retained_walk(retained, levels, options->depth);
     for (size_t i = 0; i < options->depth; i++)
         free(levels[i].records);
     free(levels);

@@ -18,7 +18,7 @@ void heap_comparison_free(struct heap_comparison *comparison)
     *comparison = (struct heap_comparison){.changes = NULL};
 }
 
-static uint64_t distance(const uint64_t sides[HEAP_SIDES])
+static uint64_t compared_distance(const uint64_t sides[HEAP_SIDES])
 {
     return sides[HEAP_OLD] > sides[HEAP_NEW] ? sides[HEAP_OLD] - sides[HEAP_NEW]
                                              : sides[HEAP_NEW] - sides[HEAP_OLD];
@@ -64,21 +64,21 @@ enum heap_change_kind heap_change_kind_of(const struct heap_change *change)
         return HEAP_CHANGE_ADDED;
     if (!change->blocks[HEAP_NEW])
         return HEAP_CHANGE_GONE;
-    const uint64_t *sides = distance(change->bytes) ? change->bytes : change->blocks;
+    const uint64_t *sides = compared_distance(change->bytes) ? change->bytes : change->blocks;
     if (sides[HEAP_OLD] == sides[HEAP_NEW])
         return HEAP_CHANGE_SAME;
     return sides[HEAP_OLD] < sides[HEAP_NEW] ? HEAP_CHANGE_GROWN : HEAP_CHANGE_SHRUNK;
 }
 
 /* Keys differ on one side at least, so that the order depends on nothing else. */
-static int compare(const void *a, const void *b)
+static int compare_compared(const void *a, const void *b)
 {
     const struct heap_change *x = a;
     const struct heap_change *y = b;
-    if (distance(x->bytes) != distance(y->bytes))
-        return distance(x->bytes) > distance(y->bytes) ? -1 : 1;
-    if (distance(x->blocks) != distance(y->blocks))
-        return distance(x->blocks) > distance(y->blocks) ? -1 : 1;
+    if (compared_distance(x->bytes) != compared_distance(y->bytes))
+        return compared_distance(x->bytes) > compared_distance(y->bytes) ? -1 : 1;
+    if (compared_distance(x->blocks) != compared_distance(y->blocks))
+        return compared_distance(x->blocks) > compared_distance(y->blocks) ? -1 : 1;
     if (x->bytes[HEAP_NEW] != y->bytes[HEAP_NEW])
         return x->bytes[HEAP_NEW] > y->bytes[HEAP_NEW] ? -1 : 1;
     int order = heap_key_compare(x->keys[HEAP_NEW], y->keys[HEAP_NEW]);
@@ -88,7 +88,8 @@ static int compare(const void *a, const void *b)
 void heap_comparison_sort(struct heap_comparison *comparison)
 {
     if (comparison->count)
-        qsort(comparison->changes, comparison->count, sizeof *comparison->changes, compare);
+        qsort(comparison->changes, comparison->count, sizeof *comparison->changes,
+              compare_compared);
     for (size_t i = 0; i < comparison->count; i++)
         comparison->kinds[heap_change_kind_of(&comparison->changes[i])]++;
     map_free(&comparison->by_key);

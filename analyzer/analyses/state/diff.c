@@ -12,27 +12,27 @@ struct diff_finder {
 };
 
 /* Whether a position is in the range, if it is not after the range. */
-static bool is_inside(const struct diff_finder *finder, struct ttd_position position)
+static bool diff_is_inside(const struct diff_finder *finder, struct ttd_position position)
 {
     return ttd_position_compare(position, finder->from) >= 0;
 }
 
-static enum ttd_status add(struct diff_finder *finder, const struct heap_block *block,
-                           bool is_freed)
+static enum ttd_status diff_add_block(struct diff_finder *finder, const struct heap_block *block,
+                                      bool is_freed)
 {
     enum heap_quadrant quadrant = is_freed ? HEAP_AOFI : HEAP_AOFO;
-    if (is_inside(finder, block->allocated))
+    if (diff_is_inside(finder, block->allocated))
         quadrant = is_freed ? HEAP_AIFI : HEAP_AIFO;
     return heap_groups_add(&finder->diff->quadrants[quadrant], block);
 }
 
 /* Puts a block that has ended, for whatever reason, into its quadrant. */
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status diff_see_effect(void *context, const struct heap_effect *effect)
 {
     struct diff_finder *finder = context;
-    bool is_wanted = !finder->is_over && is_inside(finder, effect->position) &&
+    bool is_wanted = !finder->is_over && diff_is_inside(finder, effect->position) &&
                      heap_islands_want_block(finder->islands, effect->block);
-    return is_wanted ? add(finder, effect->block, true) : TTD_OK;
+    return is_wanted ? diff_add_block(finder, effect->block, true) : TTD_OK;
 }
 
 static enum ttd_status add_live(void *context, const struct heap_block *block)
@@ -41,11 +41,11 @@ static enum ttd_status add_live(void *context, const struct heap_block *block)
     enum ttd_status status = TTD_OK;
     if (heap_is_unknown(block->allocated, finder->diff->outcome.unknown_before))
         status = heap_groups_add(&finder->diff->unknown, block);
-    return status == TTD_OK ? add(finder, block, false) : status;
+    return status == TTD_OK ? diff_add_block(finder, block, false) : status;
 }
 
-static enum ttd_status collect(struct diff_finder *finder, struct heap_kept *kept,
-                               struct heap_live *live)
+static enum ttd_status diff_collect(struct diff_finder *finder, struct heap_kept *kept,
+                                    struct heap_live *live)
 {
     size_t cursor = 0;
     const struct heap_block *block;
@@ -63,13 +63,13 @@ static enum ttd_status collect(struct diff_finder *finder, struct heap_kept *kep
 /* Puts the blocks that are live at the end of the range into their quadrants. To decide which of
  * them the runtimes keep, the replay goes on to the end of the trace; releases on that way are
  * outside of the range. */
-static enum ttd_status finish(struct diff_finder *finder, struct heap_kept *kept,
-                              struct heap_arrival *arrival, struct ttd_error *error)
+static enum ttd_status diff_finish(struct diff_finder *finder, struct heap_kept *kept,
+                                   struct heap_arrival *arrival, struct ttd_error *error)
 {
     struct heap_replay *replay = &arrival->cursor.replay;
     struct heap_diff *diff = finder->diff;
     diff->outcome = heap_arrival_outcome(arrival);
-    enum ttd_status status = collect(finder, kept, &replay->live);
+    enum ttd_status status = diff_collect(finder, kept, &replay->live);
     if (status == TTD_OK)
         status = replay->observer_status;
     finder->is_over = true;
@@ -99,7 +99,7 @@ enum ttd_status heap_diff_find(const struct heap_trace *trace,
     heap_groups_init(&diff->unknown);
     struct diff_finder finder = {.diff = diff, .from = options->from, .islands = options->islands};
     struct heap_observer observer = {.context = &finder,
-                                     .effect = see_effect,
+                                     .effect = diff_see_effect,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_ACQUIRED) |
                                                  HEAP_EFFECT_BIT(HEAP_DESTROYED) |
                                                  HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
@@ -112,7 +112,7 @@ enum ttd_status heap_diff_find(const struct heap_trace *trace,
     if (status == TTD_OK)
         status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)
-        status = finish(&finder, &kept, &arrival, error);
+        status = diff_finish(&finder, &kept, &arrival, error);
     set_parents(diff, NULL);
     heap_arrival_free(&arrival);
     heap_kept_free(&kept);

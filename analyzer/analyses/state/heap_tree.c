@@ -15,7 +15,8 @@ struct search {
     struct heap_parents parents;
 };
 
-static enum ttd_status obtain(struct search *search, ttd_id heap, struct heap_tree_node **node)
+static enum ttd_status heap_tree_obtain(struct search *search, ttd_id heap,
+                                        struct heap_tree_node **node)
 {
     struct heap_tree *tree = search->tree;
     uint32_t index = map_get(&search->by_heap, heap, 0);
@@ -45,7 +46,7 @@ static enum ttd_status see_event(struct search *search, const struct ttd_event *
     if ((!creates && event->action != TTD_ACTION_DESTROY) || has_failed ||
         ttd_position_compare(ttd_event_position(event), search->position) > 0)
         return TTD_OK;
-    enum ttd_status status = obtain(search, event->heap, &node);
+    enum ttd_status status = heap_tree_obtain(search, event->heap, &node);
     if (status != TTD_OK)
         return status;
     if (creates)
@@ -71,12 +72,13 @@ static enum ttd_status read_heaps(struct search *search, const struct heap_trace
     return heap_is_over(status) ? TTD_OK : status;
 }
 
-static enum ttd_status add_blocks(struct search *search, const struct heap_groups *by_heap)
+static enum ttd_status heap_tree_add_blocks(struct search *search,
+                                            const struct heap_groups *by_heap)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < by_heap->count && status == TTD_OK; i++) {
         struct heap_tree_node *node;
-        status = obtain(search, by_heap->items[i].key.property, &node);
+        status = heap_tree_obtain(search, by_heap->items[i].key.property, &node);
         if (status != TTD_OK)
             break;
         node->blocks = by_heap->items[i].blocks;
@@ -101,7 +103,7 @@ static enum ttd_status add_parents(struct search *search)
         struct heap_tree_node *parent_node;
         ttd_id parent = parent_of(search, search->tree->nodes[i].heap);
         if (parent != TTD_NONE)
-            status = obtain(search, parent, &parent_node);
+            status = heap_tree_obtain(search, parent, &parent_node);
     }
     return status;
 }
@@ -130,7 +132,7 @@ static void drop_destroyed(struct search *search)
     tree->count = kept;
 }
 
-static int compare(const void *a, const void *b)
+static int heap_tree_compare(const void *a, const void *b)
 {
     ttd_id first = ((const struct heap_tree_node *)a)->heap;
     ttd_id second = ((const struct heap_tree_node *)b)->heap;
@@ -140,10 +142,11 @@ static int compare(const void *a, const void *b)
 const struct heap_tree_node *heap_tree_get(const struct heap_tree *tree, ttd_id heap)
 {
     struct heap_tree_node key = {.heap = heap};
-    return tree->count ? bsearch(&key, tree->nodes, tree->count, sizeof key, compare) : NULL;
+    return tree->count ? bsearch(&key, tree->nodes, tree->count, sizeof key, heap_tree_compare)
+                       : NULL;
 }
 
-static uint32_t find(const struct heap_tree *tree, ttd_id heap)
+static uint32_t heap_tree_index(const struct heap_tree *tree, ttd_id heap)
 {
     const struct heap_tree_node *node = heap_tree_get(tree, heap);
     return node ? (uint32_t)(node - tree->nodes) : HEAP_TREE_NONE;
@@ -151,7 +154,7 @@ static uint32_t find(const struct heap_tree *tree, ttd_id heap)
 
 /* Links the nodes and sets their levels. Nodes are sorted by heap, so a parent, whose number is
  * smaller, has its level before its children need it. */
-static void link_nodes(const struct search *search)
+static void heap_tree_link(const struct search *search)
 {
     struct heap_tree *tree = search->tree;
     for (size_t i = 0; i < tree->count; i++) {
@@ -159,7 +162,7 @@ static void link_nodes(const struct search *search)
         ttd_id parent = parent_of(search, node->heap);
         if (parent == TTD_NONE)
             continue;
-        node->parent = find(tree, parent);
+        node->parent = heap_tree_index(tree, parent);
         struct heap_tree_node *parent_node = &tree->nodes[node->parent];
         node->level = parent_node->level + 1;
         parent_node->inner_blocks += node->blocks;
@@ -183,13 +186,13 @@ enum ttd_status heap_tree_find(const struct heap_trace *trace, struct ttd_positi
     map_init(&search.by_heap);
     enum ttd_status status = read_heaps(&search, trace, error);
     if (status == TTD_OK)
-        status = add_blocks(&search, by_heap);
+        status = heap_tree_add_blocks(&search, by_heap);
     if (status == TTD_OK)
         status = add_parents(&search);
     if (status == TTD_OK && tree->count) {
         drop_destroyed(&search);
-        qsort(tree->nodes, tree->count, sizeof *tree->nodes, compare);
-        link_nodes(&search);
+        qsort(tree->nodes, tree->count, sizeof *tree->nodes, heap_tree_compare);
+        heap_tree_link(&search);
     }
     map_free(&search.by_heap);
     heap_parents_free(&search.parents);

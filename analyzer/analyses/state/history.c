@@ -5,7 +5,7 @@
 
 #include "travel/replay_range.h"
 
-static void acquire(struct heap_history *history, const struct heap_effect *effect)
+static void history_acquire(struct heap_history *history, const struct heap_effect *effect)
 {
     struct heap_block *block = effect->block;
     block->user = 0;
@@ -21,7 +21,7 @@ static void acquire(struct heap_history *history, const struct heap_effect *effe
                             .ordinal = ordinal};
 }
 
-static void release(struct heap_history *history, const struct heap_effect *effect)
+static void history_release(struct heap_history *history, const struct heap_effect *effect)
 {
     uint32_t ordinal = effect->block->user;
     if (!ordinal)
@@ -35,7 +35,7 @@ static void release(struct heap_history *history, const struct heap_effect *effe
 
 /* Ends the owners in a destroyed heap. The replay tells of their end one by one, but much later and
  * without the call that destroyed the heap. */
-static void destroy(struct heap_history *history, const struct heap_effect *effect)
+static void history_destroy_heap(struct heap_history *history, const struct heap_effect *effect)
 {
     size_t count =
         history->total < history->options.max ? (size_t)history->total : history->options.max;
@@ -46,19 +46,19 @@ static void destroy(struct heap_history *history, const struct heap_effect *effe
     }
 }
 
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status history_see_effect(void *context, const struct heap_effect *effect)
 {
     struct heap_history *history = context;
     switch (effect->kind) {
     case HEAP_ACQUIRED:
-        acquire(history, effect);
+        history_acquire(history, effect);
         return TTD_OK;
     case HEAP_RELEASED:
     case HEAP_OVERLAPPED:
-        release(history, effect);
+        history_release(history, effect);
         return TTD_OK;
     case HEAP_DESTROYED:
-        destroy(history, effect);
+        history_destroy_heap(history, effect);
         return TTD_OK;
     case HEAP_DISCARDED:
     case HEAP_UNKNOWN_RELEASE:
@@ -68,15 +68,15 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
 }
 
 /* While owners are collected they are a ring; sorting by ordinal straightens it. */
-static int compare(const void *a, const void *b)
+static int history_compare_owners(const void *a, const void *b)
 {
     const struct heap_owner *x = a;
     const struct heap_owner *y = b;
     return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
-static enum ttd_status replay_all(struct heap_history *history, const struct heap_trace *trace,
-                                  const struct heap_observer *observer, struct ttd_error *error)
+static enum ttd_status history_replay(struct heap_history *history, const struct heap_trace *trace,
+                                      const struct heap_observer *observer, struct ttd_error *error)
 {
     struct heap_route route = {.to = ttd_position_max(), .observer = observer};
     struct heap_arrival arrival;
@@ -112,14 +112,14 @@ enum ttd_status heap_history_find(const struct heap_trace *trace,
     history->owners = calloc(options->max, sizeof *history->owners);
     if (!history->owners)
         return TTD_ERROR_NO_MEMORY;
-    struct heap_observer observer = {.context = history, .effect = see_effect};
+    struct heap_observer observer = {.context = history, .effect = history_see_effect};
     enum ttd_status status = TTD_ERROR_CORRUPT;
     if (trace->keyframes)
         status = replay_range(history, trace, &observer, error);
     if (status == TTD_ERROR_CORRUPT)
-        status = replay_all(history, trace, &observer, error);
+        status = history_replay(history, trace, &observer, error);
     history->count = history->total < options->max ? (size_t)history->total : options->max;
-    qsort(history->owners, history->count, sizeof *history->owners, compare);
+    qsort(history->owners, history->count, sizeof *history->owners, history_compare_owners);
     if (status != TTD_OK)
         heap_history_free(history);
     return status;

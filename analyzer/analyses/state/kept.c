@@ -60,7 +60,7 @@ enum ttd_status heap_kept_defer(struct heap_kept *kept, const struct heap_block 
 
 /* Whether the same block is live at the end. The list has addresses only, and another block may
  * have had the address before. */
-static bool is_there(const struct heap_live *live, const struct heap_block *block)
+static bool kept_is_live(const struct heap_live *live, const struct heap_block *block)
 {
     const struct heap_block *last = heap_live_find(live, block->address, block->heap);
     return last && last->event == block->event;
@@ -80,7 +80,7 @@ enum ttd_status heap_kept_decide(struct heap_kept *kept, struct heap_cursor *cur
         status = heap_cursor_seek(cursor, ttd_position_max(), error);
     for (size_t i = 0; i < kept->count && status == TTD_OK; i++) {
         const struct heap_block *block = &kept->candidates[i];
-        bool stays = heap_kept_has_stack(kept, block) || is_there(&cursor->replay.live, block);
+        bool stays = heap_kept_has_stack(kept, block) || kept_is_live(&cursor->replay.live, block);
         status = stays ? heap_groups_add(&runtime->groups, block) : add(context, block);
     }
     return status;

@@ -3,7 +3,7 @@
 
 #include "heap/locate.h"
 
-static struct heap_neighbour neighbour_of(const struct heap_block *block)
+static struct heap_neighbour neighbours_of_block(const struct heap_block *block)
 {
     return block ? (struct heap_neighbour){block->address, block->size, heap_call_of_block(block)}
                  : (struct heap_neighbour){.allocated = heap_call_none()};
@@ -22,5 +22,5 @@ struct heap_neighbours heap_neighbours_find(const struct heap_live *live, uint64
         if (block->address > address && (!after || block->address < after->address))
             after = block;
     }
-    return (struct heap_neighbours){neighbour_of(before), neighbour_of(after)};
+    return (struct heap_neighbours){neighbours_of_block(before), neighbours_of_block(after)};
 }

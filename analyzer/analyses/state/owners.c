@@ -55,8 +55,8 @@ static void set_owner(struct heap_owner *owner, const struct heap_block *block,
 }
 
 /* Holds a block that an effect acquired, or one of a keyframe: then the effect is NULL. */
-static enum ttd_status hold(struct owners_finder *finder, struct heap_block *block,
-                            const struct heap_effect *effect)
+static enum ttd_status owners_hold(struct owners_finder *finder, struct heap_block *block,
+                                   const struct heap_effect *effect)
 {
     size_t index = finder->count;
     if (finder->unused_count) {
@@ -74,7 +74,8 @@ static enum ttd_status hold(struct owners_finder *finder, struct heap_block *blo
     return TTD_OK;
 }
 
-static enum ttd_status acquire(struct owners_finder *finder, const struct heap_effect *effect)
+static enum ttd_status owners_acquire(struct owners_finder *finder,
+                                      const struct heap_effect *effect)
 {
     struct heap_block *block = effect->block;
     uint64_t address = finder->options.address;
@@ -82,7 +83,7 @@ static enum ttd_status acquire(struct owners_finder *finder, const struct heap_e
     if (!heap_block_covers(block, address, address))
         return TTD_OK;
     if (!finder->is_past)
-        return hold(finder, block, effect);
+        return owners_hold(finder, block, effect);
     if (!finder->after.is_set) {
         finder->after.is_set = true;
         set_owner(&finder->after.owner, block, effect);
@@ -90,7 +91,7 @@ static enum ttd_status acquire(struct owners_finder *finder, const struct heap_e
     return TTD_OK;
 }
 
-static void end(struct candidate *candidate, const struct heap_effect *effect)
+static void owners_end_candidate(struct candidate *candidate, const struct heap_effect *effect)
 {
     candidate->owner.released = heap_call_of_effect(effect);
     candidate->owner.overlapped = effect->kind == HEAP_OVERLAPPED;
@@ -99,7 +100,7 @@ static void end(struct candidate *candidate, const struct heap_effect *effect)
 static enum ttd_status end_held(struct owners_finder *finder, uint32_t index,
                                 const struct heap_effect *effect)
 {
-    end(&finder->held[index], effect);
+    owners_end_candidate(&finder->held[index], effect);
     keep_later(&finder->before, &finder->held[index]);
     finder->held[index].is_set = false;
     enum ttd_status status = grow_array((void **)&finder->unused, &finder->unused_capacity,
@@ -109,35 +110,37 @@ static enum ttd_status end_held(struct owners_finder *finder, uint32_t index,
     return status;
 }
 
-static bool is_held(const struct candidate *candidate)
+static bool owners_is_held(const struct candidate *candidate)
 {
     return candidate->is_set && !heap_call_is_known(&candidate->owner.released);
 }
 
-static enum ttd_status release(struct owners_finder *finder, const struct heap_effect *effect)
+static enum ttd_status owners_release(struct owners_finder *finder,
+                                      const struct heap_effect *effect)
 {
     uint64_t event = effect->block->event;
     if (!finder->is_past)
         return effect->block->user ? end_held(finder, effect->block->user - 1, effect) : TTD_OK;
-    if (is_held(&finder->live) && finder->live.owner.block.event == event)
-        end(&finder->live, effect);
-    if (is_held(&finder->after) && finder->after.owner.block.event == event)
-        end(&finder->after, effect);
+    if (owners_is_held(&finder->live) && finder->live.owner.block.event == event)
+        owners_end_candidate(&finder->live, effect);
+    if (owners_is_held(&finder->after) && finder->after.owner.block.event == event)
+        owners_end_candidate(&finder->after, effect);
     return TTD_OK;
 }
 
 /* Ends the owners in a destroyed heap. The replay tells of their end one by one, but much later and
  * without the call that destroyed the heap. */
-static enum ttd_status destroy(struct owners_finder *finder, const struct heap_effect *effect)
+static enum ttd_status owners_destroy_heap(struct owners_finder *finder,
+                                           const struct heap_effect *effect)
 {
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; !finder->is_past && i < finder->count && status == TTD_OK; i++)
         if (finder->held[i].is_set && finder->held[i].owner.block.heap == effect->heap)
             status = end_held(finder, (uint32_t)i, effect);
-    if (is_held(&finder->live) && finder->live.owner.block.heap == effect->heap)
-        end(&finder->live, effect);
-    if (is_held(&finder->after) && finder->after.owner.block.heap == effect->heap)
-        end(&finder->after, effect);
+    if (owners_is_held(&finder->live) && finder->live.owner.block.heap == effect->heap)
+        owners_end_candidate(&finder->live, effect);
+    if (owners_is_held(&finder->after) && finder->after.owner.block.heap == effect->heap)
+        owners_end_candidate(&finder->after, effect);
     return status;
 }
 
@@ -150,13 +153,13 @@ static void pass(struct owners_finder *finder)
 }
 
 /* Nothing later can change the answer. */
-static bool is_complete(const struct owners_finder *finder)
+static bool owners_is_complete(const struct owners_finder *finder)
 {
-    return finder->is_past && !is_held(&finder->live) && finder->after.is_set &&
-           !is_held(&finder->after);
+    return finder->is_past && !owners_is_held(&finder->live) && finder->after.is_set &&
+           !owners_is_held(&finder->after);
 }
 
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status owners_see_effect(void *context, const struct heap_effect *effect)
 {
     struct owners_finder *finder = context;
     enum ttd_status status = TTD_OK;
@@ -164,14 +167,14 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
         pass(finder);
     switch (effect->kind) {
     case HEAP_ACQUIRED:
-        status = acquire(finder, effect);
+        status = owners_acquire(finder, effect);
         break;
     case HEAP_RELEASED:
     case HEAP_OVERLAPPED:
-        status = release(finder, effect);
+        status = owners_release(finder, effect);
         break;
     case HEAP_DESTROYED:
-        status = destroy(finder, effect);
+        status = owners_destroy_heap(finder, effect);
         break;
     case HEAP_DISCARDED:
     case HEAP_UNKNOWN_RELEASE:
@@ -183,13 +186,13 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
 /* Ends a replay that reads only a part of the trace as soon as the answer is known. */
 static enum ttd_status see_effect_of_part(void *context, const struct heap_effect *effect)
 {
-    enum ttd_status status = see_effect(context, effect);
-    return status == TTD_OK && is_complete(context) ? TTD_END : status;
+    enum ttd_status status = owners_see_effect(context, effect);
+    return status == TTD_OK && owners_is_complete(context) ? TTD_END : status;
 }
 
 static enum ttd_status see_listed(void *context, struct heap_block *block)
 {
-    return hold(context, block, NULL);
+    return owners_hold(context, block, NULL);
 }
 
 static void forget(struct owners_finder *finder)
@@ -199,11 +202,11 @@ static void forget(struct owners_finder *finder)
     *finder = (struct owners_finder){.options = finder->options};
 }
 
-static enum ttd_status replay_all(struct owners_finder *finder, const struct heap_trace *trace,
-                                  struct heap_outcome *outcome, struct ttd_error *error)
+static enum ttd_status owners_replay(struct owners_finder *finder, const struct heap_trace *trace,
+                                     struct heap_outcome *outcome, struct ttd_error *error)
 {
     struct heap_observer observer = {.context = finder,
-                                     .effect = see_effect,
+                                     .effect = owners_see_effect,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_DISCARDED) |
                                                  HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
     struct heap_route route = {.to = ttd_position_max(), .observer = &observer};
@@ -230,8 +233,10 @@ static enum ttd_status replay_part(struct owners_finder *finder, const struct he
 }
 
 /* Looks for the owner before the position in the part of the trace before a keyframe. */
-static enum ttd_status find_earlier(struct owners_finder *finder, const struct heap_trace *trace,
-                                    const struct heap_keyframe *keyframe, struct ttd_error *error)
+static enum ttd_status owners_find_earlier(struct owners_finder *finder,
+                                           const struct heap_trace *trace,
+                                           const struct heap_keyframe *keyframe,
+                                           struct ttd_error *error)
 {
     struct owners_finder earlier = {.options = {finder->options.address, keyframe->position}};
     enum ttd_status status = replay_part(&earlier, trace, NULL, keyframe->next, error);
@@ -241,8 +246,9 @@ static enum ttd_status find_earlier(struct owners_finder *finder, const struct h
 }
 
 /* Completes an owner that a keyframe has listed, by the event that acquired it. */
-static enum ttd_status complete(struct candidate *candidate, const struct heap_trace *trace,
-                                struct ttd_error *error)
+static enum ttd_status owners_complete_candidate(struct candidate *candidate,
+                                                 const struct heap_trace *trace,
+                                                 struct ttd_error *error)
 {
     struct heap_owner *owner = &candidate->owner;
     if (!candidate->is_set || !candidate->is_listed)
@@ -253,8 +259,8 @@ static enum ttd_status complete(struct candidate *candidate, const struct heap_t
 
 /* Starts at the keyframe before the position. The outcome comes from a jump to the end, since the
  * replay of an address has no counts. */
-static enum ttd_status look_up(struct owners_finder *finder, const struct heap_trace *trace,
-                               struct heap_outcome *outcome, struct ttd_error *error)
+static enum ttd_status owners_look_up(struct owners_finder *finder, const struct heap_trace *trace,
+                                      struct heap_outcome *outcome, struct ttd_error *error)
 {
     const struct heap_keyframe *keyframe =
         heap_keyframes_before(trace->keyframes, finder->options.at, false);
@@ -269,11 +275,12 @@ static enum ttd_status look_up(struct owners_finder *finder, const struct heap_t
         before->is_set && keyframe &&
         ttd_position_compare(before->owner.block.allocated, keyframe->position) > 0;
     if (status == TTD_OK && keyframe && !finder->live.is_set && !is_since_keyframe)
-        status = find_earlier(finder, trace, keyframe, error);
+        status = owners_find_earlier(finder, trace, keyframe, error);
     if (status == TTD_OK)
-        status = complete(&finder->live, trace, error);
-    return status == TTD_OK && !finder->live.is_set ? complete(&finder->before, trace, error)
-                                                    : status;
+        status = owners_complete_candidate(&finder->live, trace, error);
+    return status == TTD_OK && !finder->live.is_set
+               ? owners_complete_candidate(&finder->before, trace, error)
+               : status;
 }
 
 enum ttd_status heap_owners_find(const struct heap_trace *trace,
@@ -284,10 +291,10 @@ enum ttd_status heap_owners_find(const struct heap_trace *trace,
     struct heap_outcome outcome = {.truncated = false};
     enum ttd_status status = TTD_ERROR_CORRUPT;
     if (trace->keyframes)
-        status = look_up(&finder, trace, &outcome, error);
+        status = owners_look_up(&finder, trace, &outcome, error);
     if (status == TTD_ERROR_CORRUPT) {
         forget(&finder);
-        status = replay_all(&finder, trace, &outcome, error);
+        status = owners_replay(&finder, trace, &outcome, error);
     }
     if (status == TTD_OK)
         *owners = (struct heap_owners){.outcome = outcome,

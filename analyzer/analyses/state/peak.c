@@ -50,7 +50,7 @@ static enum ttd_status peak_collect(void *context, struct heap_arrival *arrival,
     return status;
 }
 
-static void begin(struct heap_peak_state *peak_state, enum heap_split split)
+static void peak_begin(struct heap_peak_state *peak_state, enum heap_split split)
 {
     *peak_state = (struct heap_peak_state){.outcome = {.truncated = false}};
     heap_groups_init(&peak_state->groups);
@@ -62,7 +62,7 @@ enum ttd_status heap_peak_state_watch(struct heap_peak_state *peak_state,
                                       const struct heap_trace *trace, struct heap_pass *pass,
                                       struct ttd_error *error)
 {
-    begin(peak_state, options->split);
+    peak_begin(peak_state, options->split);
     struct peak_finder *finder = calloc(1, sizeof *finder);
     if (!finder)
         return TTD_ERROR_NO_MEMORY;
@@ -86,9 +86,9 @@ enum ttd_status heap_peak_state_end(struct heap_peak_state *peak_state)
     return status == TTD_OK ? heap_groups_sort(&peak_state->runtime.groups) : status;
 }
 
-static enum ttd_status find(const struct heap_trace *trace,
-                            const struct heap_peak_state_options *options,
-                            struct heap_peak_state *peak_state, struct ttd_error *error)
+static enum ttd_status peak_find(const struct heap_trace *trace,
+                                 const struct heap_peak_state_options *options,
+                                 struct heap_peak_state *peak_state, struct ttd_error *error)
 {
     struct heap_pass pass = {.count = 0};
     enum ttd_status status = heap_peak_state_watch(peak_state, options, trace, &pass, error);
@@ -98,8 +98,8 @@ static enum ttd_status find(const struct heap_trace *trace,
 }
 
 /* Goes to the peak that the index names, and separately to the end for the outcome. */
-static enum ttd_status look_up(const struct heap_trace *trace, struct heap_peak_state *peak_state,
-                               struct ttd_error *error)
+static enum ttd_status peak_look_up(const struct heap_trace *trace,
+                                    struct heap_peak_state *peak_state, struct ttd_error *error)
 {
     struct heap_arrival arrival;
     struct heap_route route = {.to = ttd_position_max()};
@@ -141,12 +141,12 @@ enum ttd_status heap_peak_state_find(const struct heap_trace *trace,
     /* The sums of the index are of all blocks, and could not be compared with a part of them. */
     bool is_known = trace->keyframes && trace->keyframes->has_peak && !options->islands;
     enum ttd_status status = TTD_OK;
-    begin(peak_state, options->split);
+    peak_begin(peak_state, options->split);
     if (is_known)
-        status = look_up(trace, peak_state, error);
+        status = peak_look_up(trace, peak_state, error);
     if (status == TTD_OK && !(is_known && is_right(peak_state))) {
         heap_peak_state_free(peak_state);
-        status = find(trace, options, peak_state, error);
+        status = peak_find(trace, options, peak_state, error);
     }
     if (status != TTD_OK)
         heap_peak_state_free(peak_state);

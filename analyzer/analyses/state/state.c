@@ -23,7 +23,7 @@ static enum ttd_status copy_blocks(struct heap_state *state, const struct heap_i
     return TTD_OK;
 }
 
-static enum ttd_status add(void *context, const struct heap_block *block)
+static enum ttd_status state_add_block(void *context, const struct heap_block *block)
 {
     struct heap_state *state = context;
     enum ttd_status status = TTD_OK;
@@ -34,8 +34,9 @@ static enum ttd_status add(void *context, const struct heap_block *block)
 
 /* Adds all live blocks to the tables. Those that a runtime may keep are deferred until it is known
  * which of them are live at the end. */
-static enum ttd_status collect(struct heap_state *state, struct heap_kept *kept,
-                               const struct heap_islands *islands, const struct heap_live *live)
+static enum ttd_status state_collect(struct heap_state *state, struct heap_kept *kept,
+                                     const struct heap_islands *islands,
+                                     const struct heap_live *live)
 {
     size_t cursor = 0;
     const struct heap_block *block;
@@ -43,14 +44,16 @@ static enum ttd_status collect(struct heap_state *state, struct heap_kept *kept,
     while (status == TTD_OK && (block = heap_live_each(live, &cursor))) {
         if (!heap_islands_want_block(islands, block))
             continue;
-        status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block) : add(state, block);
+        status = heap_kept_may_have(kept, block) ? heap_kept_defer(kept, block)
+                                                 : state_add_block(state, block);
     }
     return status;
 }
 
-static enum ttd_status begin(struct heap_state *state, struct heap_kept *kept,
-                             const struct heap_trace *trace,
-                             const struct heap_state_options *options, struct ttd_error *error)
+static enum ttd_status state_begin(struct heap_state *state, struct heap_kept *kept,
+                                   const struct heap_trace *trace,
+                                   const struct heap_state_options *options,
+                                   struct ttd_error *error)
 {
     memset(state, 0, sizeof *state);
     *kept = (struct heap_kept){.count = 0};
@@ -115,36 +118,38 @@ static enum ttd_status confirm(const struct heap_state *state,
 }
 
 /* Fills in the state once the replay has arrived. */
-static enum ttd_status find(struct heap_state *state, struct heap_kept *kept,
-                            const struct heap_state_options *options, struct heap_arrival *arrival,
-                            struct ttd_error *error)
+static enum ttd_status state_fill(struct heap_state *state, struct heap_kept *kept,
+                                  const struct heap_state_options *options,
+                                  struct heap_arrival *arrival, struct ttd_error *error)
 {
     const struct heap_live *live = &arrival->cursor.replay.live;
     state->outcome = heap_arrival_outcome(arrival);
-    enum ttd_status status = collect(state, kept, options->islands, live);
+    enum ttd_status status = state_collect(state, kept, options->islands, live);
     if (status == TTD_OK && options->keeps_blocks)
         status = copy_blocks(state, options->islands, live);
     if (status == TTD_OK && options->has_address)
         state->neighbours = heap_neighbours_find(live, options->address);
     if (status == TTD_OK)
-        status = heap_kept_decide(kept, &arrival->cursor, &state->runtime, add, state, error);
+        status = heap_kept_decide(kept, &arrival->cursor, &state->runtime, state_add_block, state,
+                                  error);
     if (status == TTD_OK)
         status = heap_tables_sort(&state->tables);
     return status == TTD_OK ? heap_groups_sort(&state->runtime.groups) : status;
 }
 
-static enum ttd_status go(const struct heap_trace *trace, const struct heap_state_options *options,
-                          struct heap_state *state, bool *is_refuted, struct ttd_error *error)
+static enum ttd_status state_go(const struct heap_trace *trace,
+                                const struct heap_state_options *options, struct heap_state *state,
+                                bool *is_refuted, struct ttd_error *error)
 {
     struct heap_kept kept;
     struct heap_arrival arrival = {.has_losses = false};
-    enum ttd_status status = begin(state, &kept, trace, options, error);
+    enum ttd_status status = state_begin(state, &kept, trace, options, error);
     struct heap_route route = {.to = options->at,
                                .sums = takes_sums(options, &kept) ? &state->tables : NULL};
     if (status == TTD_OK)
         status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK)
-        status = find(state, &kept, options, &arrival, error);
+        status = state_fill(state, &kept, options, &arrival, error);
     if (status == TTD_OK) {
         status = confirm(state, options, &arrival, error);
         *is_refuted = status == TTD_ERROR_CORRUPT;
@@ -161,12 +166,12 @@ enum ttd_status heap_state_find(const struct heap_trace *trace,
                                 struct ttd_error *error)
 {
     bool is_refuted = false;
-    enum ttd_status status = go(trace, options, state, &is_refuted, error);
+    enum ttd_status status = state_go(trace, options, state, &is_refuted, error);
     if (!is_refuted)
         return status;
     struct heap_trace alone = *trace;
     alone.keyframes = NULL;
-    status = go(&alone, options, state, &is_refuted, error);
+    status = state_go(&alone, options, state, &is_refuted, error);
     if (status == TTD_OK)
         state->outcome.has_refuted_index = true;
     return status;

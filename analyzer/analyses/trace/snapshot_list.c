@@ -27,7 +27,7 @@ struct lister {
 };
 
 /** The snapshot that a batch is a part of; 0 for pages, which do not tell. */
-static uint32_t snapshot_of(const struct ttd_batch *batch)
+static uint32_t snapshot_list_batch_snapshot(const struct ttd_batch *batch)
 {
     switch (batch->kind) {
     case TTD_KIND_MEMORY_MAP:
@@ -57,7 +57,7 @@ static uint64_t mapped_bytes(const struct ttd_memory_map *map)
 }
 
 /* Adds what a batch has to the parts of its snapshot. */
-static void add_part(struct heap_snapshot_parts *parts, const struct ttd_batch *batch)
+static void snapshot_list_add_part(struct heap_snapshot_parts *parts, const struct ttd_batch *batch)
 {
     switch (batch->kind) {
     case TTD_KIND_PAGES:
@@ -105,7 +105,7 @@ static enum ttd_status add_snapshot(struct lister *lister, const struct ttd_snap
     return TTD_OK;
 }
 
-static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+static enum ttd_status snapshot_list_see_batch(void *context, const struct ttd_batch *batch)
 {
     struct lister *lister = context;
     enum ttd_status status = TTD_OK;
@@ -113,12 +113,12 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
         status = lister->hook.batch(lister->hook.context, batch);
     bool is_part = PART_KINDS & TTD_KIND_BIT(batch->kind);
     if (is_part) {
-        uint32_t number = snapshot_of(batch);
+        uint32_t number = snapshot_list_batch_snapshot(batch);
         if (number && lister->parts.number && number != lister->parts.number)
             cut_short(lister);
         if (number)
             lister->parts.number = number;
-        add_part(&lister->parts, batch);
+        snapshot_list_add_part(&lister->parts, batch);
     }
     if ((is_part || batch->kind == TTD_KIND_SNAPSHOTS) && batch->chunk.number != lister->chunk) {
         lister->chunk = batch->chunk.number;
@@ -138,7 +138,7 @@ enum ttd_status heap_snapshot_list_find(const struct heap_trace *trace,
     struct heap_trace watched = *trace;
     struct heap_trace_stats stats;
     struct heap_trace_stats_options options = {.kinds = LISTED_KINDS};
-    watched.hook = (struct heap_batch_hook){.context = &lister, .batch = see_batch};
+    watched.hook = (struct heap_batch_hook){.context = &lister, .batch = snapshot_list_see_batch};
     enum ttd_status status = heap_trace_stats_find(&watched, &options, &stats, error);
     if (status != TTD_OK) {
         heap_snapshot_list_free(list);
@@ -150,7 +150,8 @@ enum ttd_status heap_snapshot_list_find(const struct heap_trace *trace,
     return TTD_OK;
 }
 
-static enum ttd_status finish(void *context, struct heap_arrival *arrival, struct ttd_error *error)
+static enum ttd_status snapshot_list_finish(void *context, struct heap_arrival *arrival,
+                                            struct ttd_error *error)
 {
     (void)arrival;
     (void)error;
@@ -167,9 +168,9 @@ enum ttd_status heap_snapshot_list_watch(struct heap_snapshot_list *list, struct
     *lister = (struct lister){.list = list, .chunk = TTD_UNKNOWN};
     struct heap_watcher watcher = {.observer.context = lister,
                                    .to = ttd_position_max(),
-                                   .batch = see_batch,
+                                   .batch = snapshot_list_see_batch,
                                    .kinds = LISTED_KINDS,
-                                   .finish = finish};
+                                   .finish = snapshot_list_finish};
     heap_pass_add(pass, &watcher);
     return TTD_OK;
 }

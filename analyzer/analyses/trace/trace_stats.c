@@ -45,7 +45,8 @@ static enum ttd_status thread_of(struct heap_trace_stats *stats, ttd_id id,
 }
 
 /* Calls of several threads overlap: the last event need not end last. */
-static void add_span(struct heap_trace_stats *stats, const struct ttd_event *event, bool returned)
+static void stats_add_span(struct heap_trace_stats *stats, const struct ttd_event *event,
+                           bool returned)
 {
     struct ttd_position end = returned ? event->time_end : event->time_start;
     if (ttd_position_compare(event->time_start, stats->first) < 0)
@@ -54,8 +55,8 @@ static void add_span(struct heap_trace_stats *stats, const struct ttd_event *eve
         stats->last = end;
 }
 
-static void add_event(struct heap_trace_stats *stats, struct heap_trace_stats_thread *thread,
-                      const struct ttd_event *event)
+static void stats_add_event(struct heap_trace_stats *stats, struct heap_trace_stats_thread *thread,
+                            const struct ttd_event *event)
 {
     bool returned = ttd_event_returned(event);
     stats->actions[event->action]++;
@@ -67,7 +68,7 @@ static void add_event(struct heap_trace_stats *stats, struct heap_trace_stats_th
         stats->failed++;
     else if (event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC)
         stats->bytes_requested = heap_add(stats->bytes_requested, event->size);
-    add_span(stats, event, returned);
+    stats_add_span(stats, event, returned);
 }
 
 static enum ttd_status add_events(struct heap_trace_stats *stats, const struct ttd_batch *batch)
@@ -80,7 +81,7 @@ static enum ttd_status add_events(struct heap_trace_stats *stats, const struct t
             if (status != TTD_OK)
                 return status;
         }
-        add_event(stats, thread, event);
+        stats_add_event(stats, thread, event);
     }
     stats->events += batch->count;
     if (batch->count)
@@ -99,7 +100,7 @@ static enum ttd_status add_marks(struct heap_trace_stats *stats, const struct tt
     return status;
 }
 
-static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+static enum ttd_status stats_see_batch(void *context, const struct ttd_batch *batch)
 {
     struct heap_trace_stats *stats = context;
     stats->has_end = batch->kind == TTD_KIND_END;
@@ -118,8 +119,8 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 
 /* From header to header, without payloads: chunks whose payload is damaged are counted as well.
  * The reading that follows reports any damage in them. */
-static enum ttd_status read_headers(struct heap_trace_stats *stats, struct ttd_reader *reader,
-                                    struct ttd_error *error)
+static enum ttd_status stats_read_headers(struct heap_trace_stats *stats, struct ttd_reader *reader,
+                                          struct ttd_error *error)
 {
     enum ttd_status status = ttd_reader_rewind(reader, TTD_KINDS_ALL);
     while (status == TTD_OK) {
@@ -144,8 +145,9 @@ static void end_reading(struct heap_trace_stats *stats, const struct ttd_reader 
 }
 
 /* The reading is checked, so that the reader can tell afterwards whether the trace is intact. */
-static enum ttd_status read_all(struct heap_trace_stats *stats, const struct heap_trace *trace,
-                                uint32_t kinds, struct ttd_error *error)
+static enum ttd_status stats_read_all(struct heap_trace_stats *stats,
+                                      const struct heap_trace *trace, uint32_t kinds,
+                                      struct ttd_error *error)
 {
     enum ttd_status status = ttd_reader_rewind_checked(trace->reader, kinds | COUNTED_KINDS);
     while (status == TTD_OK) {
@@ -154,7 +156,7 @@ static enum ttd_status read_all(struct heap_trace_stats *stats, const struct hea
         if (status == TTD_OK && trace->hook.batch)
             status = trace->hook.batch(trace->hook.context, &batch);
         if (status == TTD_OK)
-            status = see_batch(stats, &batch);
+            status = stats_see_batch(stats, &batch);
     }
     stats->is_unsupported = status == TTD_ERROR_UNSUPPORTED;
     stats->outcome.truncated = status != TTD_END && heap_is_over(status);
@@ -163,17 +165,18 @@ static enum ttd_status read_all(struct heap_trace_stats *stats, const struct hea
     return stats->is_unsupported || heap_is_over(status) ? TTD_OK : status;
 }
 
-static enum ttd_status begin(struct heap_trace_stats *stats, struct ttd_reader *reader,
-                             struct ttd_error *error)
+static enum ttd_status stats_begin(struct heap_trace_stats *stats, struct ttd_reader *reader,
+                                   struct ttd_error *error)
 {
     memset(stats, 0, sizeof *stats);
     stats->first = ttd_position_max();
     map_init(&stats->thread_index);
-    return read_headers(stats, reader, error);
+    return stats_read_headers(stats, reader, error);
 }
 
 /* A pass fails where something is not supported. */
-static enum ttd_status finish(void *context, struct heap_arrival *arrival, struct ttd_error *error)
+static enum ttd_status stats_finish(void *context, struct heap_arrival *arrival,
+                                    struct ttd_error *error)
 {
     struct heap_trace_stats *stats = context;
     (void)error;
@@ -188,20 +191,20 @@ enum ttd_status heap_trace_stats_watch(struct heap_trace_stats *stats, struct tt
 {
     struct heap_watcher watcher = {.observer.context = stats,
                                    .to = ttd_position_max(),
-                                   .batch = see_batch,
+                                   .batch = stats_see_batch,
                                    .kinds = COUNTED_KINDS,
-                                   .finish = finish};
+                                   .finish = stats_finish};
     heap_pass_add(pass, &watcher);
-    return begin(stats, reader, error);
+    return stats_begin(stats, reader, error);
 }
 
 enum ttd_status heap_trace_stats_find(const struct heap_trace *trace,
                                       const struct heap_trace_stats_options *options,
                                       struct heap_trace_stats *stats, struct ttd_error *error)
 {
-    enum ttd_status status = begin(stats, trace->reader, error);
+    enum ttd_status status = stats_begin(stats, trace->reader, error);
     if (status == TTD_OK)
-        status = read_all(stats, trace, options->kinds, error);
+        status = stats_read_all(stats, trace, options->kinds, error);
     end_reading(stats, trace->reader);
     if (status != TTD_OK)
         heap_trace_stats_free(stats);
