@@ -44,7 +44,7 @@ static enum ttd_status run_for(struct idtable *table, ttd_id id, struct idtable_
 }
 
 /* Makes room for one more record. */
-static enum ttd_status reserve(struct idtable_run *run, size_t record_size)
+static enum ttd_status idtable_reserve(struct idtable_run *run, size_t record_size)
 {
     if (run->count < run->capacity)
         return TTD_OK;
@@ -66,7 +66,7 @@ enum ttd_status idtable_add(struct idtable *table, ttd_id id, void **record)
     enum ttd_status status = run_for(table, id, &run);
     if (status != TTD_OK || !run)
         return status;
-    status = reserve(run, table->record_size);
+    status = idtable_reserve(run, table->record_size);
     if (status != TTD_OK)
         return status;
     *record = (char *)run->records + run->count++ * table->record_size;

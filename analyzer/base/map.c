@@ -23,7 +23,7 @@ void map_free(struct hash_map *map)
     *map = (struct hash_map){.key = map->key};
 }
 
-static enum ttd_status rebuild(struct hash_map *map, size_t capacity)
+static enum ttd_status hash_map_rebuild(struct hash_map *map, size_t capacity)
 {
     if (capacity > SIZE_MAX / sizeof(struct map_slot))
         return TTD_ERROR_NO_MEMORY;
@@ -43,11 +43,12 @@ static enum ttd_status rebuild(struct hash_map *map, size_t capacity)
 }
 
 /* Sets the value of a pair in the slots. */
-static enum ttd_status set_slot(struct hash_map *map, uint64_t a, uint64_t b, uint32_t value)
+static enum ttd_status hash_map_set_slot(struct hash_map *map, uint64_t a, uint64_t b,
+                                         uint32_t value)
 {
     if (map->slot_count >= map->capacity / 2) {
-        enum ttd_status status =
-            rebuild(map, map->capacity ? table_next(map->capacity, sizeof(struct map_slot)) : 64);
+        enum ttd_status status = hash_map_rebuild(
+            map, map->capacity ? table_next(map->capacity, sizeof(struct map_slot)) : 64);
         if (status != TTD_OK)
             return status;
     }
@@ -80,7 +81,7 @@ static bool set_direct(struct hash_map *map, uint64_t a, uint32_t value)
 }
 
 /* Whether the pair belongs into the array. A pair that is in the slots stays there. */
-static bool is_direct(const struct hash_map *map, uint64_t a, uint64_t b)
+static bool hash_map_is_direct(const struct hash_map *map, uint64_t a, uint64_t b)
 {
     return !b && a < DIRECT_PER_PAIR * (map->count + DIRECT_MIN / DIRECT_PER_PAIR) &&
            (!map->capacity || !map_find(map, a, b)->inverted);
@@ -88,9 +89,9 @@ static bool is_direct(const struct hash_map *map, uint64_t a, uint64_t b)
 
 enum ttd_status map_set(struct hash_map *map, uint64_t a, uint64_t b, uint32_t value)
 {
-    if (is_direct(map, a, b) && set_direct(map, a, value))
+    if (hash_map_is_direct(map, a, b) && set_direct(map, a, value))
         return TTD_OK;
-    return set_slot(map, a, b, value);
+    return hash_map_set_slot(map, a, b, value);
 }
 
 /* Copies `size` bytes of a table; NULL without memory, or if there are none. */

@@ -34,7 +34,7 @@ static void wake(struct ring *ring, const _Atomic bool *waits, pthread_cond_t *c
     pthread_mutex_unlock(&ring->mutex);
 }
 
-static void end(struct ring *ring, _Atomic bool *ended, pthread_cond_t *condition)
+static void ring_end(struct ring *ring, _Atomic bool *ended, pthread_cond_t *condition)
 {
     pthread_mutex_lock(&ring->mutex);
     atomic_store(ended, true);
@@ -63,7 +63,7 @@ bool ring_fill(struct ring *ring, uint64_t tolerated)
 
 void ring_end_filling(struct ring *ring)
 {
-    end(ring, &ring->filler_ended, &ring->filled);
+    ring_end(ring, &ring->filler_ended, &ring->filled);
 }
 
 /* ---- The taker ---- */
@@ -90,5 +90,5 @@ void ring_empty(struct ring *ring)
 
 void ring_end_taking(struct ring *ring)
 {
-    end(ring, &ring->taker_ended, &ring->emptied);
+    ring_end(ring, &ring->taker_ended, &ring->emptied);
 }

@@ -8,7 +8,7 @@
 #define DIGIT_BITS 11
 #define DIGITS     (1u << DIGIT_BITS)
 
-static unsigned digit_of(const struct sort_key *key, unsigned shift)
+static unsigned sort_digit(const struct sort_key *key, unsigned shift)
 {
     return (unsigned)(key->value >> shift) & (DIGITS - 1);
 }
@@ -26,7 +26,7 @@ static enum ttd_status count_digits(void *context, size_t begin, size_t end)
 {
     struct distribution *half = context;
     for (size_t i = begin; i < end; i++)
-        half->places[digit_of(&half->source[i], half->shift)]++;
+        half->places[sort_digit(&half->source[i], half->shift)]++;
     return TTD_OK;
 }
 
@@ -34,7 +34,7 @@ static enum ttd_status move_keys(void *context, size_t begin, size_t end)
 {
     struct distribution *half = context;
     for (size_t i = begin; i < end; i++)
-        half->target[half->places[digit_of(&half->source[i], half->shift)]++] = half->source[i];
+        half->target[half->places[sort_digit(&half->source[i], half->shift)]++] = half->source[i];
     return TTD_OK;
 }
 

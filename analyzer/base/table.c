@@ -16,7 +16,7 @@
  * faulting in the same memory in small pages. */
 #define LARGE ((size_t)128 << 10)
 
-static size_t round_up(size_t size)
+static size_t table_round_up(size_t size)
 {
     return (size + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
 }
@@ -69,7 +69,7 @@ static struct range remove_range(size_t i)
 }
 
 /* Joins a range with those beside it, which are no longer kept by themselves. */
-static struct range join(struct range range)
+static struct range table_join_ranges(struct range range)
 {
     for (size_t i = 0; i < kept.count;) {
         bool is_before = kept.ranges[i].begin + kept.ranges[i].size == range.begin;
@@ -86,10 +86,10 @@ static struct range join(struct range range)
 }
 
 /* Keeps the pages of a table, or the first of them, if there is room. */
-static void keep(struct range range)
+static void table_keep_pages(struct range range)
 {
     pthread_mutex_lock(&kept.mutex);
-    range = join(range);
+    range = table_join_ranges(range);
     size_t room = kept.count < KEPT_RANGES ? KEPT_BYTES - kept.bytes : 0;
     size_t size = range.size < room ? range.size : room;
     if (size) {
@@ -103,7 +103,7 @@ static void keep(struct range range)
 
 /* Takes pages, with any contents, from the smallest range that is large enough; NULL if there is
  * none. The first pages are taken: the last ones of a table were often never used. */
-static void *take(size_t size)
+static void *table_take_pages(size_t size)
 {
     size_t best = KEPT_RANGES;
     char *pages = NULL;
@@ -193,13 +193,13 @@ static enum ttd_status clear_half(void *memory, size_t begin, size_t end)
     return TTD_OK;
 }
 
-static void clear(char *memory, size_t size)
+static void table_clear_pages(char *memory, size_t size)
 {
     (void)halves_do(clear_half, memory, memory, size);
 }
 
 /* Maps pages. If the system refuses, it gets back those that are kept. */
-static void *map(size_t size)
+static void *table_map_pages(size_t size)
 {
     void *pages = map_pages(size);
     if (pages)
@@ -212,12 +212,12 @@ static void *map(size_t size)
  * that is large enough. */
 static void *make_of_kept(const void *old, size_t old_size, size_t size)
 {
-    char *table = take(size);
+    char *table = table_take_pages(size);
     if (!table)
         return NULL;
     if (old)
         memcpy(table, old, old_size);
-    clear(table + old_size, size - old_size);
+    table_clear_pages(table + old_size, size - old_size);
     return table;
 }
 
@@ -226,18 +226,18 @@ static void *make_of_kept(const void *old, size_t old_size, size_t size)
  * moved ones belong, so that these cannot be given back. */
 static void *make_of_parts(size_t size)
 {
-    char *table = map(size);
+    char *table = table_map_pages(size);
     size_t moved = table ? move_kept(table, size) : SIZE_MAX;
     if (moved == SIZE_MAX)
         return NULL;
-    clear(table, moved);
+    table_clear_pages(table, moved);
     return table;
 }
 
 static void *make_large(void *old, size_t old_size, size_t size)
 {
-    void *table = make_of_kept(old, old_size, round_up(size));
-    if (!table && (table = make_of_parts(round_up(size))) && old)
+    void *table = make_of_kept(old, old_size, table_round_up(size));
+    if (!table && (table = make_of_parts(table_round_up(size))) && old)
         memcpy(table, old, old_size);
     if (table)
         free(old);
@@ -254,7 +254,7 @@ static void *resize_large(void *old, size_t old_size, size_t size)
     void *table = make_of_kept(old, old_size, size);
     if (!table) {
         give_back(size - old_size);
-        void *address = map(size);
+        void *address = table_map_pages(size);
         if (!address)
             return NULL;
         if (is_one_mapping(old, old_size)) {
@@ -263,7 +263,7 @@ static void *resize_large(void *old, size_t old_size, size_t size)
         }
         table = memcpy(address, old, old_size);
     }
-    keep((struct range){old, old_size});
+    table_keep_pages((struct range){old, old_size});
     return table;
 }
 
@@ -275,7 +275,7 @@ void *table_resize(void *old, size_t old_size, size_t size)
         return NULL;
     if (old_size < LARGE)
         return make_large(old, old_size, size);
-    return resize_large(old, round_up(old_size), round_up(size));
+    return resize_large(old, table_round_up(old_size), table_round_up(size));
 }
 
 size_t table_next(size_t capacity, size_t size)
@@ -297,11 +297,11 @@ void table_free_used(void *table, size_t size, size_t used)
         free(table);
         return;
     }
-    char *end = (char *)table + round_up(used);
-    if (round_up(used) < round_up(size))
-        munmap(end, round_up(size) - round_up(used));
+    char *end = (char *)table + table_round_up(used);
+    if (table_round_up(used) < table_round_up(size))
+        munmap(end, table_round_up(size) - table_round_up(used));
     if (used)
-        keep((struct range){table, round_up(used)});
+        table_keep_pages((struct range){table, table_round_up(used)});
 }
 
 void table_give_back(void *table, size_t size)
@@ -309,7 +309,7 @@ void table_give_back(void *table, size_t size)
     if (size < LARGE)
         free(table);
     else
-        munmap(table, round_up(size));
+        munmap(table, table_round_up(size));
 }
 
 void table_give_back_kept(void)

@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-static void *run(void *argument)
+static void *task_run(void *argument)
 {
     struct task *task = argument;
     task->status = task->run(task->context);
@@ -24,9 +24,9 @@ void task_start(struct task *task, task_function function, void *context)
 {
     task->run = function;
     task->context = context;
-    task->is_running = pthread_create(&task->thread, NULL, run, task) == 0;
+    task->is_running = pthread_create(&task->thread, NULL, task_run, task) == 0;
     if (!task->is_running)
-        run(task);
+        task_run(task);
 }
 
 enum ttd_status task_wait(struct task *task)

@@ -25,7 +25,8 @@ void contents_extents_free(struct contents_extents *extents)
     *extents = (struct contents_extents){.count = 0};
 }
 
-static enum ttd_status append(struct contents_extents *extents, struct contents_extent extent)
+static enum ttd_status extents_append(struct contents_extents *extents,
+                                      struct contents_extent extent)
 {
     enum ttd_status status = grow_array((void **)&extents->extents, &extents->capacity,
                                         extents->count + 1, sizeof *extents->extents);
@@ -45,7 +46,7 @@ static int compare_extents(const void *a, const void *b)
 
 /* Sorts the extents of one snapshot. A map that tells of an address twice is wrong: what comes
  * first counts. */
-static void sort(struct contents_extents *extents)
+static void extents_sort(struct contents_extents *extents)
 {
     size_t kept = 0;
     if (extents->count)
@@ -77,7 +78,7 @@ static enum ttd_status take_older(struct overlay *overlay, size_t *older, uint64
         if (goes_on)
             extent.last = last;
         if (extent.first <= overlay->merged.extents[*older].last)
-            status = append(&overlay->both, extent);
+            status = extents_append(&overlay->both, extent);
         if (goes_on)
             break;
         ++*older;
@@ -98,14 +99,14 @@ static enum ttd_status end_snapshot(struct overlay *overlay)
     size_t older = 0;
     uint64_t begin = 0;
     enum ttd_status status = TTD_OK;
-    sort(&overlay->next);
+    extents_sort(&overlay->next);
     overlay->both.count = 0;
     for (size_t i = 0; i < overlay->next.count && status == TTD_OK; i++) {
         struct contents_extent extent = overlay->next.extents[i];
         if (extent.first > begin)
             status = take_older(overlay, &older, &begin, extent.first - 1);
         if (status == TTD_OK)
-            status = append(&overlay->both, extent);
+            status = extents_append(&overlay->both, extent);
         skip_older(overlay, &older, extent.last);
         begin = extent.last + 1;
         if (extent.last == UINT64_MAX)
@@ -140,7 +141,7 @@ static bool clip(const struct ttd_memory_map *map, const struct ttd_memory_run *
 
 /* Index of the snapshot that a map is of: complete, with contents, and not after the range's
  * position. SIZE_MAX if it is of no such snapshot. */
-static size_t snapshot_of(const struct overlay *overlay, const struct ttd_memory_map *map)
+static size_t extents_map_snapshot(const struct overlay *overlay, const struct ttd_memory_map *map)
 {
     const struct ttd_snapshot *snapshot = heap_snapshots_get(overlay->snapshots, map->snapshot);
     if (!snapshot || !(snapshot->contents & TTD_SNAPSHOT_MEMORY) ||
@@ -151,7 +152,7 @@ static size_t snapshot_of(const struct overlay *overlay, const struct ttd_memory
 
 static enum ttd_status add_map(struct overlay *overlay, const struct ttd_memory_map *map)
 {
-    size_t snapshot = snapshot_of(overlay, map);
+    size_t snapshot = extents_map_snapshot(overlay, map);
     enum ttd_status status = TTD_OK;
     if (snapshot == SIZE_MAX)
         return TTD_OK;
@@ -163,7 +164,7 @@ static enum ttd_status add_map(struct overlay *overlay, const struct ttd_memory_
         if (!clip(map, &map->runs[i], overlay->range, &extent))
             continue;
         extent.snapshot = overlay->snapshot;
-        status = append(&overlay->next, extent);
+        status = extents_append(&overlay->next, extent);
     }
     return status;
 }

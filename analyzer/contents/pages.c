@@ -15,7 +15,8 @@ static int compare_chunks(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-static enum ttd_status add(struct contents_pages *pages, const struct ttd_chunk *chunk)
+static enum ttd_status contents_add_chunk(struct contents_pages *pages,
+                                          const struct ttd_chunk *chunk)
 {
     enum ttd_status status = grow_array((void **)&pages->chunks, &pages->capacity, pages->count + 1,
                                         sizeof *pages->chunks);
@@ -36,7 +37,7 @@ enum ttd_status contents_pages_find(const struct heap_trace *trace, struct conte
         struct ttd_chunk chunk;
         status = ttd_reader_next_chunk(trace->reader, &chunk, error);
         if (status == TTD_OK && chunk.kind == TTD_KIND_PAGES)
-            status = add(pages, &chunk);
+            status = contents_add_chunk(pages, &chunk);
     }
     if (!heap_is_over(status) && status != TTD_ERROR_UNSUPPORTED) {
         contents_pages_free(pages);
@@ -56,7 +57,7 @@ void contents_pages_free(struct contents_pages *pages)
 }
 
 /* The chunk that has a page, of several the first in the trace; SIZE_MAX if there is none. */
-static size_t find_chunk(const struct contents_pages *pages, uint64_t id)
+static size_t contents_find_chunk(const struct contents_pages *pages, uint64_t id)
 {
     size_t first = 0;
     size_t end = pages->count;
@@ -72,8 +73,8 @@ static size_t find_chunk(const struct contents_pages *pages, uint64_t id)
 }
 
 /* Reads a chunk of pages, and keeps a copy. A damaged one is kept as a chunk without pages. */
-static enum ttd_status load(struct contents_pages *pages, size_t index,
-                            struct contents_chunk *chunk, struct ttd_error *error)
+static enum ttd_status contents_load_chunk(struct contents_pages *pages, size_t index,
+                                           struct contents_chunk *chunk, struct ttd_error *error)
 {
     struct ttd_pages loaded;
     chunk->index = SIZE_MAX;
@@ -108,7 +109,7 @@ static enum ttd_status need(struct contents_pages *pages, size_t index,
     }
     if (!*chunk) {
         *chunk = oldest;
-        status = load(pages, index, oldest, error);
+        status = contents_load_chunk(pages, index, oldest, error);
     }
     (*chunk)->last_use = ++pages->clock;
     return status;
@@ -118,7 +119,7 @@ enum ttd_status contents_pages_get(struct contents_pages *pages, uint64_t id, ui
                                    const uint8_t **data, struct ttd_error *error)
 {
     struct contents_chunk *chunk;
-    size_t index = find_chunk(pages, id);
+    size_t index = contents_find_chunk(pages, id);
     *data = NULL;
     if (index == SIZE_MAX)
         return TTD_OK;

@@ -9,13 +9,13 @@
 /* More cells than these are not drawn. */
 #define CELLS_MAX (1 << 20)
 
-static bool wants(const void *context, ttd_id stack)
+static bool engine_wants_stack(const void *context, ttd_id stack)
 {
     (void)context;
     return stack < engine.wanted_count && engine.wanted[stack];
 }
 
-static void add_series(const struct heap_tick_series *series)
+static void answer_add_series(const struct heap_tick_series *series)
 {
     engine_add(series->change_count);
     for (size_t i = 0; i < series->change_count; i++) {
@@ -31,7 +31,7 @@ size_t engine_sum(uint32_t from, uint32_t to, uint64_t event, uint64_t bytes, ui
     struct heap_tick before = {.position = chronicle_position(&engine.chronicle, from),
                                .event = event,
                                .live = {.bytes = {.low = bytes}, .blocks = blocks}};
-    struct chronicle_filter filter = {.wants = engine.wanted ? wants : NULL};
+    struct chronicle_filter filter = {.wants = engine.wanted ? engine_wants_stack : NULL};
     struct chronicle_sums sums;
     engine_answer();
     enum ttd_status status = chronicle_sum(&engine.chronicle, (struct chronicle_range){from, to},
@@ -47,20 +47,20 @@ size_t engine_sum(uint32_t from, uint32_t to, uint64_t event, uint64_t bytes, ui
     engine_add(heap_sum_value(tick->allocated));
     engine_add(tick->releases);
     for (int i = 0; i < HEAP_TICK_KEYS; i++)
-        add_series(&sums.series[i]);
+        answer_add_series(&sums.series[i]);
     chronicle_sums_free(&sums);
     return status == TTD_OK ? engine_end() : 0;
 }
 
 size_t engine_quadrants(uint32_t from, uint32_t to)
 {
-    struct chronicle_filter filter = {.wants = engine.wanted ? wants : NULL};
+    struct chronicle_filter filter = {.wants = engine.wanted ? engine_wants_stack : NULL};
     struct chronicle_quadrants quadrants;
     engine_answer();
     enum ttd_status status = chronicle_quadrants_find(
         &engine.chronicle, (struct chronicle_range){from, to}, filter, &quadrants);
     for (int i = 0; i < HEAP_QUADRANTS; i++)
-        add_series(&quadrants.series[i]);
+        answer_add_series(&quadrants.series[i]);
     chronicle_quadrants_free(&quadrants);
     return status == TTD_OK ? engine_end() : 0;
 }
@@ -102,7 +102,7 @@ static bool add_to_region(void *context, uint32_t number)
     return finding->status == TTD_OK;
 }
 
-static void add_region(const struct heap_region *region)
+static void answer_add_region(const struct heap_region *region)
 {
     engine_add(region->begin);
     engine_add(region->last);
@@ -121,9 +121,9 @@ size_t engine_regions(uint32_t moment, uint64_t gap)
     if (finding.status == TTD_OK)
         chronicle_each_live(&engine.chronicle, moment, add_to_region, &finding);
     heap_fragmentation_sum_up(&finding.fragmentation);
-    add_region(&finding.fragmentation.total);
+    answer_add_region(&finding.fragmentation.total);
     for (size_t i = 0; i < finding.fragmentation.count; i++)
-        add_region(&finding.fragmentation.regions[i]);
+        answer_add_region(&finding.fragmentation.regions[i]);
     heap_fragmentation_free(&finding.fragmentation);
     return finding.status == TTD_OK ? engine_end() : 0;
 }
@@ -141,7 +141,7 @@ struct drawing {
 };
 
 /* The last address of a block. Sizes are what the program asked for, which may be nonsense. */
-static uint64_t last_of(const struct chronicle_block *block)
+static uint64_t answer_block_last(const struct chronicle_block *block)
 {
     uint64_t reach = block->size ? block->size - 1 : 0;
     return reach > UINT64_MAX - block->address ? UINT64_MAX : block->address + reach;
@@ -151,7 +151,7 @@ static bool draw(void *context, uint32_t number)
 {
     const struct drawing *drawing = context;
     const struct chronicle_block *block = &engine.chronicle.blocks[number];
-    uint64_t last = last_of(block);
+    uint64_t last = answer_block_last(block);
     if (last < drawing->first)
         return true;
     if (block->address > drawing->last)
@@ -199,13 +199,13 @@ struct listing {
     size_t most;
 };
 
-static bool list(void *context, uint32_t number)
+static bool answer_list_block(void *context, uint32_t number)
 {
     const struct listing *listing = context;
     const struct chronicle_block *block = &engine.chronicle.blocks[number];
     if (block->address > listing->last || engine.count == listing->most)
         return false;
-    if (last_of(block) >= listing->first)
+    if (answer_block_last(block) >= listing->first)
         engine_add(number);
     return true;
 }
@@ -215,7 +215,7 @@ size_t engine_blocks(uint32_t moment, uint64_t first, uint64_t last, size_t most
     struct listing listing = {first, last, most};
     engine_answer();
     if (chronicle_sort(&engine.chronicle) == TTD_OK)
-        chronicle_each_live(&engine.chronicle, moment, list, &listing);
+        chronicle_each_live(&engine.chronicle, moment, answer_list_block, &listing);
     return engine_end();
 }
 
@@ -226,12 +226,12 @@ size_t engine_history(uint64_t address, size_t most)
     engine_answer();
     for (size_t i = 0; i < chronicle->block_count; i++) {
         const struct chronicle_block *block = &chronicle->blocks[i];
-        total += block->address <= address && address <= last_of(block);
+        total += block->address <= address && address <= answer_block_last(block);
     }
     engine_add(total);
     for (size_t i = 0, seen = 0; i < chronicle->block_count && seen < total; i++) {
         const struct chronicle_block *block = &chronicle->blocks[i];
-        if (block->address > address || address > last_of(block))
+        if (block->address > address || address > answer_block_last(block))
             continue;
         if (total - seen++ <= most)
             engine_add(i);

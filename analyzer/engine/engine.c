@@ -46,7 +46,7 @@ void *engine_reserve(size_t size)
     return engine.trace;
 }
 
-static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+static enum ttd_status engine_see_batch(void *context, const struct ttd_batch *batch)
 {
     (void)context;
     if (batch->kind == TTD_KIND_EVENTS && batch->count)
@@ -67,7 +67,7 @@ int engine_open(size_t size)
     if (status != TTD_OK)
         return (int)status;
     struct heap_trace trace = {
-        .reader = engine.reader, .hook = {.batch = see_batch}, .is_checked = true};
+        .reader = engine.reader, .hook = {.batch = engine_see_batch}, .is_checked = true};
     uint64_t events = ttd_reader_end(engine.reader, &end) == TTD_OK ? end.events : 0;
     return (int)chronicle_make(&engine.chronicle, &trace, events, &engine.error);
 }

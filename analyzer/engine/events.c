@@ -2,7 +2,7 @@
 /* Calls, read from the trace. */
 #include "engine/engine_parts.h"
 
-static void add_event(const struct ttd_event *event)
+static void engine_add_event(const struct ttd_event *event)
 {
     engine_add(event->number);
     engine_add_position(event->time_start);
@@ -32,7 +32,7 @@ size_t engine_events(uint64_t first, size_t count)
              status == TTD_OK && batch.kind == TTD_KIND_EVENTS && i < batch.count && count; i++) {
             if (batch.u.events[i].number < first)
                 continue;
-            add_event(&batch.u.events[i]);
+            engine_add_event(&batch.u.events[i]);
             count--;
         }
     }

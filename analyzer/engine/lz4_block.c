@@ -31,7 +31,7 @@ struct block {
 
 /* Adds the bytes of a length that goes on after its token. False if the block ends within it, or it
  * is larger than any block. */
-static bool add_length(struct block *block, size_t *length)
+static bool lz4_add_length(struct block *block, size_t *length)
 {
     uint8_t more;
     do {
@@ -85,7 +85,7 @@ static bool decode_sequence(struct block *block, bool *is_last)
     unsigned token = *block->in++;
     size_t literals = token >> 4;
     size_t match = token & LENGTH_MORE;
-    if (literals == LENGTH_MORE && !add_length(block, &literals))
+    if (literals == LENGTH_MORE && !lz4_add_length(block, &literals))
         return false;
     if (!copy_literals(block, literals))
         return false;
@@ -97,7 +97,7 @@ static bool decode_sequence(struct block *block, bool *is_last)
         return false;
     size_t offset = (size_t)(block->in[0] | block->in[1] << 8);
     block->in += 2;
-    if (match == LENGTH_MORE && !add_length(block, &match))
+    if (match == LENGTH_MORE && !lz4_add_length(block, &match))
         return false;
     return copy_match(block, offset, match + MATCH_MIN);
 }

@@ -20,7 +20,7 @@ struct collection {
 /* Collects all lost nodes that `leader` leads to and no other leader has. Where it leads to another
  * leader, it takes over that leader and all that belongs to it. It is enough to lead to any node of
  * the other leader's cycle. */
-static void collect(const struct collection *collection, uint32_t leader)
+static void classes_collect_lost(const struct collection *collection, uint32_t leader)
 {
     const struct graph *graph = collection->graph;
     uint32_t *leaders = collection->leaders;
@@ -74,7 +74,7 @@ static enum ttd_status find_leaders(const struct graph *graph, const uint8_t *ma
             leaders[node] = GRAPH_NONE;
         for (uint32_t node = 0; node < count; node++) {
             if (!marks[node] && leaders[node] == GRAPH_NONE)
-                collect(&collection, node);
+                classes_collect_lost(&collection, node);
         }
         find_last_leaders(leaders, count);
     }

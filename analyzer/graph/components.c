@@ -31,7 +31,7 @@ struct search {
     uint32_t next_component;
 };
 
-static void enter(struct search *search, uint32_t node)
+static void components_enter(struct search *search, uint32_t node)
 {
     search->stacks[search->depth] = node;
     search->cursors[search->depth++] = search->graph->first[node];
@@ -39,7 +39,7 @@ static void enter(struct search *search, uint32_t node)
 }
 
 /* Notes that the present node leads to one of a smaller index, if it is one. */
-static void meet(struct search *search, uint32_t target)
+static void components_meet(struct search *search, uint32_t target)
 {
     uint32_t node = search->stacks[search->depth - 1];
     if (search->indexes[target] >= search->indexes[node])
@@ -62,16 +62,16 @@ static bool go_deeper(struct search *search)
             continue;
         if (!search->indexes[target]) {
             *cursor = (*cursor & IS_INNER) | (i + 1);
-            enter(search, target);
+            components_enter(search, target);
             return true;
         }
-        meet(search, target);
+        components_meet(search, target);
     }
     return false;
 }
 
 /* Leaves the present node: keeps it if its component is not complete, else numbers all of that. */
-static void leave(struct search *search)
+static void components_leave(struct search *search)
 {
     uint32_t last = search->count - 1;
     uint32_t node = search->stacks[--search->depth];
@@ -87,7 +87,7 @@ static void leave(struct search *search)
         search->next_index--;
     }
     if (search->depth)
-        meet(search, node);
+        components_meet(search, node);
 }
 
 /* Replaces the numbers of components by their lowest nodes. The stacks are empty by now. */
@@ -122,10 +122,10 @@ enum ttd_status graph_components(const struct graph *graph, const uint8_t *outsi
     for (uint32_t node = 0; has_memory && node < graph->node_count; node++) {
         if (outside[node] || lowest[node])
             continue;
-        enter(&search, node);
+        components_enter(&search, node);
         while (search.depth) {
             if (!go_deeper(&search))
-                leave(&search);
+                components_leave(&search);
         }
     }
     if (has_memory)

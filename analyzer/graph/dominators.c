@@ -16,8 +16,9 @@ struct sums {
 };
 
 /* Sums up from the bottom up: a dominator has a lower number. */
-static void sum_up(const struct graph_dominators *dominators, const struct spanning_tree *tree,
-                   const uint64_t *sizes, struct sums *sums)
+static void dominators_sum_up(const struct graph_dominators *dominators,
+                              const struct spanning_tree *tree, const uint64_t *sizes,
+                              struct sums *sums)
 {
     for (uint32_t number = 0; number < tree->reached; number++) {
         uint32_t node = tree->nodes[number];
@@ -35,7 +36,7 @@ static void sum_up(const struct graph_dominators *dominators, const struct spann
 
 /* Prefetches what will be written of a node soon. */
 static inline __attribute__((always_inline)) void
-prefetch(const struct graph_dominators *dominators, uint32_t node)
+dominators_prefetch(const struct graph_dominators *dominators, uint32_t node)
 {
     __builtin_prefetch(&dominators->extents[node], 1);
     __builtin_prefetch(&dominators->bytes[node], 1);
@@ -52,7 +53,7 @@ static void lay_out(const struct graph_dominators *dominators, const struct span
         uint32_t node = tree->nodes[number];
         uint32_t rank = 0;
         if (tree->reached - number > AHEAD)
-            prefetch(dominators, tree->nodes[number + AHEAD]);
+            dominators_prefetch(dominators, tree->nodes[number + AHEAD]);
         dominators->extents[node] = sums->extents[number];
         dominators->bytes[node] = sums->bytes[number];
         if (number > 0) {
@@ -95,7 +96,7 @@ static enum ttd_status make_tree(struct graph_dominators *dominators,
     if (status == TTD_OK && !(sums.extents && sums.bytes))
         status = TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK) {
-        sum_up(dominators, tree, sizes, &sums);
+        dominators_sum_up(dominators, tree, sizes, &sums);
         lay_out(dominators, tree, &sums);
     }
     array_free(sums.extents, tree->reached, sizeof *sums.extents);

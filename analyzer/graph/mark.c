@@ -39,7 +39,7 @@ struct marker {
     bool has_followed;
 };
 
-static inline void reach(struct marker *marker, uint32_t node, unsigned flags)
+static inline void mark_reach(struct marker *marker, uint32_t node, unsigned flags)
 {
     if (flags & marker->unused_flags || marker->marks[node] & marker->reached)
         return;
@@ -54,7 +54,7 @@ struct soon {
     uint32_t count;
 };
 
-static void fill(struct marker *marker, struct soon *soon)
+static void mark_fill(struct marker *marker, struct soon *soon)
 {
     while (soon->count < SOON && marker->depth) {
         uint32_t node = marker->stack[--marker->depth];
@@ -68,34 +68,34 @@ static void fill(struct marker *marker, struct soon *soon)
     }
 }
 
-static void follow(struct marker *marker)
+static void mark_follow(struct marker *marker)
 {
     const struct graph *graph = marker->graph;
     struct soon soon = {.count = 0};
-    for (fill(marker, &soon); soon.count; fill(marker, &soon)) {
+    for (mark_fill(marker, &soon); soon.count; mark_fill(marker, &soon)) {
         uint32_t node = soon.nodes[soon.begin];
         soon.begin = (soon.begin + 1) % SOON;
         soon.count--;
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++)
-            reach(marker, graph->targets[i], graph->flags[i]);
+            mark_reach(marker, graph->targets[i], graph->flags[i]);
     }
 }
 
 /* Reaches what the roots point at, and what nodes of the passes before point at: they have not used
  * all pointers of this one. A pointer without flags is used by every pass. Where edges have lost
  * flags, nodes of the pass itself are gone through as well, and all edges. */
-static void begin(struct marker *marker)
+static void mark_begin(struct marker *marker)
 {
     const struct graph *graph = marker->graph;
     for (uint64_t i = 0; i < graph->root_count; i++)
-        reach(marker, graph->root_targets[i], graph->root_flags[i]);
+        mark_reach(marker, graph->root_targets[i], graph->root_flags[i]);
     unsigned before = marker->has_followed ? marker->reached & ~marker->mark : marker->reached;
     for (uint32_t node = 0; before && node < graph->node_count; node++) {
         if (!(marker->marks[node] & before))
             continue;
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
             if (graph->flags[i] || !marker->has_followed)
-                reach(marker, graph->targets[i], graph->flags[i]);
+                mark_reach(marker, graph->targets[i], graph->flags[i]);
         }
     }
 }
@@ -137,8 +137,8 @@ static enum ttd_status make_passes(const struct graph *graph, uint8_t *marks, un
         marker.mark = MARK_BIT(pass);
         marker.reached = MARK_BIT(pass) | passes[pass].begins_with;
         marker.unused_flags = passes[pass].unused_flags;
-        begin(&marker);
-        follow(&marker);
+        mark_begin(&marker);
+        mark_follow(&marker);
     }
     array_free(marker.stack, graph->node_count, sizeof *marker.stack);
     return TTD_OK;

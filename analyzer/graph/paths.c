@@ -10,7 +10,7 @@ struct wave {
     uint32_t end;
 };
 
-static void reach(struct wave *wave, uint32_t node, uint32_t distance, uint32_t origin)
+static void paths_reach(struct wave *wave, uint32_t node, uint32_t distance, uint32_t origin)
 {
     if (wave->paths->distances[node] != GRAPH_NONE)
         return;
@@ -19,18 +19,18 @@ static void reach(struct wave *wave, uint32_t node, uint32_t distance, uint32_t 
     wave->queue[wave->end++] = node;
 }
 
-static void find(struct wave *wave, const struct graph *graph, unsigned unused_flags)
+static void paths_find(struct wave *wave, const struct graph *graph, unsigned unused_flags)
 {
     for (uint32_t i = 0; i < graph->root_count; i++) {
         if (!(graph->root_flags[i] & unused_flags))
-            reach(wave, graph->root_targets[i], 0, i);
+            paths_reach(wave, graph->root_targets[i], 0, i);
     }
     for (uint32_t begin = 0; begin < wave->end; begin++) {
         uint32_t node = wave->queue[begin];
         uint32_t distance = wave->paths->distances[node] + 1;
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
             if (!(graph->flags[i] & unused_flags))
-                reach(wave, graph->targets[i], distance, node);
+                paths_reach(wave, graph->targets[i], distance, node);
         }
     }
 }
@@ -49,7 +49,7 @@ enum ttd_status graph_paths_find(const struct graph *graph, unsigned unused_flag
         paths->origins[node] = GRAPH_NONE;
     }
     if (has_memory)
-        find(&wave, graph, unused_flags);
+        paths_find(&wave, graph, unused_flags);
     array_free(wave.queue, count, sizeof *wave.queue);
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }

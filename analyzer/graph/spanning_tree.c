@@ -34,8 +34,8 @@ static void find_begins(const struct search *search)
 
 /* Prefetches what is read when a node is entered. Its edges would have to wait for graph->first, so
  * their place is guessed, as if all nodes of a group had as many. */
-static inline __attribute__((always_inline)) void prefetch(const struct search *search,
-                                                           uint32_t node)
+static inline __attribute__((always_inline)) void
+spanning_tree_prefetch(const struct search *search, uint32_t node)
 {
     const struct graph *graph = search->graph;
     __builtin_prefetch(&search->tree->visits[node], 1);
@@ -47,7 +47,8 @@ static inline __attribute__((always_inline)) void prefetch(const struct search *
     __builtin_prefetch(&graph->targets[begin[0] + before]);
 }
 
-static struct edge_range enter(const struct search *search, uint32_t node, uint32_t parent)
+static struct edge_range spanning_tree_enter(const struct search *search, uint32_t node,
+                                             uint32_t parent)
 {
     struct spanning_tree *tree = search->tree;
     uint32_t number = tree->reached++;
@@ -57,7 +58,7 @@ static struct edge_range enter(const struct search *search, uint32_t node, uint3
     tree->earliest[number] = parent;
     struct edge_range edges = graph_edges_of(search->graph, search->upper, node);
     for (uint32_t i = edges.next; i < edges.end && i - edges.next < AHEAD; i++)
-        prefetch(search, edges.targets[i]);
+        spanning_tree_prefetch(search, edges.targets[i]);
     return edges;
 }
 
@@ -67,7 +68,7 @@ static void follow_edges(const struct search *search)
 {
     struct spanning_tree *tree = search->tree;
     uint32_t current = 0;
-    struct edge_range edges = enter(search, tree->node_count - 1, 0);
+    struct edge_range edges = spanning_tree_enter(search, tree->node_count - 1, 0);
     for (;;) {
         if (edges.next == edges.end) {
             if (current == 0)
@@ -82,7 +83,7 @@ static void follow_edges(const struct search *search)
         if (number == 0) {
             search->cursors[current] = edges.next;
             number = tree->reached;
-            edges = enter(search, target, current);
+            edges = spanning_tree_enter(search, target, current);
             current = number;
         } else if (number < current) {
             tree->visits[target].later_sources++;

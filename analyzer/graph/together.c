@@ -26,7 +26,7 @@ static uint64_t all_bits(const struct graph_together *query)
 }
 
 /* The bit of a group; 0 if it is none of `count` from `first` on. */
-static uint64_t bit_of(uint32_t group, uint32_t first, uint32_t count)
+static uint64_t together_group_bit(uint32_t group, uint32_t first, uint32_t count)
 {
     bool is_in = group != GRAPH_NONE && group >= first && group - first < count;
     return is_in ? UINT64_C(1) << (group - first) : 0;
@@ -35,7 +35,7 @@ static uint64_t bit_of(uint32_t group, uint32_t first, uint32_t count)
 /* The bit of the group that a node is in. */
 static uint64_t own_bit(const struct graph_together *query, uint32_t node)
 {
-    return query ? bit_of(query->groups[node], query->first, query->count) : 0;
+    return query ? together_group_bit(query->groups[node], query->first, query->count) : 0;
 }
 
 static void mark(struct marking *marking, uint32_t node, uint64_t bits)
@@ -55,7 +55,7 @@ static void mark(struct marking *marking, uint32_t node, uint64_t bits)
 }
 
 /* Marks what the marked nodes lead to. */
-static void spread(struct marking *marking)
+static void together_spread(struct marking *marking)
 {
     const struct graph *graph = marking->graph;
     while (marking->waiting) {
@@ -77,7 +77,7 @@ static void add_node(struct graph_retained *sums, uint64_t bits, uint64_t size)
     }
 }
 
-static void clear(struct graph_retained *sums, uint32_t count)
+static void together_clear_sums(struct graph_retained *sums, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         sums[i] = (struct graph_retained){0};
@@ -87,21 +87,21 @@ static void clear(struct graph_retained *sums, uint32_t count)
 static void sum_up_missing(const struct marking *marking, struct graph_retained *retained)
 {
     const struct graph_together *query = marking->query;
-    clear(retained, query->count);
+    together_clear_sums(retained, query->count);
     for (uint32_t node = 0; node < marking->graph->node_count; node++)
         if (graph_retained_blocks(query->dominators, node))
             add_node(retained, all_bits(query) & ~marking->bits[node], query->sizes[node]);
 }
 
-static void sum_up(const struct marking *marking, const struct graph_leading *query,
-                   struct graph_retained *sums)
+static void together_sum_up(const struct marking *marking, const struct graph_leading *query,
+                            struct graph_retained *sums)
 {
-    clear(sums, query->count);
+    together_clear_sums(sums, query->count);
     for (uint32_t node = 0; node < marking->graph->node_count; node++)
         add_node(sums, marking->bits[node], query->sizes[node]);
 }
 
-static bool begin(struct marking *marking, const struct graph *graph)
+static bool together_begin(struct marking *marking, const struct graph *graph)
 {
     marking->graph = graph;
     marking->bits = array_new(graph->node_count, sizeof *marking->bits);
@@ -110,7 +110,7 @@ static bool begin(struct marking *marking, const struct graph *graph)
     return marking->bits && marking->ring && marking->waits;
 }
 
-static void end(struct marking *marking)
+static void together_end(struct marking *marking)
 {
     array_free(marking->bits, marking->graph->node_count, sizeof *marking->bits);
     array_free(marking->ring, marking->graph->node_count, sizeof *marking->ring);
@@ -122,14 +122,14 @@ enum ttd_status graph_retained_together(const struct graph *graph,
                                         struct graph_retained *retained)
 {
     struct marking marking = {.query = query};
-    bool has_memory = begin(&marking, graph);
+    bool has_memory = together_begin(&marking, graph);
     for (uint64_t i = 0; i < graph->root_count && has_memory; i++)
         mark(&marking, graph->root_targets[i], all_bits(query));
     if (has_memory) {
-        spread(&marking);
+        together_spread(&marking);
         sum_up_missing(&marking, retained);
     }
-    end(&marking);
+    together_end(&marking);
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
@@ -138,15 +138,15 @@ enum ttd_status graph_reached_together(const struct graph *graph, const struct g
                                        struct graph_retained *reached)
 {
     struct marking marking = {.query = NULL};
-    bool has_memory = begin(&marking, graph);
+    bool has_memory = together_begin(&marking, graph);
     for (uint64_t i = 0; i < graph->root_count && has_memory; i++)
         mark(&marking, graph->root_targets[i],
-             bit_of(query->groups[i], query->first, query->count));
+             together_group_bit(query->groups[i], query->first, query->count));
     if (has_memory) {
-        sum_up(&marking, query, direct);
-        spread(&marking);
-        sum_up(&marking, query, reached);
+        together_sum_up(&marking, query, direct);
+        together_spread(&marking);
+        together_sum_up(&marking, query, reached);
     }
-    end(&marking);
+    together_end(&marking);
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }

@@ -12,7 +12,8 @@ static uint32_t count_leaders(const struct graph_classes *classes)
 }
 
 /* Makes the edges of the groups: the targets of the roots, sorted by group. */
-static void add_groups(struct graph_upper *upper, const struct graph *graph, const uint32_t *groups)
+static void upper_add_groups(struct graph_upper *upper, const struct graph *graph,
+                             const uint32_t *groups)
 {
     for (uint64_t i = 0; i < graph->root_count; i++)
         upper->first[groups[i]]++;
@@ -54,7 +55,7 @@ enum ttd_status graph_upper_init(struct graph_upper *upper, const struct graph *
     if (!upper->first || !upper->targets)
         return TTD_ERROR_NO_MEMORY;
     if (query->groups)
-        add_groups(upper, graph, query->groups);
+        upper_add_groups(upper, graph, query->groups);
     add_top(upper, graph, query);
     return TTD_OK;
 }

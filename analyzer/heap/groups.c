@@ -70,7 +70,7 @@ static enum ttd_status reserve_number(struct heap_groups *groups)
 }
 
 /* The group of a key; NULL if there is none. */
-static inline struct heap_group *find_group(const struct heap_groups *groups, struct heap_key key)
+static inline struct heap_group *groups_find(const struct heap_groups *groups, struct heap_key key)
 {
     if (!groups->number_capacity)
         return NULL;
@@ -109,7 +109,7 @@ static struct heap_key key_in(const struct heap_groups *groups, const struct hea
     return key;
 }
 
-static bool is_nested(const struct heap_groups *groups, const struct heap_block *block)
+static bool groups_is_nested(const struct heap_groups *groups, const struct heap_block *block)
 {
     return groups->parents && heap_parents_get(groups->parents, block->heap) != TTD_NONE;
 }
@@ -125,7 +125,7 @@ void heap_groups_count_nested(const struct heap_groups *groups, uint64_t *blocks
 enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_block *block)
 {
     struct heap_key key = key_in(groups, block);
-    struct heap_group *group = find_group(groups, key);
+    struct heap_group *group = groups_find(groups, key);
     if (!group) {
         struct heap_group first = {.key = key,
                                    .first = block->allocated,
@@ -139,7 +139,7 @@ enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_bl
     groups->latest = (uint32_t)(group - groups->items);
     group->blocks++;
     group->bytes = heap_add(group->bytes, block->size);
-    if (is_nested(groups, block)) {
+    if (groups_is_nested(groups, block)) {
         group->nested_blocks++;
         group->nested_bytes = heap_add(group->nested_bytes, block->size);
     }
@@ -154,7 +154,7 @@ enum ttd_status heap_groups_add(struct heap_groups *groups, const struct heap_bl
 struct heap_group *heap_groups_find(const struct heap_groups *groups,
                                     const struct heap_block *block)
 {
-    return find_group(groups, key_in(groups, block));
+    return groups_find(groups, key_in(groups, block));
 }
 
 struct heap_group *heap_groups_add_total(struct heap_groups *groups, const struct heap_block *owner,
@@ -172,7 +172,7 @@ struct heap_group *heap_groups_add_total(struct heap_groups *groups, const struc
 void heap_groups_subtract(struct heap_groups *groups, const struct heap_block *block)
 {
     struct ttd_position allocated = block->allocated;
-    struct heap_group *group = find_group(groups, key_in(groups, block));
+    struct heap_group *group = groups_find(groups, key_in(groups, block));
     if (!group)
         return;
     if (ttd_position_compare(allocated, group->first) == 0 ||
@@ -182,7 +182,7 @@ void heap_groups_subtract(struct heap_groups *groups, const struct heap_block *b
     }
     group->blocks--;
     group->bytes -= block->size;
-    if (is_nested(groups, block)) {
+    if (groups_is_nested(groups, block)) {
         group->nested_blocks--;
         group->nested_bytes -= block->size;
     }
@@ -223,7 +223,7 @@ void heap_way_merge(struct heap_way *sum, struct heap_way way)
         *sum = (struct heap_way){.kind = HEAP_WAY_SEVERAL};
 }
 
-static void merge(void *target, const void *source)
+static void groups_merge(void *target, const void *source)
 {
     struct heap_group *sum = target;
     const struct heap_group *group = source;
@@ -247,11 +247,11 @@ static void merge(void *target, const void *source)
 
 enum ttd_status heap_groups_add_sum(struct heap_groups *groups, const struct heap_group *sum)
 {
-    struct heap_group *group = find_group(groups, sum->key);
+    struct heap_group *group = groups_find(groups, sum->key);
     enum ttd_status status = group ? TTD_OK : add_group(groups, sum, &group);
     if (status != TTD_OK)
         return status;
-    merge(group, sum);
+    groups_merge(group, sum);
     groups->blocks += sum->blocks;
     groups->bytes = heap_add(groups->bytes, sum->bytes);
     return TTD_OK;
@@ -273,7 +273,7 @@ enum ttd_status heap_groups_join(struct heap_groups *groups)
         struct heap_group *group = &groups->items[i];
         uint32_t index = map_get(&by_other, group->key.property, 0);
         if (index != MAP_NONE) {
-            merge(&groups->items[index], group);
+            groups_merge(&groups->items[index], group);
             continue;
         }
         status = map_set(&by_other, group->key.property, 0, (uint32_t)count);
@@ -285,13 +285,13 @@ enum ttd_status heap_groups_join(struct heap_groups *groups)
     return status == TTD_OK ? heap_groups_sort(groups) : status;
 }
 
-static struct heap_amount amount(const void *record)
+static struct heap_amount group_amount(const void *record)
 {
     const struct heap_group *group = record;
     return (struct heap_amount){group->bytes, group->bytes, group->blocks};
 }
 
-static void recount(void *owner)
+static void groups_recount(void *owner)
 {
     struct heap_groups *groups = owner;
     groups->blocks = 0;
@@ -308,8 +308,8 @@ struct heap_site_table heap_groups_site_table(struct heap_groups *groups)
                                     .records = groups->items,
                                     .count = &groups->count,
                                     .size = sizeof *groups->items,
-                                    .merge = merge,
+                                    .merge = groups_merge,
                                     .compare = heap_group_compare,
-                                    .amount_of = amount,
-                                    .recount = recount};
+                                    .amount_of = group_amount,
+                                    .recount = groups_recount};
 }

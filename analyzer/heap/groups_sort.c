@@ -22,7 +22,7 @@ int heap_group_compare(const void *a, const void *b)
  * smallest value first. */
 enum criterion { BY_KEY, BY_BLOCKS, BY_BYTES, BY_TOTAL, CRITERIA };
 
-static inline uint64_t value_of(const struct heap_group *group, enum criterion criterion)
+static inline uint64_t group_sort_value(const struct heap_group *group, enum criterion criterion)
 {
     if (criterion == BY_KEY)
         return (uint64_t)group->key.stack << 32 | group->key.property;
@@ -55,7 +55,7 @@ static void order(struct heap_groups *groups, struct sort_key *keys, struct sort
     for (enum criterion criterion = BY_KEY; criterion < (groups->has_totals ? CRITERIA : BY_TOTAL);
          criterion++) {
         for (size_t i = 0; i < groups->count; i++)
-            keys[i].value = value_of(&groups->items[keys[i].index], criterion);
+            keys[i].value = group_sort_value(&groups->items[keys[i].index], criterion);
         sort_keys(keys, spare, groups->count);
     }
     move_groups(groups->items, keys, groups->count);

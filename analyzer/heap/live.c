@@ -52,7 +52,7 @@ static void move_slots(struct heap_live *live, struct heap_slot *slots, size_t c
     live->slot_capacity = capacity;
 }
 
-static enum ttd_status grow(struct heap_live *live, size_t capacity)
+static enum ttd_status live_grow(struct heap_live *live, size_t capacity)
 {
     uint32_t *unused = realloc(live->unused, records_of(capacity) * sizeof *unused);
     if (!unused)
@@ -89,7 +89,7 @@ enum ttd_status heap_live_init(struct heap_live *live)
     *live = (struct heap_live){
         .key = hash_key_new(), .generation_unused = HEAP_NO_GENERATION, .last_heap = HEAP_NO_HEAP};
     map_init(&live->generation_of_heap);
-    return grow(live, FIRST_CAPACITY);
+    return live_grow(live, FIRST_CAPACITY);
 }
 
 void heap_live_drop_index(struct heap_live *live)
@@ -139,7 +139,8 @@ void heap_live_free(struct heap_live *live)
 }
 
 /* The slot of the address, or the empty one where it belongs. */
-static inline struct heap_slot *probe(const struct heap_live *live, uint64_t address, uint32_t hash)
+static inline struct heap_slot *live_probe(const struct heap_live *live, uint64_t address,
+                                           uint32_t hash)
 {
     size_t mask = live->slot_capacity - 1;
     for (size_t i = hash & mask;; i = (i + 1) & mask) {
@@ -158,7 +159,7 @@ enum ttd_status heap_live_reserve(struct heap_live *live, uint64_t count)
             return TTD_ERROR_NO_MEMORY;
         capacity = table_next(capacity, sizeof *live->slots);
     }
-    enum ttd_status status = capacity > live->slot_capacity ? grow(live, capacity) : TTD_OK;
+    enum ttd_status status = capacity > live->slot_capacity ? live_grow(live, capacity) : TTD_OK;
     if (status == TTD_OK && count * sizeof *live->blocks > live->mapped)
         map_ahead(live);
     return status;
@@ -166,11 +167,11 @@ enum ttd_status heap_live_reserve(struct heap_live *live, uint64_t count)
 
 uint32_t heap_live_record_slow(struct heap_live *live, uint64_t address, uint32_t hash)
 {
-    struct heap_slot *slot = probe(live, address, hash);
+    struct heap_slot *slot = live_probe(live, address, hash);
     return slot->record ? slot->record - 1 : heap_live_add_record(live, slot, address, hash);
 }
 
-static bool is_nested(const struct heap_live *live, ttd_id heap)
+static bool live_is_nested(const struct heap_live *live, ttd_id heap)
 {
     return heap_parents_get(&live->parents, heap) != TTD_NONE;
 }
@@ -189,7 +190,7 @@ static enum ttd_status new_generation(struct heap_live *live, ttd_id heap, uint3
         *generation = live->generation_count++;
     }
     live->generations[*generation] =
-        (struct heap_generation){.heap = heap, .is_nested = is_nested(live, heap)};
+        (struct heap_generation){.heap = heap, .is_nested = live_is_nested(live, heap)};
     return map_set(&live->generation_of_heap, heap, 0, *generation);
 }
 
@@ -209,7 +210,7 @@ enum ttd_status heap_live_use(struct heap_live *live, ttd_id heap)
 
 struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address, ttd_id heap)
 {
-    const struct heap_slot *slot = probe(live, address, heap_live_hash(live, address));
+    const struct heap_slot *slot = live_probe(live, address, heap_live_hash(live, address));
     uint32_t record = slot->record ? heap_live_own(live, slot->record - 1, heap) : HEAP_NO_RECORD;
     return record == HEAP_NO_RECORD ? NULL : &live->blocks[record];
 }

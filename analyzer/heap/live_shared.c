@@ -21,7 +21,8 @@ static inline bool is_newer(const struct heap_live *live, uint32_t record, uint3
 }
 
 /* The block of the same heap is meant, else the newest that may be of it: a heap may be unknown. */
-static void look_at(const struct heap_live *live, uint32_t record, ttd_id heap, struct view *view)
+static void live_look_at(const struct heap_live *live, uint32_t record, ttd_id heap,
+                         struct view *view)
 {
     const struct heap_block *block = &live->blocks[record];
     if (!heap_live_has(live, block)) {
@@ -38,11 +39,11 @@ static void look_at(const struct heap_live *live, uint32_t record, ttd_id heap, 
         view->own_record = record;
 }
 
-static struct view look(const struct heap_live *live, uint32_t record, ttd_id heap)
+static struct view live_look(const struct heap_live *live, uint32_t record, ttd_id heap)
 {
     struct view view = {HEAP_NO_RECORD, HEAP_NO_RECORD, HEAP_NO_RECORD, 0};
     if (!live->blocks[record].is_shared) {
-        look_at(live, record, heap, &view);
+        live_look_at(live, record, heap, &view);
         return view;
     }
     uint64_t address = live->blocks[record].address;
@@ -51,14 +52,14 @@ static struct view look(const struct heap_live *live, uint32_t record, ttd_id he
     for (size_t i = hash & mask; live->slots[i].record; i = (i + 1) & mask) {
         uint32_t candidate = live->slots[i].record - 1;
         if (live->slots[i].hash == hash && live->blocks[candidate].address == address)
-            look_at(live, candidate, heap, &view);
+            live_look_at(live, candidate, heap, &view);
     }
     return view;
 }
 
 uint32_t heap_live_own_slow(const struct heap_live *live, uint32_t record, ttd_id heap)
 {
-    return look(live, record, heap).own_record;
+    return live_look(live, record, heap).own_record;
 }
 
 /* Adds a record to those of an address. */
@@ -94,7 +95,7 @@ enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t *record, tt
                                     struct heap_block *replaced)
 {
     enum ttd_status status = live->last_heap == heap ? TTD_OK : heap_live_use(live, heap);
-    struct view view = look(live, *record, heap);
+    struct view view = live_look(live, *record, heap);
     uint32_t released = view.own_record;
     if (released == HEAP_NO_RECORD && view.count == HEAP_SHARED_MAX)
         released = view.oldest;
@@ -113,7 +114,7 @@ enum ttd_status heap_live_restore(struct heap_live *live, uint32_t record,
 {
     if (!heap_live_is_free(live, &live->blocks[record], block->heap)) {
         enum ttd_status status = heap_live_use(live, block->heap);
-        struct view view = look(live, record, block->heap);
+        struct view view = live_look(live, record, block->heap);
         bool has_own =
             view.own_record != HEAP_NO_RECORD && live->blocks[view.own_record].heap == block->heap;
         if (status == TTD_OK && (has_own || view.count == HEAP_SHARED_MAX))

@@ -35,8 +35,8 @@ void heap_ordinal_map_begin(struct heap_ordinal_map *ordinals, struct heap_live 
 }
 
 /* Fetches all slots, then all records, then looks up: the cache misses of a group overlap. */
-static enum ttd_status find_records(struct heap_live *live, const uint64_t *addresses, size_t count,
-                                    uint32_t *records)
+static enum ttd_status ordinals_find_records(struct heap_live *live, const uint64_t *addresses,
+                                             size_t count, uint32_t *records)
 {
     uint32_t hashes[TOGETHER];
     size_t slots[TOGETHER];
@@ -70,8 +70,9 @@ enum ttd_status heap_ordinal_map_add(struct heap_ordinal_map *ordinals, struct h
     while (status == TTD_OK && ordinals->count < end) {
         size_t remaining = end - ordinals->count;
         size_t count = remaining < TOGETHER ? remaining : TOGETHER;
-        status = find_records(live, batch->addresses + (ordinals->count - batch->first_ordinal),
-                              count, ordinals->records + ordinals->count);
+        status =
+            ordinals_find_records(live, batch->addresses + (ordinals->count - batch->first_ordinal),
+                                  count, ordinals->records + ordinals->count);
         ordinals->count += status == TTD_OK ? count : 0;
     }
     return status;

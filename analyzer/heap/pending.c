@@ -11,7 +11,7 @@ void heap_queue_free(struct heap_queue *queue)
     *queue = (struct heap_queue){0};
 }
 
-static bool is_before(const struct heap_pending *a, const struct heap_pending *b)
+static bool pending_is_before(const struct heap_pending *a, const struct heap_pending *b)
 {
     int order = ttd_position_compare(a->block.allocated, b->block.allocated);
     return order < 0 || (order == 0 && a->block.event < b->block.event);
@@ -24,7 +24,7 @@ enum ttd_status heap_queue_push(struct heap_queue *queue, const struct heap_pend
     if (status != TTD_OK)
         return status;
     size_t i = queue->count++;
-    while (i > 0 && is_before(pending, &queue->items[(i - 1) / 2])) {
+    while (i > 0 && pending_is_before(pending, &queue->items[(i - 1) / 2])) {
         queue->items[i] = queue->items[(i - 1) / 2];
         i = (i - 1) / 2;
     }
@@ -41,9 +41,10 @@ void heap_queue_pop(struct heap_queue *queue, struct heap_pending *pending)
         size_t child = 2 * i + 1;
         if (child >= queue->count)
             break;
-        if (child + 1 < queue->count && is_before(&queue->items[child + 1], &queue->items[child]))
+        if (child + 1 < queue->count &&
+            pending_is_before(&queue->items[child + 1], &queue->items[child]))
             child++;
-        if (!is_before(&queue->items[child], last))
+        if (!pending_is_before(&queue->items[child], last))
             break;
         queue->items[i] = queue->items[child];
         i = child;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/replay_parts.h"
 
-static enum ttd_status start(struct heap_replay *replay)
+static enum ttd_status replay_start(struct heap_replay *replay)
 {
     enum ttd_status status = heap_live_init(&replay->live);
     if (status == TTD_OK && heap_is_wanted(replay, HEAP_DISCARDED)) {
@@ -21,7 +21,7 @@ enum ttd_status heap_replay_init(struct heap_replay *replay, const struct heap_o
         replay->wanted_effects = ~observer->unwanted;
     if (replay->observer.call)
         replay->wanted_calls = ~observer->unwanted_calls;
-    return start(replay);
+    return replay_start(replay);
 }
 
 void heap_replay_observe_blocks(struct heap_replay *replay,

@@ -4,7 +4,7 @@
 
 /* Moves to the position of an effect. The state at the position before is complete then, so that it
  * may be the peak. */
-static inline void move_to(struct heap_replay *replay, struct ttd_position position)
+static inline void replay_move_to(struct heap_replay *replay, struct ttd_position position)
 {
     if (heap_is_peak(replay) && ttd_position_compare(replay->position, position) != 0)
         heap_set_peak(replay);
@@ -25,21 +25,21 @@ static inline enum ttd_status end_block(struct heap_replay *replay, const struct
 }
 
 /* Whether an acquired block is live where the replay ends, as the observer says. */
-static inline bool survives(const struct heap_replay *replay, const struct heap_block *block)
+static inline bool replay_survives(const struct heap_replay *replay, const struct heap_block *block)
 {
     return replay->observer.survives && replay->observer.survives(replay->observer.context, block);
 }
 
 /* Makes a block live. `record`: one of its address. `pending`: the call in flight that acquires it;
  * NULL for a call that has just been read. */
-static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t record,
-                                      const struct heap_block *block,
-                                      const struct heap_pending *pending)
+static inline enum ttd_status replay_acquire(struct heap_replay *replay, uint32_t record,
+                                             const struct heap_block *block,
+                                             const struct heap_pending *pending)
 {
     struct heap_block old;
-    move_to(replay, block->allocated);
+    replay_move_to(replay, block->allocated);
     if (!pending && heap_live_is_free(&replay->live, &replay->live.blocks[record], block->heap) &&
-        survives(replay, block))
+        replay_survives(replay, block))
         return TTD_OK;
     enum ttd_status status = heap_live_acquire(&replay->live, &record, block, &old);
     if (status != TTD_OK)
@@ -55,7 +55,7 @@ static inline enum ttd_status acquire(struct heap_replay *replay, uint32_t recor
         return status;
     struct heap_block *stored = &replay->live.blocks[record];
     status = heap_tell_acquired(replay, stored, has_replaced ? &old : NULL, pending);
-    if (status == TTD_OK && survives(replay, stored))
+    if (status == TTD_OK && replay_survives(replay, stored))
         (void)heap_live_release(&replay->live, record);
     return status;
 }
@@ -74,10 +74,11 @@ static inline uint32_t address_record(const struct heap_replay *replay,
 
 /* Releases the block at the event's base address. `released`: set to its record; HEAP_NO_RECORD if
  * it is not known. */
-static inline enum ttd_status release(struct heap_replay *replay, const struct ttd_event *event,
-                                      bool continues, uint32_t *released)
+static inline enum ttd_status replay_release(struct heap_replay *replay,
+                                             const struct ttd_event *event, bool continues,
+                                             uint32_t *released)
 {
-    move_to(replay, event->time_start);
+    replay_move_to(replay, event->time_start);
     uint32_t record = heap_live_own(&replay->live, base_record(replay, event), event->heap);
     bool is_known = record != HEAP_NO_RECORD && heap_live_release(&replay->live, record);
     replay->counts.unknown_releases += !is_known;
@@ -102,7 +103,7 @@ static inline enum ttd_status apply_alloc(struct heap_replay *replay, const stru
     if (!event->result || !event->address)
         return TTD_OK;
     struct heap_block block = heap_block_of_event(event);
-    return acquire(replay, address_record(replay, event), &block, NULL);
+    return replay_acquire(replay, address_record(replay, event), &block, NULL);
 }
 
 static inline enum ttd_status apply_free(struct heap_replay *replay, const struct ttd_event *event)
@@ -110,7 +111,7 @@ static inline enum ttd_status apply_free(struct heap_replay *replay, const struc
     if (!event->base_address || (!event->result && ttd_event_returned(event)))
         return TTD_OK;
     uint32_t released;
-    return release(replay, event, false, &released);
+    return replay_release(replay, event, false, &released);
 }
 
 /* Whether the acquisition of a ReAlloc comes before anything else can happen. */
@@ -133,7 +134,7 @@ static enum ttd_status apply_realloc(struct heap_replay *replay, const struct tt
     pending.has_previous = false;
     uint32_t released = HEAP_NO_RECORD;
     if (event->base_address) {
-        enum ttd_status status = release(replay, event, event->address, &released);
+        enum ttd_status status = replay_release(replay, event, event->address, &released);
         if (status != TTD_OK)
             return status;
     }
@@ -147,15 +148,16 @@ static enum ttd_status apply_realloc(struct heap_replay *replay, const struct tt
         pending.previous = replay->live.blocks[released];
         pending.block.user = pending.previous.user;
     }
-    return is_alone ? acquire(replay, address_record(replay, event), &pending.block, &pending)
-                    : heap_queue_push(&replay->queue, &pending);
+    return is_alone
+               ? replay_acquire(replay, address_record(replay, event), &pending.block, &pending)
+               : heap_queue_push(&replay->queue, &pending);
 }
 
 static enum ttd_status apply_destroy(struct heap_replay *replay, const struct ttd_event *event)
 {
     if (!event->result && ttd_event_returned(event))
         return TTD_OK;
-    move_to(replay, event->time_start);
+    replay_move_to(replay, event->time_start);
     uint64_t count = heap_live_destroy(&replay->live, event->heap, event->time_start);
     return heap_is_wanted(replay, HEAP_DESTROYED) ? heap_tell_destroyed(replay, event, count)
                                                   : TTD_OK;
@@ -208,7 +210,7 @@ enum ttd_status heap_replay_settle(struct heap_replay *replay, struct ttd_positi
         uint32_t hash = heap_live_hash(&replay->live, pending.block.address);
         status = heap_live_record(&replay->live, pending.block.address, hash, &record);
         if (status == TTD_OK)
-            status = acquire(replay, record, &pending.block, &pending);
+            status = replay_acquire(replay, record, &pending.block, &pending);
     }
     return status;
 }

@@ -17,7 +17,7 @@ struct run {
     struct ttd_position position;
 };
 
-static inline struct run begin(struct heap_replay *replay)
+static inline struct run run_begin(struct heap_replay *replay)
 {
     const struct heap_live *live = &replay->live;
     return (struct run){.replay = replay,
@@ -28,7 +28,7 @@ static inline struct run begin(struct heap_replay *replay)
                         .position = replay->position};
 }
 
-static inline void end_run(const struct run *state, struct heap_generation *generation)
+static inline void run_end(const struct run *state, struct heap_generation *generation)
 {
     struct heap_live *live = &state->replay->live;
     generation->blocks += state->count - live->count;
@@ -41,7 +41,7 @@ static inline void end_run(const struct run *state, struct heap_generation *gene
 }
 
 /* The state at the previous position is complete here and may be the peak. */
-static inline void move_to(struct run *state, struct ttd_position position)
+static inline void run_move_to(struct run *state, struct ttd_position position)
 {
     if (state->peak < state->bytes && ttd_position_compare(state->position, position) != 0) {
         state->replay->peak =
@@ -52,8 +52,8 @@ static inline void move_to(struct run *state, struct ttd_position position)
 }
 
 /* Applies an Alloc. False if it takes the general path, which acquires a block alike. */
-static inline bool acquire(struct run *state, const struct ttd_event *event,
-                           struct heap_block *blocks, const uint32_t *records)
+static inline bool run_acquire(struct run *state, const struct ttd_event *event,
+                               struct heap_block *blocks, const uint32_t *records)
 {
     const struct heap_live *live = &state->replay->live;
     if (!event->address)
@@ -62,7 +62,7 @@ static inline bool acquire(struct run *state, const struct ttd_event *event,
     if (!heap_live_is_free(live, stored, event->heap) || event->size > UINT64_MAX - state->bytes)
         return false;
     struct heap_block block = heap_block_of_event(event);
-    move_to(state, event->time_end);
+    run_move_to(state, event->time_end);
     heap_live_put(live, stored, &block);
     state->bytes += event->size;
     state->count++;
@@ -70,8 +70,8 @@ static inline bool acquire(struct run *state, const struct ttd_event *event,
 }
 
 /* Applies a Free. False if it takes the general path. */
-static inline bool release(struct run *state, const struct ttd_event *event,
-                           struct heap_block *blocks, const uint32_t *records)
+static inline bool run_release(struct run *state, const struct ttd_event *event,
+                               struct heap_block *blocks, const uint32_t *records)
 {
     if (!event->base_address)
         return false;
@@ -80,7 +80,7 @@ static inline bool release(struct run *state, const struct ttd_event *event,
     if (!block->is_held || block->generation != live->last_generation ||
         event->heap != live->last_heap)
         return false;
-    move_to(state, event->time_start);
+    run_move_to(state, event->time_start);
     block->is_held = false;
     state->bytes -= block->size;
     state->count--;
@@ -96,16 +96,17 @@ const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct
         return event;
     struct heap_block *blocks = live->blocks;
     const uint32_t *records = replay->records.records;
-    struct run state = begin(replay);
+    struct run state = run_begin(replay);
     const struct ttd_event *first = event;
     uint64_t acquired = 0;
     for (; event < end && event->result; event++) {
         heap_prefetch(event);
         if (event->action == TTD_ACTION_ALLOC) {
-            if (!acquire(&state, event, blocks, records))
+            if (!run_acquire(&state, event, blocks, records))
                 break;
             acquired++;
-        } else if (event->action != TTD_ACTION_FREE || !release(&state, event, blocks, records)) {
+        } else if (event->action != TTD_ACTION_FREE ||
+                   !run_release(&state, event, blocks, records)) {
             break;
         }
     }
@@ -113,6 +114,6 @@ const struct ttd_event *heap_replay_run(struct heap_replay *replay, const struct
     replay->counts.events += applied;
     replay->counts.actions[TTD_ACTION_ALLOC] += acquired;
     replay->counts.actions[TTD_ACTION_FREE] += applied - acquired;
-    end_run(&state, &live->generations[live->last_generation]);
+    run_end(&state, &live->generations[live->last_generation]);
     return event;
 }

@@ -17,7 +17,7 @@ enum ttd_status heap_tell_call(struct heap_replay *replay, const struct ttd_even
 }
 
 /* Where the next effect is built; `here` if that does not matter. */
-static struct heap_effect *place_of(const struct heap_replay *replay, struct heap_effect *here)
+static struct heap_effect *effect_place(const struct heap_replay *replay, struct heap_effect *here)
 {
     return replay->observer.place ? *replay->observer.place : here;
 }
@@ -29,8 +29,8 @@ static uint32_t record_of(const struct heap_replay *replay, const struct heap_bl
 
 /* Member by member, since gcc clears a whole struct with an instruction that takes long to begin.
  */
-static inline void build(struct heap_effect *effect, const struct heap_replay *replay,
-                         enum heap_effect_kind kind, struct heap_block *block)
+static inline void effect_build(struct heap_effect *effect, const struct heap_replay *replay,
+                                enum heap_effect_kind kind, struct heap_block *block)
 {
     effect->kind = kind;
     effect->continues = false;
@@ -48,7 +48,7 @@ static inline void build_of_call(struct heap_effect *effect, const struct heap_r
                                  enum heap_effect_kind kind, const struct ttd_event *event,
                                  struct heap_block *block)
 {
-    build(effect, replay, kind, block);
+    effect_build(effect, replay, kind, block);
     effect->action = event->action;
     effect->api = event->api;
     effect->is_unfinished = !ttd_event_returned(event);
@@ -64,7 +64,7 @@ static inline void build_of_call(struct heap_effect *effect, const struct heap_r
 static inline void build_of_block(struct heap_effect *effect, const struct heap_replay *replay,
                                   enum heap_effect_kind kind, struct heap_block *block)
 {
-    build(effect, replay, kind, block);
+    effect_build(effect, replay, kind, block);
     effect->action = block->action;
     effect->api = block->api;
     effect->position = block->allocated;
@@ -81,14 +81,14 @@ enum ttd_status heap_tell_acquired(struct heap_replay *replay, struct heap_block
     struct heap_effect here;
     enum ttd_status status = TTD_OK;
     if (replaced && heap_is_wanted(replay, HEAP_OVERLAPPED)) {
-        struct heap_effect *effect = place_of(replay, &here);
+        struct heap_effect *effect = effect_place(replay, &here);
         build_of_block(effect, replay, HEAP_OVERLAPPED, block);
         effect->block = replaced;
         status = tell(replay, effect);
     }
     if (status != TTD_OK || !heap_is_wanted(replay, HEAP_ACQUIRED))
         return status;
-    struct heap_effect *effect = place_of(replay, &here);
+    struct heap_effect *effect = effect_place(replay, &here);
     build_of_block(effect, replay, HEAP_ACQUIRED, block);
     if (pending) {
         effect->previous_address = pending->previous_address;
@@ -102,7 +102,7 @@ enum ttd_status heap_tell_released(struct heap_replay *replay, const struct ttd_
                                    struct heap_block *block, bool continues)
 {
     struct heap_effect here;
-    struct heap_effect *effect = place_of(replay, &here);
+    struct heap_effect *effect = effect_place(replay, &here);
     build_of_call(effect, replay, block ? HEAP_RELEASED : HEAP_UNKNOWN_RELEASE, event, block);
     effect->continues = continues;
     return tell(replay, effect);
@@ -112,7 +112,7 @@ enum ttd_status heap_tell_destroyed(struct heap_replay *replay, const struct ttd
                                     uint64_t count)
 {
     struct heap_effect here;
-    struct heap_effect *effect = place_of(replay, &here);
+    struct heap_effect *effect = effect_place(replay, &here);
     build_of_call(effect, replay, HEAP_DESTROYED, event, NULL);
     effect->count = count;
     return tell(replay, effect);
@@ -135,7 +135,7 @@ void heap_discard(void *context, const struct heap_block *block, struct ttd_posi
     if (!heap_is_wanted(replay, HEAP_DISCARDED))
         return;
     struct heap_effect here;
-    struct heap_effect *effect = place_of(replay, &here);
+    struct heap_effect *effect = effect_place(replay, &here);
     *effect = (struct heap_effect){.kind = HEAP_DISCARDED,
                                    .action = TTD_ACTION_DESTROY,
                                    .position = end,

@@ -13,7 +13,7 @@ struct room {
     const struct heap_block **open;
 };
 
-static uint64_t last_of(const struct heap_block *block)
+static uint64_t strays_block_last(const struct heap_block *block)
 {
     uint64_t last_offset = block->size ? block->size - 1 : 0;
     return last_offset > UINT64_MAX - block->address ? UINT64_MAX : block->address + last_offset;
@@ -21,11 +21,12 @@ static uint64_t last_of(const struct heap_block *block)
 
 /* Whether a block can lie in another one. One that is younger has the memory anew, unless a
  * reallocation has left it in its place. */
-static bool may_hold(const struct heap_block *outer, const struct heap_block *block)
+static bool strays_may_hold(const struct heap_block *outer, const struct heap_block *block)
 {
     bool is_older = outer->action == TTD_ACTION_REALLOC ||
                     ttd_position_compare(outer->allocated, block->allocated) <= 0;
-    return outer->heap < block->heap && last_of(outer) >= last_of(block) && is_older;
+    return outer->heap < block->heap && strays_block_last(outer) >= strays_block_last(block) &&
+           is_older;
 }
 
 /* A parent has a lower id. Blocks of other heaps in between, which only a faulty trace has, are
@@ -34,7 +35,7 @@ static bool is_stray(const struct heap_block *block, const struct heap_block **o
 {
     size_t least = count > HEAP_SHARED_MAX ? count - HEAP_SHARED_MAX : 0;
     for (size_t i = count; i > least; i--) {
-        if (may_hold(open[i - 1], block))
+        if (strays_may_hold(open[i - 1], block))
             return false;
     }
     return true;
@@ -52,7 +53,7 @@ static uint64_t count(const struct heap_live *live, const struct room *room)
     heap_sort_blocks(live->blocks, room->keys, room->spare, key_count);
     for (size_t i = 0; i < key_count; i++) {
         block = &live->blocks[room->keys[i].index];
-        while (open_count && last_of(room->open[open_count - 1]) < block->address)
+        while (open_count && strays_block_last(room->open[open_count - 1]) < block->address)
             open_count--;
         if (heap_parents_get(&live->parents, block->heap) != TTD_NONE)
             strays += is_stray(block, room->open, open_count);

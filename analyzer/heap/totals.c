@@ -17,8 +17,8 @@ void heap_totals_free(struct heap_totals *totals)
     map_free(&totals->by_heap);
 }
 
-static enum ttd_status total_of(struct heap_totals *totals, ttd_id heap,
-                                struct heap_totaled **total)
+static enum ttd_status totals_find(struct heap_totals *totals, ttd_id heap,
+                                   struct heap_totaled **total)
 {
     if (totals->last == MAP_NONE || totals->last_heap != heap) {
         uint32_t index = map_get(&totals->by_heap, heap, 0);
@@ -47,7 +47,7 @@ static void subtract(struct heap_total *total, const struct heap_total *part)
 }
 
 /* Adds a block that was acquired, or takes away one that has ended. */
-static inline void change(struct heap_total *total, const struct heap_effect *effect)
+static inline void totals_change(struct heap_total *total, const struct heap_effect *effect)
 {
     if (effect->kind == HEAP_ACQUIRED) {
         heap_sum_add(&total->bytes, effect->block->size);
@@ -74,16 +74,17 @@ enum ttd_status heap_totals_add(struct heap_totals *totals, const struct heap_ef
         return TTD_OK;
     bool destroys = effect->kind == HEAP_DESTROYED;
     struct heap_totaled *heap;
-    enum ttd_status status = total_of(totals, destroys ? effect->heap : effect->block->heap, &heap);
+    enum ttd_status status =
+        totals_find(totals, destroys ? effect->heap : effect->block->heap, &heap);
     if (status != TTD_OK)
         return status;
     if (destroys) {
         end_heap(totals, heap);
         return TTD_OK;
     }
-    change(&heap->total, effect);
-    change(&totals->all, effect);
+    totals_change(&heap->total, effect);
+    totals_change(&totals->all, effect);
     if (!heap->is_nested)
-        change(&totals->outer, effect);
+        totals_change(&totals->outer, effect);
     return TTD_OK;
 }

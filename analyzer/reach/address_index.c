@@ -20,14 +20,14 @@
 #define CACHE_MIN          1024
 #define NONE               UINT32_MAX
 
-static uint64_t address_of(const struct address_index *index, const struct packed_table *table,
-                           uint32_t row)
+static uint64_t address_index_row_address(const struct address_index *index,
+                                          const struct packed_table *table, uint32_t row)
 {
     return packed_table_get(table, row, index->field);
 }
 
 /* The row after the last one of an area. */
-static uint32_t end_of(const struct address_index *index, size_t area)
+static uint32_t address_index_area_end(const struct address_index *index, size_t area)
 {
     return area + 1 < index->area_count ? index->areas[area + 1].first : index->count;
 }
@@ -37,7 +37,7 @@ static enum ttd_status find_areas(struct address_index *index, const struct pack
     size_t capacity = 0;
     bool is_coarse = true;
     for (uint32_t i = 0; i < index->count; i++) {
-        uint64_t address = address_of(index, table, i);
+        uint64_t address = address_index_row_address(index, table, i);
         uint64_t number = address >> ADDRESS_AREA_BITS;
         is_coarse = is_coarse && address % (2u << GRANULE_BITS) != 1u << GRANULE_BITS;
         if (index->area_count && index->areas[index->area_count - 1].number == number)
@@ -62,15 +62,15 @@ static uint32_t cells_per_area(const struct address_index *index)
 static bool has_cells(const struct address_index *index, const struct packed_table *table,
                       size_t area)
 {
-    uint32_t end = end_of(index, area);
+    uint32_t end = address_index_area_end(index, area);
     uint32_t row = index->areas[area].first;
     if ((end - row) * (size_t)CELL_BYTES_PER_ROW <
         cells_per_area(index) * sizeof(struct address_cell))
         return false;
     uint64_t mask = (UINT64_C(1) << index->granule_bits) - 1;
-    uint64_t last = address_of(index, table, row++);
+    uint64_t last = address_index_row_address(index, table, row++);
     for (uint64_t unaligned = last & mask; row < end; row++) {
-        uint64_t address = address_of(index, table, row);
+        uint64_t address = address_index_row_address(index, table, row);
         unaligned |= address & mask;
         if (unaligned || address == last)
             return false;
@@ -83,12 +83,13 @@ static void fill_cells(struct address_index *index, const struct packed_table *t
 {
     struct address_cell *cells = &index->cells[index->areas[area].cells];
     uint32_t row = index->areas[area].first;
-    uint32_t end = end_of(index, area);
+    uint32_t end = address_index_area_end(index, area);
     for (uint32_t i = 0; i < cells_per_area(index); i++) {
         cells[i] = (struct address_cell){.before = row};
         for (; row < end; row++) {
-            uint64_t granule = (address_of(index, table, row) & ((1u << ADDRESS_AREA_BITS) - 1)) >>
-                               index->granule_bits;
+            uint64_t granule =
+                (address_index_row_address(index, table, row) & ((1u << ADDRESS_AREA_BITS) - 1)) >>
+                index->granule_bits;
             if (granule / CELL_GRANULES != i)
                 break;
             cells[i].starts |= 1u << granule % CELL_GRANULES;
@@ -134,7 +135,7 @@ enum ttd_status address_index_init(struct address_index *index, const struct pac
 {
     *index = (struct address_index){.field = field, .count = count};
     if (count)
-        index->lowest = address_of(index, table, 0);
+        index->lowest = address_index_row_address(index, table, 0);
     enum ttd_status status = find_areas(index, table);
     if (status == TTD_OK)
         status = make_cells(index, table);
@@ -183,8 +184,9 @@ static size_t find_area(struct address_index *index, uint64_t number)
 }
 
 /* The cell that an address lies in; NULL if it lies in no area with cells. */
-static const struct address_cell *cell_of(const struct address_index *index,
-                                          const struct address_area *area, uint64_t address)
+static const struct address_cell *address_index_cell(const struct address_index *index,
+                                                     const struct address_area *area,
+                                                     uint64_t address)
 {
     if (area->cells == NONE || area->number != address >> ADDRESS_AREA_BITS)
         return NULL;
@@ -210,12 +212,12 @@ static uint32_t count_in_cell(const struct address_index *index, const struct ad
 static uint32_t search_area(const struct address_index *index, const struct packed_table *table,
                             size_t area, uint64_t address)
 {
-    uint32_t low = index->areas[area].first, high = end_of(index, area);
+    uint32_t low = index->areas[area].first, high = address_index_area_end(index, area);
     if (index->areas[area].number != address >> ADDRESS_AREA_BITS)
         return high;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (address_of(index, table, middle) <= address)
+        if (address_index_row_address(index, table, middle) <= address)
             low = middle + 1;
         else
             high = middle;
@@ -229,7 +231,7 @@ uint32_t address_index_count(struct address_index *index, const struct packed_ta
     if (!index->count || address < index->lowest)
         return 0;
     size_t area = find_area(index, address >> ADDRESS_AREA_BITS);
-    const struct address_cell *cell = cell_of(index, &index->areas[area], address);
+    const struct address_cell *cell = address_index_cell(index, &index->areas[area], address);
     return cell ? count_in_cell(index, cell, address) : search_area(index, table, area, address);
 }
 
@@ -243,7 +245,7 @@ void address_index_count_batch(struct address_index *index, const struct packed_
         if (!index->count || addresses[i] < index->lowest)
             continue;
         size_t area = find_area(index, addresses[i] >> ADDRESS_AREA_BITS);
-        cells[i] = cell_of(index, &index->areas[area], addresses[i]);
+        cells[i] = address_index_cell(index, &index->areas[area], addresses[i]);
         if (cells[i])
             __builtin_prefetch(cells[i]);
     }

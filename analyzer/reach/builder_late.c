@@ -9,7 +9,8 @@
 /* How often all edges are put off at most: each time all nodes are gone through. */
 #define ROUNDS_MAX 4
 
-static enum ttd_status keep(struct reach_builder *builder, const struct reach_late_edge *edge)
+static enum ttd_status late_edges_keep(struct reach_builder *builder,
+                                       const struct reach_late_edge *edge)
 {
     enum ttd_status status = grow_array((void **)&builder->late, &builder->late_capacity,
                                         builder->late_count + 1, sizeof *builder->late);
@@ -38,7 +39,7 @@ static enum ttd_status put_off_all(struct reach_builder *builder)
     for (uint32_t node = 0; node <= builder->source; node++) {
         for (uint64_t i = graph->first[node]; i < graph->first[node + 1] && status == TTD_OK; i++) {
             struct reach_late_edge edge = edge_of(reach, node, i);
-            status = keep(builder, &edge);
+            status = late_edges_keep(builder, &edge);
         }
     }
     edge_offsets_clear(&reach->offsets, graph->edge_count);
@@ -59,12 +60,12 @@ enum ttd_status reach_builder_put_off(struct reach_builder *builder,
                                       const struct reach_late_edge *edge)
 {
     if (builder->late_rounds == ROUNDS_MAX || !are_few_added(builder))
-        return keep(builder, edge);
+        return late_edges_keep(builder, edge);
     enum ttd_status status = put_off_all(builder);
     return status == TTD_OK ? reach_builder_append(builder, edge) : status;
 }
 
-static int compare_late(const void *left, const void *right)
+static int late_edges_compare(const void *left, const void *right)
 {
     const struct reach_late_edge *a = left;
     const struct reach_late_edge *b = right;
@@ -94,7 +95,7 @@ enum ttd_status reach_builder_merge_late(struct reach_builder *builder)
     struct heap_reach *reach = builder->reach;
     struct heap_reach before = {.graph = reach->graph, .offsets = reach->offsets};
     size_t late = 0;
-    qsort(builder->late, builder->late_count, sizeof *builder->late, compare_late);
+    qsort(builder->late, builder->late_count, sizeof *builder->late, late_edges_compare);
     graph_finish(&before.graph);
     size_t count = (size_t)before.graph.edge_count + builder->late_count;
     reach->offsets = (struct edge_offsets){.expected = before.offsets.expected ? count : 0,

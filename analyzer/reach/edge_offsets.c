@@ -9,7 +9,7 @@
 
 #define CAPACITY_MIN 64
 
-static size_t bytes_of(size_t capacity)
+static size_t edge_offsets_bytes(size_t capacity)
 {
     return capacity * sizeof(uint32_t);
 }
@@ -25,7 +25,8 @@ enum ttd_status edge_offsets_grow(const struct edge_offsets *offsets,
             return TTD_ERROR_NO_MEMORY;
         capacity = table_next(capacity, sizeof(uint32_t));
     }
-    uint32_t *grown = table_resize(array->offsets, bytes_of(array->capacity), bytes_of(capacity));
+    uint32_t *grown = table_resize(array->offsets, edge_offsets_bytes(array->capacity),
+                                   edge_offsets_bytes(capacity));
     if (!grown)
         return TTD_ERROR_NO_MEMORY;
     *array = (struct edge_offset_array){grown, capacity};
@@ -35,8 +36,8 @@ enum ttd_status edge_offsets_grow(const struct edge_offsets *offsets,
 
 void edge_offsets_free(struct edge_offsets *offsets)
 {
-    table_free(offsets->in_source.offsets, bytes_of(offsets->in_source.capacity));
-    table_free(offsets->in_target.offsets, bytes_of(offsets->in_target.capacity));
+    table_free(offsets->in_source.offsets, edge_offsets_bytes(offsets->in_source.capacity));
+    table_free(offsets->in_target.offsets, edge_offsets_bytes(offsets->in_target.capacity));
     free(offsets->far);
     *offsets = (struct edge_offsets){.expected = offsets->expected,
                                      .is_without_sources = offsets->is_without_sources};
@@ -45,7 +46,8 @@ void edge_offsets_free(struct edge_offsets *offsets)
 static void clear_array(const struct edge_offset_array *array, uint64_t count)
 {
     if (array->offsets)
-        memset(array->offsets, 0, bytes_of(count < array->capacity ? count : array->capacity));
+        memset(array->offsets, 0,
+               edge_offsets_bytes(count < array->capacity ? count : array->capacity));
 }
 
 void edge_offsets_clear(struct edge_offsets *offsets, uint64_t count)

@@ -15,8 +15,8 @@ bool reach_is_inheriting(const struct ttd_reader *reader)
     return ttd_reader_trace(reader)->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED);
 }
 
-static uint64_t address_of(const struct reach_builder *builder,
-                           const struct ttd_reference *reference)
+static uint64_t inherited_word_address(const struct reach_builder *builder,
+                                       const struct ttd_reference *reference)
 {
     return builder->reach->regions[reference->region - 1].begin + reference->offset;
 }
@@ -28,7 +28,7 @@ static size_t find_word(const struct reach_builder *builder, uint64_t address)
     size_t low = 0, high = builder->between_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (address_of(builder, &builder->between[middle]) < address)
+        if (inherited_word_address(builder, &builder->between[middle]) < address)
             low = middle + 1;
         else
             high = middle;
@@ -50,7 +50,7 @@ static size_t next_free(const struct search *search, size_t word)
     return end;
 }
 
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status inherited_see_effect(void *context, const struct heap_effect *effect)
 {
     const struct search *search = context;
     const struct reach_builder *builder = search->builder;
@@ -58,7 +58,8 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
         return TTD_OK;
     uint64_t begin = effect->block->address, last = begin + effect->block->size - 1;
     size_t word = next_free(search, find_word(builder, begin));
-    while (word < builder->between_count && address_of(builder, &builder->between[word]) <= last) {
+    while (word < builder->between_count &&
+           inherited_word_address(builder, &builder->between[word]) <= last) {
         search->next[word] = word + 1;
         word = next_free(search, word + 1);
     }
@@ -80,8 +81,9 @@ enum ttd_status reach_inherited_apply(struct reach_builder *builder, const struc
                                       struct ttd_error *error)
 {
     struct search search = {.builder = builder};
-    struct heap_observer observer = {
-        .context = &search, .effect = see_effect, .unwanted = ~HEAP_EFFECT_BIT(HEAP_ACQUIRED)};
+    struct heap_observer observer = {.context = &search,
+                                     .effect = inherited_see_effect,
+                                     .unwanted = ~HEAP_EFFECT_BIT(HEAP_ACQUIRED)};
     struct heap_route route = {.to = builder->reach->snapshot.position, .observer = &observer};
     struct heap_arrival arrival;
     if (!builder->between_count)

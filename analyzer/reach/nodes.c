@@ -60,8 +60,8 @@ static enum ttd_status list_half(void *context, size_t begin, size_t end)
     return TTD_OK;
 }
 
-static void list(struct heap_nodes *nodes, const struct heap_live *live, struct sort_key *keys,
-                 struct value_range *ranges)
+static void nodes_list_blocks(struct heap_nodes *nodes, const struct heap_live *live,
+                              struct sort_key *keys, struct value_range *ranges)
 {
     struct listing first = {.live = live, .keys = keys};
     struct listing second = {.live = live, .keys = keys, .is_second = true};
@@ -107,14 +107,14 @@ static uint32_t *make_order(struct sort_key *keys, uint32_t count)
 
 /* Copies the live blocks in the order of their addresses. `keys` has room for them, of `size`
  * bytes. */
-static enum ttd_status copy(struct heap_nodes *nodes, const struct heap_live *live,
-                            struct sort_key *keys, size_t size)
+static enum ttd_status nodes_copy_blocks(struct heap_nodes *nodes, const struct heap_live *live,
+                                         struct sort_key *keys, size_t size)
 {
     struct value_range ranges[HEAP_NODE_FIELDS];
     struct sort_key *spare = table_resize(NULL, 0, size);
     if (!spare)
         return TTD_ERROR_NO_MEMORY;
-    list(nodes, live, keys, ranges);
+    nodes_list_blocks(nodes, live, keys, ranges);
     heap_sort_blocks(live->blocks, keys, spare, nodes->count);
     table_free(spare, size);
     const uint32_t *order = make_order(keys, nodes->count);
@@ -180,7 +180,7 @@ enum ttd_status heap_nodes_copy(struct heap_nodes *nodes, struct heap_live *live
     struct sort_key *keys = table_resize(NULL, 0, size);
     if (!keys)
         return TTD_ERROR_NO_MEMORY;
-    enum ttd_status status = copy(nodes, live, keys, size);
+    enum ttd_status status = nodes_copy_blocks(nodes, live, keys, size);
     table_free(keys, size);
     if (status == TTD_OK && live->outer_count < live->count)
         status = find_outer(nodes, &live->parents);

@@ -13,7 +13,8 @@
 #include "reach/stale.h"
 #include "reach/within.h"
 
-static enum ttd_status add_regions(struct heap_reach *reach, const struct ttd_regions *regions)
+static enum ttd_status reach_add_regions(struct heap_reach *reach,
+                                         const struct ttd_regions *regions)
 {
     size_t count = (size_t)regions->first - 1 + regions->count;
     if (regions->snapshot != reach->snapshot.number)
@@ -51,7 +52,7 @@ static enum ttd_status take_batch(struct heap_reach *reach, const struct ttd_bat
     enum ttd_status status = TTD_OK;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
         if (batch->kind == TTD_KIND_REGIONS)
-            status = add_regions(reach, &batch->u.regions[i]);
+            status = reach_add_regions(reach, &batch->u.regions[i]);
         else if (batch->kind == TTD_KIND_CLASSES)
             status = add_classes(reach, &batch->u.classes[i]);
     }
@@ -157,9 +158,9 @@ enum ttd_status heap_reach_read(struct heap_reach *reach, const struct heap_trac
                : status;
 }
 
-static enum ttd_status choose(const struct heap_trace *trace,
-                              const struct heap_reach_options *options, struct ttd_snapshot *chosen,
-                              struct ttd_error *error)
+static enum ttd_status reach_choose_snapshot(const struct heap_trace *trace,
+                                             const struct heap_reach_options *options,
+                                             struct ttd_snapshot *chosen, struct ttd_error *error)
 {
     struct heap_snapshots snapshots;
     enum ttd_status status = heap_snapshots_find(trace, &snapshots, error);
@@ -174,10 +175,10 @@ static enum ttd_status choose(const struct heap_trace *trace,
     return TTD_OK;
 }
 
-static enum ttd_status build(const struct heap_trace *trace,
-                             const struct heap_reach_options *options,
-                             const struct ttd_snapshot *snapshot, struct heap_reach *reach,
-                             struct ttd_error *error)
+static enum ttd_status reach_build(const struct heap_trace *trace,
+                                   const struct heap_reach_options *options,
+                                   const struct ttd_snapshot *snapshot, struct heap_reach *reach,
+                                   struct ttd_error *error)
 {
     struct heap_arrival arrival;
     struct heap_route route = {.to = snapshot->position};
@@ -196,7 +197,7 @@ enum ttd_status heap_reach_build(const struct heap_trace *trace,
                                  struct ttd_error *error)
 {
     memset(reach, 0, sizeof *reach);
-    enum ttd_status status = build(trace, options, snapshot, reach, error);
+    enum ttd_status status = reach_build(trace, options, snapshot, reach, error);
     if (status != TTD_OK)
         heap_reach_free(reach);
     return status;
@@ -208,7 +209,7 @@ enum ttd_status heap_reach_find(const struct heap_trace *trace,
 {
     struct ttd_snapshot snapshot;
     memset(reach, 0, sizeof *reach);
-    enum ttd_status status = choose(trace, options, &snapshot, error);
+    enum ttd_status status = reach_choose_snapshot(trace, options, &snapshot, error);
     return status == TTD_OK && snapshot.number
                ? heap_reach_build(trace, options, &snapshot, reach, error)
                : status;

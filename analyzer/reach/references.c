@@ -31,26 +31,29 @@ static enum ttd_status find_record(struct reach_references *references)
 }
 
 /* Whether a reference is worth looking up its value. */
-static bool is_taken(struct reach_builder *builder, const struct ttd_reference *reference)
+static bool references_is_taken(struct reach_builder *builder,
+                                const struct ttd_reference *reference)
 {
     return reach_builder_lies_in_region(builder, reference) &&
            (!builder->finds_classes_only || reach_builder_may_be_class(builder, reference->value));
 }
 
-static void take(struct reach_references *references, struct reach_reference_group *group)
+static void references_take_group(struct reach_references *references,
+                                  struct reach_reference_group *group)
 {
     const struct ttd_references *record = &references->batch.u.references[references->next_record];
     for (; references->next_reference < record->count && group->count < GROUP;
          references->next_reference++) {
         const struct ttd_reference *reference = &record->references[references->next_reference];
-        if (is_taken(references->builder, reference))
+        if (references_is_taken(references->builder, reference))
             group->references[group->count++] = *reference;
     }
 }
 
 /* Values are looked up in batches, so that cache misses of one search overlap with those of
  * others. */
-static void look_up(struct reach_references *references, struct reach_reference_group *group)
+static void references_look_up(struct reach_references *references,
+                               struct reach_reference_group *group)
 {
     const struct heap_nodes *nodes = &references->builder->reach->nodes;
     for (size_t i = 0; i < group->count; i += ADDRESS_BATCH) {
@@ -77,14 +80,14 @@ static bool read_group(struct reach_references *references)
     enum ttd_status status = TTD_OK;
     group->count = 0;
     while (group->count < GROUP && (status = find_record(references)) == TTD_OK)
-        take(references, group);
-    look_up(references, group);
+        references_take_group(references, group);
+    references_look_up(references, group);
     references->status = status;
     return ring_fill(&references->ring, REACH_GROUPS - 1) && status == TTD_OK;
 }
 
 /* The thread. */
-static void *read_ahead(void *argument)
+static void *references_read_ahead(void *argument)
 {
     struct reach_references *references = argument;
     while (read_group(references))
@@ -114,7 +117,7 @@ enum ttd_status reach_references_begin(struct reach_references *references,
      * the others are, too. */
     if (status == TTD_OK && read_group(references))
         references->is_running =
-            pthread_create(&references->thread, NULL, read_ahead, references) == 0;
+            pthread_create(&references->thread, NULL, references_read_ahead, references) == 0;
     return status;
 }
 

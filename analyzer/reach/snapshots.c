@@ -6,7 +6,8 @@
 
 #include "base/grow.h"
 
-static enum ttd_status add(struct heap_snapshots *snapshots, const struct ttd_batch *batch)
+static enum ttd_status snapshots_add_batch(struct heap_snapshots *snapshots,
+                                           const struct ttd_batch *batch)
 {
     enum ttd_status status =
         grow_array((void **)&snapshots->snapshots, &snapshots->capacity,
@@ -28,7 +29,7 @@ enum ttd_status heap_snapshots_find(const struct heap_trace *trace,
         struct ttd_batch batch;
         status = ttd_reader_next(trace->reader, &batch, error);
         if (status == TTD_OK && batch.kind == TTD_KIND_SNAPSHOTS)
-            status = add(snapshots, &batch);
+            status = snapshots_add_batch(snapshots, &batch);
     }
     if (heap_is_over(status))
         return TTD_OK;

@@ -57,7 +57,7 @@ static void drop_needless(struct graph *graph, const struct graph_classes *class
 }
 
 /* realloc() has copied what the block had before. */
-static void acquire(struct search *search, const struct heap_effect *effect)
+static void stale_acquire(struct search *search, const struct heap_effect *effect)
 {
     const struct heap_block *block = effect->block;
     uint64_t copied = effect->previous->size < block->size ? effect->previous->size : block->size;
@@ -66,18 +66,18 @@ static void acquire(struct search *search, const struct heap_effect *effect)
         stale_words_copy(&search->words, &search->reach->graph, node, block->address, copied);
 }
 
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status stale_see_effect(void *context, const struct heap_effect *effect)
 {
     struct search *search = context;
     const struct heap_block *block = effect->block;
     if (effect->kind == HEAP_ACQUIRED && effect->previous)
-        acquire(search, effect);
+        stale_acquire(search, effect);
     else if (effect->kind != HEAP_ACQUIRED && block)
         stale_words_release(&search->words, block, effect->position);
     return TTD_OK;
 }
 
-static bool survives(void *context, const struct heap_block *block)
+static bool stale_survives(void *context, const struct heap_block *block)
 {
     const struct search *search = context;
     return reach_survivors_have(&search->survivors, block);
@@ -111,7 +111,7 @@ static bool may_have_pointed(const struct search *search, uint32_t word)
                               heap_nodes_allocated(&search->reach->nodes, target_of(search, word)));
 }
 
-static const struct ttd_region *region_of(const struct heap_reach *reach, uint64_t root)
+static const struct ttd_region *stale_root_region(const struct heap_reach *reach, uint64_t root)
 {
     return heap_reach_region(reach, reach->roots[reach->graph.root_ids[root]].region);
 }
@@ -133,7 +133,7 @@ static bool has_node_in_page(const struct heap_reach *reach, uint64_t address)
 static bool holds_nothing(const struct search *search, uint32_t word, uint64_t root)
 {
     const struct heap_reach *reach = search->reach;
-    const struct ttd_region *region = region_of(reach, root);
+    const struct ttd_region *region = stale_root_region(reach, root);
     if (ttd_position_compare(stale_words_last_release(&search->words, word), ttd_position_min()) ==
         0)
         return false;
@@ -144,7 +144,7 @@ static bool holds_nothing(const struct search *search, uint32_t word, uint64_t r
 }
 
 /* Clears the flags of words of blocks that are not stale, and drops roots that hold nothing. */
-static enum ttd_status decide(void *context, size_t begin, size_t end)
+static enum ttd_status stale_decide(void *context, size_t begin, size_t end)
 {
     const struct search *search = context;
     const struct heap_reach *reach = search->reach;
@@ -165,13 +165,13 @@ static enum ttd_status decide(void *context, size_t begin, size_t end)
 }
 
 /* Only blocks that were released are kept in memory: the others are nodes. */
-static enum ttd_status replay(struct search *search, const struct heap_trace *trace,
-                              struct ttd_error *error)
+static enum ttd_status stale_replay(struct search *search, const struct heap_trace *trace,
+                                    struct ttd_error *error)
 {
     struct heap_reach *reach = search->reach;
     struct heap_observer observer = {.context = search,
-                                     .effect = see_effect,
-                                     .survives = survives,
+                                     .effect = stale_see_effect,
+                                     .survives = stale_survives,
                                      .unwanted = HEAP_EFFECT_BIT(HEAP_DESTROYED) |
                                                  HEAP_EFFECT_BIT(HEAP_UNKNOWN_RELEASE)};
     struct heap_route route = {.to = reach->snapshot.position, .observer = &observer};
@@ -188,14 +188,15 @@ static enum ttd_status replay(struct search *search, const struct heap_trace *tr
     }
     if (status == TTD_OK) {
         stale_words_settle(&search->words);
-        status = halves_do(decide, search, search, search->words.words.count);
+        status = halves_do(stale_decide, search, search, search->words.words.count);
     }
     reach_survivors_free(&search->survivors);
     return status;
 }
 
 /* Leaves the flags and the roots that something hangs by. */
-static enum ttd_status clear(struct heap_reach *reach, const struct heap_reach_options *options)
+static enum ttd_status stale_clear_flags(struct heap_reach *reach,
+                                         const struct heap_reach_options *options)
 {
     struct graph *graph = &reach->graph;
     enum ttd_status status = graph_classes_mark(graph, &reach->verdicts);
@@ -232,7 +233,7 @@ enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_tr
     struct search search = {.reach = reach};
     if (options->omits_verdicts && !has_doubtful_roots(&reach->graph))
         return TTD_OK;
-    enum ttd_status status = clear(reach, options);
+    enum ttd_status status = stale_clear_flags(reach, options);
     if (status == TTD_OK)
         status = stale_words_take(&search.words, reach);
     if (!options->keeps_offsets)
@@ -244,7 +245,7 @@ enum ttd_status reach_stale_apply(struct heap_reach *reach, const struct heap_tr
     if (is_changing)
         status = stale_words_begin(&search.words, reach);
     if (is_changing && status == TTD_OK)
-        status = replay(&search, trace, error);
+        status = stale_replay(&search, trace, error);
     stale_words_free(&search.words);
     bool are_roots_changed;
     if (status == TTD_OK)

@@ -29,7 +29,7 @@ struct half {
 /* Takes a word. */
 typedef void word_function(struct half *half, uint64_t address, uint64_t edge, bool is_root);
 
-static bool is_taken(uint8_t root_flags)
+static bool stale_words_is_taken(uint8_t root_flags)
 {
     return root_flags != REACH_ROOT_DROPPED && root_flags & GRAPH_STALE;
 }
@@ -49,7 +49,7 @@ static void go_through(struct half *half, size_t begin, size_t end, word_functio
     }
     for (uint64_t i = 0; half->has_roots && i < graph->root_count; i++) {
         const struct heap_root_word *word = &reach->roots[graph->root_ids[i]];
-        if (is_taken(graph->root_flags[i]))
+        if (stale_words_is_taken(graph->root_flags[i]))
             take(half, heap_reach_region(reach, word->region)->begin + word->offset, i, true);
     }
 }
@@ -77,7 +77,7 @@ static void fill_word(struct half *half, uint64_t address, uint64_t edge, bool i
     half->last = address;
 }
 
-static enum ttd_status fill(void *context, size_t begin, size_t end)
+static enum ttd_status stale_words_fill(void *context, size_t begin, size_t end)
 {
     go_through(context, begin, end, fill_word);
     return TTD_OK;
@@ -101,7 +101,8 @@ static bool is_sorted(const struct half *first, const struct half *second,
 }
 
 /* Sorts the words, which is needed where roots are among them, or regions overlap. */
-static enum ttd_status sort(struct address_marks *words, const struct value_range *ranges)
+static enum ttd_status stale_words_sort(struct address_marks *words,
+                                        const struct value_range *ranges)
 {
     struct packed_table sorted;
     struct sort_key *keys = malloc(2 * (size_t)words->count * sizeof *keys);
@@ -146,8 +147,9 @@ enum ttd_status stale_words_take(struct stale_words *words, const struct heap_re
         return status;
     first.end = second.next = first.count;
     second.end = count;
-    (void)halves_do(fill, &first, &second, reach->nodes.count);
-    return is_sorted(&first, &second, &marks->table) ? TTD_OK : sort(marks, first.ranges);
+    (void)halves_do(stale_words_fill, &first, &second, reach->nodes.count);
+    return is_sorted(&first, &second, &marks->table) ? TTD_OK
+                                                     : stale_words_sort(marks, first.ranges);
 }
 
 uint32_t stale_words_target(const struct stale_words *words, const struct graph *graph,

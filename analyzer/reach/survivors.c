@@ -6,7 +6,7 @@
 #define BITS_MIN      4096
 #define BITS_PER_NODE 16
 
-static size_t bytes_of(const struct reach_survivors *survivors)
+static size_t survivors_bytes(const struct reach_survivors *survivors)
 {
     return (size_t)(survivors->bit_count / 8);
 }
@@ -29,7 +29,7 @@ enum ttd_status reach_survivors_init(struct reach_survivors *survivors, struct h
            survivors->bit_count < (uint64_t)nodes->count * BITS_PER_NODE)
         survivors->bit_count *= 2;
     survivors->is_exact = last < survivors->bit_count;
-    survivors->bits = table_resize(NULL, 0, bytes_of(survivors));
+    survivors->bits = table_resize(NULL, 0, survivors_bytes(survivors));
     if (!survivors->bits)
         return TTD_ERROR_NO_MEMORY;
     for (uint32_t node = 0; node < nodes->count; node++) {
@@ -42,6 +42,6 @@ enum ttd_status reach_survivors_init(struct reach_survivors *survivors, struct h
 void reach_survivors_free(struct reach_survivors *survivors)
 {
     if (survivors->bits)
-        table_free(survivors->bits, bytes_of(survivors));
+        table_free(survivors->bits, survivors_bytes(survivors));
     *survivors = (struct reach_survivors){.bits = NULL};
 }

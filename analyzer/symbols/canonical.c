@@ -32,7 +32,7 @@ struct ttd_string canonical_without_clone(struct ttd_string name)
 }
 
 /* Whether the name of an operator begins at an offset. */
-static bool is_operator(struct ttd_string canonical, size_t offset)
+static bool canonical_is_operator(struct ttd_string canonical, size_t offset)
 {
     bool begins = !offset || canonical.data[offset - 1] == ':';
     return begins && canonical_stands_at(canonical, offset, "operator") &&
@@ -45,7 +45,7 @@ size_t canonical_bare(struct ttd_string canonical, char *text)
     size_t size = 0;
     for (size_t i = 0; i < canonical.size; i++) {
         char c = canonical.data[i];
-        if (!depth && is_operator(canonical, i)) {
+        if (!depth && canonical_is_operator(canonical, i)) {
             memcpy(text + size, "operator", 8);
             return size + 8;
         }
@@ -64,7 +64,7 @@ struct ttd_string canonical_last(struct ttd_string canonical)
     size_t end = canonical.size;
     for (size_t i = 0; i < canonical.size; i++) {
         char c = canonical.data[i];
-        if (!depth && is_operator(canonical, i)) {
+        if (!depth && canonical_is_operator(canonical, i)) {
             end = canonical.size;
             break;
         }

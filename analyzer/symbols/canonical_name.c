@@ -15,12 +15,12 @@ struct name_reader {
     size_t size;
 };
 
-static bool is_digit(char c)
+static bool name_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static char peek(const struct name_reader *reader)
+static char name_peek(const struct name_reader *reader)
 {
     return reader->offset < reader->name.size ? reader->name.data[reader->offset] : 0;
 }
@@ -30,7 +30,7 @@ static bool stands(const struct name_reader *reader, const char *word)
     return canonical_stands_at(reader->name, reader->offset, word);
 }
 
-static void put(struct name_reader *reader, const char *text, size_t size)
+static void name_put(struct name_reader *reader, const char *text, size_t size)
 {
     memcpy(reader->text + reader->size, text, size);
     reader->size += size;
@@ -41,7 +41,7 @@ static void skip_brackets(struct name_reader *reader)
 {
     size_t depth = 0;
     do {
-        char c = peek(reader);
+        char c = name_peek(reader);
         /* The '>' of "->" closes no bracket. */
         bool is_arrow =
             c == '>' && reader->offset > 0 && reader->name.data[reader->offset - 1] == '-';
@@ -59,7 +59,7 @@ static bool take_lambda(struct name_reader *reader)
 {
     bool is_part = reader->size > 1 && reader->text[reader->size - 1] == ':';
     size_t end = reader->offset + 2;
-    while (end < reader->name.size && is_digit(reader->name.data[end]))
+    while (end < reader->name.size && name_is_digit(reader->name.data[end]))
         end++;
     if (is_part && stands(reader, "$_") && canonical_stands_at(reader->name, end, "::"))
         reader->offset = end;
@@ -67,7 +67,7 @@ static bool take_lambda(struct name_reader *reader)
         skip_brackets(reader);
     else
         return false;
-    put(reader, "{lambda}", 8);
+    name_put(reader, "{lambda}", 8);
     return true;
 }
 
@@ -101,22 +101,22 @@ static void flush_builtin(struct name_reader *reader, struct builtin *type)
 {
     bool has_other = type->is_unsigned || type->is_short || type->longs;
     if (type->is_unsigned)
-        put(reader, "unsigned", 8);
+        name_put(reader, "unsigned", 8);
     if (type->is_signed && !has_other && !type->has_int)
-        put(reader, "signed", 6);
+        name_put(reader, "signed", 6);
     if (type->is_short)
-        put(reader, "short", 5);
+        name_put(reader, "short", 5);
     for (unsigned i = 0; i < type->longs; i++)
-        put(reader, "long", 4);
+        name_put(reader, "long", 4);
     if (type->has_int && !has_other)
-        put(reader, "int", 3);
+        name_put(reader, "int", 3);
     *type = (struct builtin){.longs = 0};
 }
 
 static struct ttd_string take_word(struct name_reader *reader)
 {
     size_t begin = reader->offset;
-    while (canonical_is_word(peek(reader)))
+    while (canonical_is_word(name_peek(reader)))
         reader->offset++;
     return (struct ttd_string){reader->name.data + begin, reader->offset - begin};
 }
@@ -132,9 +132,9 @@ static void put_word(struct name_reader *reader, struct builtin *type, struct tt
         return;
     flush_builtin(reader, type);
     /* Some demanglers give a number the suffix of its type: "3ul" is 3. */
-    while (is_digit(word.data[0]) && word.size > 1 && strchr("ul", word.data[word.size - 1]))
+    while (name_is_digit(word.data[0]) && word.size > 1 && strchr("ul", word.data[word.size - 1]))
         word.size--;
-    put(reader, word.data, word.size);
+    name_put(reader, word.data, word.size);
 }
 
 /* Copies template arguments: without blanks, "const" and "volatile", and with one order of the
@@ -145,7 +145,7 @@ static void take_arguments(struct name_reader *reader)
     struct name_reader end = *reader;
     skip_brackets(&end);
     while (reader->offset < end.offset) {
-        char c = peek(reader);
+        char c = name_peek(reader);
         if (canonical_is_word(c)) {
             put_word(reader, &type, take_word(reader));
             continue;
@@ -155,7 +155,7 @@ static void take_arguments(struct name_reader *reader)
         if (take_lambda(reader))
             continue;
         if (c != ' ')
-            put(reader, &c, 1);
+            name_put(reader, &c, 1);
         reader->offset++;
     }
     flush_builtin(reader, &type);
@@ -172,23 +172,23 @@ static bool take_operator(struct name_reader *reader)
     if (reader->offset + 8 < reader->name.size &&
         canonical_is_word(reader->name.data[reader->offset + 8]))
         return false;
-    put(reader, "operator", 8);
+    name_put(reader, "operator", 8);
     reader->offset += 8;
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         if (!stands(reader, symbols[i]))
             continue;
-        put(reader, symbols[i], strlen(symbols[i]));
+        name_put(reader, symbols[i], strlen(symbols[i]));
         reader->offset += strlen(symbols[i]);
         reader->offset += stands(reader, " <");
         return true;
     }
-    while (peek(reader) && peek(reader) != '(') {
-        char c = peek(reader);
+    while (name_peek(reader) && name_peek(reader) != '(') {
+        char c = name_peek(reader);
         if (c == '<') {
             take_arguments(reader);
             continue;
         }
-        put(reader, &c, 1);
+        name_put(reader, &c, 1);
         reader->offset++;
     }
     return true;
@@ -214,7 +214,7 @@ static void take_parentheses(struct name_reader *reader, bool *after_parameters)
 {
     static const char anonymous[] = "(anonymous namespace)";
     if (stands(reader, anonymous)) {
-        put(reader, anonymous, sizeof anonymous - 1);
+        name_put(reader, anonymous, sizeof anonymous - 1);
         reader->offset += sizeof anonymous - 1;
         return;
     }
@@ -222,9 +222,9 @@ static void take_parentheses(struct name_reader *reader, bool *after_parameters)
     *after_parameters = true;
 }
 
-static void take_part(struct name_reader *reader, bool *after_parameters)
+static void name_take_part(struct name_reader *reader, bool *after_parameters)
 {
-    char c = peek(reader);
+    char c = name_peek(reader);
     bool at_begin = !reader->size || reader->text[reader->size - 1] == ':';
     if (c == ' ') {
         take_space(reader, *after_parameters);
@@ -238,27 +238,27 @@ static void take_part(struct name_reader *reader, bool *after_parameters)
         *after_parameters = false;
     } else if (c == '{') {
         skip_brackets(reader);
-        put(reader, "{}", 2);
+        name_put(reader, "{}", 2);
     } else {
         *after_parameters = false;
-        put(reader, &c, 1);
+        name_put(reader, &c, 1);
         reader->offset++;
     }
 }
 
-static size_t write_name(struct name_reader *reader)
+static size_t name_write_canonical(struct name_reader *reader)
 {
     reader->name = canonical_without_clone(reader->name);
     /* Names of C are canonical. */
     if (!memchr(reader->name.data, '(', reader->name.size) &&
         !memchr(reader->name.data, ':', reader->name.size) &&
         !memchr(reader->name.data, '<', reader->name.size)) {
-        put(reader, reader->name.data, reader->name.size);
+        name_put(reader, reader->name.data, reader->name.size);
         return reader->size;
     }
     bool after_parameters = false;
     while (reader->offset < reader->name.size)
-        take_part(reader, &after_parameters);
+        name_take_part(reader, &after_parameters);
     return reader->size;
 }
 
@@ -289,9 +289,9 @@ size_t canonical_name(struct ttd_string name, char *text)
     if (inherent) {
         struct ttd_string type = {name.data + 1, inherent - 2};
         struct name_reader reader = {.name = type, .text = text};
-        size = write_name(&reader);
+        size = name_write_canonical(&reader);
         name = (struct ttd_string){name.data + inherent, name.size - inherent};
     }
     struct name_reader reader = {.name = name, .text = text + size};
-    return size + (name.size ? write_name(&reader) : 0);
+    return size + (name.size ? name_write_canonical(&reader) : 0);
 }

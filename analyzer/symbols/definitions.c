@@ -31,8 +31,8 @@ void definitions_free(struct definitions *definitions)
     demangler_free(&definitions->demangler);
 }
 
-static enum ttd_status add_string(struct definitions *definitions,
-                                  const struct ttd_string_definition *string)
+static enum ttd_status definitions_add_string(struct definitions *definitions,
+                                              const struct ttd_string_definition *string)
 {
     void *record;
     enum ttd_status status = idtable_add(&definitions->strings, string->id, &record);
@@ -47,7 +47,8 @@ static enum ttd_status add_string(struct definitions *definitions,
     return TTD_ERROR_NO_MEMORY;
 }
 
-static enum ttd_status add_module(struct definitions *definitions, const struct ttd_module *module)
+static enum ttd_status definitions_add_module(struct definitions *definitions,
+                                              const struct ttd_module *module)
 {
     if (module->action == TTD_MODULE_UNLOAD) {
         struct definition_module *existing = idtable_get(&definitions->modules, module->id);
@@ -72,7 +73,8 @@ static enum ttd_status add_module(struct definitions *definitions, const struct 
     return TTD_OK;
 }
 
-static enum ttd_status add_thread(struct definitions *definitions, const struct ttd_thread *thread)
+static enum ttd_status definitions_add_thread(struct definitions *definitions,
+                                              const struct ttd_thread *thread)
 {
     if (thread->action == TTD_THREAD_END) {
         struct definition_thread *definition = idtable_get(&definitions->threads, thread->id);
@@ -92,7 +94,8 @@ static enum ttd_status add_thread(struct definitions *definitions, const struct 
     return TTD_OK;
 }
 
-static enum ttd_status add_heap(struct definitions *definitions, const struct ttd_heap *heap)
+static enum ttd_status definitions_add_heap(struct definitions *definitions,
+                                            const struct ttd_heap *heap)
 {
     void *record;
     enum ttd_status status = idtable_add(&definitions->heaps, heap->id, &record);
@@ -112,7 +115,8 @@ static void add_heap_parent(struct definitions *definitions, const struct ttd_he
 
 /* Later names of the same address replace earlier ones, because they come from a source that knew
  * more. */
-static enum ttd_status add_symbol(struct definitions *definitions, const struct ttd_symbol *symbol)
+static enum ttd_status definitions_add_symbol(struct definitions *definitions,
+                                              const struct ttd_symbol *symbol)
 {
     enum ttd_status status =
         grow_array((void **)&definitions->symbols, &definitions->symbol_capacity,
@@ -141,22 +145,22 @@ enum ttd_status definitions_add(struct definitions *definitions, const struct tt
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
         switch (batch->kind) {
         case TTD_KIND_STRINGS:
-            status = add_string(definitions, &batch->u.strings[i]);
+            status = definitions_add_string(definitions, &batch->u.strings[i]);
             break;
         case TTD_KIND_MODULES:
-            status = add_module(definitions, &batch->u.modules[i]);
+            status = definitions_add_module(definitions, &batch->u.modules[i]);
             break;
         case TTD_KIND_HEAP_PARENTS:
             add_heap_parent(definitions, &batch->u.heap_parents[i]);
             break;
         case TTD_KIND_SYMBOLS:
-            status = add_symbol(definitions, &batch->u.symbols[i]);
+            status = definitions_add_symbol(definitions, &batch->u.symbols[i]);
             break;
         case TTD_KIND_THREADS:
-            status = add_thread(definitions, &batch->u.threads[i]);
+            status = definitions_add_thread(definitions, &batch->u.threads[i]);
             break;
         case TTD_KIND_HEAPS:
-            status = add_heap(definitions, &batch->u.heaps[i]);
+            status = definitions_add_heap(definitions, &batch->u.heaps[i]);
             break;
         default:
             return TTD_OK;

@@ -20,7 +20,7 @@
 #include "symbols/demangle_long.h"
 
 /* Sends all bytes; false if the other process is gone. */
-static bool send_all(int socket, const void *data, size_t size)
+static bool demangle_send_all(int socket, const void *data, size_t size)
 {
     for (size_t sent = 0; sent < size;) {
         ssize_t n = send(socket, (const char *)data + sent, size - sent, MSG_NOSIGNAL);
@@ -95,7 +95,8 @@ static bool serve_one(int socket)
     setitimer(ITIMER_PROF, &(struct itimerval){.it_value = {0}}, NULL);
     sizes[0] = (uint32_t)task.size;
     sizes[1] = (uint32_t)(processor_time() - begin);
-    bool is_sent = send_all(socket, sizes, sizeof sizes) && send_all(socket, task.text, task.size);
+    bool is_sent = demangle_send_all(socket, sizes, sizeof sizes) &&
+                   demangle_send_all(socket, task.text, task.size);
     free(task.name);
     free(task.text);
     return is_sent;
@@ -110,7 +111,7 @@ static void lift_limit(int resource)
     }
 }
 
-static _Noreturn void serve(int socket)
+static _Noreturn void demangle_serve(int socket)
 {
     sigset_t signals;
     sigemptyset(&signals);
@@ -138,7 +139,7 @@ static bool process_start(struct demangle_process *process)
     pid_t id = fork();
     if (id == 0) {
         close(ends[0]);
-        serve(ends[1]);
+        demangle_serve(ends[1]);
     }
     close(ends[1]);
     if (id < 0) {
@@ -166,8 +167,8 @@ static bool process_ask(struct demangle_process *process, struct ttd_string name
                         size_t limit, size_t *size)
 {
     uint32_t sizes[2] = {(uint32_t)name.size, (uint32_t)limit};
-    if (!send_all(process->socket, sizes, sizeof sizes) ||
-        !send_all(process->socket, name.data, name.size) ||
+    if (!demangle_send_all(process->socket, sizes, sizeof sizes) ||
+        !demangle_send_all(process->socket, name.data, name.size) ||
         !receive_all(process->socket, sizes, sizeof sizes) || sizes[0] > limit ||
         !receive_all(process->socket, text, sizes[0]))
         return false;

@@ -64,7 +64,7 @@ void fingerprinter_free(struct fingerprinter *fingerprinter)
 }
 
 /* Starts over for another trace, since all that is kept belongs to one trace. */
-static void begin(struct fingerprinter *fingerprinter, struct definitions *definitions)
+static void fingerprint_begin(struct fingerprinter *fingerprinter, struct definitions *definitions)
 {
     if (fingerprinter->definitions == definitions)
         return;
@@ -74,7 +74,7 @@ static void begin(struct fingerprinter *fingerprinter, struct definitions *defin
     map_init(&fingerprinter->node_index);
 }
 
-static void put_number(unsigned char *bytes, uint64_t value)
+static void fingerprint_put_number(unsigned char *bytes, uint64_t value)
 {
     for (size_t i = 0; i < sizeof value; i++)
         bytes[i] = (unsigned char)(value >> 8 * i);
@@ -86,13 +86,13 @@ static struct fingerprint hash_bytes(const void *bytes, size_t size)
     return (struct fingerprint){hash.high64, hash.low64};
 }
 
-static struct fingerprint chain(struct fingerprint before, struct fingerprint next)
+static struct fingerprint fingerprint_chain(struct fingerprint before, struct fingerprint next)
 {
     unsigned char bytes[32];
-    put_number(bytes, before.high);
-    put_number(bytes + 8, before.low);
-    put_number(bytes + 16, next.high);
-    put_number(bytes + 24, next.low);
+    fingerprint_put_number(bytes, before.high);
+    fingerprint_put_number(bytes + 8, before.low);
+    fingerprint_put_number(bytes + 16, next.high);
+    fingerprint_put_number(bytes + 24, next.low);
     return hash_bytes(bytes, sizeof bytes);
 }
 
@@ -123,8 +123,9 @@ static enum ttd_status describe_name(struct fingerprinter *fingerprinter, const 
     return TTD_OK;
 }
 
-static enum ttd_status describe(struct fingerprinter *fingerprinter, const struct frame *frame,
-                                struct fingerprint_frame *result)
+static enum ttd_status fingerprint_describe_frame(struct fingerprinter *fingerprinter,
+                                                  const struct frame *frame,
+                                                  struct fingerprint_frame *result)
 {
     unsigned char offset[sizeof frame->offset + 1] = {'+'};
     *result = (struct fingerprint_frame){.kind = FRAME_NOWHERE, .name = hash_bytes("?", 1)};
@@ -135,14 +136,14 @@ static enum ttd_status describe(struct fingerprinter *fingerprinter, const struc
     else if (frame->function.size)
         return describe_name(fingerprinter, frame, result);
     else if (frame->module_id) {
-        put_number(offset + 1, frame->offset);
+        fingerprint_put_number(offset + 1, frame->offset);
         *result = (struct fingerprint_frame){hash_bytes(offset, sizeof offset), FRAME_PROGRAM};
     }
     return TTD_OK;
 }
 
 /* Hashes the name of the library of an address: "libc" of "/lib/libc.so.6". */
-static struct fingerprint module_of(const struct fingerprinter *fingerprinter)
+static struct fingerprint fingerprint_module(const struct fingerprinter *fingerprinter)
 {
     if (!fingerprinter->frames.count)
         return (struct fingerprint){0, 0};
@@ -172,8 +173,9 @@ static enum ttd_status make_site(struct fingerprinter *fingerprinter, const stru
             grow_array((void **)&fingerprinter->site_frames, &fingerprinter->site_frame_capacity,
                        fingerprinter->site_frame_count + 1, sizeof *fingerprinter->site_frames);
         if (status == TTD_OK)
-            status = describe(fingerprinter, &fingerprinter->frames.frames[count - 1 - i],
-                              &fingerprinter->site_frames[fingerprinter->site_frame_count++]);
+            status = fingerprint_describe_frame(
+                fingerprinter, &fingerprinter->frames.frames[count - 1 - i],
+                &fingerprinter->site_frames[fingerprinter->site_frame_count++]);
     }
     if (status == TTD_OK)
         status = grow_array((void **)&fingerprinter->sites, &fingerprinter->site_capacity,
@@ -184,12 +186,13 @@ static enum ttd_status make_site(struct fingerprinter *fingerprinter, const stru
     if (status != TTD_OK)
         return status;
     site.count = inlined_count;
-    site.module = module_of(fingerprinter);
+    site.module = fingerprint_module(fingerprinter);
     fingerprinter->sites[fingerprinter->site_count++] = site;
     return TTD_OK;
 }
 
-static void add_frame(struct fingerprint_node *node, const struct fingerprint_frame *frame)
+static void fingerprint_add_frame(struct fingerprint_node *node,
+                                  const struct fingerprint_frame *frame)
 {
     bool is_in_library = frame->kind == FRAME_HIDDEN || frame->kind == FRAME_LIBRARY;
     if (frame->kind == FRAME_BEGINNING || frame->kind == FRAME_MAIN)
@@ -202,13 +205,14 @@ static void add_frame(struct fingerprint_node *node, const struct fingerprint_fr
     node->is_in_library = is_in_library;
     if (!counts || is_again)
         return;
-    node->fingerprint = chain(node->fingerprint, frame->name);
+    node->fingerprint = fingerprint_chain(node->fingerprint, frame->name);
     node->last = frame->name;
 }
 
 /* Extends the fingerprint of a caller by an address that it calls. */
-static enum ttd_status add_address(struct fingerprinter *fingerprinter,
-                                   const struct ttd_stack *stack, struct fingerprint_node *node)
+static enum ttd_status fingerprint_add_address(struct fingerprinter *fingerprinter,
+                                               const struct ttd_stack *stack,
+                                               struct fingerprint_node *node)
 {
     uint32_t index = map_get(&fingerprinter->site_index, stack->module, stack->offset);
     if (index == MAP_NONE) {
@@ -219,9 +223,9 @@ static enum ttd_status add_address(struct fingerprinter *fingerprinter,
     }
     const struct fingerprint_site *site = &fingerprinter->sites[index];
     for (size_t i = 0; i < site->count; i++)
-        add_frame(node, &fingerprinter->site_frames[site->first + i]);
+        fingerprint_add_frame(node, &fingerprinter->site_frames[site->first + i]);
     if (!fingerprint_equal(site->module, node->last_module)) {
-        node->modules = chain(node->modules, site->module);
+        node->modules = fingerprint_chain(node->modules, site->module);
         node->last_module = site->module;
     }
     return TTD_OK;
@@ -269,18 +273,19 @@ enum ttd_status fingerprint_stack(struct fingerprinter *fingerprinter,
     struct fingerprint_node node = {.is_in_library = false};
     size_t count;
     uint32_t known_node;
-    begin(fingerprinter, definitions);
+    fingerprint_begin(fingerprinter, definitions);
     enum ttd_status status = find_path(fingerprinter, stack, &count, &known_node);
     if (status == TTD_OK && known_node != MAP_NONE)
         node = fingerprinter->nodes[known_node];
     while (count > 0 && status == TTD_OK) {
         const struct ttd_stack *current = &fingerprinter->path[--count];
-        status = add_address(fingerprinter, current, &node);
+        status = fingerprint_add_address(fingerprinter, current, &node);
         if (status == TTD_OK)
             status = keep_node(fingerprinter, current->id, &node);
     }
     if (status != TTD_OK)
         return status;
-    *result = is_nothing(node.fingerprint) ? chain(node.modules, node.modules) : node.fingerprint;
+    *result = is_nothing(node.fingerprint) ? fingerprint_chain(node.modules, node.modules)
+                                           : node.fingerprint;
     return TTD_OK;
 }

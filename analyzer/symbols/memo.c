@@ -16,8 +16,8 @@ void stack_memo_free(struct stack_memo *memo)
 
 /* Finds the cell of a stack's fact. @return TTD_OK, TTD_END (the stack is not defined),
  * TTD_ERROR_NO_MEMORY. */
-static enum ttd_status cell_of(struct stack_memo *memo, const struct stack_table *table, ttd_id id,
-                               uint32_t **cell)
+static enum ttd_status memo_cell(struct stack_memo *memo, const struct stack_table *table,
+                                 ttd_id id, uint32_t **cell)
 {
     const struct stack_chunk *chunk = stack_table_find(table, id);
     if (!chunk)
@@ -39,15 +39,16 @@ static enum ttd_status cell_of(struct stack_memo *memo, const struct stack_table
 
 /* Sets memo->path to the stacks without a fact, from `stack` outward, and `fact` to that of the
  * first caller that has one; 0 if none has. */
-static enum ttd_status climb(struct stack_memo *memo, const struct stack_table *table, ttd_id id,
-                             const struct stack_memo_finder *finder, size_t *count, uint32_t *fact)
+static enum ttd_status memo_climb(struct stack_memo *memo, const struct stack_table *table,
+                                  ttd_id id, const struct stack_memo_finder *finder, size_t *count,
+                                  uint32_t *fact)
 {
     enum ttd_status status;
     *count = 0;
     *fact = 0;
     for (;;) {
         uint32_t *cell;
-        status = cell_of(memo, table, id, &cell);
+        status = memo_cell(memo, table, id, &cell);
         if (status != TTD_OK)
             break;
         *fact = *cell;
@@ -72,14 +73,14 @@ enum ttd_status stack_memo_find(struct stack_memo *memo, const struct stack_tabl
 {
     size_t count;
     uint32_t caller_fact;
-    enum ttd_status status = climb(memo, table, stack, finder, &count, &caller_fact);
+    enum ttd_status status = memo_climb(memo, table, stack, finder, &count, &caller_fact);
     while (status == TTD_OK && count > 0) {
         const struct ttd_stack *next = &memo->path[--count];
         uint32_t own_fact = 0;
         uint32_t *cell;
         status = finder->find(finder->context, next, caller_fact, &own_fact);
         if (status == TTD_OK)
-            status = cell_of(memo, table, next->id, &cell);
+            status = memo_cell(memo, table, next->id, &cell);
         if (status == TTD_OK)
             *cell = caller_fact = own_fact;
     }

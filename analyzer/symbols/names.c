@@ -16,8 +16,10 @@ static bool has_module(const struct definitions *definitions, const struct names
 /* The use of a string: one string may name a function and a file. */
 enum { AS_FUNCTION, AS_FILE };
 
-static enum ttd_status ask(struct definitions *definitions, const struct names_matcher *matcher,
-                           struct hash_map *asked, ttd_id id, unsigned purpose, bool *has_match)
+static enum ttd_status names_ask_matcher(struct definitions *definitions,
+                                         const struct names_matcher *matcher,
+                                         struct hash_map *asked, ttd_id id, unsigned purpose,
+                                         bool *has_match)
 {
     if (id == TTD_NONE || map_get(asked, id, purpose) != MAP_NONE)
         return TTD_OK;
@@ -36,9 +38,11 @@ enum ttd_status names_find(struct definitions *definitions, const struct names_m
     bool has = has_module(definitions, matcher);
     for (size_t i = 0; i < definitions->frame_count && status == TTD_OK && !has; i++) {
         const struct ttd_symbol_frame *symbol_frame = &definitions->frames[i];
-        status = ask(definitions, matcher, &asked, symbol_frame->function, AS_FUNCTION, &has);
+        status = names_ask_matcher(definitions, matcher, &asked, symbol_frame->function,
+                                   AS_FUNCTION, &has);
         if (status == TTD_OK && !has && matcher->takes_files)
-            status = ask(definitions, matcher, &asked, symbol_frame->file, AS_FILE, &has);
+            status =
+                names_ask_matcher(definitions, matcher, &asked, symbol_frame->file, AS_FILE, &has);
     }
     map_free(&asked);
     if (status == TTD_OK)

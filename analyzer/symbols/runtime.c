@@ -26,12 +26,12 @@ static const char *const beginnings[] = {"_start",
 static const char *const prefixes[] = {"__libc_start_main", "generic_start_main", "_GLOBAL__sub_I",
                                        "__GI___clone"};
 
-static bool equals(struct ttd_string text, const char *word)
+static bool runtime_text_equals(struct ttd_string text, const char *word)
 {
     return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
-static bool begins(struct ttd_string text, const char *word)
+static bool runtime_text_begins(struct ttd_string text, const char *word)
 {
     size_t size = strlen(word);
     return text.size >= size && memcmp(text.data, word, size) == 0;
@@ -45,7 +45,7 @@ bool runtime_has_module(struct ttd_string path)
     struct ttd_string name =
         begin ? (struct ttd_string){path.data + begin, path.size - begin} : path;
     for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++) {
-        if (begins(name, modules[i]))
+        if (runtime_text_begins(name, modules[i]))
             return true;
     }
     return false;
@@ -54,11 +54,11 @@ bool runtime_has_module(struct ttd_string path)
 static bool is_beginning(struct ttd_string symbol)
 {
     for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
-        if (equals(symbol, beginnings[i]))
+        if (runtime_text_equals(symbol, beginnings[i]))
             return true;
     }
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        if (begins(symbol, prefixes[i]))
+        if (runtime_text_begins(symbol, prefixes[i]))
             return true;
     }
     return false;
@@ -82,13 +82,13 @@ bool runtime_has_function(struct ttd_string canonical, bool *is_mixed)
 {
     static const char *const inner[] = {"__cxx11::", "__1::", "basic_"};
     *is_mixed = false;
-    if (begins(canonical, "__gnu_cxx::"))
+    if (runtime_text_begins(canonical, "__gnu_cxx::"))
         return true;
-    if (!begins(canonical, "std::"))
+    if (!runtime_text_begins(canonical, "std::"))
         return false;
     struct ttd_string name = {canonical.data + 5, canonical.size - 5};
     for (size_t i = 0; i < sizeof inner / sizeof inner[0]; i++) {
-        if (!begins(name, inner[i]))
+        if (!runtime_text_begins(name, inner[i]))
             continue;
         *is_mixed = i == 2;
         name = (struct ttd_string){name.data + strlen(inner[i]), name.size - strlen(inner[i])};
@@ -100,9 +100,9 @@ bool runtime_has_function(struct ttd_string canonical, bool *is_mixed)
 static bool is_of_rust(struct ttd_string symbol)
 {
     struct ttd_string name = canonical_without_clone(symbol);
-    if (begins(name, "_R"))
+    if (runtime_text_begins(name, "_R"))
         return true;
-    if (!begins(name, "_ZN") || name.size < 24 || name.data[name.size - 1] != 'E')
+    if (!runtime_text_begins(name, "_ZN") || name.size < 24 || name.data[name.size - 1] != 'E')
         return false;
     const char *hash = name.data + name.size - 20;
     return memcmp(hash, "17h", 3) == 0 && strspn(hash + 3, "0123456789abcdef") == 16;
@@ -116,7 +116,7 @@ static bool is_of_rust_library(struct ttd_string path)
     static const char *const before[] = {"&", "mut ", "dyn ", "*const ", "*mut ", "[", "("};
     for (size_t i = 0; i < sizeof before / sizeof before[0];) {
         size_t size = strlen(before[i]);
-        bool stands = begins(path, before[i]);
+        bool stands = runtime_text_begins(path, before[i]);
         if (stands)
             path = (struct ttd_string){path.data + size, path.size - size};
         i = stands ? 0 : i + 1;
@@ -125,7 +125,7 @@ static bool is_of_rust_library(struct ttd_string path)
     while (size < path.size && !strchr("<>;,[]() ", path.data[size]))
         size++;
     for (size_t i = 0; i < sizeof crates / sizeof crates[0]; i++) {
-        if (begins(path, crates[i]))
+        if (runtime_text_begins(path, crates[i]))
             return true;
     }
     return !memchr(path.data, ':', size);
@@ -159,7 +159,7 @@ bool runtime_is_rust(const struct frame *frame)
 
 bool runtime_is_main(const struct frame *frame)
 {
-    return equals(canonical_without_clone(frame->symbol), "main") &&
+    return runtime_text_equals(canonical_without_clone(frame->symbol), "main") &&
            !runtime_has_module(frame->module);
 }
 
@@ -179,7 +179,7 @@ static bool is_of_cxx_library(struct ttd_string symbol)
 {
     static const char *const scopes[] = {"_ZSt", "_ZNSt", "_ZNKSt", "_ZN9__gnu_cxx"};
     for (size_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
-        if (begins(symbol, scopes[i]))
+        if (runtime_text_begins(symbol, scopes[i]))
             return true;
     }
     return false;
@@ -213,7 +213,7 @@ static const char *const storage[] = {
 static bool is_storage_name(struct ttd_string name)
 {
     for (size_t i = 0; i < sizeof storage / sizeof storage[0]; i++) {
-        if (equals(name, storage[i]))
+        if (runtime_text_equals(name, storage[i]))
             return true;
     }
     return false;

@@ -12,7 +12,7 @@ void same_stacks_free(struct same_stacks *same)
     *same = (struct same_stacks){.site_count = 0};
 }
 
-static bool same_text(struct ttd_string a, struct ttd_string b)
+static bool same_stacks_text(struct ttd_string a, struct ttd_string b)
 {
     return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
 }
@@ -37,8 +37,8 @@ static bool same_module(const struct definitions *definitions, const struct defi
         return false;
     if (a->build_id_size)
         return memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
-    return same_text(definitions_text(definitions, a->path),
-                     definitions_text(definitions, b->path));
+    return same_stacks_text(definitions_text(definitions, a->path),
+                            definitions_text(definitions, b->path));
 }
 
 /* Notes a module: as like the first of its hash, if it is. */
@@ -90,10 +90,10 @@ static bool same_names(const struct definitions *definitions, ttd_id a, ttd_id b
         const struct ttd_symbol_frame *one = &definitions->frames[left->first + i];
         const struct ttd_symbol_frame *other = &definitions->frames[right->first + i];
         if (!definitions_text(definitions, one->function).size || one->line != other->line ||
-            !same_text(definitions_text(definitions, one->function),
-                       definitions_text(definitions, other->function)) ||
-            !same_text(definitions_text(definitions, one->file),
-                       definitions_text(definitions, other->file)))
+            !same_stacks_text(definitions_text(definitions, one->function),
+                              definitions_text(definitions, other->function)) ||
+            !same_stacks_text(definitions_text(definitions, one->file),
+                              definitions_text(definitions, other->file)))
             return false;
     }
     return true;

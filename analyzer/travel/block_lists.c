@@ -16,7 +16,7 @@ struct selection {
     struct ttd_block *buffer;
 };
 
-static struct ttd_block block_of(const struct heap_block *block)
+static struct ttd_block lister_record_block(const struct heap_block *block)
 {
     return (struct ttd_block){.address = block->address,
                               .size = block->size,
@@ -28,8 +28,9 @@ static struct ttd_block block_of(const struct heap_block *block)
                               .api = block->api};
 }
 
-static enum ttd_status write_parts(struct heap_block_lister *lister, struct ttd_position position,
-                                   const struct selection *chosen)
+static enum ttd_status lister_write_parts(struct heap_block_lister *lister,
+                                          struct ttd_position position,
+                                          const struct selection *chosen)
 {
     struct ttd_live_blocks list = {.list = TTD_BLOCKS_KEYFRAME,
                                    .list_id = ++lister->count,
@@ -41,7 +42,8 @@ static enum ttd_status write_parts(struct heap_block_lister *lister, struct ttd_
         list.count = chosen->count - written < PART ? chosen->count - written : PART;
         list.last = written + list.count == chosen->count;
         for (size_t i = 0; i < list.count; i++)
-            chosen->buffer[i] = block_of(&chosen->blocks[chosen->keys[written + i].index]);
+            chosen->buffer[i] =
+                lister_record_block(&chosen->blocks[chosen->keys[written + i].index]);
         /* One code writes an index and checks one, so that both agree on what it must hold. */
         enum ttd_status status = lister->check ? heap_index_check_blocks(lister->check, &list)
                                                : ttd_writer_live_blocks(lister->writer, &list);
@@ -75,10 +77,10 @@ static enum ttd_status write_sorted(struct heap_block_lister *lister, struct ttd
         return TTD_ERROR_NO_MEMORY;
     heap_sort_blocks(chosen->blocks, chosen->keys, spare, chosen->count);
     free(spare);
-    return write_parts(lister, position, chosen);
+    return lister_write_parts(lister, position, chosen);
 }
 
-static void choose(struct selection *chosen, const struct heap_block *block)
+static void lister_choose_block(struct selection *chosen, const struct heap_block *block)
 {
     chosen->keys[chosen->count++] = heap_block_key(chosen->blocks, block);
 }
@@ -98,7 +100,7 @@ enum ttd_status heap_list_live(struct heap_block_lister *lister, struct ttd_posi
     enum ttd_status status = TTD_ERROR_NO_MEMORY;
     if (selection_init(&chosen, live->blocks, (size_t)live->count)) {
         while ((block = heap_live_each(live, &cursor)))
-            choose(&chosen, block);
+            lister_choose_block(&chosen, block);
         status = write_sorted(lister, position, &chosen);
     }
     selection_free(&chosen);
@@ -112,7 +114,7 @@ enum ttd_status heap_list_blocks(struct heap_block_lister *lister, struct ttd_po
     enum ttd_status status = TTD_ERROR_NO_MEMORY;
     if (selection_init(&chosen, blocks, count)) {
         for (size_t i = 0; i < count; i++)
-            choose(&chosen, &blocks[i]);
+            lister_choose_block(&chosen, &blocks[i]);
         status = write_sorted(lister, position, &chosen);
     }
     selection_free(&chosen);

@@ -12,7 +12,7 @@ static int compare_events(const void *a, const void *b)
     return ((*x)->event > (*y)->event) - ((*x)->event < (*y)->event);
 }
 
-static bool acquired(const struct ttd_event *event, const struct heap_block *block)
+static bool confirm_is_acquired(const struct ttd_event *event, const struct heap_block *block)
 {
     bool acquires = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
     return acquires && event->result && event->number == block->event &&
@@ -37,8 +37,8 @@ static bool is_ahead(const struct ttd_batch *batch, uint64_t number)
 }
 
 /* Makes `batch`, which is the one that was read last or empty, the one with the event. */
-static enum ttd_status go_to(struct ttd_reader *reader, uint64_t number, struct ttd_batch *batch,
-                             struct ttd_error *error)
+static enum ttd_status confirm_go_to(struct ttd_reader *reader, uint64_t number,
+                                     struct ttd_batch *batch, struct ttd_error *error)
 {
     enum ttd_status status = TTD_OK;
     if (!has_event(batch, number) && !is_ahead(batch, number)) {
@@ -57,15 +57,15 @@ static enum ttd_status go_to(struct ttd_reader *reader, uint64_t number, struct 
 }
 
 /* Finds the event that acquired a block; CORRUPT if it did not. Valid until the next batch. */
-static enum ttd_status find_event(struct ttd_reader *reader, const struct heap_block *block,
-                                  struct ttd_batch *batch, const struct ttd_event **event,
-                                  struct ttd_error *error)
+static enum ttd_status confirm_find_event(struct ttd_reader *reader, const struct heap_block *block,
+                                          struct ttd_batch *batch, const struct ttd_event **event,
+                                          struct ttd_error *error)
 {
-    enum ttd_status status = go_to(reader, block->event, batch, error);
+    enum ttd_status status = confirm_go_to(reader, block->event, batch, error);
     if (status != TTD_OK)
         return status;
     *event = &batch->u.events[block->event - batch->u.events[0].number];
-    return acquired(*event, block) ? TTD_OK : TTD_ERROR_CORRUPT;
+    return confirm_is_acquired(*event, block) ? TTD_OK : TTD_ERROR_CORRUPT;
 }
 
 enum ttd_status heap_confirm_and_complete(struct ttd_reader *reader, struct heap_block *block,
@@ -74,7 +74,7 @@ enum ttd_status heap_confirm_and_complete(struct ttd_reader *reader, struct heap
 {
     struct ttd_batch batch = {.count = 0};
     const struct ttd_event *event;
-    enum ttd_status status = find_event(reader, block, &batch, &event, error);
+    enum ttd_status status = confirm_find_event(reader, block, &batch, &event, error);
     if (status != TTD_OK)
         return status;
     block->action = event->action;
@@ -97,7 +97,7 @@ enum ttd_status heap_confirm_blocks(struct ttd_reader *reader, const struct heap
     enum ttd_status status = TTD_OK;
     const struct ttd_event *event;
     for (size_t i = 0; i < count && status == TTD_OK; i++)
-        status = find_event(reader, sorted[i], &batch, &event, error);
+        status = confirm_find_event(reader, sorted[i], &batch, &event, error);
     free(sorted);
     return status;
 }

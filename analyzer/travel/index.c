@@ -31,7 +31,7 @@ struct index_maker {
     uint64_t keyframe_blocks;
 };
 
-static uint64_t bytes_written(const struct index_maker *maker)
+static uint64_t index_bytes_written(const struct index_maker *maker)
 {
     return maker->lister.writer ? ttd_writer_bytes(maker->lister.writer) : 0;
 }
@@ -43,14 +43,14 @@ static enum ttd_status write_keyframe(struct index_maker *maker)
                                      .next = maker->replay.next,
                                      .blocks = maker->replay.live.count};
     struct ttd_state state = heap_state_of_keyframe(&keyframe);
-    uint64_t before = bytes_written(maker);
+    uint64_t before = index_bytes_written(maker);
     enum ttd_status status = heap_list_state(&maker->lister, &state);
     if (status == TTD_OK)
         status = heap_list_live(&maker->lister, keyframe.position, &maker->replay.live);
     if (status != TTD_OK)
         return status;
     maker->facts.keyframes++;
-    maker->keyframe_bytes = bytes_written(maker) - before;
+    maker->keyframe_bytes = index_bytes_written(maker) - before;
     maker->keyframe_blocks = keyframe.blocks;
     maker->last_event = keyframe.counts.events;
     maker->bytes = 0;
@@ -202,7 +202,7 @@ static enum ttd_status pass_boundary(struct index_maker *maker, const struct ttd
     return status;
 }
 
-static enum ttd_status add_batch(struct index_maker *maker, const struct ttd_batch *batch)
+static enum ttd_status index_add_batch(struct index_maker *maker, const struct ttd_batch *batch)
 {
     enum ttd_status status = TTD_OK;
     size_t applied;
@@ -213,8 +213,8 @@ static enum ttd_status add_batch(struct index_maker *maker, const struct ttd_bat
                             : status;
 }
 
-static enum ttd_status replay_all(struct index_maker *maker, const struct heap_trace *trace,
-                                  struct ttd_error *error)
+static enum ttd_status index_replay(struct index_maker *maker, const struct heap_trace *trace,
+                                    struct ttd_error *error)
 {
     struct heap_prefetcher prefetcher;
     heap_prefetcher_init(&prefetcher, trace->reader);
@@ -231,7 +231,7 @@ static enum ttd_status replay_all(struct index_maker *maker, const struct heap_t
         if (status == TTD_OK)
             status = heap_parents_add(&maker->replay.live.parents, &batch);
         if (status == TTD_OK && batch.kind == TTD_KIND_EVENTS)
-            status = add_batch(maker, &batch);
+            status = index_add_batch(maker, &batch);
     }
     heap_prefetcher_free(&prefetcher);
     if (status == TTD_END && !ttd_reader_is_intact(trace->reader)) {
@@ -252,12 +252,12 @@ static enum ttd_status replay_all(struct index_maker *maker, const struct heap_t
                                                    : status;
 }
 
-static enum ttd_status run(struct index_maker *maker, const struct heap_trace *trace,
-                           struct ttd_error *error)
+static enum ttd_status index_make_all(struct index_maker *maker, const struct heap_trace *trace,
+                                      struct ttd_error *error)
 {
     enum ttd_status status = heap_replay_init(&maker->replay, NULL);
     if (status == TTD_OK)
-        status = replay_all(maker, trace, error);
+        status = index_replay(maker, trace, error);
     maker->facts.events = maker->replay.counts.events;
     task_wait(&maker->writing);
     heap_summary_close(&maker->summary, &maker->replay);
@@ -271,7 +271,7 @@ enum ttd_status heap_index_write(const struct heap_trace *trace,
                                  struct ttd_error *error)
 {
     struct index_maker maker = {.lister.writer = writer, .spacing = spacing, .chunk = UINT64_MAX};
-    enum ttd_status status = run(&maker, trace, error);
+    enum ttd_status status = index_make_all(&maker, trace, error);
     if (status == TTD_OK)
         *facts = maker.facts;
     return status;
@@ -282,5 +282,5 @@ enum ttd_status heap_index_compare(const struct heap_trace *trace, struct heap_i
 {
     struct heap_index_spacing no_spacing = {.keyframes = 0};
     struct index_maker maker = {.lister.check = check, .spacing = &no_spacing, .chunk = UINT64_MAX};
-    return run(&maker, trace, error);
+    return index_make_all(&maker, trace, error);
 }

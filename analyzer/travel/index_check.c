@@ -23,8 +23,8 @@ static enum ttd_status differ(struct heap_index_check *check,
 }
 
 /* Reads the next batch. After the last one `is_over` is set. */
-static enum ttd_status read_batch(struct heap_index_check *check,
-                                  struct heap_index_records *records)
+static enum ttd_status index_check_read_batch(struct heap_index_check *check,
+                                              struct heap_index_records *records)
 {
     struct ttd_error error = {.what = "", .offset = TTD_NOWHERE, .chunk = TTD_NOWHERE};
     enum ttd_status status = ttd_reader_next(records->reader, &records->batch, &error);
@@ -44,12 +44,13 @@ static size_t count_records(const struct ttd_batch *batch)
 }
 
 /* Goes on to a batch that has a record left. */
-static enum ttd_status fill(struct heap_index_check *check, struct heap_index_records *records)
+static enum ttd_status index_check_fill(struct heap_index_check *check,
+                                        struct heap_index_records *records)
 {
     enum ttd_status status = TTD_OK;
     while (status == TTD_OK && !records->is_over &&
            records->taken_count >= count_records(&records->batch))
-        status = read_batch(check, records);
+        status = index_check_read_batch(check, records);
     return status;
 }
 
@@ -57,21 +58,22 @@ static enum ttd_status fill(struct heap_index_check *check, struct heap_index_re
 static enum ttd_status find_state(struct heap_index_check *check,
                                   struct heap_index_records *records, bool is_peak)
 {
-    enum ttd_status status = fill(check, records);
+    enum ttd_status status = index_check_fill(check, records);
     while (status == TTD_OK && !records->is_over &&
            (records->batch.u.states[records->taken_count].form == TTD_STATE_PEAK) != is_peak) {
         records->taken_count++;
-        status = fill(check, records);
+        status = index_check_fill(check, records);
     }
     return status;
 }
 
-static enum ttd_status begin(struct heap_index_check *check, struct heap_index_records *records,
-                             struct ttd_reader *reader, uint32_t kinds)
+static enum ttd_status index_check_begin(struct heap_index_check *check,
+                                         struct heap_index_records *records,
+                                         struct ttd_reader *reader, uint32_t kinds)
 {
     enum ttd_status status = ttd_reader_rewind(reader, kinds);
     records->reader = reader;
-    return status == TTD_OK ? read_batch(check, records) : status;
+    return status == TTD_OK ? index_check_read_batch(check, records) : status;
 }
 
 enum ttd_status heap_index_check_init(struct heap_index_check *check,
@@ -79,13 +81,13 @@ enum ttd_status heap_index_check_init(struct heap_index_check *check,
 {
     *check = (struct heap_index_check){.compared = 0};
     uint32_t states = TTD_KIND_BIT(TTD_KIND_STATES);
-    enum ttd_status status = begin(check, &check->states, readers[0], states);
+    enum ttd_status status = index_check_begin(check, &check->states, readers[0], states);
     if (status == TTD_OK)
         status = find_state(check, &check->states, false);
     if (status == TTD_OK)
-        status = begin(check, &check->lists, readers[1], LIST_KINDS);
+        status = index_check_begin(check, &check->lists, readers[1], LIST_KINDS);
     if (status == TTD_OK)
-        status = begin(check, &check->peaks, readers[2], states);
+        status = index_check_begin(check, &check->peaks, readers[2], states);
     return status;
 }
 
@@ -96,7 +98,7 @@ const struct ttd_state *heap_index_check_next(const struct heap_index_check *che
 
 /* ---- States ---- */
 
-static bool is_same(struct ttd_position a, struct ttd_position b)
+static bool index_check_is_same(struct ttd_position a, struct ttd_position b)
 {
     return ttd_position_compare(a, b) == 0;
 }
@@ -111,14 +113,14 @@ static bool have_same_counts(const struct ttd_state *a, const struct ttd_state *
 /* Returns what differs, or NULL. */
 static const char *compare_states(const struct ttd_state *recorded, const struct ttd_state *state)
 {
-    if (!is_same(recorded->position, state->position))
+    if (!index_check_is_same(recorded->position, state->position))
         return "a state of the heap is at another position than in the trace";
     if (!have_same_counts(recorded, state))
         return "a state of the heap has other counts of events than the trace";
     if (recorded->blocks != state->blocks)
         return "a state of the heap has another number of blocks than in the trace";
     if (recorded->form == TTD_STATE_SUMMARY &&
-        (recorded->sums != state->sums || !is_same(recorded->end, state->end)))
+        (recorded->sums != state->sums || !index_check_is_same(recorded->end, state->end)))
         return "a summary has another number of sums, or another end, than in the trace";
     return NULL;
 }
@@ -130,8 +132,9 @@ static enum ttd_status check_peaks(struct heap_index_check *check, const struct 
     enum ttd_status status = find_state(check, records, true);
     while (status == TTD_OK && !records->is_over) {
         const struct ttd_state *recorded = &records->batch.u.states[records->taken_count];
-        if (!is_same(recorded->position, state->position) || recorded->blocks != state->blocks ||
-            recorded->bytes != state->bytes || recorded->bytes_high != state->bytes_high)
+        if (!index_check_is_same(recorded->position, state->position) ||
+            recorded->blocks != state->blocks || recorded->bytes != state->bytes ||
+            recorded->bytes_high != state->bytes_high)
             return differ(check, records, "the peak is not that of the trace");
         check->compared++;
         records->taken_count++;
@@ -167,15 +170,15 @@ enum ttd_status heap_index_check_misplaced(struct heap_index_check *check)
 static bool are_same_blocks(const struct ttd_block *a, const struct ttd_block *b)
 {
     return a->address == b->address && a->size == b->size && a->event == b->event &&
-           is_same(a->allocated, b->allocated) && a->thread == b->thread && a->heap == b->heap &&
-           a->stack == b->stack && a->api == b->api;
+           index_check_is_same(a->allocated, b->allocated) && a->thread == b->thread &&
+           a->heap == b->heap && a->stack == b->stack && a->api == b->api;
 }
 
 static bool is_of_list(const struct heap_index_records *records, const struct ttd_live_blocks *list)
 {
     const struct ttd_live_blocks *recorded = records->batch.u.live_blocks;
     return !records->is_over && records->batch.kind == TTD_KIND_LIVE_BLOCKS &&
-           recorded->list == list->list && is_same(recorded->position, list->position);
+           recorded->list == list->list && index_check_is_same(recorded->position, list->position);
 }
 
 enum ttd_status heap_index_check_blocks(struct heap_index_check *check,
@@ -185,7 +188,7 @@ enum ttd_status heap_index_check_blocks(struct heap_index_check *check,
     struct heap_index_records *records = &check->lists;
     /* An empty list is a chunk without blocks. */
     if (!list->count && is_of_list(records, list) && !records->batch.u.live_blocks->count)
-        return read_batch(check, records);
+        return index_check_read_batch(check, records);
     enum ttd_status status = list->count ? TTD_OK : differ(check, records, difference);
     for (size_t i = 0; i < list->count && status == TTD_OK; i++) {
         if (!is_of_list(records, list) ||
@@ -196,7 +199,7 @@ enum ttd_status heap_index_check_blocks(struct heap_index_check *check,
         if (!are_same_blocks(recorded, &list->blocks[i]))
             return differ(check, records, "a live block is not that of the trace");
         if (records->taken_count == records->batch.u.live_blocks->count)
-            status = read_batch(check, records);
+            status = index_check_read_batch(check, records);
     }
     return status;
 }
@@ -209,7 +212,7 @@ struct sum_list {
     size_t capacity;
 };
 
-static enum ttd_status add_sum(struct sum_list *list, const struct ttd_sum *sum)
+static enum ttd_status index_check_add_sum(struct sum_list *list, const struct ttd_sum *sum)
 {
     enum ttd_status status =
         grow_array((void **)&list->sums, &list->capacity, list->count + 1, sizeof *list->sums);
@@ -232,7 +235,8 @@ static bool are_same_sums(const struct ttd_sum *a, const struct ttd_sum *b)
     bool has_positions = a->table == TTD_SUMS_BY_STACK;
     return compare_sums(a, b) == 0 && a->api == b->api && a->blocks == b->blocks &&
            a->bytes == b->bytes &&
-           (!has_positions || (is_same(a->first, b->first) && is_same(a->last, b->last)));
+           (!has_positions ||
+            (index_check_is_same(a->first, b->first) && index_check_is_same(a->last, b->last)));
 }
 
 static enum ttd_status collect_sums(struct sum_list *list, const struct heap_tables *tables)
@@ -242,15 +246,15 @@ static enum ttd_status collect_sums(struct sum_list *list, const struct heap_tab
         const struct heap_groups *groups = &tables->by[i];
         for (size_t j = 0; j < groups->count && status == TTD_OK; j++) {
             struct ttd_sum sum = heap_sum_of_group(i, &groups->items[j]);
-            status = groups->items[j].blocks ? add_sum(list, &sum) : TTD_OK;
+            status = groups->items[j].blocks ? index_check_add_sum(list, &sum) : TTD_OK;
         }
     }
     return status;
 }
 
 /* Takes as many sums as there should be. */
-static enum ttd_status take_sums(struct heap_index_check *check, size_t count,
-                                 struct sum_list *list)
+static enum ttd_status index_check_take_sums(struct heap_index_check *check, size_t count,
+                                             struct sum_list *list)
 {
     struct heap_index_records *records = &check->lists;
     enum ttd_status status = TTD_OK;
@@ -258,9 +262,9 @@ static enum ttd_status take_sums(struct heap_index_check *check, size_t count,
         if (records->is_over || records->batch.kind != TTD_KIND_SUMS ||
             records->taken_count >= records->batch.count)
             return differ(check, records, "sums of a summary are missing");
-        status = add_sum(list, &records->batch.u.sums[records->taken_count++]);
+        status = index_check_add_sum(list, &records->batch.u.sums[records->taken_count++]);
         if (status == TTD_OK && records->taken_count == records->batch.count)
-            status = read_batch(check, records);
+            status = index_check_read_batch(check, records);
     }
     return status;
 }
@@ -284,7 +288,7 @@ enum ttd_status heap_index_check_sums(struct heap_index_check *check,
     struct sum_list recorded = {.count = 0}, computed = {.count = 0};
     enum ttd_status status = collect_sums(&computed, sums);
     if (status == TTD_OK)
-        status = take_sums(check, computed.count, &recorded);
+        status = index_check_take_sums(check, computed.count, &recorded);
     if (status == TTD_OK && computed.count)
         status = compare_lists(check, &recorded, &computed, &location);
     free(recorded.sums);

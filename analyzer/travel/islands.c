@@ -6,8 +6,8 @@
 
 #include "base/grow.h"
 
-static bool passes(const struct heap_island_filter *filter, const uint8_t client[16],
-                   uint64_t activity)
+static bool islands_passes(const struct heap_island_filter *filter, const uint8_t client[16],
+                           uint64_t activity)
 {
     return (!filter->has_client || memcmp(client, filter->client, sizeof filter->client) == 0) &&
            (!filter->has_activity || activity == filter->activity);
@@ -16,10 +16,10 @@ static bool passes(const struct heap_island_filter *filter, const uint8_t client
 static bool passes_nobody(const struct heap_island_filter *filter)
 {
     static const uint8_t nobody[16];
-    return passes(filter, nobody, 0);
+    return islands_passes(filter, nobody, 0);
 }
 
-static enum ttd_status add(struct heap_islands *islands, const struct heap_mark *mark)
+static enum ttd_status islands_add_mark(struct heap_islands *islands, const struct heap_mark *mark)
 {
     bool begins = mark->kind == HEAP_MARK_STARTED;
     if ((!begins && mark->kind != HEAP_MARK_STOPPED) || !mark->event->thread)
@@ -31,12 +31,12 @@ static enum ttd_status add(struct heap_islands *islands, const struct heap_mark 
     islands->items[islands->count++] = (struct heap_island){
         .thread = mark->event->thread,
         .begin = mark->event->position,
-        .is_wanted = begins ? passes(&islands->filter, mark->client, mark->activity)
+        .is_wanted = begins ? islands_passes(&islands->filter, mark->client, mark->activity)
                             : passes_nobody(&islands->filter)};
     return TTD_OK;
 }
 
-static int compare(const void *a, const void *b)
+static int islands_compare(const void *a, const void *b)
 {
     const struct heap_island *x = a;
     const struct heap_island *y = b;
@@ -56,11 +56,11 @@ enum ttd_status heap_islands_read(const struct heap_trace *trace,
         for (size_t i = 0;
              status == TTD_OK && batch.kind == TTD_KIND_USER_EVENTS && i < batch.count; i++) {
             struct heap_mark mark = heap_mark_of(&batch.u.user_events[i]);
-            status = add(islands, &mark);
+            status = islands_add_mark(islands, &mark);
         }
     }
     if (islands->count)
-        qsort(islands->items, islands->count, sizeof *islands->items, compare);
+        qsort(islands->items, islands->count, sizeof *islands->items, islands_compare);
     if (heap_is_over(status))
         return TTD_OK;
     heap_islands_free(islands);
@@ -80,7 +80,7 @@ bool heap_islands_want(const struct heap_islands *islands, ttd_id thread,
     size_t first = 0, count = islands->count;
     while (count) {
         size_t half = count / 2;
-        bool is_before = compare(&islands->items[first + half], &key) <= 0;
+        bool is_before = islands_compare(&islands->items[first + half], &key) <= 0;
         first += is_before ? half + 1 : 0;
         count = is_before ? count - half - 1 : half;
     }

@@ -41,7 +41,8 @@ static void set_source(struct heap_keyframes *keyframes, struct ttd_string text)
     }
 }
 
-static void add_metadata(struct heap_keyframes *keyframes, const struct ttd_metadata *record)
+static void keyframes_add_metadata(struct heap_keyframes *keyframes,
+                                   const struct ttd_metadata *record)
 {
     struct ttd_string key = record->key;
     if (key.size == strlen(HEAP_SOURCE_KEY) && memcmp(key.data, HEAP_SOURCE_KEY, key.size) == 0)
@@ -55,7 +56,7 @@ static enum ttd_status add_records(struct heap_keyframes *keyframes, const struc
         if (batch->kind == TTD_KIND_STATES)
             status = add_state(keyframes, &batch->u.states[i]);
         else if (batch->kind == TTD_KIND_METADATA)
-            add_metadata(keyframes, &batch->u.metadata[i]);
+            keyframes_add_metadata(keyframes, &batch->u.metadata[i]);
     }
     return status;
 }
@@ -73,7 +74,7 @@ static enum ttd_status read_records(struct heap_keyframes *keyframes)
     return status == TTD_END ? TTD_OK : status;
 }
 
-/* Progress of find_lists(). */
+/* Progress of keyframes_find_lists(). */
 struct list_finder {
     struct heap_keyframes *keyframes;
     /** Keyframes whose first chunk was found. */
@@ -108,7 +109,7 @@ static bool is_list(const struct ttd_chunk *chunk)
 }
 
 /* Finds the first chunk of each keyframe: lists and sums come in the order of the keyframes. */
-static enum ttd_status find_lists(struct heap_keyframes *keyframes)
+static enum ttd_status keyframes_find_lists(struct heap_keyframes *keyframes)
 {
     struct list_finder finder = {.keyframes = keyframes};
     enum ttd_status status = ttd_reader_rewind(keyframes->sidecar, 0);
@@ -143,7 +144,7 @@ enum ttd_status heap_keyframes_open(struct ttd_reader *sidecar, struct ttd_reade
     if (status == TTD_OK)
         status = read_records(keyframes);
     if (status == TTD_OK)
-        status = find_lists(keyframes);
+        status = keyframes_find_lists(keyframes);
     if (status != TTD_OK)
         heap_keyframes_close(keyframes);
     return status;

@@ -63,7 +63,7 @@ static enum ttd_status restore_sums(struct heap_tables *tables,
 }
 
 /* Goes to a chunk of the sidecar, and reads only the headers of the chunks before it. */
-static enum ttd_status go_to(struct ttd_reader *sidecar, uint64_t number)
+static enum ttd_status keyframes_go_to(struct ttd_reader *sidecar, uint64_t number)
 {
     struct ttd_chunk chunk = {.number = 0};
     enum ttd_status status = ttd_reader_rewind(sidecar, LIST_KINDS);
@@ -78,7 +78,7 @@ static enum ttd_status read_list(const struct heap_keyframes *keyframes,
                                  struct heap_tables *sums)
 {
     uint64_t sums_read = 0;
-    enum ttd_status status = go_to(keyframes->sidecar, keyframe->chunk);
+    enum ttd_status status = keyframes_go_to(keyframes->sidecar, keyframe->chunk);
     while (status == TTD_OK && (sums_read < keyframe->sums || live->count < keyframe->blocks)) {
         struct ttd_batch batch;
         status = ttd_reader_next(keyframes->sidecar, &batch, NULL);

@@ -19,7 +19,7 @@ static uint64_t field_of(const uint8_t *data, size_t index)
     return value;
 }
 
-static bool is_of(const struct ttd_user_event *event, const char *client)
+static bool mark_is_of_client(const struct ttd_user_event *event, const char *client)
 {
     return memcmp(event->client, client, sizeof event->client) == 0;
 }
@@ -38,15 +38,17 @@ struct heap_mark heap_mark_of(const struct ttd_user_event *event)
     struct heap_mark mark = {.event = event, .data = {(const char *)event->data, event->size}};
     memcpy(mark.client, event->client, sizeof mark.client);
     uint64_t kind = event->size >= 8 ? field_of(event->data, 0) : 0;
-    if (is_of(event, TTD_CLIENT_MARKS)) {
+    if (mark_is_of_client(event, TTD_CLIENT_MARKS)) {
         mark.kind = HEAP_MARK_OUTSIDE;
         memset(mark.client, 0, sizeof mark.client);
-    } else if (is_of(event, TTD_CLIENT_CLIENTS) && event->size >= 8 * TTD_CLIENT_EVENT_FIELDS &&
-               kind >= TTD_CLIENT_OPENED && kind <= TTD_CLIENT_CLOSED) {
+    } else if (mark_is_of_client(event, TTD_CLIENT_CLIENTS) &&
+               event->size >= 8 * TTD_CLIENT_EVENT_FIELDS && kind >= TTD_CLIENT_OPENED &&
+               kind <= TTD_CLIENT_CLOSED) {
         mark.kind = kind == TTD_CLIENT_OPENED ? HEAP_MARK_OPENED : HEAP_MARK_CLOSED;
         take_fields(&mark, TTD_CLIENT_EVENT_FIELDS);
-    } else if (is_of(event, TTD_CLIENT_THREADS) && event->size >= 8 * TTD_THREAD_EVENT_FIELDS &&
-               kind >= TTD_THREAD_STARTED && kind <= TTD_THREAD_RESET) {
+    } else if (mark_is_of_client(event, TTD_CLIENT_THREADS) &&
+               event->size >= 8 * TTD_THREAD_EVENT_FIELDS && kind >= TTD_THREAD_STARTED &&
+               kind <= TTD_THREAD_RESET) {
         mark.kind = (enum heap_mark_kind)(HEAP_MARK_STARTED + (kind - TTD_THREAD_STARTED));
         mark.activity = field_of(event->data, 3);
         mark.maximum = field_of(event->data, 4);

@@ -26,7 +26,7 @@ static enum ttd_status tell_notes(void *context)
     return status;
 }
 
-static enum ttd_status see_effect(void *context, const struct heap_effect *effect)
+static enum ttd_status pass_see_effect(void *context, const struct heap_effect *effect)
 {
     struct heap_pass *pass = context;
     const struct heap_told *told = &pass->for_effects[effect->kind];
@@ -38,7 +38,7 @@ static enum ttd_status see_effect(void *context, const struct heap_effect *effec
     return status;
 }
 
-static enum ttd_status see_call(void *context, const struct ttd_event *event)
+static enum ttd_status pass_see_call(void *context, const struct ttd_event *event)
 {
     const struct heap_pass *pass = context;
     const struct heap_told *told = &pass->for_calls[event->action];
@@ -50,7 +50,7 @@ static enum ttd_status see_call(void *context, const struct ttd_event *event)
     return status;
 }
 
-static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+static enum ttd_status pass_see_batch(void *context, const struct ttd_batch *batch)
 {
     struct heap_pass *pass = context;
     enum ttd_status status = TTD_OK;
@@ -70,8 +70,8 @@ static bool is_waiting(const struct heap_watcher *watcher, struct ttd_position f
     return ttd_position_compare(watcher->to, from) >= 0;
 }
 
-static void list(struct heap_told *told, size_t count, unsigned unwanted,
-                 const struct heap_observer *observer)
+static void pass_list_observer(struct heap_told *told, size_t count, unsigned unwanted,
+                               const struct heap_observer *observer)
 {
     for (size_t i = 0; i < count; i++) {
         if (!(unwanted >> i & 1))
@@ -104,9 +104,10 @@ static void list_observers(struct heap_pass *pass, struct ttd_position from)
             continue;
         }
         if (observer->effect)
-            list(pass->for_effects, HEAP_EFFECT_KINDS, observer->unwanted, observer);
+            pass_list_observer(pass->for_effects, HEAP_EFFECT_KINDS, observer->unwanted, observer);
         if (observer->call)
-            list(pass->for_calls, TTD_ACTION_DESTROY + 1, observer->unwanted_calls, observer);
+            pass_list_observer(pass->for_calls, TTD_ACTION_DESTROY + 1, observer->unwanted_calls,
+                               observer);
     }
 }
 
@@ -120,7 +121,7 @@ static unsigned unwanted(const struct heap_told *told, size_t count, unsigned no
 }
 
 /* The observer that tells all who are listed. */
-static struct heap_observer merge(struct heap_pass *pass)
+static struct heap_observer pass_merge_observers(struct heap_pass *pass)
 {
     struct heap_observer merged = {
         .context = pass,
@@ -131,15 +132,15 @@ static struct heap_observer merge(struct heap_pass *pass)
         merged.place = &pass->notes->place;
     }
     if (merged.unwanted != (1u << HEAP_EFFECT_KINDS) - 1)
-        merged.effect = see_effect;
+        merged.effect = pass_see_effect;
     if (merged.unwanted_calls != (1u << (TTD_ACTION_DESTROY + 1)) - 1)
-        merged.call = see_call;
+        merged.call = pass_see_call;
     return merged;
 }
 
 /* Sets `next` to the first position from `from` on that a watcher waits for. */
-static bool find_next(const struct heap_pass *pass, struct ttd_position from,
-                      struct ttd_position *next)
+static bool pass_find_next(const struct heap_pass *pass, struct ttd_position from,
+                           struct ttd_position *next)
 {
     bool is_found = false;
     for (size_t i = 0; i < pass->count; i++) {
@@ -162,8 +163,8 @@ static struct ttd_position after(struct ttd_position position)
 }
 
 /* Blocks of destroyed heaps are told of before anybody finishes. */
-static enum ttd_status finish(struct heap_pass *pass, struct heap_arrival *arrival,
-                              struct ttd_position position, struct ttd_error *error)
+static enum ttd_status pass_finish(struct heap_pass *pass, struct heap_arrival *arrival,
+                                   struct ttd_position position, struct ttd_error *error)
 {
     struct heap_replay *replay = &arrival->cursor.replay;
     enum ttd_status status = TTD_OK;
@@ -197,25 +198,25 @@ static enum ttd_status go_on(struct heap_arrival *arrival, struct ttd_position p
     return status == TTD_OK ? heap_replay_on(arrival, position, error) : status;
 }
 
-static enum ttd_status run(struct heap_pass *pass, struct heap_arrival *arrival,
-                           const struct heap_trace *trace, struct ttd_error *error)
+static enum ttd_status pass_run(struct heap_pass *pass, struct heap_arrival *arrival,
+                                const struct heap_trace *trace, struct ttd_error *error)
 {
-    struct heap_observer merged = merge(pass);
+    struct heap_observer merged = pass_merge_observers(pass);
     struct heap_route route = {.keeps_peak = pass->keeps_peak};
     for (size_t i = 0; i < pass->count; i++)
         route.kinds |= pass->watchers[i].kinds;
     struct ttd_position position = ttd_position_min();
     if (merged.effect || merged.call)
         route.observer = pass->count == 1 && !pass->notes ? &pass->watchers[0].observer : &merged;
-    if (!find_next(pass, position, &position))
+    if (!pass_find_next(pass, position, &position))
         return TTD_OK;
     route.to = position;
     enum ttd_status status = heap_replay_to(arrival, trace, &route, error);
     while (status == TTD_OK) {
-        status = finish(pass, arrival, position, error);
+        status = pass_finish(pass, arrival, position, error);
         struct ttd_position from = after(position);
         if (status != TTD_OK || ttd_position_compare(position, ttd_position_max()) == 0 ||
-            !find_next(pass, from, &position))
+            !pass_find_next(pass, from, &position))
             break;
         status = go_on(arrival, position, error);
     }
@@ -236,7 +237,7 @@ enum ttd_status heap_pass_run(struct heap_pass *pass, const struct heap_trace *t
     struct heap_arrival arrival = {.has_losses = false};
     struct heap_trace watched = *trace;
     watched.hook.context = pass;
-    watched.hook.batch = see_batch;
+    watched.hook.batch = pass_see_batch;
     pass->hook = trace->hook;
     enum ttd_status status = TTD_OK;
     if (has_deferred(pass)) {
@@ -252,7 +253,7 @@ enum ttd_status heap_pass_run(struct heap_pass *pass, const struct heap_trace *t
             watcher->begin(watcher->observer.context, &arrival);
     }
     if (status == TTD_OK)
-        status = run(pass, &arrival, &watched, error);
+        status = pass_run(pass, &arrival, &watched, error);
     free(pass->notes);
     pass->notes = NULL;
     heap_arrival_free(&arrival);

@@ -36,7 +36,7 @@ void heap_prefetcher_free(struct heap_prefetcher *prefetcher)
     prefetcher->reader = NULL;
 }
 
-static struct ttd_batch *slot_of(const struct heap_prefetcher *prefetcher, uint64_t number)
+static struct ttd_batch *prefetcher_slot(const struct heap_prefetcher *prefetcher, uint64_t number)
 {
     return &prefetcher->slots[number % SLOTS];
 }
@@ -53,12 +53,12 @@ static uint64_t tolerated(const struct ttd_batch *batch)
     return batch->kind == TTD_KIND_EVENTS ? SLOTS - 1 : 0;
 }
 
-static void *read_ahead(void *argument)
+static void *prefetcher_read_ahead(void *argument)
 {
     struct heap_prefetcher *prefetcher = argument;
     bool go_on = true;
     while (go_on) {
-        struct ttd_batch *slot = slot_of(prefetcher, prefetcher->ring.head);
+        struct ttd_batch *slot = prefetcher_slot(prefetcher, prefetcher->ring.head);
         prefetcher->status = ttd_reader_next(prefetcher->reader, slot, &prefetcher->error);
         if (prefetcher->status != TTD_OK) {
             ring_end_filling(&prefetcher->ring);
@@ -72,7 +72,7 @@ static void *read_ahead(void *argument)
 /* ---- The caller ---- */
 
 /* Starts the thread if the way is long. Failures are ignored: the caller reads by itself then. */
-static void start(struct heap_prefetcher *prefetcher)
+static void prefetcher_start(struct heap_prefetcher *prefetcher)
 {
     if (prefetcher->passed < LONG_WAY || prefetcher->is_off)
         return;
@@ -82,7 +82,8 @@ static void start(struct heap_prefetcher *prefetcher)
     if (!prefetcher->slots)
         prefetcher->slots = malloc(SLOTS * sizeof *prefetcher->slots);
     prefetcher->is_running =
-        prefetcher->slots && pthread_create(&prefetcher->thread, NULL, read_ahead, prefetcher) == 0;
+        prefetcher->slots &&
+        pthread_create(&prefetcher->thread, NULL, prefetcher_read_ahead, prefetcher) == 0;
 }
 
 void heap_prefetcher_pause(struct heap_prefetcher *prefetcher)
@@ -106,13 +107,13 @@ void heap_prefetcher_forget(struct heap_prefetcher *prefetcher)
 
 /* Gives back the slot in use, and takes the next one. Returns NULL if no slot is filled and no
  * thread runs that would fill one. */
-static const struct ttd_batch *take_slot(struct heap_prefetcher *prefetcher)
+static const struct ttd_batch *prefetcher_take_slot(struct heap_prefetcher *prefetcher)
 {
     struct ring *ring = &prefetcher->ring;
     if (prefetcher->holds)
         ring_empty(ring);
     prefetcher->holds = prefetcher->is_running ? ring_wait_filled(ring) : ring_count(ring) != 0;
-    return prefetcher->holds ? slot_of(prefetcher, ring->tail) : NULL;
+    return prefetcher->holds ? prefetcher_slot(prefetcher, ring->tail) : NULL;
 }
 
 enum ttd_status heap_prefetcher_next(struct heap_prefetcher *prefetcher, struct ttd_batch *batch,
@@ -120,8 +121,8 @@ enum ttd_status heap_prefetcher_next(struct heap_prefetcher *prefetcher, struct 
 {
     _Atomic bool *has_ended = &prefetcher->ring.filler_ended;
     if (!prefetcher->is_running && !ring_count(&prefetcher->ring) && !atomic_load(has_ended))
-        start(prefetcher);
-    const struct ttd_batch *slot = take_slot(prefetcher);
+        prefetcher_start(prefetcher);
+    const struct ttd_batch *slot = prefetcher_take_slot(prefetcher);
     if (slot) {
         *batch = *slot;
         return TTD_OK;

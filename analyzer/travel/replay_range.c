@@ -55,7 +55,7 @@ static inline bool is_relevant(struct range_replay *state, const struct ttd_even
            event->action == TTD_ACTION_DESTROY || is_in_flight(event, end);
 }
 
-static uint32_t add_address(uint64_t *addresses, size_t *count, uint64_t address)
+static uint32_t range_add_address(uint64_t *addresses, size_t *count, uint64_t address)
 {
     if (!address)
         return 0;
@@ -74,8 +74,10 @@ static enum ttd_status apply(struct range_replay *state, size_t count)
         return status;
     for (size_t i = 0; i < count; i++) {
         struct ttd_event *event = &state->events[i];
-        event->address_ordinal = add_address(state->addresses, &address_count, event->address);
-        event->base_ordinal = add_address(state->addresses, &address_count, event->base_address);
+        event->address_ordinal =
+            range_add_address(state->addresses, &address_count, event->address);
+        event->base_ordinal =
+            range_add_address(state->addresses, &address_count, event->base_address);
     }
     struct ttd_batch batch = {.kind = TTD_KIND_EVENTS,
                               .count = count,
@@ -123,8 +125,8 @@ static enum ttd_status start_at_keyframe(struct range_replay *state, const struc
     return status == TTD_OK ? ttd_reader_seek_event(trace->reader, state->next, error) : status;
 }
 
-static enum ttd_status see_batch(struct range_replay *state, const struct heap_trace *trace,
-                                 const struct ttd_batch *batch)
+static enum ttd_status range_see_batch(struct range_replay *state, const struct heap_trace *trace,
+                                       const struct ttd_batch *batch)
 {
     bool has_events = batch->kind == TTD_KIND_EVENTS;
     if (batch->kind == TTD_KIND_LOSSES && batch->synthetic)
@@ -139,8 +141,8 @@ static enum ttd_status see_batch(struct range_replay *state, const struct heap_t
     return status == TTD_OK && has_events ? see_events(state, batch) : status;
 }
 
-static enum ttd_status read_part(struct range_replay *state, const struct heap_trace *trace,
-                                 struct heap_prefetcher *prefetcher, struct ttd_error *error)
+static enum ttd_status range_read_part(struct range_replay *state, const struct heap_trace *trace,
+                                       struct heap_prefetcher *prefetcher, struct ttd_error *error)
 {
     enum ttd_status status = ttd_reader_rewind(trace->reader, HEAP_CURSOR_KINDS);
     if (status == TTD_OK && state->route->start)
@@ -154,7 +156,7 @@ static enum ttd_status read_part(struct range_replay *state, const struct heap_t
             return heap_replay_settle(&state->replay, ttd_position_max());
         if (status != TTD_OK)
             return heap_is_over(status) ? TTD_ERROR_CORRUPT : status;
-        status = see_batch(state, trace, &batch);
+        status = range_see_batch(state, trace, &batch);
     }
     return status;
 }
@@ -168,7 +170,7 @@ enum ttd_status heap_replay_range(const struct heap_trace *trace,
     heap_prefetcher_init(&prefetcher, trace->reader);
     enum ttd_status status = heap_replay_init(&state.replay, route->observer);
     if (status == TTD_OK)
-        status = read_part(&state, trace, &prefetcher, error);
+        status = range_read_part(&state, trace, &prefetcher, error);
     heap_prefetcher_free(&prefetcher);
     heap_replay_free(&state.replay);
     free(state.events);

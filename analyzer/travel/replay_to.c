@@ -5,19 +5,19 @@
 
 #include "heap/strays.h"
 
-static enum ttd_status add_losses(void *context, const struct ttd_batch *batch)
+static enum ttd_status arrival_add_losses(void *context, const struct ttd_batch *batch)
 {
     struct heap_arrival *arrival = context;
     heap_losses_add(&arrival->losses, batch);
     return heap_gaps_add(&arrival->gaps, batch);
 }
 
-static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
+static enum ttd_status arrival_see_batch(void *context, const struct ttd_batch *batch)
 {
     struct heap_arrival *arrival = context;
     enum ttd_status status = TTD_OK;
     if (batch->kind == TTD_KIND_LOSSES && (batch->synthetic || !arrival->has_losses))
-        status = add_losses(arrival, batch);
+        status = arrival_add_losses(arrival, batch);
     if (status != TTD_OK)
         return status;
     return arrival->hook.batch ? arrival->hook.batch(arrival->hook.context, batch) : TTD_OK;
@@ -28,7 +28,7 @@ static enum ttd_status see_batch(void *context, const struct ttd_batch *batch)
 static enum ttd_status read_losses(struct heap_arrival *arrival, struct ttd_reader *reader,
                                    struct ttd_error *error)
 {
-    enum ttd_status status = heap_losses_read(reader, add_losses, arrival, error);
+    enum ttd_status status = heap_losses_read(reader, arrival_add_losses, arrival, error);
     arrival->has_losses = true;
     return status;
 }
@@ -40,14 +40,14 @@ static bool takes_keyframes(const struct heap_route *route)
     return !needs_all && !route->keeps_peak;
 }
 
-static enum ttd_status begin(struct heap_arrival *arrival, const struct heap_trace *trace,
-                             const struct heap_route *route, struct ttd_error *error)
+static enum ttd_status arrival_begin(struct heap_arrival *arrival, const struct heap_trace *trace,
+                                     const struct heap_route *route, struct ttd_error *error)
 {
     memset(arrival, 0, sizeof *arrival);
     arrival->hook = trace->hook;
     struct heap_trace replayed = {.reader = trace->reader,
                                   .keyframes = takes_keyframes(route) ? trace->keyframes : NULL,
-                                  .hook = {.context = arrival, .batch = see_batch},
+                                  .hook = {.context = arrival, .batch = arrival_see_batch},
                                   .is_checked = trace->is_checked,
                                   .is_one_of_two = trace->is_one_of_two};
     enum ttd_status status = TTD_OK;
@@ -64,8 +64,8 @@ static enum ttd_status begin(struct heap_arrival *arrival, const struct heap_tra
     return status;
 }
 
-static enum ttd_status go(struct heap_arrival *arrival, struct ttd_position position,
-                          struct ttd_error *error)
+static enum ttd_status arrival_go(struct heap_arrival *arrival, struct ttd_position position,
+                                  struct ttd_error *error)
 {
     enum ttd_status status = heap_cursor_seek(&arrival->cursor, position, error);
     arrival->reached_end = arrival->cursor.at_end && !arrival->cursor.batch.count;
@@ -75,21 +75,21 @@ static enum ttd_status go(struct heap_arrival *arrival, struct ttd_position posi
 enum ttd_status heap_replay_to(struct heap_arrival *arrival, const struct heap_trace *trace,
                                const struct heap_route *route, struct ttd_error *error)
 {
-    enum ttd_status status = begin(arrival, trace, route, error);
+    enum ttd_status status = arrival_begin(arrival, trace, route, error);
     bool has_two_parts = route->observer && arrival->cursor.keyframes &&
                          ttd_position_compare(route->from, route->to) <= 0;
     if (status == TTD_OK && has_two_parts) {
-        status = go(arrival, heap_position_before(route->from), error);
+        status = arrival_go(arrival, heap_position_before(route->from), error);
         arrival->cursor.keyframes = NULL;
     }
-    return status == TTD_OK ? go(arrival, route->to, error) : status;
+    return status == TTD_OK ? arrival_go(arrival, route->to, error) : status;
 }
 
 enum ttd_status heap_replay_on(struct heap_arrival *arrival, struct ttd_position position,
                                struct ttd_error *error)
 {
     arrival->cursor.keyframes = NULL;
-    return go(arrival, position, error);
+    return arrival_go(arrival, position, error);
 }
 
 void heap_arrival_free(struct heap_arrival *arrival)

@@ -30,7 +30,7 @@ static enum ttd_status reserve_blocks(struct heap_summary *summary, size_t count
                       sizeof *summary->blocks);
 }
 
-static enum ttd_status reserve(struct heap_summary *summary, uint32_t record)
+static enum ttd_status summary_reserve(struct heap_summary *summary, uint32_t record)
 {
     size_t groups = summary->sums.by[HEAP_BY_STACK].count;
     enum ttd_status status = reserve_blocks(summary, (size_t)record + 1);
@@ -44,12 +44,12 @@ static enum ttd_status reserve(struct heap_summary *summary, uint32_t record)
 
 /* Adds a block that was allocated after all others: it becomes the last one of its group, so no
  * search is needed to keep the list in order. */
-static enum ttd_status add(struct heap_summary *summary, const struct heap_block *block,
-                           uint32_t record)
+static enum ttd_status summary_add_newest(struct heap_summary *summary,
+                                          const struct heap_block *block, uint32_t record)
 {
     enum ttd_status status = heap_tables_add(&summary->sums, block);
     if (status == TTD_OK)
-        status = reserve(summary, record);
+        status = summary_reserve(summary, record);
     if (status != TTD_OK)
         return status;
     uint32_t group = summary->sums.by[HEAP_BY_STACK].latest;
@@ -79,15 +79,15 @@ static void unlink_block(struct heap_summary *summary, uint32_t record)
         summary->blocks[block->later].earlier = block->earlier;
 }
 
-static int compare(const void *a, const void *b)
+static int summary_compare(const void *a, const void *b)
 {
     const struct heap_block *const *x = a;
     const struct heap_block *const *y = b;
     return ttd_position_compare((*x)->allocated, (*y)->allocated);
 }
 
-/* Adds all live blocks in order of allocation, which add() relies on. The table of live blocks has
- * them in no order. */
+/* Adds all live blocks in order of allocation, which summary_add_newest() relies on. The table of
+ * live blocks has them in no order. */
 static enum ttd_status add_sorted(struct heap_summary *summary, const struct heap_live *live,
                                   const struct heap_block **blocks)
 {
@@ -96,13 +96,13 @@ static enum ttd_status add_sorted(struct heap_summary *summary, const struct hea
     enum ttd_status status = TTD_OK;
     while ((blocks[count] = heap_live_each(live, &cursor)))
         count++;
-    qsort(blocks, count, sizeof *blocks, compare);
+    qsort(blocks, count, sizeof *blocks, summary_compare);
     for (size_t i = 0; i < count && status == TTD_OK; i++)
-        status = add(summary, blocks[i], (uint32_t)(blocks[i] - live->blocks));
+        status = summary_add_newest(summary, blocks[i], (uint32_t)(blocks[i] - live->blocks));
     return status;
 }
 
-static enum ttd_status add_all(struct heap_summary *summary, const struct heap_live *live)
+static enum ttd_status summary_add_live(struct heap_summary *summary, const struct heap_live *live)
 {
     const struct heap_block **blocks = malloc(((size_t)live->count + 1) * sizeof *blocks);
     enum ttd_status status =
@@ -120,14 +120,14 @@ static enum ttd_status add_born(struct heap_summary *summary)
     for (size_t i = 0; i < born->count && status == TTD_OK; i++) {
         if (i + AHEAD < born->count && born->records[i + AHEAD] < summary->block_capacity)
             __builtin_prefetch(&summary->blocks[born->records[i + AHEAD]], 1);
-        status = add(summary, &born->blocks[i], born->records[i]);
+        status = summary_add_newest(summary, &born->blocks[i], born->records[i]);
     }
     return status;
 }
 
 /* Fetches what unlink_block() will need: first the block, then those before and after it. */
-static inline __attribute__((always_inline)) void prefetch(const struct heap_summary *summary,
-                                                           size_t index)
+static inline __attribute__((always_inline)) void
+summary_prefetch(const struct heap_summary *summary, size_t index)
 {
     const struct heap_block_copies *ended = &summary->ended;
     const struct heap_summed *blocks = summary->blocks;
@@ -146,7 +146,7 @@ static void subtract_ended(struct heap_summary *summary)
 {
     const struct heap_block_copies *ended = &summary->ended;
     for (size_t i = 0; i < ended->count; i++) {
-        prefetch(summary, i);
+        summary_prefetch(summary, i);
         for (size_t j = 0; j < HEAP_TABLES; j++)
             heap_groups_subtract(&summary->sums.by[j], &ended->blocks[i]);
         unlink_block(summary, ended->records[i]);
@@ -254,7 +254,7 @@ enum ttd_status heap_summary_begin(struct heap_summary *summary, struct heap_rep
     if (!summary->is_open) {
         heap_tables_init(&summary->sums);
         summary->is_open = true;
-        status = add_all(summary, &replay->live);
+        status = summary_add_live(summary, &replay->live);
     }
     summary->begin = (struct heap_keyframe){.is_summary = true,
                                             .position = replay->position,
@@ -269,7 +269,8 @@ enum ttd_status heap_summary_begin(struct heap_summary *summary, struct heap_rep
 
 /* Whether sums and changes are complete: no sum has saturated, and no heap was destroyed. The
  * blocks of a destroyed heap end without a change of their own. */
-static bool is_complete(const struct heap_summary *summary, const struct heap_replay *replay)
+static bool summary_is_complete(const struct heap_summary *summary,
+                                const struct heap_replay *replay)
 {
     uint64_t before = summary->begin.counts.actions[TTD_ACTION_DESTROY];
     return summary->sums.by[HEAP_BY_STACK].bytes < UINT64_MAX &&
@@ -297,7 +298,7 @@ static enum ttd_status copy_born(struct heap_summary *summary, const struct heap
 enum ttd_status heap_summary_end(struct heap_summary *summary, struct heap_replay *replay,
                                  struct ttd_position end, bool *has_ended)
 {
-    *has_ended = summary->is_open && is_complete(summary, replay);
+    *has_ended = summary->is_open && summary_is_complete(summary, replay);
     if (!*has_ended) {
         heap_summary_close(summary, replay);
         return TTD_OK;

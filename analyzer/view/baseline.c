@@ -33,8 +33,8 @@ static uint64_t first_key(const struct baseline_record *record)
     return record->fingerprint.high ^ (uint64_t)record->kind << 56;
 }
 
-static struct baseline_record *find(const struct baseline *baseline,
-                                    const struct baseline_record *record)
+static struct baseline_record *baseline_lookup(const struct baseline *baseline,
+                                               const struct baseline_record *record)
 {
     uint32_t index = map_get(&baseline->index, first_key(record), record->fingerprint.low);
     return index == MAP_NONE ? NULL : &baseline->records[index];
@@ -43,12 +43,12 @@ static struct baseline_record *find(const struct baseline *baseline,
 const struct baseline_record *baseline_find(const struct baseline *baseline,
                                             const struct baseline_record *record)
 {
-    return find(baseline, record);
+    return baseline_lookup(baseline, record);
 }
 
 enum ttd_status baseline_add(struct baseline *baseline, const struct baseline_record *record)
 {
-    struct baseline_record *existing = find(baseline, record);
+    struct baseline_record *existing = baseline_lookup(baseline, record);
     /* Findings of one fingerprint are one record: a baseline counts, so that a new one more is
      * noticed. */
     if (existing) {
@@ -66,7 +66,7 @@ enum ttd_status baseline_add(struct baseline *baseline, const struct baseline_re
 }
 
 /* Sorted, so that a baseline in version control changes only where findings do. */
-static int compare(const void *a, const void *b)
+static int baseline_compare(const void *a, const void *b)
 {
     const struct baseline_record *left_record = a;
     const struct baseline_record *right_record = b;
@@ -81,10 +81,10 @@ static int compare(const void *a, const void *b)
 void baseline_sort(struct baseline *baseline)
 {
     if (baseline->count)
-        qsort(baseline->records, baseline->count, sizeof *baseline->records, compare);
+        qsort(baseline->records, baseline->count, sizeof *baseline->records, baseline_compare);
 }
 
-static bool parse_kind(struct ttd_string name, unsigned *kind)
+static bool baseline_parse_kind(struct ttd_string name, unsigned *kind)
 {
     for (unsigned i = 0; i < SUPPRESS_KINDS; i++) {
         const char *kind_name = baseline_kind_name(i);
@@ -97,7 +97,7 @@ static bool parse_kind(struct ttd_string name, unsigned *kind)
 }
 
 /* Takes the part of a line before the next space, or all of it. */
-static struct ttd_string take_part(struct ttd_string *line)
+static struct ttd_string baseline_take_part(struct ttd_string *line)
 {
     const char *space = line->size ? memchr(line->data, ' ', line->size) : NULL;
     struct ttd_string part = {line->data, space ? (size_t)(space - line->data) : line->size};
@@ -122,26 +122,26 @@ static bool parse_count(struct ttd_string text, uint64_t *count)
 static bool parse_entry(struct ttd_string line, struct baseline_record *record)
 {
     char text[FINGERPRINT_TEXT] = "";
-    if (!parse_kind(take_part(&line), &record->kind))
+    if (!baseline_parse_kind(baseline_take_part(&line), &record->kind))
         return false;
-    struct ttd_string print = take_part(&line);
+    struct ttd_string print = baseline_take_part(&line);
     if (print.size != sizeof text - 1)
         return false;
     memcpy(text, print.data, print.size);
     return fingerprint_parse(text, &record->fingerprint) &&
-           parse_count(take_part(&line), &record->count);
+           parse_count(baseline_take_part(&line), &record->count);
 }
 
-static bool equals(struct ttd_string line, const char *text)
+static bool baseline_text_equals(struct ttd_string line, const char *text)
 {
     return line.size == strlen(text) && memcmp(line.data, text, line.size) == 0;
 }
 
 static enum ttd_status read_header(struct ttd_string line, struct suppress_error *error)
 {
-    if (equals(line, BASELINE_HEADER))
+    if (baseline_text_equals(line, BASELINE_HEADER))
         return TTD_OK;
-    if (equals(line, BASELINE_OLD))
+    if (baseline_text_equals(line, BASELINE_OLD))
         snprintf(error->reason, sizeof error->reason,
                  "a baseline of an earlier version, which knows stacks by other fingerprints: "
                  "make it anew with --write-baseline");

@@ -63,9 +63,10 @@ static bool is_foreign(const struct view_frame *frame)
 }
 
 /* Finds the innermost stack, as its identifier plus 1, with a frame that is not left out. */
-static enum ttd_status find_last(struct view *view, const struct ttd_stack *stack,
-                                 uint32_t caller_fact,
-                                 bool (*is_left_out)(const struct view_frame *), uint32_t *fact)
+static enum ttd_status callers_find_last(struct view *view, const struct ttd_stack *stack,
+                                         uint32_t caller_fact,
+                                         bool (*is_left_out)(const struct view_frame *),
+                                         uint32_t *fact)
 {
     struct view_site site;
     enum ttd_status status = view_go_through(view, stack, &site);
@@ -80,13 +81,13 @@ static enum ttd_status find_last(struct view *view, const struct ttd_stack *stac
 static enum ttd_status find_caller(void *context, const struct ttd_stack *stack,
                                    uint32_t caller_fact, uint32_t *fact)
 {
-    return find_last(context, stack, caller_fact, allocates, fact);
+    return callers_find_last(context, stack, caller_fact, allocates, fact);
 }
 
 static enum ttd_status find_own_caller(void *context, const struct ttd_stack *stack,
                                        uint32_t caller_fact, uint32_t *fact)
 {
-    return find_last(context, stack, caller_fact, is_foreign, fact);
+    return callers_find_last(context, stack, caller_fact, is_foreign, fact);
 }
 
 /* Sets `caller` and `site` by a fact: the stack, and its frames from the first that is not left

@@ -35,30 +35,30 @@ static uint64_t hash_text(struct hash_key key, uint64_t hash, struct ttd_string 
     return hash;
 }
 
-static bool same_text(struct ttd_string a, struct ttd_string b)
+static bool label_same_text(struct ttd_string a, struct ttd_string b)
 {
     return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0);
 }
 
-static bool same(const struct view_label *a, const struct view_label *b)
+static bool label_same(const struct view_label *a, const struct view_label *b)
 {
-    return a->kind == b->kind && a->number == b->number && same_text(a->name, b->name) &&
-           same_text(a->module, b->module);
+    return a->kind == b->kind && a->number == b->number && label_same_text(a->name, b->name) &&
+           label_same_text(a->module, b->module);
 }
 
 /* Finds the slot of a label, or the empty slot where it belongs. */
-static uint32_t *slot_of(const struct label_table *table, const struct view_label *label)
+static uint32_t *label_slot(const struct label_table *table, const struct view_label *label)
 {
     uint64_t hash = hash_value(table->key, label->number ^ (uint64_t)label->kind << 60);
     hash = hash_text(table->key, hash, label->name);
     hash = hash_text(table->key, hash, label->module);
     size_t i = (size_t)hash & (table->slot_count - 1);
-    while (table->slots[i] != MAP_NONE && !same(&table->labels[table->slots[i]], label))
+    while (table->slots[i] != MAP_NONE && !label_same(&table->labels[table->slots[i]], label))
         i = (i + 1) & (table->slot_count - 1);
     return &table->slots[i];
 }
 
-static enum ttd_status rebuild(struct label_table *table)
+static enum ttd_status label_table_rebuild(struct label_table *table)
 {
     struct label_table grown = *table;
     grown.slot_count = table->slot_count ? table->slot_count * 2 : 64;
@@ -69,7 +69,7 @@ static enum ttd_status rebuild(struct label_table *table)
         return TTD_ERROR_NO_MEMORY;
     memset(grown.slots, 0xFF, grown.slot_count * sizeof *grown.slots);
     for (size_t i = 0; i < grown.count; i++)
-        *slot_of(&grown, &grown.labels[i]) = (uint32_t)i;
+        *label_slot(&grown, &grown.labels[i]) = (uint32_t)i;
     free(table->slots);
     *table = grown;
     return TTD_OK;
@@ -80,10 +80,10 @@ enum ttd_status labels_add(struct label_table *table, const struct view_label *l
 {
     enum ttd_status status = TTD_OK;
     if (table->count >= table->slot_count / 2)
-        status = rebuild(table);
+        status = label_table_rebuild(table);
     if (status != TTD_OK)
         return status;
-    uint32_t *slot = slot_of(table, label);
+    uint32_t *slot = label_slot(table, label);
     if (*slot == MAP_NONE) {
         status = grow_array((void **)&table->labels, &table->capacity, table->count + 1,
                             sizeof *table->labels);

@@ -29,7 +29,7 @@ static struct ttd_string text_of(const char *text)
     return (struct ttd_string){text, strlen(text)};
 }
 
-static bool equals(struct ttd_string text, const char *word)
+static bool suppress_text_equals(struct ttd_string text, const char *word)
 {
     return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
@@ -40,7 +40,7 @@ static struct ttd_string known(struct ttd_string text)
     return text.size ? text : text_of("???");
 }
 
-static bool has(struct ttd_string pattern, struct ttd_string text)
+static bool suppress_pattern_has(struct ttd_string pattern, struct ttd_string text)
 {
     return glob_match(GLOB_STARS_AND_MARKS, pattern, text);
 }
@@ -48,9 +48,10 @@ static bool has(struct ttd_string pattern, struct ttd_string text)
 /* Whether valgrind would call a function "(below main)". */
 static bool is_below_main(struct ttd_string function)
 {
-    return equals(function, "_start") || equals(function, "__libc_start_call_main") ||
-           has(text_of("__libc_start_main*"), function) ||
-           has(text_of("generic_start_main*"), function);
+    return suppress_text_equals(function, "_start") ||
+           suppress_text_equals(function, "__libc_start_call_main") ||
+           suppress_pattern_has(text_of("__libc_start_main*"), function) ||
+           suppress_pattern_has(text_of("generic_start_main*"), function);
 }
 
 /* Whether a pattern matches the public name of an internal symbol of the C library: valgrind
@@ -63,10 +64,11 @@ static bool matches_alias(struct ttd_string pattern, struct ttd_string symbol)
         return false;
     while (size < symbol.size - 1 && symbol.data[size] == '_')
         size++;
-    return has(pattern, (struct ttd_string){symbol.data + size, symbol.size - size});
+    return suppress_pattern_has(pattern,
+                                (struct ttd_string){symbol.data + size, symbol.size - size});
 }
 
-static bool same(struct ttd_string a, struct ttd_string b)
+static bool suppress_same_text(struct ttd_string a, struct ttd_string b)
 {
     return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
 }
@@ -81,15 +83,17 @@ static bool matches_other_name(const struct suppression_line *line, struct defin
                                const struct frame *frame)
 {
     bool is_mangled = frame->symbol.size != frame->function.size;
-    if (line->is_clone && (has(line->pattern, canonical_without_clone(frame->symbol)) ||
-                           has(line->pattern, canonical_without_clone(frame->function))))
+    if (line->is_clone &&
+        (suppress_pattern_has(line->pattern, canonical_without_clone(frame->symbol)) ||
+         suppress_pattern_has(line->pattern, canonical_without_clone(frame->function))))
         return true;
-    if (line->display.size && same(line->display, frame->function))
+    if (line->display.size && suppress_same_text(line->display, frame->function))
         return true;
     if (line->display.size && !is_mangled)
-        return same(line->canonical, definitions_canonical(definitions, frame->name));
+        return suppress_same_text(line->canonical, definitions_canonical(definitions, frame->name));
     return line->inlined.size && frame->is_inlined &&
-           has(line->inlined, canonical_last(definitions_canonical(definitions, frame->name)));
+           suppress_pattern_has(line->inlined,
+                                canonical_last(definitions_canonical(definitions, frame->name)));
 }
 
 static bool matches_function(const struct suppression_line *line, struct definitions *definitions,
@@ -98,9 +102,10 @@ static bool matches_function(const struct suppression_line *line, struct definit
     struct ttd_string pattern = line->pattern;
     if (matches_alias(pattern, frame->symbol))
         return true;
-    if (equals(pattern, "(below main)"))
+    if (suppress_text_equals(pattern, "(below main)"))
         return is_below_main(frame->symbol);
-    return has(pattern, known(frame->symbol)) || has(pattern, known(frame->function)) ||
+    return suppress_pattern_has(pattern, known(frame->symbol)) ||
+           suppress_pattern_has(pattern, known(frame->function)) ||
            (frame->function.size && matches_other_name(line, definitions, frame));
 }
 
@@ -108,8 +113,8 @@ static bool matches_source(const struct suppression_line *line, const struct fra
 {
     if (line->line && line->line != frame->line)
         return false;
-    return frame->file.size &&
-           (has(line->pattern, frame->file) || has(line->pattern, glob_base_name(frame->file)));
+    return frame->file.size && (suppress_pattern_has(line->pattern, frame->file) ||
+                                suppress_pattern_has(line->pattern, glob_base_name(frame->file)));
 }
 
 static bool matches_any(struct ttd_string pattern, const struct frame *frame)
@@ -122,14 +127,14 @@ static bool matches_any(struct ttd_string pattern, const struct frame *frame)
     return false;
 }
 
-static bool matches(const struct suppression_line *line, struct definitions *definitions,
-                    const struct frame *frame)
+static bool suppress_matches_frame(const struct suppression_line *line,
+                                   struct definitions *definitions, const struct frame *frame)
 {
     switch (line->part) {
     case SUPPRESS_FUNCTION:
         return matches_function(line, definitions, frame);
     case SUPPRESS_OBJECT:
-        return has(line->pattern, known(frame->module));
+        return suppress_pattern_has(line->pattern, known(frame->module));
     case SUPPRESS_SOURCE:
         return matches_source(line, frame);
     case SUPPRESS_ANY:
@@ -155,7 +160,8 @@ static bool matches_frames(const struct suppression_line *lines, size_t count,
         if (lines[l].part == SUPPRESS_FRAMES) {
             dots = ++l;
             tried = f;
-        } else if (f < frame_count && matches(&lines[l], definitions, &frames->frames[f])) {
+        } else if (f < frame_count &&
+                   suppress_matches_frame(&lines[l], definitions, &frames->frames[f])) {
             l++;
             f++;
         } else if (dots != SIZE_MAX && tried < frame_count) {
@@ -182,8 +188,8 @@ static enum ttd_status find_at(struct suppressions *suppressions, struct definit
         const struct suppression *candidate = &suppressions->rules[i];
         for (size_t k = 0; candidate->is_sanitizer && k < suppressions->frames.count && !*rule;
              k++) {
-            if (matches(&suppressions->lines[candidate->first], definitions,
-                        &suppressions->frames.frames[k]))
+            if (suppress_matches_frame(&suppressions->lines[candidate->first], definitions,
+                                       &suppressions->frames.frames[k]))
                 *rule = (uint32_t)i + 1;
         }
     }
@@ -218,8 +224,9 @@ static enum ttd_status expand(struct suppressions *suppressions, struct definiti
                            .symbol = text_of(allocators_symbol(api)),
                            .module = text_of("vgpreload_memcheck")};
     struct frame_list *list = &suppressions->frames;
-    bool is_there = list->count && (equals(list->frames[0].symbol, called.symbol.data) ||
-                                    equals(list->frames[0].function, called.function.data));
+    bool is_there =
+        list->count && (suppress_text_equals(list->frames[0].symbol, called.symbol.data) ||
+                        suppress_text_equals(list->frames[0].function, called.function.data));
     if (status == TTD_OK && !is_there) {
         status = frame_list_push(list, &called);
         if (status == TTD_OK) {

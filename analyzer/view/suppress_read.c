@@ -63,8 +63,8 @@ bool suppress_take_word(struct ttd_string *text, const char *word)
     return true;
 }
 
-static enum ttd_status keep(struct suppressions *suppressions, struct ttd_string text,
-                            struct ttd_string *result)
+static enum ttd_status suppress_keep_text(struct suppressions *suppressions, struct ttd_string text,
+                                          struct ttd_string *result)
 {
     char *copy = arena_copy(&suppressions->text, text.data, text.size);
     if (!copy)
@@ -83,7 +83,7 @@ enum ttd_status suppress_add_rule(struct rule_reader *reader, struct ttd_string 
                                         suppressions->count + 1, sizeof *suppressions->rules);
     struct ttd_string result = {"", 0};
     if (status == TTD_OK)
-        status = keep(suppressions, name, &result);
+        status = suppress_keep_text(suppressions, name, &result);
     if (status != TTD_OK)
         return status;
     *rule = &suppressions->rules[suppressions->count++];
@@ -94,7 +94,7 @@ enum ttd_status suppress_add_rule(struct rule_reader *reader, struct ttd_string 
     return TTD_OK;
 }
 
-static bool begins(struct ttd_string text, const char *word)
+static bool suppress_text_begins(struct ttd_string text, const char *word)
 {
     return text.size >= strlen(word) && memcmp(text.data, word, strlen(word)) == 0;
 }
@@ -118,19 +118,19 @@ static enum ttd_status read_function(struct rule_reader *reader, struct suppress
     struct ttd_string canonical;
     line->is_clone = name.size < line->pattern.size;
     line->pattern = name;
-    if (begins(name, "_Z")) {
-        enum ttd_status status = keep(suppressions, name, &name);
+    if (suppress_text_begins(name, "_Z")) {
+        enum ttd_status status = suppress_keep_text(suppressions, name, &name);
         struct ttd_string display = {"", 0};
         if (status == TTD_OK)
             display = demangler_find(&reader->demangler, name);
         if (!display.size)
             return status;
-        status = keep(suppressions, display, &line->display);
+        status = suppress_keep_text(suppressions, display, &line->display);
         return status == TTD_OK ? keep_canonical(suppressions, line->display, &line->canonical)
                                 : status;
     }
     /* A name with parameters is demangled, which is the only form of it. */
-    bool is_call = name.size >= 10 && begins(name, "operator()");
+    bool is_call = name.size >= 10 && suppress_text_begins(name, "operator()");
     const char *parameters = is_call ? name.data + 10 : name.data;
     if (memchr(parameters, '(', name.size - (size_t)(parameters - name.data)))
         return TTD_OK;
@@ -147,7 +147,7 @@ enum ttd_status suppress_add_line(struct rule_reader *reader, struct suppression
                                   struct suppression_line line)
 {
     struct suppressions *suppressions = reader->suppressions;
-    enum ttd_status status = keep(suppressions, line.pattern, &line.pattern);
+    enum ttd_status status = suppress_keep_text(suppressions, line.pattern, &line.pattern);
     if (status == TTD_OK && line.part == SUPPRESS_FUNCTION)
         status = read_function(reader, &line);
     if (status == TTD_OK)

@@ -36,8 +36,8 @@ static uint32_t own_kinds(struct ttd_string name)
 
 /* Reads a line such as "Memcheck:Leak", the tools and the kind. A kind of another tool has no bits,
  * so that its frames are not read. */
-static enum ttd_status read_kinds(struct rule_reader *reader, struct ttd_string line,
-                                  uint32_t *kinds)
+static enum ttd_status valgrind_read_kinds(struct rule_reader *reader, struct ttd_string line,
+                                           uint32_t *kinds)
 {
     const char *colon = memchr(line.data, ':', line.size);
     if (!colon || colon == line.data || colon + 1 == line.data + line.size)
@@ -176,6 +176,6 @@ enum ttd_status suppress_read_block(struct rule_reader *reader)
     rule->line = begin;
     if (!suppress_next_line(reader, &line))
         return suppress_fail(reader, begin, "a block that does not end with '}'");
-    status = read_kinds(reader, line, &rule->kinds);
+    status = valgrind_read_kinds(reader, line, &rule->kinds);
     return status == TTD_OK ? read_frames(reader, begin, rule) : status;
 }

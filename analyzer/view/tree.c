@@ -13,8 +13,9 @@ struct node_order {
     uint64_t count;
 };
 
-/* Sorts by parent, last one first, and below a parent the lightest first: link_nodes() prepends. */
-static int compare(const void *a, const void *b)
+/* Sorts by parent, last one first, and below a parent the lightest first: tree_link_nodes()
+ * prepends. */
+static int tree_compare_nodes(const void *a, const void *b)
 {
     const struct node_order *left = a;
     const struct node_order *right = b;
@@ -39,7 +40,7 @@ static struct node_order order_of(const struct view_tree *tree, uint32_t node)
 
 /* Links the nodes below each node in order, down to `levels`. Nodes without weight are linked only
  * if `has_same`. */
-static enum ttd_status link_nodes(struct view_tree *tree, uint64_t levels, bool has_same)
+static enum ttd_status tree_link_nodes(struct view_tree *tree, uint64_t levels, bool has_same)
 {
     struct node_order *order = malloc(tree->count * sizeof *order);
     if (!order)
@@ -52,7 +53,7 @@ static enum ttd_status link_nodes(struct view_tree *tree, uint64_t levels, bool 
             tree->nodes[i].tail.has_more = false;
     }
     if (tree->linked)
-        qsort(order, tree->linked, sizeof *order, compare);
+        qsort(order, tree->linked, sizeof *order, tree_compare_nodes);
     for (size_t i = 0; i < tree->linked; i++) {
         struct view_node *parent = &tree->nodes[order[i].parent];
         tree->nodes[order[i].node].next = parent->first;
@@ -79,7 +80,7 @@ static void rank_nodes(struct view_tree *tree)
     }
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
+static uint64_t tree_distance(uint64_t a, uint64_t b)
 {
     return a < b ? b - a : a - b;
 }
@@ -90,9 +91,9 @@ static void weigh_changes(struct view_tree *tree)
         const struct view_node *node = &tree->nodes[i];
         struct view_sums *sums = &tree->old[i];
         sums->changed_bytes =
-            heap_add(sums->changed_bytes, distance(sums->self.bytes, node->self.bytes));
+            heap_add(sums->changed_bytes, tree_distance(sums->self.bytes, node->self.bytes));
         sums->changed_blocks =
-            heap_add(sums->changed_blocks, distance(sums->self.count, node->self.count));
+            heap_add(sums->changed_blocks, tree_distance(sums->self.count, node->self.count));
         if (!i)
             return;
         struct view_sums *parent = &tree->old[node->parent];
@@ -102,7 +103,7 @@ static void weigh_changes(struct view_tree *tree)
 }
 
 /* Ends stacks at the last level: amounts of deeper nodes go to their parents. */
-static void cut(struct view_tree *tree, uint64_t levels)
+static void tree_cut(struct view_tree *tree, uint64_t levels)
 {
     for (size_t i = tree->count; i-- > 1;) {
         const struct view_node *node = &tree->nodes[i];
@@ -114,7 +115,7 @@ static void cut(struct view_tree *tree, uint64_t levels)
 }
 
 /* Adds up the amounts, from the last node to the first, because a node comes after its parent. */
-static void sum_up(struct view_tree *tree)
+static void tree_sum_up(struct view_tree *tree)
 {
     for (size_t i = tree->count; i-- > 0;) {
         struct view_node *node = &tree->nodes[i];
@@ -167,7 +168,8 @@ static enum ttd_status show_tails(struct view_tree *tree, size_t limit)
     return status;
 }
 
-static enum ttd_status begin(struct view_tree *tree, struct label_table *labels, uint64_t levels)
+static enum ttd_status tree_begin(struct view_tree *tree, struct label_table *labels,
+                                  uint64_t levels)
 {
     tree->labels = labels;
     tree->levels = levels;
@@ -178,18 +180,18 @@ static enum ttd_status begin(struct view_tree *tree, struct label_table *labels,
 enum ttd_status view_tree_begin(struct view_tree *tree, struct label_table *labels, bool is_across)
 {
     *tree = (struct view_tree){.is_of_two = true, .is_across = is_across};
-    return begin(tree, labels, UINT64_MAX);
+    return tree_begin(tree, labels, UINT64_MAX);
 }
 
 enum ttd_status view_tree_end(struct view_tree *tree, const struct view_tree_scope *scope)
 {
-    sum_up(tree);
+    tree_sum_up(tree);
     tree->levels = scope->levels;
     if (tree->is_of_two) {
         weigh_changes(tree);
-        cut(tree, scope->levels);
+        tree_cut(tree, scope->levels);
     }
-    enum ttd_status status = link_nodes(tree, scope->levels, scope->has_same);
+    enum ttd_status status = tree_link_nodes(tree, scope->levels, scope->has_same);
     if (status == TTD_OK)
         status = count_tails(tree);
     if (status != TTD_OK)
@@ -206,7 +208,7 @@ enum ttd_status view_tree_build(struct view *view, const struct heap_site_table 
     struct view_tree_scope scope = {
         .levels = view_tree_levels(&view->options), .limit = limit, .has_same = true};
     *tree = (struct view_tree){.is_of_two = false};
-    enum ttd_status status = begin(tree, &view->labels, scope.levels);
+    enum ttd_status status = tree_begin(tree, &view->labels, scope.levels);
     if (status == TTD_OK)
         status = view_tree_add(tree, view, sites, HEAP_NEW);
     if (status == TTD_OK)

@@ -91,8 +91,8 @@ uint64_t view_tree_levels(const struct view_options *options)
 
 /* Descends through the frames of an address, the outermost first. `last` is the label of the frame
  * before. */
-static enum ttd_status enter(const struct view_addition *addition, struct view_site site,
-                             uint32_t *last, uint32_t *node)
+static enum ttd_status tree_enter_frames(const struct view_addition *addition,
+                                         struct view_site site, uint32_t *last, uint32_t *node)
 {
     const struct view *view = addition->view;
     enum ttd_status status = stack_table_spend(&view->definitions->stacks, site.count);
@@ -111,8 +111,8 @@ static enum ttd_status enter(const struct view_addition *addition, struct view_s
 
 /* Sets addition->path to the stacks without a node, from `id` outward, and `node` to that of the
  * first caller that has one, if any has. */
-static enum ttd_status climb(struct view_addition *addition, uint32_t first, ttd_id id,
-                             size_t *count, uint32_t *last, uint32_t *node)
+static enum ttd_status tree_climb(struct view_addition *addition, uint32_t first, ttd_id id,
+                                  size_t *count, uint32_t *last, uint32_t *node)
 {
     struct ttd_stack stack;
     enum ttd_status status;
@@ -143,17 +143,17 @@ static enum ttd_status add_inward(struct view_addition *addition, const struct t
     uint32_t first = *node;
     uint32_t last = VIEW_NO_NODE;
     size_t count;
-    enum ttd_status status = climb(addition, first, caller->parent, &count, &last, node);
+    enum ttd_status status = tree_climb(addition, first, caller->parent, &count, &last, node);
     while (status == TTD_OK && count > 0) {
         const struct ttd_stack *next = &addition->path[--count];
         struct view_site whole;
         status = view_find_site(addition->view, next, &whole);
         if (status == TTD_OK)
-            status = enter(addition, whole, &last, node);
+            status = tree_enter_frames(addition, whole, &last, node);
         if (status == TTD_OK)
             status = map_set(&addition->stacks, first, next->id, *node);
     }
-    return status == TTD_OK ? enter(addition, site, &last, node) : status;
+    return status == TTD_OK ? tree_enter_frames(addition, site, &last, node) : status;
 }
 
 static enum ttd_status add_record(struct view_addition *addition, struct heap_key key,

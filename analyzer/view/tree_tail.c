@@ -13,7 +13,7 @@ struct tail_cursor {
 
 /* Moves to the next address that has frames. @return TTD_OK, TTD_END (the stack ends), or an error.
  */
-static enum ttd_status find_frame(struct tail_cursor *cursor)
+static enum ttd_status tail_find_frame(struct tail_cursor *cursor)
 {
     enum ttd_status status = TTD_OK;
     while (!cursor->site.count && status == TTD_OK) {
@@ -25,11 +25,11 @@ static enum ttd_status find_frame(struct tail_cursor *cursor)
 }
 
 /* Moves to the next label; where the view merges equal labels, to one that is not `last`. @return
- * as find_frame(). */
+ * as tail_find_frame(). */
 static enum ttd_status next_label(struct tail_cursor *cursor, uint32_t last, uint32_t *label)
 {
     enum ttd_status status;
-    while ((status = find_frame(cursor)) == TTD_OK) {
+    while ((status = tail_find_frame(cursor)) == TTD_OK) {
         *label = cursor->view->frames[cursor->site.first].label;
         cursor->site.first++;
         cursor->site.count--;

@@ -49,7 +49,7 @@ const char *view_key_name(enum view_key key)
     return names[key];
 }
 
-static bool matches(const struct view_patterns *patterns, const struct frame *frame)
+static bool view_matches_frame(const struct view_patterns *patterns, const struct frame *frame)
 {
     for (size_t i = 0; i < patterns->count; i++) {
         struct ttd_string pattern = patterns->patterns[i];
@@ -65,12 +65,13 @@ static enum label_kind kind_of_frames(enum view_key key)
     return key == VIEW_BY_FILE ? LABEL_FILE : key == VIEW_BY_MODULE ? LABEL_MODULE : LABEL_FUNCTION;
 }
 
-static enum ttd_status add_frame(struct view *view, const struct frame *frame)
+static enum ttd_status view_add_frame(struct view *view, const struct frame *frame)
 {
-    struct view_frame view_frame = {.allocates = view_is_skipped(view, frame),
-                                    .is_own = view_has_own(view, frame),
-                                    .is_included = matches(&view->options.include, frame),
-                                    .is_excluded = matches(&view->options.exclude, frame)};
+    struct view_frame view_frame = {
+        .allocates = view_is_skipped(view, frame),
+        .is_own = view_has_own(view, frame),
+        .is_included = view_matches_frame(&view->options.include, frame),
+        .is_excluded = view_matches_frame(&view->options.exclude, frame)};
     struct view_label label = label_of_frame(kind_of_frames(view->options.by), frame);
     enum ttd_status status = labels_add(&view->labels, &label, &view_frame.label);
     if (status == TTD_OK)
@@ -94,7 +95,7 @@ enum ttd_status view_find_site(struct view *view, const struct ttd_stack *stack,
     site->first = view->frame_count;
     enum ttd_status status = frame_list_add(&view->scratch, view->definitions, stack);
     for (size_t i = 0; i < view->scratch.count && status == TTD_OK; i++)
-        status = add_frame(view, &view->scratch.frames[i]);
+        status = view_add_frame(view, &view->scratch.frames[i]);
     site->count = view->frame_count - site->first;
     if (status == TTD_OK)
         status = grow_array((void **)&view->sites, &view->site_capacity, view->site_count + 1,
@@ -115,7 +116,7 @@ enum ttd_status view_go_through(struct view *view, const struct ttd_stack *stack
 }
 
 /* Called from the innermost stack outward, so that labels get their numbers in that order. */
-static enum ttd_status meet(void *context, const struct ttd_stack *stack)
+static enum ttd_status view_meet_stack(void *context, const struct ttd_stack *stack)
 {
     struct view_site site;
     return view_find_site(context, stack, &site);
@@ -124,7 +125,7 @@ static enum ttd_status meet(void *context, const struct ttd_stack *stack)
 enum ttd_status view_find_fact(struct view *view, struct stack_memo *memo, ttd_id stack,
                                view_fact_finder *find, uint32_t *fact)
 {
-    struct stack_memo_finder finder = {.context = view, .meet = meet, .find = find};
+    struct stack_memo_finder finder = {.context = view, .meet = view_meet_stack, .find = find};
     return stack_memo_find(memo, &view->definitions->stacks, stack, &finder, fact);
 }
 

@@ -6,7 +6,7 @@
 #include "view/glob.h"
 #include "view/view_parts.h"
 
-static bool matches_name(const void *context, struct ttd_string name)
+static bool view_matches_name(const void *context, struct ttd_string name)
 {
     const struct ttd_string *pattern = context;
     return glob_find(*pattern, name);
@@ -15,7 +15,7 @@ static bool matches_name(const void *context, struct ttd_string name)
 enum ttd_status view_knows(const struct view *view, const struct ttd_string *pattern,
                            bool *is_known)
 {
-    struct names_matcher matcher = {pattern, matches_name, .takes_files = true};
+    struct names_matcher matcher = {pattern, view_matches_name, .takes_files = true};
     return names_find(view->definitions, &matcher, is_known);
 }
 

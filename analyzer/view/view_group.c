@@ -28,7 +28,7 @@ struct view_label view_record_label(const struct view *view, struct heap_key key
 }
 
 /* Finds the label that a record is grouped by. */
-static enum ttd_status find_label(struct view *view, struct heap_key key, uint32_t *index)
+static enum ttd_status view_label_of_key(struct view *view, struct heap_key key, uint32_t *index)
 {
     struct view_label label = view_record_label(view, key);
     if (view_is_by_property(&view->options))
@@ -59,7 +59,7 @@ enum ttd_status view_find_key(struct view *view, struct heap_key *key)
 {
     if (view->options.by != VIEW_BY_STACK) {
         uint32_t label;
-        enum ttd_status status = find_label(view, *key, &label);
+        enum ttd_status status = view_label_of_key(view, *key, &label);
         if (status == TTD_OK)
             *key = (struct heap_key){TTD_NONE, label};
         return status;
