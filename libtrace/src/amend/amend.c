@@ -12,7 +12,7 @@
 /** Ordinals beyond this are made up: those of records to come must not overflow. */
 #define ORDINAL_MAX (UINT64_C(1) << 62)
 
-/** A copy that names are added to. `recovery` is the first member: see add_names(). */
+/** A copy that names are added to. `recovery` is the first member: see amend_add_names(). */
 struct amending {
     struct ttd_recovery recovery;
     const struct ttd_amendment *amendment;
@@ -33,7 +33,7 @@ static struct ttd_written written_by(struct ttd_recovery *recovery)
                                 .variables = ordinal(recovery, TTD_KIND_VARIABLES)};
 }
 
-static enum ttd_status add_names(void *context)
+static enum ttd_status amend_add_names(void *context)
 {
     struct amending *amending = context;
     struct ttd_copy *copy = &amending->recovery.copy;
@@ -65,7 +65,7 @@ static enum ttd_status copy_amended(struct amending *amending, const struct ttd_
     const struct ttd_problem_observer strict = {see_change, NULL};
     struct ttd_verdict copied;
     struct ttd_copy *copy = &amending->recovery.copy;
-    copy->before_end = add_names;
+    copy->before_end = amend_add_names;
     copy->trace_flags = verdict->ok ? 0 : TTD_TRACE_RECOVERED;
     enum ttd_status status = ttd_recovery_run(&amending->recovery, input, output, allocator,
                                               verdict->ok ? &strict : NULL, &copied);
@@ -97,8 +97,8 @@ static enum ttd_status check_input(const struct ttd_input *input,
 }
 
 /** Closes both files of a call that does nothing else. */
-static enum ttd_status close_both(const struct ttd_input *input, const struct ttd_output *output,
-                                  enum ttd_status status)
+static enum ttd_status amend_close_both(const struct ttd_input *input,
+                                        const struct ttd_output *output, enum ttd_status status)
 {
     if (input && input->close)
         input->close(input->context);
@@ -115,12 +115,12 @@ enum ttd_status ttd_amend(const struct ttd_input *input, const struct ttd_output
     struct amending amending = {.recovery = {.copy = {.error = error}}, .amendment = amendment};
     struct ttd_verdict checked;
     if (!input || !output || !output->write || !amendment || !amendment->function || !verdict)
-        return close_both(
+        return amend_close_both(
             input, output,
             ttd_fail(error, TTD_ERROR_ARGUMENT, "argument", TTD_NOWHERE, TTD_NOWHERE));
     enum ttd_status status = check_input(input, allocator, &checked, error);
     if (status != TTD_OK)
-        return close_both(input, output, status);
+        return amend_close_both(input, output, status);
     status = copy_amended(&amending, input, output, allocator, &checked);
     if (status == TTD_OK)
         *verdict = checked;

@@ -28,7 +28,7 @@ void ttd_map_clear(struct ttd_map *map)
     map->count = 0;
 }
 
-static void insert(struct ttd_map *map, uint64_t key, uint64_t value)
+static void map_insert(struct ttd_map *map, uint64_t key, uint64_t value)
 {
     size_t mask = map->capacity - 1;
     size_t i = (size_t)ttd_map_hash(key) & mask;
@@ -38,7 +38,7 @@ static void insert(struct ttd_map *map, uint64_t key, uint64_t value)
     map->count++;
 }
 
-static bool grow(struct ttd_map *map)
+static bool map_grow(struct ttd_map *map)
 {
     size_t factor = map->capacity < SMALL_CAPACITY ? 4 : 2;
     struct ttd_map larger = {.capacity = map->capacity ? map->capacity * factor : FIRST_CAPACITY,
@@ -48,7 +48,7 @@ static bool grow(struct ttd_map *map)
         return false;
     for (size_t i = 0; i < map->capacity; i++)
         if (map->slots[i].value != 0)
-            insert(&larger, map->slots[i].key, map->slots[i].value);
+            map_insert(&larger, map->slots[i].key, map->slots[i].value);
     ttd_release(map->allocator, map->slots);
     *map = larger;
     return true;
@@ -57,9 +57,9 @@ static bool grow(struct ttd_map *map)
 bool ttd_map_add(struct ttd_map *map, uint64_t key, uint32_t value)
 {
     /* Half of the slots stay empty, so that a search finds an end soon. */
-    if (map->count >= map->capacity / 2 && !grow(map))
+    if (map->count >= map->capacity / 2 && !map_grow(map))
         return false;
     /* A slot with 0 is free, whatever its key. */
-    insert(map, key, (uint64_t)value + 1);
+    map_insert(map, key, (uint64_t)value + 1);
     return true;
 }

@@ -33,7 +33,7 @@ static int memory_size(void *context, uint64_t *size)
     return 0;
 }
 
-static void memory_close(void *context)
+static void memory_close_input(void *context)
 {
     struct memory_input *memory = context;
     struct ttd_allocator allocator = memory->allocator;
@@ -50,7 +50,7 @@ enum ttd_status ttd_input_memory(const void *data, size_t size,
     if (!memory)
         return TTD_ERROR_NO_MEMORY;
     *memory = (struct memory_input){data, size, table};
-    *input = (struct ttd_input){memory, memory_read_at, memory_size, memory_close};
+    *input = (struct ttd_input){memory, memory_read_at, memory_size, memory_close_input};
     return TTD_OK;
 }
 

@@ -41,7 +41,7 @@ static int last_error(void)
     }
 }
 
-static int file_read_at(void *context, uint64_t offset, void *data, size_t size, size_t *got)
+static int windows_read_at(void *context, uint64_t offset, void *data, size_t size, size_t *got)
 {
     const struct file *f = context;
     *got = 0;
@@ -64,7 +64,7 @@ static int file_read_at(void *context, uint64_t offset, void *data, size_t size,
     return 0;
 }
 
-static int file_size(void *context, uint64_t *size)
+static int windows_size(void *context, uint64_t *size)
 {
     const struct file *f = context;
     LARGE_INTEGER length;
@@ -74,7 +74,7 @@ static int file_size(void *context, uint64_t *size)
     return 0;
 }
 
-static int file_write(void *context, const void *data, size_t size)
+static int windows_write(void *context, const void *data, size_t size)
 {
     const struct file *f = context;
     const char *bytes = data;
@@ -91,7 +91,7 @@ static int file_write(void *context, const void *data, size_t size)
     return 0;
 }
 
-static int file_close(void *context)
+static int windows_close(void *context)
 {
     struct file *f = context;
     struct ttd_allocator allocator = f->allocator;
@@ -105,9 +105,9 @@ static int file_close(void *context)
     return result;
 }
 
-static void file_close_input(void *context)
+static void windows_close_input(void *context)
 {
-    (void)file_close(context);
+    (void)windows_close(context);
 }
 
 /** Arguments of CreateFileW(). */
@@ -155,7 +155,7 @@ enum ttd_status ttd_input_file(const char *path, const struct ttd_allocator *all
         path, (struct open_mode){GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE, OPEN_EXISTING},
         &table, &f, error);
     if (status == TTD_OK)
-        *input = (struct ttd_input){f, file_read_at, file_size, file_close_input};
+        *input = (struct ttd_input){f, windows_read_at, windows_size, windows_close_input};
     return status;
 }
 
@@ -169,7 +169,7 @@ enum ttd_status ttd_output_file(const char *path, const struct ttd_allocator *al
     enum ttd_status status = open_path(
         path, (struct open_mode){GENERIC_WRITE, FILE_SHARE_READ, CREATE_NEW}, &table, &f, error);
     if (status == TTD_OK)
-        *output = (struct ttd_output){f, file_write, file_close};
+        *output = (struct ttd_output){f, windows_write, windows_close};
     return status;
 }
 
@@ -184,6 +184,6 @@ enum ttd_status ttd_output_descriptor(int descriptor, int own,
     if (!f)
         return TTD_ERROR_NO_MEMORY;
     *f = (struct file){(HANDLE)_get_osfhandle(descriptor), descriptor, own, table};
-    *output = (struct ttd_output){f, file_write, file_close};
+    *output = (struct ttd_output){f, windows_write, windows_close};
     return TTD_OK;
 }

@@ -30,7 +30,7 @@ void ttd_check_begin(struct ttd_reader *reader)
     reader->is_intact = false;
 }
 
-static void report(struct ttd_check *check, const struct ttd_problem *problem)
+static void check_report_problem(struct ttd_check *check, const struct ttd_problem *problem)
 {
     if (check->observer.function && check->status == TTD_OK &&
         !check->observer.function(check->observer.context, problem))
@@ -41,7 +41,7 @@ static void report(struct ttd_check *check, const struct ttd_problem *problem)
 static void let_go(struct ttd_check *check)
 {
     if (check->is_held)
-        report(check, &check->held);
+        check_report_problem(check, &check->held);
     check->is_held = false;
 }
 
@@ -77,10 +77,10 @@ static void report_wrong(struct ttd_check *check, const struct ttd_header *heade
     struct ttd_problem problem = {.bytes = 0};
     ttd_fail(&problem.error, TTD_ERROR_CORRUPT, what, header->offset, header->number);
     check->verdict.problems++;
-    report(check, &problem);
+    check_report_problem(check, &problem);
 }
 
-static enum ttd_status no_memory(const struct ttd_reader *reader, struct ttd_error *error)
+static enum ttd_status check_no_memory(const struct ttd_reader *reader, struct ttd_error *error)
 {
     return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
 }
@@ -121,7 +121,7 @@ static bool has_known_threads(const struct ttd_id_check *ids, const struct ttd_e
 }
 
 /** Whether no event of the batch needs to be looked at: tables tell as much, and are short. */
-static bool is_known(struct ttd_reader *reader, const struct ttd_batch *batch)
+static bool check_is_known(struct ttd_reader *reader, const struct ttd_batch *batch)
 {
     struct ttd_check *check = &reader->check;
     const struct ttd_event_state *events = &reader->events.state;
@@ -140,11 +140,11 @@ enum ttd_status ttd_check_batch(struct ttd_reader *reader, const struct ttd_batc
     struct ttd_check *check = &reader->check;
     if (reader->is_first_batch)
         begin_chunk(check);
-    if (is_known(reader, batch))
+    if (check_is_known(reader, batch))
         return TTD_OK;
     const char *violation;
     if (!ttd_id_check_batch(&check->ids, &reader->allocator, batch, &violation))
-        return no_memory(reader, error);
+        return check_no_memory(reader, error);
     check->redefines |= check->ids.redefines;
     if (!check->wrong)
         check->wrong = violation;
@@ -168,7 +168,7 @@ enum ttd_status ttd_check_stacks(struct ttd_reader *reader, bool *is_right, stru
     if (header->record_count > ttd_cursor_left(&reader->stacks.columns[TTD_STACK_PARENTS]))
         return TTD_OK;
     if (!ttd_id_check_grow(ids, &reader->allocator, header->record_count))
-        return no_memory(reader, error);
+        return check_no_memory(reader, error);
     if (!ttd_stacks_decoder_accepts(&reader->stacks, header->record_count, ids->modules,
                                     ids->depths))
         return TTD_OK;
@@ -184,13 +184,13 @@ enum ttd_status ttd_check_index(struct ttd_reader *reader, struct ttd_cursor pay
     begin_chunk(&reader->check);
     if (reader->header.kind == TTD_KIND_INDEX &&
         !ttd_index_check_chunk(reader, payload, &reader->check.wrong))
-        return no_memory(reader, error);
+        return check_no_memory(reader, error);
     return TTD_OK;
 }
 
 /** Compares the End chunk's totals that reading does not depend on. Returns a description of the
  * first wrong one, or NULL. */
-static const char *check_totals(const struct ttd_check *check)
+static const char *check_end_totals(const struct ttd_check *check)
 {
     const struct ttd_index_check *index = &check->index;
     if (check->damaged)
@@ -209,7 +209,7 @@ enum ttd_status ttd_check_chunk(struct ttd_reader *reader, struct ttd_error *err
     const struct ttd_header *header = &reader->header;
     struct ttd_verdict *verdict = &check->verdict;
     if (!ttd_index_check_see(reader, header))
-        return no_memory(reader, error);
+        return check_no_memory(reader, error);
     verdict->lost_events = check->lost_events;
     verdict->chunks++;
     verdict->intact_bytes += ttd_chunk_size(header);
@@ -219,7 +219,7 @@ enum ttd_status ttd_check_chunk(struct ttd_reader *reader, struct ttd_error *err
         check->has_end = true;
         check->end_behind = header->offset + ttd_chunk_size(header);
         if (!check->wrong)
-            check->wrong = check_totals(check);
+            check->wrong = check_end_totals(check);
     }
     if (check->wrong)
         report_wrong(check, header, check->wrong);

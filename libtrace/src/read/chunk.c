@@ -19,15 +19,15 @@ struct ttd_chunk ttd_chunk_of(const struct ttd_header *header)
                               .last_position = header->last_position};
 }
 
-static bool is_wanted(const struct ttd_reader *reader, unsigned kind)
+static bool chunk_is_wanted(const struct ttd_reader *reader, unsigned kind)
 {
     return kind <= TTD_KIND_LAST && kind != TTD_KIND_INDEX &&
            (reader->options.kinds & TTD_KIND_BIT(ttd_kind_of_records(kind)));
 }
 
 /** Compares the totals of an End chunk. Returns a description of the first wrong one, or NULL. */
-static const char *check_totals(const struct ttd_reader *reader, const struct ttd_header *header,
-                                const struct ttd_end *end)
+static const char *chunk_check_totals(const struct ttd_reader *reader,
+                                      const struct ttd_header *header, const struct ttd_end *end)
 {
     if (end->chunks != header->number + 1)
         return "number of chunks in the End chunk";
@@ -43,7 +43,7 @@ static enum ttd_status check_end(struct ttd_reader *reader, const struct ttd_hea
                                  struct ttd_error *error)
 {
     if (!reader->gap.pending) {
-        const char *violation = reader->end_judged ? NULL : check_totals(reader, header, end);
+        const char *violation = reader->end_judged ? NULL : chunk_check_totals(reader, header, end);
         if (!violation)
             return TTD_OK;
         struct ttd_error detail;
@@ -90,8 +90,8 @@ static enum ttd_status begin_from_here(struct ttd_reader *reader, const struct t
 }
 
 /** Reads a chunk that is to be decoded. TTD_END when it is damaged and was passed over. */
-static enum ttd_status enter(struct ttd_reader *reader, const struct ttd_header *header,
-                             struct ttd_batch *batch, struct ttd_error *error)
+static enum ttd_status chunk_enter(struct ttd_reader *reader, const struct ttd_header *header,
+                                   struct ttd_batch *batch, struct ttd_error *error)
 {
     struct ttd_error detail = {.what = ""};
     enum ttd_status status = begin_from_here(reader, header, &detail);
@@ -110,7 +110,7 @@ static enum ttd_status enter(struct ttd_reader *reader, const struct ttd_header 
 static enum ttd_status next_end(struct ttd_reader *reader, const struct ttd_header *header,
                                 struct ttd_batch *batch, struct ttd_error *error)
 {
-    enum ttd_status status = enter(reader, header, batch, error);
+    enum ttd_status status = chunk_enter(reader, header, batch, error);
     if (status == TTD_OK && reader->records_left != 0)
         status = ttd_reader_go_on(reader, batch, error);
     if (status != TTD_OK || batch->synthetic)
@@ -126,7 +126,7 @@ static enum ttd_status next_end(struct ttd_reader *reader, const struct ttd_head
     }
     if (status == TTD_OK && reader->checks)
         status = ttd_check_chunk(reader, error);
-    if (status == TTD_OK && !is_wanted(reader, TTD_KIND_END))
+    if (status == TTD_OK && !chunk_is_wanted(reader, TTD_KIND_END))
         return TTD_END;
     return status;
 }
@@ -178,7 +178,7 @@ static enum ttd_status skim(struct ttd_reader *reader, const struct ttd_header *
         return TTD_END;
     }
     reader->decodes_stacks = true;
-    status = enter(reader, header, batch, error);
+    status = chunk_enter(reader, header, batch, error);
     if (status == TTD_OK && header->kind == TTD_KIND_STACKS && reader->records_left != 0)
         status = accept_stacks(reader, batch, error);
     while (status == TTD_OK && reader->records_left != 0)
@@ -229,7 +229,7 @@ static enum ttd_status approach_events(struct ttd_reader *reader, const struct t
                                        struct ttd_batch *batch, struct ttd_error *error)
 {
     bool has_gap = reader->gap.pending;
-    bool has_events = is_wanted(reader, TTD_KIND_EVENTS);
+    bool has_events = chunk_is_wanted(reader, TTD_KIND_EVENTS);
     if ((has_gap && reader->checks) || (has_events && (has_gap || reader->options.whole_chunks))) {
         enum ttd_status status = try_events(reader, header, batch, error);
         if (status != TTD_OK || batch->synthetic)
@@ -265,7 +265,7 @@ enum ttd_status ttd_reader_enter(struct ttd_reader *reader, const struct ttd_hea
     }
     if (header->kind == TTD_KIND_END)
         return next_end(reader, header, batch, error);
-    if (!is_wanted(reader, header->kind)) {
+    if (!chunk_is_wanted(reader, header->kind)) {
         if (reader->checks)
             return skim(reader, header, batch, error);
         ttd_reader_pass(reader, header, true);
@@ -273,7 +273,7 @@ enum ttd_status ttd_reader_enter(struct ttd_reader *reader, const struct ttd_hea
     }
     if (reader->checks && header->kind == TTD_KIND_STACKS && reader->options.lazy_stacks)
         return skim_stacks(reader, header, batch, error);
-    enum ttd_status status = enter(reader, header, batch, error);
+    enum ttd_status status = chunk_enter(reader, header, batch, error);
     return status == TTD_OK && reader->records_left != 0 ? ttd_reader_go_on(reader, batch, error)
                                                          : status;
 }

@@ -5,14 +5,14 @@
 #include "base/status.h"
 #include "codec/chunk/fixed.h"
 
-static int emit(void *context, const void *data, size_t size)
+static int copy_emit(void *context, const void *data, size_t size)
 {
     struct ttd_copy *copy = context;
     return copy->output->write(copy->output->context, data, size);
 }
 
 /** Passes the emitter's status on, with its detail. */
-static enum ttd_status finish(struct ttd_copy *copy, enum ttd_status status)
+static enum ttd_status copy_finish(struct ttd_copy *copy, enum ttd_status status)
 {
     ttd_buffer_clear(&copy->payload);
     if (status != TTD_OK && copy->error)
@@ -24,14 +24,14 @@ enum ttd_status ttd_copy_put(struct ttd_copy *copy, const struct ttd_emission *e
 {
     if (copy->payload.failed)
         return ttd_fail(copy->error, TTD_ERROR_NO_MEMORY, "memory", TTD_NOWHERE, TTD_NOWHERE);
-    return finish(
+    return copy_finish(
         copy, ttd_emitter_put(&copy->emitter, emission, copy->payload.data, copy->payload.size));
 }
 
 enum ttd_status ttd_copy_stored(struct ttd_copy *copy, const struct ttd_header *header,
                                 const uint8_t *stored)
 {
-    return finish(copy, ttd_emitter_copy(&copy->emitter, header, stored));
+    return copy_finish(copy, ttd_emitter_copy(&copy->emitter, header, stored));
 }
 
 enum ttd_status ttd_copy_begin(struct ttd_copy *copy, const struct ttd_reader *reader)
@@ -61,18 +61,19 @@ bool ttd_copy_is_made(struct ttd_copy *copy, const struct ttd_reader *reader,
            header->kind == TTD_KIND_END;
 }
 
-static enum ttd_status run(struct ttd_copy *copy, const struct ttd_check *check,
-                           const struct ttd_input *input, struct ttd_verdict *verdict)
+static enum ttd_status copy_run(struct ttd_copy *copy, const struct ttd_check *check,
+                                const struct ttd_input *input, struct ttd_verdict *verdict)
 {
     copy->end = (struct ttd_end){.reason = TTD_END_REASON_NOT_RECORDED};
     ttd_emitter_init(&copy->emitter, &copy->allocator, 0, TTD_CODEC_LZ4, 0,
-                     (struct ttd_emitter_sink){emit, copy});
+                     (struct ttd_emitter_sink){copy_emit, copy});
     ttd_buffer_init(&copy->payload, &copy->allocator);
     enum ttd_status status = ttd_walk_run(check, input, &copy->allocator, verdict, copy->error);
     if (status == TTD_OK && copy->before_end)
         status = copy->before_end(check->context);
     if (status == TTD_OK && copy->has_begun)
-        status = finish(copy, ttd_emitter_end(&copy->emitter, &copy->end, verdict->lost_events));
+        status =
+            copy_finish(copy, ttd_emitter_end(&copy->emitter, &copy->end, verdict->lost_events));
     ttd_buffer_free(&copy->payload);
     ttd_emitter_free(&copy->emitter);
     return status;
@@ -102,7 +103,7 @@ enum ttd_status ttd_copy_run(struct ttd_copy *copy, const struct ttd_check *chec
     } else {
         copy->allocator = ttd_allocator_or_default(allocator);
         copy->output = output;
-        status = run(copy, check, input, &result);
+        status = copy_run(copy, check, input, &result);
     }
     /* Closed in any case: the output was taken over. */
     int reason = output && output->close ? output->close(output->context) : 0;

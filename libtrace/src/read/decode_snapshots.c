@@ -10,8 +10,8 @@
 
 /** Makes room in reader->items for `count` items of `size` bytes, and one more, so that the array
  * is never NULL. Keeps the items that are there. */
-static enum ttd_status make_room(struct ttd_reader *reader, size_t count, size_t size,
-                                 struct ttd_error *error)
+static enum ttd_status snapshots_make_room(struct ttd_reader *reader, size_t count, size_t size,
+                                           struct ttd_error *error)
 {
     if (!ttd_grow_array(&reader->allocator, &reader->items, &reader->items_capacity,
                         (count + 1) * size, 1))
@@ -51,7 +51,7 @@ enum ttd_status ttd_reader_decode_part(struct ttd_reader *reader, struct ttd_err
         ttd_cursor_fail(cursor, "number of records");
         return TTD_OK;
     }
-    enum ttd_status status = make_room(reader, count, sizes.item, error);
+    enum ttd_status status = snapshots_make_room(reader, count, sizes.item, error);
     if (status != TTD_OK)
         return status;
     switch (reader->header.kind) {
@@ -89,7 +89,7 @@ enum ttd_status ttd_reader_decode_frames(struct ttd_reader *reader, size_t *coun
     for (; n < *count && items < ITEMS_ENOUGH; n++) {
         ttd_decode_frames(cursor, &records[n]);
         enum ttd_status status =
-            make_room(reader, items + records[n].count, sizeof(uint64_t), error);
+            snapshots_make_room(reader, items + records[n].count, sizeof(uint64_t), error);
         if (status != TTD_OK)
             return status;
         ttd_decode_frame_addresses(cursor, (uint64_t *)reader->items + items, records[n].count);
@@ -114,8 +114,8 @@ enum ttd_status ttd_reader_decode_signals(struct ttd_reader *reader, size_t *cou
     size_t n = 0;
     for (; n < *count && items < ITEMS_ENOUGH; n++) {
         ttd_decode_fatal_signal(cursor, &records[n]);
-        enum ttd_status status =
-            make_room(reader, items + records[n].count, sizeof(struct ttd_register), error);
+        enum ttd_status status = snapshots_make_room(reader, items + records[n].count,
+                                                     sizeof(struct ttd_register), error);
         if (status != TTD_OK)
             return status;
         ttd_decode_registers(cursor, (struct ttd_register *)reader->items + items,

@@ -12,7 +12,7 @@ void ttd_directory_free(struct ttd_directory *directory, const struct ttd_alloca
 }
 
 /** Offset at which the chunks that are known end. */
-static uint64_t end_of(const struct ttd_directory *directory)
+static uint64_t directory_end(const struct ttd_directory *directory)
 {
     if (directory->count == 0)
         return 0;
@@ -21,7 +21,7 @@ static uint64_t end_of(const struct ttd_directory *directory)
 }
 
 /** Returns the index of the first header at `offset` or behind; the count if there is none. */
-static size_t lower_bound(const struct ttd_directory *directory, uint64_t offset)
+static size_t directory_lower_bound(const struct ttd_directory *directory, uint64_t offset)
 {
     size_t low = 0;
     size_t high = directory->count;
@@ -39,7 +39,7 @@ const struct ttd_header *ttd_directory_find(struct ttd_directory *directory, uin
 {
     size_t i = directory->next;
     if (i >= directory->count || directory->headers[i].offset != offset)
-        i = lower_bound(directory, offset);
+        i = directory_lower_bound(directory, offset);
     if (i == directory->count || directory->headers[i].offset != offset)
         return NULL;
     directory->next = i + 1;
@@ -47,7 +47,7 @@ const struct ttd_header *ttd_directory_find(struct ttd_directory *directory, uin
 }
 
 /** Compares two headers as they are in a file: a struct may have padding. */
-static bool is_same(const struct ttd_header *a, const struct ttd_header *b)
+static bool directory_is_same(const struct ttd_header *a, const struct ttd_header *b)
 {
     uint8_t bytes[2][TTD_HEADER_SIZE];
     ttd_header_encode(a, bytes[0]);
@@ -59,10 +59,10 @@ bool ttd_directory_add(struct ttd_directory *directory, const struct ttd_allocat
                        const struct ttd_header *header)
 {
     const struct ttd_header *known = ttd_directory_find(directory, header->offset);
-    if (known && is_same(known, header))
+    if (known && directory_is_same(known, header))
         return true;
     ttd_directory_cut(directory, header->offset);
-    if (header->offset != end_of(directory) || directory->count == TTD_DIRECTORY_MAX)
+    if (header->offset != directory_end(directory) || directory->count == TTD_DIRECTORY_MAX)
         return true;
     void *headers = directory->headers;
     if (ttd_grow_array(allocator, &headers, &directory->capacity, directory->count + 1,
@@ -76,7 +76,7 @@ bool ttd_directory_add(struct ttd_directory *directory, const struct ttd_allocat
 
 void ttd_directory_cut(struct ttd_directory *directory, uint64_t offset)
 {
-    directory->count = lower_bound(directory, offset);
-    if (end_of(directory) > offset)
+    directory->count = directory_lower_bound(directory, offset);
+    if (directory_end(directory) > offset)
         directory->count--;
 }

@@ -76,8 +76,8 @@ static bool is_usable(const struct ttd_reader *reader, const struct ttd_header *
 }
 
 /** Judges a good header; TTD_END when the chunk is to be passed over. */
-static enum ttd_status judge(struct ttd_reader *reader, const struct ttd_header *header,
-                             struct ttd_error *error)
+static enum ttd_status find_judge_chunk(struct ttd_reader *reader, const struct ttd_header *header,
+                                        struct ttd_error *error)
 {
     const char *violation = check_order(reader, header);
     if (!violation)
@@ -198,7 +198,7 @@ enum ttd_status ttd_reader_find(struct ttd_reader *reader, uint32_t kinds,
             return status;
         status = get_header(reader, kinds, header, &detail);
         if (status == TTD_OK) {
-            status = judge(reader, header, error);
+            status = find_judge_chunk(reader, header, error);
             if (status != TTD_END)
                 return status;
             continue;

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 
 /** Takes in a new id, which must be the next one. */
-static bool define(struct ttd_id_check *ids, ttd_id id, ttd_id *count)
+static bool ids_define(struct ttd_id_check *ids, ttd_id id, ttd_id *count)
 {
     bool right = id == *count + 1 || (ids->unknown && id > *count);
     ids->redefines |= id <= *count;
@@ -26,13 +26,13 @@ static const char *check_strings(struct ttd_id_check *ids, const struct ttd_batc
 {
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
-        bool is_next = define(ids, batch->u.strings[i].id, &ids->strings);
+        bool is_next = ids_define(ids, batch->u.strings[i].id, &ids->strings);
         violation = first_wrong(violation, is_next, "order of strings");
     }
     return violation;
 }
 
-static const char *check_modules(struct ttd_id_check *ids, const struct ttd_batch *batch)
+static const char *ids_check_modules(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
@@ -42,7 +42,7 @@ static const char *check_modules(struct ttd_id_check *ids, const struct ttd_batc
                                     "unload of an undefined module");
             continue;
         }
-        bool is_next = define(ids, module->id, &ids->modules);
+        bool is_next = ids_define(ids, module->id, &ids->modules);
         violation = first_wrong(violation, is_next, "order of modules");
         violation = first_wrong(violation, ttd_id_check_knows(ids, module->path, ids->strings),
                                 "undefined path of a module");
@@ -59,7 +59,7 @@ static const char *check_threads(struct ttd_id_check *ids, const struct ttd_batc
                                 "undefined name of a thread");
         bool is_right = thread->action == TTD_THREAD_END
                             ? ttd_id_check_knows(ids, thread->id, ids->threads)
-                            : define(ids, thread->id, &ids->threads);
+                            : ids_define(ids, thread->id, &ids->threads);
         violation = first_wrong(violation, is_right, "order of threads");
     }
     return violation;
@@ -69,7 +69,7 @@ static const char *check_heaps(struct ttd_id_check *ids, const struct ttd_batch 
 {
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
-        bool is_next = define(ids, batch->u.heaps[i].id, &ids->heaps);
+        bool is_next = ids_define(ids, batch->u.heaps[i].id, &ids->heaps);
         violation = first_wrong(violation, is_next, "order of heaps");
         violation =
             first_wrong(violation, ttd_id_check_knows(ids, batch->u.heaps[i].name, ids->strings),
@@ -101,7 +101,7 @@ static const char *check_heap_parents(struct ttd_id_check *ids, const struct ttd
 /** Checks a stack, for whose depth there is room. Returns the first violation, or NULL. */
 static const char *check_stack(struct ttd_id_check *ids, const struct ttd_stack *stack)
 {
-    if (!define(ids, stack->id, &ids->stacks)) {
+    if (!ids_define(ids, stack->id, &ids->stacks)) {
         /* Nor could depths be kept: the array would grow as ids do, not as bytes. */
         ids->unknown = true;
         return "order of stacks";
@@ -174,7 +174,7 @@ static const char *check_events(struct ttd_id_check *ids, const struct ttd_batch
     return ttd_id_check_knows(ids, stack, ids->stacks) ? NULL : "undefined stack of an event";
 }
 
-static const char *check_blocks(struct ttd_id_check *ids, const struct ttd_live_blocks *list)
+static const char *ids_check_blocks(struct ttd_id_check *ids, const struct ttd_live_blocks *list)
 {
     const char *violation = ttd_list_take(&ids->list, list);
     if (violation && !ids->unknown)
@@ -199,7 +199,7 @@ static const char *check_pages(struct ttd_id_check *ids, const struct ttd_pages 
     return right ? NULL : "order of pages";
 }
 
-static const char *check_map(struct ttd_id_check *ids, const struct ttd_memory_map *map)
+static const char *ids_check_map(struct ttd_id_check *ids, const struct ttd_memory_map *map)
 {
     const char *violation = ttd_snapshot_order_part(&ids->snapshots, map->snapshot);
     if (ids->unknown || violation)
@@ -236,7 +236,7 @@ bool ttd_id_check_batch(struct ttd_id_check *ids, const struct ttd_allocator *al
     case TTD_KIND_STACKS:
         return check_stacks(ids, allocator, batch, what);
     case TTD_KIND_MODULES:
-        *what = check_modules(ids, batch);
+        *what = ids_check_modules(ids, batch);
         break;
     case TTD_KIND_SYMBOLS:
         *what = check_symbols(ids, batch);
@@ -258,13 +258,13 @@ bool ttd_id_check_batch(struct ttd_id_check *ids, const struct ttd_allocator *al
         *what = check_others(ids, batch);
         break;
     case TTD_KIND_LIVE_BLOCKS:
-        *what = check_blocks(ids, batch->u.live_blocks);
+        *what = ids_check_blocks(ids, batch->u.live_blocks);
         break;
     case TTD_KIND_PAGES:
         *what = check_pages(ids, batch->u.pages);
         break;
     case TTD_KIND_MEMORY_MAP:
-        *what = check_map(ids, batch->u.memory_map);
+        *what = ids_check_map(ids, batch->u.memory_map);
         break;
     default:
         *what = ttd_id_check_snapshots(ids, batch);

@@ -30,7 +30,7 @@ static const char *check_snapshots(struct ttd_id_check *ids, const struct ttd_ba
     return violation;
 }
 
-static const char *check_regions(struct ttd_id_check *ids, const struct ttd_regions *list)
+static const char *ids_check_regions(struct ttd_id_check *ids, const struct ttd_regions *list)
 {
     const char *violation = ttd_snapshot_order_regions(&ids->snapshots, list, &ids->redefines);
     violation = ids->redefines ? violation : unless_unknown(ids, violation);
@@ -44,7 +44,7 @@ static const char *check_regions(struct ttd_id_check *ids, const struct ttd_regi
     return violation;
 }
 
-static const char *check_references(struct ttd_id_check *ids, const struct ttd_references *list)
+static const char *ids_check_references(struct ttd_id_check *ids, const struct ttd_references *list)
 {
     struct ttd_reference_range range = {list->snapshot, list->references,
                                         &list->references[list->count - 1], list->count};
@@ -62,7 +62,7 @@ static const char *check_variables(const struct ttd_id_check *ids, const struct 
     return NULL;
 }
 
-static const char *check_frames(struct ttd_id_check *ids, const struct ttd_batch *batch)
+static const char *ids_check_frames(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
     const char *violation = NULL;
     for (size_t i = 0; i < batch->count; i++) {
@@ -78,7 +78,7 @@ static const char *check_frames(struct ttd_id_check *ids, const struct ttd_batch
     return violation;
 }
 
-static const char *check_classes(struct ttd_id_check *ids, const struct ttd_classes *list)
+static const char *ids_check_classes(struct ttd_id_check *ids, const struct ttd_classes *list)
 {
     const char *violation =
         unless_unknown(ids, ttd_snapshot_order_part(&ids->snapshots, list->snapshot));
@@ -105,15 +105,15 @@ const char *ttd_id_check_snapshots(struct ttd_id_check *ids, const struct ttd_ba
     case TTD_KIND_SNAPSHOTS:
         return check_snapshots(ids, batch);
     case TTD_KIND_REGIONS:
-        return check_regions(ids, batch->u.regions);
+        return ids_check_regions(ids, batch->u.regions);
     case TTD_KIND_REFERENCES:
-        return check_references(ids, batch->u.references);
+        return ids_check_references(ids, batch->u.references);
     case TTD_KIND_VARIABLES:
         return check_variables(ids, batch);
     case TTD_KIND_FRAMES:
-        return check_frames(ids, batch);
+        return ids_check_frames(ids, batch);
     case TTD_KIND_CLASSES:
-        return check_classes(ids, batch->u.classes);
+        return ids_check_classes(ids, batch->u.classes);
     case TTD_KIND_BLOCK_HEADERS:
         return unless_unknown(
             ids, ttd_snapshot_order_part(&ids->snapshots, batch->u.block_headers->snapshot));

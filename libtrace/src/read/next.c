@@ -3,8 +3,8 @@
 #include "read/internal.h"
 
 /** Finds the next chunk, and says what was passed over on the way. */
-static enum ttd_status find_next(struct ttd_reader *reader, struct ttd_header *header,
-                                 struct ttd_error *error)
+static enum ttd_status next_find_chunk(struct ttd_reader *reader, struct ttd_header *header,
+                                       struct ttd_error *error)
 {
     uint64_t offset = reader->offset;
     uint64_t number = reader->next_number;
@@ -56,7 +56,7 @@ enum ttd_status ttd_reader_next(struct ttd_reader *reader, struct ttd_batch *bat
         enum ttd_status status;
         if (reader->records_left != 0)
             status = ttd_reader_go_on(reader, batch, error);
-        else if ((status = find_next(reader, &header, &detail)) != TTD_OK)
+        else if ((status = next_find_chunk(reader, &header, &detail)) != TTD_OK)
             return next_at_end(reader, status, &detail, batch, error);
         else
             status = ttd_reader_enter(reader, &header, batch, error);

@@ -17,9 +17,9 @@ struct ttd_reader_options ttd_reader_options_default(void)
                                        .search_max = TTD_SEARCH_MAX};
 }
 
-static const char *check_open(const struct ttd_input *input,
-                              const struct ttd_reader_options *options,
-                              const struct ttd_allocator *allocator)
+static const char *reader_check_options(const struct ttd_input *input,
+                                        const struct ttd_reader_options *options,
+                                        const struct ttd_allocator *allocator)
 {
     if (!input->read_at || !input->size)
         return "input";
@@ -118,7 +118,7 @@ static enum ttd_status open_damaged(struct ttd_reader *reader, const struct ttd_
     return TTD_OK;
 }
 
-static enum ttd_status open_reader(struct ttd_reader *reader, struct ttd_error *error)
+static enum ttd_status reader_open_checked(struct ttd_reader *reader, struct ttd_error *error)
 {
     enum ttd_status status = ttd_source_refresh(&reader->source, error);
     if (status != TTD_OK)
@@ -142,7 +142,7 @@ enum ttd_status ttd_reader_open(const struct ttd_input *input,
 {
     if (!input)
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "input", TTD_NOWHERE, TTD_NOWHERE);
-    const char *violation = reader ? check_open(input, options, allocator) : "reader";
+    const char *violation = reader ? reader_check_options(input, options, allocator) : "reader";
     struct ttd_allocator table = ttd_allocator_or_default(violation ? NULL : allocator);
     struct ttd_reader *result = violation ? NULL : ttd_allocate_zeroed(&table, sizeof *result);
     if (!result) {
@@ -157,7 +157,7 @@ enum ttd_status ttd_reader_open(const struct ttd_input *input,
     result->source.search_max = result->options.search_max;
     ttd_events_decoder_init(&result->events, &result->allocator, result->options.event_batches);
     ttd_stacks_decoder_init(&result->stacks, &result->allocator);
-    enum ttd_status status = open_reader(result, error);
+    enum ttd_status status = reader_open_checked(result, error);
     if (status != TTD_OK) {
         ttd_reader_close(result);
         return status;
@@ -231,8 +231,8 @@ bool ttd_reader_is_intact(const struct ttd_reader *reader)
 }
 
 /** Reads the End chunk; `bytes` has room for it, and holds its header first. */
-static enum ttd_status read_end(struct ttd_reader *reader, uint8_t bytes[TTD_END_CHUNK_SIZE],
-                                struct ttd_end *end)
+static enum ttd_status reader_read_end(struct ttd_reader *reader, uint8_t bytes[TTD_END_CHUNK_SIZE],
+                                       struct ttd_end *end)
 {
     struct ttd_error error;
     enum ttd_status status = ttd_source_refresh(&reader->source, &error);
@@ -269,7 +269,7 @@ enum ttd_status ttd_reader_end(struct ttd_reader *reader, struct ttd_end *end)
 {
     uint8_t bytes[TTD_END_CHUNK_SIZE];
     struct ttd_end result;
-    enum ttd_status status = read_end(reader, bytes, &result);
+    enum ttd_status status = reader_read_end(reader, bytes, &result);
     if (status == TTD_OK)
         *end = result;
     return status;
@@ -279,7 +279,7 @@ enum ttd_status ttd_reader_tie(struct ttd_reader *reader, struct ttd_trace *deri
 {
     uint8_t bytes[TTD_END_CHUNK_SIZE];
     struct ttd_end end;
-    enum ttd_status status = read_end(reader, bytes, &end);
+    enum ttd_status status = reader_read_end(reader, bytes, &end);
     if (status != TTD_OK && status != TTD_END)
         return status;
     derived->source_trace_id = reader->source.trace_id;

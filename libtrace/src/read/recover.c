@@ -20,8 +20,8 @@ static enum ttd_status record_loss(void *context, struct ttd_reader *reader,
 }
 
 /** Takes in which ids and ordinals are in use. */
-static void note(struct ttd_recovery *r, const struct ttd_reader *reader,
-                 const struct ttd_header *header)
+static void recover_note(struct ttd_recovery *r, const struct ttd_reader *reader,
+                         const struct ttd_header *header)
 {
     const struct ttd_id_check *ids = &reader->check.ids;
     r->strings = ids->strings;
@@ -31,13 +31,13 @@ static void note(struct ttd_recovery *r, const struct ttd_reader *reader,
         r->ordinals[header->kind] = header->first_record + header->record_count;
 }
 
-static enum ttd_status copy_chunk(void *context, struct ttd_reader *reader,
-                                  const struct ttd_header *header, const uint8_t *stored,
-                                  bool redefines)
+static enum ttd_status recover_copy_chunk(void *context, struct ttd_reader *reader,
+                                          const struct ttd_header *header, const uint8_t *stored,
+                                          bool redefines)
 {
     struct ttd_recovery *r = context;
     enum ttd_status status = ttd_copy_begin(&r->copy, reader);
-    note(r, reader, header);
+    recover_note(r, reader, header);
     if (status != TTD_OK || ttd_copy_is_made(&r->copy, reader, header))
         return status;
     /* A file in which an id means two things cannot be repaired: the chunk is left out. */
@@ -62,7 +62,7 @@ enum ttd_status ttd_recovery_run(struct ttd_recovery *recovery, const struct ttd
                                  struct ttd_verdict *verdict)
 {
     struct ttd_check check = {.observer = ttd_observer_or_none(observer),
-                              .chunk = copy_chunk,
+                              .chunk = recover_copy_chunk,
                               .loss = record_loss,
                               .context = recovery};
     return ttd_copy_run(&recovery->copy, &check, input, output, allocator, verdict);

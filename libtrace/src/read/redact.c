@@ -21,7 +21,7 @@ struct redaction {
     struct ttd_error problem;
 };
 
-static bool see_problem(void *context, const struct ttd_problem *problem)
+static bool redact_see_problem(void *context, const struct ttd_problem *problem)
 {
     struct redaction *r = context;
     r->problem = problem->error;
@@ -29,7 +29,7 @@ static bool see_problem(void *context, const struct ttd_problem *problem)
 }
 
 /** Writes the payload in place of that of a chunk with this header. */
-static enum ttd_status put(struct redaction *r, const struct ttd_header *header)
+static enum ttd_status redact_put(struct redaction *r, const struct ttd_header *header)
 {
     struct ttd_emission emission = {header->kind, header->first_record, header->record_count,
                                     header->first_position, header->last_position};
@@ -105,11 +105,11 @@ static enum ttd_status put_redacted(struct redaction *r, const struct ttd_header
 {
     for (uint32_t i = 0; i < header->record_count; i++)
         redact(r, cursor, header->first_record + i);
-    return put(r, header);
+    return redact_put(r, header);
 }
 
 /** Whether a metadata record says nothing of the program, its user or the machine. */
-static bool is_harmless(const struct ttd_metadata *metadata)
+static bool redact_is_harmless(const struct ttd_metadata *metadata)
 {
     static const char *const keys[] = {"writer", "unrecorded", TTD_REDACTED_KEY};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
@@ -129,14 +129,14 @@ static enum ttd_status put_metadata(struct redaction *r, const struct ttd_header
     for (uint32_t i = 0; i < header->record_count; i++) {
         struct ttd_metadata metadata;
         ttd_decode_metadata(cursor, &metadata);
-        if (!is_harmless(&metadata))
+        if (!redact_is_harmless(&metadata))
             continue;
         ttd_encode_metadata(&r->copy.payload, &metadata);
         copy.record_count++;
     }
     r->metadata += copy.record_count;
     r->removed.metadata += header->record_count - copy.record_count;
-    return copy.record_count ? put(r, &copy) : TTD_OK;
+    return copy.record_count ? redact_put(r, &copy) : TTD_OK;
 }
 
 /** Writes a chunk that has strings; `cursor` is at its payload. */
@@ -184,9 +184,9 @@ static bool is_left_out(struct redaction *r, const struct ttd_header *header)
            header->kind == TTD_KIND_BLOCK_HEADERS;
 }
 
-static enum ttd_status copy_chunk(void *context, struct ttd_reader *reader,
-                                  const struct ttd_header *header, const uint8_t *stored,
-                                  bool redefines)
+static enum ttd_status redact_copy_chunk(void *context, struct ttd_reader *reader,
+                                         const struct ttd_header *header, const uint8_t *stored,
+                                         bool redefines)
 {
     struct redaction *r = context;
     enum ttd_status status = ttd_copy_begin(&r->copy, reader);
@@ -217,7 +217,8 @@ enum ttd_status ttd_redact(const struct ttd_input *input, const struct ttd_outpu
 {
     struct redaction r = {.copy = {.error = error, .before_end = put_note},
                           .has_strings = (parts & TTD_REDACT_STRINGS) != 0};
-    struct ttd_check check = {.observer = {see_problem, &r}, .chunk = copy_chunk, .context = &r};
+    struct ttd_check check = {
+        .observer = {redact_see_problem, &r}, .chunk = redact_copy_chunk, .context = &r};
     struct ttd_verdict verdict;
     bool is_known = removed && !(parts & ~TTD_REDACT_STRINGS);
     enum ttd_status status =

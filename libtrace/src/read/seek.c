@@ -12,7 +12,7 @@ struct seek_target {
 };
 
 /** Whether the chunk of events has the target, or lies behind it. */
-static bool reaches(const struct ttd_header *header, const struct seek_target *target)
+static bool seek_reaches(const struct ttd_header *header, const struct seek_target *target)
 {
     if (target->by_position)
         return ttd_position_compare(header->last_position, target->position) >= 0;
@@ -39,7 +39,7 @@ static enum ttd_status hop(struct ttd_reader *reader, const struct seek_target *
         if (status != TTD_OK)
             return status;
         if (header.kind == TTD_KIND_END ||
-            (header.kind == TTD_KIND_EVENTS && reaches(&header, target)))
+            (header.kind == TTD_KIND_EVENTS && seek_reaches(&header, target)))
             return TTD_OK;
         if (header.kind == TTD_KIND_EVENTS)
             reader->gap.pending = false;
@@ -117,8 +117,8 @@ static enum ttd_status check_entry(struct ttd_reader *reader, const uint8_t *ent
 }
 
 /** Moves to the chunk that an entry describes, if that chunk agrees. */
-static enum ttd_status go_to(struct ttd_reader *reader, const uint8_t *entry,
-                             const struct ttd_index_link *link)
+static enum ttd_status seek_go_to(struct ttd_reader *reader, const uint8_t *entry,
+                                  const struct ttd_index_link *link)
 {
     struct ttd_header header;
     enum ttd_status status = check_entry(reader, entry, &header);
@@ -170,7 +170,7 @@ static enum ttd_status choose_entries(struct ttd_cursor *entries, const struct s
             return TTD_ERROR_CORRUPT;
         if (choice->header.kind != TTD_KIND_EVENTS)
             continue;
-        if (reaches(&choice->header, target))
+        if (seek_reaches(&choice->header, target))
             choice->reached = entry;
         else
             choice->before = entry;
@@ -192,9 +192,9 @@ static enum ttd_status search_entries(struct ttd_reader *reader, struct ttd_curs
     if (status != TTD_OK)
         return status;
     if (!choice.reached && choice.before)
-        return go_to(reader, choice.before, link);
+        return seek_go_to(reader, choice.before, link);
     if (choice.reached && is_behind_start(&choice.header, target))
-        return go_to(reader, choice.reached, link);
+        return seek_go_to(reader, choice.reached, link);
     const uint8_t *start = choice.before ? choice.before : choice.first;
     struct ttd_header header;
     status = check_entry(reader, start, &header);
@@ -202,7 +202,8 @@ static enum ttd_status search_entries(struct ttd_reader *reader, struct ttd_curs
         status = TTD_ERROR_CORRUPT;
     if (status == TTD_OK && choice.reached)
         status = check_run(reader, start, choice.reached);
-    return status == TTD_OK ? go_to(reader, choice.reached ? choice.reached : start, link) : status;
+    return status == TTD_OK ? seek_go_to(reader, choice.reached ? choice.reached : start, link)
+                            : status;
 }
 
 /** Tries the index. Anything but TTD_OK means that it is of no use. */
@@ -218,8 +219,8 @@ static enum ttd_status seek_by_index(struct ttd_reader *reader, const struct see
     return status == TTD_OK ? search_entries(reader, &entries, &links.links[0], target) : status;
 }
 
-static enum ttd_status seek(struct ttd_reader *reader, const struct seek_target *target,
-                            struct ttd_error *error)
+static enum ttd_status seek_target(struct ttd_reader *reader, const struct seek_target *target,
+                                   struct ttd_error *error)
 {
     ttd_reader_rewind(reader, reader->options.kinds);
     enum ttd_status status = seek_by_index(reader, target);
@@ -233,12 +234,12 @@ enum ttd_status ttd_reader_seek(struct ttd_reader *reader, struct ttd_position p
                                 struct ttd_error *error)
 {
     struct seek_target target = {.by_position = true, .position = position};
-    return seek(reader, &target, error);
+    return seek_target(reader, &target, error);
 }
 
 enum ttd_status ttd_reader_seek_event(struct ttd_reader *reader, uint64_t number,
                                       struct ttd_error *error)
 {
     struct seek_target target = {.event = number};
-    return seek(reader, &target, error);
+    return seek_target(reader, &target, error);
 }

@@ -26,7 +26,7 @@ struct ttd_stacks {
 };
 
 /** Whether the payload, as long as it is kept, takes little more memory than it did in the file. */
-static bool is_kept(const struct ttd_chunk *chunk)
+static bool stacks_is_kept(const struct ttd_chunk *chunk)
 {
     return chunk->raw_size / KEPT_RATIO <= chunk->stored_size;
 }
@@ -47,7 +47,7 @@ enum ttd_status ttd_stacks_open(const struct ttd_batch *batch,
     ttd_buffer_init(&kept->raw, &kept->allocator);
     ttd_stacks_decoder_init(&kept->decoder, &kept->allocator);
     /* A payload that the reader has decompressed is kept so: doing it again costs as much. */
-    if (batch->decompressed && is_kept(&batch->chunk))
+    if (batch->decompressed && stacks_is_kept(&batch->chunk))
         ttd_buffer_put(&kept->raw, batch->decompressed, batch->chunk.raw_size);
     else
         ttd_buffer_put(&kept->stored, batch->stored, batch->chunk.stored_size);
@@ -71,7 +71,7 @@ void ttd_stacks_close(struct ttd_stacks *stacks)
     ttd_release(&allocator, stacks);
 }
 
-static enum ttd_status no_memory(const struct ttd_stacks *stacks, struct ttd_error *error)
+static enum ttd_status stacks_no_memory(const struct ttd_stacks *stacks, struct ttd_error *error)
 {
     return ttd_fail(error, TTD_ERROR_NO_MEMORY, "memory", stacks->chunk.offset,
                     stacks->chunk.number);
@@ -95,12 +95,12 @@ static enum ttd_status damaged(struct ttd_stacks *stacks, const char *what, stru
 }
 
 /** Decompresses the payload. */
-static enum ttd_status decompress(struct ttd_stacks *stacks, struct ttd_error *error)
+static enum ttd_status stacks_decompress(struct ttd_stacks *stacks, struct ttd_error *error)
 {
     const struct ttd_chunk *chunk = &stacks->chunk;
     stacks->raw.failed = false;
     if (!ttd_buffer_reserve(&stacks->raw, chunk->raw_size + 1u))
-        return no_memory(stacks, error);
+        return stacks_no_memory(stacks, error);
     const char *what = NULL;
     if (ttd_payload_decompress(chunk->codec, stacks->stored.data, chunk->stored_size,
                                stacks->raw.data, chunk->raw_size, &what) != TTD_OK)
@@ -111,10 +111,10 @@ static enum ttd_status decompress(struct ttd_stacks *stacks, struct ttd_error *e
 }
 
 /** Gets ready to decode the first ones. */
-static enum ttd_status begin(struct ttd_stacks *stacks, struct ttd_error *error)
+static enum ttd_status stacks_begin(struct ttd_stacks *stacks, struct ttd_error *error)
 {
     const struct ttd_chunk *chunk = &stacks->chunk;
-    enum ttd_status status = stacks->raw.size == 0 ? decompress(stacks, error) : TTD_OK;
+    enum ttd_status status = stacks->raw.size == 0 ? stacks_decompress(stacks, error) : TTD_OK;
     if (status != TTD_OK)
         return status;
     struct ttd_cursor payload = ttd_cursor_of(stacks->raw.data, chunk->raw_size);
@@ -130,13 +130,13 @@ static enum ttd_status decode_more(struct ttd_stacks *stacks, struct ttd_error *
     void *links = stacks->links;
     if (ttd_grow_array(&stacks->allocator, &links, &stacks->capacity, stacks->chunk.record_count,
                        sizeof *stacks->links))
-        return no_memory(stacks, error);
+        return stacks_no_memory(stacks, error);
     stacks->links = links;
     const char *what = NULL;
     if (!ttd_stacks_decoder_next(&stacks->decoder, stacks->links + stacks->count, count, &what)) {
         /* The decoder has stopped anywhere: from the beginning, if it is asked again. */
         stacks->count = 0;
-        return no_memory(stacks, error);
+        return stacks_no_memory(stacks, error);
     }
     if (!what && count == remaining)
         what = ttd_stacks_decoder_finish(&stacks->decoder);
@@ -156,9 +156,9 @@ static enum ttd_status decode_until(struct ttd_stacks *stacks, size_t count,
             *error = stacks->damage;
         return TTD_ERROR_CORRUPT;
     }
-    if (!is_kept(&stacks->chunk))
+    if (!stacks_is_kept(&stacks->chunk))
         count = stacks->chunk.record_count;
-    enum ttd_status status = stacks->count ? TTD_OK : begin(stacks, error);
+    enum ttd_status status = stacks->count ? TTD_OK : stacks_begin(stacks, error);
     while (status == TTD_OK && stacks->count < count)
         status = decode_more(stacks, error);
     return status;

@@ -29,8 +29,8 @@ static bool is_name(uint16_t kind)
 }
 
 /** Hands a payload to the emitter. */
-static enum ttd_status put(struct ttd_writer *writer, const struct ttd_emission *emission,
-                           const struct ttd_buffer *payload)
+static enum ttd_status chunks_put(struct ttd_writer *writer, const struct ttd_emission *emission,
+                                  const struct ttd_buffer *payload)
 {
     if (payload->failed)
         return ttd_writer_break(writer, TTD_ERROR_NO_MEMORY, "memory");
@@ -50,7 +50,7 @@ enum ttd_status ttd_writer_put_payload(struct ttd_writer *writer, enum ttd_kind 
                                        struct ttd_position position)
 {
     struct ttd_emission emission = {(uint16_t)kind, first_record, record_count, position, position};
-    enum ttd_status status = put(writer, &emission, &writer->payload);
+    enum ttd_status status = chunks_put(writer, &emission, &writer->payload);
     /* Its memory is kept for the next payload. */
     ttd_buffer_clear(&writer->payload);
     return status;
@@ -128,7 +128,7 @@ static enum ttd_status flush_kind(struct ttd_writer *writer, enum ttd_kind kind)
                                     records->count,
                                     records->has_position ? records->first : writer->position,
                                     records->has_position ? records->last : writer->position};
-    enum ttd_status status = put(writer, &emission, &records->payload);
+    enum ttd_status status = chunks_put(writer, &emission, &records->payload);
     ttd_buffer_clear(&records->payload);
     records->count = 0;
     records->has_position = false;
@@ -163,7 +163,7 @@ enum ttd_status ttd_writer_flush_events(struct ttd_writer *writer)
     struct ttd_emission emission = {TTD_KIND_EVENTS, writer->event_count - events->count,
                                     events->count, events->first, events->state.effect};
     ttd_events_encoder_finish(events, &writer->payload);
-    status = put(writer, &emission, &writer->payload);
+    status = chunks_put(writer, &emission, &writer->payload);
     ttd_buffer_clear(&writer->payload);
     ttd_events_encoder_clear(events);
     return status;

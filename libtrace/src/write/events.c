@@ -4,7 +4,7 @@
 #include "write/internal.h"
 
 /** Checks and adds an event. */
-static enum ttd_status add(struct ttd_writer *writer, const struct ttd_event *event)
+static enum ttd_status events_add(struct ttd_writer *writer, const struct ttd_event *event)
 {
     const char *violation = ttd_writer_check_event(writer, event);
     if (violation)
@@ -17,7 +17,7 @@ static enum ttd_status add(struct ttd_writer *writer, const struct ttd_event *ev
 }
 
 /** Counts events that were added; `last` is the wall time of the last of them. */
-static enum ttd_status count_events(struct ttd_writer *writer, size_t count, uint64_t wall_time)
+static enum ttd_status events_count(struct ttd_writer *writer, size_t count, uint64_t wall_time)
 {
     writer->event_count += count;
     writer->position = writer->events.state.effect;
@@ -32,11 +32,11 @@ enum ttd_status ttd_writer_event(struct ttd_writer *writer, const struct ttd_eve
     if (writer->failed)
         return TTD_ERROR_MISUSE;
     if (!ttd_events_encoder_add_usual(&writer->events, event)) {
-        enum ttd_status status = add(writer, event);
+        enum ttd_status status = events_add(writer, event);
         if (status != TTD_OK)
             return status;
     }
-    return count_events(writer, 1, event->wall_time);
+    return events_count(writer, 1, event->wall_time);
 }
 
 /** Appends the event of call number `i`, which is not as predicted. */
@@ -64,8 +64,8 @@ static enum ttd_status add_call(struct ttd_writer *writer, const struct ttd_call
     if (call->address == 0 || call->parameter_count < 1 ||
         call->parameter_count > (frees ? 2 : 1) || (!frees && call->action != TTD_ACTION_ALLOC))
         return ttd_writer_refuse(writer, "call");
-    enum ttd_status status = add(writer, &event);
-    return status != TTD_OK ? status : count_events(writer, 1, calls->wall_time);
+    enum ttd_status status = events_add(writer, &event);
+    return status != TTD_OK ? status : events_count(writer, 1, calls->wall_time);
 }
 
 enum ttd_status ttd_writer_calls(struct ttd_writer *writer, const struct ttd_calls *calls,
@@ -80,7 +80,7 @@ enum ttd_status ttd_writer_calls(struct ttd_writer *writer, const struct ttd_cal
             fitting.count = *written + room;
         size_t added_count = ttd_events_encoder_add_calls(&writer->events, &fitting, *written);
         if (added_count != 0) {
-            status = count_events(writer, added_count, calls->wall_time);
+            status = events_count(writer, added_count, calls->wall_time);
         } else {
             status = add_call(writer, calls, *written);
             added_count = 1;

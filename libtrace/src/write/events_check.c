@@ -4,7 +4,7 @@
 #include "write/internal.h"
 
 /** Validates the members that only some actions have. Returns the first violation, or NULL. */
-static const char *check_action(const struct ttd_event *event)
+static const char *events_check_action(const struct ttd_event *event)
 {
     bool allocates = event->action == TTD_ACTION_ALLOC || event->action == TTD_ACTION_REALLOC;
     bool releases = event->action == TTD_ACTION_FREE || event->action == TTD_ACTION_REALLOC;
@@ -58,6 +58,6 @@ const char *ttd_writer_check_event(const struct ttd_writer *writer, const struct
         return "heap";
     if (!ttd_writer_knows(writer, event->stack, writer->stack_count))
         return "stack";
-    const char *violation = check_action(event);
+    const char *violation = events_check_action(event);
     return violation ? violation : check_times(writer, event);
 }

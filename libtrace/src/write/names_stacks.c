@@ -8,8 +8,8 @@
 #include "layout.h"
 
 /** Finds a stack or a frame; sets the key to add it under if it is not there. */
-static const struct known_stack *find(const struct names_table *table,
-                                      const struct known_stack *frame, uint64_t *key)
+static const struct known_stack *names_find_stack(const struct names_table *table,
+                                                  const struct known_stack *frame, uint64_t *key)
 {
     uint64_t ids = (uint64_t)frame->module << 32 | frame->parent;
     uint32_t index;
@@ -23,7 +23,8 @@ static const struct known_stack *find(const struct names_table *table,
     return NULL;
 }
 
-static bool add(struct names_table *table, uint64_t key, const struct known_stack *stack)
+static bool names_add_stack(struct names_table *table, uint64_t key,
+                            const struct known_stack *stack)
 {
     if (!ttd_map_add(&table->map, key, (uint32_t)table->count))
         return false;
@@ -60,11 +61,11 @@ enum ttd_status ttd_names_symbol(struct ttd_names *names, ttd_id module, uint64_
 }
 
 /** Asks for the names of a frame and writes them, if it is new. */
-static enum ttd_status name_frame(struct ttd_names *names, const struct known_stack *frame,
-                                  uint64_t address)
+static enum ttd_status names_name_frame(struct ttd_names *names, const struct known_stack *frame,
+                                        uint64_t address)
 {
     uint64_t key;
-    if (!names->lookup || find(&names->frames, frame, &key))
+    if (!names->lookup || names_find_stack(&names->frames, frame, &key))
         return TTD_OK;
     if (!ttd_names_reserve(names, &names->frames, sizeof *frame))
         return TTD_ERROR_NO_MEMORY;
@@ -78,11 +79,12 @@ static enum ttd_status name_frame(struct ttd_names *names, const struct known_st
         if (status != TTD_OK)
             return status;
     }
-    return add(&names->frames, key, frame) ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    return names_add_stack(&names->frames, key, frame) ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
 /** Finds or defines the stack of one more frame. */
-static enum ttd_status push(struct ttd_names *names, ttd_id parent, uint64_t address, ttd_id *stack)
+static enum ttd_status names_push_frame(struct ttd_names *names, ttd_id parent, uint64_t address,
+                                        ttd_id *stack)
 {
     /* The call is before the return address, which may be another function's or module's. */
     const struct known_module *module = ttd_names_module_at(names, address - 1);
@@ -90,13 +92,13 @@ static enum ttd_status push(struct ttd_names *names, ttd_id parent, uint64_t add
                                     .module = module ? module->id : TTD_NONE,
                                     .parent = parent};
     uint64_t key;
-    const struct known_stack *existing = find(&names->stacks, &key_frame, &key);
+    const struct known_stack *existing = names_find_stack(&names->stacks, &key_frame, &key);
     if (existing) {
         *stack = existing->id;
         return TTD_OK;
     }
     struct known_stack frame = {.offset = key_frame.offset, .module = key_frame.module};
-    enum ttd_status status = name_frame(names, &frame, address - 1);
+    enum ttd_status status = names_name_frame(names, &frame, address - 1);
     if (status != TTD_OK)
         return status;
     if (!ttd_names_reserve(names, &names->stacks, sizeof key_frame))
@@ -106,7 +108,7 @@ static enum ttd_status push(struct ttd_names *names, ttd_id parent, uint64_t add
     if (status != TTD_OK)
         return status;
     *stack = key_frame.id;
-    return add(&names->stacks, key, &key_frame) ? TTD_OK : TTD_ERROR_NO_MEMORY;
+    return names_add_stack(&names->stacks, key, &key_frame) ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
 enum ttd_status ttd_names_stack(struct ttd_names *names, const uint64_t *addresses, size_t count,
@@ -118,7 +120,7 @@ enum ttd_status ttd_names_stack(struct ttd_names *names, const uint64_t *address
         return TTD_ERROR_LIMIT;
     ttd_id id = TTD_NONE;
     for (size_t i = count; i-- > 0;) {
-        enum ttd_status status = push(names, id, addresses[i], &id);
+        enum ttd_status status = names_push_frame(names, id, addresses[i], &id);
         if (status != TTD_OK)
             return status;
     }

@@ -74,8 +74,8 @@ enum ttd_status ttd_writer_sum(struct ttd_writer *writer, const struct ttd_sum *
     return ttd_writer_end_record(writer, TTD_KIND_SUMS);
 }
 
-static const char *check_blocks(const struct ttd_writer *writer,
-                                const struct ttd_live_blocks *blocks)
+static const char *records_check_blocks(const struct ttd_writer *writer,
+                                        const struct ttd_live_blocks *blocks)
 {
     if (blocks->list < TTD_BLOCKS_KEYFRAME || blocks->list > TTD_BLOCKS_RUNTIME)
         return "list of blocks";
@@ -107,7 +107,7 @@ enum ttd_status ttd_writer_live_blocks(struct ttd_writer *writer,
                                        const struct ttd_live_blocks *blocks)
 {
     struct ttd_list_state list = writer->list;
-    const char *violation = check_blocks(writer, blocks);
+    const char *violation = records_check_blocks(writer, blocks);
     if (!violation)
         violation = ttd_list_take(&list, blocks);
     enum ttd_status status = ttd_writer_begin_chunk(writer, violation);
@@ -146,7 +146,8 @@ enum ttd_status ttd_writer_pages(struct ttd_writer *writer, const struct ttd_pag
     return TTD_OK;
 }
 
-static const char *check_map(const struct ttd_writer *writer, const struct ttd_memory_map *map)
+static const char *records_check_map(const struct ttd_writer *writer,
+                                     const struct ttd_memory_map *map)
 {
     if (!ttd_page_size_is_valid(map->page_size))
         return "page size";
@@ -179,7 +180,7 @@ static const char *check_map(const struct ttd_writer *writer, const struct ttd_m
 enum ttd_status ttd_writer_memory_map(struct ttd_writer *writer, const struct ttd_memory_map *map)
 {
     struct ttd_snapshot_order order = writer->snapshots;
-    const char *violation = check_map(writer, map);
+    const char *violation = records_check_map(writer, map);
     if (!violation)
         violation = ttd_snapshot_order_part(&order, map->snapshot);
     enum ttd_status status = ttd_writer_begin_chunk(writer, violation);

@@ -43,8 +43,8 @@ static enum ttd_status put_part(struct ttd_writer *writer, const struct part *pa
 
 /* ---- Regions ---- */
 
-static const char *check_regions(const struct ttd_writer *writer, const void *list,
-                                 struct ttd_snapshot_order *order)
+static const char *snapshots_check_regions(const struct ttd_writer *writer, const void *list,
+                                           struct ttd_snapshot_order *order)
 {
     const struct ttd_regions *regions = list;
     if (!regions->regions)
@@ -72,14 +72,14 @@ static void encode_regions(struct ttd_writer *writer, const void *list, size_t f
 
 enum ttd_status ttd_writer_regions(struct ttd_writer *writer, const struct ttd_regions *regions)
 {
-    return put_part(writer, &(struct part){TTD_KIND_REGIONS, regions, regions->count, check_regions,
-                                           encode_regions});
+    return put_part(writer, &(struct part){TTD_KIND_REGIONS, regions, regions->count,
+                                           snapshots_check_regions, encode_regions});
 }
 
 /* ---- References ---- */
 
-static const char *check_references(const struct ttd_writer *writer, const void *list,
-                                    struct ttd_snapshot_order *order)
+static const char *snapshots_check_references(const struct ttd_writer *writer, const void *list,
+                                              struct ttd_snapshot_order *order)
 {
     const struct ttd_references *references = list;
     if (!references->references)
@@ -107,14 +107,15 @@ static void encode_references(struct ttd_writer *writer, const void *list, size_
 enum ttd_status ttd_writer_references(struct ttd_writer *writer,
                                       const struct ttd_references *references)
 {
-    return put_part(writer, &(struct part){TTD_KIND_PACKED_REFERENCES, references,
-                                           references->count, check_references, encode_references});
+    return put_part(writer,
+                    &(struct part){TTD_KIND_PACKED_REFERENCES, references, references->count,
+                                   snapshots_check_references, encode_references});
 }
 
 /* ---- Classes ---- */
 
-static const char *check_classes(const struct ttd_writer *writer, const void *list,
-                                 struct ttd_snapshot_order *order)
+static const char *snapshots_check_classes(const struct ttd_writer *writer, const void *list,
+                                           struct ttd_snapshot_order *order)
 {
     const struct ttd_classes *classes = list;
     if (!classes->classes)
@@ -135,8 +136,8 @@ static void encode_classes(struct ttd_writer *writer, const void *list, size_t f
 
 enum ttd_status ttd_writer_classes(struct ttd_writer *writer, const struct ttd_classes *classes)
 {
-    return put_part(writer, &(struct part){TTD_KIND_CLASSES, classes, classes->count, check_classes,
-                                           encode_classes});
+    return put_part(writer, &(struct part){TTD_KIND_CLASSES, classes, classes->count,
+                                           snapshots_check_classes, encode_classes});
 }
 
 /* ---- Block headers ---- */
@@ -192,8 +193,9 @@ enum ttd_status ttd_writer_variable(struct ttd_writer *writer, const struct ttd_
     return ttd_writer_end_record(writer, TTD_KIND_VARIABLES);
 }
 
-static const char *check_frames(const struct ttd_writer *writer, const struct ttd_frames *frames,
-                                struct ttd_snapshot_order *order)
+static const char *snapshots_check_frames(const struct ttd_writer *writer,
+                                          const struct ttd_frames *frames,
+                                          struct ttd_snapshot_order *order)
 {
     if ((!frames->addresses && frames->count != 0) || frames->count > TTD_FRAMES_MAX)
         return "number of frames";
@@ -206,8 +208,8 @@ static const char *check_frames(const struct ttd_writer *writer, const struct tt
 enum ttd_status ttd_writer_frames(struct ttd_writer *writer, const struct ttd_frames *frames)
 {
     struct ttd_snapshot_order order = writer->snapshots;
-    enum ttd_status status =
-        ttd_writer_begin_record(writer, TTD_KIND_FRAMES, check_frames(writer, frames, &order));
+    enum ttd_status status = ttd_writer_begin_record(
+        writer, TTD_KIND_FRAMES, snapshots_check_frames(writer, frames, &order));
     if (status != TTD_OK)
         return status;
     writer->snapshots = order;

@@ -15,9 +15,9 @@ struct ttd_writer_options ttd_writer_options_default(void)
 }
 
 /** Validates the arguments of an open. Returns a description of the first violation, or NULL. */
-static const char *check_open(const struct ttd_trace *trace,
-                              const struct ttd_writer_options *options,
-                              const struct ttd_allocator *allocator)
+static const char *writer_check_open(const struct ttd_trace *trace,
+                                     const struct ttd_writer_options *options,
+                                     const struct ttd_allocator *allocator)
 {
     if (!trace)
         return "trace";
@@ -37,7 +37,7 @@ static const char *check_open(const struct ttd_trace *trace,
     return trace->time_unit ? ttd_check_trace(trace) : "time_unit 0";
 }
 
-static int emit(void *context, const void *data, size_t size)
+static int writer_emit(void *context, const void *data, size_t size)
 {
     struct ttd_writer *writer = context;
     return writer->output.write(writer->output.context, data, size);
@@ -62,12 +62,12 @@ void ttd_writer_init_buffers(struct ttd_writer *writer, uint64_t time_unit)
     ttd_reference_encoder_init(&writer->references, allocator);
 }
 
-static void init(struct ttd_writer *writer, const struct ttd_trace *trace)
+static void writer_init(struct ttd_writer *writer, const struct ttd_trace *trace)
 {
     writer->derived = (trace->flags & TTD_TRACE_DERIVED) != 0;
     ttd_writer_init_buffers(writer, trace->time_unit);
     ttd_emitter_init(&writer->emitter, &writer->allocator, trace->trace_id, writer->options.codec,
-                     writer->options.level, (struct ttd_emitter_sink){emit, writer});
+                     writer->options.level, (struct ttd_emitter_sink){writer_emit, writer});
 }
 
 void ttd_writer_release(struct ttd_writer *writer)
@@ -97,7 +97,7 @@ enum ttd_status ttd_writer_open(const struct ttd_output *output, const struct tt
 {
     if (!output || !output->write)
         return ttd_fail(error, TTD_ERROR_ARGUMENT, "output", TTD_NOWHERE, TTD_NOWHERE);
-    const char *violation = writer ? check_open(trace, options, allocator) : "writer";
+    const char *violation = writer ? writer_check_open(trace, options, allocator) : "writer";
     /* The output is taken over, also on failure. */
     if (violation) {
         close_output(output);
@@ -112,7 +112,7 @@ enum ttd_status ttd_writer_open(const struct ttd_output *output, const struct tt
     result->allocator = table;
     result->output = *output;
     result->options = options ? *options : ttd_writer_options_default();
-    init(result, trace);
+    writer_init(result, trace);
     ttd_encode_trace(&result->payload, trace);
     enum ttd_status status =
         ttd_writer_put_payload(result, TTD_KIND_TRACE, 0, 1, ttd_position_min());

@@ -35,12 +35,13 @@ void ttd_emitter_free(struct ttd_emitter *emitter)
     ttd_release(emitter->allocator, emitter->written);
 }
 
-static enum ttd_status fail(struct ttd_emitter *emitter, enum ttd_status status, const char *what)
+static enum ttd_status emitter_fail(struct ttd_emitter *emitter, enum ttd_status status,
+                                    const char *what)
 {
     return ttd_fail(&emitter->error, status, what, emitter->offset, emitter->number);
 }
 
-static enum ttd_status send(struct ttd_emitter *emitter, const void *data, size_t size)
+static enum ttd_status emitter_send(struct ttd_emitter *emitter, const void *data, size_t size)
 {
     /* An output need not know what to do with no bytes. */
     int reason = size ? emitter->emit(emitter->context, data, size) : 0;
@@ -52,8 +53,8 @@ static enum ttd_status send(struct ttd_emitter *emitter, const void *data, size_
 }
 
 /** Remembers the header for the next index. */
-static bool remember(struct ttd_emitter *emitter, const struct ttd_header *header,
-                     const uint8_t *bytes)
+static bool emitter_remember(struct ttd_emitter *emitter, const struct ttd_header *header,
+                             const uint8_t *bytes)
 {
     /* The next index reaches this one by a link. */
     if (header->kind == TTD_KIND_INDEX)
@@ -83,13 +84,13 @@ static enum ttd_status send_parts(struct ttd_emitter *emitter, const uint8_t *he
             memcpy(chunk + TTD_HEADER_SIZE, stored, stored_size);
         memset(chunk + TTD_HEADER_SIZE + stored_size, 0,
                (size_t)size - TTD_HEADER_SIZE - stored_size);
-        return send(emitter, chunk, (size_t)size);
+        return emitter_send(emitter, chunk, (size_t)size);
     }
-    enum ttd_status status = send(emitter, header, TTD_HEADER_SIZE);
+    enum ttd_status status = emitter_send(emitter, header, TTD_HEADER_SIZE);
     if (status == TTD_OK)
-        status = send(emitter, stored, stored_size);
+        status = emitter_send(emitter, stored, stored_size);
     if (status == TTD_OK)
-        status = send(emitter, zeros, (size_t)(size - TTD_HEADER_SIZE - stored_size));
+        status = emitter_send(emitter, zeros, (size_t)(size - TTD_HEADER_SIZE - stored_size));
     return status;
 }
 
@@ -103,8 +104,8 @@ static enum ttd_status send_chunk(struct ttd_emitter *emitter, struct ttd_header
     header->offset = emitter->offset;
     uint8_t bytes[TTD_HEADER_SIZE];
     ttd_header_encode(header, bytes);
-    if (!remember(emitter, header, bytes))
-        return fail(emitter, TTD_ERROR_NO_MEMORY, "memory");
+    if (!emitter_remember(emitter, header, bytes))
+        return emitter_fail(emitter, TTD_ERROR_NO_MEMORY, "memory");
     uint64_t size = ttd_chunk_size(header);
     enum ttd_status status = send_parts(emitter, bytes, stored, header->stored_size, size);
     if (status != TTD_OK)
@@ -127,14 +128,14 @@ enum ttd_status ttd_emitter_put(struct ttd_emitter *emitter, const struct ttd_em
                                 const uint8_t *raw, size_t raw_size)
 {
     if (raw_size > TTD_PAYLOAD_MAX)
-        return fail(emitter, TTD_ERROR_LIMIT, "payload exceeds its limit");
+        return emitter_fail(emitter, TTD_ERROR_LIMIT, "payload exceeds its limit");
     /* Readers find these two by their size, and before they know any codec. */
     bool fixed = emission->kind == TTD_KIND_TRACE || emission->kind == TTD_KIND_END;
     enum ttd_codec codec = fixed ? TTD_CODEC_RAW : emitter->codec;
     enum ttd_status status =
         ttd_payload_compress(raw, raw_size, emitter->level, &codec, &emitter->stored);
     if (status != TTD_OK)
-        return fail(emitter, status, "memory");
+        return emitter_fail(emitter, status, "memory");
     const uint8_t *stored = codec == TTD_CODEC_RAW ? raw : emitter->stored.data;
     size_t stored_size = codec == TTD_CODEC_RAW ? raw_size : emitter->stored.size;
     struct ttd_header header = {.kind = emission->kind,
@@ -181,7 +182,7 @@ static enum ttd_status put_index(struct ttd_emitter *emitter)
     void *written = emitter->written;
     if (ttd_grow_array(emitter->allocator, &written, &emitter->written_capacity,
                        emitter->written_count + 1, sizeof *emitter->written))
-        return fail(emitter, TTD_ERROR_NO_MEMORY, "memory");
+        return emitter_fail(emitter, TTD_ERROR_NO_MEMORY, "memory");
     /* Room is made before the chunk is written: afterwards nothing may fail, or the file would have
      * an index that the next ones do not link to. */
     emitter->written = written;
@@ -193,7 +194,7 @@ static enum ttd_status put_index(struct ttd_emitter *emitter)
     struct ttd_emission emission = {TTD_KIND_INDEX, emitter->index_entries, count,
                                     emitter->pending.position, emitter->position};
     enum ttd_status status = payload.failed
-                                 ? fail(emitter, TTD_ERROR_NO_MEMORY, "memory")
+                                 ? emitter_fail(emitter, TTD_ERROR_NO_MEMORY, "memory")
                                  : ttd_emitter_put(emitter, &emission, payload.data, payload.size);
     ttd_buffer_free(&payload);
     if (status != TTD_OK)
@@ -224,7 +225,7 @@ enum ttd_status ttd_emitter_end(struct ttd_emitter *emitter, const struct ttd_en
     ttd_buffer_init(&payload, emitter->allocator);
     ttd_encode_end(&payload, &complete);
     struct ttd_emission emission = {TTD_KIND_END, 0, 1, emitter->position, emitter->position};
-    status = payload.failed ? fail(emitter, TTD_ERROR_NO_MEMORY, "memory")
+    status = payload.failed ? emitter_fail(emitter, TTD_ERROR_NO_MEMORY, "memory")
                             : ttd_emitter_put(emitter, &emission, payload.data, payload.size);
     ttd_buffer_free(&payload);
     return status;

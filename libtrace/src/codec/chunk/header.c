@@ -57,7 +57,7 @@ void ttd_header_encode(const struct ttd_header *header, uint8_t bytes[TTD_HEADER
 
 /** Validates the fields of a header whose hash matched. Returns a static description of the first
  * violation, or NULL. */
-static const char *check(const struct ttd_header *header, uint32_t reserved)
+static const char *header_check(const struct ttd_header *header, uint32_t reserved)
 {
     if (reserved != 0)
         return "reserved field is not zero";
@@ -126,7 +126,7 @@ enum ttd_status ttd_header_decode(const uint8_t bytes[TTD_HEADER_SIZE], struct t
         *what = "major version";
         return TTD_ERROR_UNSUPPORTED;
     }
-    *what = check(&result, ttd_get32(bytes + TTD_HEADER_RESERVED));
+    *what = header_check(&result, ttd_get32(bytes + TTD_HEADER_RESERVED));
     if (*what)
         return TTD_ERROR_CORRUPT;
     *header = result;

@@ -49,7 +49,7 @@ bool ttd_payload_is_known(unsigned codec)
 }
 
 /** Adds the bytes of a length that goes on after its token. Returns what is behind them. */
-static const uint8_t *add_length(const uint8_t *next, const uint8_t *end, size_t *length)
+static const uint8_t *payload_add_length(const uint8_t *next, const uint8_t *end, size_t *length)
 {
     uint8_t byte = 255;
     while (byte == 255 && next != end) {
@@ -69,7 +69,7 @@ static bool has_offset_zero(const uint8_t *block, size_t size)
         unsigned token = *next++;
         size_t length = token >> 4;
         if (length == 15)
-            next = add_length(next, end, &length);
+            next = payload_add_length(next, end, &length);
         if ((size_t)(end - next) < length + 2)
             return false; /* the last sequence has no match */
         next += length;
@@ -77,7 +77,7 @@ static bool has_offset_zero(const uint8_t *block, size_t size)
             return true;
         next += 2;
         if ((token & 15) == 15)
-            next = add_length(next, end, &length);
+            next = payload_add_length(next, end, &length);
     }
     return false;
 }

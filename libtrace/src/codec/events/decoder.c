@@ -42,7 +42,7 @@ static bool reserve_list(const struct ttd_allocator *allocator, struct ttd_ordin
 }
 
 /** Empties the lists and makes room for what the columns can hold. False without memory. */
-static bool reserve_addresses(struct ttd_events_decoder *decoder, size_t events)
+static bool decoder_reserve_addresses(struct ttd_events_decoder *decoder, size_t events)
 {
     struct ttd_event_addresses *addresses = &decoder->addresses;
     const struct ttd_allocator *allocator = decoder->state.allocator;
@@ -127,7 +127,7 @@ enum ttd_status ttd_events_decoder_begin(struct ttd_events_decoder *decoder,
     enum ttd_status status = read_tables(decoder, classes, shapes);
     if (status != TTD_OK)
         return status;
-    if (!reserve_addresses(decoder, header->record_count) || !reserve_buffers(decoder))
+    if (!decoder_reserve_addresses(decoder, header->record_count) || !reserve_buffers(decoder))
         return TTD_ERROR_NO_MEMORY;
     decoder->exception = ttd_events_next_gap(decoder, TTD_COLUMN_TIME_GAPS, decoder->number);
     decoder->clock_change = ttd_events_next_gap(decoder, TTD_COLUMN_CLOCK, decoder->number);
@@ -135,7 +135,7 @@ enum ttd_status ttd_events_decoder_begin(struct ttd_events_decoder *decoder,
 }
 
 /** Checks that nothing is left over after the last event. */
-static void finish(struct ttd_events_decoder *decoder)
+static void decoder_finish(struct ttd_events_decoder *decoder)
 {
     for (size_t i = 0; i < TTD_COLUMN_COUNT; i++)
         ttd_cursor_finish(&decoder->columns[i]);
@@ -164,7 +164,7 @@ enum ttd_status ttd_events_decoder_next(struct ttd_events_decoder *decoder, size
         ttd_events_decoder_fail(decoder, "first position of a chunk");
     decoder->first_batch = false;
     if (decoder->left == 0)
-        finish(decoder);
+        decoder_finish(decoder);
     if (column_errors(decoder))
         return TTD_ERROR_CORRUPT;
     /* Only now: a batch that is damaged takes the place of none but the oldest. */

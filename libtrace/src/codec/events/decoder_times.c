@@ -56,8 +56,8 @@ static struct ttd_position read_start(struct ttd_events_decoder *decoder, unsign
     }
 }
 
-static struct ttd_position read_end(struct ttd_events_decoder *decoder, unsigned form,
-                                    struct ttd_position start)
+static struct ttd_position times_read_end(struct ttd_events_decoder *decoder, unsigned form,
+                                          struct ttd_position start)
 {
     uint64_t sequence = decoder->state.effect.sequence;
     if (sequence < start.sequence)
@@ -81,8 +81,8 @@ static struct ttd_position read_end(struct ttd_events_decoder *decoder, unsigned
 }
 
 /** Whether the times are possible; an overflow of steps makes an end before its start. */
-static bool is_valid(const struct ttd_event_state *state, const struct ttd_event_class *class,
-                     bool never, struct ttd_position start, struct ttd_position end)
+static bool times_is_valid(const struct ttd_event_state *state, const struct ttd_event_class *class,
+                           bool never, struct ttd_position start, struct ttd_position end)
 {
     bool acquires = class->action == TTD_ACTION_ALLOC || class->action == TTD_ACTION_CREATE;
     /* Effects come in order; an acquisition takes effect when it ends, all else when it begins. */
@@ -111,8 +111,8 @@ bool ttd_events_decode_exception(struct ttd_events_decoder *decoder,
     unsigned start_form = (form & TTD_TIME_START) >> TTD_TIME_START_SHIFT;
     unsigned end_form = (form & TTD_TIME_END) >> TTD_TIME_END_SHIFT;
     *start = read_start(decoder, start_form, thread->end);
-    *end = read_end(decoder, end_form, *start);
-    if (!is_valid(state, class, end_form == TTD_TIME_END_NEVER, *start, *end)) {
+    *end = times_read_end(decoder, end_form, *start);
+    if (!times_is_valid(state, class, end_form == TTD_TIME_END_NEVER, *start, *end)) {
         ttd_events_decoder_fail(decoder, "times of an event");
         return false;
     }

@@ -69,7 +69,7 @@ void ttd_events_encoder_clear(struct ttd_events_encoder *encoder)
     encoder->since_clock = 0;
 }
 
-static bool make_room(struct ttd_events_encoder *encoder)
+static bool encoder_make_room(struct ttd_events_encoder *encoder)
 {
     for (size_t i = 0; i < TTD_COLUMN_COUNT; i++)
         if (!ttd_buffer_reserve(&encoder->columns[i], (size_t)ROOM * most_bytes[i]))
@@ -95,7 +95,7 @@ static inline bool same_parameters(const struct ttd_event_class *class,
     }
 }
 
-static bool encode_shape(struct ttd_events_encoder *encoder, const struct ttd_event *event)
+static bool encoder_put_shape(struct ttd_events_encoder *encoder, const struct ttd_event *event)
 {
     struct ttd_event_state *state = &encoder->state;
     unsigned form = ttd_events_form(event);
@@ -141,7 +141,7 @@ static void encode_clock(struct ttd_events_encoder *encoder, uint64_t wall_time)
     encoder->since_clock = 0;
 }
 
-static void encode_values(struct ttd_events_encoder *encoder, const struct ttd_event *event)
+static void encoder_put_values(struct ttd_events_encoder *encoder, const struct ttd_event *event)
 {
     struct ttd_event_shape *shape = &encoder->state.shapes[encoder->state.shape];
     const struct ttd_event_class *class = &encoder->state.classes[shape->class_index];
@@ -158,10 +158,10 @@ static void encode_values(struct ttd_events_encoder *encoder, const struct ttd_e
 bool ttd_events_encoder_add(struct ttd_events_encoder *encoder, const struct ttd_event *event)
 {
     struct ttd_event_state *state = &encoder->state;
-    if (encoder->room == 0 && !make_room(encoder))
+    if (encoder->room == 0 && !encoder_make_room(encoder))
         return false;
     encoder->room--;
-    if (!encode_shape(encoder, event) || !encode_time(encoder, event))
+    if (!encoder_put_shape(encoder, event) || !encode_time(encoder, event))
         return false;
     state->effect = ttd_event_position(event);
     if (encoder->count++ == 0)
@@ -170,7 +170,7 @@ bool ttd_events_encoder_add(struct ttd_events_encoder *encoder, const struct ttd
         encoder->since_clock++;
     else
         encode_clock(encoder, event->wall_time);
-    encode_values(encoder, event);
+    encoder_put_values(encoder, event);
     return true;
 }
 

@@ -3,7 +3,7 @@
 #include "codec/events/encoder.h"
 
 /** Returns the form of a call's event, which returned. */
-static inline enum ttd_event_fast fast_of(const struct ttd_call *call)
+static inline enum ttd_event_fast calls_fast_shape(const struct ttd_call *call)
 {
     if (call->address == 0)
         return TTD_FAST_NONE;
@@ -38,8 +38,8 @@ static uint32_t find_shape(const struct ttd_events_encoder *encoder, const struc
 }
 
 /** Appends the symbol of a call's shape. False, and nothing has changed, if the chunk lacks it. */
-static inline bool encode_shape(struct ttd_events_encoder *encoder, const struct ttd_call *call,
-                                enum ttd_event_fast fast, ttd_id heap)
+static inline bool calls_put_shape(struct ttd_events_encoder *encoder, const struct ttd_call *call,
+                                   enum ttd_event_fast fast, ttd_id heap)
 {
     struct ttd_event_state *state = &encoder->state;
     uint32_t number = state->next_shapes[state->shape];
@@ -58,8 +58,8 @@ static inline bool encode_shape(struct ttd_events_encoder *encoder, const struct
     return true;
 }
 
-static inline void encode_values(struct ttd_events_encoder *encoder, const struct ttd_call *call,
-                                 enum ttd_event_fast fast)
+static inline void calls_put_values(struct ttd_events_encoder *encoder, const struct ttd_call *call,
+                                    enum ttd_event_fast fast)
 {
     struct ttd_event_shape *shape = &encoder->state.shapes[encoder->state.shape];
     if (fast != TTD_FAST_FREE)
@@ -88,10 +88,10 @@ size_t ttd_events_encoder_add_calls(struct ttd_events_encoder *encoder,
         remaining = encoder->room;
     for (; added_count < remaining; added_count++) {
         const struct ttd_call *call = &calls->calls[first + added_count];
-        enum ttd_event_fast fast = fast_of(call);
-        if (fast == TTD_FAST_NONE || !encode_shape(encoder, call, fast, calls->heap))
+        enum ttd_event_fast fast = calls_fast_shape(call);
+        if (fast == TTD_FAST_NONE || !calls_put_shape(encoder, call, fast, calls->heap))
             break;
-        encode_values(encoder, call, fast);
+        calls_put_values(encoder, call, fast);
     }
     if (added_count == 0)
         return 0;

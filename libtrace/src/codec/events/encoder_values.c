@@ -32,7 +32,7 @@ static inline unsigned find_place(const struct ttd_address_list *list, const uin
     return 0;
 }
 
-static inline void push(struct ttd_address_list *list, uint32_t *newest_at, uint64_t address)
+static inline void values_push(struct ttd_address_list *list, uint32_t *newest_at, uint64_t address)
 {
     ttd_address_push(list, address);
     newest_at[hash_address(address)] = (uint32_t)list->count;
@@ -57,7 +57,7 @@ void ttd_events_encode_base(struct ttd_events_encoder *encoder, uint64_t base, b
         return;
     if (place != 0)
         ttd_address_take(&state->allocated, place);
-    push(&state->freed, encoder->freed_at, base);
+    values_push(&state->freed, encoder->freed_at, base);
 }
 
 void ttd_events_encode_address(struct ttd_events_encoder *encoder, uint64_t address)
@@ -69,7 +69,7 @@ void ttd_events_encode_address(struct ttd_events_encoder *encoder, uint64_t addr
         put_explicit(encoder, TTD_COLUMN_ACQUIRED_EXPLICIT, address, &state->acquired);
     else
         ttd_address_take(&state->freed, place);
-    push(&state->allocated, encoder->allocated_at, address);
+    values_push(&state->allocated, encoder->allocated_at, address);
 }
 
 void ttd_events_encode_extra(struct ttd_events_encoder *encoder, const struct ttd_event *event,

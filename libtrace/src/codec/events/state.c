@@ -44,8 +44,8 @@ void ttd_event_state_clear(struct ttd_event_state *state)
     state->wall_time = 0;
 }
 
-static bool reserve_addresses(const struct ttd_allocator *allocator, struct ttd_address_list *list,
-                              size_t count)
+static bool event_state_reserve_addresses(const struct ttd_allocator *allocator,
+                                          struct ttd_address_list *list, size_t count)
 {
     void *items = list->items;
     if (ttd_grow_array_zeroed(allocator, &items, &list->capacity, count + TTD_ADDRESS_BLOCK + 1,
@@ -57,8 +57,8 @@ static bool reserve_addresses(const struct ttd_allocator *allocator, struct ttd_
 
 bool ttd_event_state_reserve_addresses(struct ttd_event_state *state, size_t count)
 {
-    return reserve_addresses(state->allocator, &state->freed, count) &&
-           reserve_addresses(state->allocator, &state->allocated, count);
+    return event_state_reserve_addresses(state->allocator, &state->freed, count) &&
+           event_state_reserve_addresses(state->allocator, &state->allocated, count);
 }
 
 bool ttd_event_state_reserve_shapes(struct ttd_event_state *state, size_t count)
@@ -102,7 +102,7 @@ static enum ttd_event_general general_of(const struct ttd_event_class *class)
     return TTD_GENERAL_OTHER;
 }
 
-static enum ttd_event_fast fast_of(const struct ttd_event_class *class)
+static enum ttd_event_fast event_state_fast_shape(const struct ttd_event_class *class)
 {
     unsigned values = class->form & (TTD_FORM_SIZE | TTD_FORM_BASE | TTD_FORM_ADDRESS);
     if ((class->form & TTD_FORM_OUTCOME) != TTD_OUTCOME_ONE)
@@ -130,7 +130,7 @@ void ttd_event_class_complete(struct ttd_event_class *class)
     if (class->items)
         class->stored = (uint8_t)ttd_template_stored(class->items);
     class->general = (uint8_t)general_of(class);
-    class->fast = (uint8_t)fast_of(class);
+    class->fast = (uint8_t)event_state_fast_shape(class);
     class->tally = (class->form & TTD_FORM_BASE ? TTD_TALLY_BASE : 0) +
                    (class->form & TTD_FORM_ADDRESS ? TTD_TALLY_ADDRESS : 0) +
                    (outcome == TTD_OUTCOME_NEVER ? TTD_TALLY_NEVER : 0);

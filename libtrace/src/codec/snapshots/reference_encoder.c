@@ -59,7 +59,7 @@ const char *ttd_reference_encoder_check(const struct ttd_reference_encoder *enco
 }
 
 /** Appends the run of references that ends here, for which there is room. */
-static void end_run(struct ttd_reference_encoder *encoder)
+static void reference_end_run(struct ttd_reference_encoder *encoder)
 {
     struct ttd_buffer *runs = &encoder->columns[TTD_PACKED_REFERENCE_RUNS];
     if (encoder->run == 0)
@@ -103,7 +103,7 @@ static void append_values(struct ttd_reference_encoder *encoder,
 }
 
 /** Makes room for references, and for the run that they leave at the end. */
-static bool reserve(struct ttd_reference_encoder *encoder, size_t count)
+static bool reference_reserve(struct ttd_reference_encoder *encoder, size_t count)
 {
     struct ttd_buffer *columns = encoder->columns;
     size_t run_bytes = 2 * TTD_VARINT_MAX;
@@ -125,14 +125,14 @@ static size_t count_run(const struct ttd_reference *references, size_t count)
 bool ttd_reference_encoder_add(struct ttd_reference_encoder *encoder,
                                const struct ttd_references *references)
 {
-    if (!reserve(encoder, references->count))
+    if (!reference_reserve(encoder, references->count))
         return false;
     const struct ttd_reference *reference = references->references;
     size_t run;
     for (size_t remaining = references->count; remaining != 0; remaining -= run) {
         bool goes_on = reference->region == encoder->last.region;
         if (!goes_on)
-            end_run(encoder);
+            reference_end_run(encoder);
         run = count_run(reference, remaining);
         append_offsets(&encoder->columns[TTD_PACKED_REFERENCE_OFFSETS], reference, run,
                        goes_on ? encoder->last.offset + TTD_REFERENCE_SIZE : 0);
@@ -150,7 +150,7 @@ bool ttd_reference_encoder_add(struct ttd_reference_encoder *encoder,
 
 void ttd_reference_encoder_finish(struct ttd_reference_encoder *encoder, struct ttd_buffer *buffer)
 {
-    end_run(encoder);
+    reference_end_run(encoder);
     ttd_buffer_put32(buffer, encoder->snapshot);
     ttd_buffer_put32(buffer, 0);
     ttd_join_columns(buffer, encoder->columns, TTD_PACKED_REFERENCE_COLUMN_COUNT);

@@ -91,7 +91,7 @@ static bool check_parents(const struct ttd_cursor *column, ttd_id first_id, size
 }
 
 /** Checks that each frame is new or one of those before it; counts those that are new. */
-static bool check_frames(const struct ttd_cursor *column, size_t count, size_t *frame_count)
+static bool stacks_check_frames(const struct ttd_cursor *column, size_t count, size_t *frame_count)
 {
     const uint8_t *next = column->next;
     uint64_t known_count = 0;
@@ -121,7 +121,7 @@ bool ttd_stacks_decoder_accepts(const struct ttd_stacks_decoder *decoder, size_t
 {
     const struct ttd_cursor *columns = decoder->columns;
     size_t frames;
-    return check_frames(&columns[TTD_STACK_FRAMES], count, &frames) &&
+    return stacks_check_frames(&columns[TTD_STACK_FRAMES], count, &frames) &&
            check_values(columns[TTD_STACK_MODULES], frames, module_max) &&
            check_values(columns[TTD_STACK_OFFSETS], frames, UINT64_MAX) &&
            check_parents(&columns[TTD_STACK_PARENTS], decoder->next_id, count, depths);

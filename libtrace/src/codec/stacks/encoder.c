@@ -32,8 +32,8 @@ void ttd_stacks_encoder_clear(struct ttd_stacks_encoder *encoder)
 }
 
 /** Adds a frame to the table under a key that is free. */
-static bool add_frame(struct ttd_stacks_encoder *encoder, uint64_t key,
-                      const struct ttd_stack *stack)
+static bool stack_encoder_add_frame(struct ttd_stacks_encoder *encoder, uint64_t key,
+                                    const struct ttd_stack *stack)
 {
     uint64_t last_offset = encoder->table.last_offset;
     uint32_t index = (uint32_t)encoder->table.count;
@@ -57,7 +57,7 @@ bool ttd_stacks_encoder_add(struct ttd_stacks_encoder *encoder, const struct ttd
            (encoder->table.frames[frame].module != stack->module ||
             encoder->table.frames[frame].offset != stack->offset))
         key++;
-    if (!is_known && !add_frame(encoder, key, stack))
+    if (!is_known && !stack_encoder_add_frame(encoder, key, stack))
         return false;
     /* 0 announces a new frame, which needs no number: it is the next of the table. */
     uint64_t reference = is_known ? (uint64_t)frame + 1 : 0;
