@@ -6,7 +6,7 @@
 
 #include <ttdtrace/version.h>
 
-#include "base/pages.h"
+#include "base/table.h"
 #include "cli/options/command.h"
 #include "cli/options/suggest.h"
 #include "cli/process/exit.h"

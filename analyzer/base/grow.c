@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/pages.h"
+#include "base/table.h"
 
 enum ttd_status grow_array(void **array, size_t *capacity, size_t count, size_t size)
 {

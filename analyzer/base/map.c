@@ -3,8 +3,23 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/table.h"
+
+struct hash_key hash_key_new(void)
+{
+    struct hash_key key;
+    if (getentropy(&key, sizeof key) != 0) {
+        struct timespec now = {0, 0};
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        key.add = (uint64_t)now.tv_nsec ^ (uintptr_t)&key;
+        key.multiply = hash_value((struct hash_key){key.add, 1}, (uint64_t)now.tv_sec);
+    }
+    key.multiply |= 1;
+    return key;
+}
 
 /* Elements of the array for each pair in the table: identifiers are dense, but not all of them need
  * be keys. So the memory grows with the pairs, never with the value of an identifier. */

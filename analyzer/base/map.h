@@ -6,10 +6,27 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
 #include <ttdtrace/status.h>
 
-#include "base/hash.h"
+/* Keyed hashing, so that a crafted trace cannot choose which values collide. */
+
+/** A random key. */
+struct hash_key {
+    uint64_t add;
+    uint64_t multiply;
+};
+
+/** Makes a random key. */
+struct hash_key hash_key_new(void);
+
+/** Hashes a value. All bits of the result are usable, the low ones as well. */
+static inline uint64_t hash_value(struct hash_key key, uint64_t value)
+{
+    value = (value ^ key.add) * key.multiply;
+    value ^= value >> 32;
+    value *= UINT64_C(0x9E3779B97F4A7C15);
+    return value ^ value >> 29;
+}
 
 /** The value of a key that is not in the table. */
 #define MAP_NONE UINT32_MAX

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/halves.h"
+#include "base/task.h"
 
 #define DIGIT_BITS 11
 #define DIGITS     (1u << DIGIT_BITS)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables on a system without mappings: they take the place of table.c and pages.c there. */
+/* Tables on a system without mappings: they take the place of table.c there. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/pages.h"
 #include "base/table.h"
 
 void *table_resize(void *old, size_t old_size, size_t size)

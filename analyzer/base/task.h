@@ -4,7 +4,7 @@
 #define ANALYZER_BASE_TASK_H
 
 #include <stdbool.h>
-
+#include <stddef.h>
 #include <ttdtrace/status.h>
 
 #include "base/thread.h"
@@ -29,5 +29,25 @@ bool task_has_processor(void);
 
 /** Waits for the end of the task, if one was started. @return what the task returned, or TTD_OK. */
 enum ttd_status task_wait(struct task *task);
+
+/* Work on many things in a row, of which two threads do half each. */
+
+/** Does the work on the things from number `begin` up to `end`, without that. */
+typedef enum ttd_status (*halves_function)(void *context, size_t begin, size_t end);
+
+/** Where the second half begins. */
+static inline size_t halves_middle(size_t count)
+{
+    return count / 2;
+}
+
+/**
+ * Calls a function for the first half with the context `first`, and for the second half with
+ * `second`: one after the other, in any order, if there are few things, or only one processor; else
+ * at the same time.
+ *
+ * @return the status of the first half, or that of the second if the first returned TTD_OK
+ */
+enum ttd_status halves_do(halves_function function, void *first, void *second, size_t count);
 
 #endif

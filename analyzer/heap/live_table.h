@@ -9,7 +9,6 @@
 
 #include <ttdtrace/model.h>
 
-#include "base/hash.h"
 #include "base/map.h"
 #include "heap/parents.h"
 #include "heap/sum.h"

@@ -13,7 +13,7 @@
  * --tool=callgrind ttdanalyze leaks --no-index TRACE`, or the command that is named; the first two
  * by `tools/compare-builds --instructions`):
  *
- *     runs of events that nobody watches (replay_run.c)            1.09  1.12
+ *     runs of events that nobody watches (replay_apply.c)          1.09  1.12
  *     ReAlloc without the queue (is_alone_call() in replay_apply.c)     1.02  1.00
  *     each address looked up once a chunk (ordinal_map.h)          1.04  1.01
  *     events decoded in batches, not one by one                    5.11  5.01
@@ -35,9 +35,38 @@
 #ifndef ANALYZER_HEAP_REPLAY_H
 #define ANALYZER_HEAP_REPLAY_H
 
-#include "heap/block_copies.h"
+#include "heap/live.h"
 #include "heap/ordinal_map.h"
 #include "heap/pending.h"
+
+/* An array of copies of blocks, each with the number of its record. */
+
+/** All zero when empty. */
+struct heap_block_copies {
+    struct heap_block *blocks;
+    /** The index in heap_live.blocks of each copy's record. */
+    uint32_t *records;
+    size_t count;
+    size_t capacity;
+};
+
+void heap_block_copies_free(struct heap_block_copies *copies);
+
+/** Makes room for one more. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status heap_block_copies_grow(struct heap_block_copies *copies);
+
+/** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+static inline enum ttd_status heap_block_copies_add(struct heap_block_copies *copies,
+                                                    const struct heap_block *block, uint32_t record)
+{
+    enum ttd_status status =
+        copies->count < copies->capacity ? TTD_OK : heap_block_copies_grow(copies);
+    if (status != TTD_OK)
+        return status;
+    copies->blocks[copies->count] = *block;
+    copies->records[copies->count++] = record;
+    return TTD_OK;
+}
 
 enum heap_effect_kind {
     /** `block` became live. It may be changed in its member `user`. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "base/pages.h"
+#include "base/table.h"
 
 #define CELL_GRANULES      32
 #define GRANULE_BITS       3

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "heap/locate.h"
+#include "heap/sort_blocks.h"
 
 /* What a call is given first, in DWARF's numbers of registers. */
 #define RDI  5

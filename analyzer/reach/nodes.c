@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/halves.h"
+#include "base/task.h"
 #include "base/table.h"
 #include "heap/sort_blocks.h"
 #include "graph/graph.h"

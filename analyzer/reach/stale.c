@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/halves.h"
+#include "base/task.h"
 #include "graph/classes.h"
 #include "reach/between.h"
 #include "reach/stale_words.h"

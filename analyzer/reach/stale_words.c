@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/halves.h"
+#include "base/task.h"
 #include "base/sort.h"
 #include "base/table.h"
 #include "reach/between.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "heap/locate.h"
+#include "heap/sort_blocks.h"
 #include "travel/cursor.h"
 
 struct range_replay {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "base/pages.h"
+#include "base/table.h"
 
 #define CAPACITY_MIN 64
 

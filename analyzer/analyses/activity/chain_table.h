@@ -4,7 +4,7 @@
 #define ANALYZER_ANALYSES_ACTIVITY_CHAIN_TABLE_H
 
 #include "analyses/activity/moves.h"
-#include "base/hash.h"
+#include "base/map.h"
 
 struct chain_slot {
     uint64_t event;

@@ -2,7 +2,7 @@
 /* Judges each call by the state just before it. */
 #include "analyses/errors/api_match.h"
 #include "analyses/errors/errors_parts.h"
-#include "heap/locate.h"
+#include "heap/sort_blocks.h"
 
 /* Blocks that may be looked through for addresses inside them: at first, and for each call. */
 #define SEARCH_FIRST    (UINT64_C(1) << 28)

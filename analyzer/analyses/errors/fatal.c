@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyses/errors/errors.h"
-#include "heap/locate.h"
+#include "heap/sort_blocks.h"
 #include "reach/snapshots.h"
 
 /* The numbers of signals, and the code SI_KERNEL, on the recorded system, which need not be the one

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "analyses/state/state.h"
-#include "heap/locate.h"
+#include "heap/sort_blocks.h"
 
 /* Keeps of the blocks of a state those that lie in the range. */
 static void memory_take_blocks(struct heap_memory *memory, struct heap_state *state)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "heap/locate.h"
+#include "heap/sort_blocks.h"
 #include "heap/site_table.h"
 
 /** A search on its way through memory. */

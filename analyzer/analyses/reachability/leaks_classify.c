@@ -2,7 +2,7 @@
 /* The classes of leaks: by what holds them in the graph of a snapshot. */
 #include "analyses/reachability/leaks_parts.h"
 #include "base/grow.h"
-#include "base/halves.h"
+#include "base/task.h"
 
 static enum heap_leak_kind kind_of(const struct graph_classes *classes, uint32_t node)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "analyses/reachability/leaks_parts.h"
-#include "heap/locate.h"
+#include "heap/sort_blocks.h"
 
 static bool leaks_is_wanted(const struct leaks_search *search, const struct heap_block *block)
 {

@@ -5,7 +5,7 @@
 
 #include "analyses/state/state.h"
 #include "base/grow.h"
-#include "heap/locate.h"
+#include "heap/sort_blocks.h"
 
 static enum ttd_status begin_region(struct heap_fragmentation *fragmentation,
                                     const struct heap_block *block)

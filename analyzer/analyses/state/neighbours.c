@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyses/state/neighbours.h"
 
-#include "heap/locate.h"
+#include "heap/sort_blocks.h"
 
 static struct heap_neighbour neighbours_of_block(const struct heap_block *block)
 {

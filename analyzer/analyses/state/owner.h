@@ -5,7 +5,7 @@
 
 #include "heap/call.h"
 #include "heap/groups.h"
-#include "heap/locate.h"
+#include "heap/sort_blocks.h"
 #include "heap/moved.h"
 
 /** An owner: a block that covers, or covered, an address of the range. */

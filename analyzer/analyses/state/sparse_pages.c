@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "heap/locate.h"
+#include "heap/sort_blocks.h"
 
 /* The page that the sweep is at. */
 struct sparse_sweep {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap/locate.h"
 #include "heap/sort_blocks.h"
 #include "travel/confirm.h"
 

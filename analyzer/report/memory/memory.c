@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "heap/locate.h"
+#include "heap/sort_blocks.h"
 
 #define ROW 16
 

@@ -2,7 +2,7 @@
 /* Work that two threads may do half of each. */
 #include <criterion/criterion.h>
 
-#include "base/halves.h"
+#include "base/task.h"
 
 /* Few things, which one thread does, and many. */
 static const size_t counts[] = {0, 1, 2, 3, 1000, 100001};

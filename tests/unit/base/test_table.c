@@ -6,7 +6,6 @@
 #include <criterion/criterion.h>
 
 #include "base/grow.h"
-#include "base/pages.h"
 #include "base/table.h"
 #include "support/entropy.h"
 

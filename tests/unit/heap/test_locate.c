@@ -2,7 +2,7 @@
 /* Which block an address belongs to. */
 #include <criterion/criterion.h>
 
-#include "heap/locate.h"
+#include "heap/sort_blocks.h"
 
 static struct heap_live live;
 
