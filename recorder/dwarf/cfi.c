@@ -4,6 +4,7 @@
 #endif
 #include "cfi.h"
 
+#include "debug_frame.h"
 #include "modules.h"
 
 /* The most of .eh_frame_hdr that comes before its table. */
@@ -69,11 +70,12 @@ static void read_augmentation(struct cursor *cursor, const char *letters,
     cursor->is_bad |= data.is_bad;
 }
 
-static bool read_cie(struct cfi_lookup *lookup, uintptr_t begin)
+/* Reads a CIE; `id` tells it from an FDE. */
+static bool read_cie(struct cfi_lookup *lookup, uintptr_t begin, uint32_t id)
 {
     struct cfi_function *function = &lookup->function;
     struct cursor *cursor = &lookup->cie.body;
-    if (!record_at(&function->span, begin, &lookup->cie) || cursor_uint(cursor, 4) != 0)
+    if (!record_at(&function->span, begin, &lookup->cie) || cursor_uint(cursor, 4) != id)
         return false;
     uint8_t version = cursor_u8(cursor);
     const char *letters = (const char *)cursor->next;
@@ -94,17 +96,13 @@ static bool read_cie(struct cfi_lookup *lookup, uintptr_t begin)
     return !cursor->is_bad && function->ra_column == CFI_RA;
 }
 
-/* Reads the record lookup->fde into the function. False unless it is an FDE whose code contains
+/* Reads the rest of the FDE lookup->fde, whose CIE was read. False unless its code contains
  * `address`. */
-static bool read_fde(struct cfi_lookup *lookup, uintptr_t address)
+static bool read_code(struct cfi_lookup *lookup, uintptr_t address)
 {
     struct cfi_function *function = &lookup->function;
     struct cursor *cursor = &lookup->fde.body;
-    uintptr_t id_address = cursor_address(cursor);
-    uint64_t delta = cursor_uint(cursor, 4);
-    if (cursor->is_bad || delta == 0 || delta > id_address || !read_cie(lookup, id_address - delta))
-        return false;
-    function->start = cursor_pointer(cursor, function->encoding, 0);
+    function->start = cursor_pointer(cursor, function->encoding, function->bias);
     function->size = cursor_pointer(cursor, function->encoding & 0x0f, 0);
     if (cursor->is_bad || address < function->start || address - function->start >= function->size)
         return false;
@@ -112,6 +110,18 @@ static bool read_fde(struct cfi_lookup *lookup, uintptr_t address)
         cursor_skip(cursor, cursor_uleb(cursor));
     function->specific = *cursor;
     return !cursor->is_bad;
+}
+
+/* Reads the record lookup->fde into the function. False unless it is an FDE whose code contains
+ * `address`. */
+static bool read_fde(struct cfi_lookup *lookup, uintptr_t address)
+{
+    struct cursor *cursor = &lookup->fde.body;
+    uintptr_t id_address = cursor_address(cursor);
+    uint64_t delta = cursor_uint(cursor, 4);
+    lookup->function.bias = 0;
+    return !cursor->is_bad && delta != 0 && delta <= id_address &&
+           read_cie(lookup, id_address - delta, 0) && read_code(lookup, address);
 }
 
 /* Finds the function where there is no table: tries each record up to the terminator. */
@@ -195,7 +205,7 @@ static __attribute__((noinline)) enum fde_search locate(struct cfi_lookup *looku
 
 /* The stack may be small: modules_segment(), locate() and scan() are not inlined, so that they use
  * it in turn. */
-bool cfi_find(struct cfi_lookup *lookup, uintptr_t address)
+static bool find_in_memory(struct cfi_lookup *lookup, uintptr_t address)
 {
     struct cfi_span *span = &lookup->function.span;
     uintptr_t fde = 0;
@@ -213,6 +223,31 @@ bool cfi_find(struct cfi_lookup *lookup, uintptr_t address)
     default:
         return false;
     }
+}
+
+/* Finds the function in the section that only the module's file has. */
+static __attribute__((noinline)) bool find_in_file(struct cfi_lookup *lookup, uintptr_t address)
+{
+    struct cfi_function *function = &lookup->function;
+    struct cursor *cursor = &lookup->fde.body;
+    uint32_t offset;
+    const struct debug_frame *frame = modules_debug_frame(lookup, &function->bias);
+    if (frame == NULL || !debug_frame_search(frame, address - function->bias, &offset))
+        return false;
+    uintptr_t begin = (uintptr_t)frame->bytes;
+    function->span = (struct cfi_span){.low = begin, .high = begin + frame->size};
+    if (!record_at(&function->span, begin + offset, &lookup->fde))
+        return false;
+    uint64_t cie = cursor_uint(cursor, 4);
+    if (cursor->is_bad || !read_cie(lookup, begin + cie, DEBUG_FRAME_CIE))
+        return false;
+    function->encoding = PE_DATAREL | PE_ABSPTR; /* relative to the bias */
+    return read_code(lookup, address);
+}
+
+bool cfi_find(struct cfi_lookup *lookup, uintptr_t address)
+{
+    return find_in_memory(lookup, address) || find_in_file(lookup, address);
 }
 
 void cfi_expression(const struct cfi_span *span, int32_t offset, struct cursor *cursor)

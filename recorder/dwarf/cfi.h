@@ -55,6 +55,7 @@ struct cfi_function {
     int64_t data_align;
     uint64_t ra_column;
     uint8_t encoding;     /* of code addresses */
+    uintptr_t bias;       /* added to them */
     bool is_signal_frame; /* made by the kernel: the caller was interrupted, it made no call */
     bool is_augmented;
 };
@@ -90,6 +91,7 @@ struct cfi_record {
 struct cfi_lookup {
     void *process;                /* for modules.h; NULL if it is this one */
     struct dl_find_object object; /* addresses in that process */
+    bool is_unsettled;            /* the module's file could not be read now, but may be later */
     struct cfi_function function;
     struct cfi_record fde;
     struct cfi_record cie;

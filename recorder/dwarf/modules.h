@@ -8,6 +8,7 @@
  */
 
 #include "cfi.h"
+#include "debug_frame.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -19,6 +20,13 @@ bool modules_find(struct cfi_lookup *lookup, uintptr_t address);
  * lookup->object is only one segment, and seldom the one that holds `address`.
  */
 struct cfi_span modules_segment(const struct cfi_lookup *lookup, uintptr_t address);
+
+/*
+ * Returns the section .debug_frame of lookup->object, NULL if it is not known, and sets `*bias` to
+ * the difference of its addresses in the process to those in the file. Called for an address of
+ * which its segments say nothing.
+ */
+const struct debug_frame *modules_debug_frame(struct cfi_lookup *lookup, uintptr_t *bias);
 
 #pragma GCC visibility pop
 

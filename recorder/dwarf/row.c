@@ -201,7 +201,8 @@ static bool run_one(struct machine *machine)
     case CFA_NOP:
         return true;
     case CFA_SET_LOC:
-        machine->location = cursor_pointer(code, machine->function->encoding, 0);
+        machine->location =
+            cursor_pointer(code, machine->function->encoding, machine->function->bias);
         return machine->location <= machine->address;
     case CFA_ADVANCE_LOC1:
         return advance(machine, cursor_uint(code, 1));

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "debug_frames.h"
 #include "module_file.h"
 #include "module_log.h"
 #include "../system/real.h"
@@ -75,6 +76,7 @@ static void sweep(void)
         if (module->gone || !module_is_gone(module))
             continue;
         unwind_forget(module->begin, module->end);
+        debug_frames_forget(module->begin);
         module->gone = true; /* last: a fork meanwhile forgets it again */
         module_log_unload(module->begin);
     }
@@ -138,6 +140,29 @@ static void module_found(const struct dl_find_object *object)
                thread != NULL ? thread->steps : 0);
 }
 
+/* Called by the unwinder, for a module that was found. */
+static const struct debug_frame *module_debug_frame(const struct dl_find_object *object,
+                                                    bool *is_unsettled)
+{
+    const struct debug_frame *frame;
+    uintptr_t begin = (uintptr_t)object->dlfo_map_start;
+    if (debug_frames_find(begin, &frame) || process_is_confined || modules == NULL)
+        return frame;
+    if (!lock_modules()) {
+        *is_unsettled = true;
+        return NULL;
+    }
+    if (!debug_frames_find(begin, &frame)) { /* no other thread has read it meanwhile */
+        for (size_t i = 0; i < module_count; i++)
+            if (!modules[i].gone && modules[i].begin == begin &&
+                modules[i].map == object->dlfo_link_map)
+                debug_frames_read(&modules[i]);
+        debug_frames_find(begin, &frame);
+    }
+    unlock_modules();
+    return frame;
+}
+
 static int module_listed(struct dl_phdr_info *info, size_t size, void *sequence)
 {
     (void)size;
@@ -174,6 +199,7 @@ static void modules_again(uint64_t sequence)
         }
         module->gone = true;
         unwind_forget(module->begin, module->end);
+        debug_frames_forget(module->begin);
     }
 }
 
@@ -184,7 +210,7 @@ void modules_begin(uint64_t sequence)
         modules_again(sequence);
         return;
     }
-    unwind_setup(module_found);
+    unwind_setup(module_found, module_debug_frame);
     module_files_begin();
     if ((modules = unwind_pages(MODULES_MAX * sizeof *modules + module_log_room())) != NULL) {
         module_log_keep(modules + MODULES_MAX);

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -20,8 +21,11 @@
 static const ElfW(Phdr) * main_phdr;
 static size_t main_phnum;
 
-void own_modules_setup(void)
+static unwind_frame_finder *_Atomic find_frame;
+
+void own_modules_setup(unwind_frame_finder *frame_finder)
 {
+    atomic_store(&find_frame, frame_finder);
     main_phdr = (const void *)getauxval(AT_PHDR);
     main_phnum = getauxval(AT_PHNUM);
 }
@@ -85,6 +89,13 @@ struct cfi_span modules_segment(const struct cfi_lookup *lookup, uintptr_t addre
         span.is_fetched = true;
     }
     return span;
+}
+
+const struct debug_frame *modules_debug_frame(struct cfi_lookup *lookup, uintptr_t *bias)
+{
+    unwind_frame_finder *finder = atomic_load(&find_frame);
+    *bias = lookup->object.dlfo_link_map->l_addr;
+    return finder != NULL ? finder(&lookup->object, &lookup->is_unsettled) : NULL;
 }
 
 struct cursor span_fetch(const struct cfi_span *span, uintptr_t address, size_t size)

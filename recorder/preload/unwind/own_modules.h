@@ -4,10 +4,13 @@
 
 /* The modules of this process, in which the unwinder runs: see dwarf/modules.h. */
 
+#include "unwind.h"
+
 #pragma GCC visibility push(hidden)
 
-/* Finds the program headers of the program. To be called once, before frames are followed. */
-void own_modules_setup(void);
+/* Finds the program headers of the program. To be called once, before frames are followed. The
+   finder is as in unwind_setup(). */
+void own_modules_setup(unwind_frame_finder *frame_finder);
 
 #pragma GCC visibility pop
 

@@ -199,7 +199,10 @@ unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup)
     if (!modules_find(lookup, pc - 1))
         return RULE_STRAY; /* not kept: a module may be loaded there at any time */
     announce_once(&lookup->object);
+    lookup->is_unsettled = false;
     unwind_rule rule = rule_compile(lookup, pc - 1);
+    if (lookup->is_unsettled)
+        return rule;
     keep(pc, rule, epoch, is_lasting(lookup->object.dlfo_link_map));
     return rule;
 }
@@ -239,9 +242,10 @@ void rules_forget(uintptr_t start, uintptr_t end)
     atomic_fetch_add(&rules_epoch, 1);
 }
 
-void rules_setup(void (*announcer)(const struct dl_find_object *))
+void rules_setup(void (*announcer)(const struct dl_find_object *),
+                 unwind_frame_finder *frame_finder)
 {
-    own_modules_setup();
+    own_modules_setup(frame_finder);
     atomic_store(&announce, announcer);
     for (unsigned i = 0; i < OBJECTS; i++)
         atomic_store_explicit(&announced[i], 0, memory_order_relaxed);

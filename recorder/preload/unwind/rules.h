@@ -12,8 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "unwind.h"
+
 struct cfi_lookup;
-struct dl_find_object;
 
 #pragma GCC visibility push(hidden)
 
@@ -93,8 +94,9 @@ extern struct rule_table *_Atomic rules_table;
 /* Changes whenever rules are forgotten. */
 extern _Atomic uint32_t rules_epoch;
 
-/* Makes the table, or empties it. `announcer` as in unwind_setup(). */
-void rules_setup(void (*announcer)(const struct dl_find_object *));
+/* Makes the table, or empties it. The parameters are those of unwind_setup(). */
+void rules_setup(void (*announcer)(const struct dl_find_object *),
+                 unwind_frame_finder *frame_finder);
 
 /* See unwind_setup_forked(). */
 void rules_setup_forked(void);

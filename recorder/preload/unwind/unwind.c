@@ -8,9 +8,10 @@
 /* The most that the main thread's stack is assumed to grow between two captures. */
 #define GROWTH_MAX ((uintptr_t)64 << 20)
 
-void unwind_setup(void (*announcer)(const struct dl_find_object *))
+void unwind_setup(void (*announcer)(const struct dl_find_object *),
+                  unwind_frame_finder *frame_finder)
 {
-    rules_setup(announcer);
+    rules_setup(announcer, frame_finder);
 }
 
 void unwind_setup_forked(void)

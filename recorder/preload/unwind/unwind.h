@@ -18,6 +18,17 @@
 
 struct dl_find_object;
 
+struct debug_frame;
+
+/*
+ * Returns the section .debug_frame of a loaded object, which the program's memory does not have, or
+ * NULL. Sets `*is_unsettled` if it may be found later. Called from within a capture, like the
+ * announcer, for code that the object's segments say nothing of. It stays as it is until the object
+ * is unloaded.
+ */
+typedef const struct debug_frame *unwind_frame_finder(const struct dl_find_object *object,
+                                                      bool *is_unsettled);
+
 #pragma GCC visibility push(hidden)
 
 /* No stack is ever reported with more frames than this. */
@@ -54,13 +65,14 @@ struct unwind_delta {
 };
 
 /*
- * Prepares the rules that all threads share. Call it once before anything else. `announcer` may be
- * NULL; it is called, from within a capture, when code of a loaded object is met for the first time
- * (by several threads at once, perhaps several times), before the capture that met it returns. It
- * must itself be async-signal-safe. Objects are told apart by their link map: for a program mapped
- * in pieces, the bounds are those of a segment.
+ * Prepares the rules that all threads share. Call it once before anything else. Both functions may
+ * be NULL. `announcer` is called, from within a capture, when code of a loaded object is met for
+ * the first time (by several threads at once, perhaps several times), before the capture that met
+ * it returns. It must itself be async-signal-safe. Objects are told apart by their link map: for a
+ * program mapped in pieces, the bounds are those of a segment.
  */
-void unwind_setup(void (*announcer)(const struct dl_find_object *));
+void unwind_setup(void (*announcer)(const struct dl_find_object *),
+                  unwind_frame_finder *frame_finder);
 
 /* Prepares them again in a fork's child, where no other thread uses them. They are kept: the caller
  * forgets those of modules that are gone. */

@@ -100,7 +100,7 @@ static struct thread *start(void)
     starting = true;
     if (mode < 0) {
         const char *check = getenv("UNWIND_CHECK");
-        unwind_setup(found);
+        unwind_setup(found, NULL);
         mode = check != NULL ? atoi(check) : 1;
     }
     struct thread *t = pages(sizeof(*t));

@@ -229,7 +229,7 @@ int main(int argc, char **argv)
 {
     (void)argc;
     above_frames = (uintptr_t)argv;
-    unwind_setup(NULL);
+    unwind_setup(NULL, NULL);
     struct entropy entropy = entropy_of_seed(1);
     corrupt_stacks(&entropy);
     bool forgot = forgetting();
