@@ -20,8 +20,9 @@ enum { GATE_SIZE = 128, GATE_ENTRY = 64, GATE_LOAD = 10 };
 /* Bytes behind the heap that stay free, for it to grow. */
 #define HEAP_ROOM (UINT64_C(1) << 36)
 
-/* How often a handler of a signal is waited for that returns to the begin of a function. */
-enum { BEGIN_TRIES = 200 };
+/* How often a thread is waited for, a millisecond each time, that is where nothing can begin. */
+enum { WAIT_TRIES = 200 };
+static const struct timespec wait_step = {.tv_nsec = 1000000};
 
 #define REACH ((UINT64_C(1) << 31) - (UINT64_C(64) << 20))
 
@@ -168,7 +169,15 @@ static bool reserve(struct attachment *attachment, struct threads *threads)
 
 bool attach_reserve(struct attachment *attachment)
 {
-    return attach_stopped(attachment, reserve);
+    for (int tries = 0; tries < WAIT_TRIES; tries++) {
+        if (attach_stopped(attachment, reserve))
+            return true;
+        if (!attachment->is_to_wait)
+            return false;
+        nanosleep(&wait_step, NULL);
+    }
+    return attach_refuse(attachment,
+                         "a thread is on its way back from another recorder; try again");
 }
 
 /* Reads the control block of a thread. */
@@ -457,13 +466,12 @@ static bool begin(struct attachment *attachment, struct threads *threads)
 
 bool attach_begin(struct attachment *attachment, void (*tick)(void *context), void *context)
 {
-    const struct timespec moment = {.tv_nsec = 1000000};
-    for (int tries = 0; tries < BEGIN_TRIES; tries++) {
+    for (int tries = 0; tries < WAIT_TRIES; tries++) {
         if (attach_stopped_then(attachment, begin, attach_find_known, tick, context))
             return true;
         if (!attachment->is_to_wait)
             return false;
-        nanosleep(&moment, NULL);
+        nanosleep(&wait_step, NULL);
     }
     return attach_refuse(attachment, "a handler of a signal has interrupted the begin of a call; "
                                      "try again");

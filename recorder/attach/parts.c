@@ -178,10 +178,8 @@ bool attach_cave_open(struct attachment *attachment, const struct threads *threa
     if (code == 0)
         return attach_refuse(attachment, "none of its modules has room for a system call");
     *cave = (struct attach_cave){{.call = code, .stack_end = BORROWED_OWN_STACK}};
-    if (is_in_cave(threads, &cave->code))
-        return attach_refuse(attachment, "a thread is on its way back from another recorder; try "
-                                         "again");
-    return attach_write(attachment, code, bytes, CAVE_CODE);
+    attachment->is_to_wait = is_in_cave(threads, &cave->code);
+    return !attachment->is_to_wait && attach_write(attachment, code, bytes, CAVE_CODE);
 }
 
 void attach_cave_close(struct attachment *attachment, const struct threads *threads,

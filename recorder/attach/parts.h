@@ -53,8 +53,8 @@ struct attach_cave {
     struct borrowed_code code;
 };
 
-/* Writes the code. Returns false if there is no room, or if a thread is still there that another
- * recorder has borrowed. */
+/* Writes the code. Returns false if there is no room, or, with `is_to_wait`, if a thread is still
+ * there that another recorder has borrowed. */
 bool attach_cave_open(struct attachment *attachment, const struct threads *threads,
                       struct attach_cave *cave);
 /* Removes it, unless a thread may still be there. */
