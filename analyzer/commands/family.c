@@ -195,6 +195,7 @@ static enum ttd_status family_take_members(struct family *family, const struct g
             continue;
         }
         data->members[data->member_count++].info = group->members[i];
+        data->unrecorded = heap_add(data->unrecorded, group->members[i].unrecorded);
         if (trace->parent_trace_id &&
             !family_has_trace(group, group->count, trace->parent_trace_id))
             data->missing_parents++;

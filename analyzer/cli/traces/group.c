@@ -38,14 +38,27 @@ static uint64_t group_count_events(struct ttd_reader *reader)
     return count;
 }
 
-static bool is_command(struct ttd_string key)
+static bool group_is_text(struct ttd_string string, const char *text)
 {
-    static const char name[] = "command";
-    return key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0;
+    return string.size == strlen(text) && memcmp(string.data, text, string.size) == 0;
 }
 
-/* Reads the command of the process and how it ended. The last command counts, since a process can
- * execute several programs. */
+/* Returns the number of processes that "3 child processes of the recording" states; 0 for other
+ * texts, which are about calls of the process itself. */
+static uint64_t group_count_unrecorded(struct ttd_string text)
+{
+    uint64_t count = 0;
+    while (text.size && *text.data >= '0' && *text.data <= '9' && count < UINT32_MAX) {
+        count = 10 * count + (uint64_t)(*text.data++ - '0');
+        text.size--;
+    }
+    bool is_count = group_is_text(text, " child process of the recording") ||
+                    group_is_text(text, " child processes of the recording");
+    return is_count ? count : 0;
+}
+
+/* Reads the command of the process, the children without traces that it states, and how it ended.
+ * The last command counts, since a process can execute several programs. */
 static enum ttd_status read_rest(struct ttd_reader *reader, struct group *group,
                                  struct report_member *member)
 {
@@ -62,7 +75,9 @@ static enum ttd_status read_rest(struct ttd_reader *reader, struct group *group,
         }
         for (size_t i = 0; batch.kind == TTD_KIND_METADATA && i < batch.count; i++) {
             struct ttd_string value = batch.u.metadata[i].value;
-            if (!is_command(batch.u.metadata[i].key))
+            if (group_is_text(batch.u.metadata[i].key, "unrecorded"))
+                member->unrecorded += group_count_unrecorded(value);
+            if (!group_is_text(batch.u.metadata[i].key, "command"))
                 continue;
             command->data = arena_copy(&group->text, value.data, value.size);
             command->size = value.size;

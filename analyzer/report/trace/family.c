@@ -12,7 +12,7 @@
 
 static bool family_is_certain(const struct report_family *data)
 {
-    bool is_certain = !data->unreadable && !data->missing_parents;
+    bool is_certain = !data->unreadable && !data->missing_parents && !data->unrecorded;
     for (size_t i = 0; i < data->member_count; i++)
         is_certain &= data->members[i].is_read && !data->members[i].reason;
     return is_certain;
@@ -72,6 +72,11 @@ static void text_reasons(struct report *report, const struct report_family *data
         out_text(output, "the trace of the parent is not here, for ");
         report_count(output, data->missing_parents, "process");
         out_char(output, '\n');
+    }
+    if (data->unrecorded) {
+        text_uncertain(output);
+        report_count(output, data->unrecorded, "child process");
+        out_text(output, " of the recording ran unrecorded\n");
     }
 }
 
@@ -259,6 +264,7 @@ void json_family(struct report *report, const struct report_family *data)
     json_bool(&json, "certain", family_is_certain(data));
     json_unsigned(&json, "unreadable_traces", data->unreadable);
     json_unsigned(&json, "missing_parents", data->missing_parents);
+    json_unsigned(&json, "unrecorded_processes", data->unrecorded);
     json_family_sums(&json, data, data->count, data->bytes);
     json_unsigned(&json, "suppressed", data->suppressed);
     json_unsigned(&json, "known", data->known);

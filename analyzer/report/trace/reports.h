@@ -103,6 +103,8 @@ struct report_member {
     uint64_t events;
     /** Size 0 if unknown. */
     struct ttd_string command;
+    /** Other processes of the recording that the trace says to have no trace. */
+    uint64_t unrecorded;
 };
 
 /** The traces of one recording, for `info --group`. */
@@ -168,6 +170,8 @@ struct report_family {
     /** Damaged traces that may belong here, and processes whose parent has no trace here. */
     size_t unreadable;
     size_t missing_parents;
+    /** Processes of the recording that have no trace. */
+    uint64_t unrecorded;
 };
 
 /** The parts of an event that `events` shows. */

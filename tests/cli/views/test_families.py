@@ -13,12 +13,14 @@ A, B, C = 0x20000, 0x21000, 0x22000
 
 
 class Families(SnapshotCase, Files):
-    def process(self, number, blocks, parent=1, bias=0, lost=(), name=None):
+    def process(self, number, blocks, parent=1, bias=0, lost=(), name=None, unrecorded=()):
         """A process that loses blocks of (size, stack); all at other addresses, and all stacks with
         other numbers in every second process."""
         script = SnapshotScript(id=number, parent=parent if parent != number else 0,
                                 pid=100 + number, start_time=number * 10 ** 9)
         script.add("metadata", key="command", value=f"demo%20{number}")
+        for text in unrecorded:
+            script.add("metadata", key="unrecorded", value=text.replace(" ", "%20"))
         script.basics()
         if number % 2 == 0:  # stack 5 is stack 2 of the others, by name
             script.add("stack", parent=1, module=1, offset=0x280)
@@ -108,6 +110,20 @@ class Families(SnapshotCase, Files):
         self.assertRegex(text, r"(?m)^Uncertain: process 104: ")
         rows = self.run_ok("leaks", "--group", "-f", "csv", self.first).csv
         self.assertEqual({r["certain"] for r in rows}, {"false"})
+
+    def test_unrecorded_children(self):
+        """Those that the traces count are no part of the sums."""
+        self.family()
+        self.process(4, [(1, 3)], unrecorded=["1 child process of the recording"])
+        self.process(5, [(1, 3)], unrecorded=["2 child processes of the recording",
+                                              "7 calls of a function", "a program"])
+        for command in "leaks", "errors", "peak":
+            found = self.json_of(command, self.first, "--group")
+            self.assertEqual((found["certain"], found["unrecorded_processes"]), (False, 3))
+            self.assertIn("\nUncertain: 3 child processes of the recording ran unrecorded\n",
+                          self.run_ok(command, "--group", self.first).text)
+            rows = self.run_ok(command, "--group", "-f", "csv", self.first).csv
+            self.assertEqual({row["certain"] for row in rows}, {"false"})
 
     def test_missing(self):
         """A parent without a trace, and a trace that cannot be read."""
