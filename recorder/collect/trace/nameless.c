@@ -9,6 +9,7 @@
 
 #include "../../messages.h"
 #include "../../symbolize/image/image_file.h"
+#include "../../symbolize/image/inflate.h"
 #include "module_files.h"
 
 /* Returns why the file of a module cannot be read; NULL if it can. */
@@ -28,7 +29,14 @@ static const char *reason_of(const struct module *module)
     return is_same ? NULL : "its file was replaced or changed while the program ran";
 }
 
-static void nameless_say(struct trace *trace, const char *path, const char *reason)
+static bool lacks_lines(const struct module *module)
+{
+    const char *place = module_files_place(module);
+    return inflate_lacks_method(place != NULL ? place : module->path);
+}
+
+static void nameless_say(struct trace *trace, const char *path, const char *missing,
+                         const char *reason)
 {
     char *text;
     unsigned hash = 0;
@@ -39,7 +47,7 @@ static void nameless_say(struct trace *trace, const char *path, const char *reas
     trace_metadata(trace, "unnamed", text);
     free(text);
     if (message_is_first(MESSAGE_NAMELESS, (int)(hash >> 1)))
-        message("warning: '%s' has no names: %s", path, reason);
+        message("warning: '%s' has no %s: %s", path, missing, reason);
 }
 
 void nameless_note(struct trace *trace)
@@ -54,7 +62,10 @@ void nameless_note(struct trace *trace)
     for (size_t i = 0; i < modules->count; i++) {
         const char *reason = is_used[i] ? reason_of(&modules->items[i]) : NULL;
         if (reason != NULL)
-            nameless_say(trace, modules->items[i].path, reason);
+            nameless_say(trace, modules->items[i].path, "names", reason);
+        else if (is_used[i] && lacks_lines(&modules->items[i]))
+            nameless_say(trace, modules->items[i].path, "source lines",
+                         "its debug information is in zstd, which takes a ttdrecord with libzstd");
     }
     free(is_used);
 }

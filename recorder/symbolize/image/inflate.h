@@ -3,6 +3,7 @@
 #ifndef TTD_SYMBOLIZE_INFLATE_H
 #define TTD_SYMBOLIZE_INFLATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <libelf.h>
@@ -14,11 +15,15 @@ struct inflated {
 
 /**
  * Decompresses the debug sections of a file. Called before libdw reads them, which would take twice
- * the time. Leaves to libdw what cannot be decompressed here.
+ * the time, and may not know zstd. Leaves to libdw what cannot be decompressed here.
  *
  * @param inflated  the caller calls inflate_free() when it has closed the file.
  */
 void inflate_sections(struct inflated *inflated, Elf *elf);
+
+/** Whether debug information in the file is compressed with zstd, which neither libdw nor this
+ * build can read: then it was made without libzstd. */
+bool inflate_lacks_method(const char *path);
 
 void inflate_free(struct inflated *inflated);
 

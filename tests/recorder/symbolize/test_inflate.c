@@ -15,8 +15,9 @@ static void enter(void)
 {
     enter_directory();
     elf_version(EV_CURRENT);
-    run("gcc -O2 -g -gz -o program plain.c");
-    run("objcopy --decompress-debug-sections program plain");
+    run("gcc -O2 -g -gz -o zlib plain.c");
+    run("objcopy --decompress-debug-sections zlib plain");
+    run("objcopy --compress-debug-sections=zstd plain zstd");
 }
 
 TestSuite(inflate, .init = enter, .fini = leave_directory, .timeout = 60);
@@ -92,27 +93,54 @@ static size_t count_debug(const struct file *file)
     return count;
 }
 
-Test(inflate, sections_as_another_tool_decompresses_them)
+/* The files, by the method that compresses them; of zstd if it can be read here. */
+static const char *const compressed[] = {
+    "zlib",
+#ifdef HAVE_LIBZSTD
+    "zstd",
+#endif
+};
+enum { COMPRESSED = sizeof compressed / sizeof *compressed };
+
+static void expect_as_plain(const char *path)
 {
-    struct file file = open_file("program");
+    struct file file = open_file(path);
     struct inflated inflated;
-    cr_assert(count_decompressed(&file) + 3 < count_debug(&file), "it is not compressed");
+    cr_assert(count_decompressed(&file) + 3 < count_debug(&file), "%s is not compressed", path);
     inflate_sections(&inflated, file.elf);
     cr_assert_eq(count_decompressed(&file), count_debug(&file));
     close_file(&file);
     inflate_free(&inflated);
 }
 
-/* Changes a byte of .debug_line, and checks that this section alone stays compressed. */
-static void expect_left(size_t at, uint8_t change)
+Test(inflate, sections_as_another_tool_decompresses_them)
 {
-    struct file file = open_file("program");
+    for (size_t i = 0; i < COMPRESSED; i++)
+        expect_as_plain(compressed[i]);
+}
+
+#ifndef HAVE_LIBZSTD
+Test(inflate, a_method_that_is_not_there)
+{
+    char *zstd = realpath("zstd", NULL), *zlib = realpath("zlib", NULL);
+    cr_assert(inflate_lacks_method(zstd));
+    cr_assert(!inflate_lacks_method(zlib));
+    cr_assert(!inflate_lacks_method("/none"));
+    free(zstd);
+    free(zlib);
+}
+#endif
+
+/* Changes a byte of .debug_line, and checks that this section alone stays compressed. */
+static void expect_left(const char *path, size_t at, uint8_t change)
+{
+    struct file file = open_file(path);
     struct inflated inflated;
     GElf_Shdr header;
     Elf_Scn *section = find_section(&file, ".debug_line", &header);
     ((uint8_t *)elf_rawdata(section, NULL)->d_buf)[at] ^= change;
     inflate_sections(&inflated, file.elf);
-    cr_assert_eq(count_decompressed(&file), count_debug(&file) - 1, "byte %zu", at);
+    cr_assert_eq(count_decompressed(&file), count_debug(&file) - 1, "%s: byte %zu", path, at);
     cr_assert(gelf_getshdr(section, &header) != NULL);
     cr_assert((header.sh_flags & SHF_COMPRESSED) != 0);
     close_file(&file);
@@ -121,12 +149,16 @@ static void expect_left(size_t at, uint8_t change)
 
 Test(inflate, leaves_damaged_sections_as_they_are)
 {
-    expect_left(0, 4);                             /* another method */
-    expect_left(offsetof(Elf64_Chdr, ch_size), 1); /* another size */
-    expect_left(offsetof(Elf64_Chdr, ch_size) + 3, 1);
-    expect_left(offsetof(Elf64_Chdr, ch_size) + 7, 0x80);
-    expect_left(sizeof(Elf64_Chdr), 0xff); /* not zlib's */
-    expect_left(sizeof(Elf64_Chdr) + 40, 0x55);
+    for (size_t i = 0; i < COMPRESSED; i++) {
+        const char *path = compressed[i];
+        expect_left(path, 0, 4);                             /* another method */
+        expect_left(path, 0, 3);                             /* zlib's for zstd's */
+        expect_left(path, offsetof(Elf64_Chdr, ch_size), 1); /* another size */
+        expect_left(path, offsetof(Elf64_Chdr, ch_size) + 3, 1);
+        expect_left(path, offsetof(Elf64_Chdr, ch_size) + 7, 0x80);
+        expect_left(path, sizeof(Elf64_Chdr), 0xff); /* no magic number */
+    }
+    expect_left("zlib", sizeof(Elf64_Chdr) + 40, 0x55); /* zstd has no checksum */
 }
 
 Test(inflate, nothing_is_compressed)
