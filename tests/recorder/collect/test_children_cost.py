@@ -10,7 +10,7 @@ import unittest
 from support import RECORDER, Recording, program
 
 FEW, MANY = 10, 60
-MEASUREMENTS = 4
+MEASUREMENTS = 12
 
 FORKS = """
 import os, sys, ssl, sqlite3

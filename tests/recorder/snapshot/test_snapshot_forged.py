@@ -9,6 +9,9 @@ from support import Recording, analyze, program
 ROUNDS = 20
 STEPS = 200000
 
+# On a busy machine, of the program that claims all memory.
+INCOMPLETE = rb'(ttdrecord: warning: \d snapshots? (is|are) not complete, .*\n)?'
+
 
 class Forged(Recording):
     def trace_of(self, name):
@@ -22,7 +25,8 @@ class Forged(Recording):
         other = f'exec {program("progress")} {self.directory}/steps {STEPS}'
         run = self.record('/bin/sh', '-c',
                           f'(exec {program("asker")} {ROUNDS}) & ({other}) & wait')
-        self.assertEqual((run.returncode, run.stderr), (0, b''))
+        self.assertEqual(run.returncode, 0)
+        self.assertRegex(run.stderr, rb'\A' + INCOMPLETE + rb'\Z')
         said = re.fullmatch(rb'(\d+) taken, (\d+) refused\n', run.stdout)
         taken, refused = map(int, said.groups())
         self.assertEqual(taken + refused, ROUNDS)

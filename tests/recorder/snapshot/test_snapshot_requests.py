@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from support import PATIENCE, RECORDER, Recording, analyze, program
+from support import ANALYZER, PATIENCE, RECORDER, Recording, analyze, program
 
 # A campaign sets this to a thousand.
 SNAPSHOTS = int(os.environ.get('SNAPSHOTS', 25))
@@ -83,6 +83,11 @@ class Requests(Recording):
         self.assertEqual(verdict['problems'], [])
         return analyze('snapshots', self.trace)['snapshots']
 
+    def snapshots_so_far(self):
+        run = subprocess.run([ANALYZER, 'snapshots', '--format', 'json', str(self.trace)],
+                             capture_output=True, timeout=PATIENCE)
+        return len(json.loads(run.stdout)['snapshots']) if run.returncode == 0 else 0
+
     def test_held(self):
         for snapshot in self.take_many(SNAPSHOTS):
             self.assertFalse(snapshot['copied'])
@@ -96,7 +101,9 @@ class Requests(Recording):
 
     def test_references_at_intervals(self):
         self.start('--snapshot-every=0.05', '--snapshot-at-exit=none')
-        time.sleep(1.5)
+        deadline = time.monotonic() + PATIENCE
+        while self.snapshots_so_far() < 2 and time.monotonic() < deadline:
+            time.sleep(0.1)
         self.finish()
         pages = self.check_pages()
         self.assertGreater(pages['snapshots'], 1)
