@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "options.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +31,7 @@ static const char help[] =
     "                      files of their own beside it: FILE.PID.NAME\n"
     "      --no-children   record PROGRAM itself only\n"
     "      --no-stacks     record calls without their stacks\n"
+    "      --max-size=SIZE end the recording when a trace has SIZE bytes, such as 64M\n"
     "      --snapshot-at-exit=KIND\n"
     "                      take a snapshot when a process ends: references (what\n"
     "                      points to which block; the default), blocks, memory\n"
@@ -54,6 +57,7 @@ static const char help[] =
 enum {
     OPTION_NO_CHILDREN = 256,
     OPTION_NO_STACKS,
+    OPTION_MAX_SIZE,
     OPTION_SNAPSHOT,
     OPTION_SNAPSHOT_AT_EXIT,
     OPTION_SNAPSHOT_EVERY,
@@ -102,6 +106,24 @@ static uint32_t parse_kind(const char *name, bool is_at_exit)
     return 0;
 }
 
+/* Returns bytes. */
+static uint64_t parse_size(const char *text)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    errno = 0;
+    unsigned long long size = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
+    if (size != 0 && errno == 0) {
+        const char *unit = *end != '\0' ? strchr(units, toupper((unsigned char)*end)) : NULL;
+        unsigned shift = unit != NULL ? 10 * (unsigned)(unit - units + 1) : 0;
+        if (end[unit != NULL] == '\0' && size <= UINT64_MAX >> shift)
+            return (uint64_t)size << shift;
+    }
+    message("'%s' is no size, such as 500K, 64M or 2G", text);
+    fail();
+    return 0;
+}
+
 /* Returns nanoseconds. */
 static uint64_t parse_seconds(const char *text)
 {
@@ -134,6 +156,23 @@ static bool parse_snapshot_option(int option, struct snapshot_options *snapshots
     }
 }
 
+static bool parse_recording_option(int option, struct recording_options *recording)
+{
+    switch (option) {
+    case OPTION_NO_CHILDREN:
+        recording->flags |= CHANNEL_NO_CHILDREN;
+        return true;
+    case OPTION_NO_STACKS:
+        recording->flags |= CHANNEL_NO_STACKS;
+        return true;
+    case OPTION_MAX_SIZE:
+        recording->max_size = parse_size(optarg);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void parse_option(int option, const char *argument, struct options *options)
 {
     switch (option) {
@@ -143,12 +182,6 @@ static void parse_option(int option, const char *argument, struct options *optio
     case 'q':
         options->is_quiet = true;
         break;
-    case OPTION_NO_CHILDREN:
-        options->recording.flags |= CHANNEL_NO_CHILDREN;
-        break;
-    case OPTION_NO_STACKS:
-        options->recording.flags |= CHANNEL_NO_STACKS;
-        break;
     case 'h':
         fputs(help, stdout);
         exit(EXIT_SUCCESS);
@@ -156,7 +189,8 @@ static void parse_option(int option, const char *argument, struct options *optio
         puts("ttdrecord " TTD_VERSION_STRING);
         exit(EXIT_SUCCESS);
     default:
-        if (!parse_snapshot_option(option, &options->snapshots)) {
+        if (!parse_snapshot_option(option, &options->snapshots) &&
+            !parse_recording_option(option, &options->recording)) {
             options_refuse(option, argument);
             fail();
         }
@@ -169,6 +203,7 @@ void options_parse(int argc, char **argv, struct options *options)
         {"output", required_argument, NULL, 'o'},
         {"no-children", no_argument, NULL, OPTION_NO_CHILDREN},
         {"no-stacks", no_argument, NULL, OPTION_NO_STACKS},
+        {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
         {"snapshot", required_argument, NULL, OPTION_SNAPSHOT},
         {"snapshot-at-exit", required_argument, NULL, OPTION_SNAPSHOT_AT_EXIT},
         {"snapshot-every", required_argument, NULL, OPTION_SNAPSHOT_EVERY},

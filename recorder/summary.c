@@ -41,6 +41,13 @@ void summary_print(const struct collector *collector, const char *output)
                 collector->most_live, largest);
 }
 
+static void print_full(const struct collector *collector)
+{
+    if (collector->full != 0)
+        message("warning: %u trace%s reached the size of --max-size: what came after it is missing",
+                collector->full, collector->full == 1 ? " has" : "s have");
+}
+
 static void print_missing_snapshots(const struct collector *collector)
 {
     unsigned denied = collector->snapshots_missing.denied;
@@ -122,6 +129,7 @@ void summary_warn(struct collector *collector)
         message("warning: %u process%s executed a program that could not be recorded, such as one "
                 "that is statically linked or changes its user",
                 images_left, images_left == 1 ? "" : "es");
+    print_full(collector);
     print_missing_snapshots(collector);
     print_doubtful_snapshots(collector);
     if (collector->is_left_alone)

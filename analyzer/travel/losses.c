@@ -19,7 +19,7 @@ void heap_losses_add(struct heap_losses *losses, const struct ttd_batch *batch)
             continue;
         struct ttd_loss *added_loss = &losses->kept[losses->kept_count++];
         *added_loss = *loss;
-        if ((unsigned)added_loss->reason > TTD_LOSS_LATE)
+        if ((unsigned)added_loss->reason > HEAP_LOSS_LAST)
             added_loss->reason = TTD_LOSS_UNKNOWN;
     }
 }
@@ -65,6 +65,8 @@ const char *heap_loss_text(enum ttd_loss_reason reason)
         return "a part of the file is damaged or missing";
     case TTD_LOSS_LATE:
         return "the recorder could not put events in order";
+    case TTD_LOSS_LIMIT:
+        return "the trace had the size that it was allowed";
     case TTD_LOSS_UNKNOWN:
         break;
     }

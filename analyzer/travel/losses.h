@@ -8,6 +8,9 @@
 /** Limit on the losses that are kept with their positions; any more are only counted. */
 #define HEAP_LOSSES_KEPT 256
 
+/** The last reason that is known. */
+#define HEAP_LOSS_LAST TTD_LOSS_LIMIT
+
 struct heap_losses {
     struct ttd_loss kept[HEAP_LOSSES_KEPT];
     size_t kept_count;

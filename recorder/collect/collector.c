@@ -165,6 +165,7 @@ static void add_process(struct collector *collector, uint32_t index,
     } else {
         collector->children += trace->writer != NULL;
     }
+    trace->size_limit = collector->recording.max_size;
     origin_describe(trace, collector->recording.flags);
     if (launched)
         origin_image(trace, claim, collector->command);

@@ -25,7 +25,8 @@ struct snapshot_options {
 
 /* What is recorded, and how much of it. */
 struct recording_options {
-    uint32_t flags; /* enum channel_flags */
+    uint32_t flags;    /* enum channel_flags */
+    uint64_t max_size; /* of a trace, in bytes, beyond which nothing is recorded; 0 for none */
 };
 
 struct collector {
@@ -86,6 +87,7 @@ struct collector {
     uint64_t most_live;   /* blocks that a process never released, by the counts of its calls */
     char *most_live_path; /* its trace; NULL if there is none */
     uint64_t gaps;        /* of recording, asked for by the program or its user */
+    unsigned full;        /* traces that have reached the size that was asked for */
     unsigned children;
     unsigned refused_noted; /* of channel->refused, as far as traces state them */
     uint32_t notes;         /* enum process_notes of the launched process */

@@ -135,6 +135,8 @@ void process_end(struct collector *collector, size_t index, const struct ttd_end
     runtime_collect(process->trace, &collector->host, slot,
                     process->inner_pid != 0 ? process->inner_pid : process->pid,
                     process_is_empty(process));
+    collector->full += trace_is_stopped(process->trace);
+    trace_state_stop(process->trace);
     if (states_refused(collector, process))
         note_refused(collector, process->trace);
     struct ttd_end end_record = *end;

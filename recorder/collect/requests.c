@@ -16,7 +16,18 @@ static void answer_status(const struct process *process, struct control_answer *
              " lost, %zu thread%s%s",
              trace->path, trace->events, trace->acquisitions, trace->releases, trace->lost,
              process->thread_count, process->thread_count == 1 ? "" : "s",
-             process->is_paused ? ", paused" : "");
+             trace_is_stopped(trace) ? ", full"
+             : process->is_paused    ? ", paused"
+                                     : "");
+}
+
+/* Refuses what a process cannot do whose trace is complete. */
+static bool refuse_stopped(const struct process *process, struct control_answer *answer)
+{
+    if (trace_is_stopped(process->trace))
+        snprintf(answer->text, sizeof answer->text,
+                 "its recording is over: its trace has the size that was asked for");
+    return trace_is_stopped(process->trace);
 }
 
 static void answer_snapshot(struct collector *collector, struct process *process,
@@ -24,6 +35,8 @@ static void answer_snapshot(struct collector *collector, struct process *process
 {
     struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_REQUESTED,
                                     .contents = collector->snapshots.contents};
+    if (refuse_stopped(process, answer))
+        return;
     enum take_result result = snapshots_take(collector, process, &snapshot);
     if (result != TAKE_DONE) {
         snprintf(answer->text, sizeof answer->text, "a snapshot could not be taken%s",
@@ -39,6 +52,8 @@ static void answer_snapshot(struct collector *collector, struct process *process
 static void answer_mark(struct collector *collector, struct process *process,
                         const struct control_request *request, struct control_answer *answer)
 {
+    if (refuse_stopped(process, answer))
+        return;
     if (request->size > sizeof request->text ||
         !user_events_mark(process, &collector->host, request->text, request->size)) {
         snprintf(answer->text, sizeof answer->text, "the mark could not be written");
@@ -52,6 +67,8 @@ static void answer_pause(struct collector *collector, struct process *process, b
                          struct control_answer *answer)
 {
     const char *state = is_paused ? "paused" : "resumed";
+    if (refuse_stopped(process, answer))
+        return;
     if (process->is_paused == is_paused) {
         snprintf(answer->text, sizeof answer->text, "its recording is %s",
                  is_paused ? "paused already" : "not paused");

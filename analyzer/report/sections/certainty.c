@@ -60,7 +60,7 @@ static void certainty_add_losses(struct certainty *certainty, const struct certa
 void certainty_judge(struct certainty *certainty, const struct certainty_facts *facts)
 {
     certainty->count = 0;
-    for (int reason = TTD_LOSS_UNKNOWN; reason <= TTD_LOSS_LATE; reason++)
+    for (int reason = TTD_LOSS_UNKNOWN; reason <= HEAP_LOSS_LAST; reason++)
         certainty_add_losses(certainty, facts, (enum ttd_loss_reason)reason);
     if (facts->losses->records > facts->losses->kept_count)
         certainty_add(certainty, "events are missing in %llu more places",

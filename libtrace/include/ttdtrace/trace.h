@@ -108,7 +108,9 @@ enum ttd_loss_reason {
     /** A part of the file is damaged or missing. Readers synthesise such a record for each gap. */
     TTD_LOSS_DAMAGE = 4,
     /** The recorder could not put the event in order. */
-    TTD_LOSS_LATE = 5
+    TTD_LOSS_LATE = 5,
+    /** The trace had the size that the recorder was allowed. */
+    TTD_LOSS_LIMIT = 6
 };
 
 /** Events are missing between two positions. */

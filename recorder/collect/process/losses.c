@@ -29,7 +29,9 @@ void losses_of_gap(struct process *process, struct thread_stream *thread, bool i
 {
     if (is_off && !thread->is_off)
         thread->off = position;
-    if (skipped != 0 && ttd_position_compare(thread->off, position) <= 0) {
+    if (trace_is_stopped(process->trace)) {
+        process->trace->lost += skipped;
+    } else if (skipped != 0 && ttd_position_compare(thread->off, position) <= 0) {
         trace_loss(process->trace, TTD_LOSS_NOT_RECORDING, thread->id, TTD_UNKNOWN, thread->off,
                    position);
         process->gaps++;

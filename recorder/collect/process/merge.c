@@ -275,6 +275,15 @@ static void fill_queue(struct merge_queue *queue, struct process *process, struc
         merge_queue_sift(queue, i);
 }
 
+/* Ends the recording of a process whose trace has the size that was asked for. */
+static void stop_if_full(struct process *process, struct host *host)
+{
+    if (!trace_is_full(process->trace))
+        return;
+    trace_stop(process->trace);
+    user_events_stop(process, host);
+}
+
 size_t process_merge(struct process *process, struct host *host, uint64_t bound)
 {
     size_t merged = 0;
@@ -292,8 +301,10 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
         if (run_count == 0 && !merge_record(process, first->thread, host))
             break;
         run_count += run_count == 0;
-        if (merged % RECORDS_PER_TICK + run_count >= RECORDS_PER_TICK)
+        if (merged % RECORDS_PER_TICK + run_count >= RECORDS_PER_TICK) {
             host_tick(host);
+            stop_if_full(process, host);
+        }
         merged += run_count;
         uint64_t sequence = next_sequence(first->thread, host);
         if (sequence == first->sequence)
@@ -306,5 +317,6 @@ size_t process_merge(struct process *process, struct host *host, uint64_t bound)
     log_apply(process, host, bound);
     if (queue.count == 0 || queue.entries[0].sequence > bound)
         user_events_reach(process, process->reached = bound);
+    stop_if_full(process, host);
     return merged;
 }

@@ -112,6 +112,13 @@ static void set_paused(struct process *process, struct host *host, bool is_pause
         atomic_store(&process->threads[i]->shared->paused, is_paused);
 }
 
+void user_events_stop(struct process *process, struct host *host)
+{
+    process->outside_count = 0;
+    process->is_paused = true;
+    set_paused(process, host, true);
+}
+
 bool user_events_pause(struct process *process, struct host *host, bool is_paused)
 {
     const uint64_t fields[TTD_THREAD_EVENT_FIELDS] = {

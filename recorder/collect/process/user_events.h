@@ -28,4 +28,7 @@ bool user_events_mark(struct process *process, struct host *host, const char *te
  * state already, or if the event cannot be written. */
 bool user_events_pause(struct process *process, struct host *host, bool is_paused);
 
+/* Suspends all threads of a process for good: its trace is complete. */
+void user_events_stop(struct process *process, struct host *host);
+
 #endif

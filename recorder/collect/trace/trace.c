@@ -103,7 +103,7 @@ ttd_id trace_heap(struct trace *trace, const struct ttd_heap *heap, ttd_id paren
 
 void trace_new_heap(struct trace *trace, struct ttd_position position, ttd_id thread)
 {
-    if (trace->heap != TTD_NONE) {
+    if (trace->heap != TTD_NONE && !trace_is_stopped(trace)) {
         struct ttd_event event = {
             .action = TTD_ACTION_DESTROY,
             .api = TTD_API_OTHER,
@@ -250,6 +250,27 @@ void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread,
         trace_check(trace, ttd_writer_loss(trace->writer, &loss));
     if (count != TTD_UNKNOWN)
         trace->lost += count;
+}
+
+void trace_stop(struct trace *trace)
+{
+    trace_metadata(trace, "unrecorded", "calls after the trace had the size of --max-size");
+    trace_flush(trace);
+    trace->at_limit = trace->writer;
+    trace->writer = NULL;
+    trace->lost_before_limit = trace->lost;
+}
+
+void trace_state_stop(struct trace *trace)
+{
+    if (!trace_is_stopped(trace))
+        return;
+    uint64_t count = trace->lost - trace->lost_before_limit;
+    trace->writer = trace->at_limit;
+    trace->at_limit = NULL;
+    trace->lost = trace->lost_before_limit;
+    if (count != 0)
+        trace_loss(trace, TTD_LOSS_LIMIT, TTD_NONE, count, trace->last, ttd_position_invalid());
 }
 
 bool trace_user_event(struct trace *trace, const struct ttd_user_event *event)

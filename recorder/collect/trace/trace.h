@@ -34,6 +34,9 @@ struct trace {
     uint64_t
         superseded;  /* acquisitions of blocks that were reallocated, or ended with their heap */
     bool is_damaged; /* invalid records were left out, and the trace states the loss */
+    uint64_t size_limit;         /* in bytes; 0 for none */
+    struct ttd_writer *at_limit; /* takes the place of `writer` again at the end */
+    uint64_t lost_before_limit;  /* value of `lost` when that was set */
 
     struct heap_pages pages;  /* where blocks of the present image have ever been */
     uint32_t snapshots;       /* number of the last one */
@@ -157,6 +160,24 @@ void trace_calls(struct trace *trace, const struct ttd_calls *calls);
 /* Writes that calls are missing between two positions, the first not after the second. */
 void trace_loss(struct trace *trace, enum ttd_loss_reason reason, ttd_id thread, uint64_t count,
                 struct ttd_position last_good, struct ttd_position first_good);
+/* Whether the trace has the size that was asked for, so that it is to be stopped. */
+static inline bool trace_is_full(const struct trace *trace)
+{
+    return trace->size_limit != 0 && trace->writer != NULL &&
+           ttd_writer_bytes(trace->writer) >= trace->size_limit;
+}
+
+/* Stops the trace: all that follows is left out, and its calls count as lost. */
+void trace_stop(struct trace *trace);
+
+static inline bool trace_is_stopped(const struct trace *trace)
+{
+    return trace->at_limit != NULL;
+}
+
+/* Ends the stop at the end of the process, and states the loss. */
+void trace_state_stop(struct trace *trace);
+
 /* Writes a user event. Returns whether it was written. */
 bool trace_user_event(struct trace *trace, const struct ttd_user_event *event);
 /* Writes the list of the blocks that the runtimes keep, complete or not. Sorts `addresses`. */

@@ -113,11 +113,28 @@ static inline void publish(struct thread *thread, uint64_t head)
     thread_not_pending(thread);
 }
 
-/* Suspends the thread after a record that has reached its island's throttle, or because the
- * recorder's user has paused it. An inner level records on. */
-static __attribute__((noinline, cold)) void suspend(struct thread *thread)
+/* Whether a record of this operation is the first one of a reallocation. */
+static bool begins_reallocation(unsigned operation)
 {
-    if (thread->outer != NULL || thread != target_self)
+    switch (operation) {
+    case TTD_API_REALLOC:
+    case TTD_API_REALLOCARRAY:
+    case TTD_API_LIVE_HEAP_REALLOC:
+    case TTD_API_RALLOCX:
+    case TTD_API_MI_REALLOC_ALIGNED:
+    case TTD_API_MI_RECALLOC_ALIGNED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Suspends the thread after a record that has reached its island's throttle, or because the
+ * recorder's user has paused it; not between the two records of a reallocation. An inner level
+ * records on. */
+static __attribute__((noinline, cold)) void suspend(struct thread *thread, unsigned operation)
+{
+    if (thread->outer != NULL || thread != target_self || begins_reallocation(operation))
         return;
     if (island_state(thread) == TTD_ISLAND_THROTTLED)
         island_changed(thread, TTD_THREAD_THROTTLED, thread->island.client, NULL, 0);
@@ -144,7 +161,7 @@ bool thread_append(struct thread *thread, unsigned operation, const struct unwin
                                 (unsigned)(word - thread->write)));
     bool is_paused = atomic_load_explicit(&thread->slot->paused, memory_order_relaxed) != 0;
     if (UNLIKELY(--thread->island.remaining == 0 || is_paused))
-        suspend(thread);
+        suspend(thread, operation);
     return true;
 }
 

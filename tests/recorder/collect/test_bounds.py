@@ -67,5 +67,71 @@ class Stacks(Bounded):
         self.assertEqual([group['stack'] for group in hot['groups']], [[]])
 
 
+class Size(Bounded):
+
+    def test_recording_ends(self):
+        """The trace is valid and has little more than its size; the program goes on, and the calls
+        that it makes from there on are counted."""
+        commands = [f'calls {n}' for n in (2000, 50000)]
+        (acquired, reallocated, released), said = self.converse(
+            *commands, options=['--max-size', '200K', '--no-snapshot'])
+        self.assertIn('1 trace has reached the size of --max-size', said)
+        self.assertLess(self.trace.stat().st_size, 1500000)
+        verdict = analyze('verify', self.trace)
+        self.assertEqual((verdict['ok'], verdict['problems']), (True, []))
+        info = analyze('info', self.trace)
+        [reason] = info['reasons']
+        self.assertIn('the trace had the size that it was allowed', reason)
+        calls = acquired + reallocated + released
+        # The threads' own: each has a few blocks that the C library makes.
+        self.assertLess(abs(info['lost_events'] + info['events'] - calls), 100)
+        self.assertGreater(info['lost_events'], calls // 2)
+        leaks = analyze('leaks', self.trace)
+        self.assertFalse(leaks['certain'])
+        self.assertIn('the trace had the size that it was allowed', leaks['reasons'][0])
+        self.assertIn('events are missing after', self.text('leaks'))
+
+    def test_counts_of_operators(self):
+        """A call that an operator makes counts as well: none is missing."""
+        self.record(program('growing'), options=['--no-snapshot'])
+        whole = analyze('info', self.trace)
+        self.record(program('growing'), options=['--max-size', '1', '--no-snapshot'])
+        info = analyze('info', self.trace)
+        self.assertGreaterEqual(info['lost_events'] + info['events'], whole['events'])
+
+    def test_reallocations(self):
+        """A thread is not suspended between the two records of a reallocation, which would count
+        twice, and seem not to return."""
+        self.record(program('moving'), options=['--no-snapshot'])
+        whole = analyze('info', self.trace)
+        self.record(program('moving'), options=['--max-size', '1', '--no-snapshot'])
+        info = analyze('info', self.trace)
+        self.assertEqual((info['lost_events'] + info['events'], info['unfinished']),
+                         (whole['events'], 0))
+
+    def test_asking(self):
+        process = subprocess.Popen([RECORDER, '-q', '-o', str(self.trace), '--max-size', '1',
+                                    program('counted')], stdin=subprocess.PIPE, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=1)
+        self.addCleanup(process.communicate)
+        process.stdout.readline()
+        for _ in range(2):
+            process.stdin.write('calls 10\n')
+            process.stdout.readline()
+        pid = str(analyze('info', self.trace)['trace']['process_id'])
+        for command in 'snapshot', 'resume', 'pause':
+            answer = subprocess.run([RECORDER, command, pid], capture_output=True, text=True,
+                                    timeout=PATIENCE)
+            self.assertEqual(answer.returncode, 125, answer.stdout)
+            self.assertIn('its trace has the size that was asked for', answer.stderr)
+        answer = subprocess.run([RECORDER, 'status', pid], capture_output=True, text=True,
+                                timeout=PATIENCE)
+        self.assertIn(', full', answer.stdout)
+
+    def test_sizes(self):
+        for size in '0', '-1', '1X', '', '1KB', '99999999999T':
+            self.assertIn(f"'{size}' is no size", self.refusal('--max-size', size))
+
+
 if __name__ == '__main__':
     unittest.main()
