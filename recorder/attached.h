@@ -25,12 +25,12 @@
 #define ATTACHED_MARK_AT 9
 
 enum {
-    ATTACHED_NAME_SIZE = 24,
+    ATTACHED_NAME_SIZE = 40,
     ATTACHED_COMMAND = 1024,
     ATTACHED_MODULES = 1024,
-    ATTACHED_PATCHES = 256,
+    ATTACHED_PATCHES = 512,
     ATTACHED_AREAS = 64,
-    ATTACHED_INTERNAL = 256,
+    ATTACHED_INTERNAL = 1024,
     ATTACHED_ENTRY_SIZE = 5,
 };
 
@@ -38,7 +38,16 @@ enum {
 struct attached_hook {
     _Alignas(64) char name[ATTACHED_NAME_SIZE];
     uint64_t address;
-    uint64_t arguments; /* of the function, in registers: at most 5; or ATTACHED_IN_R11 */
+    uint32_t arguments; /* of the function, in registers: at most 5; or ATTACHED_IN_R11 */
+    uint32_t place;     /* enum attached_place */
+};
+
+/* Modules in which the function is hooked. */
+enum attached_place {
+    ATTACHED_EVERYWHERE,
+    ATTACHED_IN_ALLOCATOR, /* those that define functions which only one allocator has */
+    ATTACHED_IN_LIBC,
+    ATTACHED_IN_LOADER, /* the C library or its loader */
 };
 
 /* The hook is assembly, which expects the function behind it in r11. */
@@ -72,10 +81,10 @@ struct attached {
     uint64_t begin, end;   /* of the image */
     uint64_t thread_block; /* offset of the thread-local data from the thread pointer */
     uint64_t thread_size;
-    /* Return addresses of calls within allocators: see attached_is_internal(). */
+    /* Return addresses of calls within allocators: see internal.h of the library. */
     uint64_t internal_begin, internal_end; /* they lie there */
     uint64_t internal_count;
-    uint64_t internal[ATTACHED_INTERNAL];
+    uint64_t internal[ATTACHED_INTERNAL]; /* sorted */
     uint32_t command_size;
     char command[ATTACHED_COMMAND]; /* arguments, each with a NUL behind it */
     uint64_t module_count;

@@ -20,6 +20,7 @@ struct attach_function {
     struct attach_module *module;
     const struct attached_hook *hook; /* in the image's bytes */
     uint64_t entry, size;
+    bool has_own_name; /* it is an allocator's, beside the C library's */
     struct patch patch;
 };
 

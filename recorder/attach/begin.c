@@ -80,26 +80,38 @@ static bool write_undo(struct attachment *attachment)
            attach_refuse(attachment, "its memory cannot be written");
 }
 
-/* Returns a free page in reach of a module: below it, where nothing grows. */
-static uint64_t find_page(const struct maps *maps, const struct attach_module *module)
+/* Returns free memory in reach of a module: below it, where nothing grows. */
+static uint64_t find_room(const struct maps *maps, const struct attach_module *module,
+                          uint64_t size)
 {
     uint64_t found = 0;
     for (size_t i = 1; i < maps->count; i++) {
         const struct mapping *below = &maps->items[i - 1], *above = &maps->items[i];
-        uint64_t page = above->begin - 2 * ATTACH_PAGE;
+        uint64_t page = above->begin - size - ATTACH_PAGE;
         bool grows = (strcmp(below->name, "[heap]") == 0 && page - below->end < HEAP_ROOM) ||
                      strncmp(above->name, "[stack", 6) == 0;
-        if (above->begin - below->end >= 4 * ATTACH_PAGE && !grows && page < module->begin &&
+        if (above->begin - below->end >= size + 3 * ATTACH_PAGE && !grows && page < module->begin &&
             module->end - page < REACH)
             found = page;
     }
     if (found == 0 && maps->count > 0 && module->end - maps->items[0].begin < REACH &&
         maps->items[0].begin > (16 << 20))
-        found = maps->items[0].begin - 2 * ATTACH_PAGE;
+        found = maps->items[0].begin - size - ATTACH_PAGE;
     return found;
 }
 
-/* Maps a page for the gates of each module's functions. */
+/* Returns the size of the memory for the gates of the functions of a module, of which this is the
+ * first. */
+static uint64_t area_size(const struct attachment *attachment, size_t first)
+{
+    size_t end = first;
+    while (end < attachment->function_count &&
+           attachment->functions[end].module == attachment->functions[first].module)
+        end++;
+    return ((end - first) * GATE_SIZE + ATTACH_PAGE - 1) & -(uint64_t)ATTACH_PAGE;
+}
+
+/* Maps memory for the gates of each module's functions. */
 static bool map_areas(struct attachment *attachment, struct threads *threads)
 {
     struct attached_undo *undo = &attachment->undo;
@@ -114,17 +126,18 @@ static bool map_areas(struct attachment *attachment, struct threads *threads)
             return attach_refuse(attachment, "it has too many allocators");
         if (!maps_read(&maps, attachment->pid, attach_living(threads)))
             return attach_refuse(attachment, "its mappings cannot be read");
-        uint64_t page = find_page(&maps, module);
+        uint64_t size = area_size(attachment, i);
+        uint64_t page = find_room(&maps, module, size);
         maps_free(&maps);
         if (page == 0)
             return attach_refuse(attachment, "there is no room near '%s'", module->path);
         int64_t result = attach_call(
             threads, &code, SYS_mmap,
-            (const uint64_t[6]){page, ATTACH_PAGE, PROT_READ | PROT_EXEC,
+            (const uint64_t[6]){page, size, PROT_READ | PROT_EXEC,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX, 0});
         if (is_failed(attachment, result, "mmap()"))
             return false;
-        undo->areas[undo->area_count++] = (struct attached_area){page, ATTACH_PAGE};
+        undo->areas[undo->area_count++] = (struct attached_area){page, size};
         if (!write_undo(attachment))
             return false;
     }
@@ -393,9 +406,6 @@ static bool make_gates(struct attachment *attachment)
             area++;
             gate = 0;
         }
-        if (gate == ATTACH_PAGE / GATE_SIZE)
-            return attach_refuse(attachment, "'%s' has too many allocators",
-                                 function->module->path);
         if (!make_gate(attachment, function, undo->areas[area].begin + gate * GATE_SIZE))
             return false;
         struct attached_patch *patch = &undo->patches[undo->patch_count++];

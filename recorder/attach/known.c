@@ -5,13 +5,13 @@
 
 #include "parts.h"
 
-/* Whether no module but the C library defines malloc(). */
-static bool has_own_allocator(const struct attachment *attachment)
+/* Whether there is an allocator that takes the place of the C library's, or one beside it. */
+static bool has_allocator(const struct attachment *attachment, bool is_beside)
 {
     for (size_t i = 0; i < attachment->function_count; i++) {
         const struct attach_function *function = &attachment->functions[i];
         const char *name = strrchr(function->module->path, '/');
-        if (strcmp(function->hook->name, "malloc") == 0 &&
+        if (function->has_own_name == is_beside && strcmp(function->hook->name, "malloc") == 0 &&
             strncmp(name != NULL ? name + 1 : "", "libc.so.6", 9) != 0)
             return true;
     }
@@ -21,7 +21,7 @@ static bool has_own_allocator(const struct attachment *attachment)
 void attach_copy_known(struct attachment *attachment, struct threads *threads)
 {
     const struct borrowed_code code = attach_own_code(attachment);
-    if (has_own_allocator(attachment))
+    if (has_allocator(attachment, false))
         attachment->known_reason = "its allocator is not the GNU C library's";
     else if (!copy_make(&attachment->copy, threads, &code, &attachment->copies))
         attachment->known_reason = "the process could not be copied";
@@ -42,7 +42,7 @@ static struct memory_span find_data(const struct attach_module *libc)
 static void search_copy(struct attachment *attachment)
 {
     const struct attach_module *libc = attach_modules_named(&attachment->modules, "libc.so.6");
-    unsigned version = known_blocks_version(libc->names, libc->names_size);
+    unsigned version = known_blocks_version(libc->exported.names, libc->exported.names_size);
     struct memory memory;
     struct maps maps;
     attachment->known_reason = "memory ran out";
@@ -57,6 +57,8 @@ static void search_copy(struct attachment *attachment)
         attachment->known_reason = attachment->known.is_busy
                                        ? "a thread was allocating at that moment"
                                        : attachment->known.reason;
+    if (attachment->known_reason == NULL && has_allocator(attachment, true))
+        attachment->known_reason = "it has an allocator beside the GNU C library's";
     maps_free(&maps);
     memory_close(&memory);
 }

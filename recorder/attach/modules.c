@@ -89,6 +89,12 @@ bool attach_modules_read(struct attach_modules *modules, uint32_t pid, uint32_t 
     return true;
 }
 
+static void symbols_free(struct attach_symbols *symbols)
+{
+    free(symbols->items);
+    free(symbols->names);
+}
+
 void attach_modules_free(struct attach_modules *modules)
 {
     for (size_t i = 0; i < modules->count; i++) {
@@ -96,8 +102,8 @@ void attach_modules_free(struct attach_modules *modules)
         if (module->file >= 0)
             close(module->file);
         free(module->segments);
-        free(module->symbols);
-        free(module->names);
+        symbols_free(&module->exported);
+        symbols_free(&module->all);
     }
     free(modules->items);
     maps_free(&modules->maps);
@@ -128,78 +134,69 @@ static void *read_table(int file, const Elf64_Shdr *section)
     return table;
 }
 
-/* Reads the symbols that the module exports. Leaves it without any if that is impossible. */
-static void read_symbols(struct attach_module *module)
+/* Reads a table of symbols with their names. */
+static bool read_symbol_table(int file, const Elf64_Shdr *section, const Elf64_Shdr *names,
+                              struct attach_symbols *symbols)
+{
+    void *items = read_table(file, section);
+    char *text = read_table(file, names);
+    if (items == NULL || text == NULL) {
+        free(items);
+        free(text);
+        return false;
+    }
+    free(symbols->items);
+    *symbols = (struct attach_symbols){items, section->sh_size / sizeof *symbols->items, text,
+                                       names->sh_size};
+    return true;
+}
+
+/* Reads the first table of a type. Leaves the module without any if that is impossible. */
+static void read_symbols(const struct attach_module *module, uint32_t type,
+                         struct attach_symbols *symbols)
 {
     Elf64_Ehdr header;
-    module->symbols = calloc(1, sizeof *module->symbols);
+    symbols->items = calloc(1, sizeof *symbols->items);
     if (module->file < 0 || !read_at(module->file, &header, sizeof header, 0) ||
         header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shnum > SECTIONS_MAX)
         return;
     Elf64_Shdr *sections = calloc(header.e_shnum + 1u, sizeof *sections);
     if (sections != NULL &&
         read_at(module->file, sections, header.e_shnum * sizeof *sections, header.e_shoff))
-        for (size_t i = 0; i < header.e_shnum; i++) {
-            const Elf64_Shdr *section = &sections[i];
-            if (section->sh_type != SHT_DYNSYM || section->sh_link >= header.e_shnum)
-                continue;
-            Elf64_Sym *symbols = read_table(module->file, section);
-            char *names = read_table(module->file, &sections[section->sh_link]);
-            if (symbols == NULL || names == NULL) {
-                free(symbols);
-                free(names);
+        for (size_t i = 0; i < header.e_shnum; i++)
+            if (sections[i].sh_type == type && sections[i].sh_link < header.e_shnum) {
+                read_symbol_table(module->file, &sections[i], &sections[sections[i].sh_link],
+                                  symbols);
                 break;
             }
-            free(module->symbols);
-            module->symbols = symbols;
-            module->symbol_count = section->sh_size / sizeof *symbols;
-            module->names = names;
-            module->names_size = sections[section->sh_link].sh_size;
-            break;
-        }
     free(sections);
+}
+
+const struct attach_symbols *attach_module_symbols(struct attach_module *module, bool are_all)
+{
+    struct attach_symbols *symbols = are_all ? &module->all : &module->exported;
+    if (symbols->items == NULL)
+        read_symbols(module, are_all ? SHT_SYMTAB : SHT_DYNSYM, symbols);
+    return symbols;
 }
 
 static const Elf64_Sym *find_symbol(struct attach_module *module, const char *name)
 {
-    if (module->symbols == NULL)
-        read_symbols(module);
-    for (size_t i = 0; i < module->symbol_count; i++) {
-        const Elf64_Sym *symbol = &module->symbols[i];
+    const struct attach_symbols *symbols = attach_module_symbols(module, false);
+    for (size_t i = 0; i < symbols->count; i++) {
+        const Elf64_Sym *symbol = &symbols->items[i];
         if (symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 &&
-            symbol->st_name < module->names_size &&
-            strcmp(module->names + symbol->st_name, name) == 0)
+            symbol->st_name < symbols->names_size &&
+            strcmp(symbols->names + symbol->st_name, name) == 0)
             return symbol;
     }
     return NULL;
-}
-
-uint64_t attach_module_function(struct attach_module *module, const char *name, uint64_t *size)
-{
-    const Elf64_Sym *symbol = find_symbol(module, name);
-    if (symbol == NULL || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC)
-        return 0;
-    *size = symbol->st_size;
-    return module->bias + symbol->st_value;
 }
 
 uint64_t attach_module_symbol(struct attach_module *module, const char *name)
 {
     const Elf64_Sym *symbol = find_symbol(module, name);
     return symbol != NULL ? module->bias + symbol->st_value : 0;
-}
-
-bool attach_module_imports(struct attach_module *module, const char *begin)
-{
-    if (module->symbols == NULL)
-        read_symbols(module);
-    for (size_t i = 1; i < module->symbol_count; i++) {
-        const Elf64_Sym *symbol = &module->symbols[i];
-        if (symbol->st_shndx == SHN_UNDEF && symbol->st_name < module->names_size &&
-            strncmp(module->names + symbol->st_name, begin, strlen(begin)) == 0)
-            return true;
-    }
-    return false;
 }
 
 bool attach_module_read(const struct attach_module *module, uint64_t address, void *bytes,

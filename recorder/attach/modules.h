@@ -10,16 +10,21 @@
 
 #include "../snapshot/layout/maps.h"
 
+/* A table of symbols of a module's file. */
+struct attach_symbols {
+    Elf64_Sym *items;
+    size_t count;
+    char *names; /* ends with a NUL */
+    size_t names_size;
+};
+
 struct attach_module {
     const char *path; /* in the maps */
     uint64_t begin, end, bias;
     int file; /* -1 if it cannot be opened, or is not what is mapped */
     Elf64_Phdr *segments;
     size_t segment_count;
-    Elf64_Sym *symbols; /* NULL before the first look */
-    size_t symbol_count;
-    char *names;
-    size_t names_size;
+    struct attach_symbols exported, all; /* `items` is NULL before the first look */
 };
 
 struct attach_modules {
@@ -36,14 +41,11 @@ void attach_modules_free(struct attach_modules *modules);
 /* Returns the module whose file has a name that begins so; NULL if there is none. */
 struct attach_module *attach_modules_named(struct attach_modules *modules, const char *name);
 
-/* Finds a function that the module defines and exports. Returns its address, or 0. */
-uint64_t attach_module_function(struct attach_module *module, const char *name, uint64_t *size);
-
-/* Finds any symbol that it defines and exports. Returns its address, or 0. */
+/* Finds a symbol that the module defines and exports. Returns its address, or 0. */
 uint64_t attach_module_symbol(struct attach_module *module, const char *name);
 
-/* Whether the module refers to a symbol that others define, and whose name begins so. */
-bool attach_module_imports(struct attach_module *module, const char *begin);
+/* Returns the symbols that other modules see, or all that the file names. */
+const struct attach_symbols *attach_module_symbols(struct attach_module *module, bool are_all);
 
 /* Reads bytes of the module as they are in its file, at an address that was not relocated. */
 bool attach_module_read(const struct attach_module *module, uint64_t address, void *bytes,

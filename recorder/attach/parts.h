@@ -12,6 +12,10 @@ enum { ATTACH_PAGE = 4096 };
 __attribute__((format(printf, 2, 3))) bool attach_refuse(struct attachment *attachment,
                                                          const char *format, ...);
 
+/* Lists the functions of the process that are to be patched, by module, and the calls that
+ * allocators make of their own. */
+bool attach_find_functions(struct attachment *attachment);
+
 /* Runs `work` in a thread of its own while all threads of the process are stopped. Returns what
  * that returns; false, with the reason, if they cannot be stopped. */
 bool attach_stopped(struct attachment *attachment,

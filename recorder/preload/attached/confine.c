@@ -7,9 +7,9 @@
 #include "../threads/thread.h"
 #include "attached.h"
 
-ATTACHED_HOOK(int, prctl, 5,
-              (int option, long a, long b, long c, long d,
-               int (*real_prctl)(int, long, long, long, long)))
+PATCHED_IN(ATTACHED_IN_LIBC, int, prctl, 5,
+           (int option, long a, long b, long c, long d,
+            int (*real_prctl)(int, long, long, long, long)))
 {
     attached_depth++;
     if (option == PR_SET_SECCOMP)
@@ -40,18 +40,17 @@ __attribute__((used)) static void attached_ending(void)
  * because the call may return twice, or never: the trampoline is in r11 here. A failed attempt to
  * execute a program leaves a note that it was executed.
  */
-extern const unsigned char attached_syscall[] __attribute__((visibility("hidden")));
-static const struct attached_hook hook_syscall __attribute__((used, section("attached_hooks"))) = {
-    "syscall", (uintptr_t)attached_syscall, ATTACHED_IN_R11};
+extern const unsigned char patched_syscall[] __attribute__((visibility("hidden")));
+PATCHED_ROW(ATTACHED_IN_LIBC, syscall, ATTACHED_IN_R11)
 
 #define PUSH(name) "    pushq %" name "\n    .cfi_adjust_cfa_offset 8\n"
 #define POP(name)  "    popq %" name "\n    .cfi_adjust_cfa_offset -8\n"
 
 __asm__(".pushsection .text\n"
-        ".globl attached_syscall\n"
-        ".hidden attached_syscall\n"
-        ".type attached_syscall, @function\n"
-        "attached_syscall:\n"
+        ".globl patched_syscall\n"
+        ".hidden patched_syscall\n"
+        ".type patched_syscall, @function\n"
+        "patched_syscall:\n"
         "    .cfi_startproc\n"
         "    leaq attached_confining(%rip), %r10\n"
         "    cmpq $157, %rdi\n" /* SYS_prctl */
@@ -71,8 +70,8 @@ __asm__(".pushsection .text\n"
             PUSH("r11") "    call *%r10\n" POP("r11") POP("r9") POP("r8") POP("rcx") POP("rdx")
                 POP("rsi") POP("rdi") "    jmp 1b\n"
                                       "    .cfi_endproc\n"
-                                      ".size attached_syscall, . - attached_syscall\n"
+                                      ".size patched_syscall, . - patched_syscall\n"
                                       ".popsection\n");
 _Static_assert(SYS_prctl == 157 && SYS_seccomp == 317 && SYS_execve == 59 && SYS_execveat == 322 &&
                    SYS_exit_group == 231,
-               "as in attached_syscall above");
+               "as in patched_syscall above");

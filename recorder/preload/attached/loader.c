@@ -13,10 +13,9 @@
 extern const ElfW(Ehdr) own_header __asm__("__ehdr_start") __attribute__((visibility("hidden")));
 
 int loader_find_object(void *address, struct dl_find_object *object) __asm__("_dl_find_object");
-int attached_find_object(void *address, struct dl_find_object *object);
 int attached_iterate(int (*function)(struct dl_phdr_info *, size_t, void *), void *context);
 
-static struct link_map own_map = {.l_name = (char[]){""}};
+static struct link_map own_map = {.l_name = (char[]){"[ttdrecord]"}};
 
 static void *own_frame_index(void)
 {

@@ -65,6 +65,19 @@ size_t strnlen(const char *text, size_t limit)
     return size;
 }
 
+int strncmp(const char *left, const char *right, size_t limit)
+{
+    for (; limit > 0; limit--, left++, right++)
+        if (*left != *right || *left == '\0')
+            return (unsigned char)*left - (unsigned char)*right;
+    return 0;
+}
+
+int strcmp(const char *left, const char *right)
+{
+    return strncmp(left, right, (size_t)-1);
+}
+
 char *strchr(const char *text, int c)
 {
     for (;; text++) {
@@ -73,6 +86,14 @@ char *strchr(const char *text, int c)
         if (*text == '\0')
             return NULL;
     }
+}
+
+size_t strcspn(const char *text, const char *stops)
+{
+    size_t size = 0;
+    while (text[size] != '\0' && strchr(stops, text[size]) == NULL)
+        size++;
+    return size;
 }
 
 char *strcpy(char *restrict to, const char *restrict from)

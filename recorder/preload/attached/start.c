@@ -14,9 +14,9 @@
 #include "../threads/stale.h"
 
 extern const unsigned char attached_run[];
-extern const struct attached_hook first_hook __asm__("__start_attached_hooks")
+extern const struct attached_hook first_hook __asm__("__start_patched_hooks")
     __attribute__((visibility("hidden")));
-extern const struct attached_hook last_hook __asm__("__stop_attached_hooks")
+extern const struct attached_hook last_hook __asm__("__stop_patched_hooks")
     __attribute__((visibility("hidden")));
 
 uint64_t stale_key;

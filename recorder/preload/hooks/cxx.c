@@ -6,24 +6,10 @@
  */
 #include <stdlib.h>
 
+#ifndef TTD_ATTACHED
 #include "../system/replaced.h"
-#include "hooks.h"
-
-/*
- * The runtimes' operators are looked up when the program starts, never in a call: the loader's lock
- * may be held by a thread that waits for this one. A runtime that a plugin brings later is mostly
- * not needed: a plain allocation does the same. Only where that fails, and an exception must be
- * thrown, is the runtime looked up.
- */
-static void *plain_new(size_t size, size_t alignment)
-{
-    void *block = NULL;
-    if (alignment <= sizeof(void *) * 2)
-        block = real.malloc(size != 0 ? size : 1);
-    else if (real.posix_memalign(&block, alignment, size) != 0)
-        block = NULL;
-    return block;
-}
+#endif
+#include "patched.h"
 
 /* Prepares a call that may throw: keeps all that is needed to record it if it does not return. */
 static inline void expect_exception(struct thread *thread, unsigned operation,
@@ -40,6 +26,55 @@ static inline void expect_exception(struct thread *thread, unsigned operation,
 static inline void expect_no_exception(struct thread *thread)
 {
     thread->call.operation = 0;
+}
+
+#ifdef TTD_ATTACHED
+
+#define HOOK_NEW(name, operation, throws, parameters, arguments, alignment, ...)                   \
+    PATCHED(void *, name, PATCHED_COUNT parameters, PATCHED_WITH_BEHIND parameters)                \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        struct thread *thread = target_enter(0);                                                   \
+        if (thread != NULL) {                                                                      \
+            const uint64_t operands[] = {__VA_ARGS__};                                             \
+            expect_exception(thread, operation, operands, sizeof operands / sizeof *operands);     \
+        }                                                                                          \
+        void *block = ((void *(*)parameters)behind)arguments;                                      \
+        if (thread != NULL) {                                                                      \
+            expect_no_exception(thread);                                                           \
+            ACQUISITION_END(thread, operation, __VA_ARGS__, (uintptr_t)block);                     \
+        }                                                                                          \
+        return block;                                                                              \
+    }
+
+#define HOOK_DELETE(name, operation, parameters, arguments, ...)                                   \
+    PATCHED(void, name, PATCHED_COUNT parameters, PATCHED_WITH_BEHIND parameters)                  \
+    {                                                                                              \
+        HOOK_FRAME();                                                                              \
+        struct thread *thread = base != NULL ? target_enter((uintptr_t)base) : NULL;               \
+        if (thread != NULL)                                                                        \
+            RELEASE_BEGIN(thread, operation, __VA_ARGS__);                                         \
+        ((void(*) parameters)behind) arguments;                                                    \
+        if (thread != NULL)                                                                        \
+            release_end(thread);                                                                   \
+    }
+
+#else
+
+/*
+ * The runtimes' operators are looked up when the program starts, never in a call: the loader's lock
+ * may be held by a thread that waits for this one. A runtime that a plugin brings later is mostly
+ * not needed: a plain allocation does the same. Only where that fails, and an exception must be
+ * thrown, is the runtime looked up.
+ */
+static void *plain_new(size_t size, size_t alignment)
+{
+    void *block = NULL;
+    if (alignment <= sizeof(void *) * 2)
+        block = real.malloc(size != 0 ? size : 1);
+    else if (real.posix_memalign(&block, alignment, size) != 0)
+        block = NULL;
+    return block;
 }
 
 /* Whether the calls are recorded that the runtime's operator makes, and not its own. */
@@ -101,6 +136,8 @@ static inline bool passes(bool has_runtime)
         if (thread != NULL)                                                                        \
             release_end(thread);                                                                   \
     }
+
+#endif
 
 #define NEW_FORMS(letter, form)                                                                    \
     HOOK_NEW(_Zn##letter##m, form, true, (size_t size), (size), 0, size)                           \

@@ -3,12 +3,25 @@
  * Hooks of functions that only one allocator has, such as mallocx(). This library does not export
  * them: programs look for their names to find out which allocator they have. Where the program's
  * allocator defines one when it starts, its symbol is made to be the hook (redirect.c), and what is
- * bound to it already is bound to the hook (rebind.c).
+ * bound to it already is bound to the hook (rebind.c). In a process to which the recorder is
+ * attached they are rows of the table of patched.h.
  */
 #ifndef TTD_PRELOAD_HOOKS_ENTRIES_H
 #define TTD_PRELOAD_HOOKS_ENTRIES_H
 
 #include "hooks.h"
+
+#ifdef TTD_ATTACHED
+
+#include "patched.h"
+
+#define ENTRY(result, function, parameters)                                                        \
+    PATCHED_IN(ATTACHED_IN_ALLOCATOR, result, function, PATCHED_COUNT parameters,                  \
+               PATCHED_WITH_BEHIND parameters)
+#define ENTRY_CALL(result, function, parameters, arguments)                                        \
+    (((result(*) parameters)behind)arguments)
+
+#else
 
 /* Finds the hook of a function that has not been found anywhere yet; NULL if there is none. */
 struct redirection *entries_named(const char *name);
@@ -24,6 +37,8 @@ struct redirection *entries_named(const char *name);
 /* Calls the real function. */
 #define ENTRY_CALL(result, function, parameters, arguments)                                        \
     (((result(*) parameters)entry_##function.real_function)arguments)
+
+#endif
 
 /* A function that returns a block; its operands in the record follow. */
 #define ENTRY_ACQUIRES(function, operation, parameters, arguments, ...)                            \

@@ -11,7 +11,15 @@
 #include "../system/real.h"
 
 /* First in each hook: unwinders call level_personality() when they unwind its frame. */
+#ifdef TTD_ATTACHED
+#define HOOK_FRAME()                                                                               \
+    __asm__ volatile(".cfi_personality 0x1b, level_personality");                                  \
+    __attribute__((cleanup(attached_leave))) const int frame_ = 0;                                 \
+    (void)frame_;                                                                                  \
+    attached_depth++
+#else
 #define HOOK_FRAME() __asm__ volatile(".cfi_personality 0x1b, level_personality")
+#endif
 
 /* Enters PHASE_RECORD, and declares the operands of a record and the registers of the caller. */
 #define RECORD_BEGIN(thread, ...)                                                                  \

@@ -93,6 +93,9 @@ static bool is_for_free(unsigned operation)
     case TTD_API_ALIGNED_ALLOC:
     case TTD_API_VALLOC:
     case TTD_API_PVALLOC:
+    case TTD_API_MI_MALLOC_ALIGNED:
+    case TTD_API_MI_CALLOC_ALIGNED:
+    case TTD_API_MI_STRDUP:
         return true;
     default:
         return false;

@@ -173,6 +173,10 @@ int level_personality(int version, int actions, uint64_t language, void *excepti
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     struct thread *thread = target_self, *level;
     (void)version, (void)language, (void)exception, (void)context;
+#ifdef TTD_ATTACHED
+    if ((actions & CLEANUP_PHASE) != 0)
+        attached_depth--; /* each hook has raised it */
+#endif
     if ((actions & CLEANUP_PHASE) == 0 || thread == NULL || target_on->on == 0)
         return CONTINUE_UNWIND;
     while ((level = innermost(thread)) != NULL && is_surely_gone(thread, level, frame))

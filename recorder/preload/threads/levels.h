@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "internal.h"
 #include "stale.h"
 #include "thread.h"
 
@@ -77,9 +78,12 @@ static inline bool level_was_served(struct thread *level, uint64_t block)
     return true;
 }
 
-/* Enters a hook that releases `base`, or 0. Returns the level at which it is recorded, or NULL. */
-static inline struct thread *target_enter(uint64_t base)
+/* Enters a hook that releases `base`, or 0. Returns the level at which it is recorded, or NULL. The
+ * frame is that of the hook. */
+static inline __attribute__((always_inline)) struct thread *target_enter(uint64_t base)
 {
+    if (UNLIKELY(internal_is_call((uintptr_t)__builtin_return_address(0))))
+        return NULL;
     struct thread *thread = stale_self();
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     if (UNLIKELY(thread == NULL || target_on->on == 0 || thread->guard != 0)) {

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Recording a process that runs: ttdrecord attach PID, and detach PID."""
 
-import hashlib
 import os
 import pathlib
 import random
@@ -12,7 +11,8 @@ import sys
 import time
 import unittest
 
-from support import PATIENCE, RECORDER, Recording, analyze, program
+from attaching import Attach
+from support import PATIENCE, RECORDER, analyze, program
 
 # Holds a process as a debugger does.
 TRACER = """
@@ -52,83 +52,6 @@ assert libc.prctl(22, 2, program, 0, 0) == 0
 print('ready', flush=True)
 input()
 """
-
-
-class Attach(Recording):
-
-    def start(self, *command, **others):
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.DEVNULL, text=True, bufsize=1, **others)
-        self.addCleanup(self.end, process)
-        self.assertEqual(process.stdout.readline(), 'ready\n')
-        return process
-
-    @staticmethod
-    def end(process):
-        process.kill()
-        if process.returncode is None:
-            process.communicate()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
-
-    @staticmethod
-    def tell(process, command):
-        """The counts that the program answers with, of all its calls so far."""
-        process.stdin.write(command + '\n')
-        return [int(count) for count in process.stdout.readline().split()]
-
-    def attach(self, process, *options):
-        recorder = subprocess.Popen([RECORDER, 'attach', '-o', str(self.trace), *options,
-                                     str(process.pid)], stderr=subprocess.PIPE, text=True)
-        self.addCleanup(self.end, recorder)
-        line = recorder.stderr.readline()
-        self.assertIn(f'attached to process {process.pid}', line)
-        return recorder
-
-    def ask(self, command, process, *arguments):
-        return subprocess.run([RECORDER, command, str(process.pid), *arguments],
-                              capture_output=True, text=True, timeout=PATIENCE)
-
-    def detach(self, process, recorder):
-        answer = self.ask('detach', process)
-        self.assertEqual((answer.returncode, answer.stderr), (0, ''))
-        self.assertIn(': detached', answer.stdout)
-        self.assertEqual(recorder.wait(PATIENCE), 0)
-        return recorder.stderr.read()
-
-    def refusal(self, pid, *options):
-        """Why a process cannot be attached to: one line."""
-        result = subprocess.run([RECORDER, 'attach', '-o', str(self.trace), *options, str(pid)],
-                                capture_output=True, text=True, timeout=PATIENCE)
-        self.assertEqual(result.returncode, 125, result.stderr)
-        self.assertEqual(result.stdout, '')
-        self.assertEqual(result.stderr.count('\n'), 1, result.stderr)
-        self.assertFalse(self.trace.exists())
-        self.assertIn(f'cannot attach to process {pid}: ', result.stderr)
-        return result.stderr
-
-    @staticmethod
-    def image(process):
-        """The mappings of a process, but for the sizes of its heaps; and its code, and how much of
-        that is not its files' any more."""
-        mappings, code, dirty = [], [], 0
-        with open(f'/proc/{process.pid}/mem', 'rb') as memory:
-            for line in pathlib.Path(f'/proc/{process.pid}/smaps').read_text().splitlines():
-                found = re.match(r'([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ (\d+) *(.*)', line)
-                if found is None:
-                    key, *values = line.split()
-                    if key == 'Private_Dirty:' and 'x' in mappings[-1][1]:
-                        dirty += int(values[0])
-                    continue
-                begin, end, permissions, inode, name = found.groups()
-                is_heap = inode == '0'
-                mappings.append((begin if not is_heap else '', permissions, name))
-                if 'x' in permissions and name.startswith('/'):
-                    memory.seek(int(begin, 16))
-                    content = memory.read(int(end, 16) - int(begin, 16))
-                    code.append((name, hashlib.sha256(content).hexdigest()))
-        return mappings, code, dirty
 
 
 class Calls(Attach):
@@ -402,18 +325,6 @@ class Allocators(Calls):
         metadata = {entry['key']: entry['value'] for entry in
                     analyze('info', self.trace)['metadata']}
         self.assertIn("its allocator is not the GNU C library's", metadata['unrecorded'])
-
-    def test_functions_that_are_not_recorded(self):
-        source, path = self.directory / 'caller.c', self.directory / 'caller'
-        source.write_text('#include <stdio.h>\n#include <sys/prctl.h>\n'
-                          'void *mallocx(size_t, int);\n'
-                          'int main(void) { prctl(PR_SET_PTRACER, -1, 0, 0, 0); puts("ready");\n'
-                          'fflush(stdout); return getchar() == 1 && mallocx(10, 0) == NULL; }\n')
-        if subprocess.run([*os.environ['COMPILER'].split(), '-o', path, source,
-                           '-l:libjemalloc.so.2'], capture_output=True).returncode != 0:
-            self.skipTest('no jemalloc here')
-        process = self.start(str(path))
-        self.assertIn('calls functions of its allocator', self.refusal(process.pid))
 
 
 class Pid:

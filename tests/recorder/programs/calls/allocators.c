@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../attach/until_told.h"
+
 #ifdef WEAK
 #pragma weak mallocx
 #pragma weak rallocx
@@ -198,6 +200,7 @@ int main(void)
     if (mallocx == NULL)
         return 77;
 #endif
+    wait_until_told();
     for (int i = 0; i < THREADS; i++) {
         threads[i].who = (char)('0' + i);
         pthread_create(&started[i], NULL, run, &threads[i]);

@@ -6,6 +6,8 @@
 #include <malloc.h>
 #include <new>
 
+#include "../attach/until_told.h"
+
 // Not in this C library, but in the recorder.
 extern "C" {
 void free_sized(void *base, size_t size) __attribute__((weak));
@@ -72,6 +74,7 @@ static void operators()
 
 int main()
 {
+    wait_until_told();
     c_functions();
     failures();
     operators();

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the functions of a process that are to be patched: all that the library has hooks for. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../allocator_names.h"
+#include "../arrays.h"
+#include "../patch/clobbers.h"
+#include "../patch/instruction.h"
+#include "parts.h"
+
+/* The library's hooks by the names of their functions. */
+struct function_table {
+    const struct attached_hook **rows;
+    size_t count;
+};
+
+/* The functions of a module that have hooks. */
+struct function_search {
+    struct attachment *attachment;
+    const struct function_table *table;
+    struct attach_module *module;
+    bool is_libc, is_loader, is_program, is_allocator;
+    /* What comes before the names of allocators' functions there. */
+    char prefixes[ALLOCATOR_NAMES][16];
+    size_t prefix_count;
+    struct attach_function *found;
+    size_t count, capacity;
+    bool is_out_of_memory;
+};
+
+static int compare_rows(const void *left, const void *right)
+{
+    const struct attached_hook *const *a = left, *const *b = right;
+    return strcmp((*a)->name, (*b)->name);
+}
+
+static bool table_open(struct function_table *table, const struct attach_image *image)
+{
+    table->count = image->hook_count;
+    table->rows = calloc(table->count + 1, sizeof *table->rows);
+    if (table->rows == NULL)
+        return false;
+    for (size_t i = 0; i < table->count; i++)
+        table->rows[i] = &image->hooks[i];
+    qsort(table->rows, table->count, sizeof *table->rows, compare_rows);
+    return true;
+}
+
+static int compare_name(const void *name, const void *row)
+{
+    const struct attached_hook *const *hook = row;
+    return strcmp(name, (*hook)->name);
+}
+
+static const struct attached_hook *table_find(const struct function_table *table, const char *name)
+{
+    const struct attached_hook **row =
+        bsearch(name, table->rows, table->count, sizeof *table->rows, compare_name);
+    return row != NULL ? *row : NULL;
+}
+
+/* ---- Names ---- */
+
+/* Returns the hook of a function of the module; NULL if it has none there. */
+static const struct attached_hook *hook_of_name(const struct function_search *search,
+                                                const char *name)
+{
+    const struct attached_hook *hook = table_find(search->table, name);
+    if (hook == NULL || hook->arguments == PATCH_GATE_ARGUMENTS + 1)
+        return NULL;
+    switch ((enum attached_place)hook->place) {
+    case ATTACHED_EVERYWHERE:
+        return !search->is_loader ? hook : NULL;
+    case ATTACHED_IN_ALLOCATOR:
+        return search->is_allocator ? hook : NULL;
+    case ATTACHED_IN_LIBC:
+        return search->is_libc ? hook : NULL;
+    case ATTACHED_IN_LOADER:
+        return search->is_libc || search->is_loader ? hook : NULL;
+    }
+    return NULL;
+}
+
+/* Returns the hook of a function that an allocator has under a name of its own. */
+static const struct attached_hook *hook_of_prefixed(const struct function_search *search,
+                                                    const char *name)
+{
+    for (size_t i = 0; i < search->prefix_count; i++) {
+        size_t size = strlen(search->prefixes[i]);
+        const struct attached_hook *hook = strncmp(name, search->prefixes[i], size) == 0
+                                               ? table_find(search->table, name + size)
+                                               : NULL;
+        if (hook != NULL && hook->place <= ATTACHED_IN_ALLOCATOR &&
+            hook->arguments <= PATCH_GATE_ARGUMENTS)
+            return hook;
+    }
+    return NULL;
+}
+
+static bool symbol_is_function(const struct attach_symbols *symbols, const Elf64_Sym *symbol)
+{
+    return symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 &&
+           ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_name < symbols->names_size;
+}
+
+/* Notes which allocators a table of symbols has. */
+static void search_allocators(struct function_search *search, const struct attach_symbols *symbols)
+{
+    for (size_t i = 0; i < symbols->count; i++) {
+        const char *name = symbols->names + symbols->items[i].st_name;
+        if (!symbol_is_function(symbols, &symbols->items[i]))
+            continue;
+        search->is_allocator |= strcmp(name, "mallocx") == 0;
+        for (size_t k = 0; k < ALLOCATOR_NAMES; k++) {
+            size_t size = strlen(allocator_names[k]) - (sizeof ALLOCATOR_NAMES_ENDING - 1);
+            if (strcmp(name, allocator_names[k]) != 0)
+                continue;
+            if (k >= ALLOCATOR_NAMES - ALLOCATOR_NAMES_HOOKED)
+                search->is_allocator = true;
+            else if (search->prefix_count < ALLOCATOR_NAMES && size < sizeof search->prefixes[0])
+                memcpy(search->prefixes[search->prefix_count++], name, size);
+        }
+    }
+}
+
+/* Adds those of the functions in a table of symbols that have hooks. Of the program all count that
+ * it does not keep to one file; of other modules those that others see, and allocators'. */
+static void search_symbols(struct function_search *search, const struct attach_symbols *symbols,
+                           bool are_exported)
+{
+    for (size_t i = 0; i < symbols->count; i++) {
+        const Elf64_Sym *symbol = &symbols->items[i];
+        const char *name = symbols->names + symbol->st_name;
+        bool is_prefixed = false;
+        if (!symbol_is_function(symbols, symbol))
+            continue;
+        bool is_seen =
+            are_exported || (ELF64_ST_BIND(symbol->st_info) != STB_LOCAL && search->is_program);
+        const struct attached_hook *hook = is_seen ? hook_of_name(search, name) : NULL;
+        if (hook == NULL) {
+            hook = hook_of_prefixed(search, name);
+            is_prefixed = hook != NULL;
+        }
+        if (hook == NULL)
+            continue;
+        void *found =
+            array_grow(search->found, search->count, &search->capacity, sizeof *search->found);
+        if (found == NULL) {
+            search->is_out_of_memory = true;
+            return;
+        }
+        search->found = found;
+        search->found[search->count++] = (struct attach_function){
+            .module = search->module,
+            .hook = hook,
+            .entry = search->module->bias + symbol->st_value,
+            .size = symbol->st_size,
+            .has_own_name = is_prefixed,
+        };
+    }
+}
+
+/* ---- Functions with several names ---- */
+
+/* Those with fewer arguments come first, since by another name the others may be missing; then
+ * those of C, which the analyzer knows best. */
+static int compare_functions(const void *left, const void *right)
+{
+    const struct attach_function *a = left, *b = right;
+    if (a->entry != b->entry)
+        return a->entry < b->entry ? -1 : 1;
+    if (a->hook->arguments != b->hook->arguments)
+        return a->hook->arguments < b->hook->arguments ? -1 : 1;
+    return (a->hook->place > b->hook->place) - (a->hook->place < b->hook->place);
+}
+
+/* An operator of C++, which may be under a name of tcmalloc's, and the function of C that has the
+ * same arguments and does the same. */
+static const struct function_operator {
+    const char *begin, *end;
+    char family; /* for objects, or for arrays */
+    const char *plain;
+} operators[] = {
+#define OPERATORS_OF(new, tc_new, delete, tc_delete, family)                                       \
+    {new, "mSt11align_val_t", family, "mi_malloc_aligned"}, {new, "m", family, "malloc"},          \
+        {delete, "PvmSt11align_val_t", family, "mi_free_size_aligned"},                            \
+        {delete, "PvSt11align_val_t", family, "mi_free_aligned"},                                  \
+        {delete, "Pvm", family, "free_sized"}, {delete, "Pv", family, "free"},                     \
+        {tc_new, "_aligned", family, "mi_malloc_aligned"}, {tc_new, "", family, "malloc"},         \
+        {tc_delete, "_sized_aligned", family, "mi_free_size_aligned"},                             \
+        {tc_delete, "_aligned", family, "mi_free_aligned"},                                        \
+        {tc_delete, "_sized", family, "free_sized"},                                               \
+    {                                                                                              \
+        tc_delete, "", family, "free"                                                              \
+    }
+    OPERATORS_OF("_Zna", "tc_newarray", "_Zda", "tc_deletearray", 'a'),
+    OPERATORS_OF("_Znw", "tc_new", "_Zdl", "tc_delete", 'o'),
+};
+
+static const struct function_operator *operator_of(const struct attached_hook *hook)
+{
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+        size_t size = strlen(operators[i].begin);
+        if (strncmp(hook->name, operators[i].begin, size) == 0 &&
+            strncmp(hook->name + size, operators[i].end, strlen(operators[i].end)) == 0)
+            return &operators[i];
+    }
+    return NULL;
+}
+
+static char family_of(const struct attached_hook *hook)
+{
+    const struct function_operator *known = operator_of(hook);
+    return known != NULL ? known->family : 'c';
+}
+
+/* Whether functions of two families are one: those of C, and operators for objects and arrays. */
+static bool are_families_one(const struct function_search *search)
+{
+    for (size_t i = 1; i < search->count; i++)
+        if (search->found[i].entry == search->found[i - 1].entry &&
+            family_of(search->found[i].hook) != family_of(search->found[i - 1].hook))
+            return true;
+    return false;
+}
+
+/* Where a function of one family is one of another too, calls do not tell which of them they mean:
+ * all are recorded as functions of C. */
+static void search_unite(struct function_search *search)
+{
+    qsort(search->found, search->count, sizeof *search->found, compare_functions);
+    if (!are_families_one(search))
+        return;
+    for (size_t i = 0; i < search->count; i++) {
+        const struct function_operator *known = operator_of(search->found[i].hook);
+        if (known != NULL)
+            search->found[i].hook = table_find(search->table, known->plain);
+    }
+    qsort(search->found, search->count, sizeof *search->found, compare_functions);
+}
+
+/* ---- Whether they can be patched ---- */
+
+/* Whether the bytes of the function in the process are those of its file. */
+static bool is_unchanged(const struct attachment *attachment,
+                         const struct attach_function *function)
+{
+    unsigned char bytes[32], file[sizeof bytes];
+    return attach_read(attachment, function->entry, bytes, sizeof bytes) &&
+           attach_module_read(function->module, function->entry, file, sizeof file) &&
+           memcmp(bytes, file, sizeof bytes) == 0;
+}
+
+/* Code of the process, read in parts. */
+struct function_code {
+    const struct attachment *attachment;
+    uint64_t begin;
+    size_t size;
+    uint8_t bytes[4096];
+};
+
+static size_t function_read_code(void *context, uint64_t address, const uint8_t **code)
+{
+    struct function_code *part = context;
+    if (address - part->begin >= part->size ||
+        part->size - (address - part->begin) < INSTRUCTION_MAX) {
+        ssize_t size =
+            pread(part->attachment->memory, part->bytes, sizeof part->bytes, (off_t)address);
+        part->begin = address;
+        part->size = size > 0 ? (size_t)size : 0;
+    }
+    *code = part->bytes + (address - part->begin);
+    return part->size - (address - part->begin);
+}
+
+static bool check_function(struct attachment *attachment, const struct attach_function *function,
+                           bool is_of_system)
+{
+    struct function_code code = {.attachment = attachment};
+    if (!is_unchanged(attachment, function))
+        return attach_refuse(attachment,
+                             "%s() of '%s' is not as in its file: another tool has changed it, or "
+                             "the file was replaced",
+                             function->hook->name, function->module->path);
+    /* Callers of the C library's and the loader's are compiled apart from them, and their own call
+     * other parts of them. */
+    return is_of_system || clobbers_all(function->entry, function_read_code, &code) ||
+           attach_refuse(attachment,
+                         "%s() of '%s' calls no other module, so that its callers may have values "
+                         "in registers which a hook would change",
+                         function->hook->name, function->module->path);
+}
+
+/* Adds what was found to what is to be patched. */
+static bool search_take(struct function_search *search)
+{
+    struct attachment *attachment = search->attachment;
+    void *functions =
+        realloc(attachment->functions,
+                (attachment->function_count + search->count + 1) * sizeof *attachment->functions);
+    if (functions == NULL)
+        return attach_refuse(attachment, "no memory");
+    attachment->functions = functions;
+    for (size_t i = 0; i < search->count; i++) {
+        if (i > 0 && search->found[i].entry == search->found[i - 1].entry)
+            continue;
+        if (!check_function(attachment, &search->found[i], search->is_libc || search->is_loader))
+            return false;
+        attachment->functions[attachment->function_count++] = search->found[i];
+    }
+    return attachment->function_count <= ATTACHED_PATCHES ||
+           attach_refuse(attachment, "it has too many allocators");
+}
+
+static bool search_module(struct function_search *search)
+{
+    struct attach_module *module = search->module;
+    search_allocators(search, attach_module_symbols(module, true));
+    search_allocators(search, attach_module_symbols(module, false));
+    search_symbols(search, attach_module_symbols(module, false), true);
+    if (search->is_program || search->prefix_count > 0)
+        search_symbols(search, attach_module_symbols(module, true), false);
+    if (search->is_out_of_memory)
+        return attach_refuse(search->attachment, "no memory");
+    search_unite(search);
+    return search_take(search);
+}
+
+/* ---- Calls within allocators ---- */
+
+static int compare_sites(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Whether an address is a function of the module's that is not the program's own business. */
+static bool is_own_function(const struct attachment *attachment, const struct attach_module *module,
+                            uint64_t address)
+{
+    for (size_t i = 0; i < attachment->function_count; i++) {
+        const struct attach_function *function = &attachment->functions[i];
+        if (function->entry == address && function->module == module)
+            return !function->has_own_name;
+    }
+    return false;
+}
+
+/* Finds direct calls of a module's own functions in a part of its code. Bytes that just look like
+ * one are as rare as a number of 32 bits that is hit by chance. */
+static bool find_calls(struct attachment *attachment, const struct attach_module *module,
+                       uint64_t begin, const unsigned char *code, size_t size)
+{
+    enum { CALL = 0xe8, CALL_SIZE = 5 };
+    for (size_t i = 0; i + CALL_SIZE <= size; i++) {
+        int32_t offset;
+        if (code[i] != CALL)
+            continue;
+        memcpy(&offset, code + i + 1, sizeof offset);
+        uint64_t site = begin + i + CALL_SIZE;
+        if (!is_own_function(attachment, module, site + (uint64_t)(int64_t)offset))
+            continue;
+        if (attachment->internal_count == ATTACHED_INTERNAL)
+            return attach_refuse(attachment, "the allocator of '%s' calls itself too often",
+                                 module->path);
+        attachment->internal[attachment->internal_count++] = site;
+    }
+    return true;
+}
+
+/* Finds the calls that allocators make of their own functions. The program's own, if it has an
+ * allocator linked in, are as direct: it is left out. */
+static bool find_internal(struct attachment *attachment)
+{
+    const struct attach_module *module = NULL;
+    for (size_t i = 0; i < attachment->function_count; i++) {
+        if (attachment->functions[i].module == module ||
+            strstr(attachment->functions[i].module->path, ".so") == NULL)
+            continue;
+        module = attachment->functions[i].module;
+        for (size_t k = 0; k < module->segment_count; k++) {
+            const Elf64_Phdr *segment = &module->segments[k];
+            if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0)
+                continue;
+            uint64_t begin = module->bias + segment->p_vaddr;
+            unsigned char *code = malloc(segment->p_filesz + 1);
+            bool is_done = code != NULL &&
+                           attach_read(attachment, begin, code, segment->p_filesz) &&
+                           find_calls(attachment, module, begin, code, segment->p_filesz);
+            free(code);
+            if (!is_done)
+                return attach_refuse(attachment, "'%s' cannot be read", module->path);
+        }
+    }
+    qsort(attachment->internal, attachment->internal_count, sizeof *attachment->internal,
+          compare_sites);
+    return true;
+}
+
+/* Returns the module of the program, which is the first that is mapped of its file. */
+static const struct attach_module *find_program(const struct attachment *attachment)
+{
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/%u/exe", attachment->pid);
+    ssize_t size = readlink(link, path, sizeof path - 1);
+    for (size_t i = 0; size > 0 && i < attachment->modules.count; i++)
+        if (strlen(attachment->modules.items[i].path) == (size_t)size &&
+            memcmp(attachment->modules.items[i].path, path, (size_t)size) == 0)
+            return &attachment->modules.items[i];
+    return NULL;
+}
+
+bool attach_find_functions(struct attachment *attachment)
+{
+    struct function_table table;
+    struct attach_modules *modules = &attachment->modules;
+    const struct attach_module *libc = attach_modules_named(modules, "libc.so.6");
+    const struct attach_module *loader = attach_modules_named(modules, "ld-linux-x86-64.so.2");
+    const struct attach_module *program = find_program(attachment);
+    bool is_done = table_open(&table, &attachment->image);
+    if (!is_done)
+        return attach_refuse(attachment, "no memory");
+    for (size_t i = 0; i < modules->count && is_done; i++) {
+        struct attach_module *module = &modules->items[i];
+        struct function_search search = {.attachment = attachment,
+                                         .table = &table,
+                                         .module = module,
+                                         .is_libc = module == libc,
+                                         .is_loader = module == loader,
+                                         .is_program = module == program};
+        is_done = search_module(&search);
+        free(search.found);
+    }
+    free(table.rows);
+    return is_done && find_internal(attachment);
+}

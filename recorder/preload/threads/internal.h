@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls that come from within the module that defines the function, past its table of functions. A
+ * library that is loaded before it takes no part in them: they are the allocator's own doing. One
+ * whose functions are patched sees them, and lets them pass.
+ */
+#ifndef TTD_PRELOAD_THREADS_INTERNAL_H
+#define TTD_PRELOAD_THREADS_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "thread.h"
+
+#ifdef TTD_ATTACHED
+
+extern struct attached attached __asm__(ATTACHED_SYMBOL) __attribute__((visibility("default")));
+
+/* Number of hooks that the thread is in. It tells when the hooks can be taken away; at the
+ * instructions before it is raised, and after it was lowered, the program counter tells. */
+#define attached_depth thread_locals.attached.depth
+
+static inline __attribute__((always_inline)) void attached_leave(const int *unused)
+{
+    (void)unused;
+    attached_depth--;
+}
+
+/* Whether a call is such, by its return address. */
+static inline bool internal_is_call(uintptr_t site)
+{
+    if (LIKELY(site - attached.internal_begin >= attached.internal_end - attached.internal_begin))
+        return false;
+    uint64_t low = 0, high = attached.internal_count;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (attached.internal[middle] == site)
+            return true;
+        if (attached.internal[middle] < site)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+#else
+
+static inline bool internal_is_call(uintptr_t site)
+{
+    (void)site;
+    return false;
+}
+
+#endif
+
+#endif

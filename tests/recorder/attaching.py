@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of ttdrecord attach share."""
+
+import hashlib
+import pathlib
+import re
+import subprocess
+
+from support import PATIENCE, RECORDER, Recording
+
+
+class Attach(Recording):
+
+    def start(self, *command, **others):
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True, bufsize=1, **others)
+        self.addCleanup(self.end, process)
+        self.assertEqual(process.stdout.readline(), 'ready\n')
+        return process
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        if process.returncode is None:
+            process.communicate()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+    @staticmethod
+    def tell(process, command):
+        """The counts that the program answers with, of all its calls so far."""
+        process.stdin.write(command + '\n')
+        return [int(count) for count in process.stdout.readline().split()]
+
+    def attach(self, process, *options):
+        recorder = subprocess.Popen([RECORDER, 'attach', '-o', str(self.trace), *options,
+                                     str(process.pid)], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, recorder)
+        line = recorder.stderr.readline()
+        self.assertIn(f'attached to process {process.pid}', line)
+        return recorder
+
+    def ask(self, command, process, *arguments):
+        return subprocess.run([RECORDER, command, str(process.pid), *arguments],
+                              capture_output=True, text=True, timeout=PATIENCE)
+
+    def detach(self, process, recorder):
+        answer = self.ask('detach', process)
+        self.assertEqual((answer.returncode, answer.stderr), (0, ''))
+        self.assertIn(': detached', answer.stdout)
+        self.assertEqual(recorder.wait(PATIENCE), 0)
+        return recorder.stderr.read()
+
+    def refusal(self, pid, *options):
+        """Why a process cannot be attached to: one line."""
+        result = subprocess.run([RECORDER, 'attach', '-o', str(self.trace), *options, str(pid)],
+                                capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(result.returncode, 125, result.stderr)
+        self.assertEqual(result.stdout, '')
+        self.assertEqual(result.stderr.count('\n'), 1, result.stderr)
+        self.assertFalse(self.trace.exists())
+        self.assertIn(f'cannot attach to process {pid}: ', result.stderr)
+        return result.stderr
+
+    @staticmethod
+    def image(process):
+        """The mappings of a process, but for the sizes of its heaps; and its code, and how much of
+        that is not its files' any more."""
+        mappings, code, dirty = [], [], 0
+        with open(f'/proc/{process.pid}/mem', 'rb') as memory:
+            for line in pathlib.Path(f'/proc/{process.pid}/smaps').read_text().splitlines():
+                found = re.match(r'([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ (\d+) *(.*)', line)
+                if found is None:
+                    key, *values = line.split()
+                    if key == 'Private_Dirty:' and 'x' in mappings[-1][1]:
+                        dirty += int(values[0])
+                    continue
+                begin, end, permissions, inode, name = found.groups()
+                is_heap = inode == '0'
+                mappings.append((begin if not is_heap else '', permissions, name))
+                if 'x' in permissions and name.startswith('/'):
+                    memory.seek(int(begin, 16))
+                    content = memory.read(int(end, 16) - int(begin, 16))
+                    code.append((name, hashlib.sha256(content).hexdigest()))
+        return mappings, code, dirty
