@@ -187,6 +187,10 @@ static void use_stacks(void)
     }
 }
 
+/* The thread's signal stack. Otherwise the system alone knows where it is: from here it is found as
+ * a root of the thread. The name is shown. */
+static __thread void *volatile alternate_signal_stack __attribute__((tls_model("initial-exec")));
+
 typedef int sigaltstack_function(const stack_t *, stack_t *);
 REAL(sigaltstack_function, sigaltstack, NULL)
 
@@ -195,6 +199,8 @@ EXPORT int sigaltstack(const stack_t *stack, stack_t *before)
     if (stack != NULL && (stack->ss_flags & SS_DISABLE) == 0 && signal_stacks_are_given())
         use_stacks();
     int result = find_sigaltstack()(stack, before);
+    if (result == 0 && stack != NULL)
+        alternate_signal_stack = (stack->ss_flags & SS_DISABLE) == 0 ? stack->ss_sp : NULL;
     if (result == 0 && before != NULL && signal_stack_is_own(before))
         *before = (stack_t){.ss_flags = SS_DISABLE};
     return result;

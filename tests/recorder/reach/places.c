@@ -493,6 +493,36 @@ CASE(events_of_kernel)
         abort();
 }
 
+/* The system alone has the pointer. */
+static void NOINLINE set_signal_stack(size_t size)
+{
+    stack_t stack = {.ss_sp = block(size), .ss_size = size};
+
+    if (sigaltstack(&stack, NULL) != 0)
+        abort();
+    stack.ss_sp = NULL;
+    lose(&stack);
+}
+
+CASE(signal_stack)
+{
+    set_signal_stack(16384);
+}
+
+CASE(signal_stack_replaced)
+{
+    set_signal_stack(16384);
+    set_signal_stack(32768);
+}
+
+CASE(signal_stack_disabled)
+{
+    const stack_t none = {.ss_flags = SS_DISABLE};
+
+    set_signal_stack(16384);
+    sigaltstack(&none, NULL);
+}
+
 static uintptr_t hidden;
 
 static void NOINLINE hide_block(void)
