@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages between `ttdrecord status|snapshot|mark|pause|resume PID` and the collector: one
+ * Messages between `ttdrecord status PID`, or its like, and the collector: one
  * request, one answer, each a packet of a local socket. The socket has no name in the file system.
  * The kernel chooses its name, which stands in the channel, and tells each side who the other one
  * is: only the user who records, and root, may ask, and only the collector may answer.
@@ -19,6 +19,7 @@ enum control_command {
     CONTROL_PAUSE = 4,
     CONTROL_RESUME = 5,
     CONTROL_DETACH = 6,
+    CONTROL_SNAPSHOTS = 7, /* the text has the interval in nanoseconds, 64 bits; 0 for none */
 };
 
 /* CONTROL_UNKNOWN: another collector may record the process. */
@@ -30,7 +31,7 @@ struct control_request {
     uint64_t magic;
     uint32_t command; /* enum control_command */
     uint32_t pid;     /* of the recorded process */
-    uint32_t size;    /* of the text, which only CONTROL_MARK has */
+    uint32_t size;    /* of the text, which CONTROL_MARK and CONTROL_SNAPSHOTS have */
     char text[CONTROL_TEXT_MAX];
 };
 

@@ -23,16 +23,19 @@
 #include "messages.h"
 #include "control.h"
 #include "launch.h"
+#include "options.h"
 
 enum { ANSWER_SECONDS = 60, LEASE_TRIES = 20 };
 
 static uint32_t command_of(const char *name)
 {
     static const char *const names[] = {
-        [CONTROL_STATUS] = "status", [CONTROL_SNAPSHOT] = "snapshot", [CONTROL_MARK] = "mark",
-        [CONTROL_PAUSE] = "pause",   [CONTROL_RESUME] = "resume",     [CONTROL_DETACH] = "detach",
+        [CONTROL_STATUS] = "status",       [CONTROL_SNAPSHOT] = "snapshot",
+        [CONTROL_MARK] = "mark",           [CONTROL_PAUSE] = "pause",
+        [CONTROL_RESUME] = "resume",       [CONTROL_DETACH] = "detach",
+        [CONTROL_SNAPSHOTS] = "snapshots",
     };
-    for (uint32_t i = CONTROL_STATUS; i <= CONTROL_DETACH; i++)
+    for (uint32_t i = CONTROL_STATUS; i <= CONTROL_SNAPSHOTS; i++)
         if (strcmp(name, names[i]) == 0)
             return i;
     return 0;
@@ -51,7 +54,27 @@ static uint32_t number_of(const char *text)
 bool control_is_command(int argc, char **argv)
 {
     uint32_t command = argc >= 3 ? command_of(argv[1]) : 0;
+    if (command == CONTROL_SNAPSHOTS)
+        return argc >= 4 && strncmp(argv[3], "--every", 7) == 0 && number_of(argv[2]) != 0;
     return command != 0 && argc == (command == CONTROL_MARK ? 4 : 3) && number_of(argv[2]) != 0;
+}
+
+/* Sets the text of a request to the interval that the arguments behind the process id name. */
+static bool set_interval(struct control_request *request, char **arguments)
+{
+    const char *every = arguments[0][7] == '=' ? arguments[0] + 8 : arguments[1];
+    uint64_t interval = 0;
+    if (every == NULL || (arguments[0][7] != '=' && arguments[0][7] != '\0') ||
+        (every == arguments[1] && arguments[2] != NULL) ||
+        (every != arguments[1] && arguments[1] != NULL)) {
+        message("'snapshots' needs a process id and --every SECONDS, or --every off");
+        return false;
+    }
+    if (strcmp(every, "off") != 0 && strcmp(every, "0") != 0)
+        interval = options_seconds(every);
+    memcpy(request->text, &interval, sizeof interval);
+    request->size = sizeof interval;
+    return true;
 }
 
 /* Opens what is named like a channel: it may be anything, and must not block. The lease that a
@@ -220,6 +243,8 @@ int control_ask(char **argv)
         request.size = (uint32_t)size;
         memcpy(request.text, argv[3], size);
     }
+    if (request.command == CONTROL_SNAPSHOTS && !set_interval(&request, argv + 3))
+        return EXIT_RECORDER;
     enum control_result result = CONTROL_UNKNOWN;
     DIR *processes = opendir("/proc");
     const struct dirent *entry;

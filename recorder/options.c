@@ -21,8 +21,9 @@ static const char help[] =
     "Record a process that runs, until it ends, or until ^C or 'ttdrecord detach PID'.\n"
     "  or:  ttdrecord status|snapshot|pause|resume PID\n"
     "  or:  ttdrecord mark PID TEXT\n"
+    "  or:  ttdrecord snapshots PID --every SECONDS|off\n"
     "Say how far the recording of process PID is, take a snapshot of it, pause or resume\n"
-    "its recording, or mark the present moment.\n"
+    "its recording, mark the present moment, or change how often snapshots are taken.\n"
     "  or:  ttdrecord symbolize [-q] [-o FILE] [--debug-path=DIRS] TRACE\n"
     "Add names to a trace that was recorded without them.\n"
     "\n"
@@ -124,8 +125,7 @@ static uint64_t parse_size(const char *text)
     return 0;
 }
 
-/* Returns nanoseconds. */
-static uint64_t parse_seconds(const char *text)
+uint64_t options_seconds(const char *text)
 {
     char *end;
     double seconds = strtod(text, &end);
@@ -146,7 +146,7 @@ static bool parse_snapshot_option(int option, struct snapshot_options *snapshots
         snapshots->at_exit = parse_kind(optarg, true);
         return true;
     case OPTION_SNAPSHOT_EVERY:
-        snapshots->every = parse_seconds(optarg);
+        snapshots->every = options_seconds(optarg);
         return true;
     case OPTION_NO_SNAPSHOT:
         snapshots->at_exit = 0;

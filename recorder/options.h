@@ -16,6 +16,10 @@ struct options {
  * if they are wrong, or if they only ask for the usage or the version. */
 void options_parse(int argc, char **argv, struct options *options);
 
+/* Returns the nanoseconds of a number of seconds. Ends this process, with a message, if it is none.
+ */
+uint64_t options_seconds(const char *text);
+
 /* Prints why getopt_long() did not take an option; `argument` is the last one that it looked at. */
 void options_refuse(int option, const char *argument);
 

@@ -158,6 +158,7 @@ static void add_process(struct collector *collector, uint32_t index,
     process->inner_pid = claim->flags & PROCESS_ELSEWHERE ? slot->pid : 0;
     processes_add(&collector->processes, process);
     process->start = launched ? 0 : claim->clock;
+    process->every = collector->snapshots.every;
     process->is_launched = launched;
     if (launched) {
         collector->first = NULL;

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "snapshots.h"
 #include "process/user_events.h"
@@ -47,6 +48,29 @@ static void answer_snapshot(struct collector *collector, struct process *process
     answer->result = CONTROL_DONE;
     snprintf(answer->text, sizeof answer->text, "'%s': snapshot %" PRIu32, process->trace->path,
              process->trace->snapshots);
+}
+
+static void answer_snapshots(struct process *process, const struct control_request *request,
+                             struct control_answer *answer)
+{
+    uint64_t every;
+    if (refuse_stopped(process, answer))
+        return;
+    if (request->size != sizeof every) {
+        snprintf(answer->text, sizeof answer->text, "no interval was given");
+        return;
+    }
+    memcpy(&every, request->text, sizeof every);
+    process->every = every;
+    process->next_snapshot = 0;
+    trace_flush(process->trace); /* those that were taken may be read at once */
+    answer->result = CONTROL_DONE;
+    if (every == 0)
+        snprintf(answer->text, sizeof answer->text, "'%s': no more snapshots at intervals",
+                 process->trace->path);
+    else
+        snprintf(answer->text, sizeof answer->text, "'%s': a snapshot every %g s",
+                 process->trace->path, (double)every / 1e9);
 }
 
 static void answer_mark(struct collector *collector, struct process *process,
@@ -110,6 +134,9 @@ void requests_answer(void *context, const struct control_request *request,
         break;
     case CONTROL_SNAPSHOT:
         answer_snapshot(collector, process, answer);
+        break;
+    case CONTROL_SNAPSHOTS:
+        answer_snapshots(process, request, answer);
         break;
     case CONTROL_MARK:
         answer_mark(collector, process, request, answer);

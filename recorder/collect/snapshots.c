@@ -229,18 +229,18 @@ void snapshots_answer(struct collector *collector)
 
 void snapshots_step(struct collector *collector, uint64_t now)
 {
-    if (collector->snapshots.every == 0)
-        return;
     for (size_t i = 0; i < collector->processes.count; i++) {
         struct process *process = collector->processes.items[i];
+        if (process->every == 0)
+            continue;
         if (process->next_snapshot == 0)
-            process->next_snapshot = now + collector->snapshots.every;
+            process->next_snapshot = now + process->every;
         /* One that has asked is at its end: what it holds from then on is not its own doing. */
         if (now < process->next_snapshot || process->has_exited || process->requests != 0)
             continue;
         struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_INTERVAL,
                                         .contents = collector->snapshots.contents};
         snapshots_note_missing(collector, process, snapshots_take(collector, process, &snapshot));
-        process->next_snapshot = host_now(&collector->host) + collector->snapshots.every;
+        process->next_snapshot = host_now(&collector->host) + process->every;
     }
 }

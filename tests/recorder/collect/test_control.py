@@ -127,6 +127,31 @@ class Control(Recording):
         self.assertEqual(self.recorder.returncode, 0)
         self.assert_sound()
 
+    def intervals(self):
+        """How many snapshots were taken at intervals."""
+        return sum(snapshot['reason'] == 'interval'
+                   for snapshot in analyze('snapshots', self.trace)['snapshots'])
+
+    def test_snapshots_at_intervals(self):
+        """They begin and end while the program runs."""
+        status, text, _ = ask_on_the_command_line('snapshots', self.program, '--every', '0.01')
+        self.assertEqual((status, text), (0, f"'{self.trace}': a snapshot every 0.01 s\n"))
+        deadline = time.monotonic() + PATIENCE
+        while self.intervals() < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        status, text, _ = ask_on_the_command_line('snapshots', self.program, '--every=off')
+        self.assertEqual((status, text),
+                         (0, f"'{self.trace}': no more snapshots at intervals\n"))
+        taken = self.intervals()
+        self.assertGreaterEqual(taken, 2)
+        time.sleep(0.2)
+        self.assertEqual(self.intervals(), taken)
+        for wrong in ['--every'], ['--every', '-1'], ['--every', '1', '2'], ['--everyone', '1']:
+            status, text, said = ask_on_the_command_line('snapshots', self.program, *wrong)
+            self.assertEqual((status, text), (125, ''))
+            self.assertNotEqual(said, '')
+        self.finish()
+
     def test_status(self):
         code, text, _ = ask_on_the_command_line('status', self.program)
         self.assertEqual(code, 0)
