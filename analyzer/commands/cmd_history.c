@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze history */
-#include "analyses/reachability/lost_owners.h"
+#include "analyses/reachability/leaks.h"
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"

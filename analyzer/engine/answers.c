@@ -2,7 +2,7 @@
 /* Sums and memory at a moment. */
 #include <stdlib.h>
 
-#include "analyses/chronicle/quadrants.h"
+#include "analyses/chronicle/chronicle_sums.h"
 #include "analyses/state/fragmentation.h"
 #include "engine/engine_parts.h"
 

@@ -11,7 +11,8 @@
  * see stale.c. Elsewhere the last two look alike. So all other words are doubtful roots: what only
  * they hold is possibly lost.
  *
- * If the process began with blocks that the trace does not list, see inherited.h instead.
+ * If the process began with blocks that the trace does not list, its words are classified once the
+ * replay has shown them (reach_inherited_apply()).
  *
  * Private to reach/.
  */
@@ -24,8 +25,9 @@
 #define REACH_ROOT_DROPPED UINT8_MAX
 #define REACH_ROOT_RELIC   (UINT8_MAX - 1)
 
-/** Takes a word: as a root with the flag GRAPH_STALE, which stale.h decides about, or for
- * inherited.h. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Takes a word: as a root with the flag GRAPH_STALE, which stale.h decides about, or, in a process
+ * that began with unlisted blocks, for reach_inherited_apply(). @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
 enum ttd_status reach_between_add(struct reach_builder *builder,
                                   const struct ttd_reference *reference, uint64_t word,
                                   uint32_t target);

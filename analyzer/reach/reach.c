@@ -7,11 +7,234 @@
 #include "base/grow.h"
 #include "reach/builder.h"
 #include "reach/in_flight.h"
-#include "reach/inherited.h"
 #include "reach/references.h"
-#include "reach/rules.h"
 #include "reach/stale.h"
-#include "reach/within.h"
+#include "reach/usual_offsets.h"
+
+/** Adds an edge from each block to the one that it lies in: as long as the inner one is reachable,
+ * the memory of the outer one is in use. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+static enum ttd_status reach_within_apply(struct reach_builder *builder)
+{
+    const struct heap_nodes *nodes = &builder->reach->nodes;
+    enum ttd_status status = TTD_OK;
+    for (uint32_t node = 0; nodes->outer && node < nodes->count && status == TTD_OK; node++) {
+        struct reach_late_edge edge = {
+            .source = node, .target = nodes->outer[node], .offset = REACH_LIES_WITHIN};
+        if (edge.target == HEAP_NO_NODE)
+            continue;
+        status = grow_array((void **)&builder->late, &builder->late_capacity,
+                            builder->late_count + 1, sizeof *builder->late);
+        if (status == TTD_OK)
+            builder->late[builder->late_count++] = edge;
+    }
+    return status;
+}
+
+struct search {
+    struct reach_builder *builder;
+    /** By word: the first one from there on that no block was seen over, itself if so. As many as
+     * there are words, and one more. */
+    size_t *next;
+};
+
+/** Whether the process of a trace began with blocks that the trace does not list. */
+static bool reach_is_inheriting(const struct ttd_reader *reader)
+{
+    return ttd_reader_trace(reader)->flags & (TTD_TRACE_INHERITS | TTD_TRACE_ATTACHED);
+}
+
+static uint64_t inherited_word_address(const struct reach_builder *builder,
+                                       const struct ttd_reference *reference)
+{
+    return builder->reach->regions[reference->region - 1].begin + reference->offset;
+}
+
+/* The first word at an address or behind it. Words come in the order of addresses, since regions
+ * do; where they do not, which only a made-up trace has, some are missed and count as roots. */
+static size_t find_word(const struct reach_builder *builder, uint64_t address)
+{
+    size_t low = 0, high = builder->between_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (inherited_word_address(builder, &builder->between[middle]) < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The first word from `word` on that no block was seen over. Shortens the way there. */
+static size_t next_free(const struct search *search, size_t word)
+{
+    size_t end = word;
+    while (search->next[end] != end)
+        end = search->next[end];
+    while (search->next[word] != end) {
+        size_t following = search->next[word];
+        search->next[word] = end;
+        word = following;
+    }
+    return end;
+}
+
+static enum ttd_status inherited_see_effect(void *context, const struct heap_effect *effect)
+{
+    const struct search *search = context;
+    const struct reach_builder *builder = search->builder;
+    if (effect->kind != HEAP_ACQUIRED || !effect->block->size)
+        return TTD_OK;
+    uint64_t begin = effect->block->address, last = begin + effect->block->size - 1;
+    size_t word = next_free(search, find_word(builder, begin));
+    while (word < builder->between_count &&
+           inherited_word_address(builder, &builder->between[word]) <= last) {
+        search->next[word] = word + 1;
+        word = next_free(search, word + 1);
+    }
+    return TTD_OK;
+}
+
+static enum ttd_status add_roots(const struct search *search)
+{
+    struct reach_builder *builder = search->builder;
+    enum ttd_status status = TTD_OK;
+    for (size_t i = 0; i < builder->between_count && status == TTD_OK; i++) {
+        if (search->next[i] == i)
+            status = reach_builder_add_root(builder, &builder->between[i], 0);
+    }
+    return status;
+}
+
+/**
+ * Adds the roots among the builder's words between blocks. For that the trace is replayed once
+ * more, unless there are none.
+ *
+ * @return as heap_replay_to().
+ */
+static enum ttd_status reach_inherited_apply(struct reach_builder *builder,
+                                             const struct heap_trace *trace,
+                                             struct ttd_error *error)
+{
+    struct search search = {.builder = builder};
+    struct heap_observer observer = {.context = &search,
+                                     .effect = inherited_see_effect,
+                                     .unwanted = ~HEAP_EFFECT_BIT(HEAP_ACQUIRED)};
+    struct heap_route route = {.to = builder->reach->snapshot.position, .observer = &observer};
+    struct heap_arrival arrival;
+    if (!builder->between_count)
+        return TTD_OK;
+    search.next = malloc((builder->between_count + 1) * sizeof *search.next);
+    if (!search.next)
+        return TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i <= builder->between_count; i++)
+        search.next[i] = i;
+    enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
+    heap_arrival_free(&arrival);
+    if (status == TTD_OK)
+        status = add_roots(&search);
+    free(search.next);
+    return status;
+}
+
+struct rules {
+    const struct reach_builder *builder;
+    struct heap_reach *reach;
+    struct usual_offsets usual;
+};
+
+static uint32_t root_offset(const struct heap_reach *reach, uint64_t root)
+{
+    uint64_t offset = reach->roots[reach->graph.root_ids[root]].target_offset;
+    return offset < UINT32_MAX ? (uint32_t)offset : UINT32_MAX;
+}
+
+static bool has_class_word(const struct rules *rules, uint32_t node, uint32_t offset)
+{
+    const struct reach_class_word *words = rules->builder->class_words;
+    size_t low = 0, high = rules->builder->class_word_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (words[middle].node < node ||
+            (words[middle].node == node && words[middle].offset < offset))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < rules->builder->class_word_count && words[low].node == node &&
+           words[low].offset == offset;
+}
+
+/* Whether a pointer behind the start of a block owns it. */
+static bool owns(const struct rules *rules, uint32_t node, uint32_t offset)
+{
+    const struct heap_reach *reach = rules->reach;
+    const struct heap_nodes *nodes = &reach->nodes;
+    if ((offset == 8 || offset == 16) && reach_is_from_new_array(nodes, node))
+        return true;
+    if (reach->node_classes && reach->node_classes[node] && has_class_word(rules, node, offset))
+        return true;
+    return usual_offsets_have(&rules->usual, nodes, node, offset);
+}
+
+static enum ttd_status list_inner(struct heap_reach *reach, uint64_t edge, uint32_t offset)
+{
+    enum ttd_status status = grow_array((void **)&reach->inner, &reach->inner_capacity,
+                                        reach->inner_count + 1, sizeof *reach->inner);
+    if (status == TTD_OK)
+        reach->inner[reach->inner_count++] = (struct heap_inner_edge){edge, offset};
+    return status;
+}
+
+static enum ttd_status set_flags(const struct rules *rules, bool lists_inner)
+{
+    struct heap_reach *reach = rules->reach;
+    struct graph *graph = &reach->graph;
+    enum ttd_status status = TTD_OK;
+    for (uint64_t i = 0; i < graph->edge_count && status == TTD_OK; i++) {
+        uint32_t offset = edge_offset_in_target(&reach->offsets, i);
+        if (!offset || owns(rules, graph->targets[i], offset))
+            continue;
+        graph->flags[i] |= GRAPH_INTERIOR;
+        if (lists_inner)
+            status = list_inner(reach, i, offset);
+    }
+    for (uint64_t i = 0; i < graph->root_count; i++) {
+        uint32_t offset = root_offset(reach, i);
+        if (offset && !owns(rules, graph->root_targets[i], offset))
+            graph->root_flags[i] |= GRAPH_INTERIOR;
+    }
+    return status;
+}
+
+/* Whether any pointer points behind the start of a block. */
+static bool has_inner(const struct heap_reach *reach)
+{
+    for (uint64_t i = 0; i < reach->graph.edge_count; i++) {
+        if (edge_offset_in_target(&reach->offsets, i))
+            return true;
+    }
+    for (uint64_t i = 0; i < reach->graph.root_count; i++) {
+        if (root_offset(reach, i))
+            return true;
+    }
+    return false;
+}
+
+/** Flags edges and roots to which no rule applies as GRAPH_INTERIOR. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
+static enum ttd_status reach_rules_apply(const struct reach_builder *builder,
+                                         const struct heap_reach_options *options,
+                                         const struct heap_stack_callers *callers)
+{
+    struct rules rules = {.builder = builder, .reach = builder->reach};
+    if (!has_inner(builder->reach))
+        return TTD_OK;
+    enum ttd_status status = usual_offsets_find(&rules.usual, builder->reach, callers);
+    if (status == TTD_OK)
+        status = set_flags(&rules, options->lists_inner);
+    usual_offsets_free(&rules.usual);
+    return status;
+}
 
 static enum ttd_status reach_add_regions(struct heap_reach *reach,
                                          const struct ttd_regions *regions)

@@ -18,6 +18,9 @@
 #include "reach/snapshots.h"
 #include "travel/replay_to.h"
 
+/** The offset in its source of an edge that is no word: the source lies in the target. */
+#define REACH_LIES_WITHIN UINT64_MAX
+
 struct heap_reach_options {
     /** Takes the newest snapshot with references at this position or before. */
     struct ttd_position at;
@@ -90,7 +93,7 @@ struct heap_reach {
     struct ttd_region *regions;
     size_t region_count;
     size_t region_capacity;
-    /** Flags of edges and roots are as the rules say: see rules.h and stale.h. The id of a root is
+    /** Flags of edges and roots are as the rules in reach.c say, and stale.h. The id of a root is
      * its index in `roots`. */
     struct graph graph;
     struct heap_root_word *roots;

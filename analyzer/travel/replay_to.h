@@ -4,7 +4,6 @@
 #define ANALYZER_TRAVEL_REPLAY_TO_H
 
 #include "travel/cursor.h"
-#include "travel/gaps.h"
 #include "travel/losses.h"
 
 /** A route: the position that a replay goes to, and its duties on the way. */

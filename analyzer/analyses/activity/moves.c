@@ -4,10 +4,266 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyses/activity/chain_table.h"
-#include "analyses/activity/growth.h"
 #include "analyses/activity/regrowth.h"
+#include "base/grow.h"
+#include "base/map.h"
+#include "base/table.h"
 #include "heap/moved.h"
+
+/* The chains of reallocations whose blocks are live, by the event that acquired the block. */
+
+struct chain_slot {
+    uint64_t event;
+    /** Number of the chain, from 1; 0 in an empty slot. */
+    uint32_t chain;
+};
+
+/** All zero but for the key when empty. */
+struct chain_table {
+    /** The slots have no chains in them, so that a search passes several in one line of the cache.
+     */
+    struct chain_slot *slots;
+    /** 0, or a power of two. */
+    size_t capacity;
+    size_t count;
+    /** The chains, by number less 1. Of one that is not in use, `reallocs` is the number of the
+     * next such one, or 0. */
+    struct heap_chain *chains;
+    size_t chain_count;
+    size_t chain_capacity;
+    /** Number of the first chain that is not in use, or 0. */
+    uint32_t unused;
+    struct hash_key key;
+};
+
+#define CAPACITY_MIN 64
+
+static void chain_table_init(struct chain_table *table)
+{
+    *table = (struct chain_table){.key = hash_key_new()};
+}
+
+static void chain_table_free(struct chain_table *table)
+{
+    free(table->slots);
+    free(table->chains);
+    *table = (struct chain_table){.count = 0};
+}
+
+static bool is_empty(const struct chain_slot *slot)
+{
+    return !slot->chain;
+}
+
+static size_t home_of(const struct chain_table *table, uint64_t event)
+{
+    return (size_t)hash_value(table->key, event) & (table->capacity - 1);
+}
+
+/* The slot of an event, or the empty one where it belongs. */
+static size_t chain_slot(const struct chain_table *table, uint64_t event)
+{
+    size_t slot = home_of(table, event);
+    while (!is_empty(&table->slots[slot]) && table->slots[slot].event != event)
+        slot = (slot + 1) & (table->capacity - 1);
+    return slot;
+}
+
+static enum ttd_status chain_table_grow(struct chain_table *table)
+{
+    struct chain_table larger = *table;
+    larger.capacity = table->capacity ? 2 * table->capacity : CAPACITY_MIN;
+    larger.slots = calloc(larger.capacity, sizeof *larger.slots);
+    if (!larger.slots)
+        return TTD_ERROR_NO_MEMORY;
+    pages_hint(larger.slots, larger.capacity * sizeof *larger.slots);
+    for (size_t i = 0; i < table->capacity; i++) {
+        if (!is_empty(&table->slots[i]))
+            larger.slots[chain_slot(&larger, table->slots[i].event)] = table->slots[i];
+    }
+    free(table->slots);
+    *table = larger;
+    return TTD_OK;
+}
+
+/* Sets `number` to that of a chain that is not in use. */
+static enum ttd_status chain_obtain(struct chain_table *table, uint32_t *number)
+{
+    *number = table->unused;
+    if (*number) {
+        table->unused = (uint32_t)table->chains[*number - 1].reallocs;
+        return TTD_OK;
+    }
+    enum ttd_status status = grow_array((void **)&table->chains, &table->chain_capacity,
+                                        table->chain_count + 1, sizeof *table->chains);
+    if (status == TTD_OK)
+        *number = (uint32_t)++table->chain_count;
+    return status;
+}
+
+/** Adds the chain of a block. The table has none of that event. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
+static enum ttd_status chain_table_add(struct chain_table *table, uint64_t event,
+                                       const struct heap_chain *chain)
+{
+    uint32_t number;
+    enum ttd_status status = table->count >= table->capacity / 2 ? chain_table_grow(table) : TTD_OK;
+    if (status == TTD_OK)
+        status = chain_obtain(table, &number);
+    if (status != TTD_OK)
+        return status;
+    table->chains[number - 1] = *chain;
+    table->slots[chain_slot(table, event)] = (struct chain_slot){event, number};
+    table->count++;
+    return TTD_OK;
+}
+
+/* Empties a slot. Those behind it move into the hole where they may, so that a search need not pass
+ * holes. */
+static void chain_slot_empty(struct chain_table *table, size_t hole)
+{
+    size_t mask = table->capacity - 1;
+    for (size_t slot = (hole + 1) & mask; !is_empty(&table->slots[slot]);
+         slot = (slot + 1) & mask) {
+        size_t distance = (slot - home_of(table, table->slots[slot].event)) & mask;
+        if (distance < ((slot - hole) & mask))
+            continue;
+        table->slots[hole] = table->slots[slot];
+        hole = slot;
+    }
+    table->slots[hole] = (struct chain_slot){.chain = 0};
+}
+
+/** Removes the chain of a block, and sets `chain` to it. Returns whether there was one. */
+static bool chain_table_take(struct chain_table *table, uint64_t event, struct heap_chain *chain)
+{
+    if (!table->count)
+        return false;
+    size_t slot = chain_slot(table, event);
+    uint32_t number = table->slots[slot].chain;
+    if (!number)
+        return false;
+    *chain = table->chains[number - 1];
+    table->chains[number - 1].reallocs = table->unused;
+    table->unused = number;
+    chain_slot_empty(table, slot);
+    table->count--;
+    return true;
+}
+
+/* Groups of moves: found by key, ordered, merged. */
+
+void heap_move_table_init(struct heap_move_table *table)
+{
+    memset(table, 0, sizeof *table);
+    map_init(&table->by_key);
+}
+
+void heap_move_table_free(struct heap_move_table *table)
+{
+    map_free(&table->by_key);
+    free(table->groups);
+    memset(table, 0, sizeof *table);
+}
+
+enum ttd_status heap_move_table_find(struct heap_move_table *table, struct heap_key key,
+                                     struct heap_move_group **group)
+{
+    uint32_t index = map_get(&table->by_key, key.stack, key.property);
+    if (index != MAP_NONE) {
+        *group = &table->groups[index];
+        return TTD_OK;
+    }
+    enum ttd_status status = grow_array((void **)&table->groups, &table->capacity, table->count + 1,
+                                        sizeof *table->groups);
+    if (status == TTD_OK)
+        status = map_set(&table->by_key, key.stack, key.property, (uint32_t)table->count);
+    if (status != TTD_OK)
+        return status;
+    *group = &table->groups[table->count++];
+    **group = (struct heap_move_group){.key = key, .smallest = UINT64_MAX};
+    return TTD_OK;
+}
+
+/* Keys differ, so that the order depends on nothing else. */
+static int moves_compare_groups(const void *a, const void *b)
+{
+    const struct heap_move_group *x = a;
+    const struct heap_move_group *y = b;
+    uint64_t x_avoidable = heap_move_avoidable(&x->counts);
+    uint64_t y_avoidable = heap_move_avoidable(&y->counts);
+    if (x_avoidable != y_avoidable)
+        return x_avoidable > y_avoidable ? -1 : 1;
+    if (x->counts.copies.bytes_at_most != y->counts.copies.bytes_at_most)
+        return x->counts.copies.bytes_at_most > y->counts.copies.bytes_at_most ? -1 : 1;
+    if (x->counts.reallocs != y->counts.reallocs)
+        return x->counts.reallocs > y->counts.reallocs ? -1 : 1;
+    return heap_key_compare(x->key, y->key);
+}
+
+void heap_move_table_sort(struct heap_move_table *table)
+{
+    if (table->count)
+        qsort(table->groups, table->count, sizeof *table->groups, moves_compare_groups);
+}
+
+void heap_move_add_avoidable(struct heap_move_counts *counts, int64_t bytes)
+{
+    if (__builtin_add_overflow(counts->avoidable, bytes, &counts->avoidable))
+        counts->avoidable = bytes > 0 ? INT64_MAX : INT64_MIN;
+}
+
+static void add_counts(struct heap_move_counts *sum, const struct heap_move_counts *counts)
+{
+    sum->reallocs += counts->reallocs;
+    sum->moved += counts->moved;
+    sum->in_place += counts->in_place;
+    sum->from_null += counts->from_null;
+    sum->to_zero += counts->to_zero;
+    sum->failed += counts->failed;
+    sum->unfinished += counts->unfinished;
+    sum->unknown_old += counts->unknown_old;
+    sum->copies.remapped += counts->copies.remapped;
+    sum->copies.unknown += counts->copies.unknown;
+    sum->copies.bytes = heap_add(sum->copies.bytes, counts->copies.bytes);
+    sum->copies.bytes_at_most = heap_add(sum->copies.bytes_at_most, counts->copies.bytes_at_most);
+    heap_move_add_avoidable(sum, counts->avoidable);
+}
+
+static void moves_merge_groups(void *target, const void *source)
+{
+    struct heap_move_group *sum = target;
+    const struct heap_move_group *group = source;
+    add_counts(&sum->counts, &group->counts);
+    heap_growth_merge(sum, group);
+}
+
+static struct heap_amount moves_group_amount(const void *record)
+{
+    const struct heap_move_counts *counts = &((const struct heap_move_group *)record)->counts;
+    return (struct heap_amount){counts->copies.bytes_at_most, counts->copies.bytes_at_most,
+                                counts->reallocs};
+}
+
+static void moves_recount(void *owner)
+{
+    struct heap_move_table *table = owner;
+    table->total = (struct heap_move_counts){0};
+    for (size_t i = 0; i < table->count; i++)
+        add_counts(&table->total, &table->groups[i].counts);
+}
+
+struct heap_site_table heap_move_site_table(struct heap_move_table *table)
+{
+    return (struct heap_site_table){.owner = table,
+                                    .records = table->groups,
+                                    .count = &table->count,
+                                    .size = sizeof *table->groups,
+                                    .merge = moves_merge_groups,
+                                    .compare = moves_compare_groups,
+                                    .amount_of = moves_group_amount,
+                                    .recount = moves_recount};
+}
 
 struct move_finder {
     struct heap_moves *moves;

@@ -1,7 +1,216 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyses/activity/ticks_parts.h"
+#include "analyses/activity/ticks.h"
 
 #include <stdlib.h>
+
+struct ticks_finder {
+    struct heap_ticks *ticks;
+    struct heap_ticks_options options;
+    struct heap_totals totals;
+    /** The tick that has not ended yet, and whether the range has begun. */
+    struct heap_tick open;
+    bool is_in_range;
+    uint64_t first_event;
+    /** How many events behind first_event the last one of the open stretch comes. */
+    uint64_t stretch_last;
+};
+
+/* The number of spans with releases before a tick. */
+static size_t spans_before(size_t end)
+{
+    return end ? end * (end - 1) / 2 : 0;
+}
+
+enum ttd_status heap_spans_init(struct heap_tick_spans *spans, size_t max)
+{
+    *spans = (struct heap_tick_spans){.spans = calloc(spans_before(max) + 1, sizeof *spans->spans),
+                                      .width = 1};
+    return spans->spans ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+void heap_spans_free(struct heap_tick_spans *spans)
+{
+    free(spans->spans);
+    spans->spans = NULL;
+}
+
+const struct heap_tick_span *heap_spans_of(const struct heap_tick_spans *spans, size_t end)
+{
+    return spans->spans + spans_before(end);
+}
+
+static void spans_add(struct heap_tick_spans *spans, size_t begin, size_t end,
+                      struct heap_tick_span added)
+{
+    if (begin >= end)
+        return;
+    struct heap_tick_span *span = &spans->spans[spans_before(end) + begin];
+    span->blocks += added.blocks;
+    span->bytes += added.bytes;
+}
+
+void heap_spans_add(struct heap_tick_spans *spans, size_t begin, size_t end, uint64_t size)
+{
+    spans_add(spans, begin, end, (struct heap_tick_span){1, size});
+}
+
+void heap_spans_merge(struct heap_tick_spans *spans, const uint32_t *new_ticks, size_t count)
+{
+    /* A span never moves to a later index, so what has been merged is never met again. */
+    for (size_t end = 1, i = 0; end < count; end++) {
+        for (size_t begin = 0; begin < end; begin++, i++) {
+            struct heap_tick_span span = spans->spans[i];
+            spans->spans[i] = (struct heap_tick_span){0, 0};
+            if (span.blocks)
+                spans_add(spans, new_ticks[begin], new_ticks[end], span);
+        }
+    }
+}
+
+size_t heap_spans_count(const struct heap_tick_spans *spans, size_t end)
+{
+    size_t used = 0;
+    for (size_t i = spans_before(end); i < spans_before(end + 1); i++)
+        used += spans->spans[i].blocks != 0;
+    return used;
+}
+
+static size_t count_all(const struct heap_tick_spans *spans, size_t count)
+{
+    size_t used = 0;
+    for (size_t end = 0; end < count; end++)
+        used += heap_spans_count(spans, end);
+    return used;
+}
+
+enum ttd_status heap_spans_limit(struct heap_tick_spans *spans, size_t *count, size_t max)
+{
+    uint32_t *new_ticks = malloc((*count + 1) * sizeof *new_ticks);
+    if (!new_ticks)
+        return TTD_ERROR_NO_MEMORY;
+    while (*count > 2 && count_all(spans, *count) > max) {
+        for (size_t i = 0; i < *count; i++)
+            new_ticks[i] = (uint32_t)((i + 1) / 2);
+        heap_spans_merge(spans, new_ticks, *count);
+        *count = new_ticks[*count - 1] + 1;
+        spans->width *= 2;
+    }
+    free(new_ticks);
+    return TTD_OK;
+}
+
+/* The stretches of events that ticks end: they begin and end, and become longer. */
+
+/* The state at a position includes all that happens at it: only then does it count. */
+static void ticks_settle(struct ticks_finder *finder)
+{
+    finder->open.live = finder->totals.outer;
+    if (heap_sum_is_less(finder->open.peak, finder->open.live.bytes))
+        finder->open.peak = finder->open.live.bytes;
+}
+
+/** Applies late changes to the series, and merges ticks; see heap_series_settle(). */
+static enum ttd_status ticks_settle_series(struct heap_ticks *ticks, const uint32_t *new_ticks)
+{
+    enum ttd_status status = TTD_OK;
+    for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++)
+        status = heap_series_settle(&ticks->series[key], new_ticks);
+    return status;
+}
+
+/* Adds what happened in a tick to the one that follows it and takes its place. */
+static void ticks_join(struct heap_tick *tick, const struct heap_tick *before)
+{
+    if (heap_sum_is_less(tick->peak, before->peak))
+        tick->peak = before->peak;
+    tick->allocations += before->allocations;
+    heap_sum_add(&tick->allocated, before->allocated.low);
+    tick->allocated.high += before->allocated.high;
+    tick->releases += before->releases;
+}
+
+/* Makes stretches twice as long, and so about half as many. */
+static enum ttd_status widen(struct ticks_finder *finder)
+{
+    struct heap_ticks *ticks = finder->ticks;
+    uint32_t *new_ticks = malloc(ticks->count * sizeof *new_ticks);
+    size_t count = 0;
+    if (!new_ticks)
+        return TTD_ERROR_NO_MEMORY;
+    ticks->width *= 2;
+    finder->open.stretch /= 2;
+    for (size_t i = 0; i < ticks->count; i++) {
+        struct heap_tick tick = ticks->ticks[i];
+        tick.stretch /= 2;
+        /* The first one is before all stretches. */
+        bool joins = count > 1 && ticks->ticks[count - 1].stretch == tick.stretch;
+        if (joins)
+            ticks_join(&tick, &ticks->ticks[--count]);
+        new_ticks[i] = (uint32_t)count;
+        ticks->ticks[count++] = tick;
+    }
+    heap_spans_merge(&ticks->spans, new_ticks, ticks->count);
+    ticks->count = count;
+    enum ttd_status status = ticks_settle_series(ticks, new_ticks);
+    free(new_ticks);
+    return status;
+}
+
+/** Ends the open tick. */
+static enum ttd_status ticks_end_tick(struct ticks_finder *finder)
+{
+    struct heap_ticks *ticks = finder->ticks;
+    ticks_settle(finder);
+    ticks->ticks[ticks->count++] = finder->open;
+    enum ttd_status status = TTD_OK;
+    for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++)
+        status = heap_series_end_tick(&ticks->series[key]);
+    finder->open = (struct heap_tick){.position = finder->open.position,
+                                      .event = finder->open.event,
+                                      .wall_time = finder->open.wall_time,
+                                      .live = finder->open.live,
+                                      .peak = finder->open.live.bytes,
+                                      .stretch = finder->open.stretch};
+    const struct heap_tick_series *by_stack = &ticks->series[HEAP_TICK_BY_STACK];
+    while (status == TTD_OK && ticks->count > 3 &&
+           (ticks->count >= finder->options.max ||
+            by_stack->change_count > finder->options.changes_max + 4 * by_stack->count))
+        status = widen(finder);
+    return status;
+}
+
+/* Begins the stretch of the event that comes so many behind first_event. */
+static void begin_stretch(struct ticks_finder *finder, uint64_t distance)
+{
+    uint64_t width = finder->ticks->width;
+    finder->open.stretch = distance / width;
+    finder->stretch_last = heap_add(finder->open.stretch * width, width - 1);
+}
+
+/** Ends ticks before the next position, which is that of an effect. */
+static enum ttd_status ticks_move_on(struct ticks_finder *finder, const struct heap_effect *effect)
+{
+    struct ttd_position position = effect->position;
+    uint64_t event = effect->event;
+    ticks_settle(finder);
+    enum ttd_status status = TTD_OK;
+    uint64_t largest = event > finder->open.event ? event : finder->open.event;
+    if (!finder->is_in_range && ttd_position_compare(position, finder->options.from) >= 0) {
+        status = ticks_end_tick(finder);
+        finder->is_in_range = true;
+        finder->first_event = largest;
+        begin_stretch(finder, 0);
+    }
+    if (status == TTD_OK && finder->is_in_range &&
+        largest - finder->first_event > finder->stretch_last) {
+        status = ticks_end_tick(finder);
+        begin_stretch(finder, largest - finder->first_event);
+    }
+    finder->open.position = position;
+    finder->open.event = largest;
+    finder->open.wall_time = effect->wall_time;
+    return status;
+}
 
 /* The keys of a block in the series. */
 static void keys_of(const struct heap_block *block, ttd_id keys[HEAP_TICK_KEYS])

@@ -4,8 +4,160 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyses/activity/births.h"
 #include "base/grow.h"
+#include "base/map.h"
+#include "base/table.h"
+#include "heap/replay.h"
+
+/*
+ * Births: when each live block was allocated, in wall time and in calls of its thread. A block
+ * itself has only the position of its allocation, and positions are no measure of time.
+ */
+
+struct birth {
+    uint64_t wall_time;
+    /** Number of calls of the thread up to the one that allocated; 0 if by reallocation. */
+    uint64_t thread_call;
+    /** The caller's number of its call site. */
+    uint32_t site;
+};
+
+/** Memory grows with the blocks that are live at once, not with the length of the trace. */
+struct births {
+    /** Number of calls of each thread. */
+    uint64_t *thread_calls;
+    size_t thread_count;
+    size_t thread_capacity;
+    struct hash_map by_thread;
+    /** The thread that was looked up last, and its index, if there is any thread. */
+    ttd_id last_thread;
+    uint32_t last_index;
+    /** By record of the block: see heap_effect.record. */
+    struct birth *births;
+    size_t capacity;
+};
+
+/** The general case of births_calls_of(). */
+static enum ttd_status births_find_thread(struct births *births, ttd_id thread)
+{
+    uint32_t index = map_get(&births->by_thread, thread, 0);
+    if (index == MAP_NONE) {
+        index = (uint32_t)births->thread_count;
+        enum ttd_status status =
+            grow_array((void **)&births->thread_calls, &births->thread_capacity,
+                       births->thread_count + 1, sizeof *births->thread_calls);
+        if (status == TTD_OK)
+            status = map_set(&births->by_thread, thread, 0, index);
+        if (status != TTD_OK)
+            return status;
+        births->thread_calls[births->thread_count++] = 0;
+    }
+    births->last_thread = thread;
+    births->last_index = index;
+    return TTD_OK;
+}
+
+/** Sets `calls` to the number of calls of a thread. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+static inline enum ttd_status births_calls_of(struct births *births, ttd_id thread,
+                                              uint64_t **calls)
+{
+    enum ttd_status status = TTD_OK;
+    if (!births->thread_count || thread != births->last_thread)
+        status = births_find_thread(births, thread);
+    if (status == TTD_OK)
+        *calls = &births->thread_calls[births->last_index];
+    return status;
+}
+
+/** Counts a call, before its effects. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+static inline enum ttd_status births_see_call(struct births *births, const struct ttd_event *event)
+{
+    uint64_t *calls;
+    enum ttd_status status = births_calls_of(births, event->thread, &calls);
+    if (status == TTD_OK)
+        ++*calls;
+    return status;
+}
+
+/** Returns the birth of the block of a record. */
+static inline const struct birth *births_get(const struct births *births, uint32_t record)
+{
+    return &births->births[record];
+}
+
+/** Prefetches a birth that will be needed soon; there need not be one. Always inlined, because gcc
+ * removes calls of a function that does nothing but prefetch. */
+static inline __attribute__((always_inline)) void births_prefetch(const struct births *births,
+                                                                  uint32_t record)
+{
+    if (record < births->capacity)
+        __builtin_prefetch(&births->births[record], 1);
+}
+
+/** Sets `calls` to the number of calls of a thread between the allocation of its block and the
+ * present call, which is of the same thread; UINT64_MAX for a block that was reallocated.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+static inline enum ttd_status births_calls_since(struct births *births, const struct birth *birth,
+                                                 ttd_id thread, uint64_t *calls)
+{
+    uint64_t *thread_calls;
+    *calls = UINT64_MAX;
+    if (!birth->thread_call)
+        return TTD_OK;
+    enum ttd_status status = births_calls_of(births, thread, &thread_calls);
+    if (status == TTD_OK)
+        *calls = *thread_calls - birth->thread_call - 1;
+    return status;
+}
+
+#define FIRST_CAPACITY 1024
+
+static void births_init(struct births *births)
+{
+    *births = (struct births){.thread_count = 0};
+    map_init(&births->by_thread);
+}
+
+static void births_free(struct births *births)
+{
+    free(births->thread_calls);
+    map_free(&births->by_thread);
+    table_free(births->births, births->capacity * sizeof *births->births);
+}
+
+/* Makes room for the birth of a record. */
+static enum ttd_status births_make_room(struct births *births, uint32_t record)
+{
+    size_t capacity = births->capacity ? births->capacity : FIRST_CAPACITY;
+    while (capacity <= record)
+        capacity = table_next(capacity, sizeof *births->births);
+    if (capacity == births->capacity)
+        return TTD_OK;
+    struct birth *grown = table_resize(births->births, births->capacity * sizeof *births->births,
+                                       capacity * sizeof *births->births);
+    if (!grown)
+        return TTD_ERROR_NO_MEMORY;
+    births->births = grown;
+    births->capacity = capacity;
+    return TTD_OK;
+}
+
+/** Gives a block that was acquired its birth. A reallocation does not count as a call.
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+static enum ttd_status births_add(struct births *births, const struct heap_effect *effect,
+                                  uint32_t site)
+{
+    uint64_t *calls;
+    enum ttd_status status = births_calls_of(births, effect->thread, &calls);
+    if (status == TTD_OK)
+        status = births_make_room(births, effect->record);
+    if (status == TTD_OK)
+        births->births[effect->record] =
+            (struct birth){.wall_time = effect->wall_time,
+                           .thread_call = effect->previous_address ? 0 : *calls,
+                           .site = site};
+    return status;
+}
 
 struct usage_finder {
     struct heap_usage *usage;
@@ -264,4 +416,138 @@ void heap_usage_free(struct heap_usage *usage)
     free_finder(usage->finder);
     usage->finder = NULL;
     usage->sites = NULL;
+}
+
+/* Sites of usage as a table: their order and their sums. */
+
+/* Less than, equal to or greater than 0, the larger first. */
+static int descending(double a, double b)
+{
+    return (a < b) - (a > b);
+}
+
+static double site_rank_value(const struct heap_site *site, enum heap_rank_order order)
+{
+    switch (order) {
+    case HEAP_RANK_BY_CALLS:
+        return (double)site->allocations;
+    case HEAP_RANK_BY_LIFETIME:
+        return site->byte_seconds;
+    case HEAP_RANK_BY_TEMPORARY:
+        return (double)site->temporary;
+    case HEAP_RANK_BY_STACK:
+        return 0;
+    case HEAP_RANK_BY_BYTES:
+        break;
+    }
+    return (double)site->bytes.high * 0x1p64 + (double)site->bytes.low;
+}
+
+static int site_rank_compare(const struct heap_site *x, const struct heap_site *y,
+                             enum heap_rank_order order)
+{
+    int result = descending(site_rank_value(x, order), site_rank_value(y, order));
+    return result ? result : heap_key_compare(x->key, y->key);
+}
+
+static int compare_calls(const void *a, const void *b)
+{
+    return site_rank_compare(a, b, HEAP_RANK_BY_CALLS);
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+    return site_rank_compare(a, b, HEAP_RANK_BY_BYTES);
+}
+
+static int compare_lifetime(const void *a, const void *b)
+{
+    return site_rank_compare(a, b, HEAP_RANK_BY_LIFETIME);
+}
+
+static int compare_temporary(const void *a, const void *b)
+{
+    return site_rank_compare(a, b, HEAP_RANK_BY_TEMPORARY);
+}
+
+static int compare_stacks(const void *a, const void *b)
+{
+    return site_rank_compare(a, b, HEAP_RANK_BY_STACK);
+}
+
+static void usage_add_sum(struct heap_sum *sum, struct heap_sum value)
+{
+    heap_sum_add(sum, value.low);
+    sum->high += value.high;
+}
+
+static void usage_merge_sites(void *target, const void *source)
+{
+    struct heap_site *sum = target;
+    const struct heap_site *site = source;
+    sum->allocations += site->allocations;
+    usage_add_sum(&sum->bytes, site->bytes);
+    sum->temporary += site->temporary;
+    usage_add_sum(&sum->temporary_bytes, site->temporary_bytes);
+    sum->never_released += site->never_released;
+    sum->destroyed += site->destroyed;
+    sum->byte_seconds += site->byte_seconds;
+}
+
+static struct heap_amount amount_of_calls(const void *record)
+{
+    const struct heap_site *site = record;
+    return (struct heap_amount){site->allocations, heap_sum_value(site->bytes), site->allocations};
+}
+
+static struct heap_amount amount_of_bytes(const void *record)
+{
+    const struct heap_site *site = record;
+    uint64_t bytes = heap_sum_value(site->bytes);
+    return (struct heap_amount){bytes, bytes, site->allocations};
+}
+
+/* Trees order by whole numbers: bytes times microseconds loses little and does not overflow. */
+static struct heap_amount amount_of_lifetime(const void *record)
+{
+    const struct heap_site *site = record;
+    double value = site->byte_seconds * 1e6 + 0.5;
+    uint64_t weight = value < 0x1p64 ? (uint64_t)value : UINT64_MAX;
+    return (struct heap_amount){weight, heap_sum_value(site->bytes), site->allocations};
+}
+
+static struct heap_amount amount_of_temporary(const void *record)
+{
+    const struct heap_site *site = record;
+    uint64_t bytes = heap_sum_value(site->temporary_bytes);
+    return (struct heap_amount){site->temporary, bytes, site->temporary};
+}
+
+/* Filters take sites away: the totals are those of the sites that are left. */
+static void usage_recount(void *owner)
+{
+    struct heap_usage *usage = owner;
+    usage->total = (struct heap_site){.allocations = 0};
+    for (size_t i = 0; i < usage->count; i++)
+        usage_merge_sites(&usage->total, &usage->sites[i]);
+}
+
+struct heap_site_table heap_usage_site_table(struct heap_usage *usage)
+{
+    static const struct {
+        int (*compare)(const void *a, const void *b);
+        struct heap_amount (*amount)(const void *item);
+    } orders[] = {[HEAP_RANK_BY_CALLS] = {compare_calls, amount_of_calls},
+                  [HEAP_RANK_BY_BYTES] = {compare_bytes, amount_of_bytes},
+                  [HEAP_RANK_BY_LIFETIME] = {compare_lifetime, amount_of_lifetime},
+                  [HEAP_RANK_BY_TEMPORARY] = {compare_temporary, amount_of_temporary},
+                  [HEAP_RANK_BY_STACK] = {compare_stacks, amount_of_bytes}};
+    return (struct heap_site_table){.owner = usage,
+                                    .records = usage->sites,
+                                    .count = &usage->count,
+                                    .size = sizeof *usage->sites,
+                                    .merge = usage_merge_sites,
+                                    .compare = orders[usage->options.order].compare,
+                                    .amount_of = orders[usage->options.order].amount,
+                                    .recount = usage_recount};
 }

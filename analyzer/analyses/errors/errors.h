@@ -3,9 +3,8 @@
 #ifndef ANALYZER_ANALYSES_ERRORS_ERRORS_H
 #define ANALYZER_ANALYSES_ERRORS_ERRORS_H
 
-#include "analyses/errors/freed.h"
-#include "analyses/errors/heap_status.h"
-#include "analyses/state/neighbours.h"
+#include "analyses/errors/errors_state.h"
+#include "analyses/state/state.h"
 #include "travel/islands.h"
 #include "travel/pass.h"
 

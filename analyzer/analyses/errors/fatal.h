@@ -8,7 +8,7 @@
 
 #include <ttdtrace/snapshot.h>
 
-#include "analyses/state/neighbours.h"
+#include "analyses/state/state.h"
 #include "travel/replay_to.h"
 
 /** Distance in bytes up to which a block is near a fault address, or near the value of a register.

@@ -18,7 +18,174 @@
 #include <string.h>
 
 #include "analyses/reachability/leaks_parts.h"
-#include "analyses/reachability/leaks_when.h"
+#include "base/map.h"
+#include "heap/sort_blocks.h"
+#include "reach/snapshots.h"
+
+/* Dating leaks: the range of positions in which each group, or each block, was lost. */
+
+/* The blocks that are leaks, or may be: what the replay of a search for leaks sees. */
+
+static bool leaks_is_wanted(const struct leaks_search *search, const struct heap_block *block)
+{
+    const struct heap_leaks_range *range = search->options.allocated;
+    const struct heap_address_range *covering = search->options.covering;
+    if (range && (ttd_position_compare(block->allocated, range->first) < 0 ||
+                  ttd_position_compare(block->allocated, range->last) > 0))
+        return false;
+    return !covering || heap_block_covers(block, covering->first, covering->last);
+}
+
+static bool is_unknown(const struct leaks_search *search, const struct heap_block *block)
+{
+    return heap_is_unknown(block->allocated, search->leaks->outcome.unknown_before);
+}
+
+/* Adds a block that is live at the position asked for and that no runtime keeps. Its kind is known
+ * now, or its node is marked. */
+static enum ttd_status leaks_add_block(void *context, const struct heap_block *block)
+{
+    struct leaks_search *search = context;
+    if (!leaks_is_wanted(search, block))
+        return TTD_OK;
+    if (is_unknown(search, block))
+        return heap_groups_add(&search->leaks->kinds[HEAP_UNKNOWN], block);
+    uint32_t node = search->is_leak ? heap_nodes_of(&search->reach.nodes, block) : HEAP_NO_NODE;
+    /* Not in the snapshot: the block is younger, or there is no snapshot. */
+    if (node == HEAP_NO_NODE)
+        return heap_groups_add(&search->leaks->kinds[HEAP_NOT_SEEN], block);
+    search->is_leak[node] = true;
+    return TTD_OK;
+}
+
+static enum ttd_status collect_live(struct leaks_search *search, const struct heap_live *live)
+{
+    size_t cursor = 0;
+    const struct heap_block *block;
+    enum ttd_status status = TTD_OK;
+    while (status == TTD_OK && (block = heap_live_each(live, &cursor))) {
+        if (!heap_islands_want_block(search->options.islands, block))
+            continue;
+        status = heap_kept_may_have(&search->kept, block) ? heap_kept_defer(&search->kept, block)
+                                                          : leaks_add_block(search, block);
+    }
+    return status;
+}
+
+/* Does the same as collect_live() where the nodes are the live blocks: at the end of a trace, when
+ * no event follows the snapshot. Then no block needs to be looked up, and the table needs no index.
+ */
+static enum ttd_status collect_nodes(struct leaks_search *search)
+{
+    const struct heap_nodes *nodes = &search->reach.nodes;
+    enum ttd_status status = TTD_OK;
+    for (uint32_t node = 0; node < nodes->count && status == TTD_OK; node++) {
+        struct heap_block block = heap_nodes_block(nodes, node);
+        if (!heap_islands_want_block(search->options.islands, &block))
+            continue;
+        if (heap_kept_may_have(&search->kept, &block))
+            status = heap_kept_defer(&search->kept, &block);
+        else if (is_unknown(search, &block))
+            status = leaks_add_block(search, &block);
+        else
+            search->is_leak[node] = leaks_is_wanted(search, &block);
+    }
+    return status;
+}
+
+enum ttd_status leaks_see_snapshot(void *context, struct heap_arrival *arrival,
+                                   struct ttd_error *error)
+{
+    struct leaks_search *search = context;
+    struct heap_replay *replay = &arrival->cursor.replay;
+    (void)error;
+    search->are_nodes_live = arrival->reached_end && !replay->queue.count;
+    search->reach.outcome = heap_arrival_outcome(arrival);
+    search->strays = search->reach.outcome.counts.strays;
+    enum ttd_status status = heap_reach_begin(&search->reach, &search->leaks->snapshot, replay);
+    search->is_leak = calloc((size_t)search->reach.nodes.count + 1, sizeof *search->is_leak);
+    return status == TTD_OK && !search->is_leak ? TTD_ERROR_NO_MEMORY : status;
+}
+
+/* Nodes are added to groups when the table of live blocks is gone. */
+static enum ttd_status keep_parents(struct leaks_search *search, const struct heap_parents *parents)
+{
+    if (!parents->by_heap.count)
+        return TTD_OK;
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
+        search->leaks->kinds[kind].parents = &search->parents;
+    return heap_parents_copy(&search->parents, parents);
+}
+
+/* Blocks that a runtime may keep come last, because it must be known which of them are live at the
+ * end. */
+enum ttd_status leaks_collect(void *context, struct heap_arrival *arrival, struct ttd_error *error)
+{
+    struct leaks_search *search = context;
+    struct heap_kept *kept = &search->kept;
+    struct heap_live *live = &arrival->cursor.replay.live;
+    search->leaks->outcome = heap_arrival_outcome(arrival);
+    if (search->leaks->outcome.counts.strays < search->strays)
+        search->leaks->outcome.counts.strays = search->strays;
+    enum ttd_status status = keep_parents(search, &live->parents);
+    if (status == TTD_OK)
+        status = search->are_nodes_live ? collect_nodes(search) : collect_live(search, live);
+    if (status == TTD_OK && kept->count)
+        status = heap_live_make_index(live);
+    if (status == TTD_OK)
+        status = heap_kept_decide(kept, &arrival->cursor, &search->leaks->runtime, leaks_add_block,
+                                  search, error);
+    return status;
+}
+
+/* Sets the range of each definitely lost group: from the loss of its first block to that of its
+ * last one. */
+static enum ttd_status group_when(struct heap_leaks *leaks)
+{
+    struct heap_groups *groups = &leaks->kinds[HEAP_DEFINITELY_LOST];
+    leaks->lost_ranges = malloc(groups->count * sizeof *leaks->lost_ranges);
+    if (!leaks->lost_ranges)
+        return TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < groups->count; i++) {
+        leaks->lost_ranges[i] = (struct heap_lost_range){.after = ttd_position_max(),
+                                                         .first_release = ttd_position_max()};
+        groups->items[i].lost = &leaks->lost_ranges[i];
+    }
+    for (size_t i = 0; i < leaks->lost_count; i++) {
+        struct heap_lost_range range = heap_lost_range_of(&leaks->lost[i]);
+        heap_lost_range_merge(heap_groups_find(groups, &leaks->lost[i].block)->lost, &range);
+    }
+    return TTD_OK;
+}
+
+/* Sets the range of each block. */
+static enum ttd_status list_when(struct heap_leaks *leaks)
+{
+    leaks->lost_ranges = malloc(leaks->lost_count * sizeof *leaks->lost_ranges);
+    if (!leaks->lost_ranges)
+        return TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < leaks->lost_count; i++)
+        leaks->lost_ranges[i] = heap_lost_range_of(&leaks->lost[i]);
+    return TTD_OK;
+}
+
+/**
+ * Sets leaks->lost_ranges. Finds when each block in leaks->lost was lost, and merges the ranges of
+ * the blocks of each definitely lost group; or keeps a range of each block.
+ *
+ * @param leaks  `lost` has at least one block
+ * @return as heap_lost_when_find().
+ */
+static enum ttd_status heap_leaks_date(struct heap_leaks *leaks, const struct heap_trace *trace,
+                                       const struct heap_snapshots *snapshots, bool by_block,
+                                       struct ttd_error *error)
+{
+    enum ttd_status status = heap_lost_when_find(trace, snapshots, &leaks->snapshot, leaks->lost,
+                                                 leaks->lost_count, error);
+    if (status != TTD_OK)
+        return status;
+    return by_block ? list_when(leaks) : group_when(leaks);
+}
 
 static enum ttd_status choose_snapshot(struct leaks_search *search, const struct heap_trace *trace,
                                        struct ttd_error *error)
@@ -176,4 +343,67 @@ uint64_t heap_leaks_blocks(const struct heap_leaks *leaks)
     for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++)
         blocks += leaks->kinds[kind].blocks;
     return blocks;
+}
+
+static bool is_live(const struct heap_owner *owner)
+{
+    return !heap_call_is_known(&owner->released);
+}
+
+/* Whether any owner can be lost: one was not released, and there is a snapshot. Otherwise the
+ * passes of `leaks` would find nothing. */
+static enum ttd_status may_be_lost(const struct heap_trace *trace,
+                                   const struct heap_history *history, bool *may_be,
+                                   struct ttd_error *error)
+{
+    struct heap_snapshots snapshots;
+    size_t i = 0;
+    *may_be = false;
+    while (i < history->count && !is_live(&history->owners[i]))
+        i++;
+    if (i == history->count)
+        return TTD_OK;
+    enum ttd_status status = heap_snapshots_find(trace, &snapshots, error);
+    if (status != TTD_OK)
+        return status;
+    *may_be = heap_snapshots_before(&snapshots, ttd_position_max(), TTD_SNAPSHOT_REFERENCES);
+    heap_snapshots_free(&snapshots);
+    return TTD_OK;
+}
+
+/* Points each live owner at its range. The event that acquired a block identifies it. */
+static enum ttd_status link_lost(struct heap_history *history, const struct heap_leaks *leaks)
+{
+    struct hash_map index;
+    enum ttd_status status = TTD_OK;
+    map_init(&index);
+    for (size_t i = 0; i < leaks->lost_count && status == TTD_OK; i++)
+        status = map_set(&index, leaks->lost[i].block.event, 0, (uint32_t)i);
+    for (size_t i = 0; i < history->count && status == TTD_OK; i++) {
+        struct heap_owner *owner = &history->owners[i];
+        uint32_t lost = map_get(&index, owner->block.event, 0);
+        if (is_live(owner) && lost != MAP_NONE)
+            owner->lost = &leaks->lost_ranges[lost];
+    }
+    map_free(&index);
+    return status;
+}
+
+enum ttd_status heap_lost_owners_find(const struct heap_trace *trace, struct heap_history *history,
+                                      struct heap_leaks *leaks, struct ttd_error *error)
+{
+    struct heap_address_range range = {history->options.first, history->options.last};
+    struct heap_leaks_options options = {
+        .at = ttd_position_max(), .covering = &range, .tells_when = true};
+    bool may_be;
+    memset(leaks, 0, sizeof *leaks);
+    enum ttd_status status = may_be_lost(trace, history, &may_be, error);
+    if (status == TTD_OK && may_be)
+        status = heap_leaks_find(trace, &options, leaks, error);
+    if (status != TTD_OK || !may_be)
+        return status;
+    status = link_lost(history, leaks);
+    if (status != TTD_OK)
+        heap_leaks_free(leaks);
+    return status;
 }

@@ -6,6 +6,7 @@
 
 #include "analyses/reachability/lost_when.h"
 #include "analyses/reachability/places.h"
+#include "analyses/state/history.h"
 #include "analyses/state/kept.h"
 #include "travel/islands.h"
 #include "travel/pass.h"
@@ -125,5 +126,19 @@ enum ttd_status heap_leaks_end(struct heap_leaks *leaks, const struct heap_trace
 
 /** Returns the number of blocks of all kinds. */
 uint64_t heap_leaks_blocks(const struct heap_leaks *leaks);
+
+/* Dating the owners of an address: when each owner that was never released was lost. */
+
+/**
+ * Sets heap_owner.lost of the owners that are lost at the end of the trace, by the last snapshot
+ * with references and those before it.
+ *
+ * @param leaks  set on TTD_OK: the ranges that heap_owner.lost points into; all zero if there is no
+ *               snapshot or no live owner. Release with heap_leaks_free() after the last use of
+ *               `history`
+ * @return as heap_leaks_find().
+ */
+enum ttd_status heap_lost_owners_find(const struct heap_trace *trace, struct heap_history *history,
+                                      struct heap_leaks *leaks, struct ttd_error *error);
 
 #endif

@@ -7,6 +7,195 @@
 #include "base/grow.h"
 #include "heap/sort_blocks.h"
 
+/* The page that the sweep is at. */
+struct sparse_sweep {
+    struct heap_sparse_pages *sparse;
+    const struct heap_block *blocks;
+    uint64_t page;
+    /** Bytes of the page in blocks, and the last address that is covered up to now. */
+    uint64_t covered;
+    uint64_t last;
+    /** Index of the first block that may touch the page. */
+    size_t first;
+    bool has_page;
+};
+
+static enum ttd_status sparse_find_site(struct heap_sparse_pages *sparse, ttd_id stack,
+                                        struct heap_sparse_site **site)
+{
+    uint32_t index = map_get(&sparse->by_key, stack, 0);
+    if (index == MAP_NONE) {
+        enum ttd_status status = grow_array((void **)&sparse->sites, &sparse->capacity,
+                                            sparse->count + 1, sizeof *sparse->sites);
+        index = (uint32_t)sparse->count;
+        if (status == TTD_OK)
+            status = map_set(&sparse->by_key, stack, 0, index);
+        if (status != TTD_OK)
+            return status;
+        sparse->sites[sparse->count++] = (struct heap_sparse_site){.key.stack = stack};
+    }
+    *site = &sparse->sites[index];
+    return TTD_OK;
+}
+
+static bool sparse_touches(const struct sparse_sweep *sweep, size_t index)
+{
+    return heap_block_last(&sweep->blocks[index]) / HEAP_PAGE >= sweep->page;
+}
+
+/* Returns the number of bytes of the page that a block has. */
+static uint64_t sparse_part(const struct sparse_sweep *sweep, const struct heap_block *block)
+{
+    uint64_t begin = sweep->page * HEAP_PAGE, last = begin + (HEAP_PAGE - 1);
+    uint64_t from = block->address > begin ? block->address : begin;
+    uint64_t to = heap_block_last(block) < last ? heap_block_last(block) : last;
+    return block->size ? to - from + 1 : 0;
+}
+
+/* Shares the page among the blocks up to `end`, if it is sparse. */
+static enum ttd_status sparse_end_page(struct sparse_sweep *sweep, size_t end)
+{
+    struct heap_sparse_pages *sparse = sweep->sparse;
+    uint64_t remaining = 0, kept = HEAP_PAGE - sweep->covered;
+    sparse->pages++;
+    if (sweep->covered >= HEAP_PAGE_SPARSE)
+        return TTD_OK;
+    sparse->sparse++;
+    for (size_t i = sweep->first; i < end; i++)
+        remaining += sparse_touches(sweep, i);
+    for (size_t i = sweep->first; i < end; i++) {
+        struct heap_sparse_site *site;
+        if (!sparse_touches(sweep, i))
+            continue;
+        enum ttd_status status = sparse_find_site(sparse, sweep->blocks[i].stack, &site);
+        if (status != TTD_OK)
+            return status;
+        uint64_t share = kept / remaining--;
+        kept -= share;
+        site->blocks++;
+        site->bytes += sparse_part(sweep, &sweep->blocks[i]);
+        site->kept += share;
+    }
+    return TTD_OK;
+}
+
+static void sparse_begin_page(struct sparse_sweep *sweep, uint64_t page, size_t first)
+{
+    sweep->page = page;
+    sweep->covered = 0;
+    sweep->first = first;
+    sweep->has_page = true;
+}
+
+/* Covers the addresses of a block that no block before it does. */
+static enum ttd_status sparse_cover(struct sparse_sweep *sweep, size_t index)
+{
+    const struct heap_block *block = &sweep->blocks[index];
+    uint64_t last = heap_block_last(block);
+    uint64_t from = block->address;
+    if (index && from <= sweep->last)
+        from = sweep->last + 1;
+    /* Another block has all of it, up to the end of the address space perhaps. */
+    if (index && (last <= sweep->last || !from))
+        return TTD_OK;
+    sweep->last = last;
+    uint64_t last_page = last / HEAP_PAGE;
+    if (last_page > sweep->page) {
+        sweep->covered += (sweep->page + 1) * HEAP_PAGE - from;
+        enum ttd_status status = sparse_end_page(sweep, index + 1);
+        if (status != TTD_OK)
+            return status;
+        /* The pages between the first and the last are full. */
+        sweep->sparse->pages += last_page - sweep->page - 1;
+        sparse_begin_page(sweep, last_page, index);
+        from = last_page * HEAP_PAGE;
+    }
+    sweep->covered += block->size ? last - from + 1 : 0;
+    return TTD_OK;
+}
+
+static enum ttd_status sparse_add(struct sparse_sweep *sweep, size_t index)
+{
+    uint64_t page = sweep->blocks[index].address / HEAP_PAGE;
+    if (!sweep->has_page || page > sweep->page) {
+        enum ttd_status status = sweep->has_page ? sparse_end_page(sweep, index) : TTD_OK;
+        if (status != TTD_OK)
+            return status;
+        sparse_begin_page(sweep, page, index);
+    }
+    return sparse_cover(sweep, index);
+}
+
+static void sparse_recount(void *owner)
+{
+    struct heap_sparse_pages *sparse = owner;
+    sparse->total = (struct heap_sparse_site){.blocks = 0};
+    for (size_t i = 0; i < sparse->count; i++) {
+        sparse->total.blocks += sparse->sites[i].blocks;
+        sparse->total.bytes += sparse->sites[i].bytes;
+        sparse->total.kept += sparse->sites[i].kept;
+    }
+}
+
+static int sparse_compare(const void *a, const void *b)
+{
+    const struct heap_sparse_site *x = a, *y = b;
+    if (x->kept != y->kept)
+        return x->kept < y->kept ? 1 : -1;
+    return heap_key_compare(x->key, y->key);
+}
+
+enum ttd_status heap_sparse_pages_find(const struct heap_block *blocks, size_t count,
+                                       struct heap_sparse_pages *sparse)
+{
+    struct sparse_sweep sweep = {.sparse = sparse, .blocks = blocks};
+    enum ttd_status status = TTD_OK;
+    *sparse = (struct heap_sparse_pages){.count = 0};
+    map_init(&sparse->by_key);
+    for (size_t i = 0; i < count && status == TTD_OK; i++)
+        status = sparse_add(&sweep, i);
+    if (status == TTD_OK && sweep.has_page)
+        status = sparse_end_page(&sweep, count);
+    if (sparse->count)
+        qsort(sparse->sites, sparse->count, sizeof *sparse->sites, sparse_compare);
+    sparse_recount(sparse);
+    return status;
+}
+
+void heap_sparse_pages_free(struct heap_sparse_pages *sparse)
+{
+    free(sparse->sites);
+    map_free(&sparse->by_key);
+    *sparse = (struct heap_sparse_pages){.count = 0};
+}
+
+static void sparse_merge(void *target, const void *source)
+{
+    struct heap_sparse_site *sum = target;
+    const struct heap_sparse_site *site = source;
+    sum->blocks += site->blocks;
+    sum->bytes += site->bytes;
+    sum->kept += site->kept;
+}
+
+static struct heap_amount sparse_amount(const void *record)
+{
+    const struct heap_sparse_site *site = record;
+    return (struct heap_amount){site->kept, site->kept, site->blocks};
+}
+
+struct heap_site_table heap_sparse_site_table(struct heap_sparse_pages *sparse)
+{
+    return (struct heap_site_table){.owner = sparse,
+                                    .records = sparse->sites,
+                                    .count = &sparse->count,
+                                    .size = sizeof *sparse->sites,
+                                    .merge = sparse_merge,
+                                    .compare = sparse_compare,
+                                    .amount_of = sparse_amount,
+                                    .recount = sparse_recount};
+}
+
 static enum ttd_status begin_region(struct heap_fragmentation *fragmentation,
                                     const struct heap_block *block)
 {

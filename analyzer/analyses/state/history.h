@@ -3,7 +3,7 @@
 #ifndef ANALYZER_ANALYSES_STATE_HISTORY_H
 #define ANALYZER_ANALYSES_STATE_HISTORY_H
 
-#include "analyses/state/owner.h"
+#include "analyses/state/owners.h"
 #include "travel/replay_to.h"
 
 struct heap_history_options {

@@ -4,10 +4,30 @@
 #define ANALYZER_ANALYSES_STATE_STATE_H
 
 #include "analyses/state/kept.h"
-#include "analyses/state/neighbours.h"
+#include "heap/call.h"
 #include "heap/tables.h"
 #include "travel/islands.h"
 #include "travel/replay_to.h"
+
+/* The live blocks beside an address. If memory there is corrupt, the program may have written
+ * beyond the end of one of them. */
+
+struct heap_neighbour {
+    /** 0 if there is none. */
+    uint64_t address;
+    uint64_t size;
+    struct heap_call allocated;
+};
+
+/** The nearest block that begins before the address, and the nearest that begins after it; the
+ * block that contains the address is neither. */
+struct heap_neighbours {
+    struct heap_neighbour before;
+    struct heap_neighbour after;
+};
+
+/** Finds the neighbours of an address; looks at every live block. */
+struct heap_neighbours heap_neighbours_find(const struct heap_live *live, uint64_t address);
 
 struct heap_state {
     struct heap_outcome outcome;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "travel/marks.h"
+#include "travel/islands.h"
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/process/numbers.h"

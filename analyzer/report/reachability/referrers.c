@@ -3,7 +3,6 @@
 #include "report/reachability/reports.h"
 #include "report/sections/place.h"
 #include "reach/in_flight.h"
-#include "reach/within.h"
 
 /* Copies the block of a node. Returns the copy, or NULL for GRAPH_NONE. */
 static const struct heap_block *referrer_block(const struct heap_referrers *referrers,

@@ -9,7 +9,7 @@
 #include <ttdtrace/redact.h>
 #include <ttdtrace/verify.h>
 
-#include "travel/marks.h"
+#include "travel/islands.h"
 #include "analyses/trace/snapshot_list.h"
 #include "analyses/trace/trace_stats.h"
 #include "report/sections/sections.h"

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "support/entropy.h"
-#include "travel/gaps.h"
+#include "travel/losses.h"
 
 enum { GAPS = 40, POSITIONS = 60 };
 
