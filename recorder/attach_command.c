@@ -11,6 +11,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "arm/arm.h"
+#include "armed.h"
 #include "attach/attach.h"
 #include "collect/collector.h"
 #include "collect/process/origin.h"
@@ -66,16 +68,6 @@ static void clean_children(const struct collector *collector)
     }
 }
 
-/* Takes the snapshot that a program's end would be the moment for: `leaks` needs one. */
-static void attach_take_last(struct collector *collector)
-{
-    struct process *process = processes_by_pid(&collector->processes, attachment.pid);
-    const struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_REQUESTED,
-                                          .contents = collector->snapshots.at_exit};
-    if (process != NULL && snapshot.contents != 0)
-        snapshots_note_missing(collector, process, snapshots_take(collector, process, &snapshot));
-}
-
 /* Called in each round of the collector. */
 static void attach_step(struct collector *collector)
 {
@@ -87,7 +79,7 @@ static void attach_step(struct collector *collector)
     next = now + (is_wanted ? LEAVE_LOOK_NS : GONE_LOOK_NS);
     bool is_gone = attach_has_executed(&attachment);
     if (is_wanted && !is_gone && since == 0)
-        attach_take_last(collector);
+        snapshots_take_last(collector);
     if (!is_gone && !(is_wanted && detach_step(&since)))
         return;
     clean_children(collector);
@@ -146,7 +138,7 @@ static int attach_record(const struct options *options)
     collector.recording = options->recording;
     collector.snapshots = options->snapshots;
     collector.is_quiet = options->is_quiet;
-    collector.is_attached = true;
+    collector.is_attached = collector.had_run = true;
     collector.launched = (pid_t)attachment.pid;
     limits_raise(RLIMIT_NOFILE);
     int status = attach_reserve(&attachment) ? attach_open(&collector, options) : EXIT_RECORDER;
@@ -212,6 +204,8 @@ int attach_command(int argc, char **argv)
         return EXIT_RECORDER;
     signals_seen.done = true; /* those that end the recording count from now on */
     signals_catch(0);
+    if (arm_seize((uint32_t)pid) == ARM_READY)
+        return armed_record(&options, (uint32_t)pid, true);
     int status =
         attach_plan(&attachment, (uint32_t)pid, library) ? attach_record(&options) : EXIT_RECORDER;
     if (attachment.reason[0] != '\0')

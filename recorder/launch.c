@@ -81,7 +81,7 @@ static int check_elf(const char *path, struct elf_file *elf)
 }
 
 /* Whether a program gains privileges: the loader then ignores LD_PRELOAD. */
-static int check_privileges(const char *path, const struct stat *status)
+static int check_privileges(const char *path, const char *name, const struct stat *status)
 {
     const char *privilege = status->st_mode & S_ISUID ? "setuid" : "setgid";
     if (!(status->st_mode & (S_ISUID | S_ISGID))) {
@@ -91,11 +91,11 @@ static int check_privileges(const char *path, const struct stat *status)
     }
     message("cannot record '%s': it is %s, and the loader of such a program ignores the recorder; "
             "record a copy without that",
-            path, privilege);
+            name, privilege);
     return EXIT_SETUID;
 }
 
-static int check_program(const char *path, int interpreters);
+static int check_program(const char *path, const char *name, int interpreters);
 
 /* Checks a script: it can be recorded if its interpreter can. */
 static int check_script(const char *path, char *line, int interpreters)
@@ -105,29 +105,29 @@ static int check_script(const char *path, char *line, int interpreters)
     interpreter[strcspn(interpreter, " \t")] = '\0';
     if (interpreters == INTERPRETERS_MAX)
         return not_executable(path, "too many interpreters");
-    return check_program(interpreter, interpreters + 1);
+    return check_program(interpreter, interpreter, interpreters + 1);
 }
 
-static int check_program(const char *path, int interpreters)
+static int check_program(const char *path, const char *name, int interpreters)
 {
     char line[256] = "";
     struct elf_file elf;
     struct stat status;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
-        return not_executable(path, strerror(errno));
+        return not_executable(name, strerror(errno));
     ssize_t size = pread(file, line, sizeof line - 1, 0);
     int result;
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
-        result = not_executable(path, "not a regular file");
-    else if ((result = check_privileges(path, &status)) != 0)
+        result = not_executable(name, "not a regular file");
+    else if ((result = check_privileges(path, name, &status)) != 0)
         ;
     else if (size >= 2 && memcmp(line, "#!", 2) == 0)
-        result = check_script(path, line, interpreters);
+        result = check_script(name, line, interpreters);
     else if (elf_open(&elf, file, read_at))
-        result = check_elf(path, &elf);
+        result = check_elf(name, &elf);
     else
-        result = not_executable(path, "neither an ELF file nor a script with an interpreter");
+        result = not_executable(name, "neither an ELF file nor a script with an interpreter");
     close(file);
     return result;
 }
@@ -173,7 +173,12 @@ int launch_find(const char *program, char path[LAUNCH_PATH_MAX])
         if (!is_runnable(path))
             return not_executable(path, "it is not an executable file");
     }
-    return check_program(path, 0);
+    return check_program(path, path, 0);
+}
+
+int launch_check(const char *path, const char *name)
+{
+    return check_program(path, name, 0);
 }
 
 /* Finds a library of the recorder, beside this program. */

@@ -28,6 +28,10 @@ enum { LAUNCH_PATH_MAX = 4096 };
  */
 int launch_find(const char *program, char path[LAUNCH_PATH_MAX]);
 
+/* Checks that the program in a file can be recorded. `name` is the file's in messages. Returns 0,
+ * or prints the reason and returns an exit status. */
+int launch_check(const char *path, const char *name);
+
 /* Finds the preload library, installed or in the build directory. Prints a message and returns
  * false if it cannot be used. */
 bool launch_find_preload(char path[LAUNCH_PATH_MAX]);

@@ -19,6 +19,8 @@ static const char help[] =
     "Run PROGRAM and record every heap call that it makes into a trace.\n"
     "  or:  ttdrecord attach [OPTION]... PID\n"
     "Record a process that runs, until it ends, or until ^C or 'ttdrecord detach PID'.\n"
+    "  or:  ttdrecord suspend [--] PROGRAM [ARGUMENT]...\n"
+    "Start PROGRAM stopped before its first instruction, for 'attach'; 'resume' then.\n"
     "  or:  ttdrecord status|snapshot|pause|resume PID\n"
     "  or:  ttdrecord mark PID TEXT\n"
     "  or:  ttdrecord snapshots PID --every SECONDS|off\n"

@@ -23,6 +23,7 @@
 #include "options.h"
 #include "signals.h"
 #include "summary.h"
+#include "suspend_command.h"
 #include "symbolize_command.h"
 
 /* Joins the command line, for the trace's metadata. */
@@ -112,8 +113,12 @@ int main(int argc, char **argv)
     if (control_is_command(argc, argv) && strcmp(argv[1], "detach") == 0 &&
         attach_clean_command(argv[2]))
         return EXIT_SUCCESS;
+    if (control_is_command(argc, argv) && strcmp(argv[1], "resume") == 0 && suspend_resume(argv[2]))
+        return EXIT_SUCCESS;
     if (control_is_command(argc, argv))
         return control_ask(argv);
+    if (suspend_is_command(argc, argv))
+        return suspend_command(argc, argv);
     if (symbolize_is_command(argc, argv))
         return symbolize_command(argc, argv);
     if (attach_is_command(argc, argv))

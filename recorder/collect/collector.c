@@ -2,6 +2,7 @@
 #include "collector.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "../channel_pool.h"
 #include "dumps.h"
@@ -25,8 +26,9 @@ bool collector_open(struct collector *collector, const char *output, struct ttd_
     trace_closers_init(&collector->closers);
     control_open(&collector->control, collector->host.channel);
     messages_share(); /* after the fork of the helper, which reads untrusted files */
-    collector->group.is_attached = collector->is_attached;
-    collector->group.parent = origin_parent((uint32_t)collector->launched);
+    collector->group.had_run = collector->had_run;
+    collector->group.parent =
+        collector->is_attached ? origin_parent((uint32_t)collector->launched) : (uint32_t)getpid();
     collector->first = group_open(&collector->group, &collector->host, collector->launched, error);
     return collector->first != NULL;
 }
@@ -170,7 +172,7 @@ static void add_process(struct collector *collector, uint32_t index,
     origin_describe(trace, collector->recording.flags);
     if (launched)
         origin_image(trace, claim, collector->command);
-    if (launched && collector->is_attached)
+    if (launched && collector->had_run)
         earlier_write(trace, collector->earlier, collector->earlier_reason,
                       (struct ttd_position){claim->sequence, 1});
 }

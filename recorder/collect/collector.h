@@ -35,6 +35,7 @@ struct collector {
     pid_t launched;                     /* or the process that was attached to */
     bool is_to_detach;                  /* somebody has asked for that */
     bool is_attached;                   /* which is no child of this process then */
+    bool had_run;                       /* before it was attached to */
     const struct known_blocks *earlier; /* that process's, from before: see earlier.h */
     const char *earlier_reason;
     /* Called in each round; detaches on request, and then sets what ends collector_run(). */

@@ -244,3 +244,13 @@ void snapshots_step(struct collector *collector, uint64_t now)
         process->next_snapshot = host_now(&collector->host) + process->every;
     }
 }
+
+void snapshots_take_last(struct collector *collector)
+{
+    struct process *process =
+        processes_by_pid(&collector->processes, (uint32_t)collector->launched);
+    const struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_REQUESTED,
+                                          .contents = collector->snapshots.at_exit};
+    if (process != NULL && snapshot.contents != 0)
+        snapshots_note_missing(collector, process, snapshots_take(collector, process, &snapshot));
+}

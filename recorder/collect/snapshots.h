@@ -26,4 +26,8 @@ bool snapshots_have_store(struct trace *trace);
 void snapshots_note_missing(struct collector *collector, const struct process *process,
                             enum take_result result);
 
+/* Takes the snapshot before the recorder lets go of the launched process, which would be taken at
+ * its end otherwise. */
+void snapshots_take_last(struct collector *collector);
+
 #endif

@@ -98,6 +98,7 @@ ALLOWED = {
         *('recorder/preload/' + part
           for part in ('process', 'end', 'threads', 'channel', 'unwind', 'system')),
         'recorder/dwarf', *CHANNEL, 'recorder/loader.h', 'recorder/sanitizer.h'],
+    'recorder/arm': ['recorder/arm', *CHANNEL],
     'recorder/dwarf': ['recorder/dwarf'],
     'recorder/patch': ['recorder/patch'],
     'recorder/attach': ['recorder/attach', 'recorder/snapshot', 'recorder/patch', *CHANNEL,

@@ -15,6 +15,7 @@ RECORDER = os.environ['TTDRECORD']
 ANALYZER = os.environ['TTDANALYZE']
 PROGRAMS = pathlib.Path(os.environ['PROGRAMS'])
 COUNTER = os.environ['COUNTER']
+PRELOAD = os.environ['PRELOAD']
 # Long enough for a machine that is busy with something else.
 PATIENCE = int(os.environ.get("PATIENCE", 120))
 

@@ -52,8 +52,8 @@ struct trace *group_open(struct group *group, const struct host *host, pid_t lau
 {
     struct ttd_trace info = new_info(group, host);
     info.process_id = (uint64_t)launched;
-    info.parent_process_id = group->is_attached ? group->parent : (uint64_t)getpid();
-    info.flags = group->is_attached ? TTD_TRACE_ATTACHED : 0;
+    info.parent_process_id = group->parent;
+    info.flags = group->had_run ? TTD_TRACE_ATTACHED : 0;
     struct ttd_trace old;
     bool is_replaced = stale_look(group->output, &old);
     struct trace *trace = trace_open(group->output, &info, error);

@@ -10,8 +10,8 @@
 
 struct group {
     const char *output; /* the launched program's file */
-    bool is_attached;   /* that program is a process that had run before, */
-    uint32_t parent;    /* whose parent is this process */
+    bool had_run;       /* that program is a process that had run before */
+    uint32_t parent;    /* process id of its parent */
     bool is_file; /* not a pipe or the like: only a file can have children's traces beside it */
     struct ttd_group id;
     uint32_t *pids; /* process ids of all children so far */
