@@ -27,6 +27,16 @@ static void name_address(struct trace *trace, uint64_t address)
     }
 }
 
+/* Has the addresses named that the thread was releasing: an allocator aborts if one is no block. */
+static void name_released(struct process *process, uint32_t tid)
+{
+    for (size_t i = 0; i < process->thread_count; i++) {
+        const struct thread_stream *thread = process->threads[i];
+        if (thread->tid == tid && thread->has_held)
+            name_address(process->trace, thread->held.base_address);
+    }
+}
+
 bool waiting_thread_signal(struct process *process, struct host *host,
                            const struct ttd_snapshot *snapshot,
                            const struct snapshot_request *request)
@@ -52,6 +62,7 @@ bool waiting_thread_signal(struct process *process, struct host *host,
             registers[fatal.count++] =
                 (struct ttd_register){.number = number, .value = request->registers[number]};
     name_address(process->trace, request->fault_address);
+    name_released(process, request->tid);
     for (size_t i = 0; i < fatal.count; i++)
         name_address(process->trace, registers[i].value);
     fatal.thread = process_thread_id(process, fatal.position, request->tid);

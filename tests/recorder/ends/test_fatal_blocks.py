@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What `errors` says of the signal that a recorded program died of, and of the blocks it met."""
 
+import csv
+import io
 import signal
+import subprocess
 import unittest
 
-from support import Recording, analyze, program
+from support import ANALYZER, Recording, analyze, program
 
 LARGE, OFFSET, SMALL = 16 << 20, 4096, 40
 
@@ -34,6 +37,17 @@ class FatalBlocks(Recording):
         self.assertEqual(int(fatal['address'], 16), int(fault['block']['address'], 16) + OFFSET)
         self.assertEqual((names(fault['allocated'])[0], names(fault['released'])[0]),
                          ('make', 'drop'))
+
+    def test_release_of_a_variable(self):
+        """Also if no register has its address any more."""
+        self.record(program('stray'), 'variable')
+        released, = [finding for finding in analyze('errors', self.trace)['findings']
+                     if finding['kind'] == 'invalid-free']
+        self.assertEqual(released['place']['label'], 'stray .bss: table+0x40')
+        rows = subprocess.run([ANALYZER, 'errors', '-f', 'csv', str(self.trace)],
+                              capture_output=True, text=True, check=True).stdout
+        self.assertEqual([row['place'] for row in csv.DictReader(io.StringIO(rows))
+                          if row['kind'] == 'invalid-free'], ['stray .bss: table+0x40'])
 
     def test_stray_pointer(self):
         """The processor does not tell such an address, but a register holds the block."""

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Dies in the way that the argument names: uses a released block whose memory is unmapped, or one
- * that has a stray pointer in it, or releases a block behind one that it has written beyond. */
+ * that has a stray pointer in it, or releases a part of a variable, or a block behind one that it
+ * has written beyond. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,8 @@ __attribute__((noinline)) static char follow(const struct node *node)
     return *((const volatile struct node *)node)->text;
 }
 
+static char table[256];
+
 int main(int count, char **arguments)
 {
     const char *way = count > 1 ? arguments[1] : "";
@@ -44,6 +47,10 @@ int main(int count, char **arguments)
     if (strcmp(way, "poisoned") == 0) {
         ((struct node *)block)->text = (char *)(uintptr_t)0xDEADBEEFDEADBEEF;
         return follow((const struct node *)block);
+    }
+    if (strcmp(way, "variable") == 0) {
+        drop(&table[64]);
+        return 0;
     }
     for (volatile char *at = block; at < block + 3 * SMALL; at++)
         *at = 'x';
