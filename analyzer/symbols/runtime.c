@@ -75,6 +75,16 @@ bool runtime_has_beginning(const struct definitions *definitions)
         if (is_beginning(definitions_text(definitions, definitions->frames[i].function)))
             return true;
     }
+    const struct definition_module *module;
+    for (ttd_id id = 1; (module = definitions_module(definitions, id)); id++) {
+        struct ttd_string path = definitions_text(definitions, module->path);
+        static const char recorder[] = "/libttdpreload.so";
+        if (path.size >= sizeof recorder - 1 &&
+            runtime_text_begins((struct ttd_string){path.data + path.size - (sizeof recorder - 1),
+                                                    sizeof recorder - 1},
+                                recorder))
+            return true;
+    }
     return false;
 }
 

@@ -11,8 +11,8 @@ bool runtime_has_module(struct ttd_string path);
 /** Whether a frame is one that every thread or process begins with, such as _start. */
 bool runtime_begins(const struct frame *frame);
 
-/** Whether the definitions name any function that a thread or process begins with: then a stack
- * without one is not whole. */
+/** Whether a stack without a function that a thread or process begins with is not whole: if the
+ * definitions name any such function, or the recorder's own module, which records whole stacks. */
 bool runtime_has_beginning(const struct definitions *definitions);
 
 /**

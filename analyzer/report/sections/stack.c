@@ -74,7 +74,9 @@ bool report_stack_is_cut(struct report *report)
     if (runtime_begins(last) || runtime_has_module(last->module))
         return false;
     /* _start() of a stripped program has no name; the C library's function calls main(). */
-    if (list->count > 1 && runtime_begins(&list->frames[list->count - 2]))
+    const struct frame *inner = list->count > 1 ? &list->frames[list->count - 2] : NULL;
+    if (inner && (runtime_begins(inner) || (!last->function.size && !inner->function.size &&
+                                            runtime_has_module(inner->module))))
         return false;
     if (!report->knows_beginning)
         report->has_beginning = runtime_has_beginning(report->definitions);

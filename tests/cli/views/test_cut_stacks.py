@@ -13,9 +13,9 @@ ANY = "callers unknown"
 
 
 class Stacks(TestCase):
-    def text(self, *functions, options=("--full-stacks",)):
+    def text(self, *functions, options=("--full-stacks",), others=()):
         script = Script()
-        for number, path in enumerate(("/opt/demo", "/usr/lib/libc.so.6")):
+        for number, path in enumerate(("/opt/demo", "/usr/lib/libc.so.6", *others)):
             begin = (number + 1) << 24
             script.add("module", path=path, bias=begin, begin=begin, end=begin + 0x10000,
                        position="0:0")
@@ -43,6 +43,8 @@ class Stacks(TestCase):
 
 
 class CutStacks(Stacks):
+    OWN = "/usr/lib/ttdtrace/libttdpreload.so",
+
     def test_cut(self):
         self.assertIn("#0  work (x.c:1) in demo\n" + NOTE,
                       self.text((0, 1, "_start"), (0, 1, "work")))
@@ -64,6 +66,14 @@ class CutStacks(Stacks):
     def test_where_no_stack_has_a_beginning(self):
         """Then a writer that is not ours may leave it out."""
         self.assertNotIn(ANY, self.text((0, 1, "work")))
+
+    def test_where_no_stack_of_the_recorder_has_a_beginning(self):
+        """A stripped program without unwind data: all of its stacks are cut."""
+        self.assertIn(NOTE, self.text((0, 1, "work"), (1, 1, None), others=self.OWN))
+
+    def test_a_beginning_without_names(self):
+        """_start() and the C library's functions."""
+        self.assertNotIn(ANY, self.text((0, 1, None), (1, 2, None), (2, 1, None), others=self.OWN))
 
 
 class FoldedStacks(Stacks):
