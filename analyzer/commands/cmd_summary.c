@@ -85,23 +85,35 @@ static enum ttd_status owners_sum(struct view *view, const struct heap_site_tabl
     return TTD_OK;
 }
 
+/* Whether an owner goes before the best one so far: of those with the same weight, the one with the
+ * larger size, then the first stack, so that the order of labels does not decide. */
+static bool owner_is_better(const struct owner_sum *a, const struct owner_sum *b)
+{
+    if (a->weight != b->weight)
+        return a->weight > b->weight;
+    if (a->owner.bytes != b->owner.bytes)
+        return a->owner.bytes > b->owner.bytes;
+    return a->owner.stack < b->owner.stack;
+}
+
 /* Finds the function with the largest weight. */
-static int summary_find_owner(struct session *session, const struct heap_site_table *sites,
-                              owner_amounts *amounts_of, struct report_owner *owner)
+static int summary_find_owner(struct session *session, struct view *view,
+                              const struct heap_site_table *sites, owner_amounts *amounts_of,
+                              struct report_owner *owner)
 {
     struct owners owners = {.sums = NULL};
     uint64_t total = 0;
-    enum ttd_status status = owners_sum(&session->view, sites, amounts_of, &owners, &total);
-    const struct owner_sum *best = NULL;
-    for (size_t i = 0; i < owners.count; i++)
-        if (owners.sums[i].weight && (!best || owners.sums[i].weight > best->weight))
-            best = &owners.sums[i];
+    enum ttd_status status = owners_sum(view, sites, amounts_of, &owners, &total);
+    size_t best = 0;
+    for (size_t i = 1; i < owners.count && status == TTD_OK; i++)
+        if (owners.sums[i].weight && owner_is_better(&owners.sums[i], &owners.sums[best]))
+            best = i;
     *owner = (struct report_owner){.is_known = false};
-    if (status == TTD_OK && best) {
-        struct heap_key key = {TTD_NONE, (ttd_id)(best - owners.sums)};
-        *owner = best->owner;
-        owner->share = (double)best->weight / (double)total;
-        owner->function = *view_find_label(&session->view, key);
+    if (status == TTD_OK && total) {
+        struct heap_key key = {TTD_NONE, (ttd_id)best};
+        *owner = owners.sums[best].owner;
+        owner->share = (double)owners.sums[best].weight / (double)total;
+        owner->function = *view_find_label(view, key);
         owner->is_known = true;
     }
     free(owners.sums);
@@ -139,7 +151,7 @@ static struct report_sum sum_of(const struct heap_groups *groups)
     return (struct report_sum){groups->blocks, groups->bytes};
 }
 
-static int summarize_lost(struct session *session, struct heap_leaks *leaks,
+static int summarize_lost(struct session *session, struct view *view, struct heap_leaks *leaks,
                           struct report_summary *summary)
 {
     summary->has_snapshot = leaks->snapshot.number != 0;
@@ -150,11 +162,11 @@ static int summarize_lost(struct session *session, struct heap_leaks *leaks,
     summary->unknown = sum_of(&leaks->kinds[HEAP_UNKNOWN]);
     summary->possible = sum_of(&leaks->kinds[HEAP_POSSIBLY_LOST]);
     struct heap_site_table sites = heap_groups_site_table(lost);
-    return summary_find_owner(session, &sites, group_amounts, &summary->lost_owner);
+    return summary_find_owner(session, view, &sites, group_amounts, &summary->lost_owner);
 }
 
-static int summarize_activity(struct session *session, struct report_findings *findings,
-                              struct report_summary *summary)
+static int summarize_activity(struct session *session, struct view *view,
+                              struct report_findings *findings, struct report_summary *summary)
 {
     const struct heap_site *all = &findings->usage.total;
     const struct heap_move_counts *moves = &findings->moves.reallocs.total;
@@ -166,9 +178,10 @@ static int summarize_activity(struct session *session, struct report_findings *f
     summary->moved = moves->moved;
     summary->copied = moves->copies.bytes;
     summary->copied_at_most = moves->copies.bytes_at_most;
-    int status = summary_find_owner(session, &usage, temporary_amounts, &summary->temporary_owner);
+    int status =
+        summary_find_owner(session, view, &usage, temporary_amounts, &summary->temporary_owner);
     return status == STATUS_OK
-               ? summary_find_owner(session, &reallocs, move_amounts, &summary->moves_owner)
+               ? summary_find_owner(session, view, &reallocs, move_amounts, &summary->moves_owner)
                : status;
 }
 
@@ -201,9 +214,11 @@ static struct ttd_string find_fact(const struct info_findings *info, const char 
     return (struct ttd_string){"", 0};
 }
 
-static int summary_print_findings(struct session *session, struct report_findings *findings)
+int summary_print(struct session *session, struct view *view, const struct page_facts *page,
+                  struct report_findings *findings)
 {
     struct report_error_count counts[HEAP_ERROR_KINDS];
+    struct heap_groups *at_peak = page ? &findings->ticks.at_peak : &findings->peak.groups;
     struct report_summary summary = {
         .info = {.stats = &findings->info.stats,
                  .trace = ttd_reader_trace(session->source.reader),
@@ -211,20 +226,23 @@ static int summary_print_findings(struct session *session, struct report_finding
                  .end = &session->source.end},
         .command = find_fact(&findings->info, "command"),
         .before = find_fact(&findings->info, "before"),
-        .peak_position = findings->peak.peak.position,
-        .peak = sum_of(&findings->peak.groups)};
+        .peak_position = page ? findings->ticks.peak.position : findings->peak.peak.position,
+        .peak = sum_of(at_peak)};
     bool has_fatal = false;
-    struct heap_site_table at_peak = heap_groups_site_table(&findings->peak.groups);
-    session_outcome(session, &findings->leaks.outcome, ttd_position_max());
+    struct heap_site_table peak_sites = heap_groups_site_table(at_peak);
+    struct heap_site_table moves = heap_move_site_table(&findings->moves.reallocs);
+    session_outcome(session, &findings->leaks.outcome, page ? page->last : ttd_position_max());
     certainty_add_snapshot(&session->report.certainty, &findings->leaks.snapshot,
                            findings->leaks.misplaced);
-    int status = errors_judge(session, &findings->errors, &findings->fatal, &has_fatal);
+    int status = session_filter(session, &moves);
     if (status == STATUS_OK)
-        status = summary_find_owner(session, &at_peak, group_amounts, &summary.peak_owner);
+        status = errors_judge(session, &findings->errors, &findings->fatal, &has_fatal);
     if (status == STATUS_OK)
-        status = summarize_lost(session, &findings->leaks, &summary);
+        status = summary_find_owner(session, view, &peak_sites, group_amounts, &summary.peak_owner);
     if (status == STATUS_OK)
-        status = summarize_activity(session, findings, &summary);
+        status = summarize_lost(session, view, &findings->leaks, &summary);
+    if (status == STATUS_OK)
+        status = summarize_activity(session, view, findings, &summary);
     if (status == STATUS_OK)
         status = session_output(session, false);
     if (status != STATUS_OK)
@@ -246,7 +264,7 @@ static int summary_execute(struct session *session, const void *context)
     if (status != STATUS_OK)
         return status;
     enum ttd_status result = report_find(session, NULL, &trace, &findings, &error);
-    status = result == TTD_OK ? summary_print_findings(session, &findings)
+    status = result == TTD_OK ? summary_print(session, &session->view, NULL, &findings)
                               : source_fail(&session->source, result, &error);
     report_findings_free(&findings);
     return status;

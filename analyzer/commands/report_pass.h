@@ -8,6 +8,7 @@
 #include "analyses/state/peak.h"
 #include "analyses/trace/snapshot_list.h"
 #include "commands/findings.h"
+#include "report/page/model.h"
 
 struct report_findings {
     /** Those of the range; NULL for all calls and blocks. */
@@ -40,5 +41,14 @@ enum ttd_status report_find(struct session *session, const struct heap_ticks_opt
                             const struct heap_trace *trace, struct report_findings *findings,
                             struct ttd_error *error);
 void report_findings_free(struct report_findings *findings);
+
+/** Prints the summary of the findings: those of a page, which stand on it as verdicts, or those of
+ * a summary. Filters apply.
+ *
+ * @param view  groups by function
+ * @param page  NULL for a summary
+ * @return an exit status */
+int summary_print(struct session *session, struct view *view, const struct page_facts *page,
+                  struct report_findings *findings);
 
 #endif
