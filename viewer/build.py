@@ -25,6 +25,13 @@ PLACES = ('policy_more', 'data')
 SPLIT = '\0'
 COMMENT = re.compile(r'^\s*(?://.*|/\*(?:[^*]|\*(?!/))*\*/)\n', re.MULTILINE)
 INDENT = re.compile(r'^\s+', re.MULTILINE)
+# A token of a script, after which spaces may follow. Templates are found by template_end().
+TOKEN = re.compile(r"""(?P<space>\s+)|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<text>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
+|(?P<word>[\w$]+)|(?P<sign>.)""".replace('\n', ''), re.DOTALL)
+REGEX = re.compile(r'/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*')
+# Signs around which a new line ends no statement.
+NO_END_BEFORE = set('}]),.?:&|=+*<>%')
+NO_END_AFTER = set('{[(,;?:&|=+-*<>!%/')
 
 
 def fail(text):
@@ -34,6 +41,63 @@ def fail(text):
 def slim(text):
     """Leaves out what only readers of the sources need: lines of comments, and indentation."""
     return INDENT.sub('', COMMENT.sub('', text))
+
+
+def template_end(text, at):
+    """Where a template that begins at a backquote ends."""
+    at += 1
+    while text[at] != '`':
+        if text.startswith('${', at):
+            at, depth = at + 2, 1
+            while depth:
+                if text[at] == '`':
+                    at = template_end(text, at)
+                    continue
+                depth += {'{': 1, '}': -1}.get(text[at], 0)
+                at += 1
+        else:
+            at += 2 if text[at] == '\\' else 1
+    return at + 1
+
+
+def tokens(text):
+    """The tokens of a script, without comments: each with the white space before it."""
+    at, space, last = 0, '', ''
+    while at < len(text):
+        found = TOKEN.match(text, at)
+        end = found.end()
+        if found['space'] or found['comment']:
+            space += found['space'] or ' '
+            at = end
+            continue
+        if text[at] == '`':
+            end = template_end(text, at)
+        elif text[at] == '/' and (last == 'return' or last[-1:] in NO_END_AFTER | {''}):
+            end = REGEX.match(text, at).end()
+        yield space, text[at:end]
+        space, last, at = '', text[at:end], end
+
+
+def squeeze(text):
+    """Leaves out spaces and lines that a script does not need."""
+    parts, last = [], ''
+    for space, token in tokens(text):
+        is_end = '\n' in space and last[-1:] not in NO_END_AFTER and token[0] not in NO_END_BEFORE
+        is_joined = re.match(r'[\w$][\w$]|\+\+|--|//', last[-1:] + token[0])
+        if is_end:
+            parts.append('\n')
+        elif space and is_joined:
+            parts.append(' ')
+        elif token == '}' and last == ';':
+            parts.pop()
+        parts.append(token)
+        last = token
+    return ''.join(parts)
+
+
+def squeeze_styles(text):
+    """The same of styles."""
+    return re.sub(r'\s*([{};,>])\s*|(?<=:)\s+', r'\1', re.sub(r'\s+', ' ', text)).replace(';}', '}')
 
 
 def join_modules(paths):
@@ -61,7 +125,7 @@ def join_modules(paths):
 
 def bare(text):
     """A module without what only joins it to others."""
-    return re.sub(r'^export ', '', slim(IMPORT.sub('', text)), flags=re.MULTILINE).strip()
+    return squeeze(re.sub(r'^export ', '', slim(IMPORT.sub('', text)), flags=re.MULTILINE).strip())
 
 
 def as_script(parts):
@@ -85,7 +149,7 @@ def replace(page, text, name, value):
 
 def main():
     page, style, *modules, output = map(pathlib.Path, sys.argv[1:])
-    css = '\n' + slim(style.read_text(encoding='utf-8'))
+    css = '\n' + squeeze_styles(slim(style.read_text(encoding='utf-8')))
     script = join_modules(modules)
     policy = f"default-src 'none'; style-src {hash_of(css)}; script-src {hash_of(script)}"
     text = page.read_text(encoding='utf-8')

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Frames, the tree of calls, and trees by function that are made of it.
-import { baseName, count, shortName, visible } from './format.js';
+import { baseName, count, plainName, shortName, visible } from './format.js';
 
 const INLINED = 1;
 const OWN = 2;
@@ -41,7 +41,7 @@ export class Calls {
 
   /** Adds what is shown like a function, and is none. */
   addPlain(name) {
-    this.functions.push({ name, short: name, module: '', own: false, allocates: false });
+    this.functions.push({ name, short: name, plain: name, module: '', own: false, allocates: false });
     return this.functions.length - 1;
   }
 
@@ -60,8 +60,9 @@ export class Calls {
     const module = this.strings[this.frames.module[frame]];
     const name = this.strings[this.frames.function[frame]] ||
       `${baseName(module) || '?'}+${this.frames.number[frame]}`;
+    const short = shortName(name);
     return {
-      name, short: shortName(name), module, own: false,
+      name, short, plain: plainName(short), module, own: false,
       allocates: Boolean(this.frames.flags[frame] & ALLOCATES),
     };
   }

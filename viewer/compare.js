@@ -2,21 +2,20 @@
 // The comparison of two traces: what each call site had live at the end of both.
 import { Calls } from './calls.js';
 import { CommandLine, Commands } from './commands.js';
-import { button, choice, element, fixedFigure, textField } from './dom.js';
+import { button, choice, copyText, element, fixedFigure, segments, textField } from './dom.js';
 import { numberColumn, panel, stackColumn } from './findings.js';
 import { changeColor, changeLegend } from './flame_colors.js';
 import { FlameView } from './flame_view.js';
 import { baseName, bytes, count, signed } from './format.js';
 import { Scope } from './scope.js';
+import { Search } from './search.js';
 import { Pieces } from './stacks.js';
 import { State } from './state.js';
 import { Table } from './table.js';
 
 const BOTH = ['old', 'new'];
 
-const WEIGHTS = [['new', 'the second heap, coloured by change'],
-  ['old', 'the first heap, coloured by change'], ['grown', 'what has grown'],
-  ['shrunk', 'what has shrunk']];
+const WEIGHTS = [['new', 'Second heap'], ['old', 'First heap'], ['grown', 'Grown'], ['shrunk', 'Shrunk']];
 
 /** One tree of calls that has those of both traces. Texts are the same if they are equal, and
  * modules if their files have the same name, wherever these are. */
@@ -50,7 +49,7 @@ function joinCalls(sides) {
 class Changes {
   constructor({ diff, old, new: later }, state) {
     const { calls, starts } = joinCalls([old, later]);
-    Object.assign(this, { calls, state, diff });
+    Object.assign(this, { calls, state, diff, search: new Search(calls, state) });
     this.rows = diff.changes.map((change) => {
       const number = change.stack && change.stack + starts[Number(change.new_blocks) ? 1 : 0];
       return { ...change, stack: number };
@@ -141,7 +140,7 @@ export class ComparePage {
     this.scope = new Scope(parts.facts);
     this.changes = new Changes(parts, this.state);
     this.flame = new FlameView(this.changes, this.state);
-    this.pieces = new Pieces(this.changes.calls, null, this.state, this.scope);
+    this.pieces = new Pieces(this.changes.calls, null, this.state, this.scope, this.changes);
     this.makeTable();
     this.command = new CommandLine();
     this.build();
@@ -172,7 +171,6 @@ export class ComparePage {
       stackColumn(this.pieces),
     ], { detail: (row) => this.pieces.stack(row.stack) });
     this.rows = this.changes.rows.filter((row) => row.change !== 'same');
-    this.names = this.rows.map((row) => this.table.columns.at(-1).value(row).toLowerCase());
   }
 
   build() {
@@ -183,25 +181,25 @@ export class ComparePage {
     const side = (name, i) => fixedFigure(`${i ? 'Second' : 'First'}: ${baseName(facts.paths[i])}`,
       bytes(Number(diff[name].live_bytes)), `${count(Number(diff[name].live_bytes))} bytes in ` +
       `${count(Number(diff[name].live_blocks))} blocks at ${diff[name].position}`);
+    const link = button('Copy link', () => {
+      state.write();
+      copyText(location.href, link);
+    }, { title: 'The address of this page has what is shown' });
     const kinds = ['new', 'gone', 'grown', 'shrunk', 'same'].map((kind) =>
       `${count(Number(diff[`${kind}_stacks`]))} ${kind}`);
     document.getElementById('page').replaceChildren(
       element('header', {}, element('h1', {}, title), this.book.chooser(facts.paths),
-        element('span', { class: 'tools' }, button('Copy link', () => {
-          state.write();
-          navigator.clipboard?.writeText(location.href);
-        }, { title: 'The address of this page has what is shown' }))),
+        element('span', { class: 'tools' }, textField(state, 'search', 'Find a function or file…', { root: '' }), link)),
       this.doubts(), element('p', { class: 'scope' }, this.scopeText()),
       element('dl', { class: 'figures' }, ...BOTH.map(side),
         fixedFigure('Change', signed(Number(diff.change_bytes), bytes),
           `${signed(Number(diff.change_bytes), count)} bytes, ` +
           `${signed(Number(diff.change_blocks), count)} blocks`),
         fixedFigure('Call sites', count(this.changes.rows.length), kinds.join(', '))),
-      element('div', { class: 'bar' }, choice(state, 'change', 'Show', WEIGHTS),
-        choice(state, 'unit', 'Weigh by', [['bytes', 'bytes'], ['blocks', 'number']])),
-      element('div', { class: 'halves compared' }, this.flame.node, panel('Changes',
-        element('div', { class: 'bar' }, textField(state, 'filter', 'Filter the table'),
-          this.table.tools), element('div', { class: 'table-scroll' }, this.table.node))),
+      element('div', { class: 'bar' }, segments(state, 'change', 'Show', WEIGHTS),
+        segments(state, 'unit', 'Weigh by', [['bytes', 'bytes'], ['blocks', 'number']])),
+      element('div', { class: 'compared' }, this.flame.node, panel('Changes',
+        element('div', { class: 'bar' }, this.table.tools), element('div', { class: 'table-scroll' }, this.table.node))),
       this.command.node);
   }
 
@@ -228,9 +226,8 @@ export class ComparePage {
   }
 
   draw() {
-    const wanted = this.state.get('filter').toLowerCase();
     this.flame.draw();
-    this.table.setRows(this.rows.filter((_, i) => this.names[i].includes(wanted)));
+    this.table.setRows(this.rows.filter((row) => this.changes.search.has(row.stack - 1)));
     this.command.set(new Commands({ ...this.parts.facts, operands: this.parts.facts.paths })
       .line(...this.words()));
   }

@@ -53,7 +53,7 @@ export function button(text, action, properties = {}) {
 /** A choice of one of several values of the state. `more` are values that change with it. */
 export function choice(state, name, label, options, more = {}) {
   const select = element('select', {
-    'aria-label': label, on: { change: () => state.set({ [name]: select.value, ...more }) },
+    'aria-label': label || name, on: { change: () => state.set({ [name]: select.value, ...more }) },
   }, ...options.map(([key, text]) => element('option', { value: key }, text)));
   const follow = () => {
     const wanted = String(state.get(name));
@@ -65,11 +65,32 @@ export function choice(state, name, label, options, more = {}) {
   return element('label', { class: 'choice' }, element('span', {}, label), select);
 }
 
+/** The same as buttons beside each other. */
+export function segments(state, name, label, options, more = {}, current = () => state.get(name)) {
+  const list = options.map(([key, text]) => button(text, () => state.set({ [name]: key, ...more })));
+  const follow = () => {
+    const wanted = String(current());
+    const at = options.findIndex(([key]) => key === wanted);
+    list.forEach((node, i) => {
+      if (node.ariaPressed !== String(i === at)) node.ariaPressed = String(i === at);
+    });
+  };
+  follow();
+  state.listen(follow);
+  return element('span', { class: 'segments', role: 'group', 'aria-label': label }, ...list);
+}
+
+/** A menu with controls in it. */
+export function menu(text, ...controls) {
+  return element('details', { class: 'menu' }, element('summary', {}, text),
+    element('div', {}, ...controls));
+}
+
 /** A field for a text of the state. */
-export function textField(state, name, label) {
+export function textField(state, name, label, more = {}) {
   const input = element('input', {
     type: 'search', placeholder: label, 'aria-label': label,
-    on: { input: () => state.set({ [name]: input.value }) },
+    on: { input: () => state.set({ [name]: input.value, ...more }) },
   });
   const follow = () => {
     if (input.value !== state.get(name)) input.value = state.get(name);

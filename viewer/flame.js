@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: MIT
 // The boxes of a flame graph, and drawing them.
 import { baseName, percent } from './format.js';
+import { inkOn } from './surface.js';
 
-const HEIGHT = 19;
+const HEIGHT = 24;
+/** A box at least so wide has its share at the right. */
+const SHARE_ROOM = 130;
+const SHARE = 44;
 const NARROWEST = 2;
 
 /** Levels that are drawn: browsers limit the height of a canvas. */
 export const LEVELS_MAX = 800;
 
-/** Calls with one callee only are one box with it, so that _start() to main() take one line. */
-function fold(tree, node) {
+/** Calls with one callee only are one box with it, so that _start() to what calls main() take one
+ * line; but neither the program's own nor those of a box that was opened. */
+function fold(tree, node, opened) {
   let last = node;
-  while (last && tree.children[last].length === 1 && tree.parent[last] >= 0 &&
-      !tree.isLeaf[last]) {
+  while (last && !opened.has(last) && tree.children[last].length === 1 && !tree.isLeaf[last] &&
+      !tree.function(last).own && !tree.function(tree.children[last][0]).own) {
     last = tree.children[last][0];
   }
   return last;
@@ -27,13 +32,13 @@ function markLeaves(tree) {
 
 /** Lays out the boxes below `root`: their places are parts of the width of 1. Siblings stay in the
  * order in which they were met first, so that they do not jump; those that are too narrow are one
- * box without a node. */
-export function layOut(tree, total, root, whole, width) {
+ * box without a node. `opened` has calls that are drawn by themselves. */
+export function layOut(tree, total, root, whole, width, opened = new Set()) {
   const boxes = [];
   const narrowest = NARROWEST / width;
   markLeaves(tree);
   const place = (node, x, depth) => {
-    const last = fold(tree, node);
+    const last = fold(tree, node, opened);
     boxes.push({ node, last, x, width: total[node] / whole, depth });
     below(last, x, depth + 1);
   };
@@ -80,20 +85,29 @@ export function boxAt(boxes, x, y, picture) {
   });
 }
 
-export function labelOf(tree, box) {
-  if (box.node < 0) return '…';
-  const { short } = tree.function(box.last);
-  return box.node === box.last ? short : `… ${short}`;
+/** The calls of a box that is folded, outermost first. */
+export function foldedOf(tree, box) {
+  const list = [];
+  for (let node = box.node; node !== box.last; [node] = tree.children[node]) list.push(node);
+  return [...list, box.last];
 }
 
-function colorOf(box, picture) {
-  if (box.node < 0) return [picture.colors.other, 0.35];
-  const made = picture.tree.function(box.last);
-  const found = picture.search && made.name.toLowerCase().includes(picture.search);
-  if (picture.search) return found ? [picture.colors.mark, 1] : [picture.colors.other, 0.35];
-  /* Functions beside each other differ a little, also in one module. */
-  const shade = (picture.tree.label[box.last] * 7 % 5) * 0.06;
-  return [picture.colorOf(box, made), (made.own ? 1 : 0.6) - shade];
+export function labelOf(tree, box) {
+  if (box.node < 0) return '…';
+  const { plain } = tree.function(box.last);
+  if (box.node === box.last) return plain;
+  return `${tree.function(box.node).plain} → ${plain} (${foldedOf(tree, box).length} frames, click to open)`;
+}
+
+/** The texts of a box: what it is, and its share if there is room. */
+function drawTexts(surface, box, x, y, width, color, picture) {
+  const share = picture.tree && width > SHARE_ROOM && box.node >= 0 ? SHARE : 0;
+  const ink = inkOn(color);
+  surface.text(labelOf(picture.tree, box), x + 6, y + HEIGHT / 2, ink, { width: width - 12 - share });
+  if (share) {
+    surface.text(percent(picture.sums.total[box.node], picture.whole), x + width - 7, y + HEIGHT / 2, ink,
+      { align: 'right' });
+  }
 }
 
 export function drawBoxes(surface, boxes, picture) {
@@ -102,15 +116,15 @@ export function drawBoxes(surface, boxes, picture) {
     const x = box.x * surface.width;
     const width = box.width * surface.width;
     const y = topOf(box, place);
-    surface.rect(x, y, Math.max(0.5, width - 1), HEIGHT - 1, ...colorOf(box, picture));
-    if (box.node >= 0 && box.node === picture.selected) {
-      surface.line([x, y, x + width, y, x + width, y + HEIGHT - 1, x, y + HEIGHT - 1, x, y],
-        picture.colors.text, 2);
+    const color = box.node < 0 ? picture.colors.pale : picture.colorOf(box);
+    surface.rect(x, y, Math.max(0.5, width - 1), HEIGHT - 1, color);
+    if (box.node >= 0 && (box.node === picture.selected || picture.isFound?.(box))) {
+      const edge = width > 3 ? 1 : 0;
+      surface.line([x + edge, y + 1, x + width - 2, y + 1, x + width - 2, y + HEIGHT - 2,
+        x + edge, y + HEIGHT - 2, x + edge, y + 1],
+      picture.colors.text, 2);
     }
-    if (width > 24) {
-      surface.text(labelOf(picture.tree, box), x + 4, y + HEIGHT / 2, picture.colors.boxText,
-        { width: width - 8 });
-    }
+    if (width > 30) drawTexts(surface, box, x, y, width, color, picture);
   }
 }
 
@@ -118,13 +132,10 @@ export function drawBoxes(surface, boxes, picture) {
 export function boxLines(tree, box, sums, whole, format) {
   if (box.node < 0) return ['Calls that are too small to draw'];
   const made = tree.function(box.last);
-  const folded = [];
-  for (let node = box.node; node !== box.last;) {
-    folded.push(tree.function(node).short);
-    [node] = tree.children[node];
-  }
-  return [made.name, made.module ? `in ${baseName(made.module)}` : '',
-    `${format(sums.total[box.node])} (${percent(sums.total[box.node], whole)})`,
-    `${format(sums.self[box.last])} of that allocated here`,
-    folded.length ? `called by ${folded.slice(-6).join(' → ')}` : ''].filter((line) => line);
+  const folded = foldedOf(tree, box).slice(0, -1).map((node) => tree.function(node).plain);
+  return [made.short, [format(sums.total[box.node]), percent(sums.total[box.node], whole),
+    made.module ? `in ${baseName(made.module)}` : ''].filter((text) => text).join(' · '),
+  sums.self[box.last] && sums.self[box.last] !== sums.total[box.node]
+    ? `${format(sums.self[box.last])} of that allocated here` : '',
+  folded.length ? `called by ${folded.slice(-4).join(' → ')}` : ''].filter((line) => line);
 }

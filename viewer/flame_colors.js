@@ -33,11 +33,42 @@ export class ModuleColors {
   }
 
   of(colors) {
-    return (box, made) => colors.series[this.ranks.get(made.module)] || colors.other;
+    return (tree) => ({ last }) => colors.series[this.ranks.get(tree.function(last).module)] || colors.other;
   }
 
   legend(colors, nameOf) {
     return ranked(this.names.map((name) => nameOf(name) || '(no module)'), colors, 'other modules');
+  }
+}
+
+/** Colours by function, the same as in the other views: the program's own have full colours, and those
+ * that they call a tint of theirs. */
+export class BoxColors {
+  /** @param functions  gives a function's colour by its number; -1 for none */
+  constructor(functions) {
+    Object.assign(this, { functions, known: new WeakMap() });
+  }
+
+  /** The colour of each node: 0 for none, from 1 on the full ones, below 0 the tints. */
+  ofNodes(tree) {
+    if (this.known.has(tree)) return this.known.get(tree);
+    const found = new Int8Array(tree.parent.length);
+    for (let node = 1; node < found.length; node++) {
+      const own = tree.function(node).own;
+      const color = this.functions.of(tree.label[node]) + 1;
+      found[node] = color || (own ? 0 : -Math.abs(found[tree.parent[node]]));
+    }
+    this.known.set(tree, found);
+    return found;
+  }
+
+  of(tree, colors) {
+    const nodes = this.ofNodes(tree);
+    return ({ last }) => {
+      const color = nodes[last];
+      if (color) return color > 0 ? colors.series[color - 1] : colors.tints[-color - 1];
+      return tree.function(last).own ? colors.own : colors.pale;
+    };
   }
 }
 

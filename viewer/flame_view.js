@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The flame graph as a view: what it shows, the pointer, the keyboard.
 import { OUTWARD_LEVELS, inwardTree, outwardTree } from './calls.js';
-import { button, choice, element, setText, textField } from './dom.js';
+import { button, choice, element, menu, segments, setText } from './dom.js';
 import { baseName, bytes, percent, things } from './format.js';
-import { ModuleColors } from './flame_colors.js';
-import { LEVELS_MAX, boxAt, boxLines, depthOf, drawBoxes, flameHeight, layOut } from './flame.js';
+import { BoxColors, ModuleColors } from './flame_colors.js';
+import { LEVELS_MAX, boxAt, boxLines, depthOf, drawBoxes, flameHeight, foldedOf, layOut } from './flame.js';
 import { graphButtons } from './export.js';
 import { CanvasSurface, palette, sizeOf } from './surface.js';
+import { Search } from './search.js';
 
 /** A flame graph of a source, which has: `calls`, `sites`, and functions that return the title of
  * what is shown, the amounts by call site, a remark on them, the largest amount at any time, and
@@ -15,8 +16,10 @@ import { CanvasSurface, palette, sizeOf } from './surface.js';
  * descriptions of boxes. */
 export class FlameView {
   constructor(source, state) {
-    Object.assign(this, { source, state, trees: {}, boxes: [], selected: -1 });
+    Object.assign(this, { source, state, trees: {}, boxes: [], selected: -1, opened: new Set() });
     this.modules = new ModuleColors(source.calls);
+    this.functions = source.functions && new BoxColors(source.functions);
+    this.search = source.search || new Search(source.calls, state);
     this.canvas = element('canvas', {
       class: 'flame', tabindex: 0, role: 'application', 'aria-label': 'Flame graph',
       'aria-describedby': 'flame-said',
@@ -38,15 +41,15 @@ export class FlameView {
   makeBar() {
     const { state } = this;
     this.out = button('Zoom out', () => state.set({ root: '' }));
-    this.bar.replaceChildren(
-      choice(state, 'direction', 'Order', [['inward', 'from main() inwards'],
-        ['outward', 'from allocations outwards']], { root: '' }),
-      choice(state, 'tree', 'Shape', [['flame', 'flame'], ['icicle', 'icicle']]),
-      ...(this.source.most ? [choice(state, 'scale', 'Scale',
-        [['fill', 'fill the width'], ['peak', 'to the peak']])] : []),
-      ...(this.source.has_colors ? [] : [choice(state, 'color', 'Colour',
-        [['module', 'by module'], ['thread', 'by thread'], ['function', 'by function']])]),
-      textField(state, 'search', 'Search functions'), this.out, this.tools);
+    this.bar.replaceChildren(...(this.source.controls?.() || []),
+      segments(state, 'direction', 'Order', [['inward', 'from main()'],
+        ['outward', 'from allocations']], { root: '' }), this.out,
+      menu('Graph', choice(state, 'tree', 'Shape', [['icicle', 'main() on top'], ['flame', 'main() at the bottom']]),
+        ...(this.source.most ? [choice(state, 'scale', 'Scale',
+          [['fill', 'fill the width'], ['peak', 'to the peak']])] : []),
+        ...(this.source.has_colors ? [] : [choice(state, 'color', 'Colour',
+          [['function', 'by function'], ['module', 'by module'], ['thread', 'by thread']])]),
+        this.tools));
   }
 
   tree() {
@@ -71,25 +74,28 @@ export class FlameView {
   draw() {
     const { state } = this;
     const tree = this.tree();
-    const sums = tree.sum(this.source.values());
+    const values = this.source.values();
+    const sums = tree.sum(this.search.filter(values, this.source.sites));
+    this.all = this.search.is_on ? values.reduce((sum, value) => sum + value, 0) : sums.total[0];
     const root = Number(state.get('root')) < tree.parent.length ? Number(state.get('root')) : 0;
     const whole = this.whole(sums, root);
     const colors = palette();
     const made = this.colorBy(tree, colors);
     const width = sizeOf(this.canvas).width || 600;
-    this.boxes = layOut(tree, sums.total, root, whole, width);
+    this.boxes = layOut(tree, sums.total, root, whole, width, this.opened);
     const height = flameHeight(this.boxes);
-    const is_icicle = state.get('tree') === 'icicle';
+    const is_icicle = state.get('tree') !== 'flame';
     if (this.drawn !== height) this.canvas.style.height = `${height}px`;
     this.scroll.classList.toggle('from-below', !is_icicle);
     this.drawn = height;
     this.picture = {
       tree, sums, whole, root, colors, height, selected: this.selected,
       width, is_icicle,
-      search: state.get('search').toLowerCase(), colorOf: made.of,
+      colorOf: made.of, isFound: this.search.is_on && !this.search.found.every((is_found) => is_found)
+        ? (box) => this.search.found[tree.label[box.last]] : null,
     };
     drawBoxes(new CanvasSurface(this.canvas, colors, { width, height }), this.boxes, this.picture);
-    this.out.disabled = !root;
+    if (this.out.hidden !== !root) this.out.hidden = !root;
     this.showLegend(this.boxes.length ? made.legend : []);
     this.describe();
   }
@@ -98,10 +104,10 @@ export class FlameView {
   colorBy(tree, colors) {
     const chosen = this.source.colorsOf?.(tree, colors);
     if (chosen) return chosen;
-    if (this.state.get('color') === 'function') {
-      return { of: (box) => colors.series[tree.label[box.last] % colors.series.length], legend: [] };
+    if (this.functions && this.state.get('color') !== 'module') {
+      return { of: this.functions.of(tree, colors), legend: [] };
     }
-    return { of: this.modules.of(colors), legend: this.modules.legend(colors, baseName) };
+    return { of: this.modules.of(colors)(tree), legend: this.modules.legend(colors, baseName) };
   }
 
   showLegend(list) {
@@ -116,31 +122,15 @@ export class FlameView {
     }));
   }
 
-  /** The sum of all that the search finds, each call once. */
-  foundSum() {
-    const { tree, sums, search } = this.picture;
-    const has = new Uint8Array(tree.parent.length);
-    let sum = 0;
-    for (let node = 1; node < has.length; node++) {
-      const above = has[tree.parent[node]];
-      has[node] = above || tree.function(node).name.toLowerCase().includes(search) ? 1 : 0;
-      if (has[node] && !above) sum += sums.total[node];
-    }
-    return sum;
-  }
-
   describe() {
-    const { sums, search, root, tree } = this.picture;
+    const { sums, root, tree } = this.picture;
     const box = this.boxes.find((other) => other.node >= 0 && other.node === this.selected);
     let said = `${this.source.title()}: ${this.format(sums.total[root])}`;
     said += this.source.note();
     if (root) said += `, in ${tree.function(root).short}`;
     if (this.state.get('direction') === 'outward') said += `, at most ${OUTWARD_LEVELS} levels`;
     if (depthOf(this.boxes) >= LEVELS_MAX) said += ', deeper calls are not drawn';
-    if (search) {
-      const sum = this.foundSum();
-      said += `. Found: ${this.format(sum)} (${percent(sum, sums.total[0])})`;
-    }
+    if (this.search.is_on) said += `, ${percent(sums.total[0], this.all) || 'none'} of all: only what “${this.search.text}” leads to`;
     if (box) said = this.linesOf(box).join(' · ');
     setText(this.said, said);
   }
@@ -164,6 +154,11 @@ export class FlameView {
       const box = this.boxOf(event);
       if (!box || box.node < 0) return;
       this.selected = box.node;
+      if (box.node !== box.last) {
+        foldedOf(this.picture.tree, box).forEach((node) => this.opened.add(node));
+        this.draw();
+        return;
+      }
       this.state.set({ root: box.node === this.picture.root ? '' : String(box.node) });
     });
     this.canvas.addEventListener('keydown', (event) => this.key(event));

@@ -96,6 +96,32 @@ export function shortName(name) {
   return text;
 }
 
+/** Where a name's arguments begin; its length if it has none. */
+function argumentsStart(name) {
+  let depth = 0;
+  for (let i = name.endsWith(') const') ? name.length - 7 : name.length - 1; i > 0; i--) {
+    if (name[i] === ')') depth++;
+    else if (name[i] === '(' && --depth === 0) return i;
+    if (depth === 0) break;
+  }
+  return name.length;
+}
+
+/** A function's name without arguments, and without the type that it returns. */
+export function plainName(name) {
+  const end = argumentsStart(name);
+  if (/operator\s*$/.test(name.slice(0, end)) || end < 2) return name;
+  let depth = 0;
+  let start = 0;
+  for (let i = 0; i < end; i++) {
+    if (name.startsWith('operator', i)) break;
+    if ('<({['.includes(name[i])) depth++;
+    else if ('>)}]'.includes(name[i])) depth--;
+    else if (name[i] === ' ' && depth === 0 && end < name.length) start = i + 1;
+  }
+  return name.slice(start, end);
+}
+
 /** Characters that change the direction of what stands around them: a name with them could be taken
  * for another one. */
 const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;

@@ -129,6 +129,7 @@ export class Heap {
       for (let up = part.sites.up[i]; up > 0 && node >= 0; up--) node = parent[node];
       return node;
     });
+    this.functionOf = this.own.map((node) => this.calls.functionOfSite(node));
     this.usage = {};
     for (const [name, values] of Object.entries(part.usage)) {
       this.usage[name] = new Float64Array(this.sites.length);
@@ -197,6 +198,12 @@ export class Heap {
       else high = middle;
     }
     return low;
+  }
+
+  /** The tick in whose stretch a position is: its end is the first that comes not before. */
+  tickOf(position) {
+    const tick = this.tickAt(position);
+    return tick < this.last && comparePositions(this.position[tick], position) < 0 ? tick + 1 : tick;
   }
 
   /** The tick in which most was live. */

@@ -4,7 +4,7 @@ import { button, element } from './dom.js';
 import { sizeOf } from './surface.js';
 
 const SHORTCUTS = [['← →', 'one tick'], ['Shift ← →', 'the range'], ['Page Up, Page Down', 'ten ticks'],
-  ['Home, End', 'beginning and end'], ['p', 'the peak'], ['[ ]', 'range begins, ends here'],
+  ['Home, End', 'beginning and end'], ['p', 'the peak'], ['[ ]', 'range begins, ends here'], ['Space', 'play'], ['/', 'search'],
   ['z', 'zoom into the range'], ['Esc', 'whole trace'], ['t', 'the timeline as a table'],
   ['1 … 9', 'views'], [', .', 'one call, in an exact page'], ['?', 'this help']];
 
@@ -21,8 +21,8 @@ export class Keys {
     const help = element('dialog', { 'aria-label': 'Keys' }, element('h2', {}, 'Keys'),
       element('dl', { class: 'facts' }, ...SHORTCUTS.flatMap(([key, text]) =>
         [element('dt', {}, key), element('dd', {}, text)])),
-      element('p', {}, 'Drag on the timeline to move the cursor; with Shift to choose a range. ' +
-        'The wheel zooms.'), button('Close', () => help.close()));
+      element('p', {}, 'Drag on the timeline to move the cursor; at its lower edge, or with Shift, to choose a ' +
+        'range. The wheel zooms.'), button('Close', () => help.close()));
     return help;
   }
 
@@ -38,7 +38,7 @@ export class Keys {
     return {
       Home: () => state.set({ at: 0 }), End: () => state.set({ at: heap.last }),
       p: () => page.goToPeak(), ',': () => page.step(-1), '.': () => page.step(1),
-      '?': () => this.help.showModal(), t: () => page.ticks.toggle(),
+'?': () => this.help.showModal(), ' ': () => page.play(), '/': () => page.searchField.focus(), t: () => page.ticks.toggle(),
       '[': () => state.set({ from: Math.min(at, state.get('to')) }),
       ']': () => state.set({ to: Math.max(at, state.get('from')) }),
       z: () => state.set({ zoom: `${values[state.get('from')]}-${values[state.get('to')]}` }),
@@ -47,7 +47,8 @@ export class Keys {
   }
 
   press(event) {
-    if (event.target.closest('input, select, textarea, dialog') || event.ctrlKey || event.altKey ||
+    if (event.target.closest('input, select, textarea, dialog') || (event.key === ' ' &&
+        event.target.closest('button, summary')) || event.ctrlKey || event.altKey ||
         event.metaKey) return;
     const { state, heap, views } = this.page;
     const at = state.get('at');
@@ -72,23 +73,37 @@ export class TimelinePointer {
     canvas.addEventListener('pointerdown', (event) => this.drag(event));
     canvas.addEventListener('wheel', (event) => this.zoom(event), { passive: false });
     canvas.addEventListener('pointermove', (event) => {
-      const near = timeline.places?.find(({ at }) => Math.abs(at - event.offsetX) < 6);
-      canvas.title = near && event.offsetY < 30 ? near.text : '';
+      timeline.preview(event.offsetX, event);
+      canvas.style.cursor = timeline.isStrip(event.offsetY) ? 'ew-resize' : '';
     });
+    canvas.addEventListener('pointerleave', () => timeline.hidePreview());
+  }
+
+  /** Moves an end of the range, or chooses one from the place on where dragging began. */
+  rangeOf(handle, start, tick) {
+    const { state } = this;
+    if (!handle) return { from: Math.min(start, tick), to: Math.max(start, tick) };
+    return handle === 'from' ? { from: Math.min(tick, state.get('to')) } : { to: Math.max(tick, state.get('from')) };
   }
 
   drag(event) {
     const { timeline, exact } = this;
     const { canvas } = timeline;
     const start = timeline.tickAt(event.offsetX);
+    const handle = timeline.handleAt(event.offsetX, event.offsetY);
+    const is_range = event.shiftKey || timeline.isStrip(event.offsetY);
     const move = (moved) => {
       const tick = timeline.tickAt(moved.offsetX);
-      if (!event.shiftKey && exact?.is_ready && timeline.isCoarse(moved.offsetX)) {
+      if (is_range) {
+        if (moved === event && !event.shiftKey) return;
+        this.state.set({ ...this.rangeOf(handle, start, tick), ...(event.shiftKey ? { at: tick } : {}) });
+        return;
+      }
+      if (exact?.is_ready && timeline.isCoarse(moved.offsetX)) {
         exact.go('at', { [timeline.axis]: timeline.valueAt(moved.offsetX) });
         return;
       }
-      this.state.set(event.shiftKey
-        ? { from: Math.min(start, tick), to: Math.max(start, tick), at: tick } : { at: tick });
+      this.state.set({ at: tick });
     };
     canvas.setPointerCapture(event.pointerId);
     canvas.addEventListener('pointermove', move);

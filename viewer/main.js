@@ -8,7 +8,7 @@ import { ClassTable } from './class_table.js';
 import { CommandLine, Commands } from './commands.js';
 import { ComparePage } from './compare.js';
 import { readParts } from './data.js';
-import { button, choice, doubts, element, setText } from './dom.js';
+import { button, choice, copyText, doubts, element, menu, segments, setText, textField } from './dom.js';
 import { EventsView } from './events_view.js';
 import { Exact } from './exact.js';
 import { errorsView, leaksView } from './findings.js';
@@ -18,32 +18,46 @@ import { count, duration, things } from './format.js';
 import { Heap } from './heap.js';
 import { Keys, TimelinePointer } from './input.js';
 import { MemoryView } from './memory_view.js';
-import { HeapSource, measureOf, measuresOf } from './measures.js';
+import { HeapSource, MEASURES, measureName, measureOf, measuresOf } from './measures.js';
 import { RangeView } from './range.js';
 import { SitesView } from './sites_view.js';
 import { Scope } from './scope.js';
+import { Search } from './search.js';
 import { Pieces } from './stacks.js';
 import { State } from './state.js';
+import { inkOn } from './surface.js';
+import { FunctionColors } from './top_functions.js';
 import { Timeline } from './timeline.js';
 import { TimelineTable } from './timeline_table.js';
+import { Verdicts, namedFunctions } from './verdicts.js';
+
+/** The measures that are buttons. */
+const SEGMENTS = [['live', 'At the cursor'], ['grown', 'Grew in the range'], ['allocated', 'Allocated'],
+  ['temporary', 'Temporary'], ['lost', 'Lost']];
+
+/** Milliseconds in which the cursor runs through a range. */
+const PLAY_TIME = 10000;
 
 class Page {
   /** @param book  the traces of the page, of which this one is shown */
   constructor(parts, book) {
-    Object.assign(this, { parts, book, ending: new AbortController() });
+    Object.assign(this, { parts, book, inkOn, ending: new AbortController() });
     this.calls = new Calls(parts.calls);
     this.heap = new Heap(parts.heap, this.calls);
     this.state = new State(this.heap, this.ending.signal);
     this.scope = new Scope(parts.facts);
+    this.search = new Search(this.calls, this.state);
+    this.functions = new FunctionColors(this.heap, namedFunctions(parts.summary, this.calls));
     this.commands = new Commands(parts.facts);
     this.makeExact();
-    this.pieces = new Pieces(this.calls, this.heap, this.state, this.scope, this.exact);
+    this.pieces = new Pieces(this.calls, this.heap, this.state, this.scope, this);
     this.notes = notesOf(parts);
-    this.timeline = new Timeline(this.heap, this.state, this.notes, this.scope);
+    this.timeline = new Timeline(this.heap, this.state, this.notes, this.scope, this);
+    this.verdicts = new Verdicts(this);
     this.ticks = new TimelineTable(this.heap, this.state, this.timeline, this.commands);
     this.figures = new Figures(this.heap, this.state, this.scope);
     this.keys = new Keys(this);
-    this.flame = new FlameView(new HeapSource(this.heap, this.state), this.state);
+    this.flame = new FlameView(this.makeSource(), this.state);
     this.sites = new SitesView(this.heap, this.state, this.pieces, this.makeClasses());
     this.command = new CommandLine();
     this.makeViews();
@@ -106,7 +120,7 @@ class Page {
 
   makeHeap() {
     return {
-      node: element('div', { class: 'halves' }, this.flame.node, this.sites.node),
+      node: element('div', {}, this.flame.node, this.sites.node),
       draw: () => {
         this.flame.draw();
         this.sites.draw();
@@ -122,25 +136,24 @@ class Page {
     this.tabs = element('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views' });
     this.note = element('p', { class: 'scope' });
     this.place = element('div', { class: 'view', role: 'tabpanel' });
-    this.controls = element('div', { class: 'bar' },
-      choice(state, 'measure', 'Measure',
-        measuresOf(this.heap).map(([name, { title: text }]) => [name, text])),
-      choice(state, 'unit', 'Weigh by', [['bytes', 'bytes'], ['blocks', 'number']]));
     const link = button('Copy link', () => {
       state.write();
-      navigator.clipboard?.writeText(location.href);
+      copyText(location.href, link);
     }, { title: 'The address of this page has what is shown' });
+    this.searchField = textField(state, 'search', 'Find a function, file, address, position…  /', { root: '' });
+    this.searchField.addEventListener('keydown', (event) => this.find(event));
     document.getElementById('page').replaceChildren(
       element('header', {}, element('h1', {}, title), this.book.chooser(parts.facts.paths) || '', element('p', { class: 'dim' },
         [parts.info.trace?.start_time, this.scope.has_times
           ? duration(Number(parts.info.last_wall_time_ns)) : '',
         `${things(Number(parts.info.events), 'event')}${this.scope.is_part ? ' in the whole trace' : ''}`]
           .filter((text) => text).join(' · ')),
-      element('span', { class: 'tools' }, link, button('Keys', () => this.keys.help.showModal(),
+      element('span', { class: 'tools' }, this.searchField, link, button('Keys', () => this.keys.help.showModal(),
         { 'aria-label': 'Help on keys' }))),
-      doubts(parts.heap) || '', this.makeNotes(), this.exactNote || '', this.makeTimelineBar(), this.timeline.node, this.ticks.node,
-      this.figures.node,
-      element('div', { class: 'tab-row' }, this.tabs, this.controls), this.note, this.place,
+      doubts(parts.heap) || '', this.makeNotes(), this.exactNote || '', this.verdicts.node,
+      element('section', { class: 'panel', 'aria-label': 'Timeline' }, this.makeTimelineBar(),
+        this.timeline.node, this.figures.node), this.ticks.node,
+      element('div', { class: 'tab-row' }, this.tabs), this.note, this.place,
       this.command.node, this.keys.help);
   }
 
@@ -161,16 +174,75 @@ class Page {
 
   makeTimelineBar() {
     const { state } = this;
-    return element('div', { class: 'bar' },
-      choice(state, 'plot', 'Show', [['bytes', 'live bytes'],
-        ['bytes-sites', 'live bytes by function'], ['blocks', 'live blocks'],
-        ['blocks-sites', 'live blocks by function']]),
-      choice(state, 'axis', 'Over', [['time', 'time'], ['events', 'events']], { zoom: '' }),
-      button('Peak', () => this.goToPeak()),
+    this.heading = element('h2');
+    this.playButton = button('▶', () => this.play(), { 'aria-label': 'Play', title: 'Space' });
+    return element('div', { class: 'bar' }, this.heading,
+      element('span', { class: 'dim hint' }, 'drag to move · drag at the lower edge for a range · wheel to zoom · click a name to follow it'),
+      this.playButton, button('Peak', () => this.goToPeak()),
       ...(this.exact ? [button('‹', () => this.step(-1), { 'aria-label': 'One call back' }),
         button('›', () => this.step(1), { 'aria-label': 'One call forward' })] : []),
       button('Whole trace', () => state.set({ from: 0, to: this.heap.last, zoom: '' })),
-      this.ticks.button, this.timeline.tools);
+      menu('Timeline', choice(state, 'plot', 'Show', [['bytes-sites', 'live bytes by function'],
+        ['bytes', 'live bytes'], ['blocks-sites', 'live blocks by function'], ['blocks', 'live blocks']]),
+      ...(this.scope.has_times ? [segments(state, 'axis', 'Over', [['time', 'over time'], ['events', 'over events']],
+        { zoom: '' }, () => (this.timeline.axis === 'time' ? 'time' : 'events'))] : []),
+      this.ticks.button, this.timeline.tools));
+  }
+
+  makeSource() {
+    const { state } = this;
+    const source = new HeapSource(this.heap, state, this.functions, this.search);
+    const few = SEGMENTS.filter(([name]) => !MEASURES[name].is_there || MEASURES[name].is_there(this.heap));
+    source.controls = () => [segments(state, 'measure', 'Measure', few, {}, () => measureName(state)),
+      choice(state, 'measure', '', [['', 'more…'], ...measuresOf(this.heap)
+        .filter(([name]) => !few.some(([other]) => other === name)).map(([name, { title }]) => [name, title])]),
+      segments(state, 'unit', 'Weigh by', [['bytes', 'bytes'], ['blocks', 'number']])];
+    return source;
+  }
+
+  /** Enter in the search goes to a position, an address or a mark. */
+  find(event) {
+    if (event.key === 'Escape') {
+      this.state.set({ search: '' });
+      this.searchField.blur();
+    }
+    if (event.key !== 'Enter') return;
+    const text = this.searchField.value.trim();
+    const mark = this.notes.find((note) => text && note.text.toLowerCase().includes(text.toLowerCase()));
+    if (/^[0-9a-f]{1,16}:[0-9a-f]{1,16}$/i.test(text)) this.goTo(text.toUpperCase());
+    else if (this.exact && /^0x[0-9a-f]{1,16}$/i.test(text)) this.state.set({ view: 'memory', address: text.toLowerCase(), search: '' });
+    else if (mark && !this.search.chains?.some((is_found) => is_found)) this.goTo(mark.position);
+  }
+
+  goTo(position) {
+    this.state.set({ search: '' });
+    if (this.exact) this.exact.go('at', { position });
+    else this.state.set({ at: this.heap.tickAt(position) });
+  }
+
+  /** Lets the cursor run through the range, or stops it. */
+  play() {
+    const { heap, state } = this;
+    this.playing = this.playing ? null : {};
+    const turn = this.playing;
+    setText(this.playButton, turn ? '❚❚' : '▶');
+    if (!turn) return;
+    const values = heap[this.timeline.axis];
+    const [from, to] = ['from', 'to'].map((name) => values[state.get(name)]);
+    let at = values[state.get('at')];
+    if (at < from || at >= to) at = from;
+    let before = null;
+    const step = (now) => {
+      if (this.playing !== turn || this.ending.signal.aborted) return;
+      at = Math.min(to, at + (to - from) * (before === null ? 0 : now - before) / PLAY_TIME);
+      before = now;
+      let tick = state.get('from');
+      while (tick < state.get('to') && values[tick + 1] <= at) tick++;
+      if (tick !== state.get('at')) state.set({ at: tick });
+      if (at < to) requestAnimationFrame(step);
+      else this.play();
+    };
+    requestAnimationFrame(step);
   }
 
   showTabs() {
@@ -197,13 +269,16 @@ class Page {
   draw() {
     const view = this.view();
     view.made ||= view.make();
+    this.timeline.draw();
     this.showTabs();
-    this.controls.hidden = view.key !== 'heap';
+    this.verdicts.draw();
     this.figures.draw();
+    setText(this.heading, `Live ${this.timeline.unit() === 'blocks' ? 'blocks' : 'memory'}` +
+      `${this.state.get('plot').endsWith('sites') ? ' by function' : ''}` +
+      `${this.search.is_on ? `: “${this.search.text}”` : ''}`);
     if (this.place.firstChild !== view.made.node) this.place.replaceChildren(view.made.node);
     if (this.place.ariaLabel !== view.title) this.place.ariaLabel = view.title;
     setText(this.note, this.scope.ofView(view).join(' '));
-    this.timeline.draw();
     this.ticks.draw();
     view.made.draw?.();
     const words = typeof view.words === 'function' ? view.words() : view.words;

@@ -90,6 +90,12 @@ export function measureOf(state) {
   return found.is_there && !found.is_there(state.heap) ? MEASURES.live : found;
 }
 
+/** The name of the measure that is shown. */
+export function measureName(state) {
+  const measure = measureOf(state);
+  return Object.keys(MEASURES).find((name) => MEASURES[name] === measure);
+}
+
 /** A remark on sums of the measure in which blocks within others count; or "". */
 export function nestedText(heap, state, measure = measureOf(state)) {
   if (!heap.has_nested || !measure.has_nested) return '';
@@ -104,8 +110,8 @@ export function valuesOf(heap, state, unit = state.get('unit')) {
 
 /** The heap as the source of a flame graph. */
 export class HeapSource {
-  constructor(heap, state) {
-    Object.assign(this, { heap, state, calls: heap.calls, sites: heap.sites });
+  constructor(heap, state, functions, search) {
+    Object.assign(this, { heap, state, functions, search, calls: heap.calls, sites: heap.sites });
   }
 
   title() {

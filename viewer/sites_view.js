@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT
 // The table of call sites: by function, file, module, thread, heap, line or stack, or by class.
-import { choice, element, setText, textField } from './dom.js';
+import { choice, element, menu, setText } from './dom.js';
 import { baseName, bytes, count, percent, signed, things } from './format.js';
 import { AT, FROM, TO } from './heap.js';
 import { MEASURES, measureOf, nestedText, valuesOf } from './measures.js';
+import { palette } from './surface.js';
 import { Table } from './table.js';
+import { curveNode } from './verdicts.js';
 
 const KEYS = [['function', 'function'], ['line', 'line'], ['file', 'file'], ['module', 'module'],
   ['stack', 'stack'], ['thread', 'thread'], ['heap', 'heap']];
+
+/** The points of the curves in rows. */
+const POINTS = 48;
+
+/** The column of a table that has the amount. */
+const AMOUNT = 2;
 
 export class SitesView {
   /** @param classes  the table of classes; null if no snapshot tells them */
@@ -16,7 +24,7 @@ export class SitesView {
     this.keys = [...KEYS, ...(classes ? [['class', 'class']] : [])];
     this.tools = element('span');
     this.bar = element('div', { class: 'bar' }, choice(state, 'by', 'By', this.keys),
-      textField(state, 'filter', 'Filter the table'), this.tools);
+      menu('Table', this.tools));
     this.note = element('p', { class: 'said' });
     this.place = element('div', { class: 'table-scroll' });
     this.place.is_scrolled = false;
@@ -43,7 +51,7 @@ export class SitesView {
       const key = by === 'stack' && node >= 0 ? stacks[site] : group.key;
       if (!index.has(key)) {
         index.set(key, list.length);
-        list.push({ ...group, key, site, bytes: 0, blocks: 0, grown: 0 });
+        list.push({ ...group, key, site, index: list.length, bytes: 0, blocks: 0, grown: 0 });
       }
       return index.get(key);
     });
@@ -55,7 +63,7 @@ export class SitesView {
     const { calls } = this.heap;
     const number = calls.functionOfSite(this.heap.own[site]);
     const made = calls.functions[number];
-    if (frame < 0) return { key: `none ${number}`, name: made.name, whole: '', own: false };
+    if (frame < 0) return { key: `none ${number}`, name: made.name, whole: '', own: false, number };
     const module = made.module ? baseName(made.module) : '';
     const line = calls.line(frame);
     const file = calls.file(frame);
@@ -68,9 +76,9 @@ export class SitesView {
     }
     const key = by === 'line' ? `${frame}` : `${calls.functionOf[frame]}`;
     return {
-      key, name: by === 'stack' ? `${made.short} (stack ${this.heap.stacks[site]})` : made.short,
-      place: by === 'function' ? module : [line, module].filter((text) => text).join(' in '),
-      whole: `${made.name}\n${made.module}`, own: made.own,
+      key, number, name: by === 'stack' ? `${made.plain} (stack ${this.heap.stacks[site]})` : made.plain,
+      place: line || (made.name.startsWith(module) ? '' : module),
+      whole: `${made.name}\n${line || ''} ${made.module}`, own: made.own,
     };
   }
 
@@ -89,7 +97,7 @@ export class SitesView {
   }
 
   groupRows(by) {
-    const { heap, state } = this;
+    const { heap, state, pieces: { search } } = this;
     const { list, of } = this.groupsBy(by);
     const sums = new Float64Array(list.length);
     const addUp = (name, values) => {
@@ -98,41 +106,106 @@ export class SitesView {
       for (let i = 0; i < list.length; i++) list[i][name] = sums[i];
     };
     const grown = heap.growth(state.get('from'), state.get('to'));
-    if (this.groups[by].grown !== grown) {
-      this.groups[by].grown = grown;
-      addUp('grown', grown.bytes);
+    if (this.groups[by].grown !== grown || this.groups[by].text !== search.text) {
+      Object.assign(this.groups[by], { grown, text: search.text });
+      addUp('grown', search.filter(grown.bytes, heap.sites));
     }
-    for (const unit of ['bytes', 'blocks']) addUp(unit, valuesOf(heap, state, unit));
+    for (const unit of ['bytes', 'blocks']) {
+      addUp(unit, search.filter(valuesOf(heap, state, unit), heap.sites));
+    }
     return list;
   }
 
+  /** What groups had live in the course of time: for each so many points. */
+  curvesBy(by) {
+    const { heap } = this;
+    const group = this.groups[by];
+    if (group.curves && group.ticks === heap.position) return group.curves;
+    const { list, of } = group;
+    const live = new Float64Array(list.length);
+    const curves = Array.from(list, () => new Float32Array(POINTS));
+    const values = heap[this.axis()];
+    const [first, length] = [values[0], values[heap.last] - values[0] || 1];
+    const { bySite } = heap;
+    let point = 0;
+    for (let tick = 0; tick <= heap.last; tick++) {
+      for (let i = bySite.first[tick]; i < bySite.end[tick]; i++) live[of[bySite.record[i]]] += bySite.bytes[i];
+      const next = tick < heap.last ? (values[tick + 1] - first) / length * (POINTS - 1) : POINTS;
+      for (; point < next && point < POINTS; point++) {
+        for (let k = 0; k < curves.length; k++) if (live[k]) curves[k][point] = live[k];
+      }
+    }
+    Object.assign(group, { curves, ticks: heap.position });
+    return curves;
+  }
+
+  axis() {
+    return this.pieces.scope.has_times ? 'time' : 'event';
+  }
+
+  /** The colour of a row: that of its function, if it has one of its own. */
+  colorOf(row) {
+    const color = row.number === undefined ? -1 : this.pieces.functions.of(row.number);
+    const colors = palette();
+    return color < 0 ? colors.own : colors.series[color];
+  }
+
+  nameCell(row) {
+    const swatch = element('i');
+    swatch.style.background = this.colorOf(row);
+    return element('span', { class: row.own ? 'own' : 'foreign' }, swatch, element('b', {}, row.name),
+      row.place ? element('small', {}, ` ${row.place}`) : '');
+  }
+
+  /** The share of a row, with a bar that is kept and changes its length. */
+  shareCell(row) {
+    if (!row.bar) {
+      row.bar = element('span', { class: 'bar-of' });
+      row.bar.style.background = this.colorOf(row);
+      row.text = document.createTextNode('');
+      row.cell = element('span', { class: 'share-of' }, element('span', { class: 'track' }, row.bar), row.text);
+    }
+    const width = `${this.total ? Math.max(0, 100 * row.bytes / this.total).toFixed(1) : 0}%`;
+    if (row.bar.style.width !== width) row.bar.style.width = width;
+    setText(row.text, percent(row.bytes, this.total));
+    return row.cell;
+  }
+
   makeTable() {
-    const is_series = this.by === 'thread' || this.by === 'heap';
-    const counted = ['allocated', 'temporary'].includes(this.state.get('measure')) && !is_series
-      ? 'Allocations' : 'Blocks';
+    const { by } = this;
+    const is_series = by === 'thread' || by === 'heap';
     const columns = [
+      { title: KEYS.find(([key]) => key === by)[1].replace(/^./, (c) => c.toUpperCase()),
+        value: (row) => row.whole.split('\n')[0] || row.name, is_number: false, class: 'name',
+        is_fixed: true, key: (row) => row.key,
+        title_of: (row) => row.whole, show: (row) => this.nameCell(row) },
+      { title: 'Share', value: (row) => row.bytes, show: (row) => this.shareCell(row) },
       { title: 'Bytes', value: (row) => row.bytes, show: (row) => bytes(row.bytes),
-        title_of: (row) => `${count(row.bytes)} bytes`, key: (row) => row.key },
-      { title: 'Share', value: (row) => row.bytes, show: (row) => percent(row.bytes, this.total) },
-      { title: counted, value: (row) => row.blocks, show: (row) => count(row.blocks) },
+        title_of: (row) => `${count(row.bytes)} bytes` },
+      { title: this.counted, value: (row) => row.blocks, show: (row) => count(row.blocks) },
       { title: 'Growth', hint: 'From the beginning of the range to its end',
         value: (row) => row.grown, show: (row) => (row.grown ? signed(row.grown, bytes) : ''),
         title_of: (row) => `${count(row.grown)} bytes` },
-      { title: KEYS.find(([key]) => key === this.by)[1].replace(/^./, (c) => c.toUpperCase()),
-        value: (row) => row.whole.split('\n')[0] || row.name, is_number: false, class: 'name',
-        is_fixed: true,
-        title_of: (row) => row.whole,
-        show: (row) => element('span', { class: row.own ? 'own' : 'foreign' }, row.name,
-          row.place ? element('small', {}, ` ${row.place}`) : '') },
+      ...(is_series ? [] : [{ title: 'Over time', is_number: false, is_fixed: true,
+        hint: 'What it had live, from the first moment to the last', value: (row) => row.bytes,
+        show: (row) => curveNode(this.curvesBy(by)[row.index], 110, 18, 'Live in the course of time') }]),
     ];
     this.table = new Table('call-sites', columns, {
-      detail: this.by === 'stack' ? (row) => this.pieces.stack(this.heap.sites[row.site] + 1) : null,
-      open: this.by === 'function' || this.by === 'line'
-        ? (row) => this.state.set({ search: row.whole.split('\n')[0] }) : null,
+      sort: AMOUNT,
+      detail: by === 'stack' ? (row) => this.pieces.stack(this.heap.sites[row.site] + 1) : null,
+      open: by === 'function' || by === 'line'
+        ? (row) => this.state.set({ search: row.whole.split('\n')[0], root: '' }) : null,
     });
-    this.made = `${this.by} ${counted}`;
+    this.made = `${by} ${this.counted}`;
     this.place.replaceChildren(this.table.node);
     this.showTools(this.table.tools);
+  }
+
+  /** What the numbers of a row are of. */
+  get counted() {
+    const { by } = this;
+    return ['allocated', 'temporary'].includes(this.state.get('measure')) && by !== 'thread' && by !== 'heap'
+      ? 'Allocations' : 'Blocks';
   }
 
   showTools(tools) {
@@ -147,7 +220,7 @@ export class SitesView {
       this.place.replaceChildren(classes.node);
       this.showTools(classes.table.tools);
     }
-    classes.draw(this.state.get('filter').toLowerCase());
+    classes.draw(this.state.get('search').toLowerCase());
     setText(this.note, classes.note);
   }
 
@@ -158,14 +231,14 @@ export class SitesView {
       return;
     }
     const is_series = by === 'thread' || by === 'heap';
-    const counted = ['allocated', 'temporary'].includes(this.state.get('measure')) && !is_series
-      ? 'Allocations' : 'Blocks';
-    if (this.made !== `${by} ${counted}`) this.makeTable();
-    const wanted = this.state.get('filter').toLowerCase();
+    if (this.made !== `${by} ${this.counted}` || this.colors !== palette()) {
+      this.colors = palette();
+      Object.values(this.groups).flatMap((group) => group.list || group).forEach((row) => { row.bar = null; });
+      this.makeTable();
+    }
     const all = is_series ? this.seriesRows(by) : this.groupRows(by);
     this.total = all.reduce((sum, row) => sum + row.bytes, 0);
-    this.table.setRows(all.filter((row) => (row.bytes || row.blocks || row.grown) &&
-      (!wanted || `${row.name} ${row.whole} ${row.place || ''}`.toLowerCase().includes(wanted))));
+    this.table.setRows(all.filter((row) => row.bytes || row.blocks || row.grown));
     const measure = is_series ? MEASURES.live : measureOf(this.state);
     setText(this.note, `${measure.title}: ${things(this.total, 'byte')} by ${by}` +
       (is_series ? '' : ': that of the last call of the program itself') +

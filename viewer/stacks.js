@@ -7,8 +7,8 @@ import { baseName } from './format.js';
 const FRAMES_SHOWN = 12;
 
 export class Pieces {
-  constructor(calls, heap, state, scope, exact = null) {
-    Object.assign(this, { calls, heap, state, scope, exact });
+  constructor(calls, heap, state, scope, { exact = null, functions = null, search = null } = {}) {
+    Object.assign(this, { calls, heap, state, scope, exact, functions, search });
   }
 
   frame(number) {

@@ -3,9 +3,9 @@
 
 /** The names in the fragment, with the values that hold where it is silent. Ticks are numbers. */
 export const DEFAULTS = {
-  t: '1', at: null, from: null, to: null, axis: 'time', plot: 'bytes', zoom: '', view: 'heap',
-  measure: 'live', unit: 'bytes', tree: 'flame', direction: 'inward', scale: 'fill',
-  color: 'module', root: '', search: '', by: 'function', sort: '', filter: '', address: '', region: '',
+  t: '1', at: null, from: null, to: null, axis: 'auto', plot: 'bytes-sites', zoom: '', view: 'heap',
+  measure: 'live', unit: 'bytes', tree: 'icicle', direction: 'inward', scale: 'fill',
+  color: 'function', root: '', search: '', by: 'function', address: '', region: '',
   change: 'new', table: '',
 };
 

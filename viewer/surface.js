@@ -1,12 +1,52 @@
 // SPDX-License-Identifier: MIT
 // Surfaces to draw on: a canvas, or an SVG text with the same picture.
 
-/** Five shades between two colours, written as #rrggbb: from little of `full` to all of it. */
+/** The parts of a colour, written as #rrggbb. */
+function channels(color) {
+  return [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16));
+}
+
+/** A colour that has `part` of one colour, and the rest of another one. */
+export function mix(full, plain, part) {
+  const [a, b] = [full, plain].map(channels);
+  return `#${a.map((value, i) => Math.round(value * part + b[i] * (1 - part)).toString(16)
+    .padStart(2, '0')).join('')}`;
+}
+
+function brightness(color) {
+  const [red, green, blue] = channels(color).map((value) => (value <= 10 ? value / 3294
+    : ((value / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+/** The contrast of two colours, from 1 to 21. */
+export function contrast(a, b) {
+  const [low, high] = [brightness(a), brightness(b)].sort((x, y) => x - y);
+  return (high + 0.05) / (low + 0.05);
+}
+
+/** The contrast that texts have at least. */
+const LEGIBLE = 4.5;
+
+/** A colour for texts: as near to one as can be read on another. */
+function inkOf(color, back, text) {
+  let part = 1;
+  while (part > 0 && contrast(mix(color, text, part), back) < LEGIBLE) part -= 0.05;
+  return mix(color, text, Math.max(0, part));
+}
+
+/** Black or white, whichever is easier to read on a colour. */
+const inksOn = new Map();
+export function inkOn(color) {
+  if (!inksOn.has(color)) {
+    inksOn.set(color, contrast(color, '#0b0e12') > contrast(color, '#ffffff') ? '#0b0e12' : '#ffffff');
+  }
+  return inksOn.get(color);
+}
+
+/** Five shades between two colours: from little of `full` to all of it. */
 function shades(full, plain) {
-  const [a, b] = [full, plain].map((color) =>
-    [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16)));
-  return [0.2, 0.4, 0.6, 0.8, 1].map((part) => `#${a.map((value, i) =>
-    Math.round(value * part + b[i] * (1 - part)).toString(16).padStart(2, '0')).join('')}`);
+  return [0.2, 0.4, 0.6, 0.8, 1].map((part) => mix(full, plain, part));
 }
 
 const darkness = matchMedia('(prefers-color-scheme: dark)');
@@ -22,12 +62,15 @@ export function palette() {
 function readPalette() {
   const style = getComputedStyle(document.documentElement);
   const color = (name) => style.getPropertyValue(`--${name}`).trim();
+  const [back, text] = [color('panel'), color('text')];
+  const series = Array.from({ length: 8 }, (_, i) => color(`s${i}`));
+  const pale = mix(color('other'), back, 0.55);
   return {
-    back: color('panel'), text: color('text'), dim: color('dim'), line: color('line'),
+    series, inks: series.map((one) => inkOf(one, back, text)), own: color('own'), pale,
+    tints: series.map((one) => mix(one, pale, 0.3)), back, text, dim: color('dim'), line: color('line'),
     accent: color('accent'), range: color('range'), alarm: color('alarm'), mark: color('mark'),
-    up: color('up'), down: color('down'), boxText: color('box-text'), other: color('other'),
+    up: color('up'), down: color('down'), other: color('other'),
     rise: shades(color('rise'), color('other')), fall: shades(color('fall'), color('other')),
-    series: Array.from({ length: 8 }, (_, i) => color(`s${i}`)),
     font: style.getPropertyValue('--font').trim(),
   };
 }
@@ -139,6 +182,16 @@ export class CanvasSurface {
     this.pen.setLineDash([]);
   }
 
+  dot(x, y, radius, color, edge) {
+    this.pen.beginPath();
+    this.pen.arc(x, y, radius, 0, 2 * Math.PI);
+    this.pen.fillStyle = color;
+    this.pen.fill();
+    this.pen.strokeStyle = edge;
+    this.pen.lineWidth = 2;
+    this.pen.stroke();
+  }
+
   text(text, x, y, color, { align = 'left', width = Infinity } = {}) {
     const shown = width === Infinity ? text
       : fit(text, width, this.pen);
@@ -185,6 +238,11 @@ export class SvgSurface {
   line(points, color, width = 1, dash = []) {
     this.parts.push(`<polyline points="${this.points(points)}" fill="none" stroke="${color}" ` +
       `stroke-width="${width}"${dash.length ? ` stroke-dasharray="${dash.join(' ')}"` : ''}/>`);
+  }
+
+  dot(x, y, radius, color, edge) {
+    this.parts.push(`<circle cx="${x.toFixed(2)}" cy="${y.toFixed(2)}" r="${radius}" fill="${color}" ` +
+      `stroke="${edge}" stroke-width="2"/>`);
   }
 
   text(text, x, y, color, { align = 'left', width = Infinity } = {}) {

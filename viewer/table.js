@@ -111,8 +111,9 @@ export class Table {
     if (!is_new && column.is_fixed) return;
     const shown = column.show ? column.show(line.row) : column.value(line.row);
     const title = column.title_of ? column.title_of(line.row) : null;
-    if (shown instanceof Node) line.cells[i].replaceChildren(shown);
-    else setText(line.cells[i], String(shown ?? ''));
+    if (shown instanceof Node) {
+      if (line.cells[i].firstChild !== shown) line.cells[i].replaceChildren(shown);
+    } else setText(line.cells[i], String(shown ?? ''));
     line.texts[i] = true;
     if (title !== null && line.titles[i] !== title) {
       line.cells[i].title = title;

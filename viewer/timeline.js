@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: MIT
 // The timeline: how much was live, by whom, and how fast it came and went.
-import { element } from './dom.js';
-import { bytes, count, moment, short } from './format.js';
+import { button, element, setText } from './dom.js';
+import { bytes, count, duration, moment, percent, short, signed, things } from './format.js';
 import { graphButtons } from './export.js';
-import { topFunctions } from './top_functions.js';
 import { CanvasSurface, palette, sizeOf } from './surface.js';
 
 const LEFT = 64;
-const RIGHT = 8;
+/** Room for the names of functions, where the picture is wide enough. */
+const NAMES_ROOM = 220;
+const WIDE = 800;
 const TOP = 14;
 const BOTTOM = 18;
-const STRIP = 38;
+const STRIP = 42;
+
+/** Of times, so many parts of the axis must have ticks in them, or it is one of events. */
+const PARTS = 100;
+const PARTS_LEAST = 4;
+
+/** The largest functions that the hint at the pointer has. */
+const HINTED = 3;
 
 /** Marks nearer to each other are drawn as one; a label at the end has this much room for a letter,
  * as it reaches back to the one before; and the word at the peak takes so much. */
 const MARKS_APART = 3;
 const LETTER = 11;
 const PEAK_ROOM = 56;
+
+/** The width of a column of rates. */
+const COLUMN = 2;
 
 /** A step of 1, 2 or 5 times a power of ten, at least 1, that divides a length into about `parts`. */
 function roundStep(length, parts) {
@@ -26,8 +37,8 @@ function roundStep(length, parts) {
 }
 
 export class Timeline {
-  constructor(heap, state, notes, scope) {
-    Object.assign(this, { heap, state, notes, scope, stacks: {} });
+  constructor(heap, state, notes, scope, { functions, search }) {
+    Object.assign(this, { heap, state, notes, scope, functions, search });
     this.canvas = element('canvas', {
       class: 'timeline', tabindex: 0, role: 'slider', 'aria-label': 'Moment in the trace',
       'aria-valuemin': 0, 'aria-valuemax': heap.last,
@@ -36,11 +47,34 @@ export class Timeline {
     this.tools = graphButtons('timeline', this.canvas, (surface, colors) => {
       this.drawOn(surface, colors);
     });
-    this.node = element('div', { class: 'timeline-box' }, this.canvas, this.legend);
+    this.line = element('div', { class: 'second-cursor', hidden: true });
+    this.hint = element('div', { class: 'tip', hidden: true });
+    this.chipText = element('span');
+    this.chip = element('div', { class: 'chip', hidden: true }, this.chipText,
+      button('✕', () => state.set({ from: 0, to: heap.last }), { 'aria-label': 'Whole trace' }));
+    this.node = element('div', { class: 'timeline-box' }, this.canvas, this.legend, this.line,
+      this.chip, this.hint);
   }
 
+  /** Over events if that is wished, if there are no times, or if these are too coarse to tell the
+   * ticks apart, as those of a short program may be. */
   get axis() {
-    return this.state.get('axis') === 'events' || !this.scope.has_times ? 'event' : 'time';
+    const wish = this.state.get('axis');
+    if (wish === 'events' || !this.scope.has_times) return 'event';
+    this.is_coarse ??= this.areTimesCoarse();
+    return wish === 'auto' && this.is_coarse ? 'event' : 'time';
+  }
+
+  areTimesCoarse() {
+    const { time, last, count: ticks } = this.heap;
+    const part = (time[last] - time[0] || 1) / PARTS;
+    return ticks > 2 * PARTS_LEAST &&
+      new Set(Array.from(time, (value) => Math.floor((value - time[0]) / part))).size < PARTS_LEAST;
+  }
+
+  /** The room at the right of the curves. */
+  right(width) {
+    return width >= WIDE ? NAMES_ROOM : 8;
   }
 
   /** The part of the axis that is shown. */
@@ -53,9 +87,10 @@ export class Timeline {
 
   scale(width) {
     const [from, to] = this.window();
-    const room = width - LEFT - RIGHT;
+    const right = width - this.right(width);
+    const room = right - LEFT;
     return {
-      from, to,
+      from, to, right,
       x: (value) => LEFT + (value - from) / (to - from) * room,
       value: (x) => from + (x - LEFT) / room * (to - from),
     };
@@ -93,7 +128,7 @@ export class Timeline {
     const colors = palette();
     const size = sizeOf(this.canvas);
     const key = [size.width, size.height, devicePixelRatio, this.axis, this.state.get('plot'),
-      this.state.get('zoom')].join(' ');
+      this.state.get('zoom'), this.search.is_on && this.search.text].join(' ');
     if (this.key !== key || this.colors !== colors || this.ticks !== this.heap.position) {
       this.ground = new CanvasSurface(this.ground?.canvas || element('canvas'), colors, size);
       this.drawGround(this.frame(this.ground, colors));
@@ -101,7 +136,10 @@ export class Timeline {
     }
     const surface = new CanvasSurface(this.canvas, colors, size);
     surface.copy(this.ground);
-    this.drawCursor(this.frame(surface, colors));
+    const frame = this.frame(surface, colors);
+    this.drawCursor(frame);
+    this.showValues();
+    this.showChip(frame);
     this.describe();
   }
 
@@ -109,6 +147,9 @@ export class Timeline {
     const frame = this.frame(surface, colors);
     this.drawGround(frame);
     this.drawCursor(frame);
+    frame.rows.slice().reverse().forEach((row, i) => {
+      surface.text(row.name, frame.right + 8, TOP + 10 + 20 * i, colors.inks[row.color], { width: NAMES_ROOM - 12 });
+    });
   }
 
   drawGround(frame) {
@@ -119,9 +160,10 @@ export class Timeline {
   }
 
   frame(surface, colors) {
+    const unit = this.unit();
     const frame = {
       ...this.scale(surface.width), surface, colors, values: this.heap[this.axis],
-      bottom: surface.height - BOTTOM - STRIP, unit: this.unit(),
+      bottom: surface.height - BOTTOM - STRIP, unit, ...this.curves(unit),
     };
     frame.most = this.most(frame);
     frame.y = (value) => frame.bottom - value / frame.most * (frame.bottom - TOP);
@@ -132,10 +174,10 @@ export class Timeline {
     return this.state.get('plot').startsWith('blocks') ? 'blocks' : 'bytes';
   }
 
-  most({ from, to, values, unit }) {
-    const is_stacked = this.state.get('plot').endsWith('sites');
-    const shown = unit === 'bytes' ? this.heap.peak : this.heap.blocks;
-    const all = is_stacked ? this.heap.all[unit] : shown;
+  most({ from, to, values, unit, rows, total }) {
+    const is_all = total === this.heap[unit];
+    const shown = !is_all ? total : unit === 'bytes' ? this.heap.peak : this.heap.blocks;
+    const all = is_all && rows.length ? this.heap.all[unit] : shown;
     let most = 1;
     for (let i = 0; i < this.heap.count; i++) {
       if (values[i] >= from && values[i] <= to) most = Math.max(most, shown[i], all[i]);
@@ -143,18 +185,18 @@ export class Timeline {
     return most;
   }
 
-  drawGrid({ surface, colors, most, y, x, from, to, bottom, unit }) {
+  drawGrid({ surface, colors, most, y, x, from, to, bottom, unit, right }) {
     const format = unit === 'bytes' ? bytes : short;
     const step = roundStep(most, 5);
     for (let value = 0; value <= most; value += step) {
-      surface.line([LEFT, y(value), surface.width - RIGHT, y(value)], colors.line);
+      surface.line([LEFT, y(value), right, y(value)], colors.line);
       surface.text(format(value), LEFT - 6, y(value), colors.dim, { align: 'right' });
     }
-    const across = roundStep(to - from, Math.max(2, (surface.width - LEFT) / 110));
+    const across = roundStep(to - from, Math.max(2, (right - LEFT) / 110));
     for (let value = Math.ceil(from / across) * across; value <= to; value += across) {
       const label = this.axis === 'time' ? moment(value, across) : count(value);
       surface.line([x(value), TOP, x(value), bottom + STRIP], colors.line);
-      const is_last = x(value) > surface.width - LEFT / 2;
+      const is_last = x(value) > surface.width - LEFT / 2 && right > surface.width - LEFT / 2;
       if (is_last && label.length * LETTER > x(value) - x(value - across)) continue;
       surface.text(label, is_last ? surface.width - 2 : x(value), surface.height - BOTTOM / 2,
         colors.dim, { align: is_last ? 'right' : 'center' });
@@ -174,8 +216,8 @@ export class Timeline {
   }
 
   drawAreas(frame) {
-    const { surface, colors, unit } = frame;
-    const clip = { ...frame, x: (value) => Math.max(LEFT, Math.min(surface.width, frame.x(value))) };
+    const { surface, colors, unit, rows, total } = frame;
+    const clip = { ...frame, x: (value) => Math.max(LEFT, Math.min(frame.right, frame.x(value))) };
     const base = new Float64Array(this.heap.count);
     const area = (amounts, color, opacity) => {
       const below = this.steps(clip, base);
@@ -184,65 +226,194 @@ export class Timeline {
       for (let i = below.length - 2; i >= 0; i -= 2) back.push(below[i], below[i + 1]);
       surface.area([...above, ...back], color, opacity);
     };
-    if (unit === 'bytes') area(this.heap.peak, colors.accent, 0.18);
-    const rows = this.state.get('plot').endsWith('sites') ? this.rows(unit) : [];
-    area(this.heap[unit], rows.length ? colors.other : colors.accent, rows.length ? 0.6 : 0.45);
+    if (unit === 'bytes' && total === this.heap.bytes) area(this.heap.peak, colors.accent, 0.18);
+    area(total, rows.length ? colors.other : colors.accent, rows.length ? 0.6 : 0.45);
     const sum = new Float64Array(this.heap.count);
-    rows.forEach((row, i) => {
+    rows.forEach((row) => {
       base.set(sum);
       for (let tick = 0; tick < sum.length; tick++) sum[tick] += row.values[tick];
-      area(sum, colors.series[i], 0.9);
+      area(sum, colors.series[row.color], 1);
     });
     base.fill(0);
-    surface.line(this.steps(clip, this.heap[unit]), rows.length ? colors.text : colors.accent, 1.2);
+    surface.line(this.steps(clip, total), rows.length ? colors.text : colors.accent, 1.2);
     this.showLegend(rows, colors);
   }
 
-  rows(unit) {
-    const { refined } = this.heap;
-    this.stacks[unit] ||= topFunctions(this.heap, unit).map((row) =>
-      ({ ...row, values: refined ? refined.ofPage(row.values) : row.values }));
-    return refined ? this.stacks[unit].map((row) =>
-      ({ ...row, values: refined.spread(row.values) })) : this.stacks[unit];
+  /** What is drawn: the functions with colours of their own, if they are wished, and the sum of all;
+   * of what the search finds only. Kept until something else is wished. */
+  curves(unit) {
+    const { heap, search } = this;
+    const mask = search.mask(heap.sites);
+    const is_stacked = this.state.get('plot').endsWith('sites');
+    const key = [unit, is_stacked, mask && search.text].join(' ');
+    if (this.drawn?.key === key && this.drawn.ticks === heap.position) return this.drawn;
+    const rows = is_stacked ? this.functions.rows(heap, unit, mask) : [];
+    this.drawn = { key, ticks: heap.position, rows,
+      total: mask ? this.maskedTotal(unit, mask) : heap[unit] };
+    return this.drawn;
   }
 
+  maskedTotal(unit, mask) {
+    const { bySite, count: ticks } = this.heap;
+    const total = new Float64Array(ticks);
+    for (let tick = 0, sum = 0; tick < ticks; tick++) {
+      for (let i = bySite.first[tick]; i < bySite.end[tick]; i++) {
+        if (mask[bySite.record[i]]) sum += bySite[unit][i];
+      }
+      total[tick] = sum;
+    }
+    return total;
+  }
+
+  /** The names of functions at the right, from the top of the stack; a click follows one. */
   showLegend(rows, colors) {
     this.legend.hidden = !rows.length;
-    this.legend.replaceChildren(...rows.map((row, i) => {
+    this.values = [];
+    this.legend.replaceChildren(...rows.slice().reverse().map((row) => {
+      const { name } = this.heap.calls.functions[row.key];
       const swatch = element('i');
-      swatch.style.background = colors.series[i];
-      return element('li', { title: row.name }, swatch, row.name);
+      swatch.style.background = colors.series[row.color];
+      const value = element('small');
+      const node = element('button', { type: 'button', title: `${name}\nClick: follow it through all views`,
+        on: { click: () => this.state.set({ search: this.state.get('search') === name ? '' : name, root: '' }) },
+      }, swatch, element('b', {}, row.name), value);
+      node.style.color = colors.inks[row.color];
+      this.values.push([value, row]);
+      return element('li', {}, node);
     }), rows.length && this.heap.has_nested
       ? element('li', {}, 'blocks within others count, too: above the line') : '');
   }
 
-  /** Allocations upwards and releases downwards, on a scale of square roots. */
-  drawRates({ surface, colors, x, values, bottom, from, to }) {
-    const middle = bottom + STRIP / 2 + 4;
-    const half = STRIP / 2 - 5;
-    const columns = new Map();
-    for (let i = 1; i < this.heap.count; i++) {
-      if (values[i] < from || values[i] > to) continue;
-      const column = Math.floor(x(values[i]) / 2) * 2;
-      const sum = columns.get(column) || [0, 0];
-      columns.set(column, [sum[0] + this.heap.allocations[i], sum[1] + this.heap.releases[i]]);
-    }
-    const most = Math.sqrt(Math.max(1, ...[...columns.values()].flat()));
-    columns.forEach(([up, down], column) => {
-      const heights = [up, down].map((value) => Math.sqrt(value) / most * half);
-      surface.rect(column, middle - heights[0], 2, heights[0], colors.up);
-      surface.rect(column, middle, 2, heights[1], colors.down);
-    });
-    surface.text('alloc', LEFT - 6, middle - half / 2, colors.dim, { align: 'right' });
-    surface.text('free', LEFT - 6, middle + half / 2, colors.dim, { align: 'right' });
+  /** What each function has at the cursor. */
+  showValues() {
+    const at = this.state.get('at');
+    const format = this.unit() === 'bytes' ? bytes : count;
+    this.values?.forEach(([node, row]) => setText(node, row.values[at] ? format(row.values[at]) : ''));
   }
 
-  drawNotes({ surface, colors, x, values, bottom }) {
+  /** What a range has added, in words at the range. */
+  showChip({ x, right }) {
+    const [from, to] = [this.state.get('from'), this.state.get('to')];
+    const { heap } = this;
+    const is_part = from > 0 || to < heap.last;
+    if (this.chip.hidden === is_part) this.chip.hidden = !is_part;
+    if (!is_part) return;
+    const grown = heap.growth(from, to);
+    if (this.said !== grown) {
+      this.said = grown;
+      setText(this.chipText, this.rangeText(from, to, grown.bytes));
+      this.chip.size = this.chip.offsetWidth;
+    }
+    const middle = (Math.max(LEFT, x(heap[this.axis][from])) + Math.min(right, x(heap[this.axis][to]))) / 2;
+    this.chip.style.left = `${Math.max(LEFT, Math.min(right - this.chip.size, middle - this.chip.size / 2))}px`;
+  }
+
+  rangeText(from, to, grown) {
+    const { heap, scope } = this;
+    const sums = new Map();
+    grown.forEach((value, site) => {
+      if (value) sums.set(heap.functionOf[site], (sums.get(heap.functionOf[site]) || 0) + value);
+    });
+    const [key, most] = [...sums].reduce((a, b) => (Math.abs(b[1]) > Math.abs(a[1]) ? b : a), [-1, 0]);
+    return `${signed(heap.bytes[to] - heap.bytes[from], bytes)} in ` +
+      (scope.has_times ? duration(Math.max(0, heap.time[to] - heap.time[from]))
+        : things(heap.event[to] - heap.event[from], 'event')) +
+      (most ? `, mostly ${heap.calls.functions[key].plain} ${signed(most, bytes)}` : '');
+  }
+
+  /** The second cursor and a hint: what was live at the pointer, and the functions that had most. */
+  preview(x, event) {
+    const { right } = this.scale(sizeOf(this.canvas).width);
+    const is_shown = x >= LEFT && x <= right;
+    this.line.hidden = this.hint.hidden = !is_shown;
+    if (!is_shown) return;
+    const { heap, scope } = this;
+    const tick = this.tickAt(x);
+    const unit = this.unit();
+    const { total, rows } = this.curves(unit);
+    const colors = palette();
+    const near = this.places?.find(({ at }) => Math.abs(at - x) < 6);
+    const format = unit === 'bytes' ? bytes : (value) => things(value, 'block');
+    const largest = rows.filter(({ values }) => values[tick] > 0)
+      .sort((a, b) => b.values[tick] - a.values[tick]).slice(0, HINTED);
+    this.hint.replaceChildren(element('strong', {}, `${format(total[tick])} live at ` +
+      (scope.has_times ? moment(heap.time[tick], (heap.time[heap.last] - heap.time[0]) / 1000)
+        : `event ${count(heap.event[tick])}`)),
+    ...largest.map((row) => {
+      const swatch = element('i');
+      swatch.style.background = colors.series[row.color];
+      return element('div', { class: 'share' }, swatch, element('span', {}, row.name),
+        element('b', {}, percent(row.values[tick], total[tick])));
+    }), near ? element('div', {}, near.text) : '');
+    this.line.style.left = `${x}px`;
+    const left = event.clientX + 16 + this.hint.offsetWidth > innerWidth
+      ? event.clientX - 16 - this.hint.offsetWidth : event.clientX + 16;
+    this.hint.style.left = `${Math.max(4, left)}px`;
+    this.hint.style.top = `${Math.max(4, event.clientY - 20 - this.hint.offsetHeight)}px`;
+  }
+
+  hidePreview() {
+    this.line.hidden = this.hint.hidden = true;
+  }
+
+  /** The end of the range whose handle is at a place; null for none. */
+  handleAt(x, y) {
+    if (!this.isStrip(y)) return null;
+    const { x: place } = this.scale(sizeOf(this.canvas).width);
+    const values = this.heap[this.axis];
+    return ['from', 'to'].find((name) => Math.abs(place(values[this.state.get(name)]) - x) < 7) || null;
+  }
+
+  /** Whether a place is at the lower edge, where ranges are chosen. */
+  isStrip(y) {
+    return y > sizeOf(this.canvas).height - BOTTOM - STRIP;
+  }
+
+  /** Calls by column of the picture: what a stretch between two ticks has is spread over all columns
+   * that it covers, so that steady calls are a level line however ticks and columns meet. */
+  ratesOf(amounts, { x, values }, columns) {
+    const sums = new Float64Array(columns);
+    for (let i = 1; i < this.heap.count; i++) {
+      if (!amounts[i]) continue;
+      const [begin, end] = [values[i - 1], values[i]].map((value) => (x(value) - LEFT) / COLUMN);
+      if (end < 0 || begin >= columns) continue;
+      if (end - begin < 1e-9) {
+        sums[Math.min(columns - 1, Math.floor(end))] += amounts[i];
+        continue;
+      }
+      for (let k = Math.max(0, Math.floor(begin)); k < Math.min(columns, end); k++) {
+        sums[k] += amounts[i] * (Math.min(end, k + 1) - Math.max(begin, k)) / (end - begin);
+      }
+    }
+    return sums;
+  }
+
+  /** Allocations upwards and releases downwards, on a scale of square roots. */
+  drawRates(frame) {
+    const { surface, colors, bottom, right, from, to } = frame;
+    const middle = bottom + STRIP / 2 + 4;
+    const half = STRIP / 2 - 6;
+    const columns = Math.max(1, Math.floor((right - LEFT) / COLUMN));
+    const all = [this.heap.allocations, this.heap.releases].map((amounts) => this.ratesOf(amounts, frame, columns));
+    const most = Math.max(...all.map((sums) => sums.reduce((a, b) => Math.max(a, b), 0)));
+    all.forEach((sums, i) => sums.forEach((value, k) => {
+      if (!value) return;
+      const height = Math.max(1, Math.sqrt(value / most) * half);
+      surface.rect(LEFT + k * COLUMN, i ? middle : middle - height, COLUMN, height, i ? colors.down : colors.up);
+    }));
+    surface.text('alloc', LEFT - 6, middle - half / 2, colors.dim, { align: 'right' });
+    surface.text('free', LEFT - 6, middle + half / 2, colors.dim, { align: 'right' });
+    if (this.axis === 'time' && most && surface.width - right > 100) {
+      surface.text(`up to ${short(most / ((to - from) / columns / 1e9))} calls/s`, right + 8, middle, colors.dim);
+    }
+  }
+
+  drawNotes({ surface, colors, x, values, bottom, right }) {
     this.places = [];
     const last = {};
     for (const note of this.notes.filter(({ position }) => this.scope.has(position))) {
       const at = x(values[this.heap.tickAt(note.position)]);
-      if (at < LEFT || at > surface.width - RIGHT) continue;
+      if (at < LEFT || at > right) continue;
       this.places.push({ at, text: note.text });
       const is_drawn = last[note.kind] !== undefined && at - last[note.kind] < MARKS_APART;
       if (is_drawn) continue;
@@ -253,23 +424,29 @@ export class Timeline {
     }
   }
 
-  drawCursor({ surface, colors, x, y, values, bottom }) {
+  drawCursor(frame) {
+    const { surface, colors, x, y, values, bottom, right, total } = frame;
     const [from, to] = [this.state.get('from'), this.state.get('to')];
+    const ends = [Math.max(LEFT, x(values[from])), Math.min(right, x(values[to]))];
     if (from > 0 || to < this.heap.last) {
-      const left = Math.max(LEFT, x(values[from]));
-      const right = Math.min(surface.width - RIGHT, x(values[to]));
-      surface.rect(left, TOP, Math.max(1, right - left), bottom - TOP, colors.range, 0.18);
+      surface.rect(ends[0], TOP, Math.max(1, ends[1] - ends[0]), bottom + STRIP - TOP, colors.range, 0.18);
     }
-    this.drawPeak({ surface, colors, x, y, values });
-    const at = x(values[this.state.get('at')]);
+    if (ends[1] >= LEFT && ends[0] <= right) {
+      for (const end of ends) surface.rect(end - 2, bottom + 6, 4, STRIP - 8, colors.range);
+    }
+    this.drawPeak(frame);
+    const tick = this.state.get('at');
+    const at = x(values[tick]);
+    if (at < LEFT || at > right) return;
     surface.line([at, TOP - 8, at, bottom + STRIP], colors.text, 2);
+    surface.dot(at, y(total[tick]), 4, colors.back, colors.text);
   }
 
-  drawPeak({ surface, colors, x, y, values }) {
+  drawPeak({ surface, colors, x, y, values, total, unit, right }) {
     const peak = this.heap.peakTick();
-    if (!this.heap.peak[peak]) return;
-    const top = this.unit() === 'bytes' ? y(this.heap.peak[peak]) : TOP;
-    const has_room = x(values[peak]) < surface.width - PEAK_ROOM;
+    if (!this.heap.peak[peak] || total !== this.heap[unit] || x(values[peak]) < LEFT || x(values[peak]) > right) return;
+    const top = unit === 'bytes' ? y(this.heap.peak[peak]) : TOP;
+    const has_room = x(values[peak]) < right - PEAK_ROOM;
     surface.text(has_room ? '▼ peak' : 'peak ▼', x(values[peak]) + (has_room ? 3 : -3), top - 7,
       colors.dim, { align: has_room ? 'left' : 'right' });
   }

@@ -71,7 +71,7 @@ export class TimelineTable {
       'most that was live, are of the time since the moment before. Enter moves the cursor there. ' +
       'The command has round stretches of its own.');
     this.command.set(this.commands.line('timeline', '--over',
-      state.get('axis') === 'events' ? 'position' : 'time', '--points', '200'));
+      timeline.axis === 'event' ? 'position' : 'time', '--points', '200'));
   }
 
   /** Marks the line of the cursor. */

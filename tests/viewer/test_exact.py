@@ -82,7 +82,7 @@ class Numbers(ExactCase):
                         self.assertEqual(self.at(), position)
                     test_page.Numbers.check_state(self, trace, self.at())
                     found = self.json_of("state", trace, "--at", position)
-                    self.assertEqual(whole(self.texts("main > .figures dd small")[1]),
+                    self.assertEqual(whole(self.texts("main > section > .figures dd small")[1]),
                                      found["live_bytes"])
             self.check_silence()
 
@@ -93,8 +93,8 @@ class Numbers(ExactCase):
             found = self.json_of("state", trace, "--at", position)
             for by in ("thread", "heap"):
                 self.visit(f"#at={position}&by={by}")
-                rows = sorted((whole(cells[0][1]), whole(cells[2][0]))
-                              for cells in self.rows(".sites-panel") if whole(cells[2][0]))
+                rows = sorted((whole(cells[2][1]), whole(cells[3][0]))
+                              for cells in self.rows(".sites-panel") if whole(cells[3][0]))
                 self.assertEqual(rows, sorted((item["bytes"], item["blocks"])
                                               for item in found[by + "s"]))
 
@@ -104,7 +104,7 @@ class Numbers(ExactCase):
         ends = sorted(self.between(trace)[:2], key=oracle.position)
         self.visit(f"#at={ends[1]}&from={ends[0]}&to={ends[1]}")
         states = [self.json_of("state", trace, "--at", end)["live_bytes"] for end in ends]
-        grown = self.texts("main > .figures dd")[5]
+        grown = self.texts("main > section > .figures dd")[5]
         self.assertEqual(evaluate("(({heap, state}) => heap.bytes[state.get('to')] - "
                                   "heap.bytes[state.get('from')])(heapPage)"),
                          states[1] - states[0], grown)
@@ -145,8 +145,8 @@ class Numbers(ExactCase):
             self.visit(f"#at={position}")
             found = self.json_of("state", trace, "--at", position, "--exclude", "g(int)",
                                  "--by", "function", "--limit", "0")
-            rows = sorted((whole(cells[0][1]), whole(cells[2][0]))
-                          for cells in self.rows(".sites-panel") if whole(cells[2][0]))
+            rows = sorted((whole(cells[2][1]), whole(cells[3][0]))
+                          for cells in self.rows(".sites-panel") if whole(cells[3][0]))
             self.assertEqual(rows, sorted((group["bytes"], group["blocks"])
                                           for group in found["groups"]))
 

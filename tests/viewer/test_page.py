@@ -178,11 +178,11 @@ class Numbers(PageCase):
     def check_state(self, trace, position):
         found = self.json_of("state", trace, "--at", position, "--by", "function", "--limit", "0")
         rows = self.rows(".sites-panel")
-        page = sorted((whole(cells[0][1]), whole(cells[2][0])) for cells in rows
-                      if whole(cells[2][0]))
+        page = sorted((whole(cells[2][1]), whole(cells[3][0])) for cells in rows
+                      if whole(cells[3][0]))
         groups = sorted((group["bytes"], group["blocks"]) for group in found["groups"])
         self.assertEqual(page, groups, position)
-        figures = self.texts("main > .figures dd small")
+        figures = self.texts("main > section > .figures dd small")
         self.assertEqual(whole(figures[1]), found["live_bytes"])
         said = self.texts(".flame-panel .said")[0]
         self.assertIn("Live at the cursor", said)
@@ -212,8 +212,8 @@ class Numbers(PageCase):
                 ("peak", ["peak"], "bytes", "blocks")):
             self.go(f"#measure={measure}")
             found = self.json_of(*command, trace, "--by", "function", "--limit", "0")
-            rows = sorted((whole(cells[0][1]), whole(cells[2][0])) for cells in
-                          self.rows(".sites-panel") if whole(cells[2][0]))
+            rows = sorted((whole(cells[2][1]), whole(cells[3][0])) for cells in
+                          self.rows(".sites-panel") if whole(cells[3][0]))
             self.assertEqual(rows, sorted((group[size], group[number])
                                           for group in found["groups"]), measure)
             self.assertEqual(self.texts(".command code"),
@@ -224,7 +224,7 @@ class Numbers(PageCase):
                  ["groups"]} for place in at]
         wanted = sorted(ends[1].get(name, 0) - ends[0].get(name, 0)
                         for name in {*ends[0], *ends[1]})
-        rows = sorted(int(cells[3][1].replace(",", "").split()[0].replace("−", "-"))
+        rows = sorted(int(cells[4][1].replace(",", "").split()[0].replace("−", "-"))
                       for cells in self.rows(".sites-panel"))
         self.assertEqual([row for row in rows if row], [growth for growth in wanted if growth])
 
@@ -296,8 +296,8 @@ class Numbers(PageCase):
                               ("possible", "possible")):
             self.go(f"#measure={measure}")
             found = self.json_of("leaks", trace, "--show", kind, "--by", "function")
-            self.assertEqual(sorted((whole(cells[0][1]), whole(cells[2][0])) for cells in
-                                    self.rows(".sites-panel") if whole(cells[2][0])),
+            self.assertEqual(sorted((whole(cells[2][1]), whole(cells[3][0])) for cells in
+                                    self.rows(".sites-panel") if whole(cells[3][0])),
                              sorted((group["bytes"], group["blocks"])
                                     for group in found["groups"]), kind)
             self.assertIn(f"{sum(group['bytes'] for group in found['groups']):,} bytes",
@@ -331,7 +331,7 @@ class Numbers(PageCase):
                                                   for row in found["retainers"]))
             said = self.texts(".sites-panel .said")[0]
             self.assertEqual("filters of this page do not apply" in said, bool(options))
-        self.go("#by=class&filter=402000")
+        self.go("#by=class&search=402000")
         self.assertEqual(len(self.rows(".sites-panel")), 1)
         self.check_silence()
         self.show(self.write(churn(40, 5), "without"), "#by=class")
@@ -345,7 +345,7 @@ class Numbers(PageCase):
         found = self.json_of("state", trace, "--at", position)
         for by in ("thread", "heap"):
             self.go(f"#at={position}&by={by}")
-            rows = sorted((whole(cells[0][1]), whole(cells[2][0]))
+            rows = sorted((whole(cells[2][1]), whole(cells[3][0]))
                           for cells in self.rows(".sites-panel"))
             self.assertEqual(rows, sorted((item["bytes"], item["blocks"])
                                           for item in found[by + "s"]))
@@ -648,8 +648,8 @@ class Limits(PageCase):
         command = self.texts(".command code")[0].split()
         self.assertEqual(command, ["ttdanalyze", "state", "--at", peak, trace])
         found = self.json_of("state", trace, "--at", peak, "--limit", "0")
-        self.assertEqual(sum(whole(cells[0][1]) for cells in self.rows(".sites-panel")
-                             if whole(cells[2][0])), found["live_bytes"])
+        self.assertEqual(sum(whole(cells[2][1]) for cells in self.rows(".sites-panel")
+                             if whole(cells[3][0])), found["live_bytes"])
         self.check_silence()
 
     def check_quadrants(self, trace, *ends):
@@ -784,7 +784,7 @@ class Limits(PageCase):
         self.assertNotIn("--exclude", self.texts(".command code")[0])
         self.go("#view=heap")
         all_of_them = self.json_of("peak", trace)
-        self.assertIn(f"at {all_of_them['position']}", self.texts("main > .figures dd small")[3])
+        self.assertIn(f"at {all_of_them['position']}", self.texts("main > section > .figures dd small")[3])
         self.assertIn("--exclude", self.texts(".command code")[0])
         self.assertEqual(self.texts(".scope")[1], "")
 
@@ -810,7 +810,7 @@ class Limits(PageCase):
         self.go(f"#at={self.positions()[-1]}")
         found = self.json_of("state", trace)
         self.assertEqual((found["live_bytes"], found["nested_bytes"]), (4096, 100))
-        self.assertEqual(self.texts("main > .figures dd small")[1:3],
+        self.assertEqual(self.texts("main > section > .figures dd small")[1:3],
                          [" 4,096 bytes, and 100 within them", " live, and 1 within them"])
         for said in self.texts(".said"):
             self.assertIn("100 bytes of it lie within other blocks", said)

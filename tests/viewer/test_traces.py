@@ -48,7 +48,7 @@ class Traces(PageCase):
         self.wait()
 
     def live(self):
-        return whole(self.texts("main > .figures dd small")[1])
+        return whole(self.texts("main > section > .figures dd small")[1])
 
     def show_all(self, traces, fragment="", *arguments):
         self.show(traces[-1], fragment, *arguments, *traces[:-1])

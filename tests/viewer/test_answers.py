@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: MIT
+"""What the page of `ttdanalyze report` answers before anything is asked, as test_page.py: verdicts,
+the timeline by function, the search, and colours that can be read and stay the same."""
+
+import random
+import sys
+import unittest
+
+import browser
+import oracle
+import support
+import test_page
+from support import Script
+from test_page import MODE, NAME, PageCase, churn, evil, leaking, whole
+
+# The texts that are hard to read: those on elements whose contrast to what is behind them is too low.
+HARD_TO_READ = """(() => {
+  const parts = (color) => color.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => (c <= 10 ? c / 3294 :
+    ((c / 255 + 0.055) / 1.055) ** 2.4)).reduce((s, c, i) => s + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (node) => {
+    for (let at = node; at; at = at.parentElement) {
+      const color = parts(getComputedStyle(at).backgroundColor);
+      if (color.length < 4 || color[3] === 1) return color;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  for (const node of document.querySelectorAll('main *')) {
+    const has_text = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+    if (!has_text || !node.getClientRects().length || node.disabled) continue;
+    const [a, b] = [parts(getComputedStyle(node).color), behind(node)].map(light);
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < 4.5) found.push([node.className, node.textContent.slice(0, 30), contrast]);
+  }
+  return found;
+})()"""
+
+# The same of what the flame graph and the timeline write: pairs of colours, one behind the other.
+HARD_TO_READ_DRAWN = """((colors) => {
+  const light = (color) => [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16)).map((c) =>
+    (c <= 10 ? c / 3294 : ((c / 255 + 0.055) / 1.055) ** 2.4))
+    .reduce((s, c, i) => s + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const contrast = (a, b) => { const [low, high] = [light(a), light(b)].sort((x, y) => x - y);
+    return (high + 0.05) / (low + 0.05); };
+  const boxes = [...colors.series, ...colors.tints, ...colors.rise, ...colors.fall, colors.own,
+    colors.pale, colors.other].map((color) => [color, heapPage.inkOn(color)]);
+  return [...boxes, ...[...colors.inks, colors.dim].map((ink) => [ink, colors.back])]
+    .filter(([a, b]) => contrast(a, b) < 4.5);
+})(heapPage.flame.picture.colors)"""
+
+
+def evaluate(expression):
+    return test_page.opened.evaluate(expression)
+
+
+def setUpModule():
+    test_page.setUpModule()
+
+
+def tearDownModule():
+    test_page.tearDownModule()
+
+
+def shop():
+    """A program whose functions call each other with one callee each, on two threads."""
+    script = Script().basics()
+    names = ("start_thread@@", "shop::worker(int)@app.cpp@30", "shop::audit()@app.cpp@20",
+             "shop::import(std::vector<int>)@app.cpp@25", "std::make(int)@memory@7", "shop::render(int)@app.cpp@21")
+    for i, (name, module) in enumerate(zip(names, (2, 1, 1, 1, 1, 1))):
+        script.add("stack", parent=(0, 5, 6, 6, 8, 6)[i], module=module, offset=0x2000 + i)
+        script.add("symbol", module=module, offset=0x2000 + i, frames=name)
+    for i in range(200):
+        script.alloc(0x100000 + 0x1000 * i, 96, stack=7, wall=i * 10**6)
+        script.alloc(0x900000 + 0x1000 * i, 4000 if i < 100 else 8, stack=9, wall=i * 10**6)
+        script.alloc(0x50000000, 40, stack=10, wall=i * 10**6)
+        script.free(0x50000000, wall=i * 10**6)
+        if i > 100:
+            script.free(0x900000 + 0x1000 * (i - 100), wall=i * 10**6)
+    return script.close(wall=200 * 10**6)
+
+
+@unittest.skipIf(MODE, "pictures only")
+class Verdicts(PageCase):
+    def card(self, kind):
+        return evaluate(f"(({{ querySelector: _ }}, node) => [node.querySelector('.value').textContent,"
+                        " node.querySelector('code')?.title ?? null, node.textContent])"
+                        f"(document, document.querySelector('[data-verdict={kind}]'))")
+
+    def act(self, kind):
+        evaluate(f"void document.querySelector('[data-verdict={kind}] .act').click(), 1")
+        self.settle()
+
+    def test_they_say_what_summary_says(self):
+        for name, script in (("leaking", leaking()), ("churn", churn(900, 3)), ("shop", shop()),
+                             ("random", oracle.random_script(random.Random(5), 200)),
+                             ("empty", Script().basics().close())):
+            trace = self.write(script, name)
+            self.show(trace)
+            found = self.json_of("summary", trace)
+            for kind in ("peak", "temporary", "moves"):
+                with self.subTest(trace=name, kind=kind):
+                    value, function, text = self.card(kind)
+                    owner = found[kind]["owner"]
+                    self.assertEqual(bool(owner), function is not None)
+                    if owner and owner["function"]:
+                        self.assertEqual(function, owner["function"])
+                    if owner and owner["file"]:
+                        self.assertIn(f"{owner['file']}:{owner['line']}", text)
+                    self.assertEqual("uncertain" in text, not found["certain"] and value != "None")
+            value, function, text = self.card("leak")
+            self.assertEqual(value == "None", found["leaks"]["blocks"] == 0)
+            if found["leaks"]["blocks"]:
+                self.assertIn("lost" if found["leaks"]["kind"] == "definitely_lost" else "left", text)
+                self.assertIn(f"{found['leaks']['owner']['blocks']:,} block", text)
+            _, _, text = self.card("errors")
+            for error in found["errors"]:
+                self.assertIn(f"{error['kind'].replace('-', ' ')}: {error['calls']:,} call", text)
+            self.check_silence()
+
+    def test_each_leads_to_what_it_says(self):
+        trace = self.write(shop())
+        self.show(trace)
+        self.act("leak")
+        get = "['view', 'measure', 'search'].map((name) => heapPage.state.get(name))"
+        owner = self.json_of("summary", trace)["leaks"]["owner"]
+        self.assertEqual(evaluate(get), ["heap", "live", owner["function"]])
+        self.assertEqual([cells[0][0].split(" ")[0] for cells in self.rows(".sites-panel")], ["shop::audit"])
+        self.act("peak")
+        self.assertEqual(evaluate(get), ["heap", "live", ""])
+        self.assertEqual(evaluate("heapPage.state.get('at')"), evaluate("heapPage.heap.peakTick()"))
+        self.assertNotIn("file", self.card("temporary")[2])
+        trace = self.write(leaking(), "lost")
+        self.show(trace)
+        self.act("leak")
+        self.assertEqual(evaluate(get)[1], "lost")
+        self.act("errors")
+        self.assertEqual(evaluate(get)[0], "errors")
+        first = self.json_of("errors", trace)["findings"][0]["position"]
+        self.assertEqual(evaluate("heapPage.state.get('at')"), evaluate(f"heapPage.heap.tickAt({first!r})"))
+
+    def test_a_leak_is_steady_or_at_once(self):
+        self.show(self.write(shop()))
+        self.assertIn("shop::audit()", self.card("leak")[1])
+        at_once = Script().basics()
+        for i in range(400):
+            at_once.alloc(0x100000 + 0x1000 * i, 96, stack=2 if i < 40 else 3, wall=i * 10**6)
+            if i >= 40:
+                at_once.free(0x100000 + 0x1000 * i, wall=i * 10**6)
+        self.show(self.write(at_once.close(wall=400 * 10**6), "once"))
+        steady = "(({ verdicts, parts: { summary: { leaks } } }) => verdicts.leakCurve({ ...leaks.owner," \
+            " first: leaks.first_position, last: '%s' }, heapPage.functions.ordered.find((key) => " \
+            "heapPage.calls.functions[key].name === leaks.owner.function)).is_steady)(heapPage)"
+        last = evaluate("heapPage.heap.position[heapPage.heap.last]")
+        self.assertFalse(evaluate(steady % last))
+        self.show(self.write(shop(), "again"))
+        last = evaluate("heapPage.heap.position[heapPage.heap.last]")
+        self.assertTrue(evaluate(steady % last))
+
+
+@unittest.skipIf(MODE, "pictures only")
+class Views(PageCase):
+    def boxes(self):
+        return evaluate("(({ boxes, picture: { tree } }) => boxes.filter(({ node }) => node >= 0)"
+                        ".map((box) => [tree.function(box.node).plain, tree.function(box.last).plain]))"
+                        "(heapPage.flame)")
+
+    def test_own_functions_have_boxes_of_their_own(self):
+        self.show(self.write(shop()))
+        boxes = self.boxes()
+        for name in ("shop::worker", "shop::audit", "shop::import"):
+            self.assertIn([name, name], boxes)
+        self.assertTrue(all(first == last or not first.startswith("shop") for first, last in boxes))
+        self.assertGreaterEqual(evaluate("parseInt(document.querySelector('canvas.flame').style.height)"),
+                                22 * 4)
+
+    def test_the_search_goes_through_all_views(self):
+        trace = self.write(shop())
+        self.show(trace)
+        whole_sum = evaluate("heapPage.flame.picture.sums.total[0]")
+        for text, names in (("audit", ["shop::audit"]), ("APP.CPP:25", ["shop::import"]),
+                            ("shop::worker(int)", ["shop::audit", "shop::import", "shop::render"])):
+            evaluate(f"heapPage.state.set({{ search: {text!r} }}), 1")
+            self.settle()
+            rows = self.rows(".sites-panel")
+            self.assertEqual(sorted(cells[0][0].split(" ")[0] for cells in rows), names)
+            total = evaluate("heapPage.flame.picture.sums.total[0]")
+            self.assertEqual(total, sum(whole(cells[2][1]) for cells in rows))
+            self.assertLessEqual(total, whole_sum)
+            self.assertEqual(evaluate("(({ timeline, state }) => timeline.curves('bytes')"
+                                      ".total[state.get('at')])(heapPage)"), total)
+            self.assertIn(["shop::worker", "shop::worker"], self.boxes())
+        self.go("#search=nothing+has+this")
+        self.assertEqual(self.rows(".sites-panel"), [])
+        self.check_silence()
+
+    def test_a_function_has_one_colour(self):
+        self.show(self.write(shop()))
+        colour = "(({ picture, boxes }) => { const box = boxes.find(({ node }) => node >= 0 && " \
+            "picture.tree.function(node).plain === 'shop::audit'); return picture.colorOf(box); })" \
+            "(heapPage.flame)"
+        seen = {evaluate(colour)}
+        root = evaluate("(({ boxes, picture }) => boxes.find(({ node }) => node >= 0 && "
+                        "picture.tree.function(node).plain === 'shop::audit').node)(heapPage.flame)")
+        self.go(f"#root={root}")
+        seen.add(evaluate(colour))
+        self.go("#")
+        red = "((text) => '#' + text.match(/\\d+/g).map((part) => Number(part).toString(16)" \
+            ".padStart(2, '0')).join(''))"
+        for selector in (".sites-panel td.name i", ".timeline-box .legend i"):
+            seen.add(evaluate(f"{red}(getComputedStyle([...document.querySelectorAll({selector!r})].find((node) => "
+                              "node.parentElement.textContent.includes('shop::audit'))).backgroundColor)"))
+        self.assertEqual(len(seen), 1, seen)
+
+
+@unittest.skipIf(MODE, "pictures only")
+class Timeline(PageCase):
+    def point(self, kind, x, y, **more):
+        words = ", ".join(f"{name}: {str(value).lower()}" for name, value in more.items())
+        evaluate("((canvas) => { const place = canvas.getBoundingClientRect(); canvas.setPointerCapture = "
+                 f"() => {{}}; canvas.dispatchEvent(new PointerEvent('{kind}', {{ clientX: place.left + {x}, "
+                 f"clientY: place.top + {y}, pointerId: 1, bubbles: true, {words} }})); }})"
+                 "(heapPage.timeline.canvas), 1")
+        self.settle()
+
+    def test_the_pointer_previews(self):
+        self.show(self.write(shop()))
+        at = evaluate("heapPage.state.get('at')")
+        self.point("pointermove", 500, 60)
+        text = self.texts(".timeline-box .tip")[0]
+        tick = evaluate("heapPage.timeline.tickAt(500)")
+        size = evaluate(f"heapPage.heap.bytes[{tick}]")
+        self.assertTrue(text.startswith(f"{size / 1000:.0f} kB live at +"), text)
+        self.assertIn("shop::import", text)
+        self.assertIn("shop::audit", text)
+        self.assertEqual(evaluate("heapPage.state.get('at')"), at)
+        self.point("pointermove", 5, 60)
+        self.assertTrue(evaluate("heapPage.timeline.hint.hidden"))
+
+    def test_dragging_at_the_lower_edge_chooses_a_range(self):
+        self.show(self.write(shop()))
+        ends = "['from', 'to', 'at'].map((name) => heapPage.state.get(name))"
+        edge = evaluate("heapPage.timeline.canvas.clientHeight") - 30
+        at = evaluate(ends)[2]
+        self.point("pointerdown", 300, edge)
+        self.point("pointermove", 600, edge)
+        self.point("pointerup", 600, edge)
+        ticks = [evaluate(f"heapPage.timeline.tickAt({x})") for x in (300, 600)]
+        self.assertEqual(evaluate(ends), [*ticks, at])
+        grown = evaluate(f"heapPage.heap.bytes[{ticks[1]}] - heapPage.heap.bytes[{ticks[0]}]")
+        self.assertTrue(self.texts(".chip span")[0].startswith(f"+{grown / 1000:.0f} kB in "), self.texts(".chip span"))
+        self.assertIn("mostly shop::", self.texts(".chip span")[0])
+        handle = evaluate(f"heapPage.timeline.scale(heapPage.timeline.canvas.clientWidth).x("
+                          f"heapPage.heap.time[{ticks[1]}])")
+        self.point("pointerdown", handle + 2, edge)
+        self.point("pointermove", 700, edge)
+        self.point("pointerup", 700, edge)
+        self.assertEqual(evaluate(ends), [ticks[0], evaluate("heapPage.timeline.tickAt(700)"), at])
+        evaluate("void document.querySelector('.chip button').click(), 1")
+        self.settle()
+        self.assertEqual(evaluate(ends)[:2], [0, evaluate("heapPage.heap.last")])
+
+    def test_steady_calls_are_a_level_line(self):
+        script = Script().basics()
+        for i in range(3000):
+            script.alloc(0x1000 * (i + 1), 8, wall=i * 1000)
+        self.show(self.write(script.close(wall=3000 * 1000)))
+        for columns in (7, 100, 333, 499):
+            rates = evaluate("(({ timeline, heap }) => Array.from(timeline.ratesOf(heap.allocations, "
+                             "{ values: heap.time, x: (value) => 64 + (value - heap.time[0]) / "
+                             f"(heap.time[heap.last] - heap.time[0]) * {columns * 2} }}, {columns})))(heapPage)")
+            middle = rates[1:-1]
+            self.assertAlmostEqual(sum(rates), 3000, delta=1)
+            self.assertLess(max(middle) / min(middle), 1.15, columns)
+
+    def test_times_too_coarse_are_replaced_by_events(self):
+        script = Script().basics()
+        for i in range(300):
+            script.alloc(0x1000 * (i + 1), 8, wall=1000 if i < 299 else 10**9)
+        self.show(self.write(script.close(wall=10**9)))
+        self.assertEqual(evaluate("heapPage.timeline.axis"), "event")
+        self.go("#axis=time")
+        self.assertEqual(evaluate("heapPage.timeline.axis"), "time")
+        self.show(self.write(shop(), "fine"))
+        self.assertEqual(evaluate("heapPage.timeline.axis"), "time")
+
+    def test_space_plays(self):
+        self.show(self.write(shop()))
+        space = "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: ' ', bubbles: true })), 1"
+        evaluate("heapPage.state.set({ at: 3 }), 1")
+        self.settle()
+        evaluate(space)
+        moved = evaluate("new Promise((done) => { const look = () => heapPage.state.get('at') > 5 ? "
+                         "done(heapPage.state.get('at')) : requestAnimationFrame(look); look(); })")
+        self.assertGreater(moved, 5)
+        evaluate(space)
+        self.settle()
+        stopped = evaluate("heapPage.state.get('at')")
+        self.settle()
+        self.assertEqual(evaluate("heapPage.state.get('at')"), stopped)
+        self.check_silence()
+
+    def test_slash_searches(self):
+        trace = self.write(shop())
+        self.show(trace)
+        evaluate("document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true })), 1")
+        self.assertTrue(evaluate("document.activeElement === heapPage.searchField"))
+        position = self.positions()[7]
+        evaluate(f"(heapPage.searchField.value = {position!r}, heapPage.searchField.dispatchEvent("
+                 "new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }))), 1")
+        self.settle()
+        self.assertEqual(evaluate("heapPage.heap.position[heapPage.state.get('at')]"), position)
+
+
+class Legible(PageCase):
+    """In light and in dark."""
+
+    def test_texts_have_contrast(self):
+        for name, script in (("shop", shop()), ("evil", evil()), ("leaking", leaking())):
+            self.show(self.write(script, name))
+            for view in ("heap", "range", "leaks", "errors", "moves", "lifetimes", "about"):
+                self.go(f"#view={view}&from={self.positions()[1]}")
+                self.assertEqual(evaluate(HARD_TO_READ), [], view)
+            self.assertEqual(evaluate(HARD_TO_READ_DRAWN), [])
+
+
+if __name__ == "__main__":
+    lacking = browser.missing(NAME)
+    if lacking:
+        print(f"not installed: {lacking}")
+        sys.exit(77)
+    support.main()

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// The verdicts: what `summary` says, as cards that name whose doing it is, and lead there.
+import { button, element } from './dom.js';
+import { baseName, bytes, count, duration, moment, percent, plainName, short, shortName, things } from './format.js';
+import { palette } from './surface.js';
+
+const CURVE = 60;
+/** A leak is steady if it has so many blocks, and each of so many parts of its time adds so much. */
+const STEADY = { blocks: 8, parts: 4, share: 0.08 };
+
+/** The number of an owner's function; -1 if it is not among those of the call sites. */
+function functionOf(calls, owner) {
+  return owner ? calls.functions.findIndex(({ name, module }) => module === (owner.module || '') &&
+    (name === owner.function || (!owner.function && name.endsWith(`+${owner.offset}`)))) : -1;
+}
+
+/** The functions that the verdicts name: of the peak, of leaks, of temporary blocks, of moves. */
+export function namedFunctions(summary, calls) {
+  return ['peak', 'leaks', 'temporary', 'moves'].map((name) => functionOf(calls, summary[name].owner));
+}
+
+/** Points of a curve in a box. */
+export function curvePoints(values, width, height) {
+  const most = values.reduce((a, b) => Math.max(a, b), 0) || 1;
+  return Array.from(values, (value, i) => `${(i / Math.max(1, values.length - 1) * width).toFixed(1)},` +
+    `${(height - 1 - Math.max(0, value) / most * (height - 2)).toFixed(1)}`).join(' ');
+}
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+export function curveNode(values, width, height, label) {
+  const [svg, line] = ['svg', 'polyline'].map((name) => document.createElementNS(SVG, name));
+  Object.entries({ width, height, viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none',
+    role: 'img', 'aria-label': label, class: 'curve' }).forEach(([name, value]) => svg.setAttribute(name, value));
+  line.setAttribute('points', curvePoints(values, width, height));
+  svg.append(line);
+  return svg;
+}
+
+export class Verdicts {
+  constructor(page) {
+    const { parts, heap, state, scope, functions, calls } = page;
+    Object.assign(this, { page, parts, heap, state, scope, functions, calls, summary: parts.summary });
+    this.node = element('section', { class: 'verdicts', 'aria-label': 'Verdicts' });
+    this.draw();
+  }
+
+  draw() {
+    const colors = palette();
+    if (this.colors === colors) return;
+    this.colors = colors;
+    this.node.replaceChildren(this.peak(), this.leak(), this.temporary(), this.moves(), this.errors());
+  }
+
+  time(position) {
+    const { heap, scope } = this;
+    if (!scope.has(position)) return `position ${position}`;
+    const tick = heap.tickOf(position);
+    return scope.has_times ? moment(heap.time[tick], heap.time[heap.last] / 1000) : `event ${count(heap.event[tick])}`;
+  }
+
+  /** Where a function is in the sources. */
+  place(owner) {
+    return owner?.file ? `${baseName(owner.file)}${owner.line ? `:${owner.line}` : ''}` : '';
+  }
+
+  /** A card. `lines` are sentences; `doubt` says why it is uncertain. */
+  card({ kind, title, value, owner = null, name = '', lines, doubt = '', action = null, curve = null }) {
+    const number = functionOf(this.calls, owner);
+    const color = this.functions.of(number);
+    const whole = owner ? owner.function || this.calls.functions[number]?.name || '(unknown function)' : name;
+    const node = element('article', { class: `verdict${action ? '' : ' calm'}` },
+      element('h2', {}, title, doubt ? element('span', { class: 'badge', title: doubt }, 'uncertain') : ''),
+      element('div', { class: 'value' }, value, curve || ''),
+      whole ? element('code', { title: whole }, plainName(shortName(whole))) : '',
+      element('p', {}, lines.filter((line) => line).join('; '), doubt ? `. Uncertain: ${doubt}` : ''),
+      owner && this.place(owner) ? element('p', { class: 'place' }, this.place(owner)) : '',
+      action ? button(`${action[0]} →`, () => this.go(action[1], number), { class: 'act' }) : '');
+    node.dataset.verdict = kind;
+    if (action) {
+      node.style.setProperty('--c', color < 0 ? this.colors.accent : this.colors.series[color]);
+      node.style.setProperty('--ink', color < 0 ? this.colors.accent : this.colors.inks[color]);
+    }
+    return node;
+  }
+
+  /** What holds for all of the page is uncertain. */
+  get doubt() {
+    const { certain, reasons } = this.summary;
+    return certain === false ? (reasons[0] || 'the trace is not intact') : '';
+  }
+
+  /** Shows a finding: whole range and all functions unless it says otherwise. */
+  go(changes, number) {
+    const { state, heap } = this;
+    const search = changes.follows && number >= 0 ? this.calls.functions[number].name : '';
+    const { at_peak: isPeak, follows, ...values } = changes;
+    state.set({ view: 'heap', zoom: '', root: '', from: 0, to: heap.last, search, ...values });
+    if (isPeak) this.page.goToPeak();
+  }
+
+  share(owner, verb) {
+    return owner ? `${verb} ${percent(owner.share, 1)} of it` : '';
+  }
+
+  peak() {
+    const { peak } = this.summary;
+    return this.card({ kind: 'peak', title: 'Peak', value: bytes(Number(peak.bytes)), owner: peak.owner,
+      lines: [peak.position ? `${this.share(peak.owner, 'holds')}, at ${this.time(peak.position)}` : 'nothing was live'],
+      doubt: this.doubt,
+      action: Number(peak.blocks) ? ['Go to the peak', { measure: 'live', at_peak: true }] : null });
+  }
+
+  /** What the call sites of the lost blocks had live, and whether it grew all the time. */
+  leakCurve(owner, number) {
+    const { heap } = this;
+    const lost = heap.lost?.definitely.blocks;
+    const mask = Uint8Array.from(heap.functionOf, (key, site) => (key === number && (!lost || lost[site]) ? 1 : 0));
+    const live = this.page.timeline.maskedTotal('bytes', mask);
+    const values = heap.time;
+    const at = (part, from, to) => {
+      const wanted = values[from] + (values[to] - values[from]) * part;
+      let tick = from;
+      while (tick < to && values[tick + 1] <= wanted) tick++;
+      return live[tick];
+    };
+    const curve = Array.from({ length: CURVE }, (_, i) => at(i / (CURVE - 1), 0, heap.last));
+    const [first, last] = [owner.first, owner.last].map((position) => heap.tickOf(position));
+    const steps = Array.from({ length: STEADY.parts + 1 }, (_, i) => at(i / STEADY.parts, Math.max(0, first - 1), last));
+    const total = steps.at(-1) - steps[0];
+    const grows = steps.slice(1).every((value, i) => value - steps[i] > STEADY.share * total);
+    return { curve, is_steady: total > 0 && grows && Number(owner.blocks) >= STEADY.blocks, first, last };
+  }
+
+  leak() {
+    const { leaks } = this.summary;
+    const is_lost = leaks.kind === 'definitely_lost';
+    const possible = Number(leaks.possibly_lost.blocks)
+      ? `${bytes(Number(leaks.possibly_lost.bytes))} possibly lost` : '';
+    const below = Number(leaks.indirectly_lost.blocks)
+      ? `${bytes(Number(leaks.indirectly_lost.bytes))} more below them` : '';
+    const unknown = Number(this.parts.leaks.unknown_blocks);
+    const doubt = unknown ? `${things(unknown, 'block')} may have been released unseen` : this.doubt;
+    if (!Number(leaks.blocks)) {
+      return this.card({ kind: 'leak', title: 'Leak', value: 'None', doubt,
+        lines: [is_lost ? 'nothing is definitely lost' : unknown ? 'nothing is known to be lost' : 'all released', possible] });
+    }
+    const owner = leaks.owner && { ...leaks.owner, first: leaks.first_position, last: leaks.last_position };
+    const number = functionOf(this.calls, owner);
+    const found = owner?.first && number >= 0 && this.scope.has(owner.first) ? this.leakCurve(owner, number) : null;
+    const title = is_lost ? `Leak${found?.is_steady ? ', steady' : ''}` : 'Never released';
+    return this.card({ kind: 'leak', title, value: bytes(Number(leaks.bytes)), owner,
+      lines: [...this.lostWhen(owner, found, is_lost), below, possible,
+        is_lost ? '' : 'no snapshot tells which of them are lost'],
+      doubt,
+      curve: found && curveNode(found.curve, 84, 26, 'What its call sites had live in the course of time'),
+      action: [is_lost ? 'See what was lost' : 'See what was left', { follows: true,
+        ...(is_lost ? { measure: 'lost' } : { measure: 'live', at: this.heap.last }),
+        ...(found ? { from: Math.max(0, found.first - 1), to: found.last } : {}) }] });
+  }
+
+  lostWhen(owner, found, is_lost) {
+    if (!owner) return [];
+    const blocks = Number(owner.blocks);
+    const each = Number(owner.bytes) / blocks;
+    const part = owner.share < 0.995 ? `${percent(owner.share, 1)} of it: ` : '';
+    const lines = [`${part}${things(blocks, 'block')}${Number.isInteger(each) ? ` of ${bytes(each)}` : ''} ` +
+      `${is_lost ? 'lost' : 'left'}`];
+    if (!found) return lines;
+    const length = this.heap.time[found.last] - this.heap.time[found.first];
+    const times = blocks > 1 ? `from ${this.time(owner.first)} to ${this.time(owner.last)}` : `at ${this.time(owner.first)}`;
+    return [...lines, (found.is_steady && this.scope.has_times && length ? `one every ${duration(length / (blocks - 1))} ` : '') + times];
+  }
+
+  temporary() {
+    const { temporary, allocated } = this.summary;
+    const [blocks, all] = [Number(temporary.blocks), Number(allocated.blocks)];
+    return this.card({ kind: 'temporary', title: 'Temporary', owner: blocks ? temporary.owner : null,
+      value: blocks ? `${short(blocks)} of ${short(all)}` : 'None', doubt: blocks ? this.doubt : '',
+      lines: blocks ? [`${things(blocks, 'allocation')} (${percent(blocks, all)}) freed by the next call of their thread`,
+        temporary.owner && temporary.owner.share < 0.995 ? `${percent(temporary.owner.share, 1)} by it` : '']
+        : ['no block is freed by the next call of its thread'],
+      action: blocks ? ['See who makes them', { measure: 'temporary', unit: 'blocks', follows: true }] : null });
+  }
+
+  moves() {
+    const { moves } = this.summary;
+    const copied = Number(moves.bytes_copied_at_most);
+    const at_most = Number(moves.bytes_copied) === copied ? '' : 'at most ';
+    const group = this.parts.moves.groups.find((row) => row.stack_id === moves.owner?.stack_id);
+    const grows = { linear: group && `grows by ${bytes(Number(group.growth_bytes))} each time: double it instead`,
+      geometric: group && `grows by a factor of ${group.growth_factor}` }[group?.growth] || '';
+    return this.card({ kind: 'moves', title: 'Reallocation', owner: copied ? moves.owner : null,
+      value: copied ? `${at_most}${bytes(copied)} copied` : 'None', doubt: copied ? this.doubt : '',
+      lines: copied ? [grows, `${count(Number(moves.moved))} of ${things(Number(moves.reallocs), 'reallocation')} moved`]
+        : [Number(moves.reallocs) ? `${things(Number(moves.reallocs), 'reallocation')} copied nothing` : 'nothing is reallocated'],
+      action: copied ? ['See its growth', { measure: 'live', follows: true, at: this.most(moves.owner) }] : null });
+  }
+
+  /** The tick at which a function had most live. */
+  most(owner) {
+    const number = functionOf(this.calls, owner);
+    const live = this.page.timeline.maskedTotal('bytes',
+      Uint8Array.from(this.heap.functionOf, (key) => (key === number ? 1 : 0)));
+    return live.reduce((best, value, tick) => (value > live[best] ? tick : best), 0);
+  }
+
+  errors() {
+    const { errors, fatal_signal: fatal } = this.summary;
+    const calls = errors.reduce((sum, { calls: number }) => sum + Number(number), 0);
+    if (!calls && !fatal) {
+      return this.card({ kind: 'errors', title: 'Errors', value: 'None',
+        lines: ['none in the calls of the heap; reads and writes are not watched'] });
+    }
+    const [first] = this.parts.errors.findings;
+    const [stack, position] = fatal ? [this.parts.errors.fatal_signal?.stack, this.parts.errors.fatal_signal?.position]
+      : [first?.stack, first?.position];
+    const frames = this.calls.stack(stack || 0);
+    const frame = frames.find((one) => this.calls.functions[this.calls.functionOf[one]].own) ?? frames[0];
+    const made = frame === undefined ? null : this.calls.functions[this.calls.functionOf[frame]];
+    const doubtful = errors.find(({ certain }) => !certain);
+    return this.card({ kind: 'errors', title: 'Errors',
+      value: fatal ? fatal.name || `signal ${fatal.signal}` : errors[0].kind.replaceAll('-', ' '),
+      name: made?.name || '',
+      lines: [...errors.map(({ kind, calls: number }) => `${kind.replaceAll('-', ' ')}: ${things(Number(number), 'call')}`),
+        made ? this.calls.line(frame) : ''],
+      doubt: doubtful ? `${doubtful.kind.replaceAll('-', ' ')} may be none` : this.doubt,
+      action: ['See what happened', { view: 'errors',
+        ...(position && this.scope.has(position) ? { at: this.heap.tickAt(position) } : {}) }] });
+  }
+}
