@@ -17,7 +17,6 @@
 #include <malloc.h>
 #endif
 
-#include "base/task.h"
 
 void pages_hint(void *memory, size_t size)
 {
