@@ -17,7 +17,6 @@
 #include <malloc.h>
 #endif
 
-
 void pages_hint(void *memory, size_t size)
 {
 #ifdef MADV_HUGEPAGE
