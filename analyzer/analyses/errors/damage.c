@@ -10,8 +10,13 @@
 /** A header lies this far in front of its block, and memory of blocks ends there. */
 #define HEADER_BYTES 8
 
-/** A flag of a header that is never set. */
+/** A flag of a header that is never set; and one that all blocks with mappings of their own have.
+ */
 #define HEADER_NEVER_SET 8
+#define HEADER_MAPPED    2
+
+/** The size of these mappings is a multiple of it. */
+#define HEADER_MAPPED_UNIT UINT64_C(4096)
 
 /** The least size that a header has; and what it may have beyond what its block needs. */
 #define HEADER_SIZE_MIN 32
@@ -270,6 +275,13 @@ static bool is_broken(const struct header_search *search, uint32_t index)
     return (search->run->flags & TTD_HEADERS_BROKEN) && index + 1 == search->run->count;
 }
 
+/* Whether the run consists of blocks with mappings of their own, behind which there may be other
+ * memory. */
+static bool damage_is_mapped(const struct header_search *search)
+{
+    return (search->first->value & HEADER_MAPPED) != 0 && search->run->count > 1;
+}
+
 /* Whether a header behind the one with this index is right: the allocator has gone on with what the
  * one says. */
 static bool goes_on(const struct header_search *search, uint32_t index)
@@ -287,8 +299,8 @@ static bool is_damaged_right(const struct header_search *search, const struct he
 {
     bool swallows = search->states[place->index] & HEADER_SWALLOWS;
     bool breaks = is_broken(search, place->index);
-    bool breaks_behind =
-        is_broken(search, place->index + 1) && search->states[place->index + 1] == HEADER_UNKNOWN;
+    bool breaks_behind = !damage_is_mapped(search) && is_broken(search, place->index + 1) &&
+                         search->states[place->index + 1] == HEADER_UNKNOWN;
     if (swallows || breaks || !breaks_behind)
         return swallows || breaks;
     uint64_t size = damage_find_block(search, place->header->address + HEADER_BYTES).size;
@@ -304,19 +316,24 @@ static bool is_damaged(const struct header_search *search, const struct header_p
         /* Where the blocks behind it are in order, the trace lacks the release of this one. */
         return !goes_on(search, place->index);
     default:
-        return place->right && (is_broken(search, place->index) ||
-                                (search->states[place->index] & HEADER_SWALLOWS &&
-                                 search->headers->snapshot.reason == TTD_SNAPSHOT_SIGNAL));
+        return place->right && !damage_is_mapped(search) &&
+               (is_broken(search, place->index) ||
+                (search->states[place->index] & HEADER_SWALLOWS &&
+                 search->headers->snapshot.reason == TTD_SNAPSHOT_SIGNAL));
     }
 }
 
 /* Returns the number of low bytes of a header that must have been written: those up to the highest
  * one that it cannot have for a block of this size. */
-static unsigned damage_header_bytes(uint64_t header, uint64_t size)
+static unsigned damage_header_bytes(uint64_t header, uint64_t size, bool has_mapping)
 {
     static const uint64_t flags[] = {0, 1, 4, 5};
     uint64_t least = UINT64_MAX;
-    for (uint64_t slack = 0; slack <= HEADER_SLACK; slack += 16) {
+    if (has_mapping) {
+        uint64_t mapped = size + 2 * HEADER_BYTES + HEADER_MAPPED_UNIT - 1;
+        least = header ^ ((mapped & ~(HEADER_MAPPED_UNIT - 1)) | HEADER_MAPPED);
+    }
+    for (uint64_t slack = 0; slack <= HEADER_SLACK && !has_mapping; slack += 16) {
         for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
             uint64_t changed = header ^ ((size_needed(size) + slack) | flags[i]);
             least = changed < least ? changed : least;
@@ -391,7 +408,8 @@ static struct heap_finding finding_of(const struct header_search *search,
     }
     if (is_adjacent)
         finding.damage.beyond = header->address - before.address - before.size +
-                                (behind.address ? damage_header_bytes(header->value, behind.size)
+                                (behind.address ? damage_header_bytes(header->value, behind.size,
+                                                                      damage_is_mapped(search))
                                                 : bytes_written_anyhow(header->value));
     finding.neighbours.after =
         behind.address ? behind : heap_neighbours_find(search->live, header->address).after;

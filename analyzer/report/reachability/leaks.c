@@ -155,6 +155,7 @@ void text_leaks(struct report *report, const struct report_leaks *data)
     report_known_findings_text(report, REPORT_BLOCKS);
     text_leak_notes(report, data);
     report_certainty_text(report);
+    report_wrapper_text(report, data->groups);
     text_groups(report, data);
     report_runtime_groups_text(report, data->limit, true);
 }
@@ -215,6 +216,7 @@ void json_leaks(struct report *report, const struct report_leaks *data)
     report_unknown_json(&json, &leaks->kinds[HEAP_UNKNOWN]);
     json_text(&json, "by", view_key_name(report->view->options.by));
     json_unsigned(&json, "total_groups", data->groups->count);
+    report_wrapper_json(report, &json, data->groups);
     report_runtime_json(&report->runtime, &json);
     json_unsigned(&json, "unknown_releases", leaks->outcome.counts.unknown_releases);
     json_unsigned(&json, "overlaps", leaks->outcome.counts.overlaps);

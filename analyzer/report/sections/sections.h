@@ -228,6 +228,13 @@ void report_lost_json(struct json *json, const struct heap_lost_range *lost);
 #define REPORT_LOST_HEADER "lost_after,lost_before,first_release,last_release"
 void report_lost_csv(struct csv *csv, const struct heap_lost_range *lost);
 
+/** Offers a function that looks like a wrapper of an allocator, by its shape, if most groups and
+ * most bytes come through it: one call of the allocator, of several sizes, from several functions.
+ * The member is null if there is none. */
+void report_wrapper_text(struct report *report, const struct heap_groups *groups);
+void report_wrapper_json(struct report *report, struct json *json,
+                         const struct heap_groups *groups);
+
 /** Writes the totals of findings that were not reported, by rule; nothing if there are none. */
 void report_known_findings_text(struct report *report, enum report_unit unit);
 

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* A function that looks like a wrapper of an allocator, by its shape: many stacks go through it. */
+#include "report/sections/sections.h"
+#include "report/writers/escape.h"
+#include "symbols/runtime.h"
+#include "view/allocators.h"
+
+/* Groups that are looked at, the largest of each class; candidates among their functions; and
+ * callers from which on a function is taken for a wrapper. */
+enum { GROUPS_LOOKED_AT = 256, CANDIDATES = 32, CALLERS = 3 };
+
+/* The longest name that is written twice into one line. */
+enum { NAME_OF_A_LINE = 16 };
+
+/* The innermost function of the program in some stacks. */
+struct wrapper_candidate {
+    ttd_id name;
+    uint64_t address; /* of its call of the allocator */
+    size_t groups;
+    uint64_t bytes;
+    uint64_t size; /* of a block of the first group, rounded down */
+    bool has_one_call;
+    bool has_sizes; /* blocks of several sizes: a constructor has one */
+    ttd_id callers[CALLERS];
+    size_t caller_count;
+};
+
+/* A function that most of the blocks come through, by its canonical name. */
+struct report_wrapper {
+    struct ttd_string function;
+    size_t groups;
+    uint64_t bytes;
+};
+
+/* Whether a frame is of functions that reports look through anyway. */
+static bool wrapper_is_known(struct report *report, const struct frame *frame)
+{
+    bool is_mixed;
+    struct ttd_string name = definitions_canonical(report->definitions, frame->name);
+    return allocators_have(frame->function) || allocators_wrap(name) ||
+           runtime_has_module(frame->module) || runtime_has_function(name, &is_mixed);
+}
+
+/* Returns the innermost frame of the program that has a caller, both with names; NULL if there is
+ * none. */
+static const struct frame *wrapper_frame(struct report *report)
+{
+    const struct frame_list *list = &report->frames;
+    size_t i = 0;
+    while (i < list->count && wrapper_is_known(report, &list->frames[i]))
+        i++;
+    if (i + 1 >= list->count || !list->frames[i].function.size ||
+        !list->frames[i + 1].function.size || list->frames[i].name == list->frames[i + 1].name ||
+        runtime_is_main(&list->frames[i]))
+        return NULL;
+    return &list->frames[i];
+}
+
+static void wrapper_count(struct wrapper_candidate *candidate, const struct frame *frame,
+                          const struct heap_group *group)
+{
+    uint64_t size = group->blocks ? group->bytes / group->blocks : 0;
+    size_t i = 0;
+    candidate->has_one_call &= candidate->address == frame->address;
+    candidate->has_sizes |= candidate->size != size;
+    candidate->groups++;
+    candidate->bytes = heap_add(candidate->bytes, group->bytes);
+    while (i < candidate->caller_count && candidate->callers[i] != frame[1].name)
+        i++;
+    if (i == candidate->caller_count && i < CALLERS)
+        candidate->callers[candidate->caller_count++] = frame[1].name;
+}
+
+static bool report_find_wrapper(struct report *report, const struct heap_groups *groups,
+                                struct report_wrapper *wrapper)
+{
+    struct wrapper_candidate candidates[CANDIDATES];
+    size_t count = 0, looked_at = 0;
+    uint64_t bytes = 0;
+    if (report->view->options.by != VIEW_BY_STACK || report->stacks.find)
+        return false;
+    for (; looked_at < groups->count && looked_at < GROUPS_LOOKED_AT; looked_at++) {
+        const struct heap_group *group = &groups->items[looked_at];
+        size_t i = 0;
+        report_expand(report, group->key.stack);
+        bytes = heap_add(bytes, group->bytes);
+        const struct frame *frame = wrapper_frame(report);
+        while (frame && i < count && candidates[i].name != frame->name)
+            i++;
+        if (!frame || i == CANDIDATES)
+            continue;
+        if (i == count)
+            candidates[count++] =
+                (struct wrapper_candidate){.name = frame->name,
+                                           .address = frame->address,
+                                           .size = group->blocks ? group->bytes / group->blocks : 0,
+                                           .has_one_call = true};
+        wrapper_count(&candidates[i], frame, group);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct wrapper_candidate *candidate = &candidates[i];
+        if (candidate->caller_count < CALLERS || !candidate->has_one_call ||
+            !candidate->has_sizes || candidate->groups <= looked_at / 2 ||
+            candidate->bytes <= bytes / 2)
+            continue;
+        wrapper->function = definitions_canonical(report->definitions, candidate->name);
+        wrapper->groups = candidate->groups;
+        wrapper->bytes = candidate->bytes;
+        return true;
+    }
+    return false;
+}
+
+/* Whether a shell takes a name for more than one word. */
+static bool wrapper_needs_quotes(struct ttd_string name)
+{
+    for (size_t i = 0; i < name.size; i++) {
+        char c = name.data[i];
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || c == '_' || c == ':';
+        if (!is_plain)
+            return true;
+    }
+    return false;
+}
+
+void report_wrapper_text(struct report *report, const struct heap_groups *groups)
+{
+    struct report_wrapper wrapper;
+    if (!report_find_wrapper(report, groups, &wrapper))
+        return;
+    const char *quote = wrapper_needs_quotes(wrapper.function) ? "'" : "";
+    out_text(report->output, "Most of these come through ");
+    escape_text(report->output, wrapper.function);
+    out_text(report->output, wrapper.function.size > NAME_OF_A_LINE ? "():\n" : "(): ");
+    out_format(report->output, "--skip %s", quote);
+    escape_text(report->output, wrapper.function);
+    out_format(report->output, "%s shows its callers\n", quote);
+}
+
+void report_wrapper_json(struct report *report, struct json *json, const struct heap_groups *groups)
+{
+    struct report_wrapper wrapper;
+    if (!report_find_wrapper(report, groups, &wrapper)) {
+        json_null(json, "wrapper");
+        return;
+    }
+    json_begin_object(json, "wrapper");
+    json_string(json, "function", wrapper.function);
+    json_unsigned(json, "groups", wrapper.groups);
+    json_unsigned(json, "bytes", wrapper.bytes);
+    json_end_object(json);
+}
