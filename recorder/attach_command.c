@@ -68,17 +68,47 @@ static void clean_children(const struct collector *collector)
     }
 }
 
+/* Has programs that the process executes recorded by the library that they can load. */
+static void attach_name_library(const struct host *host)
+{
+    char path[LAUNCH_PATH_MAX];
+    if (!launch_find_preload(path) || strlen(path) + sizeof "LD_PRELOAD=" > ATTACHED_PRELOAD)
+        return;
+    snprintf(attachment.preload, sizeof attachment.preload, "LD_PRELOAD=%.4096s", path);
+    snprintf(attachment.place, sizeof attachment.place, CHANNEL_ENV "=%s", host->path);
+}
+
+/* Whether the program that the process has executed was told where the channel is. */
+static bool attach_is_followed(void)
+{
+    char path[64], *variable = NULL;
+    size_t size = 0;
+    bool is_told = false;
+    snprintf(path, sizeof path, "/proc/%u/environ", attachment.pid);
+    FILE *file = attachment.place[0] != '\0' ? fopen(path, "re") : NULL;
+    while (file != NULL && !is_told && getdelim(&variable, &size, '\0', file) > 0)
+        is_told = strncmp(variable, attachment.place, strlen(attachment.place)) == 0;
+    free(variable);
+    if (file != NULL)
+        fclose(file);
+    return is_told;
+}
+
 /* Called in each round of the collector. */
 static void attach_step(struct collector *collector)
 {
     static uint64_t since, next;
+    static bool is_followed; /* the process executes another program, which is recorded */
     bool is_wanted = collector->is_to_detach || signals_seen.detach != 0;
     uint64_t now = now_ns();
     if (collector->launched_has_ended || now < next)
         return;
     next = now + (is_wanted ? LEAVE_LOOK_NS : GONE_LOOK_NS);
-    bool is_gone = attach_has_executed(&attachment);
-    if (is_wanted && !is_gone && since == 0)
+    bool is_gone = is_followed || attach_has_executed(&attachment);
+    is_followed = is_followed || (is_gone && attach_is_followed());
+    if (is_followed && !is_wanted)
+        return;
+    if (is_wanted && (is_followed || !is_gone) && since == 0)
         snapshots_take_last(collector);
     if (!is_gone && !(is_wanted && detach_step(&since)))
         return;
@@ -116,6 +146,7 @@ static int attach_open(struct collector *collector, const struct options *option
         return EXIT_RECORDER;
     }
     collector->host.channel->launched_pid = attachment.pid;
+    attach_name_library(&collector->host);
     if (!collector_open(collector, options->output, &error)) {
         message_error(options->output, &error);
         return EXIT_OUTPUT;

@@ -27,6 +27,8 @@
 enum {
     ATTACHED_NAME_SIZE = 40,
     ATTACHED_COMMAND = 1024,
+    ATTACHED_PRELOAD = 4200,
+    ATTACHED_PLACE = 96,
     ATTACHED_MODULES = 1024,
     ATTACHED_PATCHES = 512,
     ATTACHED_AREAS = 64,
@@ -85,8 +87,12 @@ struct attached {
     uint64_t internal_begin, internal_end; /* they lie there */
     uint64_t internal_count;
     uint64_t internal[ATTACHED_INTERNAL]; /* sorted */
+    uint32_t is_filtered; /* by seccomp: the library makes no system call once it has begun */
     uint32_t command_size;
     char command[ATTACHED_COMMAND]; /* arguments, each with a NUL behind it */
+    /* NAME=VALUE, for programs that the process executes: LD_PRELOAD, and where the channel is. */
+    char preload[ATTACHED_PRELOAD];
+    char place[ATTACHED_PLACE];
     uint64_t module_count;
     uint64_t modules[ATTACHED_MODULES]; /* an address in each */
     struct attached_undo undo;

@@ -44,7 +44,9 @@ struct attachment {
     int file;    /* the channel's descriptor; -1 if it is closed */
     int channel; /* our own */
     struct attached_undo undo;
-    bool is_to_wait; /* a thread is where nothing can begin at this moment */
+    bool is_elsewhere; /* in another PID namespace */
+    bool is_filtered;  /* by seccomp: that is suspended while it is stopped */
+    bool is_to_wait;   /* a thread is where nothing can begin at this moment */
     bool is_patched;
     bool was_cleaned; /* an image that another recorder has left was removed */
     bool is_left;     /* pages stay in the process, since a thread has not left the hooks */
@@ -53,6 +55,9 @@ struct attachment {
     const char *known_reason;
     struct copy copy;
     struct copy_history copies;
+    /* NAME=VALUE, for programs that the process executes; empty for none. To be set before
+     * attach_begin(). */
+    char preload[ATTACHED_PRELOAD], place[ATTACHED_PLACE];
     uint64_t stop_time;             /* nanoseconds for which the process was stopped, in all */
     char command[ATTACHED_COMMAND]; /* arguments, each with a NUL behind it */
     size_t command_size;

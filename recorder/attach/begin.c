@@ -13,6 +13,7 @@
 
 #include "../channel.h"
 #include "parts.h"
+#include "process.h"
 
 /* A gate: the trampoline, then what a call enters. */
 enum { GATE_SIZE = 128, GATE_ENTRY = 64, GATE_LOAD = 10 };
@@ -210,8 +211,11 @@ static bool has_ids(const struct attachment *attachment, const struct threads *t
         unsigned char control[CONTROL_SIZE];
         if (threads->items[i].has_ended)
             continue;
+        uint32_t id = threads->items[i].tid;
+        if (attachment->is_elsewhere)
+            id = attach_process_inner(attachment->pid, id);
         if (!read_control(attachment, &threads->items[i], control) ||
-            memcmp(control + field, &threads->items[i].tid, sizeof threads->items[i].tid) != 0)
+            memcmp(control + field, &id, sizeof id) != 0)
             return false;
     }
     return true;
@@ -305,12 +309,15 @@ static bool write_image(struct attachment *attachment)
     own->key = (own->key | UINT64_C(1) << 63) & ~UINT64_C(0xffffffff);
     own->id_field = attachment->id_field;
     own->file = attachment->file;
+    own->is_filtered = attachment->is_filtered;
     own->begin = attachment->base;
     own->end = attachment->base + image->size;
     own->thread_block = attachment->thread_block;
     own->thread_size = image->thread_size;
     own->undo = attachment->undo;
     memcpy(own->command, attachment->command, attachment->command_size);
+    memcpy(own->preload, attachment->preload, sizeof own->preload);
+    memcpy(own->place, attachment->place, sizeof own->place);
     own->command_size = (uint32_t)attachment->command_size;
     list_internal(attachment, own);
     list_modules(attachment, own);

@@ -21,7 +21,9 @@ static bool has_allocator(const struct attachment *attachment, bool is_beside)
 void attach_copy_known(struct attachment *attachment, struct threads *threads)
 {
     const struct borrowed_code code = attach_own_code(attachment);
-    if (has_allocator(attachment, false))
+    if (attachment->is_filtered)
+        attachment->known_reason = "a seccomp filter watches it";
+    else if (has_allocator(attachment, false))
         attachment->known_reason = "its allocator is not the GNU C library's";
     else if (!copy_make(&attachment->copy, threads, &code, &attachment->copies))
         attachment->known_reason = "the process could not be copied";

@@ -196,7 +196,9 @@ static const Elf64_Sym *find_symbol(struct attach_module *module, const char *na
 uint64_t attach_module_symbol(struct attach_module *module, const char *name)
 {
     const Elf64_Sym *symbol = find_symbol(module, name);
-    return symbol != NULL ? module->bias + symbol->st_value : 0;
+    return symbol != NULL && ELF64_ST_TYPE(symbol->st_info) != STT_GNU_IFUNC
+               ? module->bias + symbol->st_value
+               : 0;
 }
 
 bool attach_module_read(const struct attach_module *module, uint64_t address, void *bytes,

@@ -41,7 +41,8 @@ void attach_modules_free(struct attach_modules *modules);
 /* Returns the module whose file has a name that begins so; NULL if there is none. */
 struct attach_module *attach_modules_named(struct attach_modules *modules, const char *name);
 
-/* Finds a symbol that the module defines and exports. Returns its address, or 0. */
+/* Finds a symbol that the module defines and exports, but for a function that the loader is to
+ * choose. Returns its address, or 0. */
 uint64_t attach_module_symbol(struct attach_module *module, const char *name);
 
 /* Returns the symbols that other modules see, or all that the file names. */

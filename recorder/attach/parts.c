@@ -81,6 +81,7 @@ static void *stop_and_work(void *context)
     struct threads threads;
     uint64_t begin = now_ns();
     threads_stop(&threads, attachment->pid, 0, 0, &attachment->interrupted);
+    threads.suspends_filters = true;
     if (threads.are_stopped)
         stopping->is_done = stopping->work(attachment, &threads);
     else

@@ -78,9 +78,11 @@ static bool open_all(struct attachment *attachment, uint32_t pid, const char *li
 {
     char path[64];
     *attachment = (struct attachment){.pid = pid, .memory = -1, .file = -1, .channel = -1};
-    if (!attach_process_check(pid, attachment->reason, sizeof attachment->reason))
+    if (!attach_process_check(pid, &attachment->is_filtered, attachment->reason,
+                              sizeof attachment->reason))
         return false;
     uint32_t tid = attach_process_thread(pid);
+    attachment->is_elsewhere = attach_process_inner(pid, tid) != tid;
     snprintf(path, sizeof path, "/proc/%u/task/%u/mem", pid, tid);
     attachment->memory = open(path, O_RDWR | O_CLOEXEC);
     if (attachment->memory < 0 ||

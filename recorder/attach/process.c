@@ -4,10 +4,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Copies the text of a field of the status, without the newline. Returns false if there is none. */
@@ -74,22 +77,52 @@ uint32_t attach_process_thread(uint32_t pid)
     return tid;
 }
 
-static bool is_watched(uint32_t pid, uint32_t tid, void *context)
+/* Whether the system lets this recorder suspend seccomp filters of processes that it traces. */
+static bool can_suspend_filters(void)
 {
+    pid_t child = fork();
+    if (child == 0) {
+        for (;;)
+            pause();
+    }
+    bool can = child > 0 &&
+               ptrace(PTRACE_SEIZE, child, NULL, (void *)(uintptr_t)PTRACE_O_SUSPEND_SECCOMP) == 0;
+    if (child > 0) {
+        kill(child, SIGKILL);
+        waitpid(child, NULL, __WALL);
+    }
+    return can;
+}
+
+/* Looks for what watches system calls and returns. */
+struct process_watch {
+    const char *reason;
+    bool is_filtered;
+};
+
+static bool process_look(uint32_t pid, uint32_t tid, void *context)
+{
+    struct process_watch *watch = context;
     char features[128] = "";
     status_field(pid, tid, "x86_Thread_features", features, sizeof features);
-    if (attach_process_status(pid, tid, "Seccomp") > 0) {
-        *(const char **)context =
-            "a seccomp filter watches its system calls, and would not let the recorder in; start "
-            "it by ttdrecord instead";
-        return false;
-    }
-    if (strstr(features, "shstk") != NULL) {
-        *(const char **)context = "it has a shadow stack, which does not allow to redirect calls; "
-                                  "start it by ttdrecord instead";
-        return false;
-    }
-    return true;
+    watch->is_filtered |= attach_process_status(pid, tid, "Seccomp") > 0;
+    if (strstr(features, "shstk") != NULL)
+        watch->reason = "it has a shadow stack, which does not allow to redirect calls; start it "
+                        "by ttdrecord instead";
+    return watch->reason == NULL;
+}
+
+static bool refuse_watched(uint32_t pid, bool *is_filtered, char *reason, size_t size)
+{
+    struct process_watch watch = {NULL, false};
+    attach_process_threads(pid, process_look, &watch);
+    if (watch.reason == NULL && watch.is_filtered && !can_suspend_filters())
+        watch.reason = "a seccomp filter watches its system calls, and would not let the recorder "
+                       "in; run ttdrecord as root (with CAP_SYS_ADMIN), or start it by ttdrecord";
+    *is_filtered = watch.is_filtered;
+    if (watch.reason != NULL)
+        snprintf(reason, size, "%s", watch.reason);
+    return watch.reason == NULL;
 }
 
 static bool refuse_traced(uint32_t pid, uint32_t tid, char *reason, size_t size)
@@ -103,17 +136,13 @@ static bool refuse_traced(uint32_t pid, uint32_t tid, char *reason, size_t size)
     return false;
 }
 
-static bool refuse_namespace(uint32_t pid, char *reason, size_t size)
+uint32_t attach_process_inner(uint32_t pid, uint32_t tid)
 {
-    char path[64];
-    struct stat own, other;
-    snprintf(path, sizeof path, "/proc/%u/ns/pid", pid);
-    if (stat("/proc/self/ns/pid", &own) != 0 || stat(path, &other) != 0 ||
-        own.st_ino == other.st_ino)
-        return true;
-    snprintf(reason, size,
-             "it is in another PID namespace, such as a container's; run ttdrecord there");
-    return false;
+    char text[256];
+    if (!status_field(pid, tid, "NSpid", text, sizeof text))
+        return tid;
+    const char *last = strrchr(text, '\t');
+    return (uint32_t)strtoul(last != NULL ? last + 1 : text, NULL, 10);
 }
 
 static bool refuse_permission(uint32_t pid, uint32_t tid, char *reason, size_t size)
@@ -170,7 +199,7 @@ static bool refuse_program(uint32_t pid, uint32_t tid, char *reason, size_t size
     return false;
 }
 
-bool attach_process_check(uint32_t pid, char *reason, size_t size)
+bool attach_process_check(uint32_t pid, bool *is_filtered, char *reason, size_t size)
 {
     char path[64];
     struct stat status;
@@ -188,13 +217,7 @@ bool attach_process_check(uint32_t pid, char *reason, size_t size)
         snprintf(reason, size, "it is this recorder");
         return false;
     }
-    const char *watched = NULL;
-    if (!refuse_traced(pid, tid, reason, size) || !refuse_permission(pid, tid, reason, size) ||
-        !refuse_stopped(pid, tid, reason, size) || !refuse_program(pid, tid, reason, size) ||
-        !refuse_namespace(pid, reason, size))
-        return false;
-    if (attach_process_threads(pid, is_watched, &watched))
-        return true;
-    snprintf(reason, size, "%s", watched);
-    return false;
+    return refuse_traced(pid, tid, reason, size) && refuse_permission(pid, tid, reason, size) &&
+           refuse_stopped(pid, tid, reason, size) && refuse_program(pid, tid, reason, size) &&
+           refuse_watched(pid, is_filtered, reason, size);
 }

@@ -8,8 +8,11 @@
 #include <stdint.h>
 
 /* Writes the reason why the process cannot be attached to, as far as the system's files tell it.
- * Returns false if there is one. */
-bool attach_process_check(uint32_t pid, char *reason, size_t size);
+ * Returns false if there is one. `is_filtered` is set if seccomp filters have to be suspended. */
+bool attach_process_check(uint32_t pid, bool *is_filtered, char *reason, size_t size);
+
+/* Returns the id of a thread in the PID namespace of its process. */
+uint32_t attach_process_inner(uint32_t pid, uint32_t tid);
 
 /* Returns a number in the status of a thread, such as "TracerPid"; -1 if it is not there. */
 long attach_process_status(uint32_t pid, uint32_t tid, const char *field);

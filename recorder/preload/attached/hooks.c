@@ -5,9 +5,10 @@
  */
 #undef _dl_find_object /* that of the loader */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
-#include "../system/sys.h"
+#include "../hooks/executing.h"
 #include "attached.h"
 
 /* Unwinders find the frames of hooks by it, which exceptions pass. */
@@ -35,41 +36,33 @@ PATCHED_IN(ATTACHED_IN_LIBC, int, dlclose, 1, (void *handle, int (*real_dlclose)
     return result;
 }
 
-/* Counts a child without a trace of its own that executes a program, which is not recorded. */
-static void count_child(int count)
-{
-    if (!(target_channel->flags & CHANNEL_NO_CHILDREN))
-        atomic_fetch_add(&target_channel->refused, (unsigned)count);
-}
-
-/* Images that are executed are not recorded, since the library that is loaded would have to be
- * found there. The child of a vfork, which shares the depth with its parent, does not come back. */
-#define EXECUTES(name, count, parameters, arguments)                                               \
+/* The child of a vfork, which shares the depth with its parent, does not come back. Every function
+ * of the C library that executes a program gets here. */
+#define EXECUTES(name, count, directory, file, parameters, arguments)                              \
     PATCHED_IN(ATTACHED_IN_LIBC, int, name, count, parameters)                                     \
     {                                                                                              \
-        if (!process_is_own()) {                                                                   \
-            count_child(1);                                                                        \
-            int failure = real_##name arguments;                                                   \
-            count_child(-1);                                                                       \
-            return failure;                                                                        \
-        }                                                                                          \
-        attached_depth++;                                                                          \
-        process_executes(true);                                                                    \
+        bool is_own = process_is_own();                                                            \
+        attached_depth += is_own;                                                                  \
+        enum program_kind kind = program_kind(directory, file);                                    \
+        int lent = executing_lend(&kind);                                                          \
+        ENVIRONMENT(envp, kind, lent);                                                             \
+        executing_begins(kind);                                                                    \
         int result = real_##name arguments;                                                        \
-        process_executes(false);                                                                   \
-        attached_depth--;                                                                          \
+        executing_failed(kind);                                                                    \
+        executing_take_back(lent);                                                                 \
+        attached_depth -= is_own;                                                                  \
         return result;                                                                             \
     }
 
-EXECUTES(execve, 3,
+EXECUTES(execve, 3, AT_FDCWD, path,
          (const char *path, char *const argv[], char *const envp[],
           int (*real_execve)(const char *, char *const[], char *const[])),
          (path, argv, envp))
-EXECUTES(fexecve, 3,
+EXECUTES(fexecve, 3, file, "",
          (int file, char *const argv[], char *const envp[],
           int (*real_fexecve)(int, char *const[], char *const[])),
          (file, argv, envp))
-EXECUTES(execveat, 5,
+EXECUTES(execveat, 5, directory, path,
          (int directory, const char *path, char *const argv[], char *const envp[], int flags,
           int (*real_execveat)(int, const char *, char *const[], char *const[], int)),
          (directory, path, argv, envp, flags))

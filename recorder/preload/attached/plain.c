@@ -96,6 +96,29 @@ size_t strcspn(const char *text, const char *stops)
     return size;
 }
 
+size_t strspn(const char *text, const char *accepted)
+{
+    size_t size = 0;
+    while (text[size] != '\0' && strchr(accepted, text[size]) != NULL)
+        size++;
+    return size;
+}
+
+char *strstr(const char *text, const char *sought)
+{
+    size_t size = strlen(sought);
+    for (; strncmp(text, sought, size) != 0; text++)
+        if (*text == '\0')
+            return NULL;
+    return (char *)(size_t)text;
+}
+
+char *strcat(char *restrict to, const char *restrict from)
+{
+    strcpy(to + strlen(to), from);
+    return to;
+}
+
 char *strcpy(char *restrict to, const char *restrict from)
 {
     return memcpy(to, from, strlen(from) + 1);

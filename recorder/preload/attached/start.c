@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdalign.h>
+#include <string.h>
 
 #include "../channel/target.h"
 #include "../process/attach.h"
@@ -60,7 +61,8 @@ struct attached attached = {
 
 bool process_attach(void)
 {
-    bool is_mapped = channel_attach_file(attached.file);
+    const char *place = strchr(attached.place, '=');
+    bool is_mapped = channel_attach_file(attached.file, place != NULL ? place + 1 : "");
     sys_call3(SYS_close, attached.file, 0, 0);
     attached.file = -1;
     attached.channel = (uintptr_t)target_channel;
@@ -81,6 +83,10 @@ void attached_start(void)
     stale_key = attached.key;
     stale_id_field = attached.id_field;
     attached.records = process_records();
+    if (attached.is_filtered != 0) {
+        thread_id(); /* finds where the C library has it */
+        process_confine();
+    }
 }
 
 /* Says that it is over: from here on the recorder may take the thread away at any moment, and sets
@@ -95,18 +101,18 @@ void attached_wait(void)
     sys_call6(SYS_ppoll, 0, 0, (long)&second, 0, 0, 0);
 }
 
-/* A program that is executed does not load this library. */
+/* Programs that are executed load the other library. */
 const char *process_library(void)
 {
-    return NULL;
+    return attached.preload[0] != '\0' ? strchr(attached.preload, '=') + 1 : NULL;
 }
 
 const char *process_preload(void)
 {
-    return NULL;
+    return attached.preload[0] != '\0' ? attached.preload : NULL;
 }
 
 const char *process_channel(void)
 {
-    return NULL;
+    return attached.place[0] != '\0' ? attached.place : NULL;
 }

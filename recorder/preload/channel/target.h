@@ -57,8 +57,8 @@ extern bool target_fences;
 /* Maps the header of the channel that the variable names. False if it is none. */
 bool channel_attach(const char *variable);
 
-/* Does so by a descriptor. There is no path then. */
-bool channel_attach_file(int file);
+/* Does so by a descriptor. `path` opens the same file, if this process can reach that. */
+bool channel_attach_file(int file, const char *path);
 
 /* Returns the path that opens the channel, or did where it was attached. */
 const char *channel_place(void);
@@ -90,7 +90,8 @@ uint32_t process_index(void);
 /* Whether this is the process that was attached, and not a child that shares its memory. */
 bool process_is_own(void);
 
-/* Returns the path of this library, for the loader; NULL if it is not known. */
+/* Returns the path of the library that the loader is to load into programs that are executed; NULL
+ * if it is not known. */
 const char *process_library(void);
 
 /* Set once the program may be confined by seccomp: no system calls from there on

@@ -176,7 +176,7 @@ static bool take_lent(const char *number)
     int file = 0;
     for (int i = 0; i < DIGITS_MAX && *number >= '0' && *number <= '9'; i++)
         file = file * 10 + (*number++ - '0');
-    if (*number != '\0' || !channel_attach_file(file))
+    if (*number != '\0' || !take_channel(map_open(file, 0, &channel_file)))
         return false;
     sys_call3(SYS_close, file, 0, 0);
     return true;
@@ -192,7 +192,8 @@ bool channel_attach(const char *variable)
            take_channel(map_file(channel_path, 0, &channel_file));
 }
 
-bool channel_attach_file(int file)
+bool channel_attach_file(int file, const char *path)
 {
+    strcpy(channel_path, path);
     return take_channel(map_open(file, 0, &channel_file));
 }

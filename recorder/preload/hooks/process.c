@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hooks of the functions that execute a program: it is recorded too, whatever environment it gets.
- * The child of a vfork may run them, in its parent's memory: all new data is on the stack.
  */
 #include <alloca.h>
 #include <dlfcn.h>
@@ -13,33 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../process/environment.h"
-#include "../process/program.h"
-#include "../system/sys.h"
-#include "hooks.h"
-
-enum { VARIABLES_MAX = 1 << 16 };
-
-/* Replaces `environment` by one that lives as long as the function that this is expanded in. */
-#define ENVIRONMENT(environment, kind, lent)                                                       \
-    do {                                                                                           \
-        size_t count_ = environment_count(environment);                                            \
-        bool refuses_ = (kind) == PROGRAM_REFUSES_US ||                                            \
-                        ((kind) == PROGRAM_UNRECORDED && environment_is_of_valgrind(environment)); \
-        bool changes_ =                                                                            \
-            refuses_ ? environment != NULL : lent >= 0 || !environment_is_ours(environment);       \
-        if (changes_ && count_ < VARIABLES_MAX) {                                                  \
-            char **copy_ = alloca((count_ + 3) * sizeof *copy_);                                   \
-            char *joined_ = alloca(environment_joined_size(environment));                          \
-            char *channel_ = alloca(ENVIRONMENT_CHANNEL_MAX);                                      \
-            environment_name_channel(channel_, lent);                                              \
-            if (refuses_)                                                                          \
-                environment_strip(environment, copy_, joined_);                                    \
-            else                                                                                   \
-                environment_extend(environment, copy_, joined_, channel_);                         \
-            environment = copy_;                                                                   \
-        }                                                                                          \
-    } while (0)
+#include "executing.h"
 
 typedef int exec_function(const char *, char *const[], char *const[]);
 typedef int fexecve_function(int, char *const[], char *const[]);
@@ -56,58 +29,27 @@ REAL(spawn_function, posix_spawn, posix_spawn)
 REAL(spawn_function, posix_spawnp, posix_spawnp)
 REAL(dlclose_function, dlclose, dlclose)
 
-/* Gets the channel for a program that cannot reach it by itself, which is a recorded one then.
- * Returns a descriptor, or -1. */
-static int lend_to(enum program_kind *kind)
-{
-    int lent = *kind == PROGRAM_CUT_OFF ? channel_lend() : -1;
-    if (lent >= 0)
-        *kind = PROGRAM_RECORDED;
-    return lent;
-}
-
-static void take_back(int lent)
-{
-    if (lent >= 0)
-        sys_call3(SYS_close, lent, 0, 0);
-}
-
-/* A process that has a slot has a trace, in which the collector notes what follows. */
-static void execution_begins(enum program_kind kind)
-{
-    process_executes(true);
-    if (!process_is_own())
-        program_count(kind, 1);
-}
-
-static void execution_failed(enum program_kind kind)
-{
-    process_executes(false);
-    if (!process_is_own())
-        program_count(kind, -1);
-}
-
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
     enum program_kind kind = program_kind(AT_FDCWD, path);
-    int lent = lend_to(&kind);
+    int lent = executing_lend(&kind);
     ENVIRONMENT(envp, kind, lent);
-    execution_begins(kind);
+    executing_begins(kind);
     int result = find_execve()(path, argv, envp);
-    execution_failed(kind);
-    take_back(lent);
+    executing_failed(kind);
+    executing_take_back(lent);
     return result;
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
     enum program_kind kind = program_kind_found(file);
-    int lent = lend_to(&kind);
+    int lent = executing_lend(&kind);
     ENVIRONMENT(envp, kind, lent);
-    execution_begins(kind);
+    executing_begins(kind);
     int result = find_execvpe()(file, argv, envp);
-    execution_failed(kind);
-    take_back(lent);
+    executing_failed(kind);
+    executing_take_back(lent);
     return result;
 }
 
@@ -124,12 +66,12 @@ EXPORT int execvp(const char *file, char *const argv[])
 EXPORT int fexecve(int descriptor, char *const argv[], char *const envp[])
 {
     enum program_kind kind = program_kind(descriptor, "");
-    int lent = lend_to(&kind);
+    int lent = executing_lend(&kind);
     ENVIRONMENT(envp, kind, lent);
-    execution_begins(kind);
+    executing_begins(kind);
     int result = find_fexecve()(descriptor, argv, envp);
-    execution_failed(kind);
-    take_back(lent);
+    executing_failed(kind);
+    executing_take_back(lent);
     return result;
 }
 
@@ -137,12 +79,12 @@ EXPORT int execveat(int descriptor, const char *path, char *const argv[], char *
                     int flags)
 {
     enum program_kind kind = program_kind(descriptor, path);
-    int lent = lend_to(&kind);
+    int lent = executing_lend(&kind);
     ENVIRONMENT(envp, kind, lent);
-    execution_begins(kind);
+    executing_begins(kind);
     int result = find_execveat()(descriptor, path, argv, envp, flags);
-    execution_failed(kind);
-    take_back(lent);
+    executing_failed(kind);
+    executing_take_back(lent);
     return result;
 }
 
@@ -193,11 +135,11 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
                        const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
     enum program_kind kind = program_kind(AT_FDCWD, path);
-    int lent = lend_to(&kind);
+    int lent = executing_lend(&kind);
     ENVIRONMENT(envp, kind, lent);
     int result = find_posix_spawn()(pid, path, actions, attributes, argv, envp);
     program_count(kind, result == 0);
-    take_back(lent);
+    executing_take_back(lent);
     return result;
 }
 
@@ -205,11 +147,11 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
                         const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
     enum program_kind kind = program_kind_found(file);
-    int lent = lend_to(&kind);
+    int lent = executing_lend(&kind);
     ENVIRONMENT(envp, kind, lent);
     int result = find_posix_spawnp()(pid, file, actions, attributes, argv, envp);
     program_count(kind, result == 0);
-    take_back(lent);
+    executing_take_back(lent);
     return result;
 }
 

@@ -71,19 +71,34 @@ static uint32_t own_pid(uint32_t parent)
     return id != channel_process(&target_view, parent)->pid ? id : 0;
 }
 
+/* Whether a thread of a process that the recorder is being attached to runs this: it is held, and
+ * cannot wait for the collector. */
+static bool is_held(uint32_t parent)
+{
+#ifdef TTD_ATTACHED
+    return parent == CHANNEL_NONE;
+#else
+    (void)parent;
+    return false;
+#endif
+}
+
+/* Whether it is the process that the recording began with. */
+static bool process_is_first(uint32_t pid, uint32_t parent)
+{
+    return is_held(parent) || pid == target_channel->launched_pid;
+}
+
 bool process_begin(uint32_t parent, uint64_t parent_sequence, uint64_t parent_steps)
 {
     uint32_t pid = own_pid(parent);
     if (pid == 0 || atomic_load(&target_channel->stopped) ||
-        ((target_channel->flags & CHANNEL_NO_CHILDREN) && pid != target_channel->launched_pid &&
+        ((target_channel->flags & CHANNEL_NO_CHILDREN) && !process_is_first(pid, parent) &&
          !process_is_copy))
         return false;
     if (!process_is_confined && !process_is_copy)
         process_is_elsewhere = !same_pid_namespace(target_channel, parent);
-    /* A process that is attached while it runs is held, and cannot wait for the collector. */
-    slot_index = process_is_elsewhere && process_channel() == NULL
-                     ? CHANNEL_NONE
-                     : slot_claim(pid, parent, parent_sequence, parent_steps);
+    slot_index = slot_claim(pid, parent, parent_sequence, parent_steps);
     if (slot_index == CHANNEL_NONE) {
         atomic_fetch_add(&target_channel->refused, !process_is_copy);
         return false;
@@ -98,7 +113,7 @@ bool process_begin(uint32_t parent, uint64_t parent_sequence, uint64_t parent_st
                     sys_call3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0;
     modules_begin(channel_process(&target_view, slot_index)->sequence);
     collector_wake();
-    if (process_is_elsewhere && !process_is_confined)
+    if (process_is_elsewhere && !process_is_confined && !is_held(parent))
         slot_await_seen(slot_index);
     target_on->on = 1;
     return true;

@@ -87,16 +87,19 @@ static enum stop await_stop(uint32_t tid, int *signal)
     return *signal == SYSTEM_CALL_STOP ? STOP_CALL : STOP_SIGNAL;
 }
 
-/* Whether nothing watches the system calls and the returns of a thread. */
-static bool is_unwatched(const struct threads *threads, uint32_t tid)
+/* Whether nothing watches the system calls and the returns of a thread, but for a seccomp filter
+ * that may be suspended. */
+static bool is_unwatched(const struct threads *threads, uint32_t tid, bool *is_filtered)
 {
     char path[64], line[256];
     bool is_free = false;
     snprintf(path, sizeof path, "/proc/%u/task/%u/status", threads->pid, tid);
     FILE *file = fopen(path, "re");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, "Seccomp:", 8) == 0)
-            is_free = strcmp(line, "Seccomp:\t0\n") == 0;
+        if (strncmp(line, "Seccomp:", 8) == 0) {
+            *is_filtered = strcmp(line, "Seccomp:\t0\n") != 0;
+            is_free = threads->suspends_filters || !*is_filtered;
+        }
         if (strncmp(line, "x86_Thread_features:", 20) == 0 && strstr(line, "shstk") != NULL)
             is_free = false;
     }
@@ -220,10 +223,11 @@ static bool set_out(const struct threads *threads, const struct thread_state *th
 {
     unsigned char instruction[SYSTEM_CALL_SIZE];
     int signal = 0;
+    bool is_filtered = false;
     if (!thread->is_stopped || thread->has_ended || thread->signal != 0 ||
         await_stop(thread->tid, &signal) != STOP_INTERRUPTED ||
         !get_registers(thread->tid, before) || before->cs != CODE_64_BITS ||
-        !is_unwatched(threads, thread->tid) || is_in_sequence(thread->tid, before) ||
+        !is_unwatched(threads, thread->tid, &is_filtered) || is_in_sequence(thread->tid, before) ||
         !peek(thread->tid, code->call, instruction, sizeof instruction) ||
         memcmp(instruction, "\x0f\x05", sizeof instruction) != 0)
         return false;
@@ -239,7 +243,8 @@ static bool set_out(const struct threads *threads, const struct thread_state *th
     begin.r8 = registers->r8;
     begin.r9 = registers->r9;
     begin.eflags &= ~(unsigned long long)TRAP_FLAG;
-    void *options = (void *)(intptr_t)(PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD);
+    void *options = (void *)(intptr_t)(PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD |
+                                       (is_filtered ? PTRACE_O_SUSPEND_SECCOMP : 0));
     return begin.rsp != 0 && ptrace(PTRACE_SETOPTIONS, (pid_t)thread->tid, NULL, options) == 0 &&
            set_registers(thread->tid, &begin);
 }

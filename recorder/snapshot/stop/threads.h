@@ -33,6 +33,10 @@ struct threads {
     struct thread_state *items; /* sorted by tid */
     size_t count, capacity;
     bool are_stopped; /* all of them, but for the one excepted */
+    /* Set by the caller: calls that threads are made to make pass their seccomp filters, which is
+     * permitted to privileged processes. Should the tracer die meanwhile, a filter may end the
+     * process. */
+    bool suspends_filters;
 };
 
 /* Number of the register of the stack pointer. */
