@@ -16,6 +16,17 @@ static void print_ending(const struct collector *collector)
                 strsignal(WTERMSIG(status)));
 }
 
+/* Says how to learn which process lost the most bytes: the collector knows only how many blocks
+ * each of them has left, since a release does not say how large its block is. */
+static void summary_print_largest(const struct collector *collector, const char *output)
+{
+    const char *largest = collector->most_live_path;
+    if (largest != NULL && strcmp(largest, output) != 0)
+        message("most blocks were left by another process, %" PRIu64 ": see 'ttdanalyze leaks %s'",
+                collector->most_live, largest);
+    message("processes by the bytes that they lost: see 'ttdanalyze leaks --group %s'", output);
+}
+
 void summary_print(const struct collector *collector, const char *output)
 {
     struct stat status;
@@ -32,13 +43,11 @@ void summary_print(const struct collector *collector, const char *output)
                 collector->children, collector->children == 1 ? "" : "es", output, output);
     if (!file)
         return;
-    const char *largest = collector->most_live_path;
     message("'%s', %.*f %s; see 'ttdanalyze leaks %s'", output, status.st_size < 1000000 ? 0 : 1,
             (double)status.st_size / (status.st_size < 1000000 ? 1e3 : 1e6),
             status.st_size < 1000000 ? "kB" : "MB", output);
-    if (largest != NULL && strcmp(largest, output) != 0)
-        message("most blocks were left by another process, %" PRIu64 ": see 'ttdanalyze leaks %s'",
-                collector->most_live, largest);
+    if (collector->children != 0)
+        summary_print_largest(collector, output);
 }
 
 static void print_full(const struct collector *collector)

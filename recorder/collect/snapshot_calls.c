@@ -39,6 +39,8 @@ bool snapshot_settle(void *context, struct snapshot_subject *subject)
                                          .asks_usable_sizes = notes & NOTE_USABLE_SIZES,
                                          .channel_inode = channel.st_ino,
                                          .own_memory = taking->own_memory,
+                                         .has_other_malloc =
+                                             (notes & (NOTE_FOREIGN_MALLOC | NOTE_PATCHED)) != 0,
                                          .moves_break = (notes & NOTE_BREAK) != 0};
     return taking->trace->writer != NULL && list_modules(taking, subject);
 }

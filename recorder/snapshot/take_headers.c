@@ -203,6 +203,50 @@ static bool find_break(const struct taking *taking, struct glibc_chunks *chunks)
            glibc_chunks_of_break(&taking->memory, span, &taking->layout.arena, chunks);
 }
 
+/* Writes the headers of blocks with mappings of their own that lie side by side in a region. Behind
+ * them may be other memory of the program: whether a header is wrong that the allocator cannot have
+ * written depends on whether there is a block. Looks in vain at `*left` pages at most. */
+static void headers_write_mapped(struct header_list *list, const struct region *region,
+                                 unsigned *left)
+{
+    const struct taking *taking = list->taking;
+    uint64_t page = (region->begin + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE, head = 0;
+    bool has_begun = false;
+    list->part.flags = taking->is_in_call ? TTD_HEADERS_BUSY : 0;
+    while (page < region->end && *left != 0) {
+        if (!heap_pages_has(taking->subject.pages, page)) {
+            headers_flush(list, 0);
+            has_begun = false;
+            page = (page / HEAP_PAGE_SIZE + 1) * HEAP_PAGE_SIZE;
+            continue;
+        }
+        enum glibc_mapped state = glibc_mapped_look(&taking->memory, page, region->end, &head);
+        bool is_right = state == GLIBC_MAPPED_BEGIN || (has_begun && state == GLIBC_MAPPED_RIGHT);
+        bool is_wrong = has_begun && state == GLIBC_MAPPED_WRONG;
+        if ((is_right || is_wrong) && !headers_add(list, page + 8, head))
+            break;
+        if (!is_right)
+            headers_flush(list, is_wrong ? TTD_HEADERS_BROKEN : 0);
+        *left -= !is_right;
+        has_begun = is_right;
+        page += is_right ? TTD_BLOCK_HEADER_SIZE(head) : MEMORY_PAGE;
+    }
+    headers_flush(list, 0);
+}
+
+/* Writes the headers of all blocks with mappings of their own. They tell nothing if other functions
+ * than the C library's may have given blocks from there. */
+static void headers_write_all_mapped(struct header_list *list)
+{
+    enum { PAGES_MAX = 4096 };
+    const struct taking *taking = list->taking;
+    const struct regions *regions = &taking->layout.regions;
+    unsigned left = PAGES_MAX;
+    for (size_t i = 0; i < regions->count && !taking->subject.has_other_malloc; i++)
+        if (regions->items[i].kind == TTD_REGION_ANONYMOUS)
+            headers_write_mapped(list, &regions->items[i], &left);
+}
+
 bool taking_write_headers(struct taking *taking)
 {
     struct header_list list = {
@@ -217,5 +261,6 @@ bool taking_write_headers(struct taking *taking)
     for (size_t i = 0; i < regions->count; i++)
         if (find_chunks(taking, &regions->items[i], &chunks))
             headers_write(&list, &chunks);
+    headers_write_all_mapped(&list);
     return list.is_written;
 }

@@ -83,6 +83,33 @@ uint64_t glibc_mapped_size(const uint64_t words[2])
     return is_mapped ? size : 0;
 }
 
+/* Whether a chunk of an arena may begin where a mapped one is expected: the arena may have mapped
+ * memory there. */
+static bool chunk_may_be_of_arena(const struct memory *memory, uint64_t chunk, uint64_t head,
+                                  uint64_t end)
+{
+    uint64_t next[2], size = head & ~(uint64_t)CHUNK_BITS;
+    return head % CHUNK_ALIGNMENT == CHUNK_PREVIOUS_IN_USE && size >= CHUNK_MIN &&
+           end - chunk > CHUNK_END && size <= end - chunk - CHUNK_END &&
+           memory_read(memory, chunk + size, next, sizeof next) &&
+           (next[1] & (CHUNK_ALIGNMENT - 1) & ~(uint64_t)CHUNK_PREVIOUS_IN_USE) == 0;
+}
+
+enum glibc_mapped glibc_mapped_look(const struct memory *memory, uint64_t chunk, uint64_t end,
+                                    uint64_t *head)
+{
+    uint64_t words[2];
+    if (end - chunk < MEMORY_PAGE || !memory_read(memory, chunk, words, sizeof words))
+        return GLIBC_MAPPED_UNKNOWN;
+    *head = words[1];
+    uint64_t size = *head & ~(uint64_t)CHUNK_BITS;
+    if ((*head & (CHUNK_ALIGNMENT - 1)) == CHUNK_MAPPED && size != 0 && ends_page(size) &&
+        size <= end - chunk)
+        return words[0] == 0 ? GLIBC_MAPPED_BEGIN : GLIBC_MAPPED_RIGHT;
+    return chunk_may_be_of_arena(memory, chunk, *head, end) ? GLIBC_MAPPED_UNKNOWN
+                                                            : GLIBC_MAPPED_WRONG;
+}
+
 /* A walk over the chunks of a part of an arena. */
 struct chunk_walk {
     const struct glibc_chunks *chunks;

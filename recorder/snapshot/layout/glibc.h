@@ -108,6 +108,17 @@ enum glibc_chunks_end glibc_chunks_list(const struct memory *memory,
                                         const struct glibc_chunks *chunks,
                                         glibc_header_function *found, void *context);
 
+enum glibc_mapped {
+    GLIBC_MAPPED_UNKNOWN, /* memory could not be read, or may be of an arena */
+    GLIBC_MAPPED_BEGIN,   /* a block with a mapping of its own */
+    GLIBC_MAPPED_RIGHT,   /* the same, if the memory before it is such a block */
+    GLIBC_MAPPED_WRONG,   /* no such block, or one with an overwritten header */
+};
+
+/* Looks at the head of a block that may have a mapping of its own, at the begin of a page. */
+enum glibc_mapped glibc_mapped_look(const struct memory *memory, uint64_t chunk, uint64_t end,
+                                    uint64_t *head);
+
 /* Returns the size of a block with a mapping of its own, which begins with these words; 0 if there
  * is none. */
 uint64_t glibc_mapped_size(const uint64_t words[2]);

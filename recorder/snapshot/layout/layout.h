@@ -27,6 +27,7 @@ struct snapshot_subject {
     uint64_t channel_inode; /* of the file of the channel, whose name is CHANNEL_NAME */
     uint64_t own_memory;    /* address in the process of the first struct own_memory, or 0 */
     bool moves_break;       /* the program itself moves the program break */
+    bool has_other_malloc;  /* functions of others give blocks that count as those of malloc() */
     uint64_t fault_address; /* its mapping is a region in any case, to be named; 0 for none */
 };
 

@@ -68,6 +68,59 @@ class Short(TestCase):
         self.assertIn("_start", folded)
 
 
+class Shapes(TestCase):
+    """A function that no list names as a wrapper, but that looks like one, is offered."""
+
+    def leaks(self, function, calls, options=()):
+        """Blocks of (caller, size, address of the call in the function)."""
+        script = Script()
+        script.add("module", path="/opt/demo", bias=1 << 24, begin=1 << 24, end=2 << 24,
+                   position="0:0")
+        script.add("thread", os=1, position="0:0").add("heap", name="malloc")
+        script.add("stack", parent=0, module=1, offset=0x10)
+        script.add("symbol", module=1, offset=0x10, frames="main@x.cc@1")
+        for number, (caller, size, call) in enumerate(calls):
+            offset = 0x100 * (number + 1)
+            script.add("stack", parent=1, module=1, offset=offset)
+            script.add("symbol", module=1, offset=offset, frames=f"{caller}@x.cc@2")
+            script.add("stack", parent=2 * number + 2, module=1, offset=call)
+            script.alloc(0x1000 * (number + 1), size, stack=2 * number + 3)
+        for call in {call for _, _, call in calls}:
+            script.add("symbol", module=1, offset=call, frames=f"{function}@x.cc@3")
+        path = self.write(script.close(), f"{function}.{len(os.listdir(self.folder))}")
+        return (self.run_ok("leaks", *options, path).text,
+                self.json_of("leaks", path, *options)["wrapper"])
+
+    CALLS = ("parse", 10, 0x20), ("read", 20, 0x20), ("load", 30, 0x20)
+
+    def test_offered(self):
+        text, found = self.leaks("grab", self.CALLS)
+        self.assertIn("\nMost of these come through grab(): --skip grab shows its callers\n", text)
+        self.assertEqual(found, {"function": "grab", "groups": 3, "bytes": 60})
+
+    def test_a_long_name(self):
+        text, found = self.leaks("_ZN4shop12_GLOBAL__N_17acquireEm", self.CALLS)
+        self.assertIn("\nMost of these come through shop::(anonymous namespace)::acquire():\n"
+                      "--skip 'shop::(anonymous namespace)::acquire' shows its callers\n", text)
+        self.assertEqual(found["function"], "shop::(anonymous namespace)::acquire")
+
+    def test_skipped(self):
+        text, found = self.leaks("grab", self.CALLS, ("--skip", "grab"))
+        self.assertNotIn("come through", text)
+        self.assertIsNone(found)
+
+    def test_other_shapes(self):
+        for function, calls in (
+                ("xmalloc", self.CALLS),  # a list has it
+                ("node_new", [(caller, 16, 0x20) for caller, _, _ in self.CALLS]),
+                ("work", [("parse", 10, 0x20), ("read", 20, 0x30), ("load", 30, 0x20)]),
+                ("grab", [*self.CALLS[:2], ("read", 30, 0x20)])):  # from two functions
+            with self.subTest(function):
+                text, found = self.leaks(function, calls)
+                self.assertNotIn("come through", text)
+                self.assertIsNone(found)
+
+
 class Long(TestCase):
     """Names with more bytes than a demangler takes at once."""
 

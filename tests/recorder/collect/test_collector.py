@@ -110,9 +110,15 @@ class Collector(Recording):
                                result.stderr).groups()
         self.assertGreater(int(left), 30000)
         self.assertGreater(analyze('leaks', path)['total_blocks'], 30000)
+        family = f"see 'ttdanalyze leaks --group {self.trace}'"
+        self.assertIn(family, result.stderr)
         result = subprocess.run([*summary, f'(perl -e 1); {leaving}'], capture_output=True,
                                 text=True, timeout=PATIENCE)
         self.assertNotIn('left by another process', result.stderr)
+        self.assertIn(family, result.stderr)
+        result = subprocess.run([*summary, 'true'], capture_output=True, text=True,
+                                timeout=PATIENCE)
+        self.assertNotIn('--group', result.stderr)
 
     def test_daemon_that_executes_late(self):
         self.assertEqual(self.record(program('daemon'), program('leaks_c')).returncode, 0)

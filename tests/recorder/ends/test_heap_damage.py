@@ -77,6 +77,16 @@ class HeapDamage(Recording):
         (finding,), _ = self.damage('free')
         self.check(finding, 'make', 20, '0x4343434343434343', 'make')
 
+    def test_mappings(self):
+        """Blocks with mappings of their own; free() dies of it."""
+        for way, beyond, header, number in (('mapped-letter', 697, '0x31041', 0),
+                                            ('mapped', 704, LETTERS, 0),
+                                            ('mapped-free', 704, LETTERS, signal.SIGABRT)):
+            with self.subTest(way):
+                (finding,), _ = self.damage(way, number=number)
+                self.check(finding, 'make', beyond, header, 'make_victim')
+        self.assertEqual(self.damage('mapped-other'), ([], []))
+
     def test_calls_that_die(self):
         """The block that is being released counts as well."""
         (finding,), found = self.damage('text', 'realloc', signal.SIGABRT)

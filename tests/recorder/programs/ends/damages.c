@@ -7,8 +7,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { SMALL = 24, LARGE = 1500 };
+/* A block that large has a mapping of its own, of which SLACK bytes are left at the end. */
+enum { SMALL = 24, LARGE = 1500, MAPPED = 200000, SLACK = 688, MAPPING = MAPPED + 16 + SLACK };
 
 __attribute__((noinline)) static char *make(size_t size)
 {
@@ -29,6 +31,25 @@ __attribute__((noinline)) static void put(volatile char *at, size_t size, char b
 {
     for (size_t i = 0; i < size; i++)
         at[i] = byte;
+}
+
+/* Blocks with mappings of their own: the system puts a new one right before the one before. */
+static void damage_mapped(const char *way)
+{
+    char *volatile upper = make_victim(MAPPED), *volatile lower = make(MAPPED);
+    if (upper - lower != MAPPING)
+        exit(2);
+    if (strcmp(way, "mapped-other") == 0) { /* memory of the program, in the place of the block */
+        char *page = upper - 16;
+        free(upper);
+        void *mapping = mmap(page, MAPPING, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        put(mapping, MAPPING, 'A');
+        return;
+    }
+    put(lower + MAPPED, SLACK + (strcmp(way, "mapped-letter") == 0 ? 9 : 16), 'A');
+    if (strcmp(way, "mapped-free") == 0)
+        free(upper);
 }
 
 static void damage(const char *way, char *blocks[4])
@@ -59,7 +80,8 @@ static void damage(const char *way, char *blocks[4])
     } else if (strcmp(way, "released") == 0) { /* nobody knows who was it */
         free(blocks[0]);
         put(blocks[0] + SMALL, 8, 'B');
-    }
+    } else if (strncmp(way, "mapped", 6) == 0)
+        damage_mapped(way);
 }
 
 int main(int count, char **arguments)
