@@ -118,6 +118,7 @@ int armed_record(const struct options *options, uint32_t pid, bool is_suspended)
     }
     limits_raise(RLIMIT_FSIZE);
     limits_keep_memory();
+    options_report_ready(options);
     if (!options->is_quiet)
         message("process %u is recorded from its first instruction on; %s%s", pid,
                 is_suspended ? "'ttdrecord resume' lets it go on; " : "",

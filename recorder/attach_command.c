@@ -179,6 +179,7 @@ static int attach_record(const struct options *options)
     }
     limits_raise(RLIMIT_FSIZE);
     limits_keep_memory();
+    options_report_ready(options);
     if (!options->is_quiet)
         message("attached to process %u, which was stopped for %.1f ms; ^C or 'ttdrecord detach "
                 "%u' ends it",
@@ -222,6 +223,21 @@ bool attach_clean_command(const char *text)
     return true;
 }
 
+int attach_process(const struct options *options, uint32_t pid)
+{
+    if (!launch_find_attached(library))
+        return EXIT_RECORDER;
+    signals_seen.done = true; /* those that end the recording count from now on */
+    signals_catch(0);
+    if (arm_seize(pid) == ARM_READY)
+        return armed_record(options, pid, true);
+    int status = attach_plan(&attachment, pid, library) ? attach_record(options) : EXIT_RECORDER;
+    if (attachment.reason[0] != '\0')
+        message("cannot attach to process %u: %s", pid, attachment.reason);
+    attachment_free(&attachment);
+    return status;
+}
+
 int attach_command(int argc, char **argv)
 {
     struct options options;
@@ -231,16 +247,5 @@ int attach_command(int argc, char **argv)
         message("'attach' needs a process id and nothing else");
         return EXIT_RECORDER;
     }
-    if (!launch_is_possible() || !launch_find_attached(library))
-        return EXIT_RECORDER;
-    signals_seen.done = true; /* those that end the recording count from now on */
-    signals_catch(0);
-    if (arm_seize((uint32_t)pid) == ARM_READY)
-        return armed_record(&options, (uint32_t)pid, true);
-    int status =
-        attach_plan(&attachment, (uint32_t)pid, library) ? attach_record(&options) : EXIT_RECORDER;
-    if (attachment.reason[0] != '\0')
-        message("cannot attach to process %lu: %s", pid, attachment.reason);
-    attachment_free(&attachment);
-    return status;
+    return launch_is_possible() ? attach_process(&options, (uint32_t)pid) : EXIT_RECORDER;
 }

@@ -4,6 +4,9 @@
 #define TTD_RECORDER_ATTACH_COMMAND_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "options.h"
 
 /* Whether the command line is that of the command. */
 bool attach_is_command(int argc, char **argv);
@@ -13,5 +16,8 @@ bool attach_clean_command(const char *pid);
 
 /* Records a process until it ends, or somebody wants it to be detached. Returns an exit status. */
 int attach_command(int argc, char **argv);
+
+/* Records a process that runs, or one that was suspended. Returns an exit status. */
+int attach_process(const struct options *options, uint32_t pid);
 
 #endif

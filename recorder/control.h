@@ -20,6 +20,7 @@ enum control_command {
     CONTROL_RESUME = 5,
     CONTROL_DETACH = 6,
     CONTROL_SNAPSHOTS = 7, /* the text has the interval in nanoseconds, 64 bits; 0 for none */
+    CONTROL_COUNTS = 8,    /* of the recorder's process of an index, in place of its id */
 };
 
 /* CONTROL_UNKNOWN: another collector may record the process. */

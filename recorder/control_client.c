@@ -116,7 +116,7 @@ static bool channel_has(int file, const struct channel *channel, uint32_t proces
 }
 
 /* Reads the channel of a collector, if `path` is that, the collector is `pid`, and it records
- * `process`. */
+ * `process`, which may be 0 for any. */
 static bool read_channel(const char *path, uint32_t pid, uint32_t process, struct channel *channel)
 {
     char target[64];
@@ -134,7 +134,7 @@ static bool read_channel(const char *path, uint32_t pid, uint32_t process, struc
                      channel->version == CHANNEL_VERSION && channel->collector_pid == pid &&
                      channel->control_size > 0 &&
                      channel->control_size <= sizeof channel->control_name &&
-                     channel_has(file, channel, process);
+                     (process == 0 || channel_has(file, channel, process));
     close(file); /* at once: as long as it is open, the collector waits for more processes */
     return is_sought;
 }
@@ -204,30 +204,52 @@ static void await_end(uint32_t collector)
     close(process);
 }
 
-/* Asks the collector of a channel. */
-static enum control_result ask(const struct channel *channel, const struct control_request *request)
+/* Sends a request to the collector of a channel. Sets `answer` unless the result is
+ * CONTROL_UNKNOWN. */
+static enum control_result control_exchange(const struct channel *channel,
+                                            const struct control_request *request,
+                                            struct control_answer *answer)
 {
-    struct control_answer answer;
     int connected = connect_to(channel);
     if (connected < 0)
         return CONTROL_UNKNOWN;
     ssize_t size = -1;
     if (send(connected, request, sizeof *request, MSG_NOSIGNAL) == sizeof *request)
-        size = recv(connected, &answer, sizeof answer, 0);
+        size = recv(connected, answer, sizeof *answer, 0);
     bool is_late = size < 0 && errno == EAGAIN;
     close(connected);
-    if (is_late)
-        message("process %u: its recorder does not answer", request->pid);
     /* One that ends meanwhile closes the connection: it may be a recorder of other processes. */
-    if (size != sizeof answer || answer.magic != CONTROL_MAGIC || answer.size > CONTROL_TEXT_MAX)
-        return is_late ? CONTROL_FAILED : CONTROL_UNKNOWN;
-    if (answer.result == CONTROL_DONE && request->command == CONTROL_DETACH)
+    bool is_answer = size == sizeof *answer && answer->magic == CONTROL_MAGIC &&
+                     answer->size <= CONTROL_TEXT_MAX && answer->result <= CONTROL_UNKNOWN;
+    if (is_answer)
+        return (enum control_result)answer->result;
+    if (!is_late)
+        return CONTROL_UNKNOWN;
+    answer->size =
+        (uint32_t)snprintf(answer->text, sizeof answer->text, "its recorder does not answer");
+    return CONTROL_FAILED;
+}
+
+/* Asks the collector of a channel, and prints its answer. */
+static enum control_result ask(const struct channel *channel, const struct control_request *request)
+{
+    struct control_answer answer;
+    enum control_result result = control_exchange(channel, request, &answer);
+    if (result == CONTROL_DONE && request->command == CONTROL_DETACH)
         await_end(channel->collector_pid);
-    if (answer.result == CONTROL_DONE)
+    if (result == CONTROL_DONE)
         print_answer(&answer);
-    else if (answer.result == CONTROL_FAILED)
+    else if (result == CONTROL_FAILED)
         message("process %u: %.*s", request->pid, (int)answer.size, answer.text);
-    return (enum control_result)answer.result;
+    return result;
+}
+
+enum control_result control_ask_collector(uint32_t collector, const struct control_request *request,
+                                          struct control_answer *answer)
+{
+    struct channel channel;
+    return find_channel(collector, 0, &channel) ? control_exchange(&channel, request, answer)
+                                                : CONTROL_UNKNOWN;
 }
 
 int control_ask(char **argv)

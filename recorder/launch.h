@@ -11,6 +11,10 @@
 
 /* Exit statuses of ttdrecord itself; any other is that of the program. */
 enum launch_exit {
+    EXIT_NO_SESSION = 117,
+    EXIT_MEMORY = 118,
+    EXIT_DENIED = 119,
+    EXIT_EXISTS = 120, /* a session of this name */
     EXIT_SANITIZED = 121,
     EXIT_OUTPUT = 122,
     EXIT_SETUID = 123,

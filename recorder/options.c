@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ttdtrace/snapshot.h>
 #include <ttdtrace/version.h>
@@ -26,6 +27,10 @@ static const char help[] =
     "  or:  ttdrecord snapshots PID --every SECONDS|off\n"
     "Say how far the recording of process PID is, take a snapshot of it, pause or resume\n"
     "its recording, mark the present moment, or change how often snapshots are taken.\n"
+    "  or:  ttdrecord session start|update|status|snapshot|pause|resume|stop NAME ...\n"
+    "Record a set of processes: see the manual.\n"
+    "  or:  ttdrecord enable|disable|query [--name PROGRAM] [OPTION]...\n"
+    "Record every process that executes PROGRAM from now on.\n"
     "  or:  ttdrecord symbolize [-q] [-o FILE] [--debug-path=DIRS] TRACE\n"
     "Add names to a trace that was recorded without them.\n"
     "\n"
@@ -217,6 +222,7 @@ void options_parse(int argc, char **argv, struct options *options)
     };
     *options = (struct options){
         .output = "trace.bin",
+        .ready = -1,
         .snapshots = {.at_exit = TTD_SNAPSHOT_REFERENCES, .contents = TTD_SNAPSHOT_REFERENCES},
     };
     int option;
@@ -227,4 +233,13 @@ void options_parse(int argc, char **argv, struct options *options)
         return;
     message("no program given");
     fail();
+}
+
+void options_report_ready(const struct options *options)
+{
+    if (options->ready < 0)
+        return;
+    ssize_t written = write(options->ready, "", 1);
+    (void)written; /* nobody may wait for it any more */
+    close(options->ready);
 }

@@ -7,6 +7,7 @@
 
 struct options {
     const char *output;
+    int ready; /* descriptor that gets a byte once the recording has begun; -1 for none */
     bool is_quiet;
     struct recording_options recording;
     struct snapshot_options snapshots;
@@ -19,6 +20,9 @@ void options_parse(int argc, char **argv, struct options *options);
 /* Returns the nanoseconds of a number of seconds. Ends this process, with a message, if it is none.
  */
 uint64_t options_seconds(const char *text);
+
+/* Says that the recording has begun to whoever waits for it. */
+void options_report_ready(const struct options *options);
 
 /* Prints why getopt_long() did not take an option; `argument` is the last one that it looked at. */
 void options_refuse(int option, const char *argument);

@@ -21,6 +21,7 @@
 #include "launch.h"
 #include "own_limits.h"
 #include "options.h"
+#include "session_command.h"
 #include "signals.h"
 #include "summary.h"
 #include "suspend_command.h"
@@ -117,6 +118,8 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     if (control_is_command(argc, argv))
         return control_ask(argv);
+    if (session_is_command(argc, argv))
+        return session_command(argc, argv);
     if (suspend_is_command(argc, argv))
         return suspend_command(argc, argv);
     if (symbolize_is_command(argc, argv))

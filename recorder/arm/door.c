@@ -78,6 +78,8 @@ const char *arm_door_open(struct arm_door *door, uint32_t pid, const char *prelo
         return "its user is not known";
     if (!sees_file(pid, preload))
         return "it has another root directory, in which the recorder's library is not";
+    if (!sees_file(pid, path))
+        return "it is in another namespace, such as a container's; run ttdrecord there";
     if (user.user == geteuid())
         return NULL;
     if (fchown(file, user.user, user.group) != 0 || pipe2(report, O_CLOEXEC) != 0)

@@ -119,10 +119,36 @@ static void answer_detach(struct collector *collector, const struct process *pro
     snprintf(answer->text, sizeof answer->text, "'%s': detached", process->trace->path);
 }
 
+/* Process id, events, acquisitions, releases, live blocks, lost calls, age in nanoseconds, whether
+ * it is paused, and the path of the trace. */
+static void answer_counts(const struct collector *collector, uint32_t index,
+                          struct control_answer *answer)
+{
+    if (index >= collector->processes.count) {
+        answer->result = CONTROL_UNKNOWN;
+        return;
+    }
+    const struct process *process = collector->processes.items[index];
+    const struct trace *trace = process->trace;
+    uint64_t ended = trace->releases + trace->superseded;
+    uint64_t now = host_now(&collector->host);
+    answer->result = CONTROL_DONE;
+    snprintf(answer->text, sizeof answer->text,
+             "%" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+             " %d %s",
+             process->pid, trace->events, trace->acquisitions, trace->releases,
+             trace->acquisitions > ended ? trace->acquisitions - ended : 0, trace->lost,
+             now > process->start ? now - process->start : 0, process->is_paused, trace->path);
+}
+
 void requests_answer(void *context, const struct control_request *request,
                      struct control_answer *answer)
 {
     struct collector *collector = context;
+    if (request->command == CONTROL_COUNTS) {
+        answer_counts(collector, request->pid, answer);
+        return;
+    }
     struct process *process = processes_by_pid(&collector->processes, request->pid);
     if (process == NULL) {
         answer->result = CONTROL_UNKNOWN;

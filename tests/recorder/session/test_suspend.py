@@ -166,6 +166,27 @@ class Suspend(Recording):
         self.assertEqual(second.returncode, 125)
         self.assertIn('another recorder', second.first_line)
 
+    @unittest.skipUnless(os.geteuid() == 0 and subprocess.run(
+        ['unshare', '--pid', '--fork', '--mount-proc', 'true'], capture_output=True
+    ).returncode == 0, 'needs root, and namespaces')
+    def test_another_namespace(self):
+        """It would not find the channel there: a refusal, and it goes on."""
+        process = subprocess.Popen(['unshare', '--pid', '--fork', '--mount-proc', RECORDER,
+                                    'suspend', '--', '/bin/echo', 'alive'],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        process.stderr.readline()
+        children = pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children')
+        wait_for(lambda: children.read_text() and state(int(children.read_text())) == 'T',
+                 'it is not suspended')
+        child = int(children.read_text())
+        recorder = self.attach(child)
+        recorder.communicate(timeout=PATIENCE)
+        self.assertIn('in another namespace', recorder.first_line)
+        self.assertEqual(self.resume(child).returncode, 0)
+        self.assertEqual(self.finish(process)[:2], (0, 'alive\n'))
+
     @unittest.skipUnless(os.geteuid() == 0, 'needs root')
     def test_root_records_another_user(self):
         environment, recorder = public_recorder(self.directory)

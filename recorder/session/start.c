@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../launch.h"
+#include "../messages.h"
+#include "../own_limits.h"
+#include "daemon.h"
+#include "place.h"
+
+/* Makes the folder, which must be this user's alone. Returns its absolute path, or NULL. */
+static char *make_folder(const char *folder)
+{
+    struct stat status;
+    if (mkdir(folder, S_IRWXU) != 0 && errno != EEXIST) {
+        message("cannot make the folder '%s': %s", folder, strerror(errno));
+        return NULL;
+    }
+    char *path = realpath(folder, NULL);
+    if (path != NULL && stat(path, &status) == 0 && S_ISDIR(status.st_mode) &&
+        status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+        return path;
+    message("'%s' is not a folder that only this user can write to", folder);
+    free(path);
+    return NULL;
+}
+
+static int listen_in(int place, const char *session)
+{
+    struct sockaddr_un address;
+    place_address(place, session, &address);
+    place_remove(place, session); /* of a daemon that was killed: it has the lock no more */
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listener < 0)
+        return -1;
+    mode_t before = umask(S_IRWXG | S_IRWXO);
+    bool is_bound = bind(listener, (struct sockaddr *)&address, sizeof address) == 0 &&
+                    listen(listener, DAEMON_CLIENTS) == 0;
+    umask(before);
+    if (is_bound)
+        return listener;
+    int error = errno;
+    close(listener);
+    errno = error;
+    return -1;
+}
+
+/* Makes this process a daemon whose messages go to the log. */
+static bool leave(const char *folder)
+{
+    char path[4096 + 32];
+    snprintf(path, sizeof path, "%s/session.log", folder);
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    return log >= 0 && nothing >= 0 && setsid() >= 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
+           dup2(log, STDOUT_FILENO) >= 0 && dup2(log, STDERR_FILENO) >= 0 && chdir("/") == 0;
+}
+
+/* The daemon: reports an errno value, or 0, and serves. */
+static _Noreturn void serve(int place, const char *session, const char *folder,
+                            const struct options *options, bool ends_unused, int report)
+{
+    static struct daemon daemon;
+    daemon.folder = folder;
+    daemon.options = *options;
+    daemon.ends_unused = ends_unused;
+    daemon.names_error = names_open(&daemon.names);
+    daemon.listener = listen_in(place, session);
+    int error = daemon.listener < 0 || !leave(folder) ? errno : 0;
+    limits_raise(RLIMIT_NOFILE);
+    if (write(report, &error, sizeof error) != sizeof error || error != 0)
+        _exit(EXIT_RECORDER);
+    close(report);
+    daemon_run(&daemon);
+    place_remove(place, session);
+    _exit(EXIT_SUCCESS);
+}
+
+/* Forks the daemon, and waits until it listens. Returns an errno value. */
+static int start_daemon(int place, const char *session, const char *folder,
+                        const struct options *options, bool ends_unused)
+{
+    int report[2], error = 0;
+    if (pipe2(report, O_CLOEXEC) != 0)
+        return errno;
+    pid_t middle = fork();
+    if (middle == 0) {
+        close(report[0]);
+        pid_t pid = fork();
+        if (pid == 0)
+            serve(place, session, folder, options, ends_unused, report[1]);
+        _exit(pid < 0);
+    }
+    close(report[1]);
+    if (middle < 0)
+        error = errno;
+    else if (read(report[0], &error, sizeof error) != sizeof error)
+        error = ENOMEM;
+    close(report[0]);
+    if (middle > 0)
+        waitpid(middle, NULL, 0);
+    return error;
+}
+
+static int status_of(int error)
+{
+    return error == ENOMEM || error == EAGAIN  ? EXIT_MEMORY
+           : error == EACCES || error == EPERM ? EXIT_DENIED
+                                               : EXIT_RECORDER;
+}
+
+int session_start(const char *session, const char *folder, const struct options *options,
+                  bool ends_unused)
+{
+    const char *reason = NULL;
+    int place = place_open(&reason);
+    if (place < 0) {
+        message("%s", reason);
+        return EXIT_DENIED;
+    }
+    int lock = place_lock(place, session);
+    if (lock < 0 && errno == EWOULDBLOCK) {
+        if (!ends_unused)
+            message("there is a session '%s' already: 'ttdrecord session update' changes it",
+                    session);
+        close(place);
+        return EXIT_EXISTS;
+    }
+    char *path = lock >= 0 ? make_folder(folder) : NULL;
+    int error = path == NULL ? EACCES : start_daemon(place, session, path, options, ends_unused);
+    if (path != NULL && error != 0)
+        message("cannot start the session: %s", strerror(error));
+    free(path);
+    close(place);
+    if (lock >= 0)
+        close(lock); /* the daemon has it open, too */
+    return error == 0 ? EXIT_SUCCESS : status_of(error);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include "status.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/visible.h"
+
+#include "../control_client.h"
+#include "../launch.h"
+#include "../messages.h"
+#include "client.h"
+
+enum { REFRESH_SECONDS = 1, ROWS_MAX = 100000, PATH_SIZE = 4096 + 256 };
+
+/* A process: one of the session's, or one that it has started. */
+struct status_row {
+    uint32_t pid, collector;
+    uint32_t state, status; /* see struct session_entry */
+    bool has_counts, is_paused;
+    uint64_t events, acquisitions, releases, live, lost, bytes;
+    uint64_t age; /* nanoseconds since its recording began */
+    double rate;  /* events in a second */
+    char path[PATH_SIZE];
+};
+
+struct status_rows {
+    struct status_row *items;
+    size_t count;
+};
+
+static struct status_row *add_row(struct status_rows *rows)
+{
+    if (rows->count == ROWS_MAX)
+        return NULL;
+    void *items = realloc(rows->items, (rows->count + 1) * sizeof *rows->items);
+    if (items == NULL)
+        return NULL;
+    rows->items = items;
+    rows->items[rows->count] = (struct status_row){0};
+    return &rows->items[rows->count++];
+}
+
+/* Reads the counts that a recorder has sent. */
+static bool parse_counts(const char *text, struct status_row *row)
+{
+    unsigned paused;
+    int at = 0;
+    bool is_read = sscanf(text,
+                          "%" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+                          " %" SCNu64 " %u %n",
+                          &row->pid, &row->events, &row->acquisitions, &row->releases, &row->live,
+                          &row->lost, &row->age, &paused, &at) == 8 &&
+                   at > 0;
+    row->is_paused = is_read && paused != 0;
+    row->has_counts = is_read;
+    if (is_read)
+        snprintf(row->path, sizeof row->path, "%s", text + at);
+    return is_read;
+}
+
+/* Asks a recorder for the counts of its process of an index. */
+static bool ask_counts(uint32_t collector, uint32_t index, struct status_row *row)
+{
+    struct control_request request = {
+        .magic = CONTROL_MAGIC, .command = CONTROL_COUNTS, .pid = index};
+    struct control_answer answer;
+    char text[CONTROL_TEXT_MAX + 1];
+    if (control_ask_collector(collector, &request, &answer) != CONTROL_DONE)
+        return false;
+    memcpy(text, answer.text, answer.size);
+    text[answer.size] = '\0';
+    return parse_counts(text, row);
+}
+
+static uint64_t size_of(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
+}
+
+/* Adds the processes of a recorder: that of the session, then its children. */
+static void add_entry(struct status_rows *rows, const struct session_entry *entry,
+                      const char *folder)
+{
+    struct status_row counts = {0};
+    bool is_added = false;
+    uint32_t count = 0;
+    while (entry->state == SESSION_RECORDING && ask_counts(entry->collector, count, &counts)) {
+        struct status_row *row = add_row(rows);
+        if (row == NULL)
+            return;
+        *row = counts;
+        row->state = SESSION_RECORDING;
+        row->collector = entry->collector;
+        row->bytes = size_of(row->path);
+        row->rate = row->age > 0 ? (double)row->events * 1e9 / (double)row->age : 0;
+        is_added = is_added || row->pid == entry->pid;
+        count++;
+        counts = (struct status_row){0};
+    }
+    struct status_row *row = is_added ? NULL : add_row(rows);
+    if (row == NULL)
+        return;
+    row->pid = entry->pid;
+    row->collector = entry->collector;
+    row->state = entry->state;
+    row->status = entry->status;
+    snprintf(row->path, sizeof row->path, "%.4096s/%.*s", folder, (int)sizeof entry->file,
+             entry->file);
+    row->bytes = size_of(row->path);
+}
+
+static const char *name_state(const struct status_row *row)
+{
+    static const char *const names[] = {
+        [SESSION_STARTING] = "starting",
+        [SESSION_RECORDING] = "recording",
+        [SESSION_ENDED] = "ended",
+        [SESSION_REFUSED] = "refused",
+    };
+    if (row->state == SESSION_RECORDING && !row->has_counts)
+        return "waiting"; /* it has not called anything yet */
+    if (row->is_paused)
+        return "paused";
+    return row->state <= SESSION_REFUSED ? names[row->state] : "unknown";
+}
+
+/* Prints a string of JSON, of bytes that may be anything. */
+static void print_quoted(const char *text)
+{
+    char visible[4 * PATH_SIZE];
+    visible_escape(text, strlen(text), visible, sizeof visible);
+    putchar('"');
+    for (const char *c = visible; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\')
+            putchar('\\');
+        putchar(*c);
+    }
+    putchar('"');
+}
+
+static void print_json(const char *session, const struct client_list *list,
+                       const struct status_rows *rows)
+{
+    printf("{\n  \"session\": \"%s\",\n  \"folder\": ", session);
+    print_quoted(list->text);
+    printf(",\n  \"names\": [");
+    const char *word = list->text + strlen(list->text) + 1;
+    for (bool is_first = true; word < list->text + list->text_size; word += strlen(word) + 1) {
+        printf(is_first ? "" : ", ");
+        print_quoted(word);
+        is_first = false;
+    }
+    printf("],\n  \"processes\": [");
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct status_row *row = &rows->items[i];
+        printf("%s\n    {\"pid\": %" PRIu32 ", \"state\": \"%s\", \"file\": ", i > 0 ? "," : "",
+               row->pid, name_state(row));
+        print_quoted(row->path);
+        printf(", \"file_bytes\": %" PRIu64, row->bytes);
+        if (row->has_counts)
+            printf(",\n     \"events\": %" PRIu64 ", \"acquisitions\": %" PRIu64
+                   ", \"releases\": %" PRIu64 ", \"live_blocks\": %" PRIu64 ", \"lost\": %" PRIu64
+                   ", \"events_per_second\": %.1f",
+                   row->events, row->acquisitions, row->releases, row->live, row->lost, row->rate);
+        if (row->state == SESSION_ENDED || row->state == SESSION_REFUSED)
+            printf(", \"status\": %" PRIu32, row->status);
+        putchar('}');
+    }
+    printf("%s]\n}\n", rows->count > 0 ? "\n  " : "");
+}
+
+static void print_text(const char *session, const struct client_list *list,
+                       const struct status_rows *rows)
+{
+    char text[4 * PATH_SIZE];
+    uint64_t lost = 0;
+    size_t live = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        live += rows->items[i].state == SESSION_RECORDING;
+        lost += rows->items[i].lost;
+    }
+    visible_escape(list->text, strlen(list->text), text, sizeof text);
+    printf("Session %s: %zu process%s recorded, %" PRIu64 " calls lost, in '%s'\n", session, live,
+           live == 1 ? "" : "es", lost, text);
+    const char *word = list->text + strlen(list->text) + 1;
+    for (; word < list->text + list->text_size; word += strlen(word) + 1) {
+        visible_escape(word, strlen(word), text, sizeof text);
+        printf("New processes of %s are recorded\n", text);
+    }
+    if (rows->count > 0)
+        printf("\n%9s %-10s%13s%10s%8s%12s%9s\n", "Process", "State", "Events", "a second", "Lost",
+               "Live blocks", "kB");
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct status_row *row = &rows->items[i];
+        printf("%9" PRIu32 " %-10s", row->pid, name_state(row));
+        if (row->has_counts)
+            printf("%13" PRIu64 "%10.0f%8" PRIu64 "%12" PRIu64, row->events, row->rate, row->lost,
+                   row->live);
+        else
+            printf("%13s%10s%8s%12s", "-", "-", "-", "-");
+        printf("%9" PRIu64 "\n", (row->bytes + 999) / 1000);
+    }
+}
+
+/* Rates since the last time, where there was one. */
+static void set_rates(struct status_rows *rows, const struct status_rows *before)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        for (size_t k = 0; k < before->count; k++) {
+            struct status_row *row = &rows->items[i];
+            const struct status_row *old = &before->items[k];
+            if (row->pid == old->pid && row->collector == old->collector && old->has_counts &&
+                row->has_counts && row->age > old->age && row->events >= old->events)
+                row->rate =
+                    (double)(row->events - old->events) * 1e9 / (double)(row->age - old->age);
+        }
+}
+
+static int read_rows(const char *session, struct client_list *list, struct status_rows *rows)
+{
+    int connected = client_connect(session);
+    if (connected < 0)
+        return EXIT_NO_SESSION;
+    int status = client_read(connected, list);
+    close(connected);
+    *rows = (struct status_rows){0};
+    for (size_t i = 0; status == EXIT_SUCCESS && i < list->count; i++)
+        add_entry(rows, &list->entries[i], list->text);
+    return status;
+}
+
+int status_print(const char *session, bool watches, bool is_json)
+{
+    struct status_rows before = {0}, rows;
+    struct client_list list;
+    bool is_terminal = isatty(STDOUT_FILENO);
+    int status;
+    while ((status = read_rows(session, &list, &rows)) == EXIT_SUCCESS) {
+        set_rates(&rows, &before);
+        if (watches && is_terminal)
+            fputs("\033[H\033[J", stdout);
+        if (is_json)
+            print_json(session, &list, &rows);
+        else
+            print_text(session, &list, &rows);
+        free(list.entries);
+        free(before.items);
+        before = rows;
+        if (fflush(stdout) != 0)
+            status = EXIT_RECORDER;
+        if (!watches || status != EXIT_SUCCESS)
+            break;
+        sleep(REFRESH_SECONDS);
+    }
+    free(before.items);
+    return status;
+}
+
+int status_each(const char *session, enum control_command command)
+{
+    struct client_list list;
+    struct status_rows rows;
+    int status = read_rows(session, &list, &rows);
+    if (status != EXIT_SUCCESS)
+        return status;
+    for (size_t i = 0; i < rows.count; i++) {
+        struct control_request request = {
+            .magic = CONTROL_MAGIC, .command = command, .pid = rows.items[i].pid};
+        struct control_answer answer;
+        char text[4 * CONTROL_TEXT_MAX + 1];
+        if (!rows.items[i].has_counts)
+            continue;
+        enum control_result result =
+            control_ask_collector(rows.items[i].collector, &request, &answer);
+        if (result == CONTROL_UNKNOWN)
+            continue; /* it has ended meanwhile */
+        visible_escape(answer.text, answer.size, text, sizeof text);
+        if (result == CONTROL_DONE)
+            puts(text);
+        else
+            message("process %u: %s", request.pid, text);
+        status = result == CONTROL_DONE ? status : EXIT_RECORDER;
+    }
+    free(list.entries);
+    free(rows.items);
+    return fflush(stdout) == 0 ? status : EXIT_RECORDER;
+}

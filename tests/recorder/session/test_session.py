@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: MIT
+"""Sessions: recordings of a set of processes, by process id and by name."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+from support import PATIENCE, PRELOAD, RECORDER, Recording, analyze, program, public_recorder
+
+WAITS = 'import sys; print("ready", flush=True)\nfor line in sys.stdin: print(len([bytes(i) for i in range(600, 1600)]), flush=True)'
+EXISTS, DENIED, NO_SESSION, USAGE = 120, 119, 117, 125
+
+
+def wait_for(condition, message):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(message)
+        time.sleep(0.01)
+
+
+def can_watch():
+    """Whether this system lets programs be recorded by name."""
+    code = ('import ctypes, os; libc = ctypes.CDLL(None, use_errno=True); '
+            'file = libc.fanotify_init(0x105, 0); '
+            'os._exit(file < 0 or libc.fanotify_mark(file, 1, ctypes.c_ulong(0x40000), -100, '
+            'b"/bin/true") != 0)')
+    return subprocess.run([sys.executable, '-c', code]).returncode == 0
+
+
+class SessionTest(Recording):
+    def setUp(self):
+        super().setUp()
+        self.runtime = self.directory / 'runtime'
+        self.runtime.mkdir(mode=0o700)
+        self.environment = dict(os.environ, XDG_RUNTIME_DIR=str(self.runtime), PYTHONMALLOC='malloc')
+        self.sessions = []
+
+    def tearDown(self):
+        for name in self.sessions:
+            self.session('stop', name)
+        self.ttdrecord('disable')
+
+    def ttdrecord(self, *arguments, recorder=RECORDER, **others):
+        others.setdefault('env', self.environment)
+        return subprocess.run([recorder, *map(str, arguments)], capture_output=True, text=True,
+                              timeout=PATIENCE, **{'cwd': self.directory, **others})
+
+    def session(self, *arguments, **others):
+        return self.ttdrecord('session', *arguments, **others)
+
+    def begin(self, name, *arguments):
+        self.sessions.append(name)
+        result = self.session('start', name, *arguments)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, '', ''))
+
+    def start(self, *command):
+        process = subprocess.Popen(command or (sys.executable, '-c', WAITS), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True, bufsize=1,
+                                   env=self.environment)
+        self.addCleanup(process.stdin.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), 'ready\n')
+        return process
+
+    @staticmethod
+    def call(process):
+        process.stdin.write('\n')
+        assert process.stdout.readline() == '1000\n'
+
+    def status(self, name='one', command=('session', 'status')):
+        arguments = (*command, name) if command[0] == 'session' else command
+        result = self.ttdrecord(*arguments, '--format', 'json')
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def daemon(self, name='one'):
+        """The process id of the daemon: that which has the lock."""
+        lock = (self.runtime / 'ttdrecord' / f'{name}.lock').stat().st_ino
+        for path in pathlib.Path('/proc').glob('[0-9]*/fd/*'):
+            try:
+                if path.stat().st_ino == lock and 'ttdrecord/' + name in os.readlink(path):
+                    return int(path.parts[2])
+            except OSError:
+                pass
+        return None
+
+
+class Sessions(SessionTest):
+    def test_processes_come_and_go(self):
+        first, second = self.start(), self.start()
+        self.begin('one', '--pid', first.pid, '-o', 'traces')
+        self.call(first)
+        result = self.session('update', 'one', f'--pid={second.pid}')
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        self.call(second)
+        status = self.status()
+        self.assertEqual(status['folder'], str((self.directory / 'traces').resolve()))
+        self.assertEqual([process['pid'] for process in status['processes']],
+                         [first.pid, second.pid])
+        for process in status['processes']:
+            self.assertEqual((process['state'], process['lost']), ('recording', 0))
+        text = self.session('status', 'one').stdout
+        self.assertIn('Session one: 2 processes recorded, 0 calls lost', text)
+        self.assertTrue(all(len(line) <= 80 for line in text.splitlines()[1:]), text)
+        self.assertIn('one: 2 processes recorded', self.session('list').stdout)
+        # One goes, and goes on.
+        self.session('update', 'one', '--remove-pid', first.pid)
+        wait_for(lambda: self.status()['processes'][0]['state'] == 'ended', 'it is recorded')
+        self.call(first)
+        self.assertEqual(self.session('stop', 'one').returncode, 0)
+        self.call(second)
+        for process in (first, second):
+            trace, = (self.directory / 'traces').glob(f'python*.{process.pid}.bin')
+            self.assertTrue(analyze('verify', trace)['ok'])
+            self.assertGreater(analyze('info', trace)['allocs'], 1000)
+        self.assertEqual(self.session('status', 'one').returncode, NO_SESSION)
+        self.assertEqual(oct((self.directory / 'traces').stat().st_mode & 0o777), '0o700')
+
+    def test_counts_are_those_of_the_trace(self):
+        process = self.start()
+        self.begin('one', '--pid', process.pid, '-o', 'traces')
+        self.call(process)
+        counts = {}
+        def is_settled():
+            before = dict(counts)
+            counts.update(self.status()['processes'][0])
+            return before and before['events'] == counts['events'] > 2000
+        wait_for(is_settled, 'the counts do not settle')
+        self.session('stop', 'one')
+        info = analyze('info', counts['file'])
+        self.assertEqual((counts['events'], counts['acquisitions'], counts['releases']),
+                         (info['events'], info['allocs'] + info['reallocs'], info['frees']))
+
+    def test_pause_resume_snapshot(self):
+        process = self.start()
+        self.begin('one', '--pid', process.pid, '-o', 'traces')
+        self.call(process)
+        result = self.session('snapshot', 'one')
+        self.assertIn('snapshot 1', result.stdout)
+        self.assertEqual(self.session('pause', 'one').returncode, 0)
+        self.assertEqual(self.status()['processes'][0]['state'], 'paused')
+        result = self.session('pause', 'one')
+        self.assertEqual(result.returncode, 125)
+        self.assertIn('paused already', result.stderr)
+        self.assertEqual(self.session('resume', 'one').returncode, 0)
+        self.assertEqual(self.status()['processes'][0]['state'], 'recording')
+
+    def test_errors_have_statuses_of_their_own(self):
+        self.begin('one')
+        result = self.session('start', 'one')
+        self.assertEqual(result.returncode, EXISTS)
+        self.assertIn("there is a session 'one' already", result.stderr)
+        self.assertEqual(self.session('stop', 'two').returncode, NO_SESSION)
+        self.assertEqual(self.session('update', 'two', '--pid', 1).returncode, NO_SESSION)
+        for arguments in (('start',), ('start', '../x'), ('start', 'two', '--pid', 'x'),
+                          ('start', 'two', '--unknown'), ('start', 'two', '--pid'), ('begin', 'x'),
+                          ('update', 'one'), ('update', 'one', '-q'), ('status', 'one', '--text')):
+            result = self.session(*arguments)
+            self.assertEqual(result.returncode, USAGE, arguments)
+            self.assertTrue(result.stderr)
+        self.assertEqual(self.session('list').stdout.count('\n'), 1)
+        result = self.session('update', 'one', '--pid', 999999999)
+        self.assertEqual(result.returncode, 125)
+        self.assertIn('there is no such process', result.stderr)
+        # The folder of the sockets must be this user's alone.
+        (self.runtime / 'ttdrecord').chmod(0o755)
+        result = self.session('start', 'three')
+        self.assertEqual(result.returncode, DENIED)
+        self.assertIn('alone', result.stderr)
+        (self.runtime / 'ttdrecord').chmod(0o700)
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs root')
+    def test_other_users(self):
+        self.directory.chmod(0o755)
+        _, recorder = public_recorder(self.directory)
+        environment = dict(self.environment, LD_LIBRARY_PATH=str(recorder.parent))
+        other = {'user': 65534, 'group': 65534, 'env': environment, 'cwd': '/'}
+        self.begin('one')
+        result = self.session('status', 'one', recorder=str(recorder), **other)
+        self.assertEqual(result.returncode, NO_SESSION)
+        # Even with the way open, the daemon looks who asks.
+        self.runtime.chmod(0o755)
+        (self.runtime / 'ttdrecord').chmod(0o755)
+        (self.runtime / 'ttdrecord' / 'one.socket').chmod(0o777)
+        code = ('import socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); '
+                's.connect(sys.argv[1]); s.settimeout(60)\n'
+                'try: s.send(b"x" * 100); answer = s.recv(100)\n'
+                'except OSError: answer = b""\n'
+                'sys.exit(answer != b"")')
+        result = subprocess.run(['/usr/bin/python3', '-c', code,
+                                 str(self.runtime / 'ttdrecord' / 'one.socket')],
+                                user=65534, group=65534, cwd='/', capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        (self.runtime / 'ttdrecord').chmod(0o700)
+        self.runtime.chmod(0o700)
+
+    def test_a_daemon_that_is_killed(self):
+        process = self.start()
+        self.begin('one', '--pid', process.pid, '-o', 'traces')
+        self.call(process)
+        os.kill(self.daemon(), signal.SIGKILL)
+        trace, = (self.directory / 'traces').glob('*.bin')
+        wait_for(lambda: analyze('info', trace)['closed'], 'the trace is not closed')
+        self.call(process)
+        self.assertEqual(self.session('status', 'one').returncode, NO_SESSION)
+        self.begin('one', '--pid', process.pid, '-o', 'traces')
+        self.assertEqual(len(list((self.directory / 'traces').glob('*.bin'))), 2)
+
+    def test_an_idle_daemon_needs_no_time(self):
+        self.begin('one')
+        daemon = self.daemon()
+        def switches():
+            text = pathlib.Path(f'/proc/{daemon}/status').read_text()
+            return int(re.search(r'\nvoluntary_ctxt_switches:\s*(\d+)', text)[1])
+        wait_for(lambda: pathlib.Path(f'/proc/{daemon}/stat').read_text().split(') ')[1][0] == 'S',
+                 'it does not sleep')
+        before = switches()
+        time.sleep(1)
+        self.assertEqual(switches(), before)
+
+    def test_hostile_messages(self):
+        self.begin('one')
+        path = str(self.runtime / 'ttdrecord' / 'one.socket')
+        size = 8 + 4 * 3 + 8192 + 4
+        for data in (b'', b'x', b'x' * size, b'TDTTSSN1'[::-1] + b'\xff' * (size - 8)):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+                client.connect(path)
+                client.send(data)
+        # Those who ask nothing make room.
+        clients = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(40)]
+        for client in clients:
+            client.connect(path)
+        self.assertEqual(self.status()['processes'], [])
+        for client in clients:
+            client.close()
+
+    def test_suspended_and_resumed(self):
+        """A session sees the first call of a program that is created suspended."""
+        process = subprocess.Popen([RECORDER, 'suspend', '--', program('double_free')],
+                                   stderr=subprocess.PIPE, env=self.environment)
+        self.addCleanup(process.stderr.close)
+        process.stderr.readline()
+        wait_for(lambda: pathlib.Path(f'/proc/{process.pid}/stat').read_text().split(') ')[1][0]
+                 in 'TZ', 'it is not suspended')
+        self.begin('one', '--pid', process.pid, '-o', 'traces')
+        self.assertEqual(self.status()['processes'][0]['state'], 'waiting')
+        self.assertEqual(self.ttdrecord('resume', process.pid).returncode, 0)
+        process.wait(PATIENCE)
+        self.session('stop', 'one')
+        trace, = (self.directory / 'traces').glob('double_free*.bin')
+        self.record(program('double_free'))
+        self.assertEqual(analyze('info', trace)['events'], analyze('info', self.trace)['events'])
+
+
+@unittest.skipUnless(can_watch(), 'this system does not permit to record by name')
+class ByName(SessionTest):
+    def copy(self, name='watched'):
+        path = self.directory / name
+        shutil.copy(program('double_free'), path)
+        path.chmod(0o755)
+        return path
+
+    def traces(self, name='watched', folder='traces'):
+        return sorted((self.directory / folder).glob(f'{name}.*.bin'))
+
+    def assert_recorded(self, path, count):
+        """Each run is recorded from the first call on."""
+        self.record(str(path))
+        events = analyze('info', self.trace)['events']
+        wait_for(lambda: len(self.traces(path.name)) == count and all(
+            analyze('info', trace)['closed'] for trace in self.traces(path.name)),
+                 f'not recorded: {self.traces(path.name)}')
+        for trace in self.traces(path.name):
+            self.assertEqual(analyze('info', trace)['events'], events)
+
+    def test_every_new_process(self):
+        path = self.copy()
+        result = self.ttdrecord('enable', '--name', path, '-o', 'traces')
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        reference = subprocess.run([self.copy('other')], capture_output=True)
+        # By a thread that is not the first, by a shell, and by vfork.
+        for command in ([str(path)], ['/bin/sh', '-c', f'"{path}"; exit $?'],
+                        [sys.executable, '-c', f'import threading, os; t = threading.Thread('
+                         f'target=os.execv, args=("{path}", ["{path}"])); t.start(); t.join()']):
+            result = subprocess.run(command, capture_output=True, timeout=PATIENCE)
+            self.assertIn(result.returncode, (reference.returncode, 128 - reference.returncode))
+        names = self.status(command=('query',))['names']
+        self.assertEqual(names, [str(path.resolve())])
+        wait_for(lambda: len(self.traces()) == 3, 'not recorded')
+        self.ttdrecord('disable', '--name', path)
+        subprocess.run([path], capture_output=True)
+        wait_for(lambda: self.ttdrecord('query').returncode == NO_SESSION, 'the daemon goes on')
+        self.assert_recorded(path, 3)
+
+    def test_a_program_that_is_replaced(self):
+        path = self.copy()
+        self.ttdrecord('enable', '--name', path, '-o', 'traces')
+        subprocess.run([path], capture_output=True)
+        os.replace(self.copy('new'), path)
+        wait_for(lambda: self.watches(path), 'the new file is not watched')
+        subprocess.run([path], capture_output=True)
+        wait_for(lambda: len(self.traces()) == 2, 'not recorded')
+        self.assertEqual(self.ttdrecord('disable').returncode, 0)
+        self.assert_recorded(path, 2)
+
+    def watches(self, path):
+        """Whether the daemon has a mark on the file."""
+        inode = f'ino:{path.stat().st_ino:x} '
+        daemon = self.daemon('by-name')
+        return any(inode in info.read_text() for info in
+                   pathlib.Path(f'/proc/{daemon}/fdinfo').iterdir())
+
+    def test_ten_names(self):
+        paths = [self.copy(f'watched{i}') for i in range(10)]
+        for path in paths:
+            self.assertEqual(self.ttdrecord('enable', f'--name={path}',
+                                            *(('-o', 'traces') if path == paths[0] else ())
+                                            ).returncode, 0)
+        for path in paths:
+            subprocess.run([path], capture_output=True)
+        self.assertEqual(len(self.status(command=('query',))['names']), 10)
+        self.ttdrecord('disable', '--name', paths[3])
+        self.assertEqual(len(self.status(command=('query',))['names']), 9)
+        self.assertEqual(self.ttdrecord('disable').returncode, 0)
+        for path in paths:
+            self.assertEqual(len(self.traces(path.name)), 1)
+
+    def test_a_daemon_that_is_killed_holds_up_nothing(self):
+        path = self.copy()
+        self.ttdrecord('enable', '--name', path, '-o', 'traces')
+        daemon = self.daemon('by-name')
+        os.kill(daemon, signal.SIGSTOP)
+        waiting = subprocess.Popen(['/bin/sh', '-c', 'exec "$0"', path], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        place = pathlib.Path(f'/proc/{waiting.pid}/wchan')
+        wait_for(lambda: 'fanotify' in place.read_text(), 'it is not held')
+        os.kill(daemon, signal.SIGKILL)
+        waiting.wait(PATIENCE)
+        subprocess.run([path], capture_output=True, timeout=PATIENCE)
+        self.assertEqual(self.ttdrecord('query').returncode, NO_SESSION)
+
+    def test_traced_already(self):
+        """A program that another one traces runs, unrecorded."""
+        path = self.copy()
+        self.ttdrecord('enable', '--name', path, '-o', 'traces')
+        code = ('import ctypes, os, sys; libc = ctypes.CDLL(None); pid = os.fork()\n'
+                'if pid == 0: libc.ptrace(0, 0, 0, 0); os.execv(sys.argv[1], sys.argv[1:])\n'
+                'status = os.waitpid(pid, 0)[1]\n'
+                'while os.WIFSTOPPED(status): libc.ptrace(7, pid, 0, os.WSTOPSIG(status) if '
+                'os.WSTOPSIG(status) != 5 else 0); status = os.waitpid(pid, 0)[1]\n')
+        self.assertEqual(subprocess.run([sys.executable, '-c', code, path], capture_output=True,
+                                        timeout=PATIENCE).returncode, 0)
+        process, = self.status(command=('query',))['processes']
+        self.assertEqual(process['state'], 'refused')
+        self.assertIn('another one traces it', (self.directory / 'traces' / 'session.log').read_text())
+
+    def test_a_session_has_running_and_new_ones(self):
+        path = self.directory / 'watched'
+        shutil.copy(os.path.realpath('/bin/cat'), path)
+        path.chmod(0o755)
+        running = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(running.communicate)
+        wait_for(lambda: os.path.realpath(f'/proc/{running.pid}/exe') == str(path.resolve()) and
+                 'libc.so' in pathlib.Path(f'/proc/{running.pid}/maps').read_text() and
+                 pathlib.Path(f'/proc/{running.pid}/stat').read_text().split(') ')[1][0] == 'S',
+                 'it does not run')
+        self.begin('one', '--name', path, '-o', 'traces')
+        subprocess.run([path], input=b'', capture_output=True)
+        self.assertEqual(self.status()['processes'][0]['pid'], running.pid)
+        wait_for(lambda: len(self.traces()) == 2, 'not recorded')
+
+    def test_refusals(self):
+        static = self.ttdrecord('enable', '--name', program('static'))
+        self.assertEqual(static.returncode, 124)
+        self.assertEqual(self.ttdrecord('enable', '--name', '/no/such').returncode, 127)
+        self.assertEqual(self.ttdrecord('enable').returncode, USAGE)
+        self.assertEqual(self.ttdrecord('disable', '--name', '/no/such').returncode, NO_SESSION)
+
+
+class WithoutPermission(SessionTest):
+    @unittest.skipIf(can_watch() and os.geteuid() != 0, 'it is permitted')
+    def test_a_refusal_with_advice(self):
+        self.directory.chmod(0o755)
+        environment, recorder = public_recorder(self.directory)
+        user = {'user': 65534, 'group': 65534} if os.geteuid() == 0 else {}
+        result = self.ttdrecord('enable', '--name', '/bin/cat', recorder=str(recorder), cwd='/',
+                                env=environment, **user)
+        self.assertEqual(result.returncode, DENIED, result.stderr)
+        self.assertIn('CAP_SYS_ADMIN', result.stderr)
+        self.assertRegex(result.stdout, r'(?m)^\[Service\]\nExecStart=\nExecStart=/\S+ -q -o ')
+
+
+if __name__ == '__main__':
+    unittest.main()
