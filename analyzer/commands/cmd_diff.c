@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "cli/options/island_options.h"
+#include "cli/options/own_options.h"
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/sidecar.h"

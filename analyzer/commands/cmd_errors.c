@@ -2,7 +2,7 @@
 /* ttdanalyze errors */
 #include <string.h>
 
-#include "cli/options/island_options.h"
+#include "cli/options/own_options.h"
 #include "cli/process/exit.h"
 #include "analyses/reachability/places.h"
 #include "commands/family.h"

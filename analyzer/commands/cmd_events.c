@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze events */
 #include "cli/options/filter.h"
-#include "cli/options/island_options.h"
+#include "cli/options/own_options.h"
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"

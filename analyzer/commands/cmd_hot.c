@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze hot */
-#include "cli/options/island_options.h"
+#include "cli/options/own_options.h"
 #include "commands/cmd_usage.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze lifetimes */
-#include "cli/options/island_options.h"
+#include "cli/options/own_options.h"
 #include "cli/process/exit.h"
 #include "commands/findings.h"
 

@@ -2,7 +2,7 @@
 /* ttdanalyze marks */
 #include <string.h>
 
-#include "cli/options/island_options.h"
+#include "cli/options/own_options.h"
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"

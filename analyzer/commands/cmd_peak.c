@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ttdanalyze peak */
 #include "analyses/state/peak.h"
-#include "cli/options/island_options.h"
+#include "cli/options/own_options.h"
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/sidecar.h"

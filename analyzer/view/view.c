@@ -5,8 +5,14 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "symbols/definitions.h"
+#include "symbols/runtime.h"
+#include "view/allocators.h"
 #include "view/glob.h"
-#include "view/view_parts.h"
+
+/** Finds a fact about a stack from the one about its caller, like stack_memo_finder.find. */
+typedef enum ttd_status view_fact_finder(void *context, const struct ttd_stack *stack,
+                                         uint32_t above, uint32_t *fact);
 
 void view_init(struct view *view, const struct view_options *options,
                struct definitions *definitions)
@@ -63,6 +69,42 @@ static bool view_matches_frame(const struct view_patterns *patterns, const struc
 static enum label_kind kind_of_frames(enum view_key key)
 {
     return key == VIEW_BY_FILE ? LABEL_FILE : key == VIEW_BY_MODULE ? LABEL_MODULE : LABEL_FUNCTION;
+}
+
+static bool is_named(const struct view *view, const struct frame *frame)
+{
+    const struct view_patterns *skip = &view->options.skip;
+    struct ttd_string canonical = {"", 0};
+    if (skip->count && frame->function.size)
+        canonical = definitions_canonical(view->definitions, frame->name);
+    for (size_t i = 0; i < skip->count && frame->function.size; i++) {
+        if (glob_match(GLOB_STARS_AND_MARKS, skip->patterns[i], frame->function) ||
+            glob_match(GLOB_STARS_AND_MARKS, skip->patterns[i], canonical))
+            return true;
+    }
+    return false;
+}
+
+/** Whether a frame is of an allocation function, or of one that view_options.skip adds to these. */
+static bool view_is_skipped(const struct view *view, const struct frame *frame)
+{
+    return allocators_have(frame->function) || is_named(view, frame);
+}
+
+/** Whether a frame may name a group: see view_frame.is_own. */
+static bool view_has_own(const struct view *view, const struct frame *frame)
+{
+    enum view_key key = view->options.by;
+    bool is_mixed;
+    if (key != VIEW_BY_FUNCTION && key != VIEW_BY_FILE && key != VIEW_BY_MODULE)
+        return true;
+    if (runtime_begins(frame) || runtime_has_module(frame->module) || view_is_skipped(view, frame))
+        return false;
+    if (!frame->function.size)
+        return true;
+    struct ttd_string name = definitions_canonical(view->definitions, frame->name);
+    return !runtime_has_function(name, &is_mixed) && !runtime_is_rust(frame) &&
+           !allocators_wrap(name);
 }
 
 static enum ttd_status view_add_frame(struct view *view, const struct frame *frame)
@@ -122,8 +164,10 @@ static enum ttd_status view_meet_stack(void *context, const struct ttd_stack *st
     return view_find_site(context, stack, &site);
 }
 
-enum ttd_status view_find_fact(struct view *view, struct stack_memo *memo, ttd_id stack,
-                               view_fact_finder *find, uint32_t *fact)
+/** Finds a fact about a stack, once. @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT, or the
+ * finder's status. */
+static enum ttd_status view_find_fact(struct view *view, struct stack_memo *memo, ttd_id stack,
+                                      view_fact_finder *find, uint32_t *fact)
 {
     struct stack_memo_finder finder = {.context = view, .meet = view_meet_stack, .find = find};
     return stack_memo_find(memo, &view->definitions->stacks, stack, &finder, fact);
@@ -168,4 +212,281 @@ enum ttd_status view_count_labels(struct view *view, ttd_id stack, uint64_t *cou
     if (status == TTD_OK)
         *count = fact - 1;
     return status;
+}
+
+/* Callers: the last call of a stack that is not of an allocation function or a wrapper. */
+
+size_t view_skipped(const struct view *view, const struct frame_list *list)
+{
+    size_t count = 0;
+    while (view->options.skip.count && count < list->count &&
+           view_is_skipped(view, &list->frames[count]))
+        count++;
+    /* A stack of such frames only was cut: all of it is kept. */
+    return count < list->count ? count : 0;
+}
+
+/* Fact about a stack whose frames are all left out. */
+#define NO_CALLER UINT32_MAX
+
+static bool allocates(const struct view_frame *frame)
+{
+    return frame->allocates;
+}
+
+static bool is_foreign(const struct view_frame *frame)
+{
+    return !frame->is_own;
+}
+
+/* Finds the innermost stack, as its identifier plus 1, with a frame that is not left out. */
+static enum ttd_status callers_find_last(struct view *view, const struct ttd_stack *stack,
+                                         uint32_t caller_fact,
+                                         bool (*is_left_out)(const struct view_frame *),
+                                         uint32_t *fact)
+{
+    struct view_site site;
+    enum ttd_status status = view_go_through(view, stack, &site);
+    *fact = caller_fact ? caller_fact : NO_CALLER;
+    for (size_t i = 0; i < site.count && status == TTD_OK; i++) {
+        if (!is_left_out(&view->frames[site.first + i]) && stack->id < NO_CALLER - 1)
+            *fact = stack->id + 1;
+    }
+    return status;
+}
+
+static enum ttd_status find_caller(void *context, const struct ttd_stack *stack,
+                                   uint32_t caller_fact, uint32_t *fact)
+{
+    return callers_find_last(context, stack, caller_fact, allocates, fact);
+}
+
+static enum ttd_status find_own_caller(void *context, const struct ttd_stack *stack,
+                                       uint32_t caller_fact, uint32_t *fact)
+{
+    return callers_find_last(context, stack, caller_fact, is_foreign, fact);
+}
+
+/* Sets `caller` and `site` by a fact: the stack, and its frames from the first that is not left
+ * out. */
+static enum ttd_status set_caller(struct view *view, ttd_id id,
+                                  bool (*is_left_out)(const struct view_frame *),
+                                  struct ttd_stack *caller, struct view_site *site)
+{
+    enum ttd_status status = definitions_stack(view->definitions, id, caller);
+    if (status == TTD_OK)
+        status = view_find_site(view, caller, site);
+    while (status == TTD_OK && is_left_out && is_left_out(&view->frames[site->first])) {
+        site->first++;
+        site->count--;
+    }
+    return status;
+}
+
+enum ttd_status view_find_caller(struct view *view, ttd_id stack, struct ttd_stack *caller,
+                                 struct view_site *site)
+{
+    uint32_t fact;
+    enum ttd_status status = view_find_fact(view, &view->callers, stack, find_caller, &fact);
+    if (status != TTD_OK || !fact)
+        return status == TTD_OK ? TTD_END : status;
+    /* A stack of such frames only was cut: all of it is kept. */
+    if (fact == NO_CALLER)
+        return set_caller(view, stack, NULL, caller, site);
+    return set_caller(view, fact - 1, allocates, caller, site);
+}
+
+enum ttd_status view_find_own_caller(struct view *view, ttd_id stack, struct ttd_stack *caller,
+                                     struct view_site *site)
+{
+    uint32_t fact;
+    enum ttd_status status =
+        view_find_fact(view, &view->own_callers, stack, find_own_caller, &fact);
+    if (status != TTD_OK || !fact)
+        return status == TTD_OK ? TTD_END : status;
+    if (fact == NO_CALLER)
+        return view_find_caller(view, stack, caller, site);
+    return set_caller(view, fact - 1, is_foreign, caller, site);
+}
+
+/* Filters of a view: patterns that the names in a stack must match, or must not. */
+
+static bool view_matches_name(const void *context, struct ttd_string name)
+{
+    const struct ttd_string *pattern = context;
+    return glob_find(*pattern, name);
+}
+
+enum ttd_status view_knows(const struct view *view, const struct ttd_string *pattern,
+                           bool *is_known)
+{
+    struct names_matcher matcher = {pattern, view_matches_name, .takes_files = true};
+    return names_find(view->definitions, &matcher, is_known);
+}
+
+/* Facts about a stack for filters. Bits only accumulate from caller to callee. */
+#define STACK_IS_SEEN     UINT32_C(1)
+#define STACK_IS_INCLUDED UINT32_C(2)
+#define STACK_IS_EXCLUDED UINT32_C(4)
+
+static enum ttd_status find_verdict(void *context, const struct ttd_stack *stack,
+                                    uint32_t caller_fact, uint32_t *fact)
+{
+    struct view *view = context;
+    struct view_site site;
+    enum ttd_status status = view_go_through(view, stack, &site);
+    if (status != TTD_OK)
+        return status;
+    *fact = caller_fact | STACK_IS_SEEN;
+    for (size_t i = 0; i < site.count; i++) {
+        const struct view_frame *frame = &view->frames[site.first + i];
+        *fact |= (frame->is_included ? STACK_IS_INCLUDED : 0) |
+                 (frame->is_excluded ? STACK_IS_EXCLUDED : 0);
+    }
+    return TTD_OK;
+}
+
+enum ttd_status view_wants(struct view *view, ttd_id stack, bool *is_wanted)
+{
+    uint32_t fact;
+    enum ttd_status status = view_find_fact(view, &view->verdicts, stack, find_verdict, &fact);
+    if (status == TTD_OK)
+        *is_wanted = !(fact & STACK_IS_EXCLUDED) &&
+                     (fact & STACK_IS_INCLUDED || !view->options.include.count);
+    return status;
+}
+
+enum ttd_status view_filter(struct view *view, const struct heap_site_table *sites)
+{
+    if (!view_has_filter(&view->options))
+        return TTD_OK;
+    size_t kept_count = 0;
+    for (size_t i = 0; i < *sites->count; i++) {
+        bool is_wanted;
+        enum ttd_status status = view_wants(view, heap_site_record(sites, i)->stack, &is_wanted);
+        if (status != TTD_OK)
+            return status;
+        if (is_wanted)
+            memmove(heap_site_record(sites, kept_count++), heap_site_record(sites, i), sites->size);
+    }
+    *sites->count = kept_count;
+    sites->recount(sites->owner);
+    return TTD_OK;
+}
+
+/* Groups of a view: records with the same key are merged. */
+
+/* Classes of one name are one: a class has several tables of virtual functions if its bases have.
+ */
+static struct view_label class_label(const struct view *view, ttd_id number)
+{
+    struct view_label label = {.kind = LABEL_CLASS};
+    if (!number)
+        return label;
+    const struct ttd_class *class = &view->classes->classes[number - 1];
+    label.name = definitions_class(view->definitions, class->name);
+    label.number = label.name.size ? 0 : class->address;
+    return label;
+}
+
+struct view_label view_record_label(const struct view *view, struct heap_key key)
+{
+    static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_NONE,   LABEL_FILE,
+                                            LABEL_MODULE, LABEL_THREAD, LABEL_HEAP};
+    if (view->options.by == VIEW_BY_CLASS)
+        return class_label(view, key.property);
+    return (struct view_label){.kind = kinds[view->options.by], .number = key.property};
+}
+
+/* Finds the label that a record is grouped by. */
+static enum ttd_status view_label_of_key(struct view *view, struct heap_key key, uint32_t *index)
+{
+    struct view_label label = view_record_label(view, key);
+    if (view_is_by_property(&view->options))
+        return labels_add(&view->labels, &label, index);
+    struct ttd_stack caller;
+    struct view_site site;
+    enum ttd_status status = view_find_own_caller(view, key.stack, &caller, &site);
+    if (status == TTD_OK)
+        *index = view->frames[site.first].label;
+    return status == TTD_END ? labels_add(&view->labels, &label, index) : status;
+}
+
+enum ttd_status view_has_same(struct view *view, bool *has_any)
+{
+    return same_stacks_are_there(&view->same, view->definitions, has_any);
+}
+
+enum ttd_status view_find_same(void *context, ttd_id stack, ttd_id *first)
+{
+    struct view *view = context;
+    bool has_any;
+    enum ttd_status status = view_has_same(view, &has_any);
+    *first = stack;
+    return status == TTD_OK && has_any ? same_stacks_find(&view->same, stack, first) : status;
+}
+
+enum ttd_status view_find_key(struct view *view, struct heap_key *key)
+{
+    if (view->options.by != VIEW_BY_STACK) {
+        uint32_t label;
+        enum ttd_status status = view_label_of_key(view, *key, &label);
+        if (status == TTD_OK)
+            *key = (struct heap_key){TTD_NONE, label};
+        return status;
+    }
+    struct ttd_stack caller;
+    struct view_site site;
+    enum ttd_status status = view_find_caller(view, key->stack, &caller, &site);
+    if (status == TTD_OK)
+        key->stack = caller.id;
+    return status == TTD_OK || status == TTD_END ? view_find_same(view, key->stack, &key->stack)
+                                                 : status;
+}
+
+static enum ttd_status merge_records(struct view *view, const struct heap_site_table *sites,
+                                     struct hash_map *groups)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < *sites->count; i++) {
+        struct heap_key key = *heap_site_record(sites, i);
+        bool is_whole = view->options.by == VIEW_BY_STACK && !view->options.skip.count;
+        enum ttd_status status =
+            is_whole ? view_find_same(view, key.stack, &key.stack) : view_find_key(view, &key);
+        if (status != TTD_OK)
+            return status;
+        uint32_t group = map_get(groups, key.stack, key.property);
+        if (group != MAP_NONE) {
+            sites->merge(heap_site_record(sites, group), heap_site_record(sites, i));
+            continue;
+        }
+        status = map_set(groups, key.stack, key.property, (uint32_t)count);
+        if (status != TTD_OK)
+            return status;
+        memmove(heap_site_record(sites, count), heap_site_record(sites, i), sites->size);
+        *heap_site_record(sites, count++) = key;
+    }
+    *sites->count = count;
+    return TTD_OK;
+}
+
+enum ttd_status view_group(struct view *view, const struct heap_site_table *sites)
+{
+    bool has_same;
+    enum ttd_status status = view_has_same(view, &has_same);
+    if (status != TTD_OK ||
+        (view->options.by == VIEW_BY_STACK && !view->options.skip.count && !has_same))
+        return status;
+    struct hash_map groups;
+    map_init(&groups);
+    status = merge_records(view, sites, &groups);
+    map_free(&groups);
+    if (status == TTD_OK && *sites->count)
+        qsort(sites->records, *sites->count, sites->size, sites->compare);
+    return status;
+}
+
+const struct view_label *view_find_label(const struct view *view, struct heap_key key)
+{
+    return &view->labels.labels[key.property];
 }

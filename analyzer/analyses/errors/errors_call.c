@@ -20,7 +20,7 @@ enum family {
     FAMILY_WINDOWS
 };
 
-static enum family family_of(uint8_t api)
+static enum family errors_api_family(uint8_t api)
 {
     switch (api) {
     case TTD_API_NEW:
@@ -62,8 +62,8 @@ static enum family family_of(uint8_t api)
  * true if either function is unknown. */
 static bool heap_api_matches(uint8_t allocation, uint8_t release)
 {
-    enum family a = family_of(allocation);
-    enum family b = family_of(release);
+    enum family a = errors_api_family(allocation);
+    enum family b = errors_api_family(release);
     return a == FAMILY_UNKNOWN || b == FAMILY_UNKNOWN || a == b;
 }
 

@@ -132,4 +132,18 @@ int command_options(struct common_options *result, const struct command *command
     "  -h, --help           this text\n"                                                           \
     "  -V, --version        the version\n"
 
+/* "Did you mean?" for mistyped names. */
+
+/** The best match so far for a mistyped name. All zero at first, but for `typed`. */
+struct suggestion {
+    const char *typed;
+    /** NULL while no name is near enough. */
+    const char *name;
+    size_t distance;
+};
+
+/** Offers a name, which must stay valid. It becomes the best match if it is nearer than those
+ * before. */
+void suggest(struct suggestion *best, const char *name);
+
 #endif

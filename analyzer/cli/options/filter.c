@@ -6,7 +6,7 @@
 
 #include "view/glob.h"
 
-#include "symbols/names.h"
+#include "symbols/definitions.h"
 
 void filter_free(struct filter *filter)
 {

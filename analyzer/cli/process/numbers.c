@@ -33,7 +33,7 @@ bool number_parse(const char *text, uint64_t *number)
     return true;
 }
 
-static bool parse_size(const char *text, const char **end, uint64_t *number)
+static bool numbers_take_size(const char *text, const char **end, uint64_t *number)
 {
     uint64_t value;
     if (!parse_digits(text, end, &value))
@@ -55,7 +55,7 @@ bool number_parse_size(const char *text, uint64_t *number)
 {
     const char *end;
     uint64_t value;
-    if (!parse_size(text, &end, &value) || *end)
+    if (!numbers_take_size(text, &end, &value) || *end)
         return false;
     *number = value;
     return true;
@@ -67,7 +67,7 @@ bool number_parse_range(const char *text, struct number_range *range)
 {
     const char *end;
     struct number_range result;
-    if (!parse_size(text, &end, &result.first))
+    if (!numbers_take_size(text, &end, &result.first))
         return false;
     result.last = result.first;
     uint64_t length;

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/traces/source.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/task.h"
 #include "cli/process/exit.h"
@@ -9,6 +14,59 @@
 #include "cli/traces/input.h"
 #include "travel/cursor.h"
 #include "travel/losses.h"
+
+/* Calls between two readings of the clock. */
+#define CALLS 64
+
+static uint64_t now(void)
+{
+    struct timespec time = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
+}
+
+void progress_begin(struct progress *progress)
+{
+    *progress = (struct progress){.is_wanted = isatty(STDERR_FILENO), .begin = now()};
+}
+
+void progress_update(struct progress *progress, uint64_t done, uint64_t total)
+{
+    if (!progress->is_wanted || ++progress->calls % CALLS || !total)
+        return;
+    uint64_t time = now();
+    if (time - progress->begin < 1000 || time - progress->last < 100)
+        return;
+    progress->last = time;
+    progress->is_shown = true;
+    double part = (double)done / (double)total;
+    fprintf(stderr, "\rreading: %3.0f%%", 100 * (part < 1 ? part : 1));
+}
+
+void progress_end(struct progress *progress)
+{
+    if (progress->is_shown)
+        fputs("\r\033[K", stderr);
+    progress->is_shown = false;
+}
+
+struct stamp stamp_of(const char *path)
+{
+    struct stamp result = {.text = ""};
+    struct stat file;
+    if (stat(path, &file) == 0 && S_ISREG(file.st_mode))
+        snprintf(result.text, sizeof result.text,
+                 "%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 ".%09ld %" PRId64 ".%09ld",
+                 (uint64_t)file.st_dev, (uint64_t)file.st_ino, (int64_t)file.st_size,
+                 (int64_t)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (int64_t)file.st_ctim.tv_sec,
+                 file.st_ctim.tv_nsec);
+    return result;
+}
+
+bool stamp_is_same(const struct stamp *before, const struct stamp *after)
+{
+    return before->text[0] && strcmp(before->text, after->text) == 0;
+}
 
 static enum ttd_status source_open_reader(const char *path,
                                           const struct ttd_reader_options *options,

@@ -2,6 +2,196 @@
 /* Reallocations as JSON and as CSV. */
 #include "report/activity/reports.h"
 
+/* Reallocations as text: the sums, the groups, the worst blocks, and inferred growth. */
+
+static void text_growth(struct text_output *output, const struct heap_move_group *group)
+{
+    double measure;
+    enum heap_growth growth = heap_move_growth(group, &measure);
+    out_text(output, heap_growth_name(growth));
+    if (growth == HEAP_GROWTH_LINEAR)
+        out_format(output, ", by %.0f bytes each time", measure);
+    if (growth == HEAP_GROWTH_GEOMETRIC)
+        out_format(output, ", by a factor of %.2f each time", measure);
+}
+
+/* Results other than moved and in place are rare, so each is written only where it occurs. */
+static void text_other(struct text_output *output, const struct heap_move_counts *counts)
+{
+    const struct {
+        uint64_t count;
+        const char *text;
+    } others[] = {{counts->from_null, " from NULL"},
+                  {counts->to_zero, " to zero"},
+                  {counts->failed, " failed"},
+                  {counts->unfinished, " never returned"},
+                  {counts->unknown_old, " of unknown blocks"}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (!others[i].count)
+            continue;
+        out_text(output, ", ");
+        out_grouped(output, others[i].count);
+        out_text(output, others[i].text);
+    }
+}
+
+/* The bytes are an upper limit where it is not known whether the pages of a block were mapped to
+ * its new address. */
+static void text_copied(struct text_output *output, const struct heap_copies *copies)
+{
+    if (copies->bytes != copies->bytes_at_most)
+        out_text(output, "at most ");
+    report_count(output, copies->bytes_at_most, "byte");
+    out_text(output, " copied");
+}
+
+static void text_remapped(struct text_output *output, const struct heap_copies *copies)
+{
+    if (!copies->remapped)
+        return;
+    out_text(output, " (");
+    out_grouped(output, copies->remapped);
+    out_text(output, " by mapping, nothing copied)");
+}
+
+static void text_avoidable(struct text_output *output, uint64_t avoidable)
+{
+    if (!avoidable)
+        return;
+    out_text(output, ", ");
+    out_grouped(output, avoidable);
+    out_text(output, " of them avoidable by doubling");
+}
+
+static void text_move_counts(struct text_output *output, const struct heap_move_counts *counts)
+{
+    report_count(output, counts->reallocs, "reallocation");
+    out_text(output, ": ");
+    out_grouped(output, counts->moved);
+    out_text(output, " moved");
+    text_remapped(output, &counts->copies);
+    out_text(output, ", ");
+    out_grouped(output, counts->in_place);
+    out_text(output, " in place");
+    text_other(output, counts);
+}
+
+static void text_sizes(struct report *report, const struct heap_move_group *group)
+{
+    struct text_output *output = report->output;
+    /* Without a reallocation of a known block, no size was seen: `smallest` is still the largest
+     * number. */
+    if (group->largest >= group->smallest) {
+        out_text(output, "\n    sizes from ");
+        out_grouped(output, group->smallest);
+        out_text(output, " to ");
+        out_grouped(output, group->largest);
+        out_text(output, "; growth: ");
+        text_growth(output, group);
+    }
+    out_char(output, '\n');
+    report_site_text(report, group->key);
+}
+
+static void text_move_group(struct report *report, const struct heap_move_group *group)
+{
+    struct text_output *output = report->output;
+    out_char(output, '\n');
+    out_bold(output);
+    text_copied(output, &group->counts.copies);
+    text_avoidable(output, heap_move_avoidable(&group->counts));
+    out_plain(output);
+    out_text(output, "\n    by ");
+    text_move_counts(output, &group->counts);
+    text_sizes(report, group);
+}
+
+/* The bytes are an upper limit: a container copies only the elements that it has. */
+static void text_regrown_sums(struct text_output *output, const struct heap_move_counts *counts)
+{
+    text_copied(output, &counts->copies);
+    out_text(output, " when a block was replaced by a larger one, ");
+    report_count(output, counts->reallocs, "time");
+}
+
+/* Inferred growth is a list of its own, after everything that was recorded, so that nobody adds it
+ * to the reallocations. */
+static void text_regrown(struct report *report, const struct report_moves *data)
+{
+    const struct heap_move_table *table = &data->moves->regrown;
+    struct text_output *output = report->output;
+    if (!table->count)
+        return;
+    out_bold(output);
+    out_text(output,
+             "\nInferred, and no reallocations: a larger block was allocated, and a smaller "
+             "one of the same stack released soon\n");
+    out_plain(output);
+    for (size_t i = 0; i < report_shown(table->count, data->limit); i++) {
+        out_char(output, '\n');
+        text_regrown_sums(output, &table->groups[i].counts);
+        text_sizes(report, &table->groups[i]);
+    }
+    report_site_more(report, table->count - report_shown(table->count, data->limit));
+}
+
+static void text_chains(struct report *report, const struct heap_moves *moves)
+{
+    struct text_output *output = report->output;
+    if (!moves->worst_count)
+        return;
+    out_bold(output);
+    out_text(output, "\nBlocks that were reallocated again and again, worst first\n");
+    out_plain(output);
+    for (size_t i = 0; i < moves->worst_count; i++) {
+        const struct heap_chain *chain = &moves->worst[i];
+        out_text(output, "  ");
+        out_grouped(output, chain->start_size);
+        out_text(output, " to ");
+        report_count(output, chain->final_size, "byte");
+        out_text(output, ": ");
+        report_count(output, chain->reallocs, "reallocation");
+        out_text(output, ", ");
+        report_count(output, chain->moved, "move");
+        text_remapped(output, &chain->copies);
+        out_text(output, ",\n      ");
+        text_copied(output, &chain->copies);
+        text_avoidable(output, chain->avoidable);
+        out_text(output, "\n      ");
+        report_position_text(report, chain->first);
+        out_text(output, " to ");
+        report_position_text(report, chain->last);
+        out_text(output, ", last at ");
+        out_hex(output, chain->address);
+        out_format(output, ", stack #%u\n", chain->stack);
+    }
+}
+
+void text_moves(struct report *report, const struct report_moves *data)
+{
+    const struct heap_moves *moves = data->moves;
+    out_bold(report->output);
+    out_text(report->output, "All: ");
+    text_move_counts(report->output, &moves->reallocs.total);
+    out_text(report->output, "\n     ");
+    text_copied(report->output, &moves->reallocs.total.copies);
+    text_avoidable(report->output, heap_move_avoidable(&moves->reallocs.total));
+    out_char(report->output, '\n');
+    out_plain(report->output);
+    if (moves->regrown.count) {
+        out_text(report->output, "Inferred, not among these: ");
+        text_regrown_sums(report->output, &moves->regrown.total);
+        out_char(report->output, '\n');
+    }
+    report_certainty_text(report);
+    const struct heap_move_table *table = &moves->reallocs;
+    for (size_t i = 0; i < report_shown(table->count, data->limit); i++)
+        text_move_group(report, &table->groups[i]);
+    report_site_more(report, table->count - report_shown(table->count, data->limit));
+    text_chains(report, moves);
+    text_regrown(report, data);
+}
+
 static void json_copies(struct json *json, const struct heap_copies *copies, uint64_t avoidable)
 {
     json_unsigned(json, "remapped", copies->remapped);

@@ -6,6 +6,43 @@
 #include "base/grow.h"
 #include "report/page/model.h"
 
+void page_strings_init(struct page_strings *strings)
+{
+    *strings = (struct page_strings){.count = 0};
+    map_init(&strings->index);
+}
+
+void page_strings_free(struct page_strings *strings)
+{
+    free(strings->texts);
+    map_free(&strings->index);
+}
+
+enum ttd_status page_strings_add(struct page_strings *strings, struct ttd_string text,
+                                 uint32_t *number)
+{
+    uint64_t address = text.size ? (uint64_t)(uintptr_t)text.data : 0;
+    *number = map_get(&strings->index, address, text.size);
+    if (*number != MAP_NONE)
+        return TTD_OK;
+    *number = (uint32_t)strings->count;
+    enum ttd_status status = grow_array((void **)&strings->texts, &strings->capacity,
+                                        strings->count + 1, sizeof *strings->texts);
+    if (status == TTD_OK)
+        status = map_set(&strings->index, address, text.size, *number);
+    if (status == TTD_OK)
+        strings->texts[strings->count++] = text;
+    return status;
+}
+
+void page_strings_json(const struct page_strings *strings, struct json *json, const char *key)
+{
+    json_begin_array(json, key);
+    for (size_t i = 0; i < strings->count; i++)
+        json_string(json, NULL, strings->texts[i]);
+    json_end_array(json);
+}
+
 void page_calls_init(struct page_calls *calls, struct view *view)
 {
     *calls = (struct page_calls){.view = view};
@@ -205,4 +242,44 @@ void page_write_calls(const struct page_calls *calls, const char *name, struct t
     nodes_json(calls, &json);
     json_end_object(&json);
     out_char(output, '\n');
+}
+
+/* The stacks of an exact page: arrays of numbers, each written as the difference to the one before.
+ */
+
+/* Writes a property of all stacks: the number in the trace, or that in the tree. */
+static enum ttd_status write_column(struct json *json, const struct stack_table *table,
+                                    struct page_calls *calls)
+{
+    enum ttd_status status = TTD_OK;
+    uint64_t last = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct stack_chunk *chunk = &table->chunks[i];
+        for (uint32_t k = 0; k < chunk->count && status == TTD_OK; k++) {
+            uint64_t number = chunk->first + k;
+            if (calls)
+                status = page_calls_number(calls, (ttd_id)number, &number);
+            json_difference(json, NULL, last, number);
+            last = number;
+        }
+    }
+    return status;
+}
+
+enum ttd_status page_write_stacks(struct report *report, struct page_calls *calls)
+{
+    const struct stack_table *table = &report->definitions->stacks;
+    struct json json;
+    page_begin_part(report->output, "stacks");
+    json_init(&json, report->output, false);
+    json_begin_object(&json, NULL);
+    json_begin_array(&json, "stack");
+    (void)write_column(&json, table, NULL);
+    json_end_array(&json);
+    json_begin_array(&json, "number");
+    enum ttd_status status = write_column(&json, table, calls);
+    json_end_array(&json);
+    json_end_object(&json);
+    out_char(report->output, '\n');
+    return status;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "report/writers/guid.h"
+#include "report/writers/escape.h"
 
 void page_begin_part(struct text_output *output, const char *name)
 {

@@ -6,6 +6,26 @@
 
 #include "report/reachability/reports.h"
 
+/* What is possibly lost, by the way in which it is held: part of the report of `leaks`. */
+
+/** Columns of leaks_way_csv(), with a comma before. */
+#define LEAKS_WAY_HEADER ",way,way_offset"
+
+/** Returns the number of groups that are listed one by one. The others come last, and are possibly
+ * lost. */
+size_t leaks_listed(const struct report_leaks *data);
+
+/** Writes the groups that are not listed one by one, if any, as one. */
+void leaks_possible_text(struct report *report, const struct report_leaks *data);
+/** Writes the sums of all possibly lost groups by way, as an array. */
+void leaks_possible_json(struct json *json, const struct heap_groups *groups);
+
+/** Writes the way in which a group is held: text as a line; nothing, or empty columns, if the group
+ * is not possibly lost. */
+void leaks_way_text(struct report *report, const struct heap_group *group);
+void leaks_way_json(struct json *json, const struct heap_group *group);
+void leaks_way_csv(struct csv *csv, const struct heap_group *group);
+
 /** @param number  of the group, from 1, as `referrers --group` takes it */
 void leaks_details_text(struct report *report, const struct report_leaks *data,
                         const struct heap_group *group, size_t number);

@@ -101,3 +101,149 @@ void report_groups_csv(struct report *report, const struct heap_groups *groups, 
     report_kind_csv(report, &csv, has_kinds ? "live" : NULL, groups, limit);
     report_runtime_csv(report, &csv, limit);
 }
+
+/* The kinds of blocks that a snapshot tells apart, from lost to reachable. */
+
+const struct report_leak_kind report_leak_kinds[HEAP_LEAK_KINDS] = {
+    [HEAP_DEFINITELY_LOST] = {"definitely lost", "definitely_lost", NULL},
+    [HEAP_POSSIBLY_LOST] = {"possibly lost", "possibly_lost", NULL},
+    [HEAP_INDIRECTLY_LOST] = {"indirectly lost", "indirectly_lost", NULL},
+    [HEAP_HELD_BY_STALE] = {"held only by possibly stale words", "still_reachable", "stale"},
+    [HEAP_HELD_WEAKLY] = {"held only by an ending stack or a register", "still_reachable", "stack"},
+    [HEAP_REACHABLE] = {"still reachable", "still_reachable", NULL},
+    [HEAP_NOT_SEEN] = {"allocated after the snapshot", "not_seen", NULL},
+    [HEAP_UNKNOWN] = {"unknown, perhaps released while recording was off", "unknown", NULL}};
+
+void report_sums_text(struct text_output *output, const struct heap_groups *groups)
+{
+    report_count(output, groups->blocks, "block");
+    out_text(output, ", ");
+    report_count(output, groups->bytes, "byte");
+}
+
+void report_snapshot_why_text(struct report *report, const struct ttd_snapshot *snapshot)
+{
+    static const char *const reasons[] = {"",
+                                          ", on request",
+                                          ", at an interval",
+                                          ", for the program",
+                                          ", when the program ended",
+                                          ", when the program died of a signal"};
+    report_snapshot_text(report, snapshot);
+    if (snapshot->reason <= TTD_SNAPSHOT_SIGNAL)
+        out_text(report->output, reasons[snapshot->reason]);
+}
+
+static void json_class_sums(struct json *json, const char *key, const struct heap_groups *groups,
+                            enum heap_leak_kind first, enum heap_leak_kind last)
+{
+    uint64_t blocks = 0;
+    uint64_t bytes = 0;
+    for (int kind = (int)first; kind <= (int)last; kind++) {
+        blocks += groups[kind].blocks;
+        bytes = heap_add(bytes, groups[kind].bytes);
+    }
+    json_begin_object(json, key);
+    json_unsigned(json, "blocks", blocks);
+    json_unsigned(json, "bytes", bytes);
+    json_end_object(json);
+}
+
+void report_classes_json(struct json *json, const struct heap_leaks *leaks)
+{
+    const struct heap_groups *groups = leaks->kinds;
+    if (!leaks->snapshot.number) {
+        json_text(json, "classes", NULL);
+        return;
+    }
+    json_begin_object(json, "classes");
+    json_class_sums(json, "definitely_lost", groups, HEAP_DEFINITELY_LOST, HEAP_DEFINITELY_LOST);
+    json_class_sums(json, "indirectly_lost", groups, HEAP_INDIRECTLY_LOST, HEAP_INDIRECTLY_LOST);
+    json_class_sums(json, "possibly_lost", groups, HEAP_POSSIBLY_LOST, HEAP_POSSIBLY_LOST);
+    json_class_sums(json, "still_reachable", groups, HEAP_HELD_BY_STALE, HEAP_REACHABLE);
+    json_class_sums(json, "held_by_stale", groups, HEAP_HELD_BY_STALE, HEAP_HELD_BY_STALE);
+    json_class_sums(json, "held_by_stack", groups, HEAP_HELD_WEAKLY, HEAP_HELD_WEAKLY);
+    json_class_sums(json, "not_seen", groups, HEAP_NOT_SEEN, HEAP_NOT_SEEN);
+    json_class_sums(json, "unknown", groups, HEAP_UNKNOWN, HEAP_UNKNOWN);
+    json_end_object(json);
+}
+
+/* The blocks that the C and C++ runtimes keep until the end, told apart from all others. */
+
+void report_runtime_sums(struct text_output *output, const struct report_runtime *runtime)
+{
+    report_count(output, runtime->groups->blocks, "block");
+    out_text(output, ", ");
+    report_count(output, runtime->groups->bytes, "byte");
+    out_text(output, " kept by the C/C++ runtime, not counted");
+}
+
+/* A program that was killed had no time to say which blocks its runtimes keep. Then these blocks
+ * are among the others, and a reader must not take them for leaks. */
+static void text_counted(struct text_output *output, const struct report_runtime *runtime)
+{
+    out_text(output, runtime->groups->blocks ? "It may keep more blocks, which are counted: "
+                                             : "Blocks that the C/C++ runtime keeps are counted: ");
+    out_text(output, runtime->was_killed ? "the program was killed\n"
+                                         : "the trace does not list them all\n");
+}
+
+void report_runtime_text(struct report *report)
+{
+    const struct report_runtime *runtime = &report->runtime;
+    struct text_output *output = report->output;
+    if (!runtime->groups)
+        return;
+    if (runtime->groups->blocks) {
+        report_runtime_sums(output, runtime);
+        out_text(output, runtime->is_shown     ? "; they come last\n"
+                         : runtime->has_option ? " (--show-runtime to list)\n"
+                                               : "\n");
+    }
+    if (runtime->is_counted)
+        text_counted(output, runtime);
+}
+
+void report_runtime_groups_text(struct report *report, size_t limit, bool shows_positions)
+{
+    if (report->runtime.is_shown)
+        report_groups_text(report, report->runtime.groups, limit, shows_positions);
+}
+
+void report_runtime_json(const struct report_runtime *runtime, struct json *json)
+{
+    if (!runtime->groups)
+        return;
+    json_bool(json, "runtime_counted", runtime->is_counted);
+    json_unsigned(json, "runtime_blocks", runtime->groups->blocks);
+    json_unsigned(json, "runtime_bytes", runtime->groups->bytes);
+}
+
+void report_runtime_groups_json(struct report *report, struct json *json, size_t limit)
+{
+    if (report->runtime.is_shown)
+        report_groups_json(report, json, "runtime_groups", report->runtime.groups, limit);
+}
+
+void report_runtime_csv(struct report *report, struct csv *csv, size_t limit)
+{
+    if (report->runtime.is_shown)
+        report_kind_csv(report, csv, "runtime", report->runtime.groups, limit);
+}
+
+/* Live blocks that may have been released in a gap of recording. */
+
+void report_unknown_text(struct report *report, const struct heap_groups *unknown)
+{
+    struct text_output *output = report->output;
+    if (!unknown->blocks)
+        return;
+    report_sums_text(output, unknown);
+    out_text(output, " of these are unknown: perhaps released while recording was off\n");
+}
+
+void report_unknown_json(struct json *json, const struct heap_groups *unknown)
+{
+    json_unsigned(json, "unknown_blocks", unknown->blocks);
+    json_unsigned(json, "unknown_bytes", unknown->bytes);
+}

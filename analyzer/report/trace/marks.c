@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Marks as a table of text, as JSON lines and as CSV. */
-#include "report/writers/guid.h"
 #include "report/trace/reports.h"
 #include "report/writers/escape.h"
 

@@ -4,6 +4,9 @@
 #ifndef ANALYZER_REPORT_WRITERS_ESCAPE_H
 #define ANALYZER_REPORT_WRITERS_ESCAPE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "report/writers/out.h"
 
 /** Writes text for terminals and other readers: valid UTF-8, without control characters and without
@@ -25,5 +28,16 @@ void escape_json(struct text_output *output, struct ttd_string text);
 
 /** Makes a string for the functions above. */
 struct ttd_string escape_string(const char *text);
+
+/* The GUID of a client as text. */
+
+/** Size of a GUID's text, with hyphens and the terminator. */
+enum { GUID_TEXT = 37 };
+
+/** Writes a GUID with hyphens, and returns `text`. */
+const char *guid_text(const uint8_t guid[16], char text[GUID_TEXT]);
+
+/** Whether a GUID is that of a client; zeros are of none. */
+bool guid_is_given(const uint8_t guid[16]);
 
 #endif
