@@ -2,6 +2,7 @@
 #include "base/status.h"
 
 #include <stddef.h>
+#include <ttdtrace/version.h>
 
 const char *ttd_status_text(enum ttd_status status)
 {
@@ -46,4 +47,9 @@ enum ttd_status ttd_fail_system(struct ttd_error *error, int system_error, const
     if (error)
         *error = (struct ttd_error){TTD_ERROR_IO, system_error, offset, TTD_NOWHERE, what};
     return TTD_ERROR_IO;
+}
+
+const char *ttd_version(void)
+{
+    return TTD_VERSION_STRING;
 }

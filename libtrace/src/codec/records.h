@@ -10,7 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/cursor.h"
-#include "codec/positions.h"
+#include "codec/columns.h"
 
 /* spec, "Strings". Ids are not in the payload. */
 void ttd_encode_string(struct ttd_buffer *buffer, struct ttd_string string);

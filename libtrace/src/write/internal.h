@@ -12,7 +12,7 @@
 #include "codec/chunk/emitter.h"
 #include "codec/events/events.h"
 #include "codec/snapshots/order.h"
-#include "codec/snapshots/reference_encoder.h"
+#include "codec/snapshots/references.h"
 
 /** A chunk of records of one kind in the making. */
 struct ttd_record_buffer {

@@ -1,11 +1,63 @@
 /* SPDX-License-Identifier: MIT */
-#include "write/names.h"
-
+#include <stdbool.h>
 #include <string.h>
+#include <ttdtrace/names.h>
 
+#include "base/buffer.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "codec/chunk/header.h"
 #include "layout.h"
+
+/** A string that was written; its text is in names->text. */
+struct known_string {
+    size_t offset;
+    size_t size;
+    ttd_id id;
+};
+
+/** A module that is loaded. */
+struct known_module {
+    uint64_t begin;
+    uint64_t end;
+    uint64_t bias;
+    ttd_id id;
+};
+
+/** A stack that was written; and a frame, which has neither parent nor id. */
+struct known_stack {
+    uint64_t offset;
+    ttd_id module;
+    ttd_id parent;
+    ttd_id id;
+};
+
+/** A table of records that are found by a hash; equal hashes have neighbouring keys. */
+struct names_table {
+    struct ttd_map map;
+    void *records;
+    size_t count;
+    size_t capacity;
+};
+
+struct ttd_names {
+    struct ttd_allocator allocator;
+    struct ttd_writer *writer;
+    ttd_names_lookup lookup;
+    void *context;
+    /** Loaded modules, by address. */
+    struct known_module *modules;
+    size_t module_count;
+    size_t module_capacity;
+    struct names_table strings;
+    struct ttd_buffer text;
+    struct names_table stacks;
+    struct names_table frames;
+    struct ttd_name looked_up[TTD_NAMES_MAX];
+    /** The frames of the symbol that is being written: kept, because names come in thousands. */
+    struct ttd_symbol_frame *symbol_frames;
+    size_t symbol_capacity;
+};
 
 enum ttd_status ttd_names_open(struct ttd_writer *writer, ttd_names_lookup lookup, void *context,
                                const struct ttd_allocator *allocator, struct ttd_names **names)
@@ -48,7 +100,8 @@ void ttd_names_close(struct ttd_names *names)
     ttd_release(&allocator, names);
 }
 
-bool ttd_names_reserve(struct ttd_names *names, struct names_table *table, size_t size)
+/** Makes room for one more record of `size` bytes. False without memory. */
+static bool ttd_names_reserve(struct ttd_names *names, struct names_table *table, size_t size)
 {
     return !ttd_grow_array(&names->allocator, &table->records, &table->capacity, table->count + 1,
                            size);
@@ -112,7 +165,9 @@ static size_t modules_before(const struct ttd_names *names, uint64_t address)
     return low;
 }
 
-const struct known_module *ttd_names_module_at(const struct ttd_names *names, uint64_t address)
+/** The module that is loaded at an address; NULL if there is none. Valid until the next load. */
+static const struct known_module *ttd_names_module_at(const struct ttd_names *names,
+                                                      uint64_t address)
 {
     size_t before = modules_before(names, address);
     if (before == 0 || address >= names->modules[before - 1].end)
@@ -171,5 +226,128 @@ enum ttd_status ttd_names_unload(struct ttd_names *names, struct ttd_position po
     names->module_count--;
     memmove(removed, removed + 1,
             (names->module_count - (size_t)(removed - names->modules)) * sizeof *removed);
+    return TTD_OK;
+}
+
+/* Stacks, and the names of their frames. */
+
+/** Finds a stack or a frame; sets the key to add it under if it is not there. */
+static const struct known_stack *names_find_stack(const struct names_table *table,
+                                                  const struct known_stack *frame, uint64_t *key)
+{
+    uint64_t ids = (uint64_t)frame->module << 32 | frame->parent;
+    uint32_t index;
+    *key = ttd_map_hash(frame->offset) ^ ttd_map_hash(ttd_map_hash(ids));
+    for (; ttd_map_find(&table->map, *key, &index); (*key)++) {
+        const struct known_stack *candidate = (const struct known_stack *)table->records + index;
+        if (candidate->offset == frame->offset && candidate->module == frame->module &&
+            candidate->parent == frame->parent)
+            return candidate;
+    }
+    return NULL;
+}
+
+static bool names_add_stack(struct names_table *table, uint64_t key,
+                            const struct known_stack *stack)
+{
+    if (!ttd_map_add(&table->map, key, (uint32_t)table->count))
+        return false;
+    ((struct known_stack *)table->records)[table->count++] = *stack;
+    return true;
+}
+
+enum ttd_status ttd_names_symbol(struct ttd_names *names, ttd_id module, uint64_t offset,
+                                 const struct ttd_name *frames, size_t count)
+{
+    if (count > TTD_SYMBOL_FRAME_MAX)
+        return TTD_ERROR_LIMIT;
+    if (!frames && count != 0)
+        return TTD_ERROR_ARGUMENT;
+    void *array = names->symbol_frames;
+    if (ttd_grow_array(&names->allocator, &array, &names->symbol_capacity, count,
+                       sizeof *names->symbol_frames))
+        return TTD_ERROR_NO_MEMORY;
+    names->symbol_frames = array;
+    for (size_t i = 0; i < count; i++) {
+        struct ttd_symbol_frame *named = &names->symbol_frames[i];
+        named->line = frames[i].line;
+        enum ttd_status status = ttd_names_string(names, frames[i].function, &named->function);
+        if (status == TTD_OK)
+            status = ttd_names_string(names, frames[i].file, &named->file);
+        if (status != TTD_OK)
+            return status;
+    }
+    struct ttd_symbol symbol = {.module = module,
+                                .offset = offset,
+                                .frames = names->symbol_frames,
+                                .frame_count = (uint32_t)count};
+    return ttd_writer_symbol(names->writer, &symbol);
+}
+
+/** Asks for the names of a frame and writes them, if it is new. */
+static enum ttd_status names_name_frame(struct ttd_names *names, const struct known_stack *frame,
+                                        uint64_t address)
+{
+    uint64_t key;
+    if (!names->lookup || names_find_stack(&names->frames, frame, &key))
+        return TTD_OK;
+    if (!ttd_names_reserve(names, &names->frames, sizeof *frame))
+        return TTD_ERROR_NO_MEMORY;
+    memset(names->looked_up, 0, sizeof names->looked_up);
+    size_t count = names->lookup(names->context, address, names->looked_up);
+    if (count > TTD_NAMES_MAX)
+        return TTD_ERROR_ARGUMENT;
+    if (count != 0) {
+        enum ttd_status status =
+            ttd_names_symbol(names, frame->module, frame->offset, names->looked_up, count);
+        if (status != TTD_OK)
+            return status;
+    }
+    return names_add_stack(&names->frames, key, frame) ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+/** Finds or defines the stack of one more frame. */
+static enum ttd_status names_push_frame(struct ttd_names *names, ttd_id parent, uint64_t address,
+                                        ttd_id *stack)
+{
+    /* The call is before the return address, which may be another function's or module's. */
+    const struct known_module *module = ttd_names_module_at(names, address - 1);
+    struct known_stack key_frame = {.offset = module ? address - module->bias : address,
+                                    .module = module ? module->id : TTD_NONE,
+                                    .parent = parent};
+    uint64_t key;
+    const struct known_stack *existing = names_find_stack(&names->stacks, &key_frame, &key);
+    if (existing) {
+        *stack = existing->id;
+        return TTD_OK;
+    }
+    struct known_stack frame = {.offset = key_frame.offset, .module = key_frame.module};
+    enum ttd_status status = names_name_frame(names, &frame, address - 1);
+    if (status != TTD_OK)
+        return status;
+    if (!ttd_names_reserve(names, &names->stacks, sizeof key_frame))
+        return TTD_ERROR_NO_MEMORY;
+    status =
+        ttd_writer_stack(names->writer, parent, key_frame.module, key_frame.offset, &key_frame.id);
+    if (status != TTD_OK)
+        return status;
+    *stack = key_frame.id;
+    return names_add_stack(&names->stacks, key, &key_frame) ? TTD_OK : TTD_ERROR_NO_MEMORY;
+}
+
+enum ttd_status ttd_names_stack(struct ttd_names *names, const uint64_t *addresses, size_t count,
+                                ttd_id *stack)
+{
+    if (!stack || (!addresses && count != 0))
+        return TTD_ERROR_ARGUMENT;
+    if (count > TTD_STACK_DEPTH_MAX)
+        return TTD_ERROR_LIMIT;
+    ttd_id id = TTD_NONE;
+    for (size_t i = count; i-- > 0;) {
+        enum ttd_status status = names_push_frame(names, id, addresses[i], &id);
+        if (status != TTD_OK)
+            return status;
+    }
+    *stack = id;
     return TTD_OK;
 }

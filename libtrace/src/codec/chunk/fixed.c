@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "codec/positions.h"
+#include "codec/columns.h"
 #include "layout.h"
 
 void ttd_encode_trace(struct ttd_buffer *buffer, const struct ttd_trace *trace)

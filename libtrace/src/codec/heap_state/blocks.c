@@ -2,7 +2,6 @@
 #include "codec/heap_state/blocks.h"
 
 #include "codec/columns.h"
-#include "codec/positions.h"
 
 /* There is room for it in all columns. */
 static void append_block(struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT],

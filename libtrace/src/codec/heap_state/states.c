@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "codec/positions.h"
+#include "codec/columns.h"
 
 /* Binary digits of a size. */
 #define SIZE_CLASS_MAX 64

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "codec/positions.h"
+#include "codec/columns.h"
 #include "layout.h"
 
 /** The number of the snapshot that a part belongs to. */

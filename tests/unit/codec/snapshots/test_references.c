@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/snapshots/reference_encoder.h"
 #include "codec/snapshots/references.h"
 #include "support/entropy.h"
 #include "support/fixtures/buffer.h"
