@@ -38,12 +38,25 @@ static void text_usage_site(struct text_output *output, const struct heap_site *
     out_char(output, '\n');
 }
 
+static struct report_amount usage_amount_at(const void *usage, size_t index)
+{
+    const struct heap_site *site = &((const struct heap_usage *)usage)->sites[index];
+    return (struct report_amount){site->key, site->allocations, heap_sum_value(site->bytes)};
+}
+
+static struct report_amounts usage_amounts(const struct report_usage *data)
+{
+    return (struct report_amounts){data->usage->count, usage_amount_at, data->usage};
+}
+
 void text_hot(struct report *report, const struct report_usage *data)
 {
     const struct heap_usage *usage = data->usage;
     out_text(report->output, "All: ");
     text_usage_site(report->output, &usage->total);
     report_certainty_text(report);
+    const struct report_amounts amounts = usage_amounts(data);
+    report_wrapper_text(report, &amounts);
     for (size_t i = 0; i < usage_shown_sites(data); i++) {
         out_char(report->output, '\n');
         out_bold(report->output);
@@ -75,6 +88,8 @@ void json_hot(struct report *report, const struct report_usage *data)
     json_usage_site(&json, &usage->total);
     json_text(&json, "by", view_key_name(report->view->options.by));
     json_unsigned(&json, "total_groups", usage->count);
+    const struct report_amounts amounts = usage_amounts(data);
+    report_wrapper_json(report, &json, &amounts);
     json_begin_array(&json, "groups");
     for (size_t i = 0; i < usage_shown_sites(data); i++) {
         json_begin_object(&json, NULL);

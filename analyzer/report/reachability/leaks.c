@@ -140,6 +140,17 @@ static void text_groups(struct report *report, const struct report_leaks *data)
     leaks_possible_text(report, data);
 }
 
+static struct report_amount leaks_amount_at(const void *groups, size_t index)
+{
+    const struct heap_group *group = &((const struct heap_groups *)groups)->items[index];
+    return (struct report_amount){group->key, group->blocks, group->bytes};
+}
+
+static struct report_amounts leaks_amounts(const struct report_leaks *data)
+{
+    return (struct report_amounts){data->groups->count, leaks_amount_at, data->groups};
+}
+
 void text_leaks(struct report *report, const struct report_leaks *data)
 {
     out_bold(report->output);
@@ -154,7 +165,8 @@ void text_leaks(struct report *report, const struct report_leaks *data)
     report_known_findings_text(report, REPORT_BLOCKS);
     text_leak_notes(report, data);
     report_certainty_text(report);
-    report_wrapper_text(report, data->groups);
+    const struct report_amounts amounts = leaks_amounts(data);
+    report_wrapper_text(report, &amounts);
     text_groups(report, data);
     report_runtime_groups_text(report, data->limit, true);
 }
@@ -215,7 +227,8 @@ void json_leaks(struct report *report, const struct report_leaks *data)
     report_unknown_json(&json, &leaks->kinds[HEAP_UNKNOWN]);
     json_text(&json, "by", view_key_name(report->view->options.by));
     json_unsigned(&json, "total_groups", data->groups->count);
-    report_wrapper_json(report, &json, data->groups);
+    const struct report_amounts amounts = leaks_amounts(data);
+    report_wrapper_json(report, &json, &amounts);
     report_runtime_json(&report->runtime, &json);
     json_unsigned(&json, "unknown_releases", leaks->outcome.counts.unknown_releases);
     json_unsigned(&json, "overlaps", leaks->outcome.counts.overlaps);

@@ -228,12 +228,24 @@ void report_lost_json(struct json *json, const struct heap_lost_range *lost);
 #define REPORT_LOST_HEADER "lost_after,lost_before,first_release,last_release"
 void report_lost_csv(struct csv *csv, const struct heap_lost_range *lost);
 
+/** The blocks of a call site, and all call sites of a report, in the order of the report. */
+struct report_amount {
+    struct heap_key key;
+    uint64_t count;
+    uint64_t bytes;
+};
+struct report_amounts {
+    size_t count;
+    struct report_amount (*at)(const void *context, size_t index);
+    const void *context;
+};
+
 /** Offers a function that looks like a wrapper of an allocator, by its shape, if most groups and
  * most bytes come through it: one call of the allocator, of several sizes, from several functions.
  * The member is null if there is none. */
-void report_wrapper_text(struct report *report, const struct heap_groups *groups);
+void report_wrapper_text(struct report *report, const struct report_amounts *groups);
 void report_wrapper_json(struct report *report, struct json *json,
-                         const struct heap_groups *groups);
+                         const struct report_amounts *groups);
 
 /** Writes the totals of findings that were not reported, by rule; nothing if there are none. */
 void report_known_findings_text(struct report *report, enum report_unit unit);

@@ -5,7 +5,7 @@
 #include "symbols/runtime.h"
 #include "view/allocators.h"
 
-/* Groups that are looked at, the largest of each class; candidates among their functions; and
+/* Groups that are looked at, the first of the report; candidates among their functions; and
  * callers from which on a function is taken for a wrapper. */
 enum { GROUPS_LOOKED_AT = 256, CANDIDATES = 32, CALLERS = 3 };
 
@@ -57,9 +57,9 @@ static const struct frame *wrapper_frame(struct report *report)
 }
 
 static void wrapper_count(struct wrapper_candidate *candidate, const struct frame *frame,
-                          const struct heap_group *group)
+                          const struct report_amount *group)
 {
-    uint64_t size = group->blocks ? group->bytes / group->blocks : 0;
+    uint64_t size = group->count ? group->bytes / group->count : 0;
     size_t i = 0;
     candidate->has_one_call &= candidate->address == frame->address;
     candidate->has_sizes |= candidate->size != size;
@@ -71,7 +71,7 @@ static void wrapper_count(struct wrapper_candidate *candidate, const struct fram
         candidate->callers[candidate->caller_count++] = frame[1].name;
 }
 
-static bool report_find_wrapper(struct report *report, const struct heap_groups *groups,
+static bool report_find_wrapper(struct report *report, const struct report_amounts *groups,
                                 struct report_wrapper *wrapper)
 {
     struct wrapper_candidate candidates[CANDIDATES];
@@ -80,7 +80,8 @@ static bool report_find_wrapper(struct report *report, const struct heap_groups 
     if (report->view->options.by != VIEW_BY_STACK || report->stacks.find)
         return false;
     for (; looked_at < groups->count && looked_at < GROUPS_LOOKED_AT; looked_at++) {
-        const struct heap_group *group = &groups->items[looked_at];
+        const struct report_amount amount = groups->at(groups->context, looked_at);
+        const struct report_amount *group = &amount;
         size_t i = 0;
         report_expand(report, group->key.stack);
         bytes = heap_add(bytes, group->bytes);
@@ -93,7 +94,7 @@ static bool report_find_wrapper(struct report *report, const struct heap_groups 
             candidates[count++] =
                 (struct wrapper_candidate){.name = frame->name,
                                            .address = frame->address,
-                                           .size = group->blocks ? group->bytes / group->blocks : 0,
+                                           .size = group->count ? group->bytes / group->count : 0,
                                            .has_one_call = true};
         wrapper_count(&candidates[i], frame, group);
     }
@@ -124,7 +125,7 @@ static bool wrapper_needs_quotes(struct ttd_string name)
     return false;
 }
 
-void report_wrapper_text(struct report *report, const struct heap_groups *groups)
+void report_wrapper_text(struct report *report, const struct report_amounts *groups)
 {
     struct report_wrapper wrapper;
     if (!report_find_wrapper(report, groups, &wrapper))
@@ -138,7 +139,8 @@ void report_wrapper_text(struct report *report, const struct heap_groups *groups
     out_format(report->output, "%s shows its callers\n", quote);
 }
 
-void report_wrapper_json(struct report *report, struct json *json, const struct heap_groups *groups)
+void report_wrapper_json(struct report *report, struct json *json,
+                         const struct report_amounts *groups)
 {
     struct report_wrapper wrapper;
     if (!report_find_wrapper(report, groups, &wrapper)) {

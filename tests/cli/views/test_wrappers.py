@@ -97,6 +97,10 @@ class Shapes(TestCase):
         text, found = self.leaks("grab", self.CALLS)
         self.assertIn("\nMost of these come through grab(): --skip grab shows its callers\n", text)
         self.assertEqual(found, {"function": "grab", "groups": 3, "bytes": 60})
+        path = self.path("grab.0")
+        self.assertIn("\nMost of these come through grab(): --skip grab shows its callers\n",
+                      self.run_ok("hot", path).text)
+        self.assertEqual(self.json_of("hot", path)["wrapper"], found)
 
     def test_a_long_name(self):
         text, found = self.leaks("_ZN4shop12_GLOBAL__N_17acquireEm", self.CALLS)
