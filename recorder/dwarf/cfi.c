@@ -29,8 +29,8 @@ static bool record_at(const struct cfi_span *span, uintptr_t begin, struct cfi_r
 }
 
 /* Reads the augmentation of a CIE, which sets `encoding` and `is_signal_frame`. */
-static void read_augmentation(struct cursor *cursor, const char *letters,
-                              struct cfi_function *function)
+static __attribute__((noinline)) void read_augmentation(struct cursor *cursor, const char *letters,
+                                                        struct cfi_function *function)
 {
     if (letters[0] == '\0')
         return;
@@ -203,8 +203,8 @@ static __attribute__((noinline)) enum fde_search locate(struct cfi_lookup *looku
     return is_found ? FDE_FOUND : FDE_UNKNOWN;
 }
 
-/* The stack may be small: modules_segment(), locate() and scan() are not inlined, so that they use
- * it in turn. */
+/* The stack may be small: modules_segment(), locate(), scan() and read_augmentation() are not
+ * inlined, so that they use it in turn. */
 static bool find_in_memory(struct cfi_lookup *lookup, uintptr_t address)
 {
     struct cfi_span *span = &lookup->function.span;
