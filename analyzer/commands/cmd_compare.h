@@ -6,7 +6,7 @@
 #include "cli/options/command.h"
 #include "cli/page/page_compress.h"
 #include "cli/traces/position_spec.h"
-#include "report/page/model.h"
+#include "report/page/page_model.h"
 #include "travel/islands.h"
 
 struct compare_options {

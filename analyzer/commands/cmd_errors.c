@@ -7,7 +7,7 @@
 #include "analyses/reachability/places.h"
 #include "commands/family.h"
 #include "commands/findings.h"
-#include "reach/snapshots.h"
+#include "reach/reach_snapshots.h"
 #include "symbols/runtime.h"
 #include "view/allocators.h"
 

@@ -5,7 +5,7 @@
 #include "base/grow.h"
 #include "cli/process/exit.h"
 #include "cli/process/output.h"
-#include "cli/traces/group.h"
+#include "cli/traces/trace_group.h"
 #include "commands/findings.h"
 
 /* Facts of the recording that are kept; the format allows any number. */

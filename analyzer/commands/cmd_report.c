@@ -12,7 +12,7 @@
 #include "cli/session/session.h"
 #include "commands/cmd_compare.h"
 #include "commands/report_pass.h"
-#include "report/page/model.h"
+#include "report/page/page_model.h"
 
 /* The data of one trace in a page. */
 

@@ -9,7 +9,7 @@
 #include "base/grow.h"
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
-#include "cli/traces/group.h"
+#include "cli/traces/trace_group.h"
 #include "symbols/fingerprint.h"
 
 /* Sessions are open one at a time: of each process there remain sums, and of each call site the

@@ -8,7 +8,7 @@
 #include "analyses/state/peak.h"
 #include "analyses/trace/snapshot_list.h"
 #include "commands/findings.h"
-#include "report/page/model.h"
+#include "report/page/page_model.h"
 
 struct report_findings {
     /** Those of the range; NULL for all calls and blocks. */

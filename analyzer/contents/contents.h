@@ -5,8 +5,8 @@
 
 #include <ttdtrace/advanced.h>
 
-#include "reach/snapshots.h"
-#include "travel/trace.h"
+#include "reach/reach_snapshots.h"
+#include "travel/heap_trace.h"
 
 /* Extents: the pages that have the contents of a range of addresses at a position. Each address is
  * told by the newest memory snapshot, at the position or before, that has looked at it. */

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "graph/arrays.h"
+#include "graph/graph_arrays.h"
 
 /* Set in the cursor of a node that leads to one that was entered before it. */
 #define IS_INNER (UINT64_C(1) << 63)

@@ -7,7 +7,7 @@
 #ifndef ANALYZER_GRAPH_DOMINATORS_H
 #define ANALYZER_GRAPH_DOMINATORS_H
 
-#include "graph/classes.h"
+#include "graph/graph_classes.h"
 #include "graph/graph.h"
 
 /** The roots of a dominator tree, and their groups. All zero for the roots of the graph. */

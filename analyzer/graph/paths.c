@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "graph/paths.h"
 
-#include "graph/arrays.h"
+#include "graph/graph_arrays.h"
 
 struct wave {
     struct graph_paths *paths;

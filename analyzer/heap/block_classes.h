@@ -5,8 +5,8 @@
 
 #include <ttdtrace/snapshot.h>
 
-#include "base/map.h"
-#include "heap/live.h"
+#include "base/hash_map.h"
+#include "heap/heap_live.h"
 
 /** All zero when empty. */
 struct heap_block_classes {

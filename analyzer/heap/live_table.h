@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** The structures of the table of live blocks: see heap/live.h, which callers include. */
+/** The structures of the table of live blocks: see heap/heap_live.h, which callers include. */
 #ifndef ANALYZER_HEAP_LIVE_TABLE_H
 #define ANALYZER_HEAP_LIVE_TABLE_H
 
@@ -9,7 +9,7 @@
 
 #include <ttdtrace/model.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "heap/parents.h"
 #include "heap/sum.h"
 

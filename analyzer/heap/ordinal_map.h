@@ -8,7 +8,7 @@
 
 #include <ttdtrace/reader.h>
 
-#include "heap/live.h"
+#include "heap/heap_live.h"
 
 /** All zero but for `chunk` when empty: see heap_ordinal_map_init(). */
 struct heap_ordinal_map {

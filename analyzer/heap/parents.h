@@ -5,7 +5,7 @@
 
 #include <ttdtrace/reader.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 
 /** Parents by heap; all zero when empty. */
 struct heap_parents {

@@ -3,7 +3,7 @@
 #ifndef ANALYZER_HEAP_PENDING_H
 #define ANALYZER_HEAP_PENDING_H
 
-#include "heap/live.h"
+#include "heap/heap_live.h"
 
 struct heap_pending {
     /** The block to be acquired, at block.allocated. */

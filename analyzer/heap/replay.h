@@ -35,7 +35,7 @@
 #ifndef ANALYZER_HEAP_REPLAY_H
 #define ANALYZER_HEAP_REPLAY_H
 
-#include "heap/live.h"
+#include "heap/heap_live.h"
 #include "heap/ordinal_map.h"
 #include "heap/pending.h"
 

@@ -6,7 +6,7 @@
 #ifndef ANALYZER_HEAP_SITE_TABLE_H
 #define ANALYZER_HEAP_SITE_TABLE_H
 
-#include "heap/live.h"
+#include "heap/heap_live.h"
 
 /** The property that splits the sums of one stack. */
 enum heap_split {

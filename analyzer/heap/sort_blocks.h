@@ -5,7 +5,7 @@
 #define ANALYZER_HEAP_SORT_BLOCKS_H
 
 #include "base/sort.h"
-#include "heap/live.h"
+#include "heap/heap_live.h"
 
 /** The key of a block in an array. */
 static inline struct sort_key heap_block_key(const struct heap_block *blocks,

@@ -3,7 +3,7 @@
 #ifndef ANALYZER_REACH_BUILDER_H
 #define ANALYZER_REACH_BUILDER_H
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "graph/graph.h"
 #include "reach/nodes.h"
 #include "reach/reach.h"

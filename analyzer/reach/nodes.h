@@ -3,7 +3,7 @@
 #ifndef ANALYZER_REACH_NODES_H
 #define ANALYZER_REACH_NODES_H
 
-#include "heap/live.h"
+#include "heap/heap_live.h"
 #include "reach/address_index.h"
 
 /** No node. */

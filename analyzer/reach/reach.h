@@ -12,10 +12,10 @@
 
 #include <ttdtrace/snapshot.h>
 
-#include "graph/classes.h"
+#include "graph/graph_classes.h"
 #include "reach/edge_offsets.h"
 #include "reach/nodes.h"
-#include "reach/snapshots.h"
+#include "reach/reach_snapshots.h"
 #include "travel/replay_to.h"
 
 /** The offset in its source of an edge that is no word: the source lies in the target. */

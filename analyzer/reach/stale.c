@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/task.h"
-#include "graph/classes.h"
+#include "graph/graph_classes.h"
 #include "reach/between.h"
 #include "reach/stale_words.h"
 #include "reach/survivors.h"

@@ -27,7 +27,7 @@
 #ifndef ANALYZER_REACH_USUAL_OFFSETS_H
 #define ANALYZER_REACH_USUAL_OFFSETS_H
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "reach/reach.h"
 
 #define USUAL_BLOCKS     10

@@ -3,13 +3,13 @@
 #ifndef ANALYZER_REPORT_FORMAT_H
 #define ANALYZER_REPORT_FORMAT_H
 
-#include "report/activity/reports.h"
-#include "report/errors/reports.h"
-#include "report/memory/reports.h"
-#include "report/reachability/reports.h"
-#include "report/sections/tree.h"
-#include "report/state/reports.h"
-#include "report/trace/reports.h"
+#include "report/activity/activity_reports.h"
+#include "report/errors/error_reports.h"
+#include "report/memory/memory_reports.h"
+#include "report/reachability/reachability_reports.h"
+#include "report/sections/section_tree.h"
+#include "report/state/state_reports.h"
+#include "report/trace/trace_reports.h"
 
 /** An output format: for each command the function that writes its report. */
 struct report_format {

@@ -3,7 +3,7 @@
 #ifndef ANALYZER_SYMBOLS_FRAMES_H
 #define ANALYZER_SYMBOLS_FRAMES_H
 
-#include "symbols/definitions.h"
+#include "symbols/trace_definitions.h"
 
 /** A frame of a stack. Unknown texts have size 0. All texts are untrusted, and belong to the
  * definitions. */

@@ -6,7 +6,7 @@
 #ifndef ANALYZER_SYMBOLS_MEMO_H
 #define ANALYZER_SYMBOLS_MEMO_H
 
-#include "symbols/stacks.h"
+#include "symbols/stack_table.h"
 
 /** The functions that find a fact. Both return TTD_OK, or the status that stack_memo_find() is to
  * return. */

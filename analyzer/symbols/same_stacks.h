@@ -8,7 +8,7 @@
 #ifndef ANALYZER_SYMBOLS_SAME_STACKS_H
 #define ANALYZER_SYMBOLS_SAME_STACKS_H
 
-#include "symbols/definitions.h"
+#include "symbols/trace_definitions.h"
 #include "symbols/memo.h"
 
 /** All zero at first. */

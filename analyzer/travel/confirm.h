@@ -6,7 +6,7 @@
 #include <ttdtrace/reader.h>
 
 #include "heap/moved.h"
-#include "heap/live.h"
+#include "heap/heap_live.h"
 
 /**
  * Compares each block with the event that it names as its acquisition: address, size, position,

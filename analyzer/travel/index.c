@@ -2,7 +2,7 @@
 #include "travel/index.h"
 
 #include "base/task.h"
-#include "travel/cursor.h"
+#include "travel/heap_cursor.h"
 #include "travel/summary.h"
 
 /* Bytes of a block in a keyframe, before any was written. */

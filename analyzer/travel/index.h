@@ -5,7 +5,7 @@
 
 #include <ttdtrace/writer.h>
 
-#include "travel/trace.h"
+#include "travel/heap_trace.h"
 #include "travel/index_check.h"
 
 /** The distances between the states in an index. */

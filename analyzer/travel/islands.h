@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <ttdtrace/trace.h>
 
-#include "base/map.h"
-#include "travel/trace.h"
+#include "base/hash_map.h"
+#include "travel/heap_trace.h"
 
 /* Marks: the user events of a trace, interpreted. Events of the clients that the format reserves
  * tell of islands and of changes of recording. */

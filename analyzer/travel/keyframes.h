@@ -12,7 +12,7 @@
 #include <ttdtrace/reader.h>
 #include <ttdtrace/writer.h>
 
-#include "travel/states.h"
+#include "travel/state_records.h"
 
 /** Key of the sidecar's metadata that identifies the file of its trace, and room for its value. */
 #define HEAP_SOURCE_KEY  "source"

@@ -5,7 +5,7 @@
 
 #include "base/grow.h"
 #include "heap/site_table.h"
-#include "travel/trace.h"
+#include "travel/heap_trace.h"
 
 void heap_losses_add(struct heap_losses *losses, const struct ttd_batch *batch)
 {

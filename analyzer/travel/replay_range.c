@@ -5,7 +5,7 @@
 
 #include "base/grow.h"
 #include "heap/sort_blocks.h"
-#include "travel/cursor.h"
+#include "travel/heap_cursor.h"
 
 struct range_replay {
     const struct heap_range_route *route;

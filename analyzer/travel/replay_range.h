@@ -8,7 +8,7 @@
 #ifndef ANALYZER_TRAVEL_REPLAY_RANGE_H
 #define ANALYZER_TRAVEL_REPLAY_RANGE_H
 
-#include "travel/trace.h"
+#include "travel/heap_trace.h"
 
 /** Addresses, both included. */
 struct heap_address_range {

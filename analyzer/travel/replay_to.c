@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap/live.h"
+#include "heap/heap_live.h"
 #include "heap/sort_blocks.h"
 
 /*

@@ -3,7 +3,7 @@
 #ifndef ANALYZER_TRAVEL_REPLAY_TO_H
 #define ANALYZER_TRAVEL_REPLAY_TO_H
 
-#include "travel/cursor.h"
+#include "travel/heap_cursor.h"
 #include "travel/losses.h"
 
 /** A route: the position that a replay goes to, and its duties on the way. */

@@ -12,9 +12,9 @@
 
 #include <ttdtrace/writer.h>
 
-#include "heap/live.h"
+#include "heap/heap_live.h"
 #include "travel/index_check.h"
-#include "travel/states.h"
+#include "travel/state_records.h"
 
 /* Writing the records of an index: states, and lists of live blocks. */
 

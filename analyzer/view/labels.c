@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "symbols/canonical.h"
 #include "view/glob.h"
 

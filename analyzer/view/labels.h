@@ -4,7 +4,7 @@
 #ifndef ANALYZER_VIEW_LABELS_H
 #define ANALYZER_VIEW_LABELS_H
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "symbols/frames.h"
 
 enum label_kind {

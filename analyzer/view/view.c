@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "symbols/definitions.h"
+#include "symbols/trace_definitions.h"
 #include "symbols/runtime.h"
 #include "view/allocators.h"
 #include "view/glob.h"

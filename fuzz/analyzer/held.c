@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "analyses/memory/memory.h"
+#include "analyses/memory/heap_memory.h"
 #include "analyses/reachability/referrers.h"
 #include "analyses/reachability/retained.h"
 #include "analyses/memory/search.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "travel/cursor.h"
+#include "travel/heap_cursor.h"
 #include "travel/index.h"
 #include "support/chunk_edit.h"
 

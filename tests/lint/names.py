@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Names in the product: a stack, a profile or a list of files must say by them where one is. No
-static function shares its name with a function of another file. Exits 1 and lists those that do."""
+static function shares its name with a function of another file, and no two files share theirs.
+Exits 1 and lists those that do."""
 
 import collections
 import pathlib
@@ -9,7 +10,7 @@ import re
 import sys
 
 PRODUCT = ('libtrace', 'common', 'analyzer', 'recorder')
-# Functions in files below it may still share names with each other.
+# Functions below it may still share names with each other, and files with any.
 UNFINISHED = 'recorder/'
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 DIRECTIVE = re.compile(r'^[ \t]*#(?:\\\n|[^\n])*', re.MULTILINE)
@@ -26,22 +27,30 @@ def functions(text):
         yield match['name'], match['words'].startswith('static')
 
 
+def is_shared(sources):
+    """Whether several files have a name, and not only ones that still may."""
+    return len(sources) > 1 and not all(source.startswith(UNFINISHED) for source in sources)
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
-    users, statics = collections.defaultdict(set), set()
+    users, statics, files = collections.defaultdict(set), set(), collections.defaultdict(set)
     for part in PRODUCT:
         for path in sorted((root / part).rglob('*.[ch]')):
             source = str(path.relative_to(root))
+            if not source.startswith(UNFINISHED):
+                files[path.name].add(source)
             for name, is_static in functions(path.read_text()):
                 users[name].add(source)
                 if is_static:
                     statics.add((name, source))
     problems = [f'{source}: {name}() is also in {", ".join(sorted(users[name] - {source}))}'
                 for name, source in sorted(statics)
-                if len(users[name]) > 1
-                and not all(user.startswith(UNFINISHED) for user in users[name])]
+                if is_shared(users[name])]
+    problems += [f'{", ".join(sorted(sources))}: files of one name'
+                 for sources in files.values() if len(sources) > 1]
     print(*problems, sep='\n')
-    print(f'{len(statics)} static functions checked, {len(problems)} share a name')
+    print(f'{len(statics)} static functions checked, {len(problems)} names are shared')
     return 1 if problems or not statics else 0
 
 

@@ -6,7 +6,7 @@
 
 #include "analyses/activity/regrowth.h"
 #include "base/grow.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/table.h"
 #include "heap/moved.h"
 

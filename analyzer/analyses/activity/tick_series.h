@@ -4,8 +4,8 @@
 #ifndef ANALYZER_ANALYSES_ACTIVITY_TICK_SERIES_H
 #define ANALYZER_ANALYSES_ACTIVITY_TICK_SERIES_H
 
-#include "base/map.h"
-#include "heap/live.h"
+#include "base/hash_map.h"
+#include "heap/heap_live.h"
 
 /** The live bytes and blocks of one key, such as a stack. Sums and differences are modulo 2^64. */
 struct heap_tick_record {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/table.h"
 #include "heap/replay.h"
 

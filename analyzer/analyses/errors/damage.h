@@ -16,7 +16,7 @@
 #include <ttdtrace/reader.h>
 #include <ttdtrace/snapshot.h>
 
-#include "heap/live.h"
+#include "heap/heap_live.h"
 
 /** Headers that follow each other in memory. */
 struct heap_header_run {

@@ -5,7 +5,7 @@
 
 #include "analyses/errors/errors.h"
 #include "heap/sort_blocks.h"
-#include "reach/snapshots.h"
+#include "reach/reach_snapshots.h"
 
 /* The numbers of signals, and the code SI_KERNEL, on the recorded system, which need not be the one
  * that the analyzer runs on. The kernel gives no address with SI_KERNEL. */

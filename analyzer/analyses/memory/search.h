@@ -3,7 +3,7 @@
 #ifndef ANALYZER_ANALYSES_MEMORY_SEARCH_H
 #define ANALYZER_ANALYSES_MEMORY_SEARCH_H
 
-#include "analyses/memory/memory.h"
+#include "analyses/memory/heap_memory.h"
 
 /** Limit on the length of a pattern, in bytes. */
 #define HEAP_PATTERN_MAX 4096

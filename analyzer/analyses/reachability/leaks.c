@@ -18,9 +18,9 @@
 #include <string.h>
 
 #include "analyses/reachability/leaks_parts.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "heap/sort_blocks.h"
-#include "reach/snapshots.h"
+#include "reach/reach_snapshots.h"
 
 /* Dating leaks: the range of positions in which each group, or each block, was lost. */
 

@@ -12,8 +12,8 @@
 
 #include <stdlib.h>
 
-#include "base/map.h"
-#include "graph/classes.h"
+#include "base/hash_map.h"
+#include "graph/graph_classes.h"
 
 struct search {
     struct heap_lost_block *blocks;

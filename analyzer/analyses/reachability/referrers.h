@@ -7,7 +7,7 @@
 #include "analyses/reachability/places.h"
 #include "analyses/state/owners.h"
 #include "reach/reach.h"
-#include "travel/trace.h"
+#include "travel/heap_trace.h"
 
 /* The block that had each of some words of memory last, and was released. */
 

@@ -3,8 +3,8 @@
 #ifndef ANALYZER_ANALYSES_STATE_FRAGMENTATION_H
 #define ANALYZER_ANALYSES_STATE_FRAGMENTATION_H
 
-#include "base/map.h"
-#include "heap/live.h"
+#include "base/hash_map.h"
+#include "heap/heap_live.h"
 #include "heap/site_table.h"
 #include "travel/replay_to.h"
 

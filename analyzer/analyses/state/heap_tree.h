@@ -6,7 +6,7 @@
 
 #include "heap/call.h"
 #include "heap/groups.h"
-#include "travel/trace.h"
+#include "travel/heap_trace.h"
 
 /** No node of a tree. */
 #define HEAP_TREE_NONE UINT32_MAX

@@ -3,9 +3,9 @@
 #ifndef ANALYZER_ANALYSES_STATE_KEPT_H
 #define ANALYZER_ANALYSES_STATE_KEPT_H
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "heap/groups.h"
-#include "travel/cursor.h"
+#include "travel/heap_cursor.h"
 
 /** Completeness of the list of runtime blocks in a trace. */
 enum heap_runtime_list {

@@ -6,7 +6,7 @@
 #include <ttdtrace/reader.h>
 #include <ttdtrace/snapshot.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "travel/islands.h"
 #include "travel/pass.h"
 

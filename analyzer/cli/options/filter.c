@@ -6,7 +6,7 @@
 
 #include "view/glob.h"
 
-#include "symbols/definitions.h"
+#include "symbols/trace_definitions.h"
 
 void filter_free(struct filter *filter)
 {

@@ -3,10 +3,10 @@
 #ifndef ANALYZER_CLI_FILTER_H
 #define ANALYZER_CLI_FILTER_H
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "cli/process/numbers.h"
 #include "cli/traces/position_spec.h"
-#include "symbols/definitions.h"
+#include "symbols/trace_definitions.h"
 #include "symbols/memo.h"
 
 #define FILTER_ADDRESSES 16

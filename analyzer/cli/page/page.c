@@ -15,7 +15,7 @@
 #include "cli/process/exit.h"
 #include "cli/process/limits.h"
 #include "cli/process/message.h"
-#include "report/page/model.h"
+#include "report/page/page_model.h"
 
 bool page_is_built(void)
 {

@@ -9,7 +9,7 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/process/numbers.h"
-#include "travel/trace.h"
+#include "travel/heap_trace.h"
 
 /* Range of events that is scanned instead of bisected further. */
 #define SCAN_MAX 65536

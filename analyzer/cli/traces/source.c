@@ -12,7 +12,7 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/traces/input.h"
-#include "travel/cursor.h"
+#include "travel/heap_cursor.h"
 #include "travel/losses.h"
 
 /* Calls between two readings of the clock. */

@@ -9,8 +9,8 @@
 #include <ttdtrace/reader.h>
 
 #include "cli/traces/clock.h"
-#include "symbols/definitions.h"
-#include "travel/trace.h"
+#include "symbols/trace_definitions.h"
+#include "travel/heap_trace.h"
 
 /* Progress of a long command, shown on standard error if that is a terminal. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Amounts of call sites beside those at ticks: in the whole trace, at the peak, and lost. */
-#include "report/page/model.h"
+#include "report/page/page_model.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ticks and series of a page: arrays of numbers, one for each property. */
-#include "report/page/model.h"
+#include "report/page/page_model.h"
 
 /** Properties of ticks that are numbers, and their names. */
 enum column { EVENT, TIME, BYTES, BLOCKS, PEAK, ALLOCATIONS, ALLOCATED, RELEASES, COLUMNS };

@@ -4,7 +4,7 @@
 #ifndef ANALYZER_REPORT_REACHABILITY_LEAKS_DETAILS_H
 #define ANALYZER_REPORT_REACHABILITY_LEAKS_DETAILS_H
 
-#include "report/reachability/reports.h"
+#include "report/reachability/reachability_reports.h"
 
 /* What is possibly lost, by the way in which it is held: part of the report of `leaks`. */
 

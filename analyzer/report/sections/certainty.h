@@ -7,7 +7,7 @@
 #include <ttdtrace/snapshot.h>
 
 #include "heap/replay.h"
-#include "reach/snapshots.h"
+#include "reach/reach_snapshots.h"
 #include "travel/losses.h"
 
 #define CERTAINTY_REASONS_MAX 8

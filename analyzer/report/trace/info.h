@@ -3,7 +3,7 @@
 #ifndef ANALYZER_REPORT_TRACE_INFO_H
 #define ANALYZER_REPORT_TRACE_INFO_H
 
-#include "report/trace/reports.h"
+#include "report/trace/trace_reports.h"
 
 #define INFO_TIME_SIZE 32
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <ttdtrace/amend.h>
 
-#include "base/status.h"
+#include "base/fail.h"
 #include "read/recover.h"
 #include "write/adopt.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/status.h"
+#include "base/fail.h"
 
 #include <stddef.h>
 #include <ttdtrace/version.h>

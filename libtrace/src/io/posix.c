@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/status.h"
+#include "base/fail.h"
 
 struct file {
     int descriptor;

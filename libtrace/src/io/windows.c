@@ -9,7 +9,7 @@
 #include <windows.h>
 
 #include "base/memory.h"
-#include "base/status.h"
+#include "base/fail.h"
 
 struct file {
     HANDLE handle;

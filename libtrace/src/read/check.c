@@ -5,8 +5,8 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "base/status.h"
-#include "read/internal.h"
+#include "base/fail.h"
+#include "read/read_internal.h"
 
 void ttd_check_free(struct ttd_reader *reader)
 {

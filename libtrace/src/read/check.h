@@ -10,7 +10,7 @@
 #include "base/cursor.h"
 #include "codec/heap_state/blocks.h"
 #include "codec/chunk/header.h"
-#include "codec/chunk/index.h"
+#include "codec/chunk/chunk_index.h"
 #include "codec/snapshots/order.h"
 
 /** The number of ids defined so far, against which references are checked. */

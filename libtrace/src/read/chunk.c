@@ -2,8 +2,8 @@
 /* The records of one chunk, and how it is checked where they are not asked for. */
 #include <ttdtrace/advanced.h>
 
-#include "base/status.h"
-#include "read/internal.h"
+#include "base/fail.h"
+#include "read/read_internal.h"
 
 struct ttd_chunk ttd_chunk_of(const struct ttd_header *header)
 {

@@ -4,11 +4,11 @@
 #include "codec/chunk/fixed.h"
 #include "codec/chunk/payload.h"
 #include "codec/heap_state/memory_map.h"
-#include "codec/heap_state/states.h"
+#include "codec/heap_state/heap_states.h"
 #include "codec/records.h"
 #include "codec/snapshots/references.h"
 #include "codec/snapshots/snapshots.h"
-#include "read/internal.h"
+#include "read/read_internal.h"
 
 /* From payloads to batches: all kinds but events and stacks, one record after the other. */
 

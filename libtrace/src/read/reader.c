@@ -5,9 +5,9 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
-#include "base/status.h"
+#include "base/fail.h"
 #include "codec/chunk/fixed.h"
-#include "read/internal.h"
+#include "read/read_internal.h"
 
 struct ttd_reader_options ttd_reader_options_default(void)
 {

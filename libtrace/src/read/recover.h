@@ -3,7 +3,7 @@
 #ifndef TTD_READ_RECOVER_H
 #define TTD_READ_RECOVER_H
 
-#include "read/copy.h"
+#include "read/read_copy.h"
 
 /** The new file in the making. All zero but copy.error, copy.trace_flags and copy.before_end. */
 struct ttd_recovery {

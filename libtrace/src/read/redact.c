@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/status.h"
+#include "base/fail.h"
 #include "codec/records.h"
 #include "codec/snapshots/snapshots.h"
 #include "layout.h"
-#include "read/copy.h"
+#include "read/read_copy.h"
 
 /** The new file in the making. */
 struct redaction {

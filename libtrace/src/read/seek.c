@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* spec, "Seeking". */
-#include "read/internal.h"
+#include "read/read_internal.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "write/adopt.h"
 
 #include "base/memory.h"
-#include "write/internal.h"
+#include "write/write_internal.h"
 
 enum ttd_status ttd_writer_begin_names(const struct ttd_written *written,
                                        const struct ttd_allocator *allocator,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Validates events before they are written. A file of its own, because the encoder skips it for an
  * event that is just as predicted. */
-#include "write/internal.h"
+#include "write/write_internal.h"
 
 /** Validates the members that only some actions have. Returns the first violation, or NULL. */
 static const char *events_check_action(const struct ttd_event *event)

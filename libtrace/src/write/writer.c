@@ -2,9 +2,9 @@
 #include <ttdtrace/writer.h>
 
 #include "base/memory.h"
-#include "base/status.h"
+#include "base/fail.h"
 #include "codec/chunk/fixed.h"
-#include "write/internal.h"
+#include "write/write_internal.h"
 
 /** Buffered bytes of one kind from which on they are written out. */
 #define FLUSH_SIZE (UINT32_C(1) << 20)

@@ -2,7 +2,7 @@
 /* The analyzer's hash table, from pairs of numbers to a small number. */
 #include <criterion/criterion.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "support/entropy.h"
 
 static struct hash_map map;

@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 
 #include "base/checked.h"
-#include "base/status.h"
+#include "base/fail.h"
 
 Test(status, of_a_failure_is_returned_with_its_details)
 {

@@ -6,7 +6,7 @@
 #include <ttdtrace/reader.h>
 
 #include "base/memory.h"
-#include "base/status.h"
+#include "base/fail.h"
 #include "codec/chunk/payload.h"
 #include "codec/chunk/fixed.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Records of derived files, sums: round trips, and the violations that are refused. */
-#include "codec/heap_state/states.h"
+#include "codec/heap_state/heap_states.h"
 #include "support/fixtures/buffer.h"
 #include "support/fixtures/position.h"
 

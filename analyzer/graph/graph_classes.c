@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+#include "graph/graph_classes.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "graph/graph_arrays.h"
+#include "graph/components.h"
+
+/* Nodes whose edges are brought nearer before they are followed: a power of two. */
+#define SOON 16
+
+/* A pass that uses more pointers than another reaches all that the other reaches. It begins with
+ * the marks of all such passes. */
+static const struct pass {
+    unsigned begins_with;
+    unsigned unused_flags;
+} passes[MARK_PASSES] = {
+    [MARK_BY_STARTS] = {0, GRAPH_INTERIOR | GRAPH_WEAK | GRAPH_STALE},
+    [MARK_BY_STARTS_WEAK] = {MARK_BIT(MARK_BY_STARTS), GRAPH_INTERIOR | GRAPH_STALE},
+    [MARK_BY_STARTS_STALE] = {MARK_BIT(MARK_BY_STARTS) | MARK_BIT(MARK_BY_STARTS_WEAK),
+                              GRAPH_INTERIOR},
+    [MARK_BY_ANY] = {MARK_BIT(MARK_BY_STARTS), GRAPH_WEAK | GRAPH_STALE},
+    [MARK_BY_ANY_WEAK] = {MARK_BIT(MARK_BY_STARTS) | MARK_BIT(MARK_BY_STARTS_WEAK) |
+                              MARK_BIT(MARK_BY_ANY),
+                          GRAPH_STALE},
+    [MARK_BY_ANY_STALE] = {MARK_BIT(MARK_BY_ANY_STALE) - 1, 0},
+};
+
+struct marker {
+    const struct graph *graph;
+    uint8_t *marks;
+    /* Nodes that are marked, and whose edges are still to be followed. */
+    uint32_t *stack;
+    uint32_t depth;
+    /* The pass sets `mark`, stops at nodes with a mark of `reached`, and skips `unused_flags`. */
+    unsigned mark;
+    unsigned reached;
+    unsigned unused_flags;
+    /* Edges without flags have been followed from all nodes that are marked. */
+    bool has_followed;
+};
+
+static inline void mark_reach(struct marker *marker, uint32_t node, unsigned flags)
+{
+    if (flags & marker->unused_flags || marker->marks[node] & marker->reached)
+        return;
+    marker->marks[node] |= (uint8_t)marker->mark;
+    marker->stack[marker->depth++] = node;
+}
+
+/* Nodes taken from the stack, as a ring: memory is slower than all else. */
+struct soon {
+    uint32_t nodes[SOON];
+    uint32_t begin;
+    uint32_t count;
+};
+
+static void mark_fill(struct marker *marker, struct soon *soon)
+{
+    while (soon->count < SOON && marker->depth) {
+        uint32_t node = marker->stack[--marker->depth];
+        __builtin_prefetch(&marker->graph->first[node]);
+        soon->nodes[(soon->begin + soon->count++) % SOON] = node;
+    }
+    if (soon->count > SOON / 2 && marker->graph->targets) {
+        uint64_t edge = marker->graph->first[soon->nodes[(soon->begin + SOON / 2) % SOON]];
+        __builtin_prefetch(&marker->graph->targets[edge]);
+        __builtin_prefetch(&marker->graph->flags[edge]);
+    }
+}
+
+static void mark_follow(struct marker *marker)
+{
+    const struct graph *graph = marker->graph;
+    struct soon soon = {.count = 0};
+    for (mark_fill(marker, &soon); soon.count; mark_fill(marker, &soon)) {
+        uint32_t node = soon.nodes[soon.begin];
+        soon.begin = (soon.begin + 1) % SOON;
+        soon.count--;
+        for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++)
+            mark_reach(marker, graph->targets[i], graph->flags[i]);
+    }
+}
+
+/* Reaches what the roots point at, and what nodes of the passes before point at: they have not used
+ * all pointers of this one. A pointer without flags is used by every pass. Where edges have lost
+ * flags, nodes of the pass itself are gone through as well, and all edges. */
+static void mark_begin(struct marker *marker)
+{
+    const struct graph *graph = marker->graph;
+    for (uint64_t i = 0; i < graph->root_count; i++)
+        mark_reach(marker, graph->root_targets[i], graph->root_flags[i]);
+    unsigned before = marker->has_followed ? marker->reached & ~marker->mark : marker->reached;
+    for (uint32_t node = 0; before && node < graph->node_count; node++) {
+        if (!(marker->marks[node] & before))
+            continue;
+        for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
+            if (graph->flags[i] || !marker->has_followed)
+                mark_reach(marker, graph->targets[i], graph->flags[i]);
+        }
+    }
+}
+
+/* All flags that any pointer has. */
+static unsigned flags_of(const struct graph *graph)
+{
+    unsigned flags = 0;
+    for (uint64_t i = 0; i < graph->edge_count; i++)
+        flags |= graph->flags[i];
+    for (uint64_t i = 0; i < graph->root_count; i++)
+        flags |= graph->root_flags[i];
+    return flags;
+}
+
+/* Whether a pass uses the same pointers as one of those that it begins with. */
+static bool is_needless(unsigned pass, unsigned flags)
+{
+    for (unsigned before = 0; before < pass; before++) {
+        if (passes[pass].begins_with & MARK_BIT(before) &&
+            !((passes[pass].unused_flags ^ passes[before].unused_flags) & flags))
+            return true;
+    }
+    return false;
+}
+
+/* Makes the passes that use no pointer with a flag of `left_out`. */
+static enum ttd_status make_passes(const struct graph *graph, uint8_t *marks, unsigned left_out,
+                                   bool has_followed)
+{
+    struct marker marker = {.graph = graph, .marks = marks, .has_followed = has_followed};
+    marker.stack = array_new(graph->node_count, sizeof *marker.stack);
+    if (!marker.stack)
+        return TTD_ERROR_NO_MEMORY;
+    unsigned flags = flags_of(graph);
+    for (unsigned pass = 0; pass < MARK_PASSES; pass++) {
+        if (is_needless(pass, flags) || (passes[pass].unused_flags & left_out) != left_out)
+            continue;
+        marker.mark = MARK_BIT(pass);
+        marker.reached = MARK_BIT(pass) | passes[pass].begins_with;
+        marker.unused_flags = passes[pass].unused_flags;
+        mark_begin(&marker);
+        mark_follow(&marker);
+    }
+    array_free(marker.stack, graph->node_count, sizeof *marker.stack);
+    return TTD_OK;
+}
+
+enum ttd_status graph_mark(const struct graph *graph, uint8_t *marks)
+{
+    return make_passes(graph, marks, 0, true);
+}
+
+enum ttd_status graph_mark_trusted(const struct graph *graph, uint8_t *marks)
+{
+    return make_passes(graph, marks, GRAPH_STALE, false);
+}
+
+/* How lost nodes are collected, each by the lowest that leads to it and was not collected. */
+struct collection {
+    const struct graph *graph;
+    const uint8_t *marks;
+    /* By node: the lowest of its component. */
+    const uint32_t *lowest;
+    /* By node: the leader that it was collected by; itself while it is one. */
+    uint32_t *leaders;
+    uint32_t *stack;
+};
+
+/* Collects all lost nodes that `leader` leads to and no other leader has. Where it leads to another
+ * leader, it takes over that leader and all that belongs to it. It is enough to lead to any node of
+ * the other leader's cycle. */
+static void classes_collect_lost(const struct collection *collection, uint32_t leader)
+{
+    const struct graph *graph = collection->graph;
+    uint32_t *leaders = collection->leaders;
+    uint32_t depth = 0;
+    leaders[leader] = leader;
+    collection->stack[depth++] = leader;
+    while (depth) {
+        uint32_t node = collection->stack[--depth];
+        for (uint64_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
+            uint32_t target = graph->targets[i];
+            if (collection->marks[target])
+                continue;
+            uint32_t lowest = collection->lowest[target];
+            if (leaders[target] == GRAPH_NONE) {
+                leaders[target] = leader;
+                collection->stack[depth++] = target;
+            } else if (leaders[lowest] == lowest) {
+                leaders[lowest] = leader;
+            }
+        }
+    }
+}
+
+/* Replaces leaders that were taken over by those that took them over. Only later nodes take over,
+ * and only later nodes are collected. */
+static void find_last_leaders(uint32_t *leaders, uint32_t count)
+{
+    for (uint32_t node = count; node-- > 0;) {
+        if (leaders[node] != GRAPH_NONE && leaders[node] > node)
+            leaders[node] = leaders[leaders[node]];
+    }
+    for (uint32_t node = 0; node < count; node++) {
+        if (leaders[node] < node)
+            leaders[node] = leaders[leaders[node]];
+    }
+}
+
+static enum ttd_status find_leaders(const struct graph *graph, const uint8_t *marks,
+                                    uint32_t *leaders)
+{
+    uint32_t count = graph->node_count;
+    uint32_t lost = count_zeros(marks, count);
+    uint32_t *lowest = array_new(count, sizeof *lowest);
+    uint32_t *stack = NULL;
+    enum ttd_status status = lowest ? graph_components(graph, marks, lowest) : TTD_ERROR_NO_MEMORY;
+    if (status == TTD_OK && !(stack = array_new(lost, sizeof *stack)))
+        status = TTD_ERROR_NO_MEMORY;
+    if (status == TTD_OK) {
+        struct collection collection = {graph, marks, lowest, leaders, stack};
+        for (uint32_t node = 0; node < count; node++)
+            leaders[node] = GRAPH_NONE;
+        for (uint32_t node = 0; node < count; node++) {
+            if (!marks[node] && leaders[node] == GRAPH_NONE)
+                classes_collect_lost(&collection, node);
+        }
+        find_last_leaders(leaders, count);
+    }
+    array_free(stack, lost, sizeof *stack);
+    array_free(lowest, count, sizeof *lowest);
+    return status;
+}
+
+enum ttd_status graph_classes_mark(const struct graph *graph, struct graph_classes *classes)
+{
+    uint32_t count = graph->node_count;
+    *classes = (struct graph_classes){.node_count = count};
+    classes->marks = array_new(count, sizeof *classes->marks);
+    return classes->marks ? graph_mark(graph, classes->marks) : TTD_ERROR_NO_MEMORY;
+}
+
+enum ttd_status graph_classes_mark_trusted(const struct graph *graph, struct graph_classes *classes)
+{
+    return graph_mark_trusted(graph, classes->marks);
+}
+
+enum ttd_status graph_classes_lead(const struct graph *graph, struct graph_classes *classes)
+{
+    uint32_t count = graph->node_count;
+    if (!count || !memchr(classes->marks, 0, count))
+        return TTD_OK;
+    classes->leaders = array_new(count, sizeof *classes->leaders);
+    return classes->leaders ? find_leaders(graph, classes->marks, classes->leaders)
+                            : TTD_ERROR_NO_MEMORY;
+}
+
+enum ttd_status graph_classify(const struct graph *graph, struct graph_classes *classes)
+{
+    enum ttd_status status = graph_classes_mark(graph, classes);
+    return status == TTD_OK ? graph_classes_lead(graph, classes) : status;
+}
+
+void graph_classes_free(struct graph_classes *classes)
+{
+    array_free(classes->marks, classes->node_count, sizeof *classes->marks);
+    array_free(classes->leaders, classes->node_count, sizeof *classes->leaders);
+    *classes = (struct graph_classes){0};
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/heap_live.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/table.h"
+
+/* Internals of the table of live blocks. */
+
+/** Forgets the block of a record that is stale. */
+static inline void heap_live_discard(struct heap_live *live, struct heap_block *block)
+{
+    block->is_held = false;
+    if (live->discard)
+        live->discard(live->discard_context, block, live->generations[block->generation].end);
+}
+
+#define FIRST_CAPACITY 1024
+
+/* A slot holds 32 bits of hash, which bounds the number of slots. */
+#define CAPACITY_MAX ((size_t)1 << 31)
+
+/* Bytes of records that are mapped at once. */
+#define MAPPED_STEP (8 * LARGE_PAGE)
+
+/* A record is one line of the cache: a large table begins with a page. */
+_Static_assert(sizeof(struct heap_block) == 64, "size of a record");
+
+static size_t records_of(size_t slots)
+{
+    return slots / 4 * 3;
+}
+
+static size_t record_bytes(size_t slots)
+{
+    return records_of(slots) * sizeof(struct heap_block);
+}
+
+static size_t slot_bytes(size_t slots)
+{
+    return slots * sizeof(struct heap_slot);
+}
+
+/* Moves what is in the slots to `capacity` others, which are empty. */
+static void move_slots(struct heap_live *live, struct heap_slot *slots, size_t capacity)
+{
+    for (size_t i = 0; i < live->slot_capacity; i++) {
+        if (!live->slots[i].record)
+            continue;
+        size_t slot = live->slots[i].hash & (capacity - 1);
+        while (slots[slot].record)
+            slot = (slot + 1) & (capacity - 1);
+        slots[slot] = live->slots[i];
+    }
+    table_give_back(live->slots, slot_bytes(live->slot_capacity));
+    live->slots = slots;
+    live->slot_capacity = capacity;
+}
+
+static enum ttd_status live_grow(struct heap_live *live, size_t capacity)
+{
+    uint32_t *unused = realloc(live->unused, records_of(capacity) * sizeof *unused);
+    if (!unused)
+        return TTD_ERROR_NO_MEMORY;
+    live->unused = unused;
+    struct heap_slot *slots = table_resize(NULL, 0, slot_bytes(capacity));
+    if (!slots)
+        return TTD_ERROR_NO_MEMORY;
+    struct heap_block *blocks =
+        table_resize(live->blocks, record_bytes(live->slot_capacity), record_bytes(capacity));
+    if (!blocks) {
+        table_free(slots, slot_bytes(capacity));
+        return TTD_ERROR_NO_MEMORY;
+    }
+    live->blocks = blocks;
+    /* A sidecar may claim any number of records, and have room made for them at once. */
+    if (live->used_records > records_of(capacity) / 4)
+        pages_map(slots, slot_bytes(capacity));
+    move_slots(live, slots, capacity);
+    return TTD_OK;
+}
+
+/* Has the pages of records mapped that come into use soon. */
+static void map_ahead(struct heap_live *live)
+{
+    size_t end = live->mapped + MAPPED_STEP;
+    if (end <= record_bytes(live->slot_capacity))
+        pages_map((char *)live->blocks + live->mapped, MAPPED_STEP);
+    live->mapped = end;
+}
+
+enum ttd_status heap_live_init(struct heap_live *live)
+{
+    *live = (struct heap_live){
+        .key = hash_key_new(), .generation_unused = HEAP_NO_GENERATION, .last_heap = HEAP_NO_HEAP};
+    map_init(&live->generation_of_heap);
+    return live_grow(live, FIRST_CAPACITY);
+}
+
+void heap_live_drop_index(struct heap_live *live)
+{
+    if (live->slots)
+        table_free(live->slots, slot_bytes(live->slot_capacity));
+    live->slots = NULL;
+}
+
+/* Enters all records into the slots, which are empty. */
+static void fill_slots(struct heap_live *live)
+{
+    size_t mask = live->slot_capacity - 1;
+    for (uint32_t record = 0; record < live->block_count; record++) {
+        uint64_t address = live->blocks[record].address;
+        if (!address)
+            continue;
+        uint32_t hash = heap_live_hash(live, address);
+        size_t slot = hash & mask;
+        while (live->slots[slot].record)
+            slot = (slot + 1) & mask;
+        live->slots[slot] = (struct heap_slot){hash, record + 1};
+    }
+}
+
+enum ttd_status heap_live_make_index(struct heap_live *live)
+{
+    if (live->slots)
+        return TTD_OK;
+    live->slots = table_resize(NULL, 0, slot_bytes(live->slot_capacity));
+    if (!live->slots)
+        return TTD_ERROR_NO_MEMORY;
+    fill_slots(live);
+    return TTD_OK;
+}
+
+void heap_live_free(struct heap_live *live)
+{
+    heap_live_drop_index(live);
+    table_free_used(live->blocks, record_bytes(live->slot_capacity),
+                    live->block_count * sizeof *live->blocks);
+    free(live->unused);
+    free(live->generations);
+    map_free(&live->generation_of_heap);
+    heap_parents_free(&live->parents);
+    *live = (struct heap_live){0};
+}
+
+/* The slot of the address, or the empty one where it belongs. */
+static inline struct heap_slot *live_probe(const struct heap_live *live, uint64_t address,
+                                           uint32_t hash)
+{
+    size_t mask = live->slot_capacity - 1;
+    for (size_t i = hash & mask;; i = (i + 1) & mask) {
+        struct heap_slot *slot = &live->slots[i];
+        if (!slot->record ||
+            (slot->hash == hash && live->blocks[slot->record - 1].address == address))
+            return slot;
+    }
+}
+
+enum ttd_status heap_live_reserve(struct heap_live *live, uint64_t count)
+{
+    size_t capacity = live->slot_capacity;
+    while (records_of(capacity) < count) {
+        if (capacity >= CAPACITY_MAX)
+            return TTD_ERROR_NO_MEMORY;
+        capacity = table_next(capacity, sizeof *live->slots);
+    }
+    enum ttd_status status = capacity > live->slot_capacity ? live_grow(live, capacity) : TTD_OK;
+    if (status == TTD_OK && count * sizeof *live->blocks > live->mapped)
+        map_ahead(live);
+    return status;
+}
+
+uint32_t heap_live_record_slow(struct heap_live *live, uint64_t address, uint32_t hash)
+{
+    struct heap_slot *slot = live_probe(live, address, hash);
+    return slot->record ? slot->record - 1 : heap_live_add_record(live, slot, address, hash);
+}
+
+static bool live_is_nested(const struct heap_live *live, ttd_id heap)
+{
+    return heap_parents_get(&live->parents, heap) != TTD_NONE;
+}
+
+static enum ttd_status new_generation(struct heap_live *live, ttd_id heap, uint32_t *generation)
+{
+    if (live->generation_unused != HEAP_NO_GENERATION) {
+        *generation = live->generation_unused;
+        live->generation_unused = live->generations[*generation].heap;
+    } else {
+        enum ttd_status status =
+            grow_array((void **)&live->generations, &live->generation_capacity,
+                       (size_t)live->generation_count + 1, sizeof *live->generations);
+        if (status != TTD_OK)
+            return status;
+        *generation = live->generation_count++;
+    }
+    live->generations[*generation] =
+        (struct heap_generation){.heap = heap, .is_nested = live_is_nested(live, heap)};
+    return map_set(&live->generation_of_heap, heap, 0, *generation);
+}
+
+/** Makes a heap the one used last: a new block of it belongs to its generation. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
+static enum ttd_status heap_live_use(struct heap_live *live, ttd_id heap)
+{
+    uint32_t generation = map_get(&live->generation_of_heap, heap, 0);
+    if (generation == MAP_NONE || live->generations[generation].has_ended ||
+        live->generations[generation].heap != heap) {
+        enum ttd_status status = new_generation(live, heap, &generation);
+        if (status != TTD_OK)
+            return status;
+    }
+    live->last_heap = heap;
+    live->last_generation = generation;
+    return TTD_OK;
+}
+
+struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address, ttd_id heap)
+{
+    const struct heap_slot *slot = live_probe(live, address, heap_live_hash(live, address));
+    uint32_t record = slot->record ? heap_live_own(live, slot->record - 1, heap) : HEAP_NO_RECORD;
+    return record == HEAP_NO_RECORD ? NULL : &live->blocks[record];
+}
+
+uint64_t heap_live_destroy(struct heap_live *live, ttd_id heap, struct ttd_position end)
+{
+    uint32_t generation = map_get(&live->generation_of_heap, heap, 0);
+    if (generation == MAP_NONE || live->generations[generation].has_ended ||
+        live->generations[generation].heap != heap)
+        return 0;
+    uint64_t blocks = live->generations[generation].blocks;
+    if (!blocks)
+        return 0;
+    live->generations[generation].has_ended = true;
+    live->generations[generation].end = end;
+    live->generation_ended++;
+    live->last_heap = HEAP_NO_HEAP;
+    live->count -= blocks;
+    if (!live->generations[generation].is_nested) {
+        live->outer_count -= blocks;
+        heap_sum_subtract(&live->bytes, live->generations[generation].bytes);
+    }
+    return blocks;
+}
+
+/* No record refers to an ended generation any more: all of these can be used again. */
+static void recycle_lives(struct heap_live *live)
+{
+    live->generation_unused = HEAP_NO_GENERATION;
+    live->generation_ended = 0;
+    for (uint32_t i = 0; i < live->generation_count; i++) {
+        if (!live->generations[i].has_ended)
+            continue;
+        live->generations[i].heap = live->generation_unused;
+        live->generation_unused = i;
+    }
+}
+
+/* The index is made anew: that takes less than to remove most records from it, and a sweep pays
+ * only where most go. */
+void heap_live_sweep(struct heap_live *live)
+{
+    assert(live->slots);
+    for (uint32_t i = live->block_count; i > 0; i--) {
+        struct heap_block *block = &live->blocks[i - 1];
+        if (!block->address || heap_live_has(live, block))
+            continue;
+        if (block->is_held)
+            heap_live_discard(live, block);
+        block->address = 0;
+        live->unused[live->unused_count++] = i - 1;
+    }
+    live->used_records = live->block_count - live->unused_count;
+    memset(live->slots, 0, slot_bytes(live->slot_capacity));
+    fill_slots(live);
+    recycle_lives(live);
+}
+
+void heap_live_discard_stale(struct heap_live *live)
+{
+    for (uint32_t i = live->block_count; live->generation_ended && i > 0; i--) {
+        struct heap_block *block = &live->blocks[i - 1];
+        if (!block->address || !block->is_held || heap_live_has(live, block))
+            continue;
+        heap_live_discard(live, block);
+        block->is_held = false;
+    }
+}
+
+struct heap_block *heap_live_each(const struct heap_live *live, size_t *cursor)
+{
+    while (*cursor < live->block_count) {
+        struct heap_block *block = &live->blocks[(*cursor)++];
+        if (block->address && heap_live_has(live, block))
+            return block;
+    }
+    return NULL;
+}
+
+/* Blocks of several heaps at one address. Their records have the same hash, so they lie in one run
+ * of slots; there are few of them, see HEAP_SHARED_MAX. */
+
+/* The records of an address, as an event of a heap sees them; HEAP_NO_RECORD where there is none.
+ */
+struct view {
+    /** The live block that the event means. */
+    uint32_t own_record;
+    /** One that is not live. */
+    uint32_t spare;
+    /** The oldest live block, and how many there are. */
+    uint32_t oldest;
+    uint32_t count;
+};
+
+static inline bool is_newer(const struct heap_live *live, uint32_t record, uint32_t than)
+{
+    return than == HEAP_NO_RECORD || live->blocks[record].event > live->blocks[than].event;
+}
+
+/* The block of the same heap is meant, else the newest that may be of it: a heap may be unknown. */
+static void live_look_at(const struct heap_live *live, uint32_t record, ttd_id heap,
+                         struct view *view)
+{
+    const struct heap_block *block = &live->blocks[record];
+    if (!heap_live_has(live, block)) {
+        view->spare = record;
+        return;
+    }
+    view->count++;
+    if (view->oldest == HEAP_NO_RECORD || !is_newer(live, record, view->oldest))
+        view->oldest = record;
+    bool has_own =
+        view->own_record != HEAP_NO_RECORD && live->blocks[view->own_record].heap == heap;
+    bool may_be_own = heap == TTD_NONE || block->heap == TTD_NONE;
+    if (block->heap == heap || (!has_own && may_be_own && is_newer(live, record, view->own_record)))
+        view->own_record = record;
+}
+
+static struct view live_look(const struct heap_live *live, uint32_t record, ttd_id heap)
+{
+    struct view view = {HEAP_NO_RECORD, HEAP_NO_RECORD, HEAP_NO_RECORD, 0};
+    if (!live->blocks[record].is_shared) {
+        live_look_at(live, record, heap, &view);
+        return view;
+    }
+    uint64_t address = live->blocks[record].address;
+    uint32_t hash = heap_live_hash(live, address);
+    size_t mask = live->slot_capacity - 1;
+    for (size_t i = hash & mask; live->slots[i].record; i = (i + 1) & mask) {
+        uint32_t candidate = live->slots[i].record - 1;
+        if (live->slots[i].hash == hash && live->blocks[candidate].address == address)
+            live_look_at(live, candidate, heap, &view);
+    }
+    return view;
+}
+
+uint32_t heap_live_own_slow(const struct heap_live *live, uint32_t record, ttd_id heap)
+{
+    return live_look(live, record, heap).own_record;
+}
+
+/* Adds a record to those of an address. */
+static enum ttd_status share(struct heap_live *live, uint32_t *record)
+{
+    enum ttd_status status = heap_live_reserve(live, (uint64_t)live->used_records + 1);
+    if (status != TTD_OK)
+        return status;
+    uint64_t address = live->blocks[*record].address;
+    uint32_t hash = heap_live_hash(live, address);
+    size_t mask = live->slot_capacity - 1;
+    size_t slot = hash & mask;
+    while (live->slots[slot].record)
+        slot = (slot + 1) & mask;
+    live->blocks[*record].is_shared = true;
+    *record = heap_live_add_record(live, &live->slots[slot], address, hash);
+    live->blocks[*record].is_shared = true;
+    return TTD_OK;
+}
+
+/* Makes a record of an address free: the one that is not live, or another. */
+static enum ttd_status take_spare(struct heap_live *live, uint32_t *record, uint32_t spare)
+{
+    if (spare == HEAP_NO_RECORD)
+        return share(live, record);
+    *record = spare;
+    if (live->blocks[spare].is_held)
+        heap_live_discard(live, &live->blocks[spare]);
+    return TTD_OK;
+}
+
+enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t *record, ttd_id heap,
+                                    struct heap_block *replaced)
+{
+    enum ttd_status status = live->last_heap == heap ? TTD_OK : heap_live_use(live, heap);
+    struct view view = live_look(live, *record, heap);
+    uint32_t released = view.own_record;
+    if (released == HEAP_NO_RECORD && view.count == HEAP_SHARED_MAX)
+        released = view.oldest;
+    if (status != TTD_OK)
+        return status;
+    if (released == HEAP_NO_RECORD)
+        return take_spare(live, record, view.spare);
+    *record = released;
+    *replaced = live->blocks[released];
+    (void)heap_live_release(live, released);
+    return TTD_OK;
+}
+
+enum ttd_status heap_live_restore(struct heap_live *live, uint32_t record,
+                                  const struct heap_block *block)
+{
+    if (!heap_live_is_free(live, &live->blocks[record], block->heap)) {
+        enum ttd_status status = heap_live_use(live, block->heap);
+        struct view view = live_look(live, record, block->heap);
+        bool has_own =
+            view.own_record != HEAP_NO_RECORD && live->blocks[view.own_record].heap == block->heap;
+        if (status == TTD_OK && (has_own || view.count == HEAP_SHARED_MAX))
+            status = TTD_ERROR_CORRUPT;
+        if (status == TTD_OK)
+            status = take_spare(live, &record, view.spare);
+        if (status != TTD_OK)
+            return status;
+    }
+    heap_live_put(live, &live->blocks[record], block);
+    heap_live_add(live, &live->generations[live->last_generation], block->size);
+    return TTD_OK;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * The table of live blocks, by address and heap (spec, "Blocks and heaps"). It allocates nothing
+ * per block; a block takes 64 bytes of record and some 15 of index.
+ *
+ * A *record* describes a block at an address, live or not. A caller that releases and acquires at
+ * one address again and again keeps the number of the record, and looks it up only once. Records
+ * that are not live are swept up now and then, not at once, since allocators reuse most addresses
+ * and then find the record there.
+ *
+ * An address has one record while blocks of one heap live there one after the other. Where blocks
+ * of several heaps are live at once, the address has several records, which are *shared*: each of
+ * them leads to the others.
+ *
+ * A heap is destroyed in constant time: its blocks become stale and are swept up later. So a trace
+ * of many small destructions takes time proportional to its length.
+ */
+#ifndef ANALYZER_HEAP_HEAP_LIVE_H
+#define ANALYZER_HEAP_HEAP_LIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ttdtrace/model.h>
+#include <ttdtrace/status.h>
+
+#include "heap/live_table.h"
+
+/* The index of the table of live blocks: it finds the record of an address, or adds one. All that
+ * a lookup needs in the common case is inline. See heap/heap_live.h, which callers include. */
+
+/** The hash of an address, which determines its slot. */
+static inline uint32_t heap_live_hash(const struct heap_live *live, uint64_t address)
+{
+    return (uint32_t)hash_value(live->key, address);
+}
+
+/** Prefetches the slot of an address that will be looked up soon. Always inlined, because gcc
+ * removes calls of a function that does nothing but prefetch. */
+static inline __attribute__((always_inline)) void heap_live_prefetch(const struct heap_live *live,
+                                                                     uint32_t hash)
+{
+    __builtin_prefetch(&live->slots[hash & (live->slot_capacity - 1)], 1);
+}
+
+/** Makes room for `count` records. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status heap_live_reserve(struct heap_live *live, uint64_t count);
+
+/** Adds the record of an address that has none, in the slot where it belongs. The caller has made
+ * room for it. */
+static inline uint32_t heap_live_add_record(struct heap_live *live, struct heap_slot *slot,
+                                            uint64_t address, uint32_t hash)
+{
+    uint32_t record = live->unused_count ? live->unused[--live->unused_count] : live->block_count++;
+    live->blocks[record].address = address;
+    live->blocks[record].is_held = false;
+    live->blocks[record].is_shared = false;
+    *slot = (struct heap_slot){hash, record + 1};
+    live->used_records++;
+    return record;
+}
+
+/** Returns the first slot that holds this hash, or the empty one where it belongs. The slot may be
+ * that of another address of the same hash. */
+static inline size_t heap_live_find_slot(const struct heap_live *live, uint32_t hash)
+{
+    size_t mask = live->slot_capacity - 1;
+    size_t slot = hash & mask;
+    while (live->slots[slot].record && live->slots[slot].hash != hash)
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
+/** The general case of heap_live_record_at(). */
+uint32_t heap_live_record_slow(struct heap_live *live, uint64_t address, uint32_t hash);
+
+/** heap_live_record(), given what heap_live_find_slot() returned, now or when there were fewer
+ * records. There must have been room already: see heap_live_reserve(). */
+static inline uint32_t heap_live_record_at(struct heap_live *live, uint64_t address, uint32_t hash,
+                                           size_t slot_index)
+{
+    struct heap_slot *slot = &live->slots[slot_index];
+    if (!slot->record)
+        return heap_live_add_record(live, slot, address, hash);
+    if (slot->hash != hash || live->blocks[slot->record - 1].address != address)
+        return heap_live_record_slow(live, address, hash);
+    return slot->record - 1;
+}
+
+/**
+ * Returns a record of an address, which is not 0. Adds one if there is none.
+ *
+ * @param hash    heap_live_hash() of it
+ * @param record  index in live->blocks, the same until heap_live_sweep(); set on TTD_OK
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+static inline enum ttd_status heap_live_record(struct heap_live *live, uint64_t address,
+                                               uint32_t hash, uint32_t *record)
+{
+    enum ttd_status status = heap_live_reserve(live, live->used_records + 1);
+    *record = 0;
+    if (status == TTD_OK)
+        *record = heap_live_record_at(live, address, hash, heap_live_find_slot(live, hash));
+    return status;
+}
+
+/** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status heap_live_init(struct heap_live *live);
+void heap_live_free(struct heap_live *live);
+
+/**
+ * Frees the index, a third of the table, until heap_live_make_index(). Meanwhile only
+ * heap_live_each() may be called.
+ */
+void heap_live_drop_index(struct heap_live *live);
+
+/** Builds the index again if heap_live_drop_index() has freed it. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
+enum ttd_status heap_live_make_index(struct heap_live *live);
+
+/** Counts a block that becomes live, or ends. */
+static inline void heap_live_add(struct heap_live *live, struct heap_generation *generation,
+                                 uint64_t size)
+{
+    generation->blocks++;
+    heap_sum_add(&generation->bytes, size);
+    live->count++;
+    if (generation->is_nested)
+        return;
+    live->outer_count++;
+    heap_sum_add(&live->bytes, size);
+}
+
+static inline void heap_live_subtract(struct heap_live *live, struct heap_generation *generation,
+                                      uint64_t size)
+{
+    generation->blocks--;
+    heap_sum_take(&generation->bytes, size);
+    live->count--;
+    if (generation->is_nested)
+        return;
+    live->outer_count--;
+    heap_sum_take(&live->bytes, size);
+}
+
+/** Whether a record can become a live block of `heap` at once: it holds no block, is the only
+ * record of its address, and the heap is the one used last. */
+static inline bool heap_live_is_free(const struct heap_live *live, const struct heap_block *stored,
+                                     ttd_id heap)
+{
+    return !stored->is_held && !stored->is_shared && heap == live->last_heap;
+}
+
+/** Makes a free record live; the caller then calls heap_live_add(). Copies all members of the block
+ * except those that are the table's own. */
+static inline void heap_live_put(const struct heap_live *live, struct heap_block *stored,
+                                 const struct heap_block *block)
+{
+    /* Member by member: so the compiler keeps a block that was just put together in registers. */
+    stored->size = block->size;
+    stored->event = block->event;
+    stored->allocated = block->allocated;
+    stored->thread = block->thread;
+    stored->stack = block->stack;
+    stored->heap = block->heap;
+    stored->user = block->user;
+    stored->generation = live->last_generation;
+    stored->action = block->action;
+    stored->api = block->api;
+    stored->is_held = true;
+}
+
+/**
+ * Frees a record for a block of `heap`, and makes that heap the one used last.
+ *
+ * @param record    any record of the address; set to the free one on TTD_OK
+ * @param replaced  set to the live block that this ended; its address is 0 if there was none
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status heap_live_make_free(struct heap_live *live, uint32_t *record, ttd_id heap,
+                                    struct heap_block *replaced);
+
+/**
+ * Makes a block live.
+ *
+ * @param record    any record of its address; set to the one that holds it on TTD_OK
+ * @param block     copied, as by heap_live_put()
+ * @param replaced  as for heap_live_make_free()
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+static inline enum ttd_status heap_live_acquire(struct heap_live *live, uint32_t *record,
+                                                const struct heap_block *block,
+                                                struct heap_block *replaced)
+{
+    replaced->address = 0;
+    if (!heap_live_is_free(live, &live->blocks[*record], block->heap)) {
+        enum ttd_status status = heap_live_make_free(live, record, block->heap, replaced);
+        if (status != TTD_OK)
+            return status;
+    }
+    heap_live_put(live, &live->blocks[*record], block);
+    heap_live_add(live, &live->generations[live->last_generation], block->size);
+    return TTD_OK;
+}
+
+/**
+ * Makes a block of a list live. No other block of its heap may be live at its address.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_CORRUPT (one is live, or too many of other heaps).
+ */
+enum ttd_status heap_live_restore(struct heap_live *live, uint32_t record,
+                                  const struct heap_block *block);
+
+/** Ends the block of a record, whose members can still be read. Returns false if it is not live. */
+static inline bool heap_live_release(struct heap_live *live, uint32_t record)
+{
+    struct heap_block *block = &live->blocks[record];
+    if (!block->is_held || live->generations[block->generation].has_ended)
+        return false;
+    block->is_held = false;
+    heap_live_subtract(live, &live->generations[block->generation], block->size);
+    return true;
+}
+
+/** Returns whether a record holds a live block. */
+static inline bool heap_live_has(const struct heap_live *live, const struct heap_block *block)
+{
+    return block->is_held && !live->generations[block->generation].has_ended;
+}
+
+/** The general case of heap_live_own(). */
+uint32_t heap_live_own_slow(const struct heap_live *live, uint32_t record, ttd_id heap);
+
+/** Returns the record of the live block to which an event of `heap` refers; HEAP_NO_RECORD if there
+ * is none. `record` is any record of the address. */
+static inline uint32_t heap_live_own(const struct heap_live *live, uint32_t record, ttd_id heap)
+{
+    const struct heap_block *block = &live->blocks[record];
+    return block->heap == heap && heap_live_has(live, block)
+               ? record
+               : heap_live_own_slow(live, record, heap);
+}
+
+/** Returns the live block at `address` to which an event of `heap` refers, with TTD_NONE the newest
+ * one; NULL if there is none. Valid until the next change. */
+struct heap_block *heap_live_find(const struct heap_live *live, uint64_t address, ttd_id heap);
+
+/** Removes all blocks of a heap, which is destroyed at `end`. Returns their number. */
+uint64_t heap_live_destroy(struct heap_live *live, ttd_id heap, struct ttd_position end);
+
+/**
+ * Whether enough records are not live for a sweep to pay. A sweep visits as many records as there
+ * were at the peak, and must still pay long after the peak.
+ */
+static inline bool heap_live_is_littered(const struct heap_live *live)
+{
+    return live->used_records > 2 * live->count + live->block_count / 4 + HEAP_LITTER_MAX ||
+           live->generation_ended > (uint64_t)live->block_count + HEAP_LITTER_MAX;
+}
+
+/** Forgets records that are not live, after showing the stale ones to the discard function. Takes
+ * time proportional to all records: see heap_live_is_littered(). Not without the index. */
+void heap_live_sweep(struct heap_live *live);
+
+/** Shows all stale blocks to the discard function. Records keep their numbers, so a replay may go
+ * on from here. Works without the index. */
+void heap_live_discard_stale(struct heap_live *live);
+
+/**
+ * Returns the next live block, in no particular order; NULL at the end. `*cursor` is 0 at first.
+ */
+struct heap_block *heap_live_each(const struct heap_live *live, size_t *cursor);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* The report of `timeline`: a plot in text, numbers in the other formats. */
+#include "report/activity/activity_reports.h"
+
+#include <math.h>
+
+/* Columns of the plot: the time or position, its bar, and the numbers beside it. */
+#define BAR_MIN    8
+#define BAR_USUAL  40 /* without a known width */
+#define COLUMN_BAR 18
+#define BAR_SPACE  2
+
+static uint64_t timeline_point_first(const struct heap_timeline *timeline, size_t index)
+{
+    return timeline->first + (uint64_t)index * timeline->width;
+}
+
+static double as_double(struct heap_sum sum)
+{
+    return (double)sum.high * 0x1p64 + (double)sum.low;
+}
+
+static double per_second(double amount, uint64_t duration)
+{
+    return duration ? amount * 1e9 / (double)duration : 0;
+}
+
+/* Returns the quantity that the bar of a point shows. */
+static double timeline_bar_value(const struct report_timeline *data, size_t index)
+{
+    const struct heap_point *point = &data->timeline->points[index];
+    uint64_t duration = heap_timeline_duration(data->timeline, index);
+    switch (data->plot) {
+    case TIMELINE_ALLOCATIONS:
+        return per_second((double)point->allocations, duration);
+    case TIMELINE_ALLOCATED:
+        return per_second(as_double(point->allocated), duration);
+    case TIMELINE_LIVE:
+        break;
+    }
+    return as_double(point->peak);
+}
+
+/* ---- Text ---- */
+
+/* Widths of the plot, for the width of the terminal. */
+struct layout {
+    double most;
+    size_t bar;
+    /** Only the quantity of the bar is written beside it. */
+    bool is_narrow;
+};
+
+static void put_count(struct text_output *output, uint64_t count, const char *unit,
+                      const char *after)
+{
+    report_count(output, count, unit);
+    out_text(output, after);
+}
+
+/* Writes a rate in whole numbers; "?" for a point without duration. */
+static void put_rate(struct text_output *output, double amount, uint64_t duration, const char *unit,
+                     const char *after)
+{
+    double value = per_second(amount, duration) + 0.5;
+    if (!duration)
+        out_text(output, "?");
+    else if (value < 0x1p64)
+        out_grouped(output, (uint64_t)value);
+    else
+        out_format(output, "%.3g", value);
+    out_char(output, ' ');
+    out_text(output, unit);
+    out_text(output, "/s");
+    out_text(output, after);
+}
+
+static void text_numbers(struct text_output *output, const struct report_timeline *data,
+                         size_t index, bool is_narrow)
+{
+    const struct heap_point *point = &data->timeline->points[index];
+    uint64_t duration = heap_timeline_duration(data->timeline, index);
+    switch (data->plot) {
+    case TIMELINE_ALLOCATIONS:
+        put_rate(output, (double)point->allocations, duration, "allocations",
+                 is_narrow ? "" : ", ");
+        break;
+    case TIMELINE_ALLOCATED:
+        put_rate(output, as_double(point->allocated), duration, "bytes", is_narrow ? "" : ", ");
+        break;
+    case TIMELINE_LIVE:
+        put_count(output, heap_sum_value(point->peak), "byte", is_narrow ? "" : ", ");
+        break;
+    }
+    if (is_narrow)
+        return;
+    if (data->plot == TIMELINE_ALLOCATED)
+        put_count(output, heap_sum_value(point->allocated), "byte", " in ");
+    put_count(output, point->allocations, "allocation", data->plot == TIMELINE_LIVE ? ", " : "");
+    if (data->plot == TIMELINE_LIVE)
+        put_count(output, point->releases, "release", "");
+}
+
+/* Returns the columns that the numbers of a point take: writes them to an output without
+ * descriptor. */
+static size_t numbers_width(const struct report_timeline *data, size_t index, bool is_narrow)
+{
+    struct text_output measure;
+    out_init(&measure, -1, false);
+    text_numbers(&measure, data, index, is_narrow);
+    return measure.column;
+}
+
+/* Chooses the layout. To make lines fit, bars get shorter first, then numbers fewer; a bar keeps
+ * BAR_MIN columns even if lines become too long. */
+static struct layout find_layout(struct text_output *output, const struct report_timeline *data)
+{
+    struct layout result = {.bar = BAR_USUAL};
+    size_t widest[2] = {0, 0};
+    for (size_t i = 0; i < data->timeline->count; i++) {
+        double value = timeline_bar_value(data, i);
+        result.most = value > result.most ? value : result.most;
+        for (int narrow = 0; output->width && narrow < 2; narrow++) {
+            size_t width = numbers_width(data, i, narrow);
+            widest[narrow] = width > widest[narrow] ? width : widest[narrow];
+        }
+    }
+    if (!output->width)
+        return result;
+    size_t fixed = COLUMN_BAR + BAR_SPACE;
+    result.is_narrow = output->width < fixed + widest[0] + BAR_MIN;
+    fixed += widest[result.is_narrow];
+    size_t room = output->width > fixed ? output->width - fixed : 0;
+    result.bar = room < BAR_MIN ? BAR_MIN : room;
+    return result;
+}
+
+/* Writes a bar in eighths of a column; in whole columns without UTF-8. Columns are counted here,
+ * because out.column counts bytes, of which these characters have three. */
+static void text_bar(struct text_output *output, const struct layout *layout, double value)
+{
+    static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    double share = layout->most > 0 ? value / layout->most : 0;
+    unsigned eighths = (unsigned)(share * (double)layout->bar * 8 + 0.5);
+    if (!output->has_utf8)
+        eighths = (eighths + 4) / 8 * 8;
+    size_t used = eighths / 8;
+    for (size_t i = 0; i < used; i++)
+        out_text(output, output->has_utf8 ? "█" : "#");
+    out_text(output, parts[eighths % 8]);
+    used += eighths % 8 > 0;
+    for (; used < layout->bar + BAR_SPACE; used++)
+        out_char(output, ' ');
+}
+
+/* Writes seconds, with as many digits as tell the points apart. */
+static void timeline_text_time(struct text_output *output, uint64_t time, uint64_t width)
+{
+    int digits = 9;
+    for (; digits > 0 && width % 10 == 0; width /= 10)
+        digits--;
+    out_format(output, "+%.*fs", digits, (double)time / 1e9);
+}
+
+static void text_point(struct text_output *output, const struct report_timeline *data, size_t index,
+                       const struct layout *layout)
+{
+    out_text(output, "  ");
+    if (data->axis == HEAP_AXIS_TIME)
+        timeline_text_time(output, timeline_point_first(data->timeline, index),
+                           data->timeline->width);
+    else
+        out_position(output, data->timeline->points[index].position);
+    out_tab(output, COLUMN_BAR);
+    text_bar(output, layout, timeline_bar_value(data, index));
+    text_numbers(output, data, index, layout->is_narrow);
+    out_char(output, '\n');
+}
+
+void text_timeline(struct report *report, const struct report_timeline *data)
+{
+    static const char *const titles[] = {"Live bytes at most, allocations and releases",
+                                         "Allocations per second", "Bytes allocated per second"};
+    struct layout layout = find_layout(report->output, data);
+    out_bold(report->output);
+    out_text(report->output, titles[data->plot]);
+    out_text(report->output, ", from each moment on\n");
+    out_plain(report->output);
+    for (size_t i = 0; i < data->timeline->count; i++)
+        text_point(report->output, data, i, &layout);
+    if (!data->timeline->count)
+        out_text(report->output, "  nothing was allocated\n");
+    report_certainty_text(report);
+}
+
+/* ---- JSON and CSV ---- */
+
+/* Returns a rate; NAN for a point without duration. */
+static double rate(double amount, uint64_t duration)
+{
+    return duration ? per_second(amount, duration) : NAN;
+}
+
+void json_timeline(struct report *report, const struct report_timeline *data)
+{
+    const struct heap_timeline *timeline = data->timeline;
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    report_certainty_json(report, &json);
+    json_text(&json, "over", data->axis == HEAP_AXIS_TIME ? "time" : "position");
+    json_unsigned(&json, "width", timeline->width);
+    json_begin_array(&json, "points");
+    for (size_t i = 0; i < timeline->count; i++) {
+        const struct heap_point *point = &timeline->points[i];
+        json_begin_object(&json, NULL);
+        json_unsigned(&json, "first", timeline_point_first(timeline, i));
+        json_position(&json, "position", point->position);
+        json_unsigned(&json, "peak_bytes", heap_sum_value(point->peak));
+        json_unsigned(&json, "live_bytes", heap_sum_value(point->live.bytes));
+        json_unsigned(&json, "live_blocks", point->live.blocks);
+        json_unsigned(&json, "allocations", point->allocations);
+        json_unsigned(&json, "allocated_bytes", heap_sum_value(point->allocated));
+        json_unsigned(&json, "releases", point->releases);
+        uint64_t duration = heap_timeline_duration(timeline, i);
+        json_count(&json, "duration_ns", data->has_times ? duration : TTD_UNKNOWN);
+        json_double(&json, "allocations_per_second", rate((double)point->allocations, duration));
+        json_double(&json, "bytes_per_second", rate(as_double(point->allocated), duration));
+        json_end_object(&json);
+    }
+    json_end_array(&json);
+    json_end_object(&json);
+}
+
+static void csv_rate(struct csv *csv, double value)
+{
+    if (isnan(value))
+        csv_empty(csv);
+    else
+        csv_double(csv, value);
+}
+
+void csv_timeline(struct report *report, const struct report_timeline *data)
+{
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    csv_header(&csv, "first,position,peak_bytes,live_bytes,live_blocks,allocations,allocated_bytes,"
+                     "releases,duration_ns,allocations_per_second,bytes_per_second");
+    for (size_t i = 0; i < data->timeline->count; i++) {
+        const struct heap_point *point = &data->timeline->points[i];
+        uint64_t duration = heap_timeline_duration(data->timeline, i);
+        csv_unsigned(&csv, timeline_point_first(data->timeline, i));
+        csv_position(&csv, point->position);
+        csv_unsigned(&csv, heap_sum_value(point->peak));
+        csv_unsigned(&csv, heap_sum_value(point->live.bytes));
+        csv_unsigned(&csv, point->live.blocks);
+        csv_unsigned(&csv, point->allocations);
+        csv_unsigned(&csv, heap_sum_value(point->allocated));
+        csv_unsigned(&csv, point->releases);
+        csv_count(&csv, data->has_times ? duration : TTD_UNKNOWN);
+        csv_rate(&csv, rate((double)point->allocations, duration));
+        csv_rate(&csv, rate(as_double(point->allocated), duration));
+        csv_end_row(&csv);
+    }
+}

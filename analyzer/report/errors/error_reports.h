@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * The report of `errors`: its data, and the function of each format that writes it. Nothing is
+ * owned.
+ */
+#ifndef ANALYZER_REPORT_ERRORS_ERROR_REPORTS_H
+#define ANALYZER_REPORT_ERRORS_ERROR_REPORTS_H
+
+#include "analyses/errors/errors.h"
+#include "analyses/errors/fatal.h"
+#include "report/sections/place.h"
+#include "report/sections/sections.h"
+
+/** The findings of `errors`. */
+struct report_errors {
+    const struct heap_errors *errors;
+    /** The signal that the program died of, or NULL. */
+    const struct heap_fatal *fatal;
+    /** What addresses are that lie in no block; NULL if no snapshot tells, or none is asked for. */
+    const struct heap_places *places;
+    /** Findings to show. */
+    size_t limit;
+};
+
+void text_errors(struct report *report, const struct report_errors *data);
+void json_errors(struct report *report, const struct report_errors *data);
+void csv_errors(struct report *report, const struct report_errors *data);
+
+/** Writes what a finding of damage says of the header and of the block behind it. */
+void report_damage_text(struct report *report, const struct heap_finding *finding);
+/** Writes the member `damage`; null for another finding. */
+void report_damage_json(struct json *json, const struct heap_finding *finding);
+
+/** Writes the signal that the program died of, and what it points at; nothing without one. */
+void report_fatal_text(struct report *report, const struct report_errors *data);
+/** Writes the same as the member `fatal_signal`; null without one. */
+void report_fatal_json(struct report *report, struct json *json, const struct report_errors *data);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* Damage of the heap: a header of a block that was overwritten. */
+#include "report/errors/error_reports.h"
+
+/* Writes the bytes of a header as characters, in the order of their addresses, if all are printable
+ * up to those that are 0. */
+static void text_characters(struct text_output *output, uint64_t header)
+{
+    char text[sizeof header + 1] = {0};
+    for (size_t i = 0; i < sizeof header; i++)
+        text[i] = (char)(header >> 8 * i);
+    size_t size = 0;
+    while (text[size] >= ' ' && text[size] <= '~')
+        size++;
+    if (size >= 4 && (size == sizeof header || header >> 8 * size == 0))
+        out_format(output, " (\"%s\")", text);
+}
+
+static void text_damage_header(struct text_output *output, const struct heap_finding *finding)
+{
+    out_text(output, "  header ");
+    out_hex(output, finding->address);
+    out_text(output, " is ");
+    out_hex(output, finding->damage.header);
+    text_characters(output, finding->damage.header);
+    out_format(output, " in snapshot %u\n", finding->damage.snapshot);
+}
+
+/* Writes which block the finding is about, and what is known of its header. */
+static void text_damage_subject(struct text_output *output, const struct heap_finding *finding)
+{
+    const struct heap_neighbour *after = &finding->neighbours.after;
+    bool has_before = finding->block_address;
+    out_text(output, "  block ");
+    out_hex(output, has_before ? finding->block_address : after->address);
+    out_text(output, ", ");
+    report_count(output, has_before ? finding->block_size : after->size, "byte");
+    if (!has_before)
+        out_text(output, ": its header was overwritten\n");
+    else if (finding->damage.is_adjacent)
+        out_text(output, ": the header behind it was overwritten\n");
+    else
+        out_text(output, ": memory of the allocator behind it is damaged\n");
+    text_damage_header(output, finding);
+}
+
+/* A block may have been overrun that lay there before: no snapshot tells when. */
+static void text_damage_cause(struct text_output *output, const struct heap_finding *finding)
+{
+    bool has_header = finding->neighbours.after.address == finding->address + 8;
+    if (!finding->block_address) {
+        out_text(output, "  by a write before its start, or beyond the end of a block that is not "
+                         "live\n");
+    } else if (finding->damage.is_adjacent) {
+        out_text(output, "  the block, or one that lay there before, was written ");
+        report_count(output, finding->damage.beyond, "byte");
+        out_text(output, " or more\n  beyond its end");
+        out_text(output, has_header ? "; or the next block was, before its start\n" : "\n");
+    }
+}
+
+void report_damage_text(struct report *report, const struct heap_finding *finding)
+{
+    struct text_output *output = report->output;
+    const struct heap_neighbour *after = &finding->neighbours.after;
+    text_damage_subject(output, finding);
+    text_damage_cause(output, finding);
+    if (!finding->block_address || !after->address)
+        return;
+    out_text(output, "  next block ");
+    out_hex(output, after->address);
+    out_text(output, ", ");
+    report_count(output, after->size, "byte");
+    out_char(output, '\n');
+    report_call_text(report, "allocated", &after->allocated);
+}
+
+void report_damage_json(struct json *json, const struct heap_finding *finding)
+{
+    const struct heap_damage *damage = &finding->damage;
+    if (finding->kind != HEAP_ERROR_HEAP_DAMAGE) {
+        json_null(json, "damage");
+        return;
+    }
+    json_begin_object(json, "damage");
+    json_unsigned(json, "snapshot", damage->snapshot);
+    json_position(json, "position", damage->position);
+    json_hex(json, "header", damage->header);
+    json_bool(json, "adjacent", damage->is_adjacent);
+    json_count(json, "bytes_beyond", damage->is_adjacent ? damage->beyond : TTD_UNKNOWN);
+    json_end_object(json);
+}

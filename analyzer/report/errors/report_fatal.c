@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* The signal that the program died of and what it points at: the first finding of `errors`. */
+#include "report/errors/error_reports.h"
+
+static void text_name(struct report *report, const struct heap_fatal_pointer *pointer)
+{
+    const char *name = pointer->is_register ? report_register_name(pointer->number) : NULL;
+    if (!pointer->is_register)
+        out_text(report->output, "  the fault address");
+    else if (name)
+        out_format(report->output, "  %s", name);
+    else
+        out_format(report->output, "  register %u", pointer->number);
+    out_text(report->output, pointer->is_register ? " = " : " ");
+    out_hex(report->output, pointer->address);
+}
+
+/* A register that points at no block is left out: most registers hold no pointers. The fault
+ * address is always written. */
+static void text_pointer(struct report *report, const struct heap_places *places,
+                         const struct heap_fatal_pointer *pointer)
+{
+    struct text_output *output = report->output;
+    if (pointer->is_register && pointer->where == HEAP_FATAL_ELSEWHERE)
+        return;
+    text_name(report, pointer);
+    if (pointer->where == HEAP_FATAL_ELSEWHERE || pointer->where == HEAP_FATAL_NEAR) {
+        bool is_near = pointer->where == HEAP_FATAL_NEAR;
+        out_text(output, " lies in no block");
+        bool is_named = report_address_text(report, ": ", places, pointer->address);
+        out_text(output, is_named || is_near ? "\n" : ", and near none\n");
+        if (is_near && !is_named)
+            report_neighbours_text(report, &pointer->neighbours, pointer->address);
+    } else {
+        bool is_live = pointer->where == HEAP_FATAL_IN_LIVE;
+        out_text(output, " lies ");
+        report_count(output, pointer->address - pointer->block_address, "byte");
+        out_text(output, is_live ? " inside a live block: " : " inside a released block: ");
+        out_hex(output, pointer->block_address);
+        out_text(output, ", ");
+        report_count(output, pointer->block_size, "byte");
+        out_char(output, '\n');
+        report_call_text(report, "allocated", &pointer->allocated);
+        report_call_text(report, "released", &pointer->released);
+    }
+    if (!pointer->is_certain) {
+        out_alarm(output);
+        out_text(output, "  uncertain");
+        out_plain(output);
+        out_text(output, ": not everything before it is known\n");
+    }
+}
+
+/* Says also why there is no snapshot, because the user may have asked for one. */
+static void text_fatal_snapshot(struct report *report, const struct heap_fatal *fatal)
+{
+    struct text_output *output = report->output;
+    out_text(output, "  ");
+    if (!fatal->signal.snapshot)
+        out_text(output, "no snapshot was taken then");
+    else if (!fatal->snapshot.number)
+        out_format(output, "snapshot %u was cut short, and is not used", fatal->signal.snapshot);
+    else
+        report_snapshot_text(report, &fatal->snapshot);
+    out_char(output, '\n');
+}
+
+/* Writes the signals before the one that the process died of, the newest first. There are some
+ * where the program has a handler of its own: the first signal then shows the error, and the last
+ * one may be that of the abort(). */
+static void text_fatal_earlier(struct report *report, const struct heap_fatal *fatal)
+{
+    struct text_output *output = report->output;
+    for (size_t i = fatal->earlier_count; i-- > 0;) {
+        out_text(output, "  before that: ");
+        report_signal_text(report, &fatal->earlier[i]);
+        out_char(output, '\n');
+        report_stack_text(report, fatal->earlier[i].stack);
+    }
+    if (fatal->count - 1 > fatal->earlier_count)
+        out_format(output, "  before that: %llu more signals\n",
+                   (unsigned long long)(fatal->count - 1 - fatal->earlier_count));
+}
+
+static enum heap_fatal_cause cause_of(const struct report_errors *data)
+{
+    const struct heap_places *places = data->places;
+    return heap_fatal_cause(data->fatal, places ? places->regions : NULL,
+                            places ? places->region_count : 0);
+}
+
+static void text_fatal_cause(struct report *report, const struct report_errors *data)
+{
+    enum heap_fatal_cause cause = cause_of(data);
+    if (cause == HEAP_FATAL_JUMP)
+        out_text(report->output, "  it jumped to the fault address\n");
+    if (cause == HEAP_FATAL_OVERFLOW)
+        out_text(report->output, "  the stack of the thread has overflown\n");
+}
+
+void report_fatal_text(struct report *report, const struct report_errors *data)
+{
+    struct text_output *output = report->output;
+    const struct heap_fatal *fatal = data->fatal;
+    if (!fatal)
+        return;
+    out_bold(output);
+    out_text(output, "fatal-signal");
+    out_plain(output);
+    out_text(output, ": ");
+    report_signal_text(report, &fatal->signal);
+    out_char(output, '\n');
+    if (!ttd_position_is_valid(fatal->signal.position)) {
+        out_char(output, '\n');
+        return;
+    }
+    report_stack_text(report, fatal->signal.stack);
+    text_fatal_cause(report, data);
+    for (size_t i = 0; i < fatal->pointer_count; i++)
+        text_pointer(report, data->places, &fatal->pointers[i]);
+    text_fatal_snapshot(report, fatal);
+    text_fatal_earlier(report, fatal);
+    out_char(output, '\n');
+}
+
+static void json_pointer(struct report *report, struct json *json, const char *key,
+                         const struct heap_places *places, const struct heap_fatal_pointer *pointer)
+{
+    static const char *const wheres[] = {"elsewhere", "live", "released", "near"};
+    json_begin_object(json, key);
+    if (pointer->is_register) {
+        json_unsigned(json, "number", pointer->number);
+        json_text(json, "name", report_register_name(pointer->number));
+    }
+    json_hex(json, "address", pointer->address);
+    json_text(json, "where", wheres[pointer->where]);
+    json_bool(json, "certain", pointer->is_certain);
+    if (pointer->block_address) {
+        json_begin_object(json, "block");
+        json_hex(json, "address", pointer->block_address);
+        json_unsigned(json, "size", pointer->block_size);
+        json_unsigned(json, "offset", pointer->address - pointer->block_address);
+        json_end_object(json);
+    } else {
+        json_null(json, "block");
+    }
+    report_call_json(report, json, "allocated", &pointer->allocated);
+    report_call_json(report, json, "released", &pointer->released);
+    report_neighbours_json(report, json, &pointer->neighbours);
+    report_address_json(report, json, pointer->block_address ? NULL : places, pointer->address);
+    json_end_object(json);
+}
+
+static void json_signal(struct report *report, struct json *json,
+                        const struct ttd_fatal_signal *signal)
+{
+    report_signal_json(json, signal);
+    json_unsigned(json, "stack_id", signal->stack);
+    report_stack_json(report, json, "stack", signal->stack);
+    json_unsigned(json, "snapshot_number", signal->snapshot);
+}
+
+void report_fatal_json(struct report *report, struct json *json, const struct report_errors *data)
+{
+    static const char *const causes[] = {NULL, "jump", "stack-overflow"};
+    const struct heap_fatal *fatal = data->fatal;
+    if (!fatal) {
+        json_null(json, "fatal_signal");
+        return;
+    }
+    json_begin_object(json, "fatal_signal");
+    json_signal(report, json, &fatal->signal);
+    json_text(json, "cause", causes[cause_of(data)]);
+    report_snapshot_json(json, "snapshot", fatal->snapshot.number ? &fatal->snapshot : NULL);
+    if (fatal->has_address)
+        json_pointer(report, json, "fault", data->places, &fatal->pointers[0]);
+    else
+        json_null(json, "fault");
+    json_begin_array(json, "registers");
+    for (size_t i = fatal->has_address; i < fatal->pointer_count; i++)
+        json_pointer(report, json, NULL, data->places, &fatal->pointers[i]);
+    json_end_array(json);
+    json_begin_array(json, "earlier");
+    for (size_t i = 0; i < fatal->earlier_count; i++) {
+        json_begin_object(json, NULL);
+        json_signal(report, json, &fatal->earlier[i]);
+        json_end_object(json);
+    }
+    json_end_array(json);
+    json_end_object(json);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* The report of `memory`: bytes, the snapshots that tell them, and the blocks that they lie in. */
+#include "report/memory/memory_reports.h"
+
+#include <string.h>
+
+#include "heap/sort_blocks.h"
+
+#define ROW 16
+
+/** The state of a dump between two rows. */
+struct dump {
+    struct report *report;
+    struct report_memory *data;
+    /** The next block that begins in the range or before. */
+    size_t block;
+    /** The snapshot that was named last; SIZE_MAX for none. */
+    size_t snapshot;
+    uint64_t known;
+    /** The row before, the same as which are left out. */
+    uint8_t row[ROW];
+    bool has_row;
+    bool is_repeated;
+};
+
+/* Takes the next part of the range; false at the end, and when the trace cannot be read. */
+static bool dump_take_part(struct contents_cursor *cursor, struct report_memory *data,
+                           struct contents_part *part)
+{
+    enum ttd_status status = contents_cursor_next(cursor, part, &data->error);
+    data->status = status == TTD_END ? TTD_OK : status;
+    return status == TTD_OK;
+}
+
+static struct contents_cursor dump_begin(struct report_memory *data)
+{
+    struct heap_memory *memory = data->memory;
+    return contents_cursor_begin(&memory->extents, &memory->pages, memory->options.first,
+                                 memory->options.last);
+}
+
+static bool dump_is_known(const struct contents_part *part)
+{
+    return part->state == CONTENTS_ZERO || part->state == CONTENTS_BYTES;
+}
+
+/* The edge of a block before the byte at an address, or a blank. Between two rows the one that ends
+ * stands in the first row, and the one that begins in the second. */
+static char edge(const struct heap_memory *memory, uint64_t address, bool can_begin, bool can_end)
+{
+    const struct heap_block *block = heap_memory_block(memory, address);
+    const struct heap_block *before = address ? heap_memory_block(memory, address - 1) : NULL;
+    bool begins = can_begin && block && block->address == address;
+    bool ends = can_end && before && heap_block_last(before) == address - 1;
+    return begins ? ends ? '|' : '[' : ends ? ']' : ' ';
+}
+
+/* Names the blocks that begin up to an address, or lie at the begin of the range. */
+static void dump_text_blocks(struct dump *dump, const struct contents_part *part, uint64_t last)
+{
+    const struct heap_memory *memory = dump->data->memory;
+    struct text_output *output = dump->report->output;
+    while (dump->block < memory->block_count && memory->blocks[dump->block].address <= last) {
+        const struct heap_block *block = &memory->blocks[dump->block++];
+        out_text(output, "block ");
+        report_block_text(dump->report, block);
+        if (heap_memory_is_older(memory, part, block))
+            out_text(output, "; the snapshot is older, and has what was there before");
+        out_char(output, '\n');
+        dump->has_row = false;
+    }
+}
+
+static void dump_text_snapshot(struct dump *dump, const struct contents_part *part)
+{
+    if (part->state == CONTENTS_UNKNOWN || dump->snapshot == part->snapshot)
+        return;
+    dump->snapshot = part->snapshot;
+    dump->has_row = false;
+    out_bold(dump->report->output);
+    out_text(dump->report->output, "as of ");
+    report_snapshot_text(dump->report, &dump->data->memory->snapshots.snapshots[part->snapshot]);
+    out_plain(dump->report->output);
+    out_char(dump->report->output, '\n');
+}
+
+/* Writes up to 16 bytes; the first one is at its place in a row. */
+static void text_row(struct dump *dump, uint64_t first, const uint8_t *bytes, size_t count)
+{
+    const struct heap_memory *memory = dump->data->memory;
+    struct text_output *output = dump->report->output;
+    size_t skipped = first % ROW;
+    char text[ROW];
+    out_hex(output, first - skipped);
+    out_tab(output, 20);
+    for (size_t i = 0; i < ROW; i++) {
+        bool is_there = i >= skipped && i - skipped < count;
+        uint64_t offset = first - skipped + i;
+        if (i == ROW / 2)
+            out_char(output, ' ');
+        out_char(output,
+                 is_there || i == skipped + count ? edge(memory, offset, is_there, i > 0) : ' ');
+        if (is_there)
+            out_format(output, "%02x", bytes[i - skipped]);
+        else
+            out_text(output, "  ");
+        uint8_t byte = is_there ? bytes[i - skipped] : ' ';
+        text[i] = is_there && (byte < ' ' || byte > '~') ? '.' : (char)byte;
+    }
+    out_char(output, skipped + count == ROW ? edge(memory, first + count, false, true) : ' ');
+    out_text(output, "  ");
+    out_write(output, text, skipped + count);
+    out_char(output, '\n');
+}
+
+/* Whether no block begins or ends in a row. */
+static bool dump_is_within(const struct heap_memory *memory, uint64_t first)
+{
+    const struct heap_block *block = heap_memory_block(memory, first);
+    return block ? block->address < first && heap_block_last(block) - first >= ROW
+                 : heap_memory_block(memory, first + ROW - 1) == NULL;
+}
+
+/* A row that is the same as the one before, and in the same block, is left out. */
+static bool repeats(struct dump *dump, uint64_t first, const uint8_t *bytes, size_t count)
+{
+    bool is_same = dump->has_row && count == ROW && memcmp(dump->row, bytes, ROW) == 0 &&
+                   dump_is_within(dump->data->memory, first);
+    dump->has_row = count == ROW;
+    if (dump->has_row)
+        memcpy(dump->row, bytes, ROW);
+    if (is_same && !dump->is_repeated)
+        out_text(dump->report->output, "*\n");
+    dump->is_repeated = is_same;
+    return is_same;
+}
+
+static void text_bytes(struct dump *dump, const struct contents_part *part)
+{
+    uint64_t address = part->first;
+    for (;;) {
+        uint64_t left = part->last - address;
+        size_t room = ROW - address % ROW;
+        size_t count = left < room ? (size_t)left + 1 : room;
+        const uint8_t *bytes = part->data + (address - part->first);
+        dump_text_blocks(dump, part, address + (count - 1));
+        if (!repeats(dump, address, bytes, count))
+            text_row(dump, address, bytes, count);
+        if (left < room)
+            return;
+        address += count;
+    }
+}
+
+static void text_part(struct dump *dump, const struct contents_part *part)
+{
+    static const char *const names[] = {"unknown: no snapshot has it", "not readable",
+                                        "unknown: the trace is damaged", "zeros"};
+    struct text_output *output = dump->report->output;
+    dump_text_snapshot(dump, part);
+    if (part->state == CONTENTS_BYTES) {
+        text_bytes(dump, part);
+        return;
+    }
+    dump_text_blocks(dump, part, part->last);
+    dump->has_row = false;
+    out_hex(output, part->first);
+    out_tab(output, 20);
+    out_text(output, " ");
+    report_count(output, heap_add(part->last - part->first, 1), "byte");
+    out_text(output, " ");
+    out_text(output, names[part->state]);
+    out_char(output, '\n');
+}
+
+void text_memory(struct report *report, struct report_memory *data)
+{
+    const struct heap_memory_options *options = &data->memory->options;
+    struct dump dump = {.report = report, .data = data, .snapshot = SIZE_MAX};
+    struct contents_cursor cursor = dump_begin(data);
+    struct contents_part part;
+    out_bold(report->output);
+    out_hex(report->output, options->first);
+    out_text(report->output, " to ");
+    out_hex(report->output, options->last);
+    out_text(report->output, " at ");
+    report_position_text(report, data->memory->outcome.position);
+    out_plain(report->output);
+    out_char(report->output, '\n');
+    report_certainty_text(report);
+    while (!report->output->error && dump_take_part(&cursor, data, &part)) {
+        text_part(&dump, &part);
+        if (dump_is_known(&part))
+            dump.known = heap_add(dump.known, heap_add(part.last - part.first, 1));
+    }
+    report_count(report->output, heap_add(options->last - options->first, 1), "byte");
+    out_text(report->output, ", of which ");
+    out_grouped(report->output, dump.known);
+    out_text(report->output, " are known\n");
+}
+
+static void json_part(struct json *json, const struct heap_memory *memory,
+                      const struct contents_part *part)
+{
+    uint64_t size = heap_add(part->last - part->first, 1);
+    bool has_snapshot = part->state != CONTENTS_UNKNOWN;
+    json_begin_object(json, NULL);
+    json_hex(json, "address", part->first);
+    json_unsigned(json, "size", size);
+    json_text(json, "state", contents_state_name(part->state));
+    report_snapshot_json(json, "snapshot",
+                         has_snapshot ? &memory->snapshots.snapshots[part->snapshot] : NULL);
+    if (part->data)
+        json_bytes(json, "bytes", part->data, (size_t)size);
+    else
+        json_null(json, "bytes");
+    json_end_object(json);
+}
+
+void json_memory(struct report *report, struct report_memory *data)
+{
+    const struct heap_memory *memory = data->memory;
+    struct contents_cursor cursor = dump_begin(data);
+    struct contents_part part;
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    json_position(&json, "position", memory->outcome.position);
+    report_certainty_json(report, &json);
+    json_hex(&json, "address", memory->options.first);
+    json_unsigned(&json, "size", heap_add(memory->options.last - memory->options.first, 1));
+    json_begin_array(&json, "parts");
+    while (!report->output->error && dump_take_part(&cursor, data, &part))
+        json_part(&json, memory, &part);
+    json_end_array(&json);
+    json_begin_array(&json, "blocks");
+    for (size_t i = 0; i < memory->block_count; i++)
+        report_block_json(report, &json, NULL, &memory->blocks[i]);
+    json_end_array(&json);
+    json_end_object(&json);
+}
+
+static void csv_bytes(struct csv *csv, const struct contents_part *part)
+{
+    if (!part->data) {
+        csv_empty(csv);
+        return;
+    }
+    csv_list_begin(csv);
+    for (uint64_t i = 0; i <= part->last - part->first; i++)
+        out_format(csv->output, "%02x", part->data[i]);
+    csv_list_end(csv);
+}
+
+void csv_memory(struct report *report, struct report_memory *data)
+{
+    const struct heap_memory *memory = data->memory;
+    struct contents_cursor cursor = dump_begin(data);
+    struct contents_part part;
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    csv_header(&csv, "address,size,state,snapshot,position,bytes");
+    while (!report->output->error && dump_take_part(&cursor, data, &part)) {
+        bool has_snapshot = part.state != CONTENTS_UNKNOWN;
+        const struct ttd_snapshot *snapshot =
+            has_snapshot ? &memory->snapshots.snapshots[part.snapshot] : NULL;
+        csv_hex(&csv, part.first);
+        csv_unsigned(&csv, heap_add(part.last - part.first, 1));
+        csv_text(&csv, contents_state_name(part.state));
+        csv_unsigned_if(&csv, has_snapshot, snapshot ? snapshot->number : 0);
+        csv_position(&csv, snapshot ? snapshot->position : ttd_position_invalid());
+        csv_bytes(&csv, &part);
+        csv_end_row(&csv);
+    }
+}
+
+/* How certain contents of memory are: by the snapshots that tell of the range, or would if they
+ * were complete. */
+
+/* Adds the snapshots of moving memory that tell of the range, each once. */
+static void add_torn(struct certainty *certainty, const struct heap_snapshots *snapshots,
+                     const struct contents_extents *extents)
+{
+    uint32_t told_snapshots[CERTAINTY_REASONS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < extents->count && count < CERTAINTY_REASONS_MAX; i++) {
+        uint32_t index = extents->extents[i].snapshot;
+        size_t earlier = 0;
+        while (earlier < count && told_snapshots[earlier] != index)
+            earlier++;
+        if (earlier < count || snapshots->snapshots[index].flags & TTD_SNAPSHOT_STOPPED)
+            continue;
+        told_snapshots[count++] = index;
+        certainty_add_torn(certainty, &snapshots->snapshots[index]);
+    }
+}
+
+/* Returns the position of the oldest snapshot that tells of a part of the range; the least one if
+ * none tells of some part. */
+static struct ttd_position oldest_of(const struct heap_memory *memory)
+{
+    const struct contents_extents *extents = &memory->extents;
+    uint64_t next = memory->options.first;
+    struct ttd_position oldest = ttd_position_max();
+    for (size_t i = 0; i < extents->count && extents->extents[i].first <= next; i++) {
+        const struct contents_extent *extent = &extents->extents[i];
+        struct ttd_position position = memory->snapshots.snapshots[extent->snapshot].position;
+        if (ttd_position_compare(position, oldest) < 0)
+            oldest = position;
+        if (extent->last >= memory->options.last)
+            return oldest;
+        next = extent->last + 1;
+    }
+    return ttd_position_min();
+}
+
+void report_judge_contents(struct certainty *certainty, const struct heap_memory *memory)
+{
+    const struct heap_snapshots *snapshots = &memory->snapshots;
+    struct ttd_position oldest = oldest_of(memory);
+    add_torn(certainty, snapshots, &memory->extents);
+    for (size_t i = 0; i < snapshots->count; i++) {
+        const struct ttd_snapshot *snapshot = &snapshots->snapshots[i];
+        bool is_incomplete = snapshot->flags & TTD_SNAPSHOT_INCOMPLETE || snapshot->missing;
+        /* A snapshot that is older than all extents shown lacks nothing that matters. */
+        if (is_incomplete && snapshot->contents & TTD_SNAPSHOT_MEMORY &&
+            ttd_position_compare(snapshot->position, memory->options.at) <= 0 &&
+            ttd_position_compare(snapshot->position, oldest) >= 0)
+            certainty_add_missing(certainty, snapshot);
+    }
+}

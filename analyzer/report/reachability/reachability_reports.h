@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * The reports about what leads to blocks: their data, and the function of each format that
+ * writes them. Nothing is owned.
+ */
+#ifndef ANALYZER_REPORT_REACHABILITY_REACHABILITY_REPORTS_H
+#define ANALYZER_REPORT_REACHABILITY_REACHABILITY_REPORTS_H
+
+#include "analyses/reachability/leaks.h"
+#include "analyses/reachability/referrers.h"
+#include "analyses/reachability/retained.h"
+#include "analyses/state/heap_tree.h"
+#include "report/sections/sections.h"
+
+/** The findings of `leaks`. */
+struct report_leaks {
+    const struct heap_leaks *leaks;
+    /** The groups of the kinds to list, one kind after the other. */
+    const struct heap_groups *groups;
+    /** Groups to show. */
+    size_t limit;
+    /** With groups by heap, the heaps; else NULL. */
+    const struct heap_tree *heaps;
+    /** Text shows the possibly lost groups as one, if there are several; they come last. */
+    bool folds_possible;
+    bool is_at_end;
+    /** Whether the process may release blocks that it had before it was recorded. */
+    bool has_early_blocks;
+};
+
+/** The findings of `referrers`. */
+struct report_referrers {
+    const struct heap_referrers *referrers;
+    /** The address that was asked about. */
+    uint64_t address;
+    /** The group of leaks that it is the first block of, and the number of the group; else NULL. */
+    const struct heap_group *group;
+    uint64_t number;
+};
+
+/** The findings of `retained` and `roots`. */
+struct report_retained {
+    const struct heap_retained *retained;
+    const struct heap_retained_options *options;
+};
+
+void text_leaks(struct report *report, const struct report_leaks *data);
+void json_leaks(struct report *report, const struct report_leaks *data);
+void csv_leaks(struct report *report, const struct report_leaks *data);
+
+void text_referrers(struct report *report, const struct report_referrers *data);
+void json_referrers(struct report *report, const struct report_referrers *data);
+void csv_referrers(struct report *report, const struct report_referrers *data);
+
+void text_retained(struct report *report, const struct report_retained *data);
+void json_retained(struct report *report, const struct report_retained *data);
+void csv_retained(struct report *report, const struct report_retained *data);
+
+/** Writes who points at a block, in lines of their own. */
+void report_pointers_text(struct report *report, const struct heap_referrers *referrers);
+/** Writes the same as an object; null for NULL. */
+void report_pointers_json(struct report *report, struct json *json, const char *key,
+                          const struct heap_referrers *referrers);
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* The report of `retained` and `roots` for programs. */
+#include "report/reachability/reachability_reports.h"
+#include "report/sections/place.h"
+
+/** Whether records are groups of blocks with the same label. */
+static inline bool retained_is_by_label(const struct report_retained *data)
+{
+    return !data->options->depth && data->options->by == HEAP_RETAINED_BY_LABEL;
+}
+
+/** Returns the key of the label of a retainer, if retained_is_by_label(). */
+static inline struct heap_key retained_label(const struct heap_retainer *retainer)
+{
+    return (struct heap_key){TTD_NONE, retainer->index};
+}
+
+/** Returns the static name of the kind of retainers in a report, such as "block". */
+static const char *retained_key_name(const struct report *report,
+                                     const struct report_retained *data)
+{
+    static const char *const names[] = {"block", "stack", "class", "root"};
+    return data->options->by == HEAP_RETAINED_BY_LABEL ? view_key_name(report->view->options.by)
+                                                       : names[data->options->by];
+}
+
+/* In the dominator tree, the nodes behind those of the blocks are the root groups. */
+static const struct heap_root_group *retained_root(const struct heap_retained *retained,
+                                                   const struct heap_retainer *retainer)
+{
+    bool is_group =
+        retainer->node != GRAPH_NONE && retainer->node >= retained->held.reach.nodes.count;
+    return is_group ? &retained->held.groups[retainer->index - 1] : NULL;
+}
+
+/** Copies the block that a retainer is. Returns `copy`, or NULL if the retainer is something else.
+ */
+static const struct heap_block *retained_block(const struct heap_retained *retained,
+                                               const struct heap_retainer *retainer,
+                                               struct heap_block *copy)
+{
+    const struct heap_nodes *nodes = &retained->held.reach.nodes;
+    if (retainer->node >= nodes->count)
+        return NULL;
+    *copy = heap_nodes_block(nodes, retainer->node);
+    return copy;
+}
+
+/** Returns the name of the class of a retainer; size 0 if it has none. */
+static struct ttd_string retained_class(struct report *report, const struct heap_retained *retained,
+                                        const struct heap_retainer *retainer)
+{
+    const struct heap_reach *reach = &retained->held.reach;
+    return retainer->index
+               ? definitions_class(report->definitions, reach->classes[retainer->index - 1].name)
+               : (struct ttd_string){"", 0};
+}
+
+/* Writes what a record is of. Every record has the same members. */
+static void json_subject(struct report *report, struct json *json,
+                         const struct report_retained *data, const struct heap_retainer *retainer)
+{
+    const struct heap_retained *retained = data->retained;
+    const struct heap_root_group *group = retained_root(retained, retainer);
+    bool is_site = !data->options->depth && data->options->by == HEAP_RETAINED_BY_STACK;
+    bool is_class = !data->options->depth && data->options->by == HEAP_RETAINED_BY_CLASS;
+    struct heap_block copy;
+    report_block_json(report, json, "block", retained_block(retained, retainer, &copy));
+    if (group)
+        report_place_json(report, json, "root", &group->place, false);
+    else
+        json_null(json, "root");
+    json_name(json, "class",
+              is_class ? retained_class(report, retained, retainer)
+                       : report_node_class(report, &retained->held.reach, retainer->node));
+    json_hex_if(json, "class_address", is_class && retainer->index,
+                is_class && retainer->index
+                    ? retained->held.reach.classes[retainer->index - 1].address
+                    : 0);
+    json_unsigned(json, "stack_id", is_site ? retainer->stack : TTD_NONE);
+    report_stack_json(report, json, "stack", is_site ? retainer->stack : TTD_NONE);
+}
+
+static void json_retainer(struct report *report, struct json *json,
+                          const struct report_retained *data, const struct heap_retainer *retainer)
+{
+    const struct heap_root_group *group = retained_root(data->retained, retainer);
+    bool is_root = group && !data->options->depth;
+    json_begin_object(json, NULL);
+    json_subject(report, json, data, retainer);
+    json_unsigned(json, "depth", retainer->depth);
+    json_unsigned(json, "others", retainer->others);
+    json_unsigned(json, "retained_blocks", retainer->retained_blocks);
+    json_unsigned(json, "retained_bytes", retainer->retained_bytes);
+    json_unsigned(json, "blocks", retainer->blocks);
+    json_unsigned(json, "bytes", retainer->bytes);
+    json_count(json, "reachable_blocks", is_root ? retainer->reachable_blocks : TTD_UNKNOWN);
+    json_count(json, "reachable_bytes", is_root ? retainer->reachable_bytes : TTD_UNKNOWN);
+    json_count(json, "pointers", group ? group->words : TTD_UNKNOWN);
+    if (retained_is_by_label(data))
+        report_site_json(report, json, retained_label(retainer));
+    json_end_object(json);
+}
+
+void json_retained(struct report *report, const struct report_retained *data)
+{
+    const struct heap_retained *retained = data->retained;
+    const struct heap_held *held = &retained->held;
+    const struct ttd_snapshot *snapshot = &held->reach.snapshot;
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    report_certainty_json(report, &json);
+    report_snapshot_json(&json, "snapshot", snapshot->number ? snapshot : NULL);
+    json_unsigned(&json, "total_blocks", held->blocks);
+    json_unsigned(&json, "total_bytes", held->bytes);
+    json_unsigned(&json, "unheld_blocks", held->unheld_blocks);
+    json_unsigned(&json, "unheld_bytes", held->unheld_bytes);
+    json_text(&json, "by", data->options->depth ? "tree" : retained_key_name(report, data));
+    json_unsigned(&json, "total_retainers", retained->total);
+    json_begin_array(&json, "retainers");
+    for (size_t i = 0; i < retained->count && !report->output->error; i++)
+        json_retainer(report, &json, data, &retained->records[i]);
+    json_end_array(&json);
+    json_end_object(&json);
+}
+
+static void csv_subject(struct report *report, struct csv *csv, const struct report_retained *data,
+                        const struct heap_retainer *retainer)
+{
+    const struct heap_root_group *group = retained_root(data->retained, retainer);
+    struct heap_block copy;
+    const struct heap_block *block = retained_block(data->retained, retainer, &copy);
+    bool is_list = !data->options->depth;
+    csv_hex_if(csv, block, block ? block->address : 0);
+    if (group)
+        report_place_csv(report, csv, &group->place, false);
+    else
+        csv_empty(csv);
+    if (is_list && data->options->by == HEAP_RETAINED_BY_CLASS)
+        csv_string(csv, retained_class(report, data->retained, retainer));
+    else
+        csv_empty(csv);
+    if (is_list && data->options->by == HEAP_RETAINED_BY_STACK)
+        report_stack_csv(report, csv, retainer->stack);
+    else
+        csv_empty(csv);
+}
+
+void csv_retained(struct report *report, const struct report_retained *data)
+{
+    const struct heap_retained *retained = data->retained;
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    static const char columns[] = "depth,retained_blocks,retained_bytes,blocks,bytes,"
+                                  "reachable_blocks,reachable_bytes,others,block,root,class,stack";
+    if (retained_is_by_label(data))
+        report_site_header(report, &csv, columns);
+    else
+        csv_header(&csv, columns);
+    report->left_out += retained->total - retained->count;
+    for (size_t i = 0; i < retained->count && !report->output->error; i++) {
+        const struct heap_retainer *retainer = &retained->records[i];
+        bool is_root = retained_root(retained, retainer) && !data->options->depth;
+        csv_unsigned(&csv, retainer->depth);
+        csv_unsigned(&csv, retainer->retained_blocks);
+        csv_unsigned(&csv, retainer->retained_bytes);
+        csv_unsigned(&csv, retainer->blocks);
+        csv_unsigned(&csv, retainer->bytes);
+        csv_unsigned_if(&csv, is_root, retainer->reachable_blocks);
+        csv_unsigned_if(&csv, is_root, retainer->reachable_bytes);
+        csv_unsigned(&csv, retainer->others);
+        csv_subject(report, &csv, data, retainer);
+        if (retained_is_by_label(data))
+            report_site_csv(report, &csv, retained_label(retainer));
+        csv_end_row(&csv);
+    }
+}
+
+/* The report of `retained` and `roots` as text. */
+
+/* Without the name of a class, the address of its table of virtual functions still tells classes
+ * apart. */
+static void text_retained_class(struct report *report, const struct heap_retained *retained,
+                                const struct heap_retainer *retainer)
+{
+    struct ttd_string name = retained_class(report, retained, retainer);
+    if (name.size) {
+        report_function_text(report, name);
+    } else if (retainer->index) {
+        out_text(report->output, "table of virtual functions at ");
+        out_hex(report->output, retained->held.reach.classes[retainer->index - 1].address);
+    } else {
+        out_text(report->output, "blocks without a class");
+    }
+}
+
+static void text_retained_sums(struct text_output *output, const struct heap_retainer *retainer)
+{
+    report_count(output, retainer->retained_bytes, "byte");
+    out_text(output, " in ");
+    report_count(output, retainer->retained_blocks, "block");
+}
+
+/* Writes the retainer itself in one line: a root group, a block, or a class. */
+static void text_retained_subject(struct report *report, const struct report_retained *data,
+                                  const struct heap_retainer *retainer)
+{
+    const struct heap_root_group *group = retained_root(data->retained, retainer);
+    if (group) {
+        report_place_text(report, &group->place, false);
+    } else if (retainer->node < data->retained->held.reach.nodes.count) {
+        out_text(report->output, "block ");
+        report_node_text(report, &data->retained->held.reach, retainer->node);
+    } else {
+        text_retained_class(report, data->retained, retainer);
+    }
+    out_char(report->output, '\n');
+}
+
+/* Writes a group of blocks: its sizes, its own blocks, and its name or stack. */
+static void text_retained_group(struct report *report, const struct report_retained *data,
+                                const struct heap_retainer *retainer)
+{
+    struct text_output *output = report->output;
+    out_char(output, '\n');
+    out_bold(output);
+    text_retained_sums(output, retainer);
+    out_plain(output);
+    out_text(output, ", held by ");
+    report_count(output, retainer->blocks, "block");
+    out_text(output, " of ");
+    report_count(output, retainer->bytes, "byte");
+    if (data->options->by == HEAP_RETAINED_BY_CLASS) {
+        out_text(output, ": ");
+        text_retained_class(report, data->retained, retainer);
+        out_char(output, '\n');
+        return;
+    }
+    out_char(output, '\n');
+    if (retained_is_by_label(data))
+        report_site_text(report, retained_label(retainer));
+    else
+        report_stack_text(report, retainer->stack);
+}
+
+/* A root group "leads to" blocks that others lead to as well, and "alone holds" the rest. A large
+ * difference shows that the memory is shared. */
+static void text_root(struct report *report, const struct report_retained *data,
+                      const struct heap_retainer *retainer)
+{
+    const struct heap_root_group *group = retained_root(data->retained, retainer);
+    struct text_output *output = report->output;
+    out_char(output, '\n');
+    out_bold(output);
+    report_place_text(report, &group->place, false);
+    out_plain(output);
+    out_text(output, "\n  alone holds ");
+    text_retained_sums(output, retainer);
+    out_text(output, "; leads to ");
+    report_count(output, retainer->reachable_bytes, "byte");
+    out_text(output, " in ");
+    report_count(output, retainer->reachable_blocks, "block");
+    out_text(output, "; ");
+    report_count(output, group->words, "pointer");
+    out_char(output, '\n');
+}
+
+static void text_branch(struct report *report, const struct report_retained *data,
+                        const struct heap_retainer *retainer)
+{
+    struct text_output *output = report->output;
+    for (uint32_t i = 0; i < retainer->depth; i++)
+        out_text(output, "  ");
+    if (retainer->others) {
+        out_text(output, "… and ");
+        out_grouped(output, retainer->others);
+        out_text(output, " more: ");
+        text_retained_sums(output, retainer);
+        out_char(output, '\n');
+        return;
+    }
+    text_retained_sums(output, retainer);
+    out_text(output, ": ");
+    text_retained_subject(report, data, retainer);
+}
+
+static void text_retainer(struct report *report, const struct report_retained *data,
+                          const struct heap_retainer *retainer)
+{
+    if (data->options->depth) {
+        text_branch(report, data, retainer);
+    } else if (data->options->by == HEAP_RETAINED_BY_BLOCK) {
+        out_text(report->output, "  ");
+        text_retained_sums(report->output, retainer);
+        out_text(report->output, ": ");
+        text_retained_subject(report, data, retainer);
+    } else if (data->options->by == HEAP_RETAINED_BY_ROOT) {
+        text_root(report, data, retainer);
+    } else {
+        text_retained_group(report, data, retainer);
+    }
+}
+
+static void text_held_totals(struct report *report, const struct heap_held *held)
+{
+    struct text_output *output = report->output;
+    out_bold(output);
+    report_count(output, held->blocks, "block");
+    out_text(output, ", ");
+    report_count(output, held->bytes, "byte");
+    out_plain(output);
+    out_text(output, " by ");
+    report_snapshot_text(report, &held->reach.snapshot);
+    out_char(output, '\n');
+    if (!held->unheld_blocks)
+        return;
+    report_count(output, held->unheld_blocks, "block");
+    out_text(output, ", ");
+    report_count(output, held->unheld_bytes, "byte");
+    out_text(output, ", are held by nothing: see 'ttdanalyze leaks'\n");
+}
+
+void text_retained(struct report *report, const struct report_retained *data)
+{
+    const struct heap_retained *retained = data->retained;
+    if (!retained->held.reach.snapshot.number)
+        report_no_snapshot_text(report);
+    else
+        text_held_totals(report, &retained->held);
+    report_certainty_text(report);
+    for (size_t i = 0; i < retained->count && !report->output->error; i++)
+        text_retainer(report, data, &retained->records[i]);
+    bool is_limited = data->options->limit != SIZE_MAX;
+    if (retained->total > retained->count) {
+        out_text(report->output, "\n… and ");
+        report_count(report->output, retained->total - retained->count,
+                     retained_key_name(report, data));
+        out_text(report->output, is_limited ? " more (--limit 0 for all)\n" : " more\n");
+    }
+}

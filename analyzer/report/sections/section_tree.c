@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/* Trees of calls of one heap, for all commands that group by stack. */
+#include "report/sections/section_tree.h"
+
+#include <string.h>
+
+#include "report/sections/sections.h"
+#include "report/writers/escape.h"
+#include "view/glob.h"
+
+/* Columns at which the numbers of the text end, and the limit of indentation. */
+#define END_BYTES   16
+#define END_PERCENT 25
+#define END_COUNT   37
+#define INDENT_MAX  64
+
+void report_tree_number(struct text_output *output, const char *sign, uint64_t value, size_t end)
+{
+    /* Numbers end at a column, so their width comes first: digits, and a comma for each three. */
+    size_t digits = 1;
+    for (uint64_t remaining = value; remaining >= 10; remaining /= 10)
+        digits++;
+    digits += (digits - 1) / 3 + strlen(sign);
+    out_tab(output, end > digits ? end - digits : 0);
+    out_text(output, sign);
+    out_grouped(output, value);
+}
+
+void report_tree_heading(struct text_output *output, const char *name, size_t end)
+{
+    size_t size = strlen(name);
+    out_tab(output, end > size ? end - size : 0);
+    out_text(output, name);
+}
+
+static void text_percent(struct text_output *output, uint64_t part, uint64_t total)
+{
+    /* The width is that of the rounded number: 9.95 is written as 10.0. */
+    double percent = total ? (double)part * 100 / (double)total : 0;
+    out_tab(output,
+            percent < 99.95 ? percent < 9.95 ? END_PERCENT - 4 : END_PERCENT - 5 : END_PERCENT - 6);
+    out_format(output, "%.1f%%", percent);
+}
+
+static void text_amount(struct text_output *output, const struct heap_amount *amount,
+                        uint64_t total)
+{
+    report_tree_number(output, "", amount->bytes, END_BYTES);
+    text_percent(output, amount->weight, total);
+    report_tree_number(output, "", amount->count, END_COUNT);
+}
+
+static void text_tree_header(struct text_output *output, const char *unit)
+{
+    size_t size = strlen(unit) + 1;
+    out_dim(output);
+    report_tree_heading(output, "bytes", END_BYTES);
+    report_tree_heading(output, "%", END_PERCENT);
+    out_tab(output, END_COUNT > size ? END_COUNT - size : 0);
+    out_text(output, unit);
+    out_text(output, "s");
+    out_plain(output);
+    out_char(output, '\n');
+}
+
+void report_tree_name(struct report *report, const struct view_tree *tree,
+                      const struct view_node *node, size_t limit)
+{
+    struct text_output *output = report->output;
+    out_text(output, "  ");
+    for (uint32_t i = 1; i < node->branches && i < INDENT_MAX; i++)
+        out_text(output, "  ");
+    /* A dash marks the first node of a branch. The nodes below it with the same indentation are its
+     * only callees, one of the other. */
+    if (node->branches)
+        out_text(output, node->branches > tree->nodes[node->parent].branches ? "- " : "  ");
+    report_label_text(report, view_tree_label(tree, node));
+    if (node->count > limit) {
+        out_text(output, " (");
+        out_grouped(output, limit);
+        out_text(output, " of ");
+        out_grouped(output, node->count);
+        out_text(output, " shown)");
+    }
+    out_char(output, '\n');
+}
+
+void report_tree_more(struct report *report, const struct view_tree *tree, size_t limit)
+{
+    const struct view_node *root = &tree->nodes[0];
+    if (root->count > limit) {
+        out_text(report->output, "… and ");
+        out_grouped(report->output, root->count - limit);
+        out_text(report->output, " more (--limit 0 for all)\n");
+    }
+}
+
+void text_tree(struct report *report, const struct report_tree *data)
+{
+    struct text_output *output = report->output;
+    const struct view_node *root = &data->tree->nodes[0];
+    size_t limit = data->options->limit;
+    out_bold(output);
+    out_text(output, "All: ");
+    report_count(output, root->total.bytes, "byte");
+    out_text(output, " in ");
+    report_count(output, root->total.count, data->unit);
+    out_plain(output);
+    /* Percentages are of the weight, which no column shows if it is not bytes. */
+    if (root->count && strcmp(data->weight, "bytes") != 0)
+        out_format(output, "; %% is of %s", data->weight);
+    out_char(output, '\n');
+    report_runtime_text(report);
+    report_known_findings_text(report, REPORT_BLOCKS);
+    report_certainty_text(report);
+    if (!root->count)
+        return;
+    out_char(output, '\n');
+    text_tree_header(output, data->unit);
+    for (uint32_t i = 0; (i = view_tree_next(data->tree, i, limit)) != VIEW_NO_NODE;) {
+        text_amount(output, &data->tree->nodes[i].total, root->total.weight);
+        report_tree_name(report, data->tree, &data->tree->nodes[i], limit);
+    }
+    report_tree_more(report, data->tree, limit);
+    report_runtime_groups_text(report, limit, false);
+}
+
+static void json_amount(struct json *json, const struct view_node *node)
+{
+    json_unsigned(json, "weight", node->total.weight);
+    json_unsigned(json, "self_weight", node->self.weight);
+    json_unsigned(json, "bytes", node->total.bytes);
+    json_unsigned(json, "self_bytes", node->self.bytes);
+    json_unsigned(json, "count", node->total.count);
+    json_unsigned(json, "self_count", node->self.count);
+}
+
+void report_tree_json(struct json *json, const struct view_options *options)
+{
+    json_text(json, "tree", options->shape == VIEW_TOP_DOWN ? "top-down" : "bottom-up");
+    json_text(json, "by", view_key_name(options->by));
+}
+
+void json_tree(struct report *report, const struct report_tree *data)
+{
+    const struct heap_amount *total = &data->tree->nodes[0].total;
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    report_certainty_json(report, &json);
+    report_tree_json(&json, data->options);
+    json_text(&json, "weight_of", data->weight);
+    json_text(&json, "count_of", data->unit);
+    json_unsigned(&json, "total_weight", total->weight);
+    json_unsigned(&json, "total_bytes", total->bytes);
+    json_unsigned(&json, "total_count", total->count);
+    json_unsigned(&json, "total_nodes", data->tree->linked);
+    report_runtime_json(&report->runtime, &json);
+    report_known_findings_json(report, &json, REPORT_BLOCKS);
+    /* A flat list with depths: stacks may be deeper than parsers of JSON allow objects to be. */
+    json_begin_array(&json, "nodes");
+    for (uint32_t i = 0;
+         (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
+        const struct view_node *node = &data->tree->nodes[i];
+        const struct view_label *label = view_tree_label(data->tree, node);
+        json_begin_object(&json, NULL);
+        json_unsigned(&json, "depth", node->depth);
+        json_amount(&json, node);
+        report_label_json(report, &json, label);
+        json_end_object(&json);
+    }
+    json_end_array(&json);
+    json_end_object(&json);
+}
+
+const char *report_tree_kind(enum label_kind kind)
+{
+    static const char *const names[] = {"none",   "function", "file", "module",
+                                        "thread", "heap",     "class"};
+    return names[kind];
+}
+
+void report_tree_csv(struct report *report, struct csv *csv, const struct view_label *label)
+{
+    csv_text(csv, report_tree_kind(label->kind));
+    csv_string(csv, report_label_name(report, label));
+    csv_string(csv, label->module);
+    if ((label->kind == LABEL_FUNCTION || label->kind == LABEL_CLASS) && label->number)
+        csv_hex(csv, label->number);
+    else if (label->kind == LABEL_THREAD || label->kind == LABEL_HEAP)
+        csv_unsigned(csv, label->number);
+    else
+        csv_empty(csv);
+}
+
+void csv_tree(struct report *report, const struct report_tree *data)
+{
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    csv_header(&csv,
+               "depth,weight,self_weight,bytes,self_bytes,count,self_count," REPORT_TREE_FIELDS);
+    size_t rows = 0;
+    for (uint32_t i = 0;
+         (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
+        const struct view_node *node = &data->tree->nodes[i];
+        rows++;
+        csv_unsigned(&csv, node->depth);
+        csv_unsigned(&csv, node->total.weight);
+        csv_unsigned(&csv, node->self.weight);
+        csv_unsigned(&csv, node->total.bytes);
+        csv_unsigned(&csv, node->self.bytes);
+        csv_unsigned(&csv, node->total.count);
+        csv_unsigned(&csv, node->self.count);
+        report_tree_csv(report, &csv, view_tree_label(data->tree, node));
+        csv_end_row(&csv);
+    }
+    report->left_out += data->tree->linked - rows;
+}
+
+/* Trees of calls as folded stacks, for flame graphs. */
+
+static void folded_nameless_class(struct text_output *output, const struct view_label *label)
+{
+    if (label->number)
+        out_format(output, "[class 0x%llx]", (unsigned long long)label->number);
+    else
+        out_text(output, "[no class]");
+}
+
+/* Writes a label in a folded stack. A frame needs a text, even without a name. */
+static void folded_name(struct report *report, const struct view_label *label)
+{
+    struct text_output *output = report->output;
+    struct ttd_string text = report_label_name(report, label);
+    struct ttd_string module = glob_base_name(label->module);
+    switch (label->kind) {
+    case LABEL_NONE:
+        out_text(output, "[no stack]");
+        return;
+    case LABEL_MODULE:
+        text = glob_base_name(text);
+        break;
+    case LABEL_THREAD:
+    case LABEL_HEAP:
+        out_format(output, "%s %u ", report_tree_kind(label->kind), (unsigned)label->number);
+        break;
+    case LABEL_CLASS:
+        if (!text.size) {
+            folded_nameless_class(output, label);
+            return;
+        }
+        break;
+    case LABEL_FUNCTION:
+    case LABEL_FILE:
+        break;
+    }
+    escape_folded(output, text);
+    if (text.size || label->kind == LABEL_THREAD || label->kind == LABEL_HEAP)
+        return;
+    escape_folded(output, module);
+    if (label->kind == LABEL_FUNCTION && (module.size || label->number))
+        out_format(output, "%s0x%llx", module.size ? "+" : "", (unsigned long long)label->number);
+    else if (!module.size)
+        out_text(output, "[unknown]");
+}
+
+/* Links lead from a node to its parent, but a folded stack begins at the root. So the path is
+ * collected first, in an array and not by recursion: a trace may have stacks of any depth. */
+void report_tree_path(struct report *report, const struct view_tree *tree, uint32_t node,
+                      uint32_t *path)
+{
+    size_t count = 0;
+    if (report->output->error)
+        return;
+    for (; node; node = tree->nodes[node].parent)
+        path[count++] = node;
+    while (count > 0) {
+        folded_name(report, view_tree_label(tree, &tree->nodes[path[--count]]));
+        if (count)
+            out_char(report->output, ';');
+    }
+}
+
+uint32_t *report_tree_path_room(struct report *report, const struct view_tree *tree,
+                                struct arena *arena)
+{
+    size_t deepest = 0;
+    for (size_t i = 1; i < tree->count; i++) {
+        if (tree->nodes[i].depth > deepest)
+            deepest = tree->nodes[i].depth;
+    }
+    uint32_t *path = arena_take(arena, (deepest + 1) * sizeof *path);
+    if (!path)
+        report->status = TTD_ERROR_NO_MEMORY;
+    return path;
+}
+
+void folded_tree(struct report *report, const struct report_tree *data)
+{
+    struct arena arena = {0};
+    uint32_t *path = report_tree_path_room(report, data->tree, &arena);
+    for (uint32_t i = 0; path && (i = view_tree_next(data->tree, i, SIZE_MAX)) != VIEW_NO_NODE;) {
+        const struct view_node *node = &data->tree->nodes[i];
+        /* A reader of folded stacks adds up the weights below a frame itself. */
+        if (!node->self.weight)
+            continue;
+        report_folded_begin(report->output, !report->certainty.count);
+        if (data->root)
+            out_format(report->output, "%s;", data->root);
+        report_tree_path(report, data->tree, i, path);
+        out_char(report->output, ' ');
+        out_unsigned(report->output, node->self.weight);
+        out_char(report->output, '\n');
+    }
+    arena_free(&arena);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* The report of `diff` over a range: blocks by whether they were allocated and released in it. */
+#include "report/state/state_reports.h"
+
+static const char *quadrant_text(enum heap_quadrant quadrant)
+{
+    switch (quadrant) {
+    case HEAP_AIFI:
+        return "allocated inside the range, freed inside";
+    case HEAP_AIFO:
+        return "allocated inside the range, not freed in it";
+    case HEAP_AOFI:
+        return "allocated before the range, freed inside";
+    default:
+        return "allocated before the range, not freed in it";
+    }
+}
+
+static const char *quadrant_title(enum heap_quadrant quadrant)
+{
+    static const char *const titles[HEAP_QUADRANTS] = {"AIFI", "AIFO", "AOFI", "AOFO"};
+    return titles[quadrant];
+}
+
+/* Writes one quadrant: blocks that were both, or neither, allocated and released in the range. */
+static void text_quadrant(struct report *report, const struct report_diff *data,
+                          enum heap_quadrant quadrant)
+{
+    struct text_output *output = report->output;
+    const struct heap_groups *groups = &data->diff->quadrants[quadrant];
+    out_bold(output);
+    out_text(output, quadrant_title(quadrant));
+    out_plain(output);
+    out_text(output, ", ");
+    out_text(output, quadrant_text(quadrant));
+    out_text(output, ": ");
+    report_count(output, groups->blocks, "block");
+    out_text(output, ", ");
+    report_count(output, groups->bytes, "byte");
+}
+
+/* Counts the blocks of a quadrant that lie in others, as far as filters have left them. */
+static struct report_nested diff_count_nested(const struct heap_groups *groups)
+{
+    struct report_nested nested = {0, 0};
+    heap_groups_count_nested(groups, &nested.blocks, &nested.bytes);
+    return nested;
+}
+
+/* Writes what is lost of the blocks that the range has added. */
+static void text_lost(struct report *report, const struct heap_leaks *lost)
+{
+    struct text_output *output = report->output;
+    if (!lost->snapshot.number)
+        return;
+    out_text(output, "    Of these, by ");
+    report_snapshot_why_text(report, &lost->snapshot);
+    out_text(output, ":\n");
+    for (int kind = 0; kind < HEAP_LEAK_KINDS; kind++) {
+        if (!lost->kinds[kind].blocks)
+            continue;
+        out_text(output, "    ");
+        report_sums_text(output, &lost->kinds[kind]);
+        out_format(output, " %s\n", report_leak_kinds[kind].text);
+    }
+}
+
+void text_diff(struct report *report, const struct report_diff *data)
+{
+    for (int i = 0; i < HEAP_QUADRANTS; i++) {
+        text_quadrant(report, data, (enum heap_quadrant)i);
+        out_char(report->output, '\n');
+        report_nested_text(report->output, "    ", diff_count_nested(&data->diff->quadrants[i]));
+        if (i == HEAP_AIFO)
+            text_lost(report, data->lost);
+    }
+    report_unknown_text(report, &data->diff->unknown);
+    report_runtime_text(report);
+    report_certainty_text(report);
+    for (int i = 0; i < HEAP_QUADRANTS; i++) {
+        if (!data->diff->quadrants[i].count)
+            continue;
+        out_char(report->output, '\n');
+        text_quadrant(report, data, (enum heap_quadrant)i);
+        out_text(report->output, ":\n");
+        report_groups_text(report, &data->diff->quadrants[i], data->limit, false);
+    }
+    report_runtime_groups_text(report, data->limit, false);
+}
+
+void json_diff(struct report *report, const struct report_diff *data)
+{
+    struct json json;
+    json_init(&json, report->output, true);
+    json_begin_object(&json, NULL);
+    json_position(&json, "position", data->diff->outcome.position);
+    report_certainty_json(report, &json);
+    report_unknown_json(&json, &data->diff->unknown);
+    report_runtime_json(&report->runtime, &json);
+    report_snapshot_json(&json, "snapshot",
+                         data->lost->snapshot.number ? &data->lost->snapshot : NULL);
+    report_classes_json(&json, data->lost);
+    json_text(&json, "by", view_key_name(report->view->options.by));
+    for (int i = 0; i < HEAP_QUADRANTS; i++) {
+        const struct heap_groups *groups = &data->diff->quadrants[i];
+        struct report_nested nested = diff_count_nested(groups);
+        json_begin_object(&json, heap_quadrant_name((enum heap_quadrant)i));
+        json_unsigned(&json, "blocks", groups->blocks);
+        json_unsigned(&json, "bytes", groups->bytes);
+        json_unsigned(&json, "nested_blocks", nested.blocks);
+        json_unsigned(&json, "nested_bytes", nested.bytes);
+        json_unsigned(&json, "total_groups", groups->count);
+        report_groups_json(report, &json, "groups", groups, data->limit);
+        json_end_object(&json);
+    }
+    report_runtime_groups_json(report, &json, data->limit);
+    json_end_object(&json);
+}
+
+void csv_diff(struct report *report, const struct report_diff *data)
+{
+    struct csv csv;
+    report_csv_begin(report, &csv);
+    report_site_header(report, &csv, "quadrant,blocks,bytes,first_position,last_position");
+    for (int i = 0; i < HEAP_QUADRANTS; i++) {
+        report_kind_csv(report, &csv, heap_quadrant_name((enum heap_quadrant)i),
+                        &data->diff->quadrants[i], data->limit);
+    }
+    report_runtime_csv(report, &csv, data->limit);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * The reports about the heap at a position: their data, and the function of each format that
+ * writes them. Nothing is owned.
+ */
+#ifndef ANALYZER_REPORT_STATE_STATE_REPORTS_H
+#define ANALYZER_REPORT_STATE_STATE_REPORTS_H
+
+#include "analyses/state/compare.h"
+#include "analyses/state/diff.h"
+#include "analyses/state/fragmentation.h"
+#include "analyses/state/heap_tree.h"
+#include "analyses/state/history.h"
+#include "analyses/state/owners.h"
+#include "analyses/state/peak.h"
+#include "analyses/state/state.h"
+#include "report/reachability/reachability_reports.h"
+#include "report/sections/sections.h"
+#include "view/tree.h"
+
+/** The heap at a position, for `state`. */
+struct report_state {
+    struct heap_state *state;
+    /** Groups to show. */
+    size_t limit;
+    /** The owners of the address that was asked about; NULL without an address. */
+    const struct heap_owners *owners;
+    /** The referrers of the live block that contains the address; NULL if there is no snapshot. */
+    const struct heap_referrers *referrers;
+    struct ttd_position at;
+    /** The tree of heaps; NULL if it is not asked for. */
+    const struct heap_tree *heaps;
+};
+
+/** The findings of `peak`. */
+struct report_peak {
+    const struct heap_peak_state *peak;
+    /** Groups to show. */
+    size_t limit;
+};
+
+/** The findings of `diff` over a range of positions. */
+struct report_diff {
+    const struct heap_diff *diff;
+    /** The blocks that the range has added, classified by a snapshot. */
+    const struct heap_leaks *lost;
+    /** Groups to show of each quadrant. */
+    size_t limit;
+};
+
+/** Live blocks: those of heaps without a parent, and the nested ones that lie in them. Sums of both
+ * would count memory twice. */
+struct report_live {
+    uint64_t blocks;
+    uint64_t bytes;
+    uint64_t nested_blocks;
+    uint64_t nested_bytes;
+};
+
+/** One of the two heaps that `diff` compares. */
+struct report_side {
+    struct definitions *definitions;
+    const struct view *view;
+    const struct certainty *certainty;
+    const struct report_runtime *runtime;
+    uint64_t trace_id;
+    struct ttd_position position;
+    struct report_live live;
+};
+
+/** The difference of two heaps, for `diff`. */
+struct report_compare {
+    /** The list of changes; empty if the report is a tree. */
+    const struct heap_comparison *comparison;
+    /** NULL if the report is a list. */
+    const struct view_tree *tree;
+    struct report_side sides[HEAP_SIDES];
+    /** Changes to show, or branches of each in a tree. */
+    size_t limit;
+    /** The list has groups that have not changed as well, behind the others. */
+    bool has_same;
+};
+
+/** The findings of `fragmentation`. */
+struct report_fragmentation {
+    const struct heap_fragmentation *fragmentation;
+    /** Regions to show. */
+    size_t limit;
+};
+
+/** Sums up a table of live blocks by heap. */
+struct report_live report_live_of(const struct report *report, const struct heap_groups *by_heap);
+
+/** Write them as four members, and a line about the nested ones if there are any. */
+void report_live_json(struct json *json, const struct report_live *live);
+void report_live_nested_text(struct text_output *output, const char *indent,
+                             const struct report_live *live);
+
+void text_state(struct report *report, const struct report_state *data);
+void json_state(struct report *report, const struct report_state *data);
+void csv_state(struct report *report, const struct report_state *data);
+
+void text_history(struct report *report, const struct heap_history *history);
+void json_history(struct report *report, const struct heap_history *history);
+void csv_history(struct report *report, const struct heap_history *history);
+
+void text_peak(struct report *report, const struct report_peak *data);
+void json_peak(struct report *report, const struct report_peak *data);
+void csv_peak(struct report *report, const struct report_peak *data);
+
+void text_diff(struct report *report, const struct report_diff *data);
+void json_diff(struct report *report, const struct report_diff *data);
+void csv_diff(struct report *report, const struct report_diff *data);
+
+void text_compare(struct report *report, const struct report_compare *data);
+void json_compare(struct report *report, const struct report_compare *data);
+void csv_compare(struct report *report, const struct report_compare *data);
+void folded_compare(struct report *report, const struct report_compare *data);
+
+void text_fragmentation(struct report *report, const struct report_fragmentation *data);
+void json_fragmentation(struct report *report, const struct report_fragmentation *data);
+void csv_fragmentation(struct report *report, const struct report_fragmentation *data);
+
+/** Whether an owner was not released, and may have been in a gap of recording. */
+bool report_owner_is_unknown(const struct report *report, const struct heap_owner *owner);
+
+/** Write the tree of heaps: as indented lines, and as a member, parents before children. */
+void report_heap_tree_text(struct report *report, const struct heap_tree *tree);
+void report_heap_tree_json(struct report *report, struct json *json, const struct heap_tree *tree);
+
+/** Writes an owner of an address as an object; NULL gives null. */
+void report_owner_json(struct report *report, struct json *json, const char *key,
+                       const struct heap_owner *owner);
+
+/** Writes an owner in several lines: the block, and the calls that allocated and released it. */
+void report_owner_text(struct report *report, const struct heap_owner *owner);
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* The report of `info` as text. */
+#include "report/trace/info.h"
+#include "report/trace/trace_reports.h"
+#include "report/writers/escape.h"
+
+/* Writes a number in the column of a table that begins at a position of the line. */
+static void put_column(struct text_output *output, size_t position, uint64_t value)
+{
+    out_tab(output, position);
+    out_grouped(output, value);
+}
+
+/* Writes the bold name of a line, and aligns its value. */
+static void label(struct report *report, const char *name)
+{
+    out_bold(report->output);
+    out_text(report->output, name);
+    out_plain(report->output);
+    out_tab(report->output, 16);
+}
+
+static void text_end(struct report *report, const struct report_info *data)
+{
+    struct text_output *output = report->output;
+    label(report, "End");
+    if (!data->is_closed) {
+        out_alarm(output);
+        out_text(output, "not closed cleanly: the recorder died, or is still recording\n");
+        out_plain(output);
+        return;
+    }
+    switch (data->end->reason) {
+    case TTD_END_REASON_EXITED:
+        out_format(output, "exited %u", data->end->code);
+        break;
+    case TTD_END_REASON_SIGNALED:
+        out_text(output, "killed by ");
+        report_signal_number_text(output, data->end->code);
+        break;
+    case TTD_END_REASON_DETACHED:
+        out_text(output, "the recorder let go, the process went on");
+        break;
+    case TTD_END_REASON_NOT_RECORDED:
+        /* Without a time, because nobody saw the process end. */
+        out_text(output, "not recorded: the file was recovered or computed\n");
+        return;
+    case TTD_END_REASON_UNKNOWN:
+        out_text(output, "unknown");
+        break;
+    }
+    out_format(output, " after %.6g s\n", (double)data->end->wall_time / 1e9);
+}
+
+static void text_fatal_signal(struct report *report, const struct heap_trace_stats *stats)
+{
+    struct text_output *output = report->output;
+    if (!stats->has_fatal_signal)
+        return;
+    label(report, "Fatal signal");
+    report_signal_text(report, &stats->fatal_signal);
+    if (heap_fatal_has_address(&stats->fatal_signal)) {
+        out_text(output, ", fault address ");
+        out_hex(output, stats->fatal_signal.address);
+    }
+    out_text(output, heap_fatal_is_fault(stats->fatal_signal.signal)
+                         ? " ('ttdanalyze errors' tells more)\n"
+                         : "\n");
+}
+
+static void text_origin(struct report *report, const struct report_info *data)
+{
+    const struct ttd_trace *trace = data->trace;
+    struct text_output *output = report->output;
+    char text[INFO_TIME_SIZE];
+    info_start_time(data, text);
+    label(report, "Trace");
+    escape_text(output, escape_string(report->path));
+    out_text(output, ", ");
+    report_count(output, data->file_bytes, "byte");
+    out_format(output, ", id %016llx\n", (unsigned long long)trace->trace_id);
+    if (!info_has_origin(trace)) {
+        label(report, "Process");
+        out_text(output, "unknown: the first chunk of the trace is lost\n");
+        return;
+    }
+    label(report, "Process");
+    out_format(output, "%llu, child of %llu, %s, started %s\n",
+               (unsigned long long)trace->process_id, (unsigned long long)trace->parent_process_id,
+               info_architecture(trace->architecture), text);
+    label(report, "Group");
+    for (size_t i = 0; i < sizeof trace->group.bytes; i++)
+        out_format(output, "%02x", trace->group.bytes[i]);
+    if (trace->parent_trace_id) {
+        out_format(output, ", child of %016llx from ", (unsigned long long)trace->parent_trace_id);
+        out_position(output, trace->parent_position);
+    }
+    out_char(output, '\n');
+    static const struct {
+        uint32_t flag;
+        const char *text;
+    } flags[] = {{TTD_TRACE_DERIVED, "computed from another trace"},
+                 {TTD_TRACE_INHERITS, "began with its parent's live blocks"},
+                 {TTD_TRACE_RECOVERED, "recovered from a damaged file"},
+                 {TTD_TRACE_ATTACHED, "the process had run before recording began"}};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (!(trace->flags & flags[i].flag))
+            continue;
+        label(report, "Note");
+        out_text(output, flags[i].text);
+        out_char(output, '\n');
+    }
+}
+
+static void text_info_counts(struct report *report, const struct report_info *data)
+{
+    const struct heap_trace_stats *stats = data->stats;
+    struct text_output *output = report->output;
+    label(report, "Events");
+    out_grouped(output, stats->events);
+    if (stats->events) {
+        out_text(output, " from ");
+        out_position(output, stats->first);
+        out_text(output, " to ");
+        out_position(output, stats->last);
+        /* A trace that lost its first chunk has no unit of time. */
+        if (data->trace->time_unit)
+            out_format(output, ", %.3g s", (double)stats->last_wall_time / 1e9);
+        out_format(output, ", %.3g bytes each", info_bytes_per_event(stats));
+    }
+    out_char(output, '\n');
+    for (int i = TTD_ACTION_ALLOC; i <= TTD_ACTION_DESTROY; i++) {
+        if (!stats->actions[i])
+            continue;
+        out_text(output, "  ");
+        out_text(output, ttd_action_name((enum ttd_action)i));
+        put_column(output, 16, stats->actions[i]);
+        out_char(output, '\n');
+    }
+    if (stats->failed || stats->unfinished) {
+        label(report, "  Unsuccessful");
+        out_grouped(output, stats->failed);
+        out_text(output, " failed, ");
+        out_grouped(output, stats->unfinished);
+        out_text(output, " never returned\n");
+    }
+    label(report, "Lost events");
+    if (!heap_losses_are_exact(&stats->outcome.losses))
+        out_text(output, "at least ");
+    out_grouped(output, stats->outcome.losses.events);
+    out_char(output, '\n');
+}
+
+static void text_info_contents(struct report *report, const struct heap_trace_stats *stats)
+{
+    struct text_output *output = report->output;
+    label(report, "Snapshots");
+    out_grouped(output, stats->kinds[TTD_KIND_SNAPSHOTS].records);
+    if (heap_trace_stats_references(stats)) {
+        out_text(output, ", with ");
+        report_count(output, heap_trace_stats_references(stats), "reference");
+    }
+    out_char(output, '\n');
+    label(report, "Contents");
+    if (stats->kinds[TTD_KIND_PAGES].chunks) {
+        report_count(output, info_memory_bytes(stats), "byte");
+        out_text(output, " of the program's memory ('ttdanalyze redact' removes them)\n");
+    } else {
+        out_text(output, "none: the trace has nothing of what the program's memory held\n");
+    }
+}
+
+static void text_losses(struct report *report, const struct heap_losses *losses)
+{
+    struct text_output *output = report->output;
+    for (size_t i = 0; i < losses->kept_count; i++) {
+        const struct ttd_loss *loss = &losses->kept[i];
+        out_text(output, "  ");
+        if (loss->count == TTD_UNKNOWN)
+            out_text(output, "unknown");
+        else
+            out_grouped(output, loss->count);
+        out_tab(output, 16);
+        out_position(output, loss->last_good);
+        out_text(output, " to ");
+        out_position(output, loss->first_good);
+        out_text(output, ": ");
+        out_text(output, heap_loss_text(loss->reason));
+        out_char(output, '\n');
+    }
+}
+
+static void text_threads(struct report *report, const struct heap_trace_stats *stats)
+{
+    struct text_output *output = report->output;
+    out_bold(output);
+    out_text(output, "\nThread  OS id       Events      Alloc      Free       ReAlloc    Name\n");
+    out_plain(output);
+    for (size_t i = 0; i < stats->thread_count; i++) {
+        const struct heap_trace_stats_thread *thread = &stats->threads[i];
+        const struct definition_thread *definition =
+            definitions_thread(report->definitions, thread->id);
+        out_unsigned(output, thread->id);
+        out_tab(output, 8);
+        if (definition)
+            out_unsigned(output, definition->os_id);
+        else
+            out_char(output, '?');
+        put_column(output, 20, thread->events);
+        put_column(output, 32, thread->actions[TTD_ACTION_ALLOC]);
+        put_column(output, 43, thread->actions[TTD_ACTION_FREE]);
+        put_column(output, 54, thread->actions[TTD_ACTION_REALLOC]);
+        out_tab(output, 65);
+        if (definition)
+            escape_text(output, definitions_text(report->definitions, definition->name));
+        out_char(output, '\n');
+    }
+}
+
+static void text_chunks(struct report *report, const struct heap_trace_stats *stats)
+{
+    struct text_output *output = report->output;
+    out_bold(output);
+    out_text(output,
+             "\nChunks             Number    Items         Stored        Raw           Ratio\n");
+    out_plain(output);
+    for (unsigned kind = 0; kind <= HEAP_TRACE_STATS_KINDS; kind++) {
+        const struct heap_trace_stats_chunks *chunks =
+            kind < HEAP_TRACE_STATS_KINDS ? &stats->kinds[kind] : &stats->all;
+        if (!chunks->chunks)
+            continue;
+        out_text(output, kind == HEAP_TRACE_STATS_KINDS ? "all"
+                         : kind                         ? ttd_kind_name(kind)
+                                                        : "other");
+        put_column(output, 19, chunks->chunks);
+        put_column(output, 29, chunks->records);
+        put_column(output, 43, chunks->stored_bytes);
+        put_column(output, 57, chunks->raw_bytes);
+        out_tab(output, 71);
+        if (chunks->stored_bytes)
+            out_format(output, "%.2f", (double)chunks->raw_bytes / (double)chunks->stored_bytes);
+        out_char(output, '\n');
+    }
+}
+
+static void text_modules(struct report *report)
+{
+    struct text_output *output = report->output;
+    const struct idtable *modules = &report->definitions->modules;
+    if (idtable_count(modules)) {
+        out_bold(output);
+        out_text(output, "\nModules\n");
+        out_plain(output);
+    }
+    for (size_t run = 0; run < modules->run_count; run++) {
+        const struct definition_module *records = modules->runs[run].records;
+        for (size_t i = 0; i < modules->runs[run].count; i++) {
+            out_hex(output, records[i].begin);
+            out_char(output, '-');
+            out_hex(output, records[i].end);
+            out_char(output, ' ');
+            escape_text(output, definitions_text(report->definitions, records[i].path));
+            out_text(output, " build-id ");
+            for (uint32_t k = 0; k < records[i].build_id_size; k++)
+                out_format(output, "%02x", records[i].build_id[k]);
+            out_text(output, records[i].build_id_size ? " loaded " : "unknown, loaded ");
+            out_position(output, records[i].loaded);
+            if (ttd_position_is_valid(records[i].unloaded)) {
+                out_text(output, " unloaded ");
+                out_position(output, records[i].unloaded);
+            }
+            out_char(output, '\n');
+        }
+    }
+}
+
+void text_info(struct report *report, const struct report_info *data)
+{
+    text_origin(report, data);
+    text_end(report, data);
+    text_fatal_signal(report, data->stats);
+    for (size_t i = 0; i < data->metadata_count; i++) {
+        out_text(report->output, "  ");
+        escape_text(report->output, data->metadata[i].key);
+        out_tab(report->output, 16);
+        escape_text(report->output, data->metadata[i].value);
+        out_char(report->output, '\n');
+    }
+    text_info_counts(report, data);
+    text_losses(report, &data->stats->outcome.losses);
+    text_info_contents(report, data->stats);
+    text_threads(report, data->stats);
+    info_text_clients(report->output, &data->stats->clients);
+    text_chunks(report, data->stats);
+    text_modules(report);
+    report_certainty_text(report);
+}

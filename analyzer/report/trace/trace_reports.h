@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * The reports about a trace as a file: their data, and the function of each format that writes
+ * them. Nothing is owned.
+ */
+#ifndef ANALYZER_REPORT_TRACE_TRACE_REPORTS_H
+#define ANALYZER_REPORT_TRACE_TRACE_REPORTS_H
+
+#include <ttdtrace/redact.h>
+#include <ttdtrace/verify.h>
+
+#include "travel/islands.h"
+#include "analyses/trace/snapshot_list.h"
+#include "analyses/trace/trace_stats.h"
+#include "report/sections/sections.h"
+
+/** The contents of a trace, for `info`. */
+struct report_info {
+    const struct heap_trace_stats *stats;
+    const struct ttd_trace *trace;
+    bool is_closed;
+    const struct ttd_end *end;
+    uint64_t file_bytes;
+    /** Metadata, in the order of the file. */
+    const struct ttd_metadata *metadata;
+    size_t metadata_count;
+};
+
+/** The function of the program that has the largest share of something. */
+struct report_owner {
+    /** False if there is nothing that it could have a share of. */
+    bool is_known;
+    struct view_label function;
+    /** The stack of the function that has most. */
+    ttd_id stack;
+    /** From 0 to 1. */
+    double share;
+    uint64_t blocks;
+    uint64_t bytes;
+    /** Positions of its first and last allocation, of blocks that are lost. */
+    struct ttd_position first;
+    struct ttd_position last;
+};
+
+/** Calls that are errors, of one kind. */
+struct report_error_count {
+    /** Static. */
+    const char *kind;
+    uint64_t calls;
+    bool is_certain;
+};
+
+/** Blocks and bytes. */
+struct report_sum {
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
+/** The answers of several commands, each in a line or two, for `summary`. */
+struct report_summary {
+    struct report_info info;
+    /** Size 0 if unknown. */
+    struct ttd_string command;
+    /** The blocks that an attached process had, as text; size 0 if there are none, or unknown. They
+     * count as allocated. */
+    struct ttd_string before;
+    struct report_sum allocated;
+    struct ttd_position peak_position;
+    struct report_sum peak;
+    struct report_owner peak_owner;
+    /** A snapshot tells which of the blocks that were never released are lost; if there is none,
+     * `lost` has all of them, and nothing hangs below them. */
+    bool has_snapshot;
+    struct report_sum lost;
+    struct report_sum below;
+    struct report_sum possible;
+    /** Blocks that may have been released in a gap of recording; in none of these sums. */
+    struct report_sum unknown;
+    struct report_owner lost_owner;
+    struct report_sum temporary;
+    struct report_owner temporary_owner;
+    /** Reallocations, those that moved the block, and the bytes that these copied: at least, and at
+     * most. */
+    uint64_t reallocs;
+    uint64_t moved;
+    uint64_t copied;
+    uint64_t copied_at_most;
+    struct report_owner moves_owner;
+    const struct report_error_count *errors;
+    size_t error_count;
+    /** The signal that the process died of, or NULL. */
+    const struct ttd_fatal_signal *fatal;
+};
+
+/** One trace of a recording: the facts of its first chunk, its End and its metadata. */
+struct report_member {
+    const char *path;
+    struct ttd_trace trace;
+    uint64_t file_bytes;
+    bool is_closed;
+    struct ttd_end end;
+    /** The total of the End chunk; the events that are there, if the trace is not closed. */
+    uint64_t events;
+    /** Size 0 if unknown. */
+    struct ttd_string command;
+    /** Other processes of the recording that the trace says to have no trace. */
+    uint64_t unrecorded;
+};
+
+/** The traces of one recording, for `info --group`. */
+struct report_group {
+    const struct ttd_group *id;
+    const struct report_member *members;
+    size_t count;
+};
+
+/** One process of a family: the sums of its findings. */
+struct report_family_member {
+    struct report_member info;
+    uint64_t count;
+    uint64_t bytes;
+    /** Whether its trace was read to the end of the question, and the first reason why its findings
+     * are uncertain; NULL if they are certain. */
+    bool is_read;
+    const char *reason;
+};
+
+/** What one process has of a call site. */
+struct report_share {
+    struct report_share *next;
+    /** Index of the member. */
+    size_t member;
+    uint64_t count;
+    uint64_t bytes;
+};
+
+/** The findings of all processes at one call site. */
+struct report_family_site {
+    /** Static; empty if there is one kind only. Its rank, and the number of the site by its first
+     * occurrence, order them. */
+    const char *kind;
+    unsigned rank;
+    uint32_t number;
+    struct frame *frames;
+    size_t frame_count;
+    /** See report_stack_is_cut(). */
+    bool is_cut;
+    uint64_t count;
+    uint64_t bytes;
+    struct report_share *shares;
+    size_t share_count;
+};
+
+/** The sums of the processes of one recording, for `leaks --group` and its like. */
+struct report_family {
+    /** What is counted, and whether bytes are; what the sums are, for text. Static. */
+    const char *unit;
+    bool has_bytes;
+    const char *title;
+    size_t limit;
+    struct report_family_member *members;
+    size_t member_count;
+    struct report_family_site *sites;
+    size_t site_count;
+    uint64_t count;
+    uint64_t bytes;
+    /** Blocks or findings that options leave out. */
+    uint64_t suppressed;
+    uint64_t known;
+    /** Damaged traces that may belong here, and processes whose parent has no trace here. */
+    size_t unreadable;
+    size_t missing_parents;
+    /** Processes of the recording that have no trace. */
+    uint64_t unrecorded;
+};
+
+/** The parts of an event that `events` shows. */
+struct report_events {
+    bool shows_parameters;
+    bool shows_stacks;
+    /** Wall times are known. */
+    bool has_times;
+};
+
+/** The parts of a mark that `marks` shows. */
+struct report_marks {
+    /** Wall times are known. */
+    bool has_times;
+};
+
+/** An event, and the facts about it that are not among its members. */
+struct report_event {
+    const struct ttd_event *event;
+    const struct report_events *options;
+    /** No loss is known before it. */
+    bool is_certain;
+};
+
+/** The outcome of `verify`. */
+struct report_verification {
+    /** Result of checking the trace, without its index. */
+    struct ttd_verdict verdict;
+    /** The index that was compared with the trace; NULL for none. */
+    const char *index;
+    bool is_index_wrong;
+};
+
+/** The outcome of `recover`. */
+struct report_recovery {
+    const struct ttd_verdict *verdict;
+    /** Name of the file that was written. */
+    const char *result;
+};
+
+/** The outcome of `redact`. */
+struct report_redaction {
+    const struct ttd_redaction *removed;
+    /** Strings were kept. */
+    bool has_strings;
+    /** Name of the file that was written. */
+    const char *result;
+};
+
+/** The index that `index` made. */
+struct report_index {
+    const char *file;
+    uint64_t events;
+    uint64_t keyframes;
+    uint64_t summaries;
+    uint64_t bytes;
+};
+
+void text_summary(struct report *report, const struct report_summary *data);
+void json_summary(struct report *report, const struct report_summary *data);
+void csv_summary(struct report *report, const struct report_summary *data);
+
+/** Sets report->frames to the frames of an owner's stack, and returns the frame of its function;
+ * NULL if there is none. */
+const struct frame *summary_frame(struct report *report, const struct report_owner *owner);
+
+void text_info(struct report *report, const struct report_info *data);
+void json_info(struct report *report, const struct report_info *data);
+void csv_info(struct report *report, const struct report_info *data);
+
+void text_family(struct report *report, const struct report_family *data);
+void json_family(struct report *report, const struct report_family *data);
+void csv_family(struct report *report, const struct report_family *data);
+
+void text_recording(struct report *report, const struct report_group *data);
+void json_recording(struct report *report, const struct report_group *data);
+void csv_recording(struct report *report, const struct report_group *data);
+
+void text_snapshots(struct report *report, const struct heap_snapshot_list *list);
+void json_snapshots(struct report *report, const struct heap_snapshot_list *list);
+void csv_snapshots(struct report *report, const struct heap_snapshot_list *list);
+
+void text_marks_begin(struct report *report);
+void text_mark(struct report *report, const struct report_marks *options,
+               const struct heap_mark *mark);
+void json_marks_begin(struct report *report);
+void json_mark(struct report *report, const struct report_marks *options,
+               const struct heap_mark *mark);
+void csv_marks_begin(struct report *report);
+void csv_mark(struct report *report, const struct report_marks *options,
+              const struct heap_mark *mark);
+
+void text_events_begin(struct report *report, const struct report_events *options);
+void text_event(struct report *report, const struct report_event *data);
+void text_rows_end(struct report *report);
+void json_events_begin(struct report *report, const struct report_events *options);
+void json_event(struct report *report, const struct report_event *data);
+void csv_events_begin(struct report *report, const struct report_events *options);
+void csv_event(struct report *report, const struct report_event *data);
+
+void text_verify_begin(struct report *report);
+void text_problem(struct report *report, const struct ttd_problem *problem, uint64_t index);
+void text_verify_end(struct report *report, const struct report_verification *data);
+void json_verify_begin(struct report *report);
+void json_problem(struct report *report, const struct ttd_problem *problem, uint64_t index);
+void json_verify_end(struct report *report, const struct report_verification *data);
+void csv_verify_begin(struct report *report);
+void csv_problem(struct report *report, const struct ttd_problem *problem, uint64_t index);
+void csv_verify_end(struct report *report, const struct report_verification *data);
+
+void text_recover(struct report *report, const struct report_recovery *data);
+void json_recover(struct report *report, const struct report_recovery *data);
+void csv_recover(struct report *report, const struct report_recovery *data);
+
+void text_redact(struct report *report, const struct report_redaction *data);
+void json_redact(struct report *report, const struct report_redaction *data);
+void csv_redact(struct report *report, const struct report_redaction *data);
+
+void text_index(struct report *report, const struct report_index *data);
+void json_index(struct report *report, const struct report_index *data);
+void csv_index(struct report *report, const struct report_index *data);
+
+#endif

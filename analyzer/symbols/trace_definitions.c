@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/trace_definitions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "symbols/canonical.h"
+
+void definitions_init(struct definitions *definitions)
+{
+    memset(definitions, 0, sizeof *definitions);
+    idtable_init(&definitions->strings, sizeof(struct definition_string));
+    idtable_init(&definitions->modules, sizeof(struct definition_module));
+    idtable_init(&definitions->threads, sizeof(struct definition_thread));
+    idtable_init(&definitions->heaps, sizeof(struct definition_heap));
+    map_init(&definitions->symbol_index);
+}
+
+void definitions_free(struct definitions *definitions)
+{
+    idtable_free(&definitions->strings);
+    stack_table_free(&definitions->stacks);
+    idtable_free(&definitions->modules);
+    idtable_free(&definitions->threads);
+    idtable_free(&definitions->heaps);
+    map_free(&definitions->symbol_index);
+    free(definitions->symbols);
+    free(definitions->frames);
+    arena_free(&definitions->text);
+    demangler_free(&definitions->demangler);
+}
+
+static enum ttd_status definitions_add_string(struct definitions *definitions,
+                                              const struct ttd_string_definition *string)
+{
+    void *record;
+    enum ttd_status status = idtable_add(&definitions->strings, string->id, &record);
+    if (status != TTD_OK || !record)
+        return status;
+    struct definition_string *definition = record;
+    definition->size = (uint32_t)string->text.size;
+    definition->text = arena_copy(&definitions->text, string->text.data, string->text.size);
+    if (definition->text)
+        return TTD_OK;
+    definition->size = 0;
+    return TTD_ERROR_NO_MEMORY;
+}
+
+static enum ttd_status definitions_add_module(struct definitions *definitions,
+                                              const struct ttd_module *module)
+{
+    if (module->action == TTD_MODULE_UNLOAD) {
+        struct definition_module *existing = idtable_get(&definitions->modules, module->id);
+        if (existing)
+            existing->unloaded = module->position;
+        return TTD_OK;
+    }
+    void *record;
+    enum ttd_status status = idtable_add(&definitions->modules, module->id, &record);
+    if (status != TTD_OK || !record)
+        return status;
+    struct definition_module *definition = record;
+    *definition = (struct definition_module){.path = module->path,
+                                             .bias = module->bias,
+                                             .begin = module->begin,
+                                             .end = module->end,
+                                             .loaded = module->position,
+                                             .unloaded = ttd_position_invalid()};
+    definition->build_id_size =
+        module->build_id_size <= TTD_BUILD_ID_MAX ? module->build_id_size : 0;
+    memcpy(definition->build_id, module->build_id, definition->build_id_size);
+    return TTD_OK;
+}
+
+static enum ttd_status definitions_add_thread(struct definitions *definitions,
+                                              const struct ttd_thread *thread)
+{
+    if (thread->action == TTD_THREAD_END) {
+        struct definition_thread *definition = idtable_get(&definitions->threads, thread->id);
+        if (definition) {
+            definition->end = thread->position;
+            if (thread->name != TTD_NONE)
+                definition->name = thread->name;
+        }
+        return TTD_OK;
+    }
+    void *record;
+    enum ttd_status status = idtable_add(&definitions->threads, thread->id, &record);
+    if (status != TTD_OK || !record)
+        return status;
+    *(struct definition_thread *)record = (struct definition_thread){
+        thread->os_id, thread->name, thread->position, ttd_position_invalid()};
+    return TTD_OK;
+}
+
+static enum ttd_status definitions_add_heap(struct definitions *definitions,
+                                            const struct ttd_heap *heap)
+{
+    void *record;
+    enum ttd_status status = idtable_add(&definitions->heaps, heap->id, &record);
+    if (status == TTD_OK && record)
+        *(struct definition_heap *)record =
+            (struct definition_heap){.handle = heap->handle, .name = heap->name};
+    return status;
+}
+
+/* Keeps the first parent of a heap: only a damaged trace has others. */
+static void add_heap_parent(struct definitions *definitions, const struct ttd_heap_parent *parent)
+{
+    struct definition_heap *heap = idtable_get(&definitions->heaps, parent->heap);
+    if (heap && heap->parent == TTD_NONE)
+        heap->parent = parent->parent;
+}
+
+/* Later names of the same address replace earlier ones, because they come from a source that knew
+ * more. */
+static enum ttd_status definitions_add_symbol(struct definitions *definitions,
+                                              const struct ttd_symbol *symbol)
+{
+    enum ttd_status status =
+        grow_array((void **)&definitions->symbols, &definitions->symbol_capacity,
+                   definitions->symbol_count + 1, sizeof *definitions->symbols);
+    if (status == TTD_OK)
+        status =
+            grow_array((void **)&definitions->frames, &definitions->frame_capacity,
+                       definitions->frame_count + symbol->frame_count, sizeof *definitions->frames);
+    if (status == TTD_OK)
+        status = map_set(&definitions->symbol_index, symbol->module, symbol->offset,
+                         (uint32_t)definitions->symbol_count);
+    if (status != TTD_OK)
+        return status;
+    definitions->symbols[definitions->symbol_count++] =
+        (struct definition_symbol){definitions->frame_count, symbol->frame_count};
+    for (uint32_t i = 0; i < symbol->frame_count; i++)
+        definitions->frames[definitions->frame_count++] = symbol->frames[i];
+    return TTD_OK;
+}
+
+enum ttd_status definitions_add(struct definitions *definitions, const struct ttd_batch *batch)
+{
+    enum ttd_status status = TTD_OK;
+    if (batch->kind == TTD_KIND_STACKS)
+        return stack_table_add(&definitions->stacks, batch);
+    for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
+        switch (batch->kind) {
+        case TTD_KIND_STRINGS:
+            status = definitions_add_string(definitions, &batch->u.strings[i]);
+            break;
+        case TTD_KIND_MODULES:
+            status = definitions_add_module(definitions, &batch->u.modules[i]);
+            break;
+        case TTD_KIND_HEAP_PARENTS:
+            add_heap_parent(definitions, &batch->u.heap_parents[i]);
+            break;
+        case TTD_KIND_SYMBOLS:
+            status = definitions_add_symbol(definitions, &batch->u.symbols[i]);
+            break;
+        case TTD_KIND_THREADS:
+            status = definitions_add_thread(definitions, &batch->u.threads[i]);
+            break;
+        case TTD_KIND_HEAPS:
+            status = definitions_add_heap(definitions, &batch->u.heaps[i]);
+            break;
+        default:
+            return TTD_OK;
+        }
+    }
+    return status;
+}
+
+struct definition_string *definitions_string(const struct definitions *definitions, ttd_id id)
+{
+    return idtable_get(&definitions->strings, id);
+}
+
+enum ttd_status definitions_stack(const struct definitions *definitions, ttd_id id,
+                                  struct ttd_stack *stack)
+{
+    return stack_table_get(&definitions->stacks, id, stack);
+}
+
+const struct definition_module *definitions_module(const struct definitions *definitions, ttd_id id)
+{
+    return idtable_get(&definitions->modules, id);
+}
+
+const struct definition_thread *definitions_thread(const struct definitions *definitions, ttd_id id)
+{
+    return idtable_get(&definitions->threads, id);
+}
+
+const struct definition_heap *definitions_heap(const struct definitions *definitions, ttd_id id)
+{
+    return idtable_get(&definitions->heaps, id);
+}
+
+uint64_t definitions_heap_handle(const struct definitions *definitions, ttd_id id)
+{
+    const struct definition_heap *heap = definitions_heap(definitions, id);
+    return heap ? heap->handle : 0;
+}
+
+const struct definition_symbol *definitions_symbol(const struct definitions *definitions,
+                                                   ttd_id module, uint64_t offset)
+{
+    uint32_t index = map_get(&definitions->symbol_index, module, offset);
+    return index == MAP_NONE ? NULL : &definitions->symbols[index];
+}
+
+struct ttd_string definitions_text(const struct definitions *definitions, ttd_id id)
+{
+    const struct definition_string *string = definitions_string(definitions, id);
+    return string ? (struct ttd_string){string->text, string->size} : (struct ttd_string){"", 0};
+}
+
+/* Sets the name that is shown: `text`, or the string itself if its size is 0. */
+static void set_display(struct definitions *definitions, struct definition_string *string,
+                        struct ttd_string text)
+{
+    string->display = text.size ? arena_copy(&definitions->text, text.data, text.size) : NULL;
+    string->display_size = (uint32_t)text.size;
+    if (string->display)
+        return;
+    string->display = string->text;
+    string->display_size = string->size;
+}
+
+/* Returns the public name of a function of the GNU C library, whose symbols for its own use begin
+ * with __GI_: __GI___strdup is strdup, __GI___libc_malloc is __libc_malloc. Other names are
+ * themselves. */
+static struct ttd_string public_name(struct ttd_string name)
+{
+    static const char own[] = "__GI_", reserved[] = "__", kept[] = "__libc_";
+    size_t size = sizeof own - 1;
+    if (name.size <= size || memcmp(name.data, own, size) != 0)
+        return name;
+    name = (struct ttd_string){name.data + size, name.size - size};
+    size = sizeof reserved - 1;
+    bool is_kept = name.size <= size || memcmp(name.data, reserved, size) != 0 ||
+                   (name.size >= sizeof kept - 1 && memcmp(name.data, kept, sizeof kept - 1) == 0);
+    return is_kept ? name : (struct ttd_string){name.data + size, name.size - size};
+}
+
+struct ttd_string definitions_function(struct definitions *definitions, ttd_id id)
+{
+    struct definition_string *string = definitions_string(definitions, id);
+    if (!string)
+        return (struct ttd_string){"", 0};
+    if (!string->display) {
+        struct ttd_string name = {string->text, string->size};
+        set_display(definitions, string, demangler_find(&definitions->demangler, name));
+        if (string->display == string->text) {
+            struct ttd_string shown = public_name(name);
+            string->display = shown.data;
+            string->display_size = (uint32_t)shown.size;
+        }
+    }
+    return (struct ttd_string){string->display, string->display_size};
+}
+
+/* Demangles the name of a class, which is that of its type_info without what comes before. */
+static struct ttd_string demangle_class(struct definitions *definitions,
+                                        const struct definition_string *string)
+{
+    static const char before[] = "typeinfo name for ";
+    size_t skipped = sizeof before - 1;
+    struct ttd_string text = {"", 0};
+    char *mangled = malloc(sizeof "_ZTS" + string->size);
+    if (!mangled)
+        return text;
+    memcpy(mangled, "_ZTS", 4);
+    memcpy(mangled + 4, string->text, string->size);
+    mangled[4 + string->size] = '\0';
+    text = demangler_find(&definitions->demangler, (struct ttd_string){mangled, 4 + string->size});
+    free(mangled);
+    if (text.size <= skipped || memcmp(text.data, before, skipped) != 0)
+        return (struct ttd_string){"", 0};
+    return (struct ttd_string){text.data + skipped, text.size - skipped};
+}
+
+struct ttd_string definitions_class(struct definitions *definitions, ttd_id id)
+{
+    struct definition_string *string = definitions_string(definitions, id);
+    if (!string)
+        return (struct ttd_string){"", 0};
+    if (!string->display)
+        set_display(definitions, string, demangle_class(definitions, string));
+    return (struct ttd_string){string->display, string->display_size};
+}
+
+struct ttd_string definitions_canonical(struct definitions *definitions, ttd_id id)
+{
+    struct ttd_string name = definitions_function(definitions, id);
+    struct definition_string *string = definitions_string(definitions, id);
+    if (!string || string->canonical)
+        return string ? (struct ttd_string){string->canonical, string->canonical_size} : name;
+    char *text = malloc(CANONICAL_ROOM(name.size));
+    size_t size = text ? canonical_name(name, text) : 0;
+    /* Most names of C are canonical: they share the text. */
+    bool is_same = text && size == name.size && memcmp(text, name.data, size) == 0;
+    string->canonical = is_same || !text ? name.data : arena_copy(&definitions->text, text, size);
+    string->canonical_size = (uint32_t)size;
+    /* Without memory the name stands for its canonical form: a fingerprint may then differ, but
+     * nothing fails. */
+    if (!string->canonical || !text) {
+        string->canonical = name.data;
+        string->canonical_size = (uint32_t)name.size;
+    }
+    free(text);
+    return (struct ttd_string){string->canonical, string->canonical_size};
+}
+
+static bool has_module(const struct definitions *definitions, const struct names_matcher *matcher)
+{
+    for (size_t run = 0; run < definitions->modules.run_count; run++) {
+        const struct definition_module *records = definitions->modules.runs[run].records;
+        for (size_t i = 0; i < definitions->modules.runs[run].count; i++) {
+            if (matcher->matches(matcher->context, definitions_text(definitions, records[i].path)))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The use of a string: one string may name a function and a file. */
+enum { AS_FUNCTION, AS_FILE };
+
+static enum ttd_status names_ask_matcher(struct definitions *definitions,
+                                         const struct names_matcher *matcher,
+                                         struct hash_map *asked, ttd_id id, unsigned purpose,
+                                         bool *has_match)
+{
+    if (id == TTD_NONE || map_get(asked, id, purpose) != MAP_NONE)
+        return TTD_OK;
+    struct ttd_string name = purpose == AS_FUNCTION ? definitions_function(definitions, id)
+                                                    : definitions_text(definitions, id);
+    *has_match = matcher->matches(matcher->context, name);
+    return map_set(asked, id, purpose, true);
+}
+
+enum ttd_status names_find(struct definitions *definitions, const struct names_matcher *matcher,
+                           bool *has_match)
+{
+    struct hash_map asked;
+    map_init(&asked);
+    enum ttd_status status = TTD_OK;
+    bool has = has_module(definitions, matcher);
+    for (size_t i = 0; i < definitions->frame_count && status == TTD_OK && !has; i++) {
+        const struct ttd_symbol_frame *symbol_frame = &definitions->frames[i];
+        status = names_ask_matcher(definitions, matcher, &asked, symbol_frame->function,
+                                   AS_FUNCTION, &has);
+        if (status == TTD_OK && !has && matcher->takes_files)
+            status =
+                names_ask_matcher(definitions, matcher, &asked, symbol_frame->file, AS_FILE, &has);
+    }
+    map_free(&asked);
+    if (status == TTD_OK)
+        *has_match = has;
+    return status;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+#include "travel/heap_cursor.h"
+
+enum ttd_status heap_cursor_init(struct heap_cursor *cursor, const struct heap_trace *trace,
+                                 uint32_t kinds, const struct heap_observer *observer)
+{
+    *cursor = (struct heap_cursor){.reader = trace->reader,
+                                   .kinds = kinds,
+                                   .keyframes = trace->keyframes,
+                                   .hook = trace->hook};
+    heap_prefetcher_init(&cursor->ahead, trace->reader);
+    cursor->ahead.is_off = trace->is_one_of_two;
+    enum ttd_status status = heap_replay_init(&cursor->replay, observer);
+    if (status != TTD_OK)
+        return status;
+    return trace->is_checked ? ttd_reader_rewind(trace->reader, kinds)
+                             : ttd_reader_rewind_checked(trace->reader, kinds);
+}
+
+void heap_cursor_free(struct heap_cursor *cursor)
+{
+    heap_prefetcher_free(&cursor->ahead);
+    heap_replay_free(&cursor->replay);
+}
+
+/* Drops everything that depends on the present position, before the replay starts elsewhere. */
+static void forget_state(struct heap_cursor *cursor)
+{
+    cursor->start = NULL;
+    if (cursor->sums)
+        heap_tables_clear(cursor->sums);
+    heap_prefetcher_forget(&cursor->ahead);
+    cursor->batch.count = 0;
+    cursor->at_end = false;
+}
+
+static enum ttd_status start_over(struct heap_cursor *cursor)
+{
+    forget_state(cursor);
+    enum ttd_status status = heap_replay_reset(&cursor->replay);
+    return status == TTD_OK ? ttd_reader_rewind_checked(cursor->reader, cursor->kinds) : status;
+}
+
+/* Whether a batch can be the first one after a keyframe. Nothing vouches for the sidecar, so the
+ * keyframe must name the very event that comes next in the trace. A loss made up by the reader
+ * means that this event is damaged. */
+static bool may_follow(const struct ttd_batch *batch, const struct heap_keyframe *keyframe)
+{
+    if (batch->kind == TTD_KIND_LOSSES)
+        return !batch->synthetic;
+    return batch->kind != TTD_KIND_EVENTS ||
+           (batch->u.events[0].number == keyframe->next &&
+            ttd_position_compare(ttd_event_position(&batch->u.events[0]), keyframe->position) >= 0);
+}
+
+static enum ttd_status call_hook(struct heap_cursor *cursor, const struct ttd_batch *batch)
+{
+    if (cursor->hook.batch)
+        cursor->hook_status = cursor->hook.batch(cursor->hook.context, batch);
+    return cursor->hook_status;
+}
+
+/* Reads until there are events to apply, or the trace ends. Unless `keyframe` is NULL, batches must
+ * fit that keyframe. One that does not is kept from the hook: the replay starts over, and the hook
+ * would see it twice. */
+static enum ttd_status refill(struct heap_cursor *cursor, const struct heap_keyframe *keyframe,
+                              struct ttd_error *error)
+{
+    while (!cursor->batch.count && !cursor->at_end) {
+        struct ttd_batch batch;
+        enum ttd_status status = heap_prefetcher_next(&cursor->ahead, &batch, error);
+        if (status != TTD_END && heap_is_over(status)) {
+            cursor->truncated = true;
+            cursor->error = *error;
+        }
+        if (heap_is_over(status)) {
+            cursor->at_end = true;
+            return TTD_OK;
+        }
+        if (status == TTD_OK && keyframe && !may_follow(&batch, keyframe))
+            status = TTD_ERROR_CORRUPT;
+        if (status == TTD_OK)
+            status = call_hook(cursor, &batch);
+        if (status == TTD_OK)
+            status = heap_parents_add(&cursor->replay.live.parents, &batch);
+        if (status != TTD_OK)
+            return status;
+        if (batch.kind == TTD_KIND_EVENTS)
+            cursor->batch = batch;
+    }
+    return TTD_OK;
+}
+
+/* Returns the keyframe from which `target` is reached sooner than from the cursor's position; NULL
+ * if there is none. */
+static const struct heap_keyframe *find_keyframe(const struct heap_cursor *cursor,
+                                                 struct ttd_position target, bool goes_back)
+{
+    if (!cursor->keyframes)
+        return NULL;
+    const struct heap_keyframe *keyframe =
+        heap_keyframes_before(cursor->keyframes, target, cursor->sums != NULL);
+    uint64_t replayed = goes_back ? 0 : cursor->replay.counts.events;
+    /* Reading a block costs about as much as replaying an event. */
+    return keyframe && keyframe->counts.events > replayed + keyframe->blocks ? keyframe : NULL;
+}
+
+/* Reads the parents of all heaps, because a jump passes over the records of parents that stand
+ * before the keyframe, and keyframes do not have them. */
+static enum ttd_status read_parents(struct heap_cursor *cursor, struct ttd_error *error)
+{
+    enum ttd_status status = TTD_OK;
+    if (!cursor->has_parents)
+        status = ttd_reader_rewind(cursor->reader, TTD_KIND_BIT(TTD_KIND_HEAP_PARENTS));
+    while (status == TTD_OK && !cursor->has_parents) {
+        struct ttd_batch batch;
+        status = ttd_reader_next(cursor->reader, &batch, error);
+        cursor->has_parents = heap_is_over(status);
+        if (status == TTD_OK)
+            status = heap_parents_add(&cursor->replay.live.parents, &batch);
+    }
+    return cursor->has_parents ? TTD_OK : status;
+}
+
+/* Continues at a keyframe: restores its blocks, then reads from the event that comes next. A
+ * keyframe with no events behind it proves nothing about itself, hence the last line. */
+static enum ttd_status jump(struct heap_cursor *cursor, const struct heap_keyframe *keyframe,
+                            struct ttd_error *error)
+{
+    forget_state(cursor);
+    enum ttd_status status = read_parents(cursor, error);
+    if (status == TTD_OK)
+        status = heap_keyframes_restore(cursor->keyframes, keyframe, &cursor->replay, cursor->sums);
+    cursor->start = keyframe;
+    if (status == TTD_OK)
+        status = ttd_reader_rewind(cursor->reader, cursor->kinds);
+    if (status == TTD_OK)
+        status = ttd_reader_seek_event(cursor->reader, keyframe->next, error);
+    if (status == TTD_OK)
+        status = refill(cursor, keyframe, error);
+    return status == TTD_OK && !cursor->batch.count ? TTD_ERROR_CORRUPT : status;
+}
+
+static bool is_in_summary(const struct heap_cursor *cursor)
+{
+    return cursor->start && cursor->start->is_summary;
+}
+
+/* Moves the cursor to a position at or before `target`, from which replaying reaches it. */
+static enum ttd_status approach(struct heap_cursor *cursor, struct ttd_position target,
+                                struct ttd_error *error)
+{
+    bool goes_back =
+        ttd_position_compare(target, cursor->target) < 0 ||
+        (is_in_summary(cursor) && ttd_position_compare(target, cursor->start->end) >= 0);
+    const struct heap_keyframe *keyframe = find_keyframe(cursor, target, goes_back);
+    if (!keyframe)
+        return goes_back ? start_over(cursor) : TTD_OK;
+    enum ttd_status status = jump(cursor, keyframe, error);
+    if (status == TTD_OK || cursor->hook_status != TTD_OK)
+        return status;
+    /* The index is damaged, or needs more memory than there is. The replay works without it. */
+    cursor->keyframes = NULL;
+    return start_over(cursor);
+}
+
+/* Whether the replay met the destruction of a heap within a summary: then the index is wrong,
+ * because a summary spans none. */
+static bool is_refuted(const struct heap_cursor *cursor)
+{
+    return is_in_summary(cursor) && cursor->replay.counts.actions[TTD_ACTION_DESTROY] !=
+                                        cursor->start->counts.actions[TTD_ACTION_DESTROY];
+}
+
+enum ttd_status heap_cursor_seek(struct heap_cursor *cursor, struct ttd_position target,
+                                 struct ttd_error *error)
+{
+    enum ttd_status status = approach(cursor, target, error);
+    cursor->target = target;
+    while (status == TTD_OK) {
+        status = refill(cursor, NULL, error);
+        if (status != TTD_OK || !cursor->batch.count)
+            break;
+        size_t applied = 0;
+        status = heap_replay_apply(&cursor->replay, &cursor->batch, target, &applied);
+        cursor->batch.u.events += applied;
+        cursor->batch.count -= applied;
+        if (status == TTD_OK && is_refuted(cursor)) {
+            cursor->keyframes = NULL;
+            status = start_over(cursor);
+        } else if (cursor->batch.count) {
+            break;
+        }
+    }
+    heap_prefetcher_pause(&cursor->ahead);
+    return status == TTD_OK ? heap_replay_settle(&cursor->replay, target) : status;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/** A cursor: the state of the heap at a position of a trace, which can be moved. */
+#ifndef ANALYZER_TRAVEL_HEAP_CURSOR_H
+#define ANALYZER_TRAVEL_HEAP_CURSOR_H
+
+#include "travel/prefetcher.h"
+#include "travel/heap_trace.h"
+
+/** Kinds of chunks that a cursor needs from its reader. */
+#define HEAP_CURSOR_KINDS                                                                          \
+    (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES) |                               \
+     TTD_KIND_BIT(TTD_KIND_HEAP_PARENTS))
+
+struct heap_cursor {
+    struct ttd_reader *reader;
+    struct heap_prefetcher ahead;
+    uint32_t kinds;
+    /** NULL if there are none, or if they did not fit the trace and were given up. */
+    const struct heap_keyframes *keyframes;
+    struct heap_replay replay;
+    /** The replay has the parents of all heaps, read before a jump. Otherwise it learns them from
+     * the batches that it passes. */
+    bool has_parents;
+    /** Allows summaries, for a caller that needs only totals: sums over blocks are added here, and
+     * these blocks are not in replay.live. May be set before the first move. NULL: replay.live has
+     * all blocks. */
+    struct heap_tables *sums;
+    /** The keyframe or summary that the replay started from; NULL for the start of the trace. */
+    const struct heap_keyframe *start;
+    struct heap_batch_hook hook;
+    /** The last status returned by the hook. */
+    enum ttd_status hook_status;
+    /** The events of the current batch that have not been applied. */
+    struct ttd_batch batch;
+    /** Target of the last heap_cursor_seek(). */
+    struct ttd_position target;
+    bool at_end;
+    /** The trace ends within a chunk or could not be read to its end; `error` has the detail. */
+    bool truncated;
+    struct ttd_error error;
+};
+
+/**
+ * Places a cursor at the start of a trace. Until it jumps to a keyframe, it checks every chunk that
+ * it passes: see ttd_reader_is_intact().
+ *
+ * @param trace     copied. With keyframes, an observer is not told of effects before the keyframe
+ *                  that the cursor starts from
+ * @param kinds     kinds of chunks to read: HEAP_CURSOR_KINDS, and those that the hook wants
+ * @param observer  as for heap_replay_init()
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO.
+ */
+enum ttd_status heap_cursor_init(struct heap_cursor *cursor, const struct heap_trace *trace,
+                                 uint32_t kinds, const struct heap_observer *observer);
+void heap_cursor_free(struct heap_cursor *cursor);
+
+/**
+ * Moves the cursor to `target`. Afterwards cursor->replay is the state at the target, and
+ * cursor->replay.position the position of the last effect at or before it. A target before the
+ * current one is reached by a new replay, from a keyframe or from the start of the trace.
+ *
+ * @param error  detail on failure
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, TTD_ERROR_UNSUPPORTED, and what observer and
+ *         hook return; TTD_ERROR_ARGUMENT if the reader was used by other code since the last move.
+ */
+enum ttd_status heap_cursor_seek(struct heap_cursor *cursor, struct ttd_position target,
+                                 struct ttd_error *error);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/** The trace that a query is made of: its reader, its index, and a hook for progress. */
+#ifndef ANALYZER_TRAVEL_HEAP_TRACE_H
+#define ANALYZER_TRAVEL_HEAP_TRACE_H
+
+#include "travel/keyframes.h"
+
+/** Judges by the names in a stack whether the C and C++ runtimes keep its blocks; traces list only
+ * some of these blocks. */
+struct heap_stack_judge {
+    void *context;
+    /** Whether the runtimes keep all blocks allocated with a stack. Must be fast for a stack that
+     * it was asked about before. NULL if there are no names, or no such stack. */
+    bool (*keeps)(void *context, ttd_id stack);
+};
+
+/** A function that allocates blocks, or one that calls it. */
+struct heap_caller {
+    /** The return address, as in struct ttd_stack; of an inlined function that of its caller. */
+    ttd_id module;
+    uint64_t offset;
+    /** Its name, a string; TTD_NONE if it is unknown. */
+    ttd_id function;
+};
+
+#define HEAP_CALLERS 3
+
+/** The innermost functions of a stack, except wrappers of allocators. */
+struct heap_callers {
+    size_t count;
+    struct heap_caller items[HEAP_CALLERS];
+    /** By its name, the innermost one allocates strings of the library sds, or hash tables of
+     * Rust. */
+    bool is_sds;
+    bool is_hash_table;
+    /** By its name, it puts a header of this size before the data; 0 if that is unknown. */
+    uint32_t header;
+};
+
+/** Lists the functions that allocate with a stack. */
+struct heap_stack_callers {
+    void *context;
+    /** Sets `callers`, which are all zero. NULL if stacks are not known. */
+    void (*list)(void *context, ttd_id stack, struct heap_callers *callers);
+};
+
+/** Is called with every batch that a query reads, before the replay applies its events. */
+struct heap_batch_hook {
+    void *context;
+    /** Anything but TTD_OK ends the replay with that status. */
+    enum ttd_status (*batch)(void *context, const struct ttd_batch *batch);
+    struct heap_stack_judge judge;
+    struct heap_stack_callers callers;
+};
+
+/** Borrows everything: its members must outlive the query. */
+struct heap_trace {
+    /** Tolerant of damage. Only the query may use it while it runs, and leaves it at an undefined
+     * position. */
+    struct ttd_reader *reader;
+    /** The index of the trace; NULL for none. It changes the time that an answer takes, not the
+     * answer. */
+    const struct heap_keyframes *keyframes;
+    /** For progress, messages, and blocks of the runtimes; zeros for none. */
+    struct heap_batch_hook hook;
+    /** An earlier pass has checked the whole trace, so a replay reads only the kinds that it
+     * needs. */
+    bool is_checked;
+    /** Another thread replays the trace at the same time, through a reader of its own: there is no
+     * processor for a third one that reads ahead. */
+    bool is_one_of_two;
+};
+
+/** Whether a reader's status means that nothing more can be read: the end of the trace, or an
+ * earlier end of its readable part. */
+static inline bool heap_is_over(enum ttd_status status)
+{
+    return status == TTD_END || status == TTD_ERROR_TRUNCATED || status == TTD_ERROR_LIMIT;
+}
+
+/** Returns the position right before another; 0:0 for 0:0, which is the first one. */
+static inline struct ttd_position heap_position_before(struct ttd_position position)
+{
+    if (position.steps)
+        return (struct ttd_position){position.sequence, position.steps - 1};
+    if (position.sequence)
+        return (struct ttd_position){position.sequence - 1, UINT64_MAX};
+    return position;
+}
+
+#endif
