@@ -3,7 +3,7 @@
 import { CommandLine } from './commands.js';
 import { doubts, element } from './dom.js';
 import { bytes, count, duration, percent, things } from './format.js';
-import { blocksAndBytes, cutNote, numberColumn, panel, stackColumn, positionColumn } from './findings.js';
+import { blocksAndBytes, cutNote, numberColumn, panel, stackColumn, positionColumn, wantsOf } from './findings.js';
 import { Table } from './table.js';
 
 function growthText(row) {
@@ -26,12 +26,13 @@ function copiedText(moves) {
 export function movesView(moves, pieces) {
   const detail = (row) => pieces.stack(row.stack);
   const key = (row) => row.stack_id;
+  const wants = wantsOf(pieces);
   const table = new Table('moves', [
-    { ...numberColumn('Copied at most', 'bytes_copied_at_most', bytes), key },
+    stackColumn(pieces, key), numberColumn('Copied at most', 'bytes_copied_at_most', bytes),
     numberColumn('Calls', 'reallocs'), numberColumn('Moved', 'moved'),
     numberColumn('Remapped', 'remapped'), numberColumn('Avoidable', 'bytes_avoidable', bytes),
     numberColumn('In place', 'in_place'), numberColumn('Largest', 'largest_size', bytes),
-    growthColumn, stackColumn(pieces)], { detail });
+    growthColumn], { detail, wants, sort: 1 });
   const chains = new Table('chains', [
     { ...numberColumn('Copied at most', 'bytes_copied_at_most', bytes),
       key: (row) => row.first_position },
@@ -41,13 +42,13 @@ export function movesView(moves, pieces) {
     positionColumn(pieces, 'Allocated', 'first_position'),
     positionColumn(pieces, 'Last', 'last_position')]);
   const inferred = new Table('replaced', [
-    { ...numberColumn('At most', 'bytes_copied_at_most', bytes), key },
+    stackColumn(pieces, key), numberColumn('At most', 'bytes_copied_at_most', bytes),
     numberColumn('Times', 'replaced'), numberColumn('Largest', 'largest_size', bytes),
-    growthColumn, stackColumn(pieces)], { detail });
+    growthColumn], { detail, wants, sort: 1 });
   table.setRows(moves.groups);
   chains.setRows(moves.chains || []);
   inferred.setRows(moves.inferred?.groups || []);
-  return element('div', {},
+  const node = element('div', {},
     panel('Reallocations', doubts(moves), element('p', {}, `${count(Number(moves.reallocs))} ` +
       `calls: ${count(Number(moves.moved))} moved, ${count(Number(moves.in_place))} in place, ` +
       `${count(Number(moves.from_null))} of a null pointer, ${count(Number(moves.failed))} ` +
@@ -59,6 +60,7 @@ export function movesView(moves, pieces) {
       `${count(Number(moves.inferred.replaced))} times.`),
     cutNote(moves.inferred.groups.length, moves.inferred.total_groups, 'call sites'),
     inferred.tools, inferred.node) : null);
+  return { node, draw: pieces.search.watch(() => [table, inferred].forEach((each) => each.choose())) };
 }
 
 /** A histogram as a table with bars. */

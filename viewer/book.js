@@ -2,6 +2,7 @@
 // The traces that a page has, of which one is shown at a time, or the comparison of two.
 import { element } from './dom.js';
 import { baseName } from './format.js';
+import { firstTrace } from './state.js';
 
 /** Stands in the address for the comparison, and is the name of its element. */
 export const COMPARISON = 'comparison';
@@ -36,7 +37,7 @@ export class Book {
 
   /** The trace that the address asks for. */
   get asked() {
-    const key = new URLSearchParams(location.hash.slice(1)).get('t');
+    const key = new URLSearchParams(location.hash.slice(1)).get('t') ?? firstTrace();
     if (key === COMPARISON && this.has_comparison) return key;
     return /^[1-9][0-9]?$/.test(key) && Number(key) <= this.count ? key : '1';
   }

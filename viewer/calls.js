@@ -6,6 +6,9 @@ const INLINED = 1;
 const OWN = 2;
 const ALLOCATES = 4;
 
+/** The recorder's library in the program. */
+const RECORDER = 'libttdpreload.so';
+
 /** The node of a call site that stands for many others. */
 export const OTHERS = -2;
 
@@ -33,7 +36,7 @@ export class Calls {
         this.functions.push(this.makeFunction(i));
       }
       const made = this.functions[index.get(key)];
-      made.own ||= Boolean(flags[i] & OWN);
+      made.own ||= Boolean(flags[i] & OWN) && baseName(made.module) !== RECORDER;
       return index.get(key);
     });
     this.noStack = this.addPlain('(no stack)');

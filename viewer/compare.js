@@ -162,14 +162,14 @@ export class ComparePage {
       ...numberColumn(title, name), show: (row) => signed(Number(row[name]), format),
     });
     this.table = new Table('changes', [
-      { ...change('Change', 'change_bytes', bytes), key: (row) => row.fingerprint,
+      stackColumn(this.pieces, (row) => row.fingerprint),
+      { ...change('Change', 'change_bytes', bytes),
         title_of: (row) => `${count(Number(row.change_bytes))} bytes`,
         rank: (row) => Math.abs(Number(row.change_bytes)) },
       change('Blocks', 'change_blocks', count), numberColumn('First', 'old_bytes', bytes),
       numberColumn('Second', 'new_bytes', bytes),
       { title: 'Is', is_number: false, value: (row) => row.change },
-      stackColumn(this.pieces),
-    ], { detail: (row) => this.pieces.stack(row.stack) });
+    ], { sort: 1, detail: (row) => this.pieces.stack(row.stack) });
     this.rows = this.changes.rows.filter((row) => row.change !== 'same');
   }
 

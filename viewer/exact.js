@@ -83,7 +83,7 @@ export class Exact {
   /** @param trace    the element with the trace
    * @param is_kept  the page may show this trace once more, after others */
   constructor(heap, state, { stacks, is_filtered, trace, is_kept, tell }) {
-    Object.assign(this, { heap, state, tell, is_ready: false, wishes: {} });
+    Object.assign(this, { heap, state, tell, is_ready: false, wishes: {}, events: 0, failed: '' });
     this.elements = is_kept ? [] : ['engine', trace];
     const numbers = sums(stacks.number);
     this.stacks = new Map(Array.from(sums(stacks.stack), (stack, i) => [stack, numbers[i]]));
@@ -93,10 +93,11 @@ export class Exact {
     this.engine = new Engine({
       program: text('engine'), trace: text(trace),
       stacks: is_filtered ? Uint32Array.from(heap.stacks) : null,
-      progress: (events) => tell(`Reading the trace: ${events.toLocaleString('en-US')} events`),
+      progress: (events) => tell((this.events = events) && `Reading the trace: ${events.toLocaleString('en-US')} events`),
     });
     this.tell('Reading the trace…');
     this.done = this.start().catch((error) => {
+      this.failed = `The trace cannot be read: ${error.message}`;
       this.tell(`Moments between ticks are not known: ${error.message}`);
     });
   }

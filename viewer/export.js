@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Saving and copying what a view shows.
 import { button, copyText, element, saveFile } from './dom.js';
-import { SvgSurface, palette } from './surface.js';
+import { CanvasSurface, SvgSurface, palette, sizeOf } from './surface.js';
 
 /** A field of CSV. One that a spreadsheet would take for a formula begins with a quote. */
 function field(value) {
@@ -31,6 +31,11 @@ export function graphButtons(name, canvas, draw) {
       draw(surface, colors);
       saveFile(`${name}.svg`, new Blob([surface.toString()], { type: 'image/svg+xml' }));
     }, { 'aria-label': `Save ${name} as SVG` }),
-    button('PNG', () => canvas.toBlob((blob) => saveFile(`${name}.png`, blob)),
+    button('PNG', () => {
+      const whole = element('canvas');
+      const colors = palette();
+      draw(new CanvasSurface(whole, colors, sizeOf(canvas)), colors);
+      whole.toBlob((blob) => saveFile(`${name}.png`, blob));
+    },
       { 'aria-label': `Save ${name} as PNG` }));
 }

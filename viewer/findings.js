@@ -2,7 +2,8 @@
 // Leaks and errors.
 import { doubts, element } from './dom.js';
 import { csvButtons } from './export.js';
-import { bytes, count, positionRank, things } from './format.js';
+import { palette } from './surface.js';
+import { bytes, comparePositions, count, positionRank, things } from './format.js';
 import { Table } from './table.js';
 
 const CLASSES = {
@@ -43,18 +44,35 @@ export function positionColumn(pieces, title, name) {
 }
 
 /** The column that names a stack by its last own call; the whole stack unfolds. */
-export function stackColumn(pieces) {
-  const name = (row) => {
-    const frames = pieces.calls.stack(row.stack);
-    const functions = frames.map((frame) => pieces.calls.functions[pieces.calls.functionOf[frame]]);
-    const own = functions.findIndex((made) => made.own);
-    const at = Math.max(own, 0);
-    return frames.length ? [functions[at].short, pieces.calls.line(frames[at])] : ['(no stack)', ''];
+export function stackColumn(pieces, key = undefined) {
+  const { calls } = pieces;
+  const find = (row) => {
+    const frames = calls.stack(row.stack);
+    return frames.find((frame) => calls.functions[calls.functionOf[frame]].own) ?? frames[0];
+  };
+  const name = (row, kind = 'short') => {
+    const frame = find(row);
+    return frame === undefined ? ['(no stack)', '']
+      : [calls.functions[calls.functionOf[frame]][kind], calls.line(frame)];
+  };
+  const swatch = (row) => {
+    const frame = find(row);
+    const color = frame === undefined ? -1 : pieces.functions?.of?.(calls.functionOf[frame]) ?? -1;
+    const node = element('i');
+    node.style.background = color < 0 ? palette().own : palette().series[color];
+    return node;
   };
   return {
-    title: 'Call site', is_number: false, class: 'name', value: (row) => name(row).join(' ').trim(),
-    show: (row) => element('span', {}, name(row)[0], element('small', {}, ` ${name(row)[1]}`)),
+    title: 'Function', is_number: false, class: 'name', value: (row) => name(row).join(' ').trim(), key,
+    title_of: (row) => name(row, 'name')[0],
+    show: (row) => element('span', {}, swatch(row), ' ', element('b', {}, name(row, 'plain')[0]),
+      element('small', {}, ` ${name(row)[1]}`)),
   };
+}
+
+/** Whether the search finds the stack of a row. */
+export function wantsOf(pieces) {
+  return (row) => !pieces.search || pieces.search.has(row.stack - 1);
 }
 
 /** A note where a list has fewer groups than there are. */
@@ -113,24 +131,24 @@ function lostWhen(row, pieces) {
 
 export function leaksView(leaks, pieces) {
   const table = new Table('leaks', [
-    { ...numberColumn('Bytes', 'bytes', bytes), key: (row) => `${row.class} ${row.stack_id}` },
+    stackColumn(pieces, (row) => `${row.class} ${row.stack_id}`), numberColumn('Bytes', 'bytes', bytes),
     numberColumn('Blocks', 'blocks'),
     { title: 'Class', is_number: false, value: (row) => row.class || 'never released',
       show: (row) => CLASSES[row.class]?.[0] || row.class || 'never released' },
-    stackColumn(pieces),
     positionColumn(pieces, 'First', 'first_position'),
     positionColumn(pieces, 'Last', 'last_position'),
-  ], { detail: (row) => element('div', {}, lostWhen(row, pieces), pieces.stack(row.stack)) });
+  ], { sort: 1, wants: wantsOf(pieces), detail: (row) => element('div', {}, lostWhen(row, pieces), pieces.stack(row.stack)) });
   table.setRows(leaks.groups);
   const title = leaks.snapshot
     ? `What nothing points at any more, as snapshot ${leaks.snapshot.number} tells`
     : 'What was never released (there is no snapshot that tells what is lost)';
-  return panel(title, doubts(leaks), leakClasses(leaks),
+  const node = panel(title, doubts(leaks), leakClasses(leaks),
     element('p', {}, `${blocksAndBytes(leaks.total_blocks, leaks.total_bytes)} ` +
       `${leaks.snapshot ? 'live then' : 'never released'}; the C and C++ runtimes keep ` +
       `${blocksAndBytes(leaks.runtime_blocks, leaks.runtime_bytes)}` +
       `${leaks.runtime_counted ? ', as far as they are known' : ' more'}.`), leakRemarks(leaks),
     cutNote(leaks.groups.length, leaks.total_groups, 'groups'), table.tools, table.node);
+  return { node, draw: pieces.search.watch(() => table.choose()) };
 }
 
 /** Facts about a block beside those of its calls. */
@@ -163,10 +181,17 @@ function errorNode(finding, pieces) {
       finding.certain ? '' : element('span', { class: 'badge' }, 'uncertain')),
     element('p', {}, blockText(finding)),
     finding.damage ? element('p', {}, damageText(finding)) : null,
-    element('div', { class: 'calls' }, pieces.call('Called', finding),
-      pieces.call('Allocated', finding.allocated), pieces.call('Released', finding.released),
-      pieces.call('Conflicts with a call', finding.conflict),
-      finding.damage && pieces.call('Next block allocated', finding.after?.allocated)));
+    timeLine(pieces, [['Allocated', finding.allocated], ['Released', finding.released],
+      ['Conflicts with a call', finding.conflict],
+      ...(finding.damage ? [['Next block allocated', finding.after?.allocated]] : []),
+      [finding.kind.replaceAll('-', ' '), finding]]));
+}
+
+/** Calls with their stacks in the order in which they happened. */
+function timeLine(pieces, calls) {
+  return element('div', { class: 'calls time-line' }, ...calls.filter(([, call]) => call)
+    .sort(([, a], [, b]) => (a.position && b.position ? comparePositions(a.position, b.position) : 0))
+    .map(([title, call]) => pieces.call(title, call)));
 }
 
 function signalNode(signal, pieces) {
@@ -181,7 +206,9 @@ function signalNode(signal, pieces) {
     element('div', { class: 'calls' }, element('section', { class: 'call' },
       element('h4', {}, 'The stack'), pieces.stack(signal.stack))),
     place('Fault address', signal.fault),
-    ...(signal.registers || []).map((at) => place(`Register ${at.name ?? at.number}`, at)));
+    signal.registers?.length ? element('details', { class: 'registers' },
+      element('summary', {}, things(signal.registers.length, 'register')),
+      ...signal.registers.map((at) => place(`Register ${at.name ?? at.number}`, at))) : null);
 }
 
 /** The findings as lines of CSV. */
@@ -194,12 +221,21 @@ function errorRows(errors, pieces) {
 
 export function errorsView(errors, pieces) {
   const none = !errors.findings.length && !errors.fatal_signal;
-  return panel('Calls that the program should not have made', doubts(errors),
+  const of = (list) => list.map((finding) => {
+    const node = errorNode(finding, pieces);
+    nodes.push([node, finding]);
+    return node;
+  });
+  const nodes = [];
+  const node = panel('Calls that the program should not have made', doubts(errors),
     none ? element('p', { class: 'good' }, 'None. Reads and writes are not watched.') : null,
-    ...errors.findings.filter(({ damage }) => damage).map((finding) => errorNode(finding, pieces)),
-    signalNode(errors.fatal_signal, pieces),
+    ...of(errors.findings.filter(({ damage }) => damage)),
     cutNote(errors.findings.length, Number(errors.total_findings), 'findings'),
     errors.findings.length ? csvButtons('errors', () => errorRows(errors, pieces)) : null,
-    ...errors.findings.filter(({ damage }) => !damage).map((finding) => errorNode(finding, pieces)),
+    ...of(errors.findings.filter(({ damage }) => !damage)), signalNode(errors.fatal_signal, pieces),
     errorRemarks(errors));
+  const isFound = (call) => call && pieces.search.has(call.stack - 1);
+  return { node, draw: pieces.search.watch(() => nodes.forEach(([article, finding]) => {
+    article.hidden = ![finding, finding.allocated, finding.released, finding.conflict].some(isFound);
+  })) };
 }

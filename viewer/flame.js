@@ -110,12 +110,14 @@ function drawTexts(surface, box, x, y, width, color, picture) {
   }
 }
 
-export function drawBoxes(surface, boxes, picture) {
+/** @param seen  the part of the picture that is drawn, from a top to a bottom; all without it */
+export function drawBoxes(surface, boxes, picture, seen = [0, Infinity]) {
   const place = { ...picture, height: surface.height };
   for (const box of boxes) {
+    const y = topOf(box, place);
+    if (y + HEIGHT < seen[0] || y > seen[1]) continue;
     const x = box.x * surface.width;
     const width = box.width * surface.width;
-    const y = topOf(box, place);
     const color = box.node < 0 ? picture.colors.pale : picture.colorOf(box);
     surface.rect(x, y, Math.max(0.5, width - 1), HEIGHT - 1, color);
     if (box.node >= 0 && (box.node === picture.selected || picture.isFound?.(box))) {

@@ -94,10 +94,26 @@ export class FlameView {
       colorOf: made.of, isFound: this.search.is_on && !this.search.found.every((is_found) => is_found)
         ? (box) => this.search.found[tree.label[box.last]] : null,
     };
-    drawBoxes(new CanvasSurface(this.canvas, colors, { width, height }), this.boxes, this.picture);
+    this.paint();
     if (this.out.hidden !== !root) this.out.hidden = !root;
     this.showLegend(this.boxes.length ? made.legend : []);
     this.describe();
+  }
+
+  /** Draws what can be seen of the boxes, and a little more. */
+  paint() {
+    const { width, height, colors } = this.picture;
+    const surface = new CanvasSurface(this.canvas, colors, { width, height });
+    drawBoxes(surface, this.boxes, this.picture, this.seen(height));
+  }
+
+  /** The part of the picture that can be seen: its top and its bottom. */
+  seen(height) {
+    const { scroll } = this;
+    const room = Math.max(340, innerHeight * 0.6);
+    if (height <= room) return [0, height];
+    const top = this.is_scrolled ? scroll.scrollTop : 0;
+    return this.picture.is_icicle ? [top, top + room] : [height + top - room, height + top];
   }
 
   /** The colours of boxes, and the names of those that mean something. */
@@ -148,6 +164,10 @@ export class FlameView {
   }
 
   listen() {
+    this.scroll.addEventListener('scroll', () => {
+      this.is_scrolled = true;
+      this.paint();
+    });
     this.canvas.addEventListener('pointermove', (event) => this.showTip(event));
     this.canvas.addEventListener('pointerleave', () => { this.tip.hidden = true; });
     this.canvas.addEventListener('click', (event) => {

@@ -20,6 +20,7 @@ import { Keys, TimelinePointer } from './input.js';
 import { MemoryView } from './memory_view.js';
 import { HeapSource, MEASURES, measureName, measureOf, measuresOf } from './measures.js';
 import { RangeView } from './range.js';
+import { runtimesOf } from './runtimes.js';
 import { SitesView } from './sites_view.js';
 import { Scope } from './scope.js';
 import { Search } from './search.js';
@@ -74,9 +75,9 @@ class Page {
     this.lifetimes = () => new LifetimesView(parts.lifetimes, this.heap, this.state);
     this.views = [
       ['heap', 'Heap', () => this.makeHeap(), null, null, true],
-      ['leaks', 'Leaks', () => made(leaksView(parts.leaks, pieces)), ['leaks', ...at], 'end', true],
-      ['errors', 'Errors', () => made(errorsView(parts.errors, pieces)), ['errors'], 'trace', true],
-      ['moves', 'Moves', () => made(movesView(parts.moves, pieces)), ['moves'], 'trace', true],
+      ['leaks', 'Leaks', () => leaksView(parts.leaks, pieces), ['leaks', ...at], 'end', true],
+      ['errors', 'Errors', () => errorsView(parts.errors, pieces), ['errors'], 'trace', true],
+      ['moves', 'Moves', () => movesView(parts.moves, pieces), ['moves'], 'trace', true],
       ['lifetimes', 'Lifetimes and sizes', this.lifetimes, ['lifetimes'], 'trace', true],
       ...(parts.retained ? [['retained', 'Held memory',
         () => made(retainedView(parts.retained, parts.roots, pieces,
@@ -161,6 +162,7 @@ class Page {
   makeNotes() {
     const { heap, parts } = this;
     const lines = this.scope.ofPage();
+    lines.push(...runtimesOf(this.calls, heap));
     const unknown = Number(parts.leaks.unknown_blocks);
     if (unknown) {
       lines.push(`${count(unknown)} of the blocks that are live at the end are unknown: they may ` +

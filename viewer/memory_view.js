@@ -81,7 +81,9 @@ export class MemoryView {
       on: { change: () => this.setAddress(this.input.value.trim()) },
     });
     this.story = element('div');
-    this.node = element('div', {}, this.unknown,
+    this.progress = element('progress', { max: heap.event[heap.last] || 1, value: 0, 'aria-label': 'Reading the trace' });
+    this.wait = element('p', { class: 'reading', role: 'status' }, this.progress, ' ', this.waitText = element('span'));
+    this.node = element('div', {}, this.wait, this.unknown,
       element('section', { class: 'panel', 'aria-label': 'Map' },
         element('div', { class: 'bar' }, this.tools), this.canvas, this.legend, this.note),
       element('div', { class: 'halves' },
@@ -146,7 +148,14 @@ export class MemoryView {
   }
 
   draw() {
-    if (!this.exact.is_ready) return;
+    this.wait.hidden = this.exact.is_ready && this.layout;
+    if (!this.exact.is_ready) {
+      this.progress.value = this.exact.events;
+      this.waitText.textContent = this.exact.failed || 'Reading the trace: the map follows.';
+      return;
+    }
+    this.progress.removeAttribute('value');
+    this.waitText.textContent = 'Drawing the map…';
     this.drawStory();
     this.wish = `${this.exact.moment} ${this.state.get('region')} ${this.canvas.clientWidth}` +
       ` ${getComputedStyle(document.documentElement).getPropertyValue('--panel')}`;
@@ -179,6 +188,7 @@ export class MemoryView {
     const cells = places.length ? await engine.ask(...places.map(({ region }) =>
       ['cells', moment, region.first, region.last, size])) : [];
     Object.assign(this, { layout, cells });
+    this.wait.hidden = true;
     const colors = palette();
     this.showLegend(this.paint(new CanvasSurface(this.canvas, colors), colors), colors);
     this.regions.setRows(regions);
@@ -189,8 +199,8 @@ export class MemoryView {
     chosen.length ? button('All regions', () => this.state.set({ region: '' })) : '');
   }
 
-  /** The functions that most cells are of have colours of their own. */
-  ranks(cells) {
+  /** The functions that cells are of, those of most first. */
+  functionsOf(cells) {
     const numbers = new Map();
     for (const values of cells) {
       for (let i = 0; i < values.length; i += CELL_VALUES) {
@@ -206,8 +216,9 @@ export class MemoryView {
   paint(surface, colors) {
     if (!this.layout) return [];
     const { cells, layout: { size, columns, places } } = this;
-    const ranks = this.ranks(cells).slice(0, colors.series.length);
-    const colorOf = new Map(ranks.map((key, i) => [key, colors.series[i]]));
+    const { functions } = this.pieces;
+    const shown = this.functionsOf(cells).filter((key) => functions.of(key) >= 0);
+    const colorOf = new Map(shown.map((key) => [key, colors.series[functions.of(key)]]));
     places.forEach(({ region, top, rows }, k) => {
       surface.text(`${hex(region.first)}  ${bytes(Number(region.size))}`, 0, top - LABEL / 2, colors.dim);
       surface.rect(0, top, columns * CELL, rows * CELL, colors.line, 0.25);
@@ -220,14 +231,14 @@ export class MemoryView {
           color, 0.25 + 0.75 * Number(used * 100n / size) / 100);
       }
     });
-    return ranks;
+    return shown;
   }
 
-  showLegend(ranks, colors) {
-    this.legend.hidden = !ranks.length;
-    this.legend.replaceChildren(...ranks.map((key, i) => {
+  showLegend(shown, colors) {
+    this.legend.hidden = !shown.length;
+    this.legend.replaceChildren(...shown.map((key) => {
       const swatch = element('i');
-      swatch.style.background = colors.series[i];
+      swatch.style.background = colors.series[this.pieces.functions.of(key)];
       return element('li', { title: this.calls.functions[key].name }, swatch,
         this.calls.functions[key].short);
     }));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // The range: what its blocks were, by whether they were allocated and released in it.
-import { doubts, element, fixedFigure, setText } from './dom.js';
-import { panel, blocksAndBytes, numberColumn, stackColumn, positionColumn } from './findings.js';
+import { button, doubts, element, fixedFigure, setText } from './dom.js';
+import { panel, blocksAndBytes, numberColumn, stackColumn, positionColumn, wantsOf } from './findings.js';
 import { bytes, count, followingPosition, signed, things } from './format.js';
 import { Spans } from './spans.js';
 import { Table } from './table.js';
 
 const QUADRANTS = [
-  ['aifi', 'AIFI', 'allocated inside the range, freed inside'],
-  ['aifo', 'AIFO', 'allocated inside the range, not freed in it'],
-  ['aofi', 'AOFI', 'allocated before the range, freed inside'],
-  ['aofo', 'AOFO', 'allocated before the range, not freed in it'],
+  ['aifi', 'AIFI', 'Came and went: allocated in the range, and freed in it'],
+  ['aifo', 'AIFO', 'Came and stayed: allocated in the range, and not freed in it'],
+  ['aofi', 'AOFI', 'Went: allocated before the range, and freed in it'],
+  ['aofo', 'AOFO', 'Stayed: allocated before the range, and not freed in it'],
 ];
 
 const LOST = [['definitely_lost', 'definitely lost'], ['indirectly_lost', 'indirectly lost'],
@@ -22,11 +22,12 @@ class Quadrant {
     this.sums = element('p', { class: 'sums' });
     this.cut = element('p', { class: 'dim' });
     this.table = new Table(name, [
-      { ...numberColumn('Bytes', 'bytes', bytes), key: (row) => `${name} ${row.stack_id}` },
-      numberColumn('Blocks', 'blocks'), { ...stackColumn(pieces), is_fixed: true },
+      { ...stackColumn(pieces, (row) => `${name} ${row.stack_id}`), is_fixed: true },
+      numberColumn('Bytes', 'bytes', bytes), numberColumn('Blocks', 'blocks'),
       ...(has_positions ? [positionColumn(pieces, 'First', 'first_position')] : []),
-    ], { detail: (row) => pieces.stack(row.stack) });
-    this.node = panel(`${short}: ${text}`, this.sums, this.cut, this.table.tools, this.table.node);
+    ], { sort: 1, wants: wantsOf(pieces), detail: (row) => pieces.stack(row.stack) });
+    this.draw = pieces.search.watch(() => this.table.choose());
+    this.node = panel(`${text} (${short})`, this.sums, this.cut, this.table.tools, this.table.node);
     this.node.dataset.quadrant = name;
   }
 
@@ -42,10 +43,10 @@ class Quadrant {
 class Sums {
   constructor(name) {
     this.table = new Table(name, [
-      { title: 'Quadrant', is_number: false, value: (row) => row.short, key: (row) => row.name },
+      { title: 'What its blocks did', is_number: false, class: 'name',
+        value: (row) => `${row.text} (${row.short})`, rank: (row) => row.name, key: (row) => row.name },
       numberColumn('Blocks', 'blocks'), numberColumn('Size', 'bytes', bytes),
-      numberColumn('Bytes', 'bytes'),
-      { title: 'Its blocks were', is_number: false, class: 'name', value: (row) => row.text }],
+      numberColumn('Bytes', 'bytes')],
     { is_down: false });
     this.node = panel('Its blocks, by whether they were allocated and freed in it',
       this.table.tools, this.table.node);
@@ -72,7 +73,8 @@ export class RangeView {
     this.chosen = exact ? QUADRANTS.map((quadrant) => new Quadrant(pieces, quadrant, false)) : [];
     this.counted = [new Sums('quadrants')];
     this.quadrants = element('div', { class: 'columns' });
-    this.node = element('div', {}, panel('The chosen range', this.figures, this.note),
+    this.node = element('div', {}, panel('The chosen range', this.figures, this.note,
+      button('Show which functions grew', () => state.set({ view: 'heap', measure: 'grown' }))),
       this.diff ? panel('The range of this page', doubts(this.diff), this.lost()) : null,
       this.quadrants);
   }
@@ -127,6 +129,7 @@ export class RangeView {
       fixedFigure('Growth', signed(heap.bytes[to] - heap.bytes[from], bytes),
         signed(heap.blocks[to] - heap.blocks[from], (number) => things(number, 'block'))));
     if (shown === this.chosen) this.ask();
+    shown.forEach((each) => each.draw?.());
     if (shown === this.counted) this.counted[0].show(this.spans.quadrants(from, to));
     setText(this.note, this.remarks(from, to).filter((text) => text).join(' '));
     if (this.placed === shown) return;
@@ -144,8 +147,8 @@ export class RangeView {
         `${count(this.spans.width)}th of them.` : '',
       shown !== this.ofPage && this.has_kept ? COUNTED : '',
       shown !== counted ? '' : this.exact ? 'Call sites follow as soon as the trace is read.'
-        : 'The command below tells the call sites; a page made with --exact, or with the same --from ' +
-          'and --to, shows them.',
+        : 'Which functions grew is under “Heap”. Which of them these blocks are of, the command below ' +
+          'says, or a page made with --exact or with the same --from and --to.',
     ];
   }
 

@@ -35,6 +35,16 @@ export class Search {
     return Boolean(this.text);
   }
 
+  /** Returns a function that calls `redraw` whenever something else is looked for than last time. */
+  watch(redraw) {
+    let known = '';
+    return () => {
+      const now = this.is_on ? this.text : '';
+      if (now !== known) redraw();
+      known = now;
+    };
+  }
+
   /** Whether a chain of calls is found, by its innermost node. */
   has(node) {
     return !this.is_on || Boolean(this.chains[node]);

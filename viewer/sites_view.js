@@ -161,12 +161,16 @@ export class SitesView {
   shareCell(row) {
     if (!row.bar) {
       row.bar = element('span', { class: 'bar-of' });
+      row.path = '';
       row.bar.style.background = this.colorOf(row);
       row.text = document.createTextNode('');
       row.cell = element('span', { class: 'share-of' }, element('span', { class: 'track' }, row.bar), row.text);
     }
-    const width = `${this.total ? Math.max(0, 100 * row.bytes / this.total).toFixed(1) : 0}%`;
-    if (row.bar.style.width !== width) row.bar.style.width = width;
+    // What is cut off by a path needs no layout.
+    const cut = 100 - (this.total ? Math.max(0, 100 * row.bytes / this.total) : 0);
+    const path = `inset(0 ${cut.toFixed(1)}% 0 0 round 5px)`;
+    if (row.path !== path) row.bar.style.clipPath = path;
+    row.path = path;
     setText(row.text, percent(row.bytes, this.total));
     return row.cell;
   }

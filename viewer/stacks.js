@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Stacks, positions and other pieces of findings.
 import { button, element } from './dom.js';
-import { baseName } from './format.js';
+import { baseName, moment } from './format.js';
 
 /** Frames below this many are shown on demand. */
 const FRAMES_SHOWN = 12;
@@ -55,12 +55,19 @@ export class Pieces {
       { class: 'link', title: 'Move the cursor to the last tick before or there' });
   }
 
+  /** The time of a position, where the page has it. */
+  timeOf(position) {
+    const { heap, scope } = this;
+    if (!position || !heap?.time || !scope.has_times || !scope.has(position)) return '';
+    return ` (${moment(heap.time[heap.tickOf(position)], heap.time[heap.last] / 1000)})`;
+  }
+
   /** A call with its stack; null if it is not known. */
   call(title, call) {
     if (!call) return null;
     return element('section', { class: 'call' },
       element('h4', {}, title, ' by ', element('code', {}, `${call.api || call.action}()`), ' at ',
-        this.position(call.position), ` in thread ${call.thread}`,
+        this.position(call.position), this.timeOf(call.position), ` in thread ${call.thread}`,
         call.returned === false ? ', which never returned' : ''),
       this.stack(call.stack));
   }

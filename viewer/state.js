@@ -9,6 +9,11 @@ export const DEFAULTS = {
   change: 'new', table: '',
 };
 
+/** What a page shows that is opened without a wish: of two traces their comparison. */
+export function firstTrace() {
+  return document.getElementById('comparison') ? 'comparison' : DEFAULTS.t;
+}
+
 /** Ticks are written as their positions. */
 const TICKS = ['at', 'from', 'to'];
 
@@ -30,7 +35,7 @@ export class State {
     this.known = location.hash;
     const given = new URLSearchParams(location.hash.slice(1));
     this.asked = {};
-    this.values = { ...DEFAULTS, at: this.heap.peakTick(), from: 0, to: this.heap.last };
+    this.values = { ...DEFAULTS, t: firstTrace(), at: this.heap.peakTick(), from: 0, to: this.heap.last };
     for (const [name, value] of given) {
       if (!Object.hasOwn(DEFAULTS, name)) continue;
       if (!TICKS.includes(name)) this.values[name] = value;
@@ -63,7 +68,7 @@ export class State {
     const pairs = new URLSearchParams();
     for (const [name, value] of Object.entries(this.values)) {
       const is_tick = TICKS.includes(name);
-      const usual = name === 'from' ? 0 : name === 'to' ? this.heap.last : DEFAULTS[name];
+      const usual = { from: 0, to: this.heap.last, t: firstTrace() }[name] ?? DEFAULTS[name];
       if (value !== usual) pairs.set(name, is_tick ? this.heap.position[value] : value);
     }
     return `#${pairs.toString().replaceAll('%3A', ':')}`;

@@ -5,12 +5,14 @@ import { csvButtons } from './export.js';
 
 const ROWS_SHOWN = 100;
 
-/** The height of a line at least; and the time after which the rows below the visible ones follow. */
-const LINE_HEIGHT = 22;
+/** The height of a line at least, the part of the window that a table has; and the time after which the rows below the visible ones follow. */
+const LINE_HEIGHT = 27;
+const PART = 0.6;
 const REST_AFTER = 60;
 
-let rows_visible = Math.ceil(innerHeight / LINE_HEIGHT);
-addEventListener('resize', () => { rows_visible = Math.ceil(innerHeight / LINE_HEIGHT); });
+const rowsThatFit = () => Math.ceil(Math.max(340, innerHeight * PART) / LINE_HEIGHT);
+let rows_visible = rowsThatFit();
+addEventListener('resize', () => { rows_visible = rowsThatFit(); });
 
 /** The first `count` of a list as a comparison orders it: a heap of them, the last one on top, spares
  * sorting the others. */
@@ -41,12 +43,12 @@ function firstOf(list, count, compare) {
 /**
  * A table. Each column has a title, `value` of a row for CSV and, without a `rank`, for sorting; and
  * what `show` makes of it, which stays the same for a row with `is_fixed`; numbers are right-aligned. `detail` of a row is
- * shown below it when it is opened. The first column has the `key` of a row. Rows that were shown
+ * shown below it when it is opened; `wants` says which rows are shown. The first column has the `key` of a row. Rows that were shown
  * before are kept, and only what differs in them is changed.
  */
 export class Table {
-  constructor(name, columns, { detail = null, sort = 0, open = null, is_down = true } = {}) {
-    Object.assign(this, { name, columns, detail, sort, open, is_down, rows: [], shown: ROWS_SHOWN });
+  constructor(name, columns, { detail = null, sort = 0, open = null, is_down = true, wants = null } = {}) {
+    Object.assign(this, { name, columns, detail, sort, open, is_down, wants, all: [], rows: [], shown: ROWS_SHOWN });
     this.opened = new Set();
     this.lines = new Map();
     this.body = element('tbody');
@@ -66,7 +68,13 @@ export class Table {
   }
 
   setRows(rows) {
-    this.rows = rows;
+    this.all = rows;
+    this.choose();
+  }
+
+  /** Chooses anew which of the rows are shown: those that the search finds. */
+  choose() {
+    this.rows = this.wants ? this.all.filter(this.wants) : this.all;
     this.draw();
   }
 

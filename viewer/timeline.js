@@ -419,7 +419,11 @@ export class Timeline {
       if (is_drawn) continue;
       last[note.kind] = at;
       const color = { loss: colors.alarm, thread: colors.dim }[note.kind] || colors.mark;
-      if (note.kind !== 'thread') surface.line([at, TOP, at, bottom], color, 1, [3, 3]);
+      if (note.kind === 'thread') {
+        surface.rect(at - 1, TOP - 13, 2, 4, color);
+        continue;
+      }
+      surface.line([at, TOP, at, bottom], color, 1, [3, 3]);
       surface.area([at - 4, TOP - 12, at + 4, TOP - 12, at, TOP - 4], color);
     }
   }

@@ -213,14 +213,14 @@ export class Verdicts {
         lines: ['none in the calls of the heap; reads and writes are not watched'] });
     }
     const [first] = this.parts.errors.findings;
-    const [stack, position] = fatal ? [this.parts.errors.fatal_signal?.stack, this.parts.errors.fatal_signal?.position]
-      : [first?.stack, first?.position];
+    const { stack, position } = first || this.parts.errors.fatal_signal || {};
     const frames = this.calls.stack(stack || 0);
     const frame = frames.find((one) => this.calls.functions[this.calls.functionOf[one]].own) ?? frames[0];
     const made = frame === undefined ? null : this.calls.functions[this.calls.functionOf[frame]];
     const doubtful = errors.find(({ certain }) => !certain);
     return this.card({ kind: 'errors', title: 'Errors',
-      value: fatal ? fatal.name || `signal ${fatal.signal}` : errors[0].kind.replaceAll('-', ' '),
+      value: [...errors.slice(0, 1).map(({ kind }) => kind.replaceAll('-', ' ')),
+        ...(fatal ? [fatal.name || `signal ${fatal.signal}`] : [])].join(', '),
       name: made?.name || '',
       lines: [...errors.map(({ kind, calls: number }) => `${kind.replaceAll('-', ' ')}: ${things(Number(number), 'call')}`),
         made ? this.calls.line(frame) : ''],

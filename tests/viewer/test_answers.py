@@ -312,6 +312,67 @@ class Timeline(PageCase):
         self.assertEqual(evaluate("heapPage.heap.position[heapPage.state.get('at')]"), position)
 
 
+@unittest.skipIf(MODE, "pictures only")
+class Findings(PageCase):
+    def errors_and_moves(self):
+        script = Script().basics()
+        script.alloc(0x1000, 40)
+        script.realloc(0x1000, 0x2000, 90)
+        script.free(0x2000, stack=3)
+        script.free(0x2000)
+        script.alloc(0x3000, 8, stack=3)
+        return script.close()
+
+    def test_leaks_lead_with_the_function(self):
+        trace = self.write(shop())
+        self.show(trace, "#view=leaks")
+        wanted = {group["function"] for group in self.json_of("leaks", trace, "--by", "function")["groups"]}
+        self.assertEqual({cells[0][1] for cells in self.rows(".view")}, wanted)
+        self.assertEqual(self.texts(".view th")[0], "Function")
+        everything = len(self.rows(".view"))
+        self.go("#view=leaks&search=audit")
+        self.assertEqual([cells[0][1] for cells in self.rows(".view")], ["shop::audit()"])
+        self.go("#view=leaks")
+        self.assertEqual(len(self.rows(".view")), everything)
+
+    def test_errors_are_told_in_order(self):
+        trace = self.write(self.errors_and_moves())
+        self.show(trace, "#view=errors")
+        finding, = self.json_of("errors", trace)["findings"]
+        self.assertEqual(self.texts("article.finding > *:first-child"), ["double free"])
+        places = [finding["allocated"]["position"], finding["released"]["position"], finding["position"]]
+        titles = self.texts("article.finding .time-line h4")
+        self.assertEqual(len(titles), 3)
+        for title, word, place in zip(titles, ("Allocated", "Released", "double free"), places):
+            self.assertTrue(title.startswith(word) and f" at {place} " in title, title)
+        hidden = "[...document.querySelectorAll('article.finding')].map((node) => node.hidden)"
+        self.go("#view=errors&search=nobody")
+        self.assertEqual(evaluate(hidden), [True])
+        self.go("#view=errors&search=main")
+        self.assertEqual(evaluate(hidden), [False])
+        self.go("#view=moves&search=nobody")
+        self.assertEqual(self.rows(".view > div > .panel:first-child"), [])
+        self.check_silence()
+
+    def test_ranges_speak_plainly(self):
+        self.show(self.write(shop()))
+        self.go(f"#view=range&from={self.positions()[3]}&to={self.positions()[9]}")
+        for cells, name in zip(sorted(self.rows("[aria-label=quadrants]")), ("AIFO", "AIFI", "AOFO", "AOFI")):
+            self.assertRegex(cells[0][0], rf"^\w[\w ]+: allocated .* \({name}\)$")
+
+    def test_interpreters_are_named(self):
+        script = Script().basics()
+        script.add("stack", parent=1, module=1, offset=0x3000)
+        script.add("symbol", module=1, offset=0x3000, frames="_PyEval_EvalFrameDefault@@")
+        for i in range(10):
+            script.alloc(0x1000 * (i + 1), 100, stack=5 if i < 7 else 2)
+        self.show(self.write(script.close()))
+        self.assertIn("Python allocates 70 % of all bytes here: its stacks show functions of the interpreter, "
+                      "such as _PyEval_EvalFrameDefault", self.texts(".scope")[0])
+        self.show(self.write(shop(), "native"))
+        self.assertNotIn("interpreter", " ".join(self.texts(".scope")))
+
+
 class Legible(PageCase):
     """In light and in dark."""
 

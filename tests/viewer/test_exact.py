@@ -128,7 +128,7 @@ class Numbers(ExactCase):
             found = self.json_of("diff", trace, *command[2:-1], "--limit", "0")
             for name in ("aifi", "aifo", "aofi", "aofo"):
                 scope = f"[data-quadrant={name}]"
-                self.assertEqual(sorted((whole(cells[0][1]), whole(cells[1][0]))
+                self.assertEqual(sorted((whole(cells[1][1]), whole(cells[2][0]))
                                         for cells in self.rows(scope)),
                                  sorted((group["bytes"], group["blocks"])
                                         for group in found[name]["groups"]), (name, first, last))
@@ -307,6 +307,25 @@ class Saving(ExactCase):
         self.assertLess(png["others"], 0.02)
         self.assertGreater(png["colours"], 5)
         self.check_silence()
+
+    def test_the_map_has_the_colours_of_functions_and_says_when_it_waits(self):
+        self.show_exact(self.write(churn(600, 21)), "#view=memory")
+        self.wait("Boolean(heapPage.memory && !heapPage.memory.run && heapPage.memory.layout)")
+        shown = evaluate("(({ memory, functions, flame: { picture } }) => [...memory.legend.children].map((node) => "
+                         "[node.textContent, node.firstChild.style.background]))(heapPage)")
+        wanted = evaluate("(({ functions, calls, timeline }) => { const probe = document.createElement('i'); "
+                          "return Object.fromEntries(functions.ordered.map((key) => { probe.style.background = "
+                          "getComputedStyle(document.documentElement).getPropertyValue('--s' + functions.of(key));"
+                          " return [calls.functions[key].short, probe.style.background]; })); })(heapPage)")
+        self.assertGreater(len(shown), 1)
+        for name, color in shown:
+            self.assertEqual(color, wanted[name])
+        waiting = "(({ memory, exact }) => { exact.is_ready = false; exact.events = 300; memory.draw(); " \
+            "const seen = [memory.wait.hidden, memory.progress.value / memory.progress.max]; " \
+            "exact.is_ready = true; memory.draw(); return [...seen, memory.wait.hidden]; })(heapPage)"
+        hidden, part, after = evaluate(waiting)
+        self.assertEqual((hidden, bool(after)), (False, True))
+        self.assertAlmostEqual(part, 0.5, delta=0.05)
 
     def test_an_empty_map_takes_no_room(self):
         script = Script().basics()

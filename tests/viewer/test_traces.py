@@ -106,7 +106,7 @@ class Choice(Traces):
 
     def test_only_the_trace_that_is_shown_follows_the_keyboard(self):
         traces = [self.write(churn(300, 1), "a"), self.write(churn(300, 2), "b")]
-        self.show_all(traces)
+        self.show_all(traces, "#t=1")
         evaluate("void (window.first = heapPage), 1")
         self.choose("2")
         at = evaluate("[first.state.get('at'), heapPage.state.set({ at: 7 })][0]")
@@ -139,7 +139,7 @@ class Comparison(Traces):
                              [tuple(change[name] for name in ("change_bytes", "change_blocks",
                                                               "old_bytes", "new_bytes"))
                               for change in found["changes"]])
-            shown = [cells[0][1].replace(",", "").split()[0].replace("−", "-")
+            shown = [cells[1][1].replace(",", "").split()[0].replace("−", "-")
                      for cells in self.rows(".compared")]
             self.assertEqual(sorted(map(int, shown)),
                              sorted(change["change_bytes"] for change in found["changes"]))
@@ -159,6 +159,18 @@ class Comparison(Traces):
             self.assertEqual(evaluate("heapPage.flame.picture.sums.total[0]"), total, name)
             said = self.texts(".flame-panel .said")[0]
             self.assertEqual(whole(said.split("(")[1]), total)
+
+    def test_two_traces_open_on_their_comparison(self):
+        self.show_all(self.two())
+        self.assertTrue(evaluate("Boolean(heapPage.parts.diff && heapPage.changes)"))
+        self.choose("1")
+        evaluate("heapPage.state.set({ at: 1 }), 1")
+        time.sleep(1)
+        fragment = evaluate("location.hash")
+        self.assertIn("t=1", fragment)
+        self.visit("#t=comparison")
+        self.visit(fragment)
+        self.assertEqual(evaluate("heapPage.parts.facts.number"), 1)
 
     def test_colours_are_the_changes(self):
         self.show_all(self.two(), "#t=comparison")
