@@ -80,6 +80,7 @@ enum {
 enum channel_flags {
     CHANNEL_NO_CHILDREN = 1, /* only the first process records */
     CHANNEL_NO_STACKS = 2,   /* calls are recorded without their stacks */
+    CHANNEL_LOSES = 1024,    /* a thread without room loses its call, and does not wait */
 };
 
 /*

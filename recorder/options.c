@@ -40,6 +40,9 @@ static const char help[] =
     "      --no-children   record PROGRAM itself only\n"
     "      --no-stacks     record calls without their stacks\n"
     "      --max-size=SIZE end the recording when a trace has SIZE bytes, such as 64M\n"
+    "      --when-full=wait|lose\n"
+    "                      what calls do that find no room: wait (the default) or\n"
+    "                      get lost, and counted\n"
     "      --snapshot-at-exit=KIND\n"
     "                      take a snapshot when a process ends: references (what\n"
     "                      points to which block; the default), blocks, memory\n"
@@ -65,6 +68,7 @@ static const char help[] =
 enum {
     OPTION_NO_CHILDREN = 256,
     OPTION_NO_STACKS,
+    OPTION_WHEN_FULL,
     OPTION_MAX_SIZE,
     OPTION_SNAPSHOT,
     OPTION_SNAPSHOT_AT_EXIT,
@@ -163,6 +167,18 @@ static bool parse_snapshot_option(int option, struct snapshot_options *snapshots
     }
 }
 
+/* What becomes of a call for which there is no room. */
+static void parse_when_full(const char *name, struct recording_options *recording)
+{
+    bool is_lost = strcmp(name, "lose") == 0;
+    if (!is_lost && strcmp(name, "wait") != 0) {
+        message("'%s' is nothing to do when memory is full: wait or lose", name);
+        fail();
+    }
+    recording->flags &= ~(uint32_t)CHANNEL_LOSES;
+    recording->flags |= is_lost ? CHANNEL_LOSES : 0;
+}
+
 static bool parse_recording_option(int option, struct recording_options *recording)
 {
     switch (option) {
@@ -171,6 +187,9 @@ static bool parse_recording_option(int option, struct recording_options *recordi
         return true;
     case OPTION_NO_STACKS:
         recording->flags |= CHANNEL_NO_STACKS;
+        return true;
+    case OPTION_WHEN_FULL:
+        parse_when_full(optarg, recording);
         return true;
     case OPTION_MAX_SIZE:
         recording->max_size = parse_size(optarg);
@@ -210,6 +229,7 @@ void options_parse(int argc, char **argv, struct options *options)
         {"output", required_argument, NULL, 'o'},
         {"no-children", no_argument, NULL, OPTION_NO_CHILDREN},
         {"no-stacks", no_argument, NULL, OPTION_NO_STACKS},
+        {"when-full", required_argument, NULL, OPTION_WHEN_FULL},
         {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
         {"snapshot", required_argument, NULL, OPTION_SNAPSHOT},
         {"snapshot-at-exit", required_argument, NULL, OPTION_SNAPSHOT_AT_EXIT},

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "upkeep.h"
 
+#include <inttypes.h>
+
+#include "../messages.h"
 #include "requests.h"
 
 #define FLUSH_NS         UINT64_C(1000000000)
@@ -60,6 +63,16 @@ static void write_names(struct collector *collector, uint64_t now)
     }
 }
 
+/* Says that calls are lost as soon as they are, and again when their number has doubled. */
+static void tell_losses(struct trace *trace)
+{
+    if (trace->lost == 0 || trace->lost < 2 * trace->lost_told)
+        return;
+    trace->lost_told = trace->lost;
+    message("warning: '%s': %" PRIu64 " call%s lost so far", trace->path, trace->lost,
+            trace->lost == 1 ? "" : "s");
+}
+
 void upkeep(struct collector *collector, uint64_t now)
 {
     if (now >= collector->next_control) {
@@ -78,6 +91,7 @@ void upkeep(struct collector *collector, uint64_t now)
     if (now >= collector->next_flush) {
         for (size_t i = 0; i < collector->processes.count; i++) {
             trace_flush(collector->processes.items[i]->trace);
+            tell_losses(collector->processes.items[i]->trace);
             host_tick(&collector->host); /* there may be thousands */
         }
         collector->next_flush = now + FLUSH_NS;

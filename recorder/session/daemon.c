@@ -204,8 +204,8 @@ static void begin_to_stop(struct daemon *daemon)
             kill((pid_t)daemon->records[i].entry.collector, SIGTERM);
 }
 
-void daemon_answer(struct daemon *daemon, const struct session_request *request,
-                   struct session_answer *answer)
+static void daemon_answer(struct daemon *daemon, const struct session_request *request,
+                          struct session_answer *answer)
 {
     *answer = (struct session_answer){.magic = SESSION_MAGIC};
     if (request->command == SESSION_LIST) {
@@ -253,8 +253,7 @@ static void accept_client(struct daemon *daemon)
     daemon->clients[daemon->client_count++] = client;
 }
 
-/* Returns false if the client is done with. */
-static bool serve_client(struct daemon *daemon, int client)
+bool daemon_serve(struct daemon *daemon, int client)
 {
     static struct session_request request;
     static struct session_answer answer;
@@ -404,7 +403,7 @@ static void daemon_step(struct daemon *daemon, const struct pollfd *polled, size
             catch_thread(daemon, &event);
     for (size_t i = daemon->client_count; i-- > 0;) {
         int client = daemon->clients[i];
-        if (has_event(polled, count, client) && !serve_client(daemon, client))
+        if (has_event(polled, count, client) && !daemon_serve(daemon, client))
             end_client(daemon, client);
     }
     if (has_event(polled, count, daemon->listener))

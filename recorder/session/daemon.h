@@ -46,9 +46,9 @@ struct daemon {
     int stopper; /* the client that waits for the end; -1 for none */
 };
 
-/* Answers the request that a client has sent. Public for a fuzz target. */
-void daemon_answer(struct daemon *daemon, const struct session_request *request,
-                   struct session_answer *answer);
+/* Answers the request that a client has sent. Returns false if it is to be disconnected. Public for
+ * a fuzz target. */
+bool daemon_serve(struct daemon *daemon, int client);
 
 /* Serves until it is stopped. `listener` is listening. */
 void daemon_run(struct daemon *daemon);

@@ -31,6 +31,7 @@ struct trace {
     struct ttd_position last; /* position of the last event */
     uint64_t clock;           /* wall time of the last event */
     uint64_t events, acquisitions, releases, lost;
+    uint64_t lost_told; /* of these, as the last warning said */
     uint64_t
         superseded;  /* acquisitions of blocks that were reallocated, or ended with their heap */
     bool is_damaged; /* invalid records were left out, and the trace states the loss */

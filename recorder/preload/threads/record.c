@@ -25,6 +25,8 @@ static void tick(void)
 
 static bool thread_next_chunk(struct thread *thread, size_t words)
 {
+    if (target_channel->flags & CHANNEL_LOSES)
+        thread->starving = true; /* does not wait */
     uint32_t index = chunk_wait(thread->chunk_index, words, &thread->starving);
     if (index == CHANNEL_NONE)
         return false;

@@ -142,6 +142,38 @@ class Sessions(SessionTest):
         self.assertEqual((counts['events'], counts['acquisitions'], counts['releases']),
                          (info['events'], info['allocs'] + info['reallocs'], info['frees']))
 
+    def test_losses_are_told_at_once(self):
+        """A thread that finds no room goes on at once, if that is wanted."""
+        code = ("import sys; print('ready', flush=True)\n"
+                "for line in sys.stdin:\n"
+                "    for i in range(300): [bytes(k % 600 + 600) for k in range(10000)]\n"
+                "    print('over', flush=True)\n")
+        process = self.start(sys.executable, '-c', code)
+        self.begin('one', '--pid', process.pid, '-o', 'traces', '--when-full=lose')
+        collector = self.collector()
+        def switches():
+            text = pathlib.Path(f'/proc/{process.pid}/status').read_text()
+            return int(re.search(r'\nvoluntary_ctxt_switches:\s*(\d+)', text)[1])
+        before = switches()
+        os.kill(collector, signal.SIGSTOP)
+        process.stdin.write('\n')
+        self.assertEqual(process.stdout.readline(), 'over\n')
+        os.kill(collector, signal.SIGCONT)
+        self.assertLess(switches() - before, 50) # it would wait 20 ms at a time, for 5 seconds
+        log = self.directory / 'traces' / 'session.log'
+        wait_for(lambda: re.search(r'\d+ calls lost so far', log.read_text()), 'no loss is told')
+        lost = self.status()['processes'][0]['lost']
+        self.assertGreater(lost, 1000)
+        self.session('stop', 'one')
+        trace, = (self.directory / 'traces').glob('*.bin')
+        self.assertGreaterEqual(analyze('info', trace)['lost_events'], lost)
+
+    def collector(self):
+        """The recorder of a process: the child of the daemon."""
+        daemon = self.daemon()
+        child, = pathlib.Path(f'/proc/{daemon}/task/{daemon}/children').read_text().split()
+        return int(child)
+
     def test_pause_resume_snapshot(self):
         process = self.start()
         self.begin('one', '--pid', process.pid, '-o', 'traces')
@@ -164,7 +196,8 @@ class Sessions(SessionTest):
         self.assertEqual(self.session('stop', 'two').returncode, NO_SESSION)
         self.assertEqual(self.session('update', 'two', '--pid', 1).returncode, NO_SESSION)
         for arguments in (('start',), ('start', '../x'), ('start', 'two', '--pid', 'x'),
-                          ('start', 'two', '--unknown'), ('start', 'two', '--pid'), ('begin', 'x'),
+                          ('start', 'two', '--unknown'), ('start', 'two', '--when-full=x'),
+                          ('start', 'two', '--pid'), ('begin', 'x'),
                           ('update', 'one'), ('update', 'one', '-q'), ('status', 'one', '--text')):
             result = self.session(*arguments)
             self.assertEqual(result.returncode, USAGE, arguments)
