@@ -32,7 +32,7 @@ static void armed_step(struct collector *collector)
 }
 
 /* Reads the arguments of a process, with spaces between them, for the trace's metadata. */
-static void read_command(uint32_t pid, char command[COMMAND_MAX])
+static void armed_read_command(uint32_t pid, char command[COMMAND_MAX])
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%u/cmdline", pid);
@@ -103,7 +103,7 @@ int armed_record(const struct options *options, uint32_t pid, bool is_suspended)
         arm_release(pid, is_suspended);
         return status;
     }
-    read_command(pid, command);
+    armed_read_command(pid, command);
     collector.command = command;
     collector.snapshots = options->snapshots;
     collector.recording = options->recording;

@@ -54,7 +54,7 @@ bool session_is_command(int argc, char **argv)
                          strcmp(argv[1], "query") == 0 || strcmp(argv[1], "disable") == 0);
 }
 
-static bool add_word(struct session_arguments *arguments, const char *prefix, const char *value)
+static bool change_add(struct session_arguments *arguments, const char *prefix, const char *value)
 {
     size_t size = strlen(prefix) + strlen(value) + 1;
     if (size > sizeof arguments->words - arguments->size) {
@@ -66,28 +66,29 @@ static bool add_word(struct session_arguments *arguments, const char *prefix, co
     return true;
 }
 
-static bool add_process(struct session_arguments *arguments, const char *prefix, const char *value)
+static bool change_process(struct session_arguments *arguments, const char *prefix,
+                           const char *value)
 {
     char *end;
     unsigned long pid = strtoul(value, &end, 10);
     if (strspn(value, "0123456789") == strlen(value) && pid != 0 && pid <= INT32_MAX)
-        return add_word(arguments, prefix, value);
+        return change_add(arguments, prefix, value);
     message("'%s' is no process id", value);
     return false;
 }
 
 /* Adds a program, by the path of its file. One that is to be removed may be gone. */
-static bool add_program(struct session_arguments *arguments, const char *prefix, const char *value,
-                        int *status)
+static bool change_program(struct session_arguments *arguments, const char *prefix,
+                           const char *value, int *status)
 {
     char path[LAUNCH_PATH_MAX];
     if (prefix[0] == '-' && value[0] == '/' && access(value, F_OK) != 0)
-        return add_word(arguments, prefix, value);
+        return change_add(arguments, prefix, value);
     *status = launch_find(value, path);
     if (*status != 0)
         return false;
     char *resolved = realpath(path, NULL);
-    bool is_added = resolved != NULL && add_word(arguments, prefix, resolved);
+    bool is_added = resolved != NULL && change_add(arguments, prefix, resolved);
     free(resolved);
     return is_added;
 }
@@ -116,10 +117,11 @@ static int take_change(struct session_arguments *arguments, char ***argument, co
             message("option '%s' needs an argument", changes[i].name);
             return -1;
         }
-        bool is_taken = changes[i].prefix[1] == 'p'
-                            ? add_process(arguments, changes[i].prefix, value)
-                            : add_program(arguments, by_name != NULL ? by_name : changes[i].prefix,
-                                          value, status);
+        bool is_taken =
+            changes[i].prefix[1] == 'p'
+                ? change_process(arguments, changes[i].prefix, value)
+                : change_program(arguments, by_name != NULL ? by_name : changes[i].prefix, value,
+                                 status);
         return is_taken ? 1 : -1;
     }
     return 0;

@@ -43,7 +43,7 @@ static _Noreturn void stop_at_exec(pid_t program, int ready)
 }
 
 /* Has a process stop this one at its next exec. Returns 0 or an errno value. */
-static int await_exec(void)
+static int suspend_at_exec(void)
 {
     int ready[2], go[2], reason = 0;
     pid_t program = getpid(), tracer = -1;
@@ -87,7 +87,7 @@ int suspend_command(int argc, char **argv)
     int refused = launch_find(argv[first], path);
     if (refused != 0)
         return refused;
-    int reason = await_exec();
+    int reason = suspend_at_exec();
     if (reason != 0) {
         message("cannot suspend '%s': the system does not permit to trace it: %s", path,
                 strerror(reason));

@@ -135,7 +135,7 @@ static void print_reason(const char *folder, uint32_t pid)
 }
 
 /* Whether the changes add the process. */
-static bool is_named(const char *words, size_t size, uint32_t pid)
+static bool changes_name(const char *words, size_t size, uint32_t pid)
 {
     for (const char *word = words; word < words + size; word += strlen(word) + 1)
         if (strncmp(word, "+p", 2) == 0 && strtoul(word + 2, NULL, 10) == pid)
@@ -159,7 +159,7 @@ int client_await(int connected, const char *words, size_t size)
             for (size_t k = i + 1; k < list.count; k++)
                 is_newest = is_newest && list.entries[k].pid != list.entries[i].pid;
             if (!is_newest || list.entries[i].state != SESSION_REFUSED ||
-                !is_named(words, size, list.entries[i].pid))
+                !changes_name(words, size, list.entries[i].pid))
                 continue;
             print_reason(list.text, list.entries[i].pid);
             status = (int)list.entries[i].status;

@@ -30,7 +30,7 @@ static uint64_t daemon_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static bool is_live(const struct daemon_record *record)
+static bool record_is_live(const struct daemon_record *record)
 {
     return record->entry.state == SESSION_STARTING || record->entry.state == SESSION_RECORDING;
 }
@@ -39,7 +39,7 @@ static bool is_live(const struct daemon_record *record)
 static bool reserve_record(struct daemon *daemon)
 {
     for (size_t i = 0; daemon->count == DAEMON_RECORDS && i < daemon->count; i++)
-        if (!is_live(&daemon->records[i]))
+        if (!record_is_live(&daemon->records[i]))
             memmove(&daemon->records[i], &daemon->records[i + 1],
                     (--daemon->count - i) * sizeof *daemon->records);
     if (daemon->count == DAEMON_RECORDS)
@@ -52,7 +52,7 @@ static bool reserve_record(struct daemon *daemon)
     return true;
 }
 
-static void note_refused(struct daemon *daemon, uint32_t pid)
+static void daemon_note_refused(struct daemon *daemon, uint32_t pid)
 {
     if (reserve_record(daemon))
         daemon->records[daemon->count++] = (struct daemon_record){
@@ -63,7 +63,7 @@ static void note_refused(struct daemon *daemon, uint32_t pid)
 static int daemon_attach(struct daemon *daemon, uint32_t pid, char *text, size_t size)
 {
     for (size_t i = 0; i < daemon->count; i++)
-        if (daemon->records[i].entry.pid == pid && is_live(&daemon->records[i])) {
+        if (daemon->records[i].entry.pid == pid && record_is_live(&daemon->records[i])) {
             snprintf(text, size, "process %u is in the session already", pid);
             return EXIT_RECORDER;
         }
@@ -117,7 +117,7 @@ static int add_name(struct daemon *daemon, const char *path, bool has_running, c
 static int remove_process(struct daemon *daemon, uint32_t pid, char *text, size_t size)
 {
     for (size_t i = 0; i < daemon->count; i++)
-        if (daemon->records[i].entry.pid == pid && is_live(&daemon->records[i])) {
+        if (daemon->records[i].entry.pid == pid && record_is_live(&daemon->records[i])) {
             kill((pid_t)daemon->records[i].entry.collector, SIGTERM);
             return EXIT_SUCCESS;
         }
@@ -200,7 +200,7 @@ static void begin_to_stop(struct daemon *daemon)
         names_allow(&daemon->names, &daemon->pending[--daemon->pending_count].event);
     names_close(&daemon->names);
     for (size_t i = 0; i < daemon->count; i++)
-        if (is_live(&daemon->records[i]))
+        if (record_is_live(&daemon->records[i]))
             kill((pid_t)daemon->records[i].entry.collector, SIGTERM);
 }
 
@@ -226,7 +226,7 @@ static void daemon_answer(struct daemon *daemon, const struct session_request *r
     answer->size = (uint32_t)strnlen(answer->text, sizeof answer->text);
 }
 
-static bool may_ask(int client)
+static bool client_may_ask(int client)
 {
     struct ucred user;
     socklen_t size = sizeof user;
@@ -239,7 +239,7 @@ static void accept_client(struct daemon *daemon)
     int client = accept4(daemon->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (client < 0)
         return;
-    if (!may_ask(client)) {
+    if (!client_may_ask(client)) {
         close(client);
         return;
     }
@@ -292,7 +292,7 @@ static void reap(struct daemon *daemon)
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         for (size_t i = 0; i < daemon->count; i++) {
             struct daemon_record *record = &daemon->records[i];
-            if (record->entry.collector != (uint32_t)pid || !is_live(record))
+            if (record->entry.collector != (uint32_t)pid || !record_is_live(record))
                 continue;
             bool has_begun = record->entry.state == SESSION_RECORDING;
             record->entry.state = has_begun ? SESSION_ENDED : SESSION_REFUSED;
@@ -329,7 +329,7 @@ static void catch_thread(struct daemon *daemon, struct names_event *event)
             daemon->pending_count++;
             return;
         }
-        note_refused(daemon, event->tid);
+        daemon_note_refused(daemon, event->tid);
     }
     names_allow(&daemon->names, event);
 }
@@ -360,7 +360,7 @@ static void poll_add(struct pollfd *polled, size_t *count, int file)
         polled[(*count)++] = (struct pollfd){.fd = file, .events = POLLIN};
 }
 
-static bool has_event(const struct pollfd *polled, size_t count, int file)
+static bool daemon_has_event(const struct pollfd *polled, size_t count, int file)
 {
     for (size_t i = 0; i < count && file >= 0; i++)
         if (polled[i].fd == file)
@@ -389,32 +389,32 @@ static void daemon_step(struct daemon *daemon, const struct pollfd *polled, size
 {
     struct names_event event;
     for (size_t i = daemon->pending_count; i-- > 0;)
-        if (has_event(polled, count, daemon->pending[i].seized))
+        if (daemon_has_event(polled, count, daemon->pending[i].seized))
             end_pending(daemon, i);
     for (size_t i = 0; i < daemon->count; i++)
-        if (has_event(polled, count, daemon->records[i].ready))
+        if (daemon_has_event(polled, count, daemon->records[i].ready))
             note_ready(&daemon->records[i]);
-    if (has_event(polled, count, daemon->signals))
+    if (daemon_has_event(polled, count, daemon->signals))
         reap(daemon);
-    if (has_event(polled, count, daemon->names.changes))
+    if (daemon_has_event(polled, count, daemon->names.changes))
         names_follow_changes(&daemon->names);
-    if (has_event(polled, count, daemon->names.events))
+    if (daemon_has_event(polled, count, daemon->names.events))
         while (names_next(&daemon->names, &event))
             catch_thread(daemon, &event);
     for (size_t i = daemon->client_count; i-- > 0;) {
         int client = daemon->clients[i];
-        if (has_event(polled, count, client) && !daemon_serve(daemon, client))
+        if (daemon_has_event(polled, count, client) && !daemon_serve(daemon, client))
             end_client(daemon, client);
     }
-    if (has_event(polled, count, daemon->listener))
+    if (daemon_has_event(polled, count, daemon->listener))
         accept_client(daemon);
 }
 
-static bool is_over(const struct daemon *daemon)
+static bool daemon_is_over(const struct daemon *daemon)
 {
     bool has_live = daemon->pending_count > 0;
     for (size_t i = 0; i < daemon->count; i++)
-        has_live = has_live || is_live(&daemon->records[i]);
+        has_live = has_live || record_is_live(&daemon->records[i]);
     return !has_live && (daemon->is_stopping ||
                          (daemon->ends_unused && daemon->was_updated && daemon->names.count == 0));
 }
@@ -430,7 +430,7 @@ void daemon_run(struct daemon *daemon)
     sigprocmask(SIG_BLOCK, &caught, NULL);
     daemon->signals = signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);
     daemon->stopper = -1;
-    while (!is_over(daemon)) {
+    while (!daemon_is_over(daemon)) {
         int limit = expire(daemon);
         size_t count = poll_all(daemon, polled);
         if (poll(polled, count, limit) > 0)

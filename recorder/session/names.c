@@ -14,7 +14,7 @@ int names_open(struct names *names)
 {
     *names = (struct names){.events = -1, .changes = -1};
     names->events = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_TID,
-                                  O_RDONLY | O_CLOEXEC | O_LARGEFILE);
+                                  O_RDONLY | O_CLOEXEC);
     if (names->events < 0)
         return errno;
     names->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

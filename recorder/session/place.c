@@ -16,7 +16,7 @@
 
 #define PLACE_NAME "ttdrecord"
 
-static bool is_own(int folder, mode_t forbidden)
+static bool place_is_own(int folder, mode_t forbidden)
 {
     struct stat status;
     return fstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
@@ -29,7 +29,7 @@ static int open_folder(int above, const char *name)
 }
 
 /* Opens a folder in another one, which is made if it is not there. */
-static int make_folder(int above, const char *name)
+static int place_make_folder(int above, const char *name)
 {
     mkdirat(above, name, S_IRWXU);
     return open_folder(above, name);
@@ -42,14 +42,14 @@ static int open_above(void)
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     if (runtime != NULL && runtime[0] == '/') {
         int above = open(runtime, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (above >= 0 && is_own(above, S_IWGRP | S_IWOTH))
+        if (above >= 0 && place_is_own(above, S_IWGRP | S_IWOTH))
             return above;
         if (above >= 0)
             close(above);
     }
     if (geteuid() == 0) {
         int above = open("/run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (above >= 0 && is_own(above, S_IWGRP | S_IWOTH))
+        if (above >= 0 && place_is_own(above, S_IWGRP | S_IWOTH))
             return above;
         if (above >= 0)
             close(above);
@@ -57,12 +57,12 @@ static int open_above(void)
     const struct passwd *user = getpwuid(geteuid());
     const char *home = user != NULL ? user->pw_dir : NULL;
     int above = home != NULL ? open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (above < 0 || !is_own(above, S_IWGRP | S_IWOTH)) {
+    if (above < 0 || !place_is_own(above, S_IWGRP | S_IWOTH)) {
         if (above >= 0)
             close(above);
         return -1;
     }
-    int cache = make_folder(above, ".cache");
+    int cache = place_make_folder(above, ".cache");
     close(above);
     return cache;
 }
@@ -70,10 +70,10 @@ static int open_above(void)
 int place_open(const char **reason)
 {
     int above = open_above();
-    int place = above >= 0 ? make_folder(above, PLACE_NAME) : -1;
+    int place = above >= 0 ? place_make_folder(above, PLACE_NAME) : -1;
     if (above >= 0)
         close(above);
-    if (place >= 0 && is_own(place, S_IRWXG | S_IRWXO))
+    if (place >= 0 && place_is_own(place, S_IRWXG | S_IRWXO))
         return place;
     *reason = above < 0 ? "neither XDG_RUNTIME_DIR nor the home directory is this user's own"
                         : "its folder '" PLACE_NAME "' in XDG_RUNTIME_DIR, in /run or in "

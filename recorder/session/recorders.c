@@ -137,7 +137,7 @@ bool recorders_attach(struct daemon *daemon, struct daemon_record *record, uint3
 
 /* Waits until a traced thread has executed its program. Returns the process id, or 0 if it does
  * not: the end of this process then lets go of it. */
-static uint32_t await_exec(void)
+static uint32_t catcher_await_exec(void)
 {
     const struct timespec moment = {.tv_nsec = EXEC_LOOK_NS};
     for (int i = 0; i < EXEC_LOOKS; nanosleep(&moment, NULL), i++) {
@@ -171,7 +171,7 @@ static int catch_and_record(const struct options *options, uint32_t tid)
     if (write(FIRST_OWN + 1, "", 1) != 1)
         return EXIT_RECORDER;
     close(FIRST_OWN + 1);
-    uint32_t pid = await_exec();
+    uint32_t pid = catcher_await_exec();
     signals_seen.done = true; /* those that end the recording count from now on */
     signals_catch(0);
     return pid != 0 ? armed_record(options, pid, false) : EXIT_CANNOT_RUN;

@@ -19,7 +19,7 @@
 #include "place.h"
 
 /* Makes the folder, which must be this user's alone. Returns its absolute path, or NULL. */
-static char *make_folder(const char *folder)
+static char *session_make_folder(const char *folder)
 {
     struct stat status;
     if (mkdir(folder, S_IRWXU) != 0 && errno != EEXIST) {
@@ -56,7 +56,7 @@ static int listen_in(int place, const char *session)
 }
 
 /* Makes this process a daemon whose messages go to the log. */
-static bool leave(const char *folder)
+static bool become_daemon(const char *folder)
 {
     char path[4096 + 32];
     snprintf(path, sizeof path, "%s/session.log", folder);
@@ -67,8 +67,8 @@ static bool leave(const char *folder)
 }
 
 /* The daemon: reports an errno value, or 0, and serves. */
-static _Noreturn void serve(int place, const char *session, const char *folder,
-                            const struct options *options, bool ends_unused, int report)
+static _Noreturn void session_serve(int place, const char *session, const char *folder,
+                                    const struct options *options, bool ends_unused, int report)
 {
     static struct daemon daemon;
     daemon.folder = folder;
@@ -76,7 +76,7 @@ static _Noreturn void serve(int place, const char *session, const char *folder,
     daemon.ends_unused = ends_unused;
     daemon.names_error = names_open(&daemon.names);
     daemon.listener = listen_in(place, session);
-    int error = daemon.listener < 0 || !leave(folder) ? errno : 0;
+    int error = daemon.listener < 0 || !become_daemon(folder) ? errno : 0;
     limits_raise(RLIMIT_NOFILE);
     if (write(report, &error, sizeof error) != sizeof error || error != 0)
         _exit(EXIT_RECORDER);
@@ -98,7 +98,7 @@ static int start_daemon(int place, const char *session, const char *folder,
         close(report[0]);
         pid_t pid = fork();
         if (pid == 0)
-            serve(place, session, folder, options, ends_unused, report[1]);
+            session_serve(place, session, folder, options, ends_unused, report[1]);
         _exit(pid < 0);
     }
     close(report[1]);
@@ -112,7 +112,7 @@ static int start_daemon(int place, const char *session, const char *folder,
     return error;
 }
 
-static int status_of(int error)
+static int session_status_of(int error)
 {
     return error == ENOMEM || error == EAGAIN  ? EXIT_MEMORY
            : error == EACCES || error == EPERM ? EXIT_DENIED
@@ -136,7 +136,7 @@ int session_start(const char *session, const char *folder, const struct options 
         close(place);
         return EXIT_EXISTS;
     }
-    char *path = lock >= 0 ? make_folder(folder) : NULL;
+    char *path = lock >= 0 ? session_make_folder(folder) : NULL;
     int error = path == NULL ? EACCES : start_daemon(place, session, path, options, ends_unused);
     if (path != NULL && error != 0)
         message("cannot start the session: %s", strerror(error));
@@ -144,5 +144,5 @@ int session_start(const char *session, const char *folder, const struct options 
     close(place);
     if (lock >= 0)
         close(lock); /* the daemon has it open, too */
-    return error == 0 ? EXIT_SUCCESS : status_of(error);
+    return error == 0 ? EXIT_SUCCESS : session_status_of(error);
 }

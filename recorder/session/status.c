@@ -17,7 +17,7 @@
 #include "../messages.h"
 #include "client.h"
 
-enum { REFRESH_SECONDS = 1, ROWS_MAX = 100000, PATH_SIZE = 4096 + 256 };
+enum { REFRESH_SECONDS = 1, ROWS_MAX = 100000, PATH_SIZE = 4096 + 256, PROGRAM_WIDTH = 13 };
 
 /* A process: one of the session's, or one that it has started. */
 struct status_row {
@@ -79,7 +79,7 @@ static bool ask_counts(uint32_t collector, uint32_t index, struct status_row *ro
     return parse_counts(text, row);
 }
 
-static uint64_t size_of(const char *path)
+static uint64_t trace_size(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
@@ -99,7 +99,7 @@ static void add_entry(struct status_rows *rows, const struct session_entry *entr
         *row = counts;
         row->state = SESSION_RECORDING;
         row->collector = entry->collector;
-        row->bytes = size_of(row->path);
+        row->bytes = trace_size(row->path);
         row->rate = row->age > 0 ? (double)row->events * 1e9 / (double)row->age : 0;
         is_added = is_added || row->pid == entry->pid;
         count++;
@@ -114,7 +114,7 @@ static void add_entry(struct status_rows *rows, const struct session_entry *entr
     row->status = entry->status;
     snprintf(row->path, sizeof row->path, "%.4096s/%.*s", folder, (int)sizeof entry->file,
              entry->file);
-    row->bytes = size_of(row->path);
+    row->bytes = trace_size(row->path);
 }
 
 static const char *name_state(const struct status_row *row)
@@ -177,6 +177,34 @@ static void print_json(const char *session, const struct client_list *list,
     printf("%s]\n}\n", rows->count > 0 ? "\n  " : "");
 }
 
+/* Copies the name of the program from that of the trace: PROGRAM.PID.bin, or of a child
+ * TRACE.PID.PROGRAM. */
+static void program_of(const struct status_row *row, char *name, size_t size)
+{
+    char middle[16], visible[4 * PATH_SIZE];
+    const char *slash = strrchr(row->path, '/'), *file = slash != NULL ? slash + 1 : row->path;
+    snprintf(middle, sizeof middle, ".%" PRIu32, row->pid);
+    const char *at = strstr(file, middle), *rest = at != NULL ? strchr(at + 1, '.') : NULL;
+    bool is_child = rest != NULL && strcmp(rest, ".bin") != 0;
+    const char *from = is_child ? rest + 1 : file;
+    size_t length = is_child || at == NULL ? strlen(from) : (size_t)(at - file);
+    visible_escape(from, length, visible, sizeof visible);
+    snprintf(name, size, "%.*s", (int)size - 1, visible);
+}
+
+static void print_row(const struct status_row *row)
+{
+    char program[PROGRAM_WIDTH + 1];
+    program_of(row, program, sizeof program);
+    printf("%9" PRIu32 " %-9s", row->pid, name_state(row));
+    if (row->has_counts)
+        printf("%12" PRIu64 "%9.0f%7" PRIu64 "%11" PRIu64, row->events, row->rate, row->lost,
+               row->live);
+    else
+        printf("%12s%9s%7s%11s", "-", "-", "-", "-");
+    printf("%8" PRIu64 " %s\n", (row->bytes + 999) / 1000, program);
+}
+
 static void print_text(const char *session, const struct client_list *list,
                        const struct status_rows *rows)
 {
@@ -196,18 +224,10 @@ static void print_text(const char *session, const struct client_list *list,
         printf("New processes of %s are recorded\n", text);
     }
     if (rows->count > 0)
-        printf("\n%9s %-10s%13s%10s%8s%12s%9s\n", "Process", "State", "Events", "a second", "Lost",
-               "Live blocks", "kB");
-    for (size_t i = 0; i < rows->count; i++) {
-        const struct status_row *row = &rows->items[i];
-        printf("%9" PRIu32 " %-10s", row->pid, name_state(row));
-        if (row->has_counts)
-            printf("%13" PRIu64 "%10.0f%8" PRIu64 "%12" PRIu64, row->events, row->rate, row->lost,
-                   row->live);
-        else
-            printf("%13s%10s%8s%12s", "-", "-", "-", "-");
-        printf("%9" PRIu64 "\n", (row->bytes + 999) / 1000);
-    }
+        printf("\n%9s %-9s%12s%9s%7s%11s%8s %s\n", "Process", "State", "Events", "a second", "Lost",
+               "Live", "kB", "Program");
+    for (size_t i = 0; i < rows->count; i++)
+        print_row(&rows->items[i]);
 }
 
 /* Rates since the last time, where there was one. */

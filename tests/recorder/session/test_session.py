@@ -113,6 +113,9 @@ class Sessions(SessionTest):
         text = self.session('status', 'one').stdout
         self.assertIn('Session one: 2 processes recorded, 0 calls lost', text)
         self.assertTrue(all(len(line) <= 80 for line in text.splitlines()[1:]), text)
+        rows = re.findall(r'(?m)^ *(\d+) (\S+) +(\d+) +\d+ +0 +\d+ +\d+ (\S+)$', text)
+        self.assertEqual([(int(row[0]), row[1], row[3][:6]) for row in rows],
+                         [(pid, 'recording', 'python') for pid in (first.pid, second.pid)])
         self.assertIn('one: 2 processes recorded', self.session('list').stdout)
         # One goes, and goes on.
         self.session('update', 'one', '--remove-pid', first.pid)
