@@ -224,14 +224,15 @@ static int leaks_print_list(struct session *session, const struct leaks_options 
         heap_tree_free(&heaps);
         return status;
     }
-    struct report_leaks data = {.leaks = leaks,
-                                .groups = list,
-                                .limit = session->options.view.limit,
-                                .heaps = is_by_heap ? &heaps : NULL,
-                                .folds_possible = options->shown_kinds & KINDS_FOLDED,
-                                .is_at_end =
-                                    ttd_position_compare(position, ttd_position_max()) == 0,
-                                .has_early_blocks = heap_has_early_blocks(session->source.reader)};
+    struct report_leaks data = {
+        .leaks = leaks,
+        .groups = list,
+        .limit = session->options.view.limit,
+        .heaps = is_by_heap ? &heaps : NULL,
+        .folds_possible = options->shown_kinds & KINDS_FOLDED,
+        .is_at_end = ttd_position_compare(position, ttd_position_max()) == 0,
+        .has_early_blocks = heap_has_early_blocks(session->source.reader),
+        .is_attached = ttd_reader_trace(session->source.reader)->flags & TTD_TRACE_ATTACHED};
     session->options.format->leaks(&session->report, &data);
     heap_tree_free(&heaps);
     return STATUS_OK;

@@ -26,6 +26,8 @@ struct report_leaks {
     bool is_at_end;
     /** Whether the process may release blocks that it had before it was recorded. */
     bool has_early_blocks;
+    /** The recorder was attached to a process that had run before. */
+    bool is_attached;
 };
 
 /** The findings of `referrers`. */

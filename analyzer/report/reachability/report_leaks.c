@@ -6,6 +6,9 @@
 static void text_leak_notes(struct report *report, const struct report_leaks *data)
 {
     const struct heap_leaks *leaks = data->leaks;
+    if (data->is_attached)
+        out_text(report->output, "The process had run before: of its older blocks, those that the "
+                                 "recorder\nfound are known; 'ttdanalyze info' says how many\n");
     if (leaks->outcome.counts.unknown_releases) {
         report_count(report->output, leaks->outcome.counts.unknown_releases, "release");
         out_text(report->output,
@@ -230,6 +233,7 @@ void json_leaks(struct report *report, const struct report_leaks *data)
     const struct report_amounts amounts = leaks_amounts(data);
     report_wrapper_json(report, &json, &amounts);
     report_runtime_json(&report->runtime, &json);
+    json_bool(&json, "attached", data->is_attached);
     json_unsigned(&json, "unknown_releases", leaks->outcome.counts.unknown_releases);
     json_unsigned(&json, "overlaps", leaks->outcome.counts.overlaps);
     json_unsigned(&json, "reallocs_in_flight", leaks->outcome.in_flight);

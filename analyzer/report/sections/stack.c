@@ -65,12 +65,21 @@ void report_frame_text(struct report *report, const struct frame *frame)
         out_text(output, " (inlined)");
 }
 
+/* Whether the frame stands for a stack, as of blocks that a recorder found when it was attached: it
+ * has a name in brackets, and no module. */
+static bool stack_is_stood_for(const struct frame *frame)
+{
+    return !frame->module_id && frame->function.size && frame->function.data[0] == '[';
+}
+
 bool report_stack_is_cut(struct report *report)
 {
     const struct frame_list *list = &report->frames;
     if (!list->count || runtime_main_of(list) < list->count)
         return false;
     const struct frame *last = &list->frames[list->count - 1];
+    if (stack_is_stood_for(last))
+        return false;
     if (runtime_begins(last) || runtime_has_module(last->module))
         return false;
     /* _start() of a stripped program has no name; the C library's function calls main(). */

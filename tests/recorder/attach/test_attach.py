@@ -13,7 +13,7 @@ import types
 import unittest
 
 from attaching import Attach
-from support import PATIENCE, RECORDER, analyze, program
+from support import ANALYZER, PATIENCE, RECORDER, analyze, program
 
 # Holds a process as a debugger does.
 TRACER = """
@@ -62,6 +62,10 @@ for line in sys.stdin:
     libc.free(libc.malloc(12345))
     print(7, flush=True)
 """
+
+
+# The only frame of blocks from before.
+FOUND = '[found when the recorder was attached]'
 
 
 class Calls(Attach):
@@ -150,13 +154,22 @@ class Calls(Attach):
         sizes = [event['size'] for event in earlier]
         self.assertEqual(sizes.count(104), 40)  # usable bytes
         self.assertEqual(sizes.count(312), 9)
-        self.assertEqual({event.get('stack_id', 0) for event in earlier}, {0})
+        self.assertEqual(len({event['stack'] for event in earlier}), 1)
         metadata = {entry['key']: entry['value'] for entry in
                     analyze('info', self.trace)['metadata']}
         self.assertIn(f'{len(earlier)} blocks of {sum(sizes)} bytes', metadata['before'])
         self.assertNotIn('unrecorded', metadata)
         leaks = analyze('leaks', self.trace)
+        self.assertTrue(leaks['attached'])
         self.assertEqual(leaks['unknown_releases'], 0)
+        found = [group for group in leaks['groups']
+                 if [frame['function'] for frame in group['stack']] == [FOUND]]
+        self.assertEqual({group['class'] for group in found},
+                         {'definitely_lost', 'still_reachable'})
+        text = subprocess.run([ANALYZER, 'leaks', self.trace], capture_output=True, text=True,
+                              timeout=PATIENCE).stdout
+        self.assertIn('\nThe process had run before: ', text)
+        self.assertIn(f'    #0  {FOUND}\n  group', text)
         lost = leaks['classes']['definitely_lost']
         self.assertLessEqual(8 * 312, lost['bytes'])  # one may be held by a register
         self.assertLessEqual(40 * 104, leaks['classes']['still_reachable']['bytes'])
