@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../arrays.h"
 #include "../channel.h"
 #include "parts.h"
 #include "process.h"
@@ -112,33 +113,44 @@ static uint64_t area_size(const struct attachment *attachment, size_t first)
     return ((end - first) * GATE_SIZE + ATTACH_PAGE - 1) & -(uint64_t)ATTACH_PAGE;
 }
 
-/* Maps memory for the gates of each module's functions. */
+/* Maps memory for the gates of a module's functions. Another thread may take the place first. */
+static bool map_area(struct attachment *attachment, struct threads *threads,
+                     const struct attach_module *module, struct attached_area *area)
+{
+    enum { TRIES = 16 };
+    const struct borrowed_code code = attach_own_code(attachment);
+    int64_t result = -EEXIST;
+    for (int i = 0; i < TRIES && result == -EEXIST; i++) {
+        struct maps maps;
+        if (!maps_read(&maps, attachment->pid, attach_living(threads)))
+            return attach_refuse(attachment, "its mappings cannot be read");
+        area->begin = find_room(&maps, module, area->size);
+        maps_free(&maps);
+        if (area->begin == 0)
+            return attach_refuse(attachment, "there is no room near '%s'", module->path);
+        result = attach_call(threads, &code, SYS_mmap,
+                             (const uint64_t[6]){area->begin, area->size, PROT_READ | PROT_EXEC,
+                                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+                                                 UINT64_MAX, 0});
+    }
+    return !is_failed(attachment, result, "mmap()");
+}
+
+/* Maps memory for the gates of the functions of all modules. */
 static bool map_areas(struct attachment *attachment, struct threads *threads)
 {
     struct attached_undo *undo = &attachment->undo;
-    const struct borrowed_code code = attach_own_code(attachment);
     const struct attach_module *module = NULL;
     for (size_t i = 0; i < attachment->function_count; i++) {
-        struct maps maps;
+        struct attached_area area = {.size = area_size(attachment, i)};
         if (attachment->functions[i].module == module)
             continue;
         module = attachment->functions[i].module;
         if (undo->area_count == ATTACHED_AREAS)
             return attach_refuse(attachment, "it has too many allocators");
-        if (!maps_read(&maps, attachment->pid, attach_living(threads)))
-            return attach_refuse(attachment, "its mappings cannot be read");
-        uint64_t size = area_size(attachment, i);
-        uint64_t page = find_room(&maps, module, size);
-        maps_free(&maps);
-        if (page == 0)
-            return attach_refuse(attachment, "there is no room near '%s'", module->path);
-        int64_t result = attach_call(
-            threads, &code, SYS_mmap,
-            (const uint64_t[6]){page, size, PROT_READ | PROT_EXEC,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX, 0});
-        if (is_failed(attachment, result, "mmap()"))
+        if (!map_area(attachment, threads, module, &area))
             return false;
-        undo->areas[undo->area_count++] = (struct attached_area){page, size};
+        undo->areas[undo->area_count++] = area;
         if (!write_undo(attachment))
             return false;
     }
@@ -183,7 +195,11 @@ static bool reserve(struct attachment *attachment, struct threads *threads)
 
 bool attach_reserve(struct attachment *attachment)
 {
-    for (int tries = 0; tries < WAIT_TRIES; tries++) {
+    if (attach_stopped_some(attachment, reserve))
+        return true;
+    /* None of these threads was where it can be interrupted, or more has to be known of others. */
+    for (int tries = 0; tries < WAIT_TRIES && attachment->base == 0; tries++) {
+        attachment->reason[0] = '\0';
         if (attach_stopped(attachment, reserve))
             return true;
         if (!attachment->is_to_wait)
@@ -194,49 +210,54 @@ bool attach_reserve(struct attachment *attachment)
                          "a thread is on its way back from another recorder; try again");
 }
 
-/* Reads the control block of a thread. */
+/* The control blocks of the living threads. */
 enum { CONTROL_SIZE = 1024, CONTROL_FIELDS = 640, CONTROL_FREE = 128 };
 
-static bool read_control(const struct attachment *attachment, const struct thread_state *thread,
-                         unsigned char control[CONTROL_SIZE])
+struct controls {
+    struct control {
+        uint32_t id; /* in the process's PID namespace */
+        unsigned char bytes[CONTROL_SIZE];
+    } * items;
+    size_t count;
+};
+
+static bool read_controls(const struct attachment *attachment, const struct threads *threads,
+                          struct controls *controls)
 {
-    return attach_read(attachment, thread->thread_pointer, control, CONTROL_SIZE);
+    *controls = (struct controls){calloc(threads->count + 1, sizeof *controls->items), 0};
+    for (size_t i = 0; controls->items != NULL && i < threads->count; i++) {
+        const struct thread_state *thread = &threads->items[i];
+        struct control *control = &controls->items[controls->count];
+        if (thread->has_ended)
+            continue;
+        control->id = attachment->is_elsewhere ? attach_process_inner(attachment->pid, thread->tid)
+                                               : thread->tid;
+        if (!attach_read(attachment, thread->thread_pointer, control->bytes, CONTROL_SIZE))
+            return false;
+        controls->count++;
+    }
+    return controls->items != NULL;
 }
 
-/* Whether the control block of each living thread has the thread's id at an offset. */
-static bool has_ids(const struct attachment *attachment, const struct threads *threads,
-                    uint32_t field)
+/* Whether each control block has its thread's id at an offset. */
+static bool has_ids(const struct controls *controls, uint32_t field)
 {
-    for (size_t i = 0; i < threads->count; i++) {
-        unsigned char control[CONTROL_SIZE];
-        if (threads->items[i].has_ended)
-            continue;
-        uint32_t id = threads->items[i].tid;
-        if (attachment->is_elsewhere)
-            id = attach_process_inner(attachment->pid, id);
-        if (!read_control(attachment, &threads->items[i], control) ||
-            memcmp(control + field, &id, sizeof id) != 0)
+    for (size_t i = 0; i < controls->count; i++)
+        if (memcmp(controls->items[i].bytes + field, &controls->items[i].id, sizeof(uint32_t)) != 0)
             return false;
-    }
     return true;
 }
 
 /* Whether nothing uses these bytes of the control blocks; an earlier library may have left its own.
  */
-static bool is_free(const struct attachment *attachment, const struct threads *threads,
-                    uint64_t block, uint64_t size)
+static bool is_free(const struct controls *controls, uint64_t block, uint64_t size)
 {
+    static const unsigned char nothing[CONTROL_SIZE];
     static const uint64_t mark = ATTACHED_MAGIC;
-    for (size_t i = 0; i < threads->count; i++) {
-        unsigned char control[CONTROL_SIZE];
-        if (threads->items[i].has_ended)
-            continue;
-        if (!read_control(attachment, &threads->items[i], control))
+    for (size_t i = 0; i < controls->count; i++) {
+        const unsigned char *bytes = controls->items[i].bytes + block;
+        if (memcmp(bytes, &mark, sizeof mark) != 0 && memcmp(bytes, nothing, size) != 0)
             return false;
-        bool is_own = memcmp(control + block, &mark, sizeof mark) == 0;
-        for (uint64_t n = 0; n < size && !is_own; n++)
-            if (control[block + n] != 0)
-                return false;
     }
     return true;
 }
@@ -246,12 +267,15 @@ static bool find_fields(struct attachment *attachment, const struct threads *thr
 {
     uint64_t size = attachment->image.thread_size;
     uint32_t field = CONTROL_FIELDS;
-    while (field < CONTROL_SIZE && !has_ids(attachment, threads, field))
-        field += 4;
     uint64_t block = CONTROL_FREE;
-    while (block + size <= CONTROL_FIELDS && !is_free(attachment, threads, block, size))
+    struct controls controls;
+    bool is_read = read_controls(attachment, threads, &controls);
+    while (is_read && field < CONTROL_SIZE && !has_ids(&controls, field))
+        field += 4;
+    while (is_read && block + size <= CONTROL_FIELDS && !is_free(&controls, block, size))
         block += 32;
-    if (field >= CONTROL_SIZE || block + size > CONTROL_FIELDS)
+    free(controls.items);
+    if (!is_read || field >= CONTROL_SIZE || block + size > CONTROL_FIELDS)
         return attach_refuse(attachment, "the control blocks of its threads are not as those of "
                                          "the GNU C library");
     attachment->id_field = field;
@@ -425,13 +449,15 @@ static bool make_gates(struct attachment *attachment)
     return write_undo(attachment);
 }
 
-/* Whether an address lies in bytes that are to be replaced, behind the first. */
+/* Whether an address lies in bytes that are to be replaced, behind the first. Functions are sorted
+ * by their entries. */
 static bool is_replaced(const struct attachment *attachment, uint64_t address)
 {
-    for (size_t i = 0; i < attachment->function_count; i++)
-        if (address - attachment->functions[i].entry - 1 < PATCH_JUMP_SIZE - 1)
-            return true;
-    return false;
+    size_t before = array_count_up_to(attachment->functions, attachment->function_count,
+                                      sizeof *attachment->functions,
+                                      offsetof(struct attach_function, entry), address - 1);
+    return before > 0 &&
+           address - attachment->functions[before - 1].entry - 1 < PATCH_JUMP_SIZE - 1;
 }
 
 /* Whether a handler of a signal returns there. */

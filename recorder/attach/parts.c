@@ -43,6 +43,7 @@ struct stopping {
     struct attachment *attachment;
     bool (*work)(struct attachment *attachment, struct threads *threads);
     void (*after)(struct attachment *attachment);
+    bool is_for_some; /* a few threads are enough */
     bool is_done;
 };
 
@@ -80,14 +81,18 @@ static void *stop_and_work(void *context)
     struct attachment *attachment = stopping->attachment;
     struct threads threads;
     uint64_t begin = now_ns();
-    threads_stop(&threads, attachment->pid, 0, 0, &attachment->interrupted);
+    if (stopping->is_for_some)
+        threads_stop_some(&threads, attachment->pid, 0, &attachment->interrupted);
+    else
+        threads_stop(&threads, attachment->pid, 0, 0, &attachment->interrupted);
     threads.suspends_filters = true;
     if (threads.are_stopped)
         stopping->is_done = stopping->work(attachment, &threads);
     else
         refuse_stop(attachment, &threads);
     threads_release(&threads);
-    attachment->stop_time += now_ns() - begin;
+    if (!stopping->is_for_some || threads_is_alone(attachment->pid, attachment->pid))
+        attachment->stop_time += now_ns() - begin;
     if (stopping->is_done && stopping->after != NULL)
         stopping->after(attachment);
     return NULL;
@@ -98,7 +103,7 @@ bool attach_stopped_then(struct attachment *attachment,
                          void (*after)(struct attachment *attachment), void (*tick)(void *context),
                          void *context)
 {
-    struct stopping stopping = {attachment, work, after, false};
+    struct stopping stopping = {attachment, work, after, false, false};
     const struct timespec moment = {.tv_nsec = TICK_NS};
     pthread_t thread;
     if (!quiet_thread_start(&thread, stop_and_work, &stopping))
@@ -109,6 +114,17 @@ bool attach_stopped_then(struct attachment *attachment,
     }
     if (tick == NULL)
         pthread_join(thread, NULL);
+    return stopping.is_done;
+}
+
+bool attach_stopped_some(struct attachment *attachment,
+                         bool (*work)(struct attachment *attachment, struct threads *threads))
+{
+    struct stopping stopping = {attachment, work, NULL, true, false};
+    pthread_t thread;
+    if (!quiet_thread_start(&thread, stop_and_work, &stopping))
+        return attach_refuse(attachment, "no thread can be started here");
+    pthread_join(thread, NULL);
     return stopping.is_done;
 }
 
@@ -142,6 +158,12 @@ static bool is_unused(const struct attachment *attachment, uint64_t address, con
     unsigned char bytes[CAVE_CODE];
     return attach_read(attachment, address, bytes, sizeof bytes) &&
            (memcmp(bytes, nothing, sizeof bytes) == 0 || memcmp(bytes, left, sizeof bytes) == 0);
+}
+
+static bool is_zero(const struct attachment *attachment, uint64_t address)
+{
+    static const unsigned char nothing[CAVE_CODE];
+    return is_unused(attachment, address, nothing);
 }
 
 /* Finds unused bytes behind the code of a module. */
@@ -179,7 +201,8 @@ bool attach_cave_open(struct attachment *attachment, const struct threads *threa
     if (code == 0)
         return attach_refuse(attachment, "none of its modules has room for a system call");
     *cave = (struct attach_cave){{.call = code, .stack_end = BORROWED_OWN_STACK}};
-    attachment->is_to_wait = is_in_cave(threads, &cave->code);
+    attachment->is_to_wait =
+        is_in_cave(threads, &cave->code) || (threads->are_some && !is_zero(attachment, code));
     return !attachment->is_to_wait && attach_write(attachment, code, bytes, CAVE_CODE);
 }
 

@@ -21,8 +21,12 @@ bool attach_find_functions(struct attachment *attachment);
 bool attach_stopped(struct attachment *attachment,
                     bool (*work)(struct attachment *attachment, struct threads *threads));
 
-/* Does so as well, and then runs `after` in the same thread, once the process has been let go;
- * `tick` is called every millisecond meanwhile. */
+/* Does so while a few threads of the process are stopped, and others run. */
+bool attach_stopped_some(struct attachment *attachment,
+                         bool (*work)(struct attachment *attachment, struct threads *threads));
+
+/* Stops all threads as well, and then runs `after` in the same thread, once the process has been
+ * let go; `tick` is called every millisecond meanwhile. */
 bool attach_stopped_then(struct attachment *attachment,
                          bool (*work)(struct attachment *attachment, struct threads *threads),
                          void (*after)(struct attachment *attachment), void (*tick)(void *context),

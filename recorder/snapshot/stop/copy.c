@@ -138,7 +138,7 @@ uint64_t copy_end(struct copy *copy, const struct borrowed_code *code, struct co
     end_now(copy);
     uint64_t begin = now_ns();
     /* Its parent may wait for it only now, and only here. */
-    threads_stop(&threads, pid, 0, child, interrupted);
+    threads_stop_some(&threads, pid, child, interrupted);
     copy_drop(copy, &threads, code, history);
     threads_release(&threads);
     return now_ns() - begin;

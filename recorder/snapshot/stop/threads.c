@@ -194,6 +194,48 @@ void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32
         threads->are_stopped &= threads->items[i].is_stopped || threads->items[i].has_ended;
 }
 
+/* Whether a thread waits in a call that a stop interrupts. */
+static bool is_waiting(const struct threads *threads, uint32_t tid)
+{
+    return state_of(threads, tid) == 'S';
+}
+
+/* Stops up to `most` threads: those that wait, or any. */
+static void stop_some(struct threads *threads, size_t most, bool are_waiting)
+{
+    char path[64];
+    size_t sorted = threads->count;
+    snprintf(path, sizeof path, "/proc/%u/task", threads->pid);
+    DIR *directory = opendir(path);
+    if (directory == NULL)
+        return;
+    for (const struct dirent *entry;
+         threads->count < most && (entry = readdir(directory)) != NULL;) {
+        uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+        if (tid == 0 || (are_waiting && !is_waiting(threads, tid)))
+            continue;
+        struct thread_state *thread = add(threads, sorted, tid);
+        if (thread == NULL)
+            continue;
+        seize(threads, thread);
+        settle(threads, thread, now_ns());
+    }
+    closedir(directory);
+}
+
+void threads_stop_some(struct threads *threads, uint32_t pid, uint32_t child,
+                       struct interrupted_calls *interrupted)
+{
+    enum { SOME = 3 };
+    *threads =
+        (struct threads){.pid = pid, .child = child, .interrupted = interrupted, .are_some = true};
+    stop_some(threads, SOME, true);
+    if (threads->count == 0)
+        stop_some(threads, SOME, false);
+    for (size_t i = 0; i < threads->count; i++)
+        threads->are_stopped |= threads->items[i].is_stopped;
+}
+
 void threads_release(struct threads *threads)
 {
     for (size_t i = 0; i < threads->count; i++) {

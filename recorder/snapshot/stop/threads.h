@@ -33,6 +33,7 @@ struct threads {
     struct thread_state *items; /* sorted by tid */
     size_t count, capacity;
     bool are_stopped; /* all of them, but for the one excepted */
+    bool are_some;    /* there may be others, which run */
     /* Set by the caller: calls that threads are made to make pass their seccomp filters, which is
      * permitted to privileged processes. Should the tracer die meanwhile, a filter may end the
      * process. */
@@ -53,6 +54,11 @@ bool threads_is_alone(uint32_t pid, uint32_t tid);
  */
 void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32_t child,
                   struct interrupted_calls *interrupted);
+
+/* Stops a few threads only, which can be made to make calls. `are_stopped` is true if any was
+ * stopped, and `items` has no others. */
+void threads_stop_some(struct threads *threads, uint32_t pid, uint32_t child,
+                       struct interrupted_calls *interrupted);
 
 /* Lets all threads go on, and frees the list. */
 void threads_release(struct threads *threads);
