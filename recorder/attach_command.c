@@ -64,7 +64,7 @@ static void clean_children(const struct collector *collector)
     for (size_t i = 0; i < collector->processes.count; i++) {
         uint32_t pid = collector->processes.items[i]->pid;
         if (pid != attachment.pid && origin_is_running(pid))
-            children_left += !attach_clean_child(pid, library);
+            children_left += !attach_clean_child(pid, library) && origin_is_running(pid);
     }
 }
 

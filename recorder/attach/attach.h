@@ -47,6 +47,7 @@ struct attachment {
     bool is_elsewhere; /* in another PID namespace */
     bool is_filtered;  /* by seccomp: that is suspended while it is stopped */
     bool is_to_wait;   /* a thread is where nothing can begin at this moment */
+    bool is_mapped;    /* all of the image */
     bool is_patched;
     bool was_cleaned; /* an image that another recorder has left was removed */
     bool is_left;     /* pages stay in the process, since a thread has not left the hooks */

@@ -41,6 +41,7 @@ static bool is_failed(struct attachment *attachment, int64_t result, const char 
 {
     if (result >= 0 || result < -4095)
         return false;
+    attachment->is_to_wait = result == -EAGAIN;
     if (result == -EAGAIN)
         attach_refuse(attachment, "none of its threads is where it can be interrupted; try again");
     else
@@ -48,31 +49,44 @@ static bool is_failed(struct attachment *attachment, int64_t result, const char 
     return true;
 }
 
-/* Maps the image, by the code in a cave, and writes what calls need. */
-static bool map_image(struct attachment *attachment, struct threads *threads)
+/* Maps the image, and makes its data writable, by the code in a cave. It is written at once, so
+ * that it can be found and removed. */
+static bool map_parts(struct attachment *attachment, struct threads *threads,
+                      const struct attach_cave *cave)
 {
     const struct attach_image *image = &attachment->image;
-    struct attach_cave cave;
-    if (!attach_cave_open(attachment, threads, &cave))
-        return false;
-    int64_t base = attach_call(threads, &cave.code, SYS_mmap,
-                               (const uint64_t[6]){0, image->size, PROT_READ | PROT_EXEC,
-                                                   MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0});
-    bool is_mapped = !is_failed(attachment, base, "mmap()");
-    if (is_mapped) {
+    if (attachment->base == 0) {
+        int64_t base = attach_call(threads, &cave->code, SYS_mmap,
+                                   (const uint64_t[6]){0, image->size, PROT_READ | PROT_EXEC,
+                                                       MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0});
+        if (is_failed(attachment, base, "mmap()"))
+            return false;
         attachment->base = (uint64_t)base;
         attachment->size = image->size;
         attachment->own = image->own;
-        int64_t data = attach_call(
-            threads, &cave.code, SYS_mmap,
-            (const uint64_t[6]){attachment->base + image->data, image->size - image->data,
-                                PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-                                UINT64_MAX, 0});
-        is_mapped = !is_failed(attachment, data, "mmap()") &&
-                    attach_write(attachment, attachment->base, image->bytes, image->size);
+        if (!attach_write(attachment, attachment->base, image->bytes, image->size))
+            return attach_refuse(attachment, "its memory cannot be written");
     }
+    uint64_t begin = attachment->base + image->data, size = image->size - image->data;
+    int64_t data =
+        attach_call(threads, &cave->code, SYS_mmap,
+                    (const uint64_t[6]){begin, size, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, UINT64_MAX, 0});
+    return !is_failed(attachment, data, "mmap()") &&
+           (attach_write(attachment, begin, image->bytes + image->data, size) ||
+            attach_refuse(attachment, "its memory cannot be written"));
+}
+
+static bool map_image(struct attachment *attachment, struct threads *threads)
+{
+    struct attach_cave cave;
+    if (attachment->is_mapped)
+        return true;
+    if (!attach_cave_open(attachment, threads, &cave))
+        return false;
+    attachment->is_mapped = map_parts(attachment, threads, &cave);
     attach_cave_close(attachment, threads, &cave);
-    return is_mapped;
+    return attachment->is_mapped;
 }
 
 static bool write_undo(struct attachment *attachment)
@@ -141,11 +155,14 @@ static bool map_areas(struct attachment *attachment, struct threads *threads)
 {
     struct attached_undo *undo = &attachment->undo;
     const struct attach_module *module = NULL;
+    size_t number = 0;
     for (size_t i = 0; i < attachment->function_count; i++) {
         struct attached_area area = {.size = area_size(attachment, i)};
         if (attachment->functions[i].module == module)
             continue;
         module = attachment->functions[i].module;
+        if (number++ < undo->area_count)
+            continue;
         if (undo->area_count == ATTACHED_AREAS)
             return attach_refuse(attachment, "it has too many allocators");
         if (!map_area(attachment, threads, module, &area))
@@ -187,20 +204,21 @@ static bool make_channel(struct attachment *attachment, struct threads *threads)
     return true;
 }
 
+/* Goes on where it was refused the last time. */
 static bool reserve(struct attachment *attachment, struct threads *threads)
 {
+    attachment->is_to_wait = false;
     return map_image(attachment, threads) && map_areas(attachment, threads) &&
            make_channel(attachment, threads);
 }
 
 bool attach_reserve(struct attachment *attachment)
 {
-    if (attach_stopped_some(attachment, reserve))
-        return true;
-    /* None of these threads was where it can be interrupted, or more has to be known of others. */
-    for (int tries = 0; tries < WAIT_TRIES && attachment->base == 0; tries++) {
+    for (int tries = 0; tries < WAIT_TRIES; tries++) {
         attachment->reason[0] = '\0';
-        if (attach_stopped(attachment, reserve))
+        /* At first a few threads, if these are where they can be interrupted. */
+        if (tries == 0 ? attach_stopped_some(attachment, reserve)
+                       : attach_stopped(attachment, reserve))
             return true;
         if (!attachment->is_to_wait)
             return false;
@@ -315,6 +333,7 @@ static void list_internal(const struct attachment *attachment, struct attached *
 /* Lists an address in each module, which the library has looked up. */
 static void list_modules(const struct attachment *attachment, struct attached *own)
 {
+    own->module_count = 0;
     for (size_t i = 0; i < attachment->modules.count && i < ATTACHED_MODULES; i++)
         own->modules[own->module_count++] = attachment->modules.items[i].begin;
 }
@@ -362,6 +381,7 @@ static bool run_library(struct attachment *attachment, struct threads *threads)
     enum borrow_result result = BORROW_REFUSED;
     for (size_t i = 0; i < threads->count && result == BORROW_REFUSED; i++)
         result = borrow_run(threads, &threads->items[i], &run);
+    attachment->is_to_wait = result == BORROW_REFUSED;
     if (result == BORROW_REFUSED)
         return attach_refuse(attachment,
                              "none of its threads is where it can be interrupted; try again");
@@ -510,6 +530,7 @@ static bool begin(struct attachment *attachment, struct threads *threads)
 bool attach_begin(struct attachment *attachment, void (*tick)(void *context), void *context)
 {
     for (int tries = 0; tries < WAIT_TRIES; tries++) {
+        attachment->reason[0] = '\0';
         if (attach_stopped_then(attachment, begin, attach_find_known, tick, context))
             return true;
         if (!attachment->is_to_wait)

@@ -116,17 +116,23 @@ static bool unmap(struct threads *threads, const struct borrowed_code *code, uin
 
 /* Unmaps memory that is noted in the process, by its size at `note`, which becomes 0 before: the
  * addresses may soon be the program's, and whoever comes next must leave them alone. */
-static void unmap_noted(const struct attachment *attachment, struct threads *threads,
+static void unmap_noted(struct attachment *attachment, struct threads *threads,
                         const struct borrowed_code *code, uint64_t note, struct attached_area area)
 {
     static const uint64_t nothing;
-    if (area.size != 0 && attach_write(attachment, note, &nothing, sizeof nothing))
-        unmap(threads, code, area.begin, area.size);
+    uint64_t noted;
+    if (area.size == 0 || !attach_read(attachment, note, &noted, sizeof noted) ||
+        !attach_write(attachment, note, &nothing, sizeof nothing) ||
+        unmap(threads, code, area.begin, area.size))
+        return;
+    /* No thread could, as when a signal has come: it is tried again. */
+    attach_write(attachment, note, &noted, sizeof noted);
+    attachment->is_to_wait = true;
 }
 
 /* Unmaps what a part of the list has of the memory that the library has mapped for itself. Returns
  * the address of the next part; 0 for none. */
-static uint64_t unmap_part(const struct attachment *attachment, struct threads *threads,
+static uint64_t unmap_part(struct attachment *attachment, struct threads *threads,
                            const struct borrowed_code *code, uint64_t address)
 {
     struct own_memory part;
@@ -143,7 +149,7 @@ static uint64_t unmap_part(const struct attachment *attachment, struct threads *
 }
 
 /* Unmaps all that is in the list, and its parts, of which the first is in the image. */
-static void unmap_own(const struct attachment *attachment, struct threads *threads,
+static void unmap_own(struct attachment *attachment, struct threads *threads,
                       const struct borrowed_code *code)
 {
     uint64_t parts[PARTS_MAX];
@@ -169,7 +175,7 @@ static void unmap_areas(struct attachment *attachment, struct threads *threads,
         uint64_t note =
             attach_own_address(attachment) + offsetof(struct attached, undo.areas[i].size);
         unmap_noted(attachment, threads, code, note, *area);
-        area->size = 0;
+        area->size = attachment->is_to_wait ? area->size : 0;
     }
 }
 
@@ -237,13 +243,15 @@ static bool take_away(struct attachment *attachment, struct threads *threads)
         attach_clear_threads(attachment, threads);
     if (!attach_cave_open(attachment, threads, &cave))
         return false;
+    attachment->is_to_wait = false;
     close_channel(attachment, threads, &cave.code);
     unmap_own(attachment, threads, &cave.code);
     unmap_channel(attachment, threads, &cave.code);
     drop_pages(attachment, threads, &cave.code);
     unmap_areas(attachment, threads, &cave.code);
     /* Not if it confines itself by now. */
-    bool is_unmapped = unmap(threads, &cave.code, attachment->base, attachment->size);
+    bool is_unmapped =
+        !attachment->is_to_wait && unmap(threads, &cave.code, attachment->base, attachment->size);
     attach_cave_close(attachment, threads, &cave);
     return is_unmapped;
 }
