@@ -88,9 +88,10 @@ def squeeze(text):
             parts.append('\n')
         elif space and is_joined:
             parts.append(' ')
-        elif token == '}' and last == ';':
+        elif (token == '}' and last == ';') or (token in ')]}' and last == ','):
             parts.pop()
-        parts.append(token)
+        # Nothing is assigned to a constant, so it may as well be a variable, whose word is shorter.
+        parts.append('let' if token == 'const' else token)
         last = token
     return ''.join(parts)
 

@@ -47,6 +47,25 @@ export class Series {
     this.makeCursors();
   }
 
+  /** Divides the stretch that ends with a tick: `changes` are what records have more where it is
+   * divided than at the tick. */
+  split(tick, changes) {
+    const record = Array.from(sums(changes.record));
+    const [first, end] = ['first', 'end'].map((name) => Array.from(this[name]));
+    const size = this.record.length;
+    const own = [first[tick], end[tick]];
+    const length = own[1] - own[0] + record.length;
+    const join = (values, more, sign) => [...values, ...values.slice(...own), ...more, ...more.map((value) => sign * value)];
+    this.record = Float64Array.from(join(this.record, record, 1));
+    for (const name of ['bytes', 'blocks']) {
+      this[name] = Float64Array.from(join(this[name], changes[name].map(Number), -1));
+    }
+    first.splice(tick, 1, size, size + length);
+    end.splice(tick, 1, size + length, size + length + record.length);
+    Object.assign(this, { first: Uint32Array.from(first), end: Uint32Array.from(end) });
+    this.makeCursors();
+  }
+
   makeCursors() {
     this.cursors = [AT, FROM, TO].map(() => new SeriesCursor(this));
   }
@@ -104,6 +123,31 @@ export class Heap {
     this.bySite.size = this.sites.length;
     this.bySite.makeCursors();
     this.atPeak = this.readPeak(part.at_peak);
+    this.sumAll();
+    if (part.at_peak.event !== undefined && !this.has_nested) this.insertPeak(part.at_peak, part.peak);
+  }
+
+  /** Makes the peak a tick of its own, in front of the one in whose stretch it is. Where blocks lie
+   * within others, the series do not tell these apart, and the tick stays as it is. */
+  insertPeak({ tick, site, bytes, blocks, event, time, series, ...sumsBefore }, peak) {
+    const put = (name, value) => {
+      const list = Array.from(this[name]);
+      list.splice(tick, 0, value);
+      this[name] = name === 'position' ? list : Float64Array.from(list);
+    };
+    for (const [name, value] of Object.entries(sumsBefore)) {
+      this[name][tick] -= Number(value);
+      put(name, Number(value));
+    }
+    this.peak[tick] = Number(peak.bytes);
+    Object.entries({ position: peak.position, event: Number(event), time: Number(time),
+      bytes: Number(peak.bytes), blocks: Number(peak.blocks), peak: Number(peak.bytes) })
+      .forEach(([name, value]) => put(name, value));
+    const all = { ...series, stack: { record: site, bytes, blocks } };
+    Object.entries(this.series).forEach(([name, one]) => one.split(tick, all[name]));
+    this.count++;
+    this.last++;
+    this.peakInserted = tick;
     this.sumAll();
   }
 

@@ -14,16 +14,25 @@ export class Spans {
     this.end = sums(part.counts);
   }
 
+  /** The number that a tick has without the peak's, which spans do not know. */
+  numberOf(tick) {
+    return tick > (this.heap.peakInserted ?? Infinity) ? tick - 1 : tick;
+  }
+
   /** The range of whole spans' ticks that includes the range between two ticks. */
   round(from, to) {
     const { width, heap } = this;
-    return [Math.floor(from / width) * width, Math.min(heap.last, Math.ceil(to / width) * width)];
+    const peak = heap.peakInserted ?? Infinity;
+    const tickOf = (number) => (number >= peak ? number + 1 : number);
+    const [low, high] = [from === peak ? from - 1 : this.numberOf(from), this.numberOf(to)];
+    return [tickOf(Math.floor(low / width) * width),
+      Math.min(heap.last, tickOf(Math.ceil(high / width) * width))];
   }
 
   /** What was released after tick `from`, up to tick `to`, of the blocks that were live at `from`. */
   released(from, to) {
     const sum = { blocks: 0, bytes: 0 };
-    const [first, last] = [from, to].map((tick) => Math.ceil(tick / this.width));
+    const [first, last] = [from, to].map((tick) => Math.ceil(this.numberOf(tick) / this.width));
     for (let i = this.end[first]; i < this.end[last]; i++) {
       if (this.begin[i] > first) continue;
       sum.blocks += this.blocks[i];

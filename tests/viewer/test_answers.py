@@ -300,6 +300,43 @@ class Timeline(PageCase):
         self.assertEqual(evaluate("heapPage.state.get('at')"), stopped)
         self.check_silence()
 
+    def test_the_peak_is_a_moment(self):
+        rounds = [churn(6000, 31), churn(3000, 32), oracle.random_script(random.Random(9), 300)]
+        for i, script in enumerate(rounds):
+            trace = self.write(script, f"trace{i}")
+            found = self.json_of("peak", trace)
+            inserted = []
+            for ends in ((), ("--from", "2:0")):
+                self.show(trace, "", *ends)
+                inserted.append(evaluate("heapPage.heap.peakInserted ?? -1"))
+                position = evaluate("heapPage.heap.position[heapPage.heap.peakTick()]")
+                self.assertEqual(position, found["position"])
+                self.go(f"#at={position}")
+                state = self.json_of("state", trace, "--at", position, "--by", "function", "--limit", "0")
+                self.assertEqual(sorted((whole(cells[2][1]), whole(cells[3][0])) for cells in
+                                        self.rows(".sites-panel") if whole(cells[3][0])),
+                                 sorted((group["bytes"], group["blocks"]) for group in state["groups"]))
+                for by in ("thread", "heap"):
+                    self.go(f"#at={position}&by={by}")
+                    self.assertEqual(sorted((whole(cells[2][1]), whole(cells[3][0]))
+                                            for cells in self.rows(".sites-panel")),
+                                     sorted((item["bytes"], item["blocks"]) for item in state[by + "s"]))
+                events = self.run_ok("events", "--format", "json", trace).json_lines
+                self.assertEqual(evaluate("heapPage.heap.allocations.reduce((a, b) => a + b, 0)"), evaluate(
+                    "heapPage.parts.heap.ticks.allocations.reduce((a, b) => a + Number(b), 0)"))
+                self.assertTrue(events and evaluate("Array.from(heapPage.heap.event).every((event, i, all) => "
+                                                    "!i || event >= all[i - 1])"))
+                self.assertTrue(evaluate("Array.from(heapPage.heap.time).every((time, i, all) => "
+                                         "!i || time >= all[i - 1])"))
+            if i:
+                continue
+            at = inserted[0]
+            self.show(trace)
+            self.assertGreater(at, 0)
+            for first, last in ((at, at + 9), (at - 9, at), (at - 30, at + 30), (at + 1, at + 2), (at - 2, at - 1)):
+                test_page.Limits.check_sums(self, test_page.Limits.choose(self, first, last))
+        self.check_silence()
+
     def test_slash_searches(self):
         trace = self.write(shop())
         self.show(trace)

@@ -13,6 +13,10 @@ struct ticks_finder {
     uint64_t first_event;
     /** How many events behind first_event the last one of the open stretch comes. */
     uint64_t stretch_last;
+    /** All ticks that have ended, as one; and the highest state, as a tick that begins with the
+     * range. */
+    struct heap_tick ended;
+    struct heap_tick highest;
 };
 
 /* The number of spans with releases before a tick. */
@@ -101,23 +105,6 @@ enum ttd_status heap_spans_limit(struct heap_tick_spans *spans, size_t *count, s
 
 /* The stretches of events that ticks end: they begin and end, and become longer. */
 
-/* The state at a position includes all that happens at it: only then does it count. */
-static void ticks_settle(struct ticks_finder *finder)
-{
-    finder->open.live = finder->totals.outer;
-    if (heap_sum_is_less(finder->open.peak, finder->open.live.bytes))
-        finder->open.peak = finder->open.live.bytes;
-}
-
-/** Applies late changes to the series, and merges ticks; see heap_series_settle(). */
-static enum ttd_status ticks_settle_series(struct heap_ticks *ticks, const uint32_t *new_ticks)
-{
-    enum ttd_status status = TTD_OK;
-    for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++)
-        status = heap_series_settle(&ticks->series[key], new_ticks);
-    return status;
-}
-
 /* Adds what happened in a tick to the one that follows it and takes its place. */
 static void ticks_join(struct heap_tick *tick, const struct heap_tick *before)
 {
@@ -127,6 +114,28 @@ static void ticks_join(struct heap_tick *tick, const struct heap_tick *before)
     heap_sum_add(&tick->allocated, before->allocated.low);
     tick->allocated.high += before->allocated.high;
     tick->releases += before->releases;
+}
+
+/* The state at a position includes all that happens at it: only then does it count. */
+static void ticks_settle(struct ticks_finder *finder)
+{
+    finder->open.live = finder->totals.outer;
+    if (!heap_sum_is_less(finder->open.peak, finder->open.live.bytes))
+        return;
+    finder->open.peak = finder->open.live.bytes;
+    if (heap_sum_is_less(finder->highest.live.bytes, finder->open.live.bytes)) {
+        finder->highest = finder->open;
+        ticks_join(&finder->highest, &finder->ended);
+    }
+}
+
+/** Applies late changes to the series, and merges ticks; see heap_series_settle(). */
+static enum ttd_status ticks_settle_series(struct heap_ticks *ticks, const uint32_t *new_ticks)
+{
+    enum ttd_status status = TTD_OK;
+    for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++)
+        status = heap_series_settle(&ticks->series[key], new_ticks);
+    return status;
 }
 
 /* Makes stretches twice as long, and so about half as many. */
@@ -162,6 +171,7 @@ static enum ttd_status ticks_end_tick(struct ticks_finder *finder)
     struct heap_ticks *ticks = finder->ticks;
     ticks_settle(finder);
     ticks->ticks[ticks->count++] = finder->open;
+    ticks_join(&finder->ended, &finder->open);
     enum ttd_status status = TTD_OK;
     for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++)
         status = heap_series_end_tick(&ticks->series[key]);
@@ -358,13 +368,59 @@ static void ticks_prepare(void *context, const struct heap_notes *notes)
     }
 }
 
+/* Adds a block to what was live at the peak, by record of the series. */
+static void count_at_peak(struct heap_ticks *ticks, const struct heap_block *block)
+{
+    ttd_id keys[HEAP_TICK_KEYS];
+    keys_of(block, keys);
+    for (int i = HEAP_TICK_BY_THREAD; i < HEAP_TICK_KEYS; i++) {
+        uint32_t record = map_get(&ticks->series[i].by_key, keys[i], 0);
+        if (record == MAP_NONE)
+            continue;
+        struct heap_tick_change *sum = &ticks->peak_sums[i][record];
+        sum->bytes = (int64_t)((uint64_t)sum->bytes + block->size);
+        sum->blocks++;
+    }
+}
+
 static enum ttd_status add_to_peak(struct ticks_finder *finder, const struct heap_block *block)
 {
     if (heap_parents_get(finder->totals.parents, block->heap) != TTD_NONE)
         return TTD_OK;
     bool is_wanted;
     enum ttd_status status = ticks_judge_block(finder, block, &is_wanted);
-    return status == TTD_OK && is_wanted ? heap_groups_add(&finder->ticks->at_peak, block) : status;
+    if (status != TTD_OK || !is_wanted)
+        return status;
+    if (finder->ticks->has_peak_tick)
+        count_at_peak(finder->ticks, block);
+    return heap_groups_add(&finder->ticks->at_peak, block);
+}
+
+/* Finds the tick that would end at the peak, and makes room for its sums. It is known if all blocks
+ * count, and if no tick ends there. */
+static enum ttd_status find_peak_tick(struct ticks_finder *finder)
+{
+    struct heap_ticks *ticks = finder->ticks;
+    struct heap_tick *peak = &ticks->peak_tick;
+    *peak = finder->highest;
+    size_t tick = tick_at(ticks, peak->position);
+    if (finder->options.filter || finder->options.islands || tick >= ticks->count ||
+        ttd_position_compare(peak->position, ticks->peak.position) != 0 ||
+        ttd_position_compare(peak->position, finder->options.from) < 0 ||
+        ttd_position_compare(peak->position, ticks->ticks[tick].position) == 0)
+        return TTD_OK;
+    for (size_t i = 0; i < tick; i++) {
+        peak->allocations -= ticks->ticks[i].allocations;
+        peak->releases -= ticks->ticks[i].releases;
+        peak->allocated.low -= ticks->ticks[i].allocated.low;
+    }
+    for (int key = HEAP_TICK_BY_THREAD; key < HEAP_TICK_KEYS; key++) {
+        ticks->peak_sums[key] = calloc(ticks->series[key].count + 1, sizeof *ticks->peak_sums[key]);
+        if (!ticks->peak_sums[key])
+            return TTD_ERROR_NO_MEMORY;
+    }
+    ticks->has_peak_tick = true;
+    return TTD_OK;
 }
 
 /* The blocks that were live at the peak, without those that lie in others. */
@@ -374,6 +430,8 @@ static enum ttd_status find_peak(struct ticks_finder *finder, struct heap_replay
     const struct heap_block *block;
     enum ttd_status status = heap_replay_end_peak(replay);
     finder->ticks->peak = replay->peak;
+    if (status == TTD_OK)
+        status = find_peak_tick(finder);
     while (status == TTD_OK && (block = heap_live_each(&replay->live, &cursor))) {
         if (ttd_position_compare(block->allocated, replay->peak.position) <= 0)
             status = add_to_peak(finder, block);
@@ -447,6 +505,8 @@ void heap_ticks_free(struct heap_ticks *ticks)
     free(ticks->ticks);
     ticks->ticks = NULL;
     heap_groups_free(&ticks->at_peak);
+    for (int key = 0; key < HEAP_TICK_KEYS; key++)
+        free(ticks->peak_sums[key]);
     heap_spans_free(&ticks->spans);
     for (int key = 0; key < HEAP_TICK_KEYS; key++)
         heap_series_free(&ticks->series[key]);

@@ -125,6 +125,13 @@ struct heap_ticks {
      * live there that the filter and the islands let pass. */
     struct heap_peak peak;
     struct heap_groups at_peak;
+    /** The tick that the peak would end, which is within another one: its stretch begins as that of
+     * the other. Valid if `has_peak_tick`, that is if all blocks count and the peak is in the
+     * range; so is `peak_sums`, which has by record of each series but that by stack what was live.
+     */
+    bool has_peak_tick;
+    struct heap_tick peak_tick;
+    struct heap_tick_change *peak_sums[HEAP_TICK_KEYS];
     /** Private; NULL after heap_ticks_end(). */
     struct ticks_finder *finder;
 };

@@ -172,6 +172,51 @@ static enum ttd_status take_peak(const struct heap_ticks *ticks, struct heap_tic
     return status;
 }
 
+/* Writes what of a series was live at the peak, as what differs from the end of its tick. */
+static enum ttd_status peak_series_json(struct json *json, const char *name,
+                                        const struct heap_ticks *ticks, enum heap_tick_key key,
+                                        size_t tick)
+{
+    const struct heap_tick_series *series = &ticks->series[key];
+    struct heap_tick_change *sums = sums_at(series, tick);
+    size_t count = 0;
+    if (!sums)
+        return TTD_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < series->count; i++) {
+        struct heap_tick_change change = ticks->peak_sums[key][i];
+        change.record = (uint32_t)i;
+        change.bytes = (int64_t)((uint64_t)change.bytes - (uint64_t)sums[i].bytes);
+        change.blocks -= sums[i].blocks;
+        if (change.bytes || change.blocks)
+            sums[count++] = change;
+    }
+    json_begin_object(json, name);
+    page_changes_json(json, "record", sums, count);
+    json_end_object(json);
+    free(sums);
+    return TTD_OK;
+}
+
+/* Writes the tick that the peak would end. */
+static enum ttd_status peak_tick_json(struct json *json, const struct heap_ticks *ticks,
+                                      size_t tick)
+{
+    const struct heap_tick *peak = &ticks->peak_tick;
+    json_unsigned(json, "event", peak->event);
+    json_unsigned(json, "time", peak->wall_time);
+    json_unsigned(json, "allocations", peak->allocations);
+    json_unsigned(json, "allocated", heap_sum_value(peak->allocated));
+    json_unsigned(json, "releases", peak->releases);
+    json_begin_object(json, "series");
+    enum ttd_status status = peak_series_json(json, "thread", ticks, HEAP_TICK_BY_THREAD, tick);
+    if (status == TTD_OK)
+        status = peak_series_json(json, "heap", ticks, HEAP_TICK_BY_HEAP, tick);
+    if (status == TTD_OK)
+        status = peak_series_json(json, "size", ticks, HEAP_TICK_BY_SIZE, tick);
+    json_end_object(json);
+    return status;
+}
+
 /* Writes what was live at the peak, as the tick in which it is and what differs from its end. */
 enum ttd_status page_peak_json(struct json *json, const struct heap_ticks *ticks,
                                struct page_sites *sites)
@@ -183,6 +228,8 @@ enum ttd_status page_peak_json(struct json *json, const struct heap_ticks *ticks
         json_begin_object(json, "at_peak");
         json_unsigned(json, "tick", tick);
         page_changes_json(json, "site", sums, count);
+        if (ticks->has_peak_tick)
+            status = peak_tick_json(json, ticks, tick);
         json_end_object(json);
     }
     free(sums);

@@ -185,8 +185,36 @@ static void expect_spans(const struct heap_ticks *ticks, size_t max)
     }
 }
 
+/* The tick that the peak would end is a state of the heap, within the stretch of another one; what
+ * its series have adds up to it. */
+static void expect_peak_tick(const struct heap_ticks *ticks, size_t *count)
+{
+    if (!ticks->has_peak_tick)
+        return;
+    ++*count;
+    expect_state(&ticks->peak_tick);
+    size_t tick = 0;
+    while (ttd_position_compare(ticks->ticks[tick].position, ticks->peak_tick.position) < 0)
+        tick++;
+    cr_assert_eq(heap_sum_value(ticks->peak_tick.live.bytes), heap_sum_value(ticks->peak.bytes));
+    cr_assert_leq(ticks->peak_tick.allocations, ticks->ticks[tick].allocations);
+    cr_assert_leq(ticks->peak_tick.releases, ticks->ticks[tick].releases);
+    for (int key = HEAP_TICK_BY_THREAD; key < HEAP_TICK_KEYS; key++) {
+        struct heap_tick_change sum = {.record = 0};
+        for (size_t i = 0; i < ticks->series[key].count; i++) {
+            sum.bytes = (int64_t)((uint64_t)sum.bytes + (uint64_t)ticks->peak_sums[key][i].bytes);
+            sum.blocks += ticks->peak_sums[key][i].blocks;
+        }
+        /* Sums of series are modulo 2^64, and those of groups end there. */
+        if (ticks->at_peak.bytes != UINT64_MAX)
+            cr_assert_eq((uint64_t)sum.bytes, ticks->at_peak.bytes);
+        cr_assert_eq((uint64_t)sum.blocks, ticks->at_peak.blocks);
+    }
+}
+
 Test(ticks, are_states_of_the_heap)
 {
+    size_t peak_ticks = 0;
     for (uint64_t seed = 1; seed <= TRACES; seed++) {
         struct heap_ticks ticks;
         indexed_trace_open(&indexed, seed);
@@ -203,7 +231,9 @@ Test(ticks, are_states_of_the_heap)
         for (int key = 0; key < HEAP_TICK_KEYS; key++)
             expect_series(&ticks, (enum heap_tick_key)key);
         cr_assert_eq(ticks.at_peak.bytes, heap_sum_value(ticks.peak.bytes));
+        expect_peak_tick(&ticks, &peak_ticks);
         heap_ticks_free(&ticks);
         indexed_trace_close(&indexed);
     }
+    cr_assert_gt(peak_ticks, 0);
 }
