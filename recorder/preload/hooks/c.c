@@ -70,7 +70,7 @@ HOOK_COUNT(__libc_calloc, real_libc.calloc, TTD_API_CALLOC, ENTER_LIBC)
 
 /* Moves a block out of the arena. Its size is unknown: at most all that the arena has from it on.
  */
-static void *realloc_arena(void *block, size_t size)
+static __attribute__((noinline, cold)) void *realloc_arena(void *block, size_t size)
 {
     void *moved = malloc(size);
     size_t held_size = arena_size(block);
@@ -135,7 +135,7 @@ static inline void *realloc_real(void *(*function)(void *, size_t), void *base, 
             return function(base, size);                                                           \
         if (UNLIKELY(base == NULL && thread->outer != NULL)) {                                     \
             void *block = function(base, size);                                                    \
-            ACQUISITION_END(thread, TTD_API_REALLOC, 0, size, (uintptr_t)block);                   \
+            REALLOCATION_WITHIN_END(thread, size, block);                                          \
             return block;                                                                          \
         }                                                                                          \
         bool is_begun;                                                                             \

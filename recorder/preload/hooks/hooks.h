@@ -29,17 +29,40 @@
     const uint64_t operands_[] = {__VA_ARGS__};                                                    \
     const unsigned count_ = sizeof operands_ / sizeof *operands_
 
+/* The next step after an acquisition has returned `block`. */
+static inline enum level_next acquisition_next(struct thread *thread, uint64_t block)
+{
+    return LIKELY(!thread->is_special) || level_was_served(thread, block)
+               ? LEVEL_RECORDS
+               : level_acquired(thread, block);
+}
+
 /* Records an acquisition that has returned; the last operand is the block. Its begin and its end
  * are two steps. */
 #define ACQUISITION_END(thread, operation, ...)                                                    \
     do {                                                                                           \
         RECORD_BEGIN(thread, __VA_ARGS__);                                                         \
-        if (UNLIKELY(thread->is_special) && !level_was_served(thread, operands_[count_ - 1])) {    \
-            level_acquired(thread, operation, &caller_, operands_, count_);                        \
-        } else {                                                                                   \
+        enum level_next next_ = acquisition_next(thread, operands_[count_ - 1]);                   \
+        if (LIKELY(next_ == LEVEL_RECORDS)) {                                                      \
             thread->steps++;                                                                       \
             thread_record(thread, operation, &caller_, operands_, count_);                         \
+        } else if (next_ == LEVEL_HOLDS) {                                                         \
+            level_hold(thread, operation, &caller_, operands_, count_);                            \
         }                                                                                          \
+        target_leave(thread);                                                                      \
+    } while (0)
+
+/* Records a realloc(NULL) within another call that has returned `block`. */
+#define REALLOCATION_WITHIN_END(thread, size, block)                                               \
+    do {                                                                                           \
+        RECORD_BEGIN(thread, 0, size, (uintptr_t)(block));                                         \
+        enum level_next next_ = level_acquired(thread, operands_[count_ - 1]);                     \
+        if (next_ == LEVEL_HOLDS)                                                                  \
+            level_hold(thread, TTD_API_REALLOC, &caller_, operands_, count_);                      \
+        else if (next_ == LEVEL_RECORDS &&                                                         \
+                 thread_record(thread, TTD_API_REALLOC, &caller_, operands_, count_ - 1))          \
+            thread_append(thread, OP_REALLOC_END, &(const struct unwind_delta){0},                 \
+                          &operands_[count_ - 1], 1);                                              \
         target_leave(thread);                                                                      \
     } while (0)
 
@@ -47,12 +70,13 @@
 #define RELEASE_BEGIN(thread, operation, ...)                                                      \
     do {                                                                                           \
         RECORD_BEGIN(thread, __VA_ARGS__);                                                         \
-        if (UNLIKELY(thread->is_special)) {                                                        \
-            level_begins(thread, operation, &caller_, operands_, count_);                          \
-        } else {                                                                                   \
+        bool is_recorded_ = true;                                                                  \
+        if (UNLIKELY(thread->is_special))                                                          \
+            is_recorded_ = level_begins(thread, operands_[0], caller_.pc);                         \
+        else                                                                                       \
             atomic_store_explicit(&thread->slot->in_release, 1, memory_order_relaxed);             \
+        if (LIKELY(is_recorded_))                                                                  \
             thread_record(thread, operation, &caller_, operands_, count_);                         \
-        }                                                                                          \
         thread->released = operands_[0];                                                           \
         target_phase(thread, PHASE_CALL);                                                          \
     } while (0)
@@ -74,13 +98,10 @@ static inline void release_end(struct thread *thread)
 /* Records a reallocation that is about to begin; `begun` is whether it was. */
 #define REALLOCATION_BEGIN(thread, begun, operation, ...)                                          \
     do {                                                                                           \
-        struct unwind_regs caller_;                                                                \
-        target_phase(thread, PHASE_RECORD);                                                        \
-        unwind_here(&caller_);                                                                     \
-        const uint64_t operands_[] = {__VA_ARGS__};                                                \
+        RECORD_BEGIN(thread, __VA_ARGS__);                                                         \
         thread->island.remaining++; /* the call counts for the throttle when it ends */            \
-        begun = (LIKELY(!thread->is_special) ? thread_record : level_begins)(                      \
-            thread, operation, &caller_, operands_, sizeof operands_ / sizeof *operands_);         \
+        begun = (LIKELY(!thread->is_special) || level_begins(thread, operands_[0], caller_.pc)) && \
+                thread_record(thread, operation, &caller_, operands_, count_);                     \
         thread->released = operands_[0];                                                           \
         target_phase(thread, PHASE_CALL);                                                          \
     } while (0)

@@ -74,7 +74,7 @@ PATCHED(void *, realloc, 2, (void *base, size_t size, uintptr_t behind))
         return function(base, size);
     if (UNLIKELY(base == NULL && thread->outer != NULL)) {
         void *block = function(base, size);
-        ACQUISITION_END(thread, TTD_API_REALLOC, 0, size, (uintptr_t)block);
+        REALLOCATION_WITHIN_END(thread, size, block);
         return block;
     }
     bool is_begun;

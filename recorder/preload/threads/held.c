@@ -191,9 +191,8 @@ static void settle(struct thread *level, uint64_t block)
     }
 }
 
-/* Holds an acquisition until it is known whether the call around it returns its block. */
-static void keep_held(struct thread *level, unsigned operation, const struct unwind_regs *caller,
-                      const uint64_t *operands, unsigned count)
+void level_hold(struct thread *level, unsigned operation, const struct unwind_regs *caller,
+                const uint64_t *operands, unsigned count)
 {
     struct thread *outer = level->outer;
     struct held *held = &outer->held;
@@ -211,11 +210,8 @@ static void keep_held(struct thread *level, unsigned operation, const struct unw
     outer->is_special = true;
 }
 
-void level_acquired(struct thread *level, unsigned operation, const struct unwind_regs *caller,
-                    const uint64_t *operands, unsigned count)
+enum level_next level_acquired(struct thread *level, uint64_t block)
 {
-    uint64_t block = operands[count - 1];
-    struct unwind_delta stack;
     settle(level, block);
     settle_early(level, block);
     /* The allocator hands the block out again: its release by the call around this one is over, and
@@ -227,18 +223,14 @@ void level_acquired(struct thread *level, unsigned operation, const struct unwin
     if (level->outer != NULL && level->outer->phase == PHASE_CALL && !level->is_apart) {
         const struct held *held = &level->outer->held;
         if (block == 0)
-            return;
-        if (held->block == 0 || held->is_captured) {
-            keep_held(level, operation, caller, operands, count);
-            return;
-        }
+            return LEVEL_SKIPS;
+        if (held->block == 0 || held->is_captured)
+            return LEVEL_HOLDS;
     }
-    if (!level_is_ready(level)) {
-        level_count_lost(level);
-        return;
-    }
-    thread_capture(level, caller, &stack);
-    level_record(level, operation, &stack, operands, count);
+    if (level_is_ready(level))
+        return LEVEL_RECORDS;
+    level_count_lost(level);
+    return LEVEL_SKIPS;
 }
 
 /* Whether the release at this level serves the release or reallocation around it. */
@@ -255,10 +247,9 @@ static bool serves_outer(struct thread *level, uint64_t base, uintptr_t site)
     return true;
 }
 
-bool level_begins(struct thread *level, unsigned operation, const struct unwind_regs *caller,
-                  const uint64_t *operands, unsigned count)
+bool level_begins(struct thread *level, uint64_t base, uintptr_t site)
 {
-    level->is_silent = serves_outer(level, operands[0], caller->pc);
+    level->is_silent = serves_outer(level, base, site);
     if (level->is_silent)
         return false;
     if (!level_is_ready(level)) {
@@ -269,8 +260,8 @@ bool level_begins(struct thread *level, unsigned operation, const struct unwind_
     /* Its stack is that of this level's last capture, which ends here. */
     if (level->outer != NULL && level->outer->held.is_captured)
         level_record_held(level->outer);
-    drop_early(level, operands[0]);
-    return thread_record(level, operation, caller, operands, count);
+    drop_early(level, base);
+    return true;
 }
 
 void level_ends(struct thread *level, uint64_t block)

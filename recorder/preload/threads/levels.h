@@ -23,14 +23,21 @@ struct thread *target_enter_slow(uintptr_t frame, uint64_t base);
  */
 struct thread *level_enter(struct thread *thread, uintptr_t frame, uint64_t base);
 
-/* Ends an acquisition at a special level; its block is the last operand. */
-void level_acquired(struct thread *level, unsigned operation, const struct unwind_regs *caller,
-                    const uint64_t *operands, unsigned count);
+/* The next step of a hook whose acquisition at a special level has returned. It is up to the hook,
+ * so that the functions need the stack one after the other: it may be small. */
+enum level_next { LEVEL_SKIPS, LEVEL_HOLDS, LEVEL_RECORDS };
 
-/* Begins a release or reallocation of the first operand at an inner level. False if it is not
- * recorded. */
-bool level_begins(struct thread *level, unsigned operation, const struct unwind_regs *caller,
-                  const uint64_t *operands, unsigned count);
+/* Ends an acquisition of `block` at a special level. */
+enum level_next level_acquired(struct thread *level, uint64_t block);
+
+/* Holds an acquisition until it is known whether the call around it returns its block, which is the
+ * last operand. */
+void level_hold(struct thread *level, unsigned operation, const struct unwind_regs *caller,
+                const uint64_t *operands, unsigned count);
+
+/* Begins a release or reallocation of `base` at a special level, called from `site`. False if it is
+ * not to be recorded. */
+bool level_begins(struct thread *level, uint64_t base, uintptr_t site);
 
 /* Ends a release, or a reallocation that returns `block`, at a special level. */
 void level_ends(struct thread *level, uint64_t block);

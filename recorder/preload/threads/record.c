@@ -58,14 +58,6 @@ static bool lose(struct thread *thread)
     return false;
 }
 
-void thread_capture(struct thread *thread, const struct unwind_regs *caller,
-                    struct unwind_delta *stack)
-{
-    unwinder_capture(thread->unwinder, caller, stack);
-    if (!thread_has_stacks())
-        *stack = (struct unwind_delta){0};
-}
-
 /* Stamps a record, for which there is room, and writes what comes first in it. Returns where the
  * rest belongs. */
 static inline uint64_t *begin_record(struct thread *thread, unsigned *flags,

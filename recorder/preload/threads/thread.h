@@ -168,11 +168,6 @@ static inline void thread_not_pending(struct thread *thread)
     atomic_store_explicit(&thread->slot->pending, 0, memory_order_release);
 }
 
-/* Captures the stack from `caller` on; it is valid until the thread's next capture. Only in
- * PHASE_RECORD, like thread_append(). `stack` is empty if stacks are not recorded. */
-void thread_capture(struct thread *thread, const struct unwind_regs *caller,
-                    struct unwind_delta *stack);
-
 /*
  * Appends one record, with a synchronised stamp, and publishes it. Every capture must be followed
  * by one. False when it was lost, and counted, because there is no room.
@@ -198,6 +193,16 @@ static inline bool thread_has_stacks(void)
     return LIKELY((target_channel->flags & CHANNEL_NO_STACKS) == 0);
 }
 
+/* Captures the stack from `caller` on; it is valid until the thread's next capture. Only in
+ * PHASE_RECORD, like thread_append(). `stack` is empty if stacks are not recorded. */
+static inline void thread_capture(struct thread *thread, const struct unwind_regs *caller,
+                                  struct unwind_delta *stack)
+{
+    unwinder_capture(thread->unwinder, caller, stack);
+    if (!thread_has_stacks())
+        *stack = (struct unwind_delta){0};
+}
+
 /* Captures the stack and appends the record. */
 static inline bool thread_record(struct thread *thread, unsigned operation,
                                  const struct unwind_regs *caller, const uint64_t *operands,
@@ -205,7 +210,7 @@ static inline bool thread_record(struct thread *thread, unsigned operation,
 {
     struct unwind_delta stack;
     if (thread_has_stacks())
-        thread_capture(thread, caller, &stack);
+        unwinder_capture(thread->unwinder, caller, &stack);
     else
         stack = (struct unwind_delta){0};
     return thread_append(thread, operation, &stack, operands, count);

@@ -198,18 +198,15 @@ static __attribute__((noinline)) uint32_t capture_on(struct unwinder *unwinder,
 }
 
 /*
- * Does what capture() does, if common steps lead to a candidate; else returns false. Not inlined:
- * the stack may be small, and its part of it is free again when a general walk needs more.
+ * Walks by common steps. Returns true if they lead to a candidate, and there is room to remember
+ * them. Not inlined: the stack may be small, and its part of it is free again when what follows
+ * needs more.
  */
-static __attribute__((noinline)) bool capture_fast(struct unwinder *unwinder,
-                                                   const struct unwind_regs *regs)
+static __attribute__((noinline)) bool walk_fast(struct unwinder *unwinder, uintptr_t own_low)
 {
     struct walk_place *place = &unwinder->walk.place;
-    if (!take_fast_steps(unwinder, regs->sp - 8, unwinder->high, place) ||
-        place->candidates + place->new_count > unwinder->capacity)
-        return false;
-    unwinder_remember_plain(unwinder, place);
-    return true;
+    return take_fast_steps(unwinder, own_low, unwinder->high, place) &&
+           place->candidates + place->new_count <= unwinder->capacity;
 }
 
 /* Makes the cache once the thread has walked often. A confined program has no memory to spare. */
@@ -227,8 +224,10 @@ static uint32_t capture(struct unwinder *unwinder, const struct unwind_regs *reg
     bool is_own = is_on_own_stack(unwinder, regs->sp);
     uint32_t candidates = is_own ? count_candidates(unwinder) : 0;
     place_start(&unwinder->walk.place, regs, candidates);
-    if (__builtin_expect(candidates > 0 && capture_fast(unwinder, regs), 1))
+    if (__builtin_expect(candidates > 0 && walk_fast(unwinder, regs->sp - 8), 1)) {
+        unwinder_remember_plain(unwinder, &unwinder->walk.place);
         return unwinder->walk.place.candidates;
+    }
     return capture_on(unwinder, regs, is_own, candidates);
 }
 
