@@ -179,6 +179,13 @@ class Errors(ErrorCase):
         self.assertEqual((finding["kind"], finding["size"], finding["block"]["size"]),
                          ("mismatched-size", 8, 16))
 
+    def test_size_of_a_block_from_before(self):
+        """Its size is what the allocator has made of what was asked for."""
+        script = Script().basics()
+        script.event("Alloc", address=0x1000, size=16, api=0, stack=2)
+        script.event("Free", base=0x1000, size=8, api=DELETE_SIZED, stack=1)
+        self.assertEqual(self.findings(script)["findings"], [])
+
     def test_realloc_of_freed(self):
         script = Script().basics()
         script.alloc(0x1000, 24)
