@@ -63,6 +63,7 @@ struct attached_undo {
         uint64_t trampoline;
         uint8_t jump[8], original[8]; /* the first ATTACHED_ENTRY_SIZE bytes */
         uint64_t is_clean;            /* the page was as in its file */
+        uint64_t finds_frames;        /* unwinders find the frames of hooks by it */
     } patches[ATTACHED_PATCHES];
     uint64_t area_count;
     struct attached_area {

@@ -462,7 +462,8 @@ static bool make_gates(struct attachment *attachment)
         struct attached_patch *patch = &undo->patches[undo->patch_count++];
         *patch = (struct attached_patch){.entry = function->entry,
                                          .trampoline = function->patch.trampoline,
-                                         .is_clean = is_page_clean(attachment, function)};
+                                         .is_clean = is_page_clean(attachment, function),
+                                         .finds_frames = attach_finds_frames(function)};
         memcpy(patch->jump, function->patch.jump, PATCH_JUMP_SIZE);
         memcpy(patch->original, function->patch.original, PATCH_JUMP_SIZE);
     }

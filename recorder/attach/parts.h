@@ -3,6 +3,8 @@
 #ifndef TTD_ATTACH_PARTS_H
 #define TTD_ATTACH_PARTS_H
 
+#include <string.h>
+
 #include "../snapshot/stop/borrow.h"
 #include "attach.h"
 
@@ -15,6 +17,13 @@ __attribute__((format(printf, 2, 3))) bool attach_refuse(struct attachment *atta
 /* Lists the functions of the process that are to be patched, by module, and the calls that
  * allocators make of their own. */
 bool attach_find_functions(struct attachment *attachment);
+
+/* Whether unwinders find the frames of hooks by a function. It stays patched until no thread is in
+ * a hook: exceptions still pass the frames there, and would end the program. */
+static inline bool attach_finds_frames(const struct attach_function *function)
+{
+    return strcmp(function->hook->name, "_dl_find_object") == 0;
+}
 
 /* Runs `work` in a thread of its own while all threads of the process are stopped. Returns what
  * that returns; false, with the reason, if they cannot be stopped. */

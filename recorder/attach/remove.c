@@ -19,8 +19,9 @@ enum { GIVE_UP_LOOK_NS = 5 * 1000 * 1000, PARTS_MAX = 512 };
 static void move_back(const struct attachment *attachment, struct thread_state *thread)
 {
     for (size_t i = 0; i < attachment->function_count && !thread->has_ended; i++) {
+        const struct attach_function *function = &attachment->functions[i];
         uint64_t pc = attach_pc(thread);
-        if (patch_pc_back(&attachment->functions[i].patch, &pc) == PATCH_MOVED)
+        if (!attach_finds_frames(function) && patch_pc_back(&function->patch, &pc) == PATCH_MOVED)
             attach_move(thread, pc);
     }
 }
@@ -40,21 +41,28 @@ bool attach_has_executed(const struct attachment *attachment)
     return attach_is_gone(attachment) && readlink(path, program, sizeof program) > 0;
 }
 
-/* Restores what is still as it was written; something else may have changed a function since. */
-static bool unhook(struct attachment *attachment, struct threads *threads)
+/* Restores what is still as it was written; something else may have changed a function since. The
+ * functions are those by which unwinders find the frames of hooks, or all others. */
+static void restore_entries(struct attachment *attachment, bool finds_frames)
 {
-    if (attach_is_gone(attachment))
-        return true;
     for (size_t i = 0; i < attachment->undo.patch_count; i++) {
         const struct attached_patch *patch = &attachment->undo.patches[i];
         unsigned char bytes[ATTACHED_ENTRY_SIZE];
-        if (!attach_read(attachment, patch->entry, bytes, sizeof bytes) ||
+        if ((patch->finds_frames != 0) != finds_frames ||
+            !attach_read(attachment, patch->entry, bytes, sizeof bytes) ||
             memcmp(bytes, patch->original, sizeof bytes) == 0)
             continue;
         if (memcmp(bytes, patch->jump, sizeof bytes) != 0 ||
             !attach_write(attachment, patch->entry, patch->original, sizeof bytes))
             attachment->is_left = true;
     }
+}
+
+static bool unhook(struct attachment *attachment, struct threads *threads)
+{
+    if (attach_is_gone(attachment))
+        return true;
+    restore_entries(attachment, false);
     for (size_t i = 0; i < threads->count; i++)
         move_back(attachment, &threads->items[i]);
     attachment->is_patched = false;
@@ -238,6 +246,9 @@ static bool take_away(struct attachment *attachment, struct threads *threads)
         return true;
     unhook(attachment, threads); /* threads may not have stopped for it before */
     if (attachment->is_left || is_any_inside(attachment, threads))
+        return false;
+    restore_entries(attachment, true);
+    if (attachment->is_left)
         return false;
     if (attachment->thread_block != 0)
         attach_clear_threads(attachment, threads);

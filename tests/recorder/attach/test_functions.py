@@ -15,6 +15,46 @@ sys.path.append(str(pathlib.Path(__file__).parent.parent / 'calls'))
 import test_allocators  # noqa: E402
 import test_own_functions  # noqa: E402
 
+# Threads in which new fails, all the time, and which release blocks of before by their sizes.
+THROWING = r"""
+#include <atomic>
+#include <cstdio>
+#include <new>
+#include <sys/prctl.h>
+#include <thread>
+#include <unistd.h>
+static std::atomic<bool> is_over;
+static void fail()
+{
+    volatile std::size_t size = ~std::size_t(0) / 4;
+    while (!is_over)
+        try {
+            ::operator delete(::operator new(size));
+        } catch (std::bad_alloc &) {
+        }
+}
+int main()
+{
+    char byte;
+    std::thread threads[] = {std::thread(fail), std::thread(fail)};
+    void *block = ::operator new(101);
+    prctl(PR_SET_PTRACER, -1UL, 0, 0, 0);
+    std::puts("ready");
+    std::fflush(stdout);
+    while (read(0, &byte, 1) > 0) {
+        ::operator delete(block, 101);
+        block = ::operator new(101);
+        std::puts("0");
+        std::fflush(stdout);
+    }
+    is_over = true;
+    for (auto &thread : threads)
+        thread.join();
+    ::operator delete(block, 101);
+    return 5;
+}
+"""
+
 # What the C++ runtime acquires when it starts, for exceptions when there is no memory.
 EMERGENCY = 72704
 
@@ -93,6 +133,25 @@ class Operators(Attached):
         self.assertEqual([finding['kind'] for finding in findings],
                          [finding['kind'] for finding in analyze('errors', self.trace)['findings']])
         self.assertEqual(len(set(api for api, *_ in attached)), 28)
+
+    def test_exceptions(self):
+        """They pass hooks also after these were taken away from the functions. The sizes of blocks
+        from before are not those that were asked for."""
+        path = self.directory / 'throwing'
+        (self.directory / 'throwing.cpp').write_text(THROWING)
+        subprocess.run([*os.environ['COMPILER_CXX'].split(), '-O1', '-fno-builtin', '-w',
+                        '-fsized-deallocation', '-pthread', '-o', path,
+                        self.directory / 'throwing.cpp'], check=True)
+        process = self.start(path)
+        for _ in range(6):
+            recorder = self.attach(process)
+            process.stdin.write('\n')
+            self.assertEqual(process.stdout.readline(), '0\n')
+            self.assertNotIn('warning', self.detach(process, recorder))
+            self.assertEqual({finding['kind'] for finding in
+                              analyze('errors', self.trace)['findings']}, {'failed-call'})
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 5)
 
     @staticmethod
     def calls(trace):
