@@ -25,6 +25,10 @@ void snapshot_ask(struct thread *thread, uint64_t mask);
  */
 void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *context);
 
+/* Whether the code that a signal has interrupted was called by the function at [begin, end), by way
+ * of a few others at most. */
+bool snapshot_is_called_by(const ucontext_t *context, uintptr_t begin, uintptr_t end);
+
 /* Whether no other thread or process has the memory of this one. */
 bool runtime_has_process_alone(void);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fatal.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <linux/futex.h>
 #include <string.h>
@@ -101,6 +102,86 @@ bool fatal_is_own(const struct sigaction *installed)
     return (installed->sa_flags & SA_SIGINFO) != 0 && installed->sa_sigaction == on_signal;
 }
 
+/* The C library's abort(); 0 if it is not known. */
+static uintptr_t abort_begin, abort_end;
+
+static void find_abort(void)
+{
+    Dl_info info;
+    void *entry = NULL;
+    void *address = dlsym(RTLD_NEXT, "abort");
+    if (address == NULL || dladdr1(address, &info, &entry, RTLD_DL_SYMENT) == 0 || entry == NULL ||
+        info.dli_saddr != address)
+        return;
+    abort_begin = (uintptr_t)address;
+    abort_end = abort_begin + ((const ElfW(Sym) *)entry)->st_size;
+}
+
+/* Called when a handler of SIGABRT has returned. If abort() has raised the signal, the process dies
+ * now. Without room on the handler's stack nothing is told. */
+static void fatal_handled(const ucontext_t *context) __attribute__((used));
+
+static void fatal_handled(const ucontext_t *context)
+{
+    enum { ROOM = 4096 };
+    const uint64_t all = UINT64_MAX;
+    const siginfo_t info = {.si_signo = SIGABRT, .si_code = SI_TKILL};
+    uintptr_t low = (uintptr_t)context->uc_stack.ss_sp, here = (uintptr_t)&info;
+    bool is_on_signal_stack = here - low < context->uc_stack.ss_size;
+    if (!fatal_is_watched(SIGABRT) || !is_told(SIGABRT) ||
+        (is_on_signal_stack && here - low < ROOM))
+        return;
+    sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, sizeof all, 0, 0);
+    if (!snapshot_is_called_by(context, abort_begin, abort_end))
+        return;
+    atomic_store(&target_on->dies, 1);
+    snapshot_tell_signal(SIGABRT, &info, context);
+}
+
+/*
+ * For unwinders a frame of the system: each register is in the context that the stack pointer leads
+ * to, at DW_OP_breg7 and an offset. The instruction before the function is for those that look up
+ * the address before the one that a handler returns to.
+ */
+__asm__(".pushsection .text\n"
+        "    .cfi_startproc\n"
+        "    .cfi_signal_frame\n"
+        "    .cfi_escape 0x0f, 0x04, 0x77, 0xa0, 0x01, 0x06\n" /* the CFA */
+        "    .cfi_escape 0x10, 0x00, 0x03, 0x77, 0x90, 0x01\n" /* rax */
+        "    .cfi_escape 0x10, 0x01, 0x03, 0x77, 0x88, 0x01\n" /* rdx */
+        "    .cfi_escape 0x10, 0x02, 0x03, 0x77, 0x98, 0x01\n" /* rcx */
+        "    .cfi_escape 0x10, 0x03, 0x03, 0x77, 0x80, 0x01\n" /* rbx */
+        "    .cfi_escape 0x10, 0x04, 0x03, 0x77, 0xf0, 0x00\n" /* rsi */
+        "    .cfi_escape 0x10, 0x05, 0x03, 0x77, 0xe8, 0x00\n" /* rdi */
+        "    .cfi_escape 0x10, 0x06, 0x03, 0x77, 0xf8, 0x00\n" /* rbp */
+        "    .cfi_escape 0x10, 0x07, 0x03, 0x77, 0xa0, 0x01\n" /* rsp */
+        "    .cfi_escape 0x10, 0x08, 0x02, 0x77, 0x28\n"       /* r8 */
+        "    .cfi_escape 0x10, 0x09, 0x02, 0x77, 0x30\n"       /* r9 */
+        "    .cfi_escape 0x10, 0x0a, 0x02, 0x77, 0x38\n"       /* r10 */
+        "    .cfi_escape 0x10, 0x0b, 0x03, 0x77, 0xc0, 0x00\n" /* r11 */
+        "    .cfi_escape 0x10, 0x0c, 0x03, 0x77, 0xc8, 0x00\n" /* r12 */
+        "    .cfi_escape 0x10, 0x0d, 0x03, 0x77, 0xd0, 0x00\n" /* r13 */
+        "    .cfi_escape 0x10, 0x0e, 0x03, 0x77, 0xd8, 0x00\n" /* r14 */
+        "    .cfi_escape 0x10, 0x0f, 0x03, 0x77, 0xe0, 0x00\n" /* r15 */
+        "    .cfi_escape 0x10, 0x10, 0x03, 0x77, 0xa8, 0x01\n" /* rip */
+        "    nop\n"
+        ".globl fatal_return\n"
+        ".hidden fatal_return\n"
+        ".type fatal_return, @function\n"
+        "fatal_return:\n"
+        "    movq %rsp, %rbx\n"
+        "    movq %rsp, %rdi\n"
+        "    andq $-16, %rsp\n"
+        "    cld\n"
+        "    call fatal_handled\n"
+        "    movq %rbx, %rsp\n"
+        "    movl $15, %eax\n" /* rt_sigreturn */
+        "    syscall\n"
+        "    hlt\n"
+        "    .cfi_endproc\n"
+        ".size fatal_return, .-fatal_return\n"
+        ".popsection\n");
+
 /* Go's runtime reads actions by system calls of its own, and calls the handlers that it finds. */
 static int is_go(struct dl_phdr_info *info, size_t size, void *unused)
 {
@@ -129,6 +210,7 @@ void fatal_watch(void)
         return;
     sigfillset(&action.sa_mask);
     watched = sys_call3(SYS_getpid, 0, 0, 0) == 1 ? faults : ~others;
+    find_abort();
     signal_stacks_begin();
     for (int number = 1; number <= SIGNALS; number++) {
         struct sigaction before = {.sa_handler = SIG_IGN};

@@ -33,6 +33,13 @@ void fatal_await_death(void);
 /* Whether an action is the handler. */
 bool fatal_is_own(const struct sigaction *installed);
 
+/*
+ * Where the program's handlers of SIGABRT return to, in the place of the C library's function that
+ * goes on with what was interrupted. abort() resets the action when the handler has returned, past
+ * any hook, and raises the signal again: it is told of here.
+ */
+void fatal_return(void) __attribute__((visibility("hidden")));
+
 /* The next sigaction(), which knows nothing of the handler; NULL if there is none. */
 typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
 sigaction_function *fatal_real_sigaction(void);

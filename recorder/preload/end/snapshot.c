@@ -257,6 +257,31 @@ static bool leave_bad_jump(const siginfo_t *info, struct step_regs *regs)
     return true;
 }
 
+/* One unwinder for signals: more only while several threads need one at once. */
+static _Atomic(struct unwinder *) spare_unwinder;
+
+bool snapshot_is_called_by(const ucontext_t *context, uintptr_t begin, uintptr_t end)
+{
+    enum { FRAMES = 8 };
+    uint64_t pcs[FRAMES], cfas[FRAMES];
+    struct stack_list list = {.max = FRAMES, .outermost = 1, .pcs = pcs, .cfas = cfas};
+    struct step_regs regs;
+    struct unwinder *unwinder = atomic_exchange(&spare_unwinder, NULL);
+    if (unwinder == NULL)
+        unwinder = unwind_pages_used(unwinder_size());
+    if (unwinder == NULL)
+        return false;
+    unwinder_init(unwinder, 0, 0, false);
+    take_registers(context, &regs);
+    regs.reg[CFI_RA]++; /* as in stacks: see unwind.h */
+    uint32_t count = unwinder_list(unwinder, &regs, &list);
+    atomic_store(&spare_unwinder, unwinder);
+    for (uint32_t i = 1; i + 1 < count; i++)
+        if (pcs[i] > begin && pcs[i] <= end)
+            return true;
+    return false;
+}
+
 void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *context)
 {
     struct snapshot_request *request = channel_request(&target_view, process_index());

@@ -133,6 +133,27 @@ static void show_once(struct sigaction *action, uintptr_t handler)
         action->sa_sigaction = (void (*)(int, siginfo_t *, void *))handler;
 }
 
+/* Where the C library has handlers return to. */
+static void (*library_return)(void);
+
+/* Has the program's handler of SIGABRT return to fatal_return(). */
+static void watch_return(int number)
+{
+    struct sys_sigaction action, before;
+    const size_t size = sizeof action.mask;
+    if (number != SIGABRT || !fatal_is_watched(number) ||
+        sys_call6(SYS_rt_sigaction, number, 0, (long)&action, (long)size, 0, 0) != 0 ||
+        action.handler == SIG_DFL || action.handler == SIG_IGN || action.restorer == NULL ||
+        action.restorer == fatal_return ||
+        (uintptr_t)action.handler == (uintptr_t)fatal_action->sa_sigaction)
+        return;
+    library_return = action.restorer;
+    action.restorer = fatal_return;
+    if (sys_call6(SYS_rt_sigaction, number, (long)&action, (long)&before, (long)size, 0, 0) == 0 &&
+        before.handler != action.handler) /* another thread has set one meanwhile */
+        sys_call6(SYS_rt_sigaction, number, (long)&before, 0, (long)size, 0, 0);
+}
+
 /* Sets an action of the program. */
 static int set(int number, const struct sigaction *action, struct sigaction *before)
 {
@@ -148,6 +169,8 @@ static int set(int number, const struct sigaction *action, struct sigaction *bef
         atomic_fetch_or(&without_stack, bit_of(number));
     else if (result == 0)
         atomic_fetch_and(&without_stack, ~bit_of(number));
+    if (result == 0)
+        watch_return(number);
     return result;
 }
 
@@ -166,6 +189,8 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
     else if (is_onstack)
         own_before.sa_flags |= SA_ONSTACK;
     show_once(&own_before, handler);
+    if (own_before.sa_restorer == fatal_return)
+        own_before.sa_restorer = library_return;
     if (becomes_default)
         take_place(number);
     if (before != NULL)
@@ -184,6 +209,7 @@ static void use_stacks(void)
             continue;
         action.sa_flags |= SA_ONSTACK;
         find_sigaction()(number, &action, NULL);
+        watch_return(number);
     }
 }
 
@@ -220,6 +246,8 @@ static sighandler_t settle(int number, sighandler_t handler, sighandler_t before
     else if (find_sigaction()(number, NULL, &action) == 0 && action.sa_handler == handler &&
              (action.sa_flags & SA_RESETHAND) != 0)
         set(number, &action, NULL);
+    else
+        watch_return(number);
     if ((uintptr_t)before == (uintptr_t)once_entry)
         return (sighandler_t)earlier;
     return (uintptr_t)before == (uintptr_t)fatal_action->sa_sigaction ? SIG_DFL : before;

@@ -91,9 +91,10 @@ struct cached_rule {
     unwind_rule rule; /* by rsp or rbp: others depend on more than the epoch */
 };
 
-/* The address to which signal handlers return, which is one of the C library; 0 until a walk has
- * met it. */
-extern _Atomic uintptr_t walk_signal_return;
+/* The addresses to which signal handlers return: one of the C library, and fatal_return(). 0 until
+ * a walk has met them. */
+enum { WALK_SIGNAL_RETURNS = 2 };
+extern _Atomic uintptr_t walk_signal_returns[WALK_SIGNAL_RETURNS];
 
 /* A frame of the last capture. Its return address is in unwinder.pcs. */
 struct known_frame {

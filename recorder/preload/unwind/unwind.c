@@ -284,11 +284,19 @@ bool unwinder_finds(const struct unwinder *unwinder, uintptr_t sp, uintptr_t *in
     return unwinder->is_truncated || !is_passed;
 }
 
+/* Whether signal handlers return to the address. */
+static bool is_signal_return(uintptr_t pc)
+{
+    for (int i = 0; i < WALK_SIGNAL_RETURNS; i++)
+        if (atomic_load_explicit(&walk_signal_returns[i], memory_order_relaxed) == pc)
+            return true;
+    return false;
+}
+
 bool unwinder_is_in_handler(const struct unwinder *unwinder, uintptr_t sp)
 {
-    uintptr_t signal_return = atomic_load_explicit(&walk_signal_return, memory_order_relaxed);
     for (uint32_t i = unwinder->depth; i-- > 0 && unwinder->frames[i].sp != sp;)
-        if (unwinder->pcs[i] == signal_return)
+        if (is_signal_return(unwinder->pcs[i]))
             return true;
     return false;
 }

@@ -46,7 +46,17 @@ static void note_reads(struct unwinder *unwinder, struct walk *walk, struct new_
         unwinder->reads[unwinder->read_count++] = log->reads[i];
 }
 
-_Atomic uintptr_t walk_signal_return;
+_Atomic uintptr_t walk_signal_returns[WALK_SIGNAL_RETURNS];
+
+/* Notes an address to which a signal handler returns. */
+static void note_signal_return(uintptr_t pc)
+{
+    for (int i = 0; i < WALK_SIGNAL_RETURNS; i++) {
+        uintptr_t known = 0;
+        if (atomic_compare_exchange_strong(&walk_signal_returns[i], &known, pc) || known == pc)
+            return;
+    }
+}
 
 /* Steps by the full rules: the frame's do not fit into a word, or other registers are followed. */
 static enum walk_end step_general(struct unwinder *unwinder, struct walk *walk,
@@ -67,7 +77,7 @@ static enum walk_end step_general(struct unwinder *unwinder, struct walk *walk,
         return WALK_ENDED;
     note_reads(unwinder, walk, frame, log);
     if (log->is_signal_frame)
-        atomic_store_explicit(&walk_signal_return, walk->place.state.pc, memory_order_relaxed);
+        note_signal_return(walk->place.state.pc);
     if (regs->reg[CFI_RSP] <= walk->place.state.sp) {
         if (!log->is_signal_frame)
             return WALK_ENDED;

@@ -99,6 +99,33 @@ class Signals(Deaths):
                 self.assertEqual([(int(item['signal'], 16), item['snapshot']) for item in found],
                                  [(number, '1')])
 
+    def abort(self, *arguments):
+        """Aborts alone and recorded, in the same way. Returns the status and the fatal signals."""
+        native = subprocess.run([program('aborts'), *arguments], capture_output=True,
+                                timeout=PATIENCE)
+        recorded = self.record(program('aborts'), *arguments)
+        self.assertEqual((recorded.returncode, recorded.stdout, recorded.stderr),
+                         (native.returncode, native.stdout, native.stderr))
+        return native.returncode, self.signals()
+
+    def test_abort_after_a_handler(self):
+        """abort() resets the action when the handler has returned, and raises the signal again."""
+        for way in ('abort', 'assert', 'free'):
+            for how in ('sigaction', 'signal', 'once', 'stack'):
+                with self.subTest(way=way, how=how):
+                    status, found = self.abort(way, how)
+                    self.assertEqual(status, -signal.SIGABRT)
+                    self.assertEqual([(int(item['signal'], 16), int(item['code']),
+                                       item['snapshot']) for item in found],
+                                     [(signal.SIGABRT, SI_TKILL, '1')])
+        self.abort('abort', 'sigaction')
+        self.assertEqual(analyze('leaks', self.trace)['classes']['definitely_lost']['bytes'], 0)
+
+    def test_survived_aborts(self):
+        """The handler jumps out of abort(), or the signal was raised by the program."""
+        for way in ('jump', 'raise'):
+            self.assertEqual(self.abort(way, 'sigaction'), (3, []))
+
     def test_where(self):
         """The program's code is not moved: the address is the same without the recorder."""
         _, (found,) = self.die('write')
