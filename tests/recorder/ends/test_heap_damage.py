@@ -2,6 +2,9 @@
 """What `errors` says of headers of blocks that a program has overwritten. Referee: what the program
 does; AddressSanitizer and memcheck say the same of it."""
 
+import os
+import pathlib
+import re
 import signal
 import subprocess
 import unittest
@@ -113,6 +116,28 @@ class HeapDamage(Recording):
         self.assertLess(text.index('heap-damage'), text.index('fatal-signal'))
         kinds = [line.split(',')[0] for line in self.text('errors', '--format=csv').splitlines()]
         self.assertEqual(kinds, ['kind', 'heap-damage', 'fatal-signal', 'died-in-call'])
+
+    def test_referee(self):
+        """AddressSanitizer names the same block, by the function that made it."""
+        source = pathlib.Path(os.environ['SOURCES']) / 'ends' / 'overruns.c'
+        build = [*os.environ['COMPILER'].split(), '-g', '-O1', '-fno-builtin', '-w', str(source)]
+        plain, checked = self.directory / 'plain', self.directory / 'checked'
+        subprocess.run([*build, '-o', plain], check=True, timeout=PATIENCE)
+        if subprocess.run([*build, '-fsanitize=address', '-o', checked], capture_output=True,
+                          timeout=PATIENCE).returncode != 0:
+            self.skipTest('there is no AddressSanitizer')
+        makers = []
+        for way in range(5):
+            told = subprocess.run([checked, str(way)], capture_output=True, text=True,
+                                  timeout=PATIENCE).stderr
+            maker = re.search(r'\nallocated by thread T0 here:\n +#0 .*\n +#1 \S+ in (\w+)', told)
+            self.assertIsNotNone(maker, told)
+            self.assertEqual(self.record(plain, str(way)).returncode, 0)
+            found = [made_by(finding['allocated'])
+                     for finding in analyze('errors', self.trace)['findings']]
+            self.assertEqual(found, [maker[1]])
+            makers.append(maker[1])
+        self.assertEqual(len(set(makers)), 5)
 
 
 if __name__ == '__main__':
