@@ -103,8 +103,6 @@ enum ttd_status heap_spans_limit(struct heap_tick_spans *spans, size_t *count, s
     return TTD_OK;
 }
 
-/* The stretches of events that ticks end: they begin and end, and become longer. */
-
 /* Adds what happened in a tick to the one that follows it and takes its place. */
 static void ticks_join(struct heap_tick *tick, const struct heap_tick *before)
 {
