@@ -93,7 +93,7 @@ static enum ttd_status pass_see_batch(void *context, const struct ttd_batch *bat
 }
 
 /* Whether a watcher still waits for its position, when all before `from` were reached. */
-static bool is_waiting(const struct heap_watcher *watcher, struct ttd_position from)
+static bool pass_is_waiting(const struct heap_watcher *watcher, struct ttd_position from)
 {
     return ttd_position_compare(watcher->to, from) >= 0;
 }
@@ -125,7 +125,7 @@ static void list_observers(struct heap_pass *pass, struct ttd_position from)
     pass->noted_effects = pass->noted_calls = 0;
     for (size_t i = 0; i < pass->count; i++) {
         const struct heap_observer *observer = &pass->watchers[i].observer;
-        if (!is_waiting(&pass->watchers[i], from))
+        if (!pass_is_waiting(&pass->watchers[i], from))
             continue;
         if (pass->watchers[i].is_deferred) {
             defer(pass, &pass->watchers[i]);
@@ -173,7 +173,7 @@ static bool pass_find_next(const struct heap_pass *pass, struct ttd_position fro
     bool is_found = false;
     for (size_t i = 0; i < pass->count; i++) {
         const struct heap_watcher *watcher = &pass->watchers[i];
-        if (!is_waiting(watcher, from) ||
+        if (!pass_is_waiting(watcher, from) ||
             (is_found && ttd_position_compare(watcher->to, *next) >= 0))
             continue;
         *next = watcher->to;

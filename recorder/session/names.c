@@ -40,7 +40,7 @@ static int names_mark(const struct names *names, unsigned how, const char *path)
 }
 
 /* Returns the index of a program; `count` if there is none. */
-static size_t names_find(const struct names *names, const char *path)
+static size_t session_find_name(const struct names *names, const char *path)
 {
     size_t i = 0;
     while (i < names->count && strcmp(names->items[i].path, path) != 0)
@@ -64,7 +64,7 @@ int names_watch(struct names *names, const char *path)
 {
     if (names->events < 0)
         return EPERM;
-    if (names_find(names, path) < names->count)
+    if (session_find_name(names, path) < names->count)
         return EEXIST;
     if (names->count == NAMES_MAX)
         return ENOSPC;
@@ -87,7 +87,7 @@ int names_watch(struct names *names, const char *path)
 
 int names_forget(struct names *names, const char *path)
 {
-    size_t index = names_find(names, path);
+    size_t index = session_find_name(names, path);
     if (index == names->count)
         return ENOENT;
     bool is_shared = false;

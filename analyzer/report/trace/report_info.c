@@ -228,8 +228,8 @@ static void thread_list(struct report *report, struct json *json,
 }
 
 /* Writes a list of clients, or of activities. */
-static void client_list(struct json *json, const char *key, const struct heap_client_list *list,
-                        bool has_activities)
+static void json_client_list(struct json *json, const char *key,
+                             const struct heap_client_list *list, bool has_activities)
 {
     char guid[GUID_TEXT];
     json_begin_array(json, key);
@@ -323,8 +323,8 @@ void json_info(struct report *report, const struct report_info *data)
     }
     json_end_array(&json);
     thread_list(report, &json, data->stats);
-    client_list(&json, "client_list", &data->stats->clients.clients, false);
-    client_list(&json, "activity_list", &data->stats->clients.activities, true);
+    json_client_list(&json, "client_list", &data->stats->clients.clients, false);
+    json_client_list(&json, "activity_list", &data->stats->clients.activities, true);
     module_list(report, &json);
     chunk_list(&json, data->stats);
     loss_list(&json, &data->stats->outcome.losses);
