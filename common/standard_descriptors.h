@@ -4,7 +4,7 @@
 #define TTD_COMMON_STANDARD_DESCRIPTORS_H
 
 /*
- * Opens those of the three that are closed, so that no file of ours gets one of these numbers and
+ * Opens the closed ones of the three, so that no file of ours gets one of these numbers and
  * has messages written into it. Such a descriptor is opened the wrong way round, so that its use
  * still fails, and is closed by an exec. Called first in main().
  */

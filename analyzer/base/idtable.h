@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/** A table of records by dense identifier. Missing identifiers, such as those of a damaged chunk,
- * cost nothing: memory grows with the records, never with the value of an identifier. */
+/** A table of records by dense identifier. Missing identifiers, such as the ones of a damaged
+ * chunk, cost nothing: memory grows with the records, never with the value of an identifier. */
 #ifndef ANALYZER_BASE_IDTABLE_H
 #define ANALYZER_BASE_IDTABLE_H
 

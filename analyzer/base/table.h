@@ -29,7 +29,7 @@ void pages_prepare(void);
 /**
  * Grows a table from `old_size` bytes to `size`, which is more. The added bytes are zero.
  *
- * @param old  NULL with an old_size of 0, or what this function returned for old_size
+ * @param old  NULL with an old_size of 0, or the result of this function for old_size
  * @return the memory, for table_free(), after which `old` is no longer valid; or NULL without
  * memory, with the old table untouched. A large table begins on a page.
  */
@@ -40,7 +40,7 @@ void *table_resize(void *old, size_t old_size, size_t size);
 size_t table_next(size_t capacity, size_t size);
 
 /** Frees a table. Its pages are kept for other tables.
- * @param table  NULL, or what table_resize() returned for `size` */
+ * @param table  NULL, or the result of table_resize() for `size` */
 void table_free(void *table, size_t size);
 
 /** Frees a table like table_free(), but keeps only the pages of its first `used` bytes: most

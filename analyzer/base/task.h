@@ -27,7 +27,7 @@ void task_start(struct task *task, task_function function, void *context);
 /** Whether a task may run beside its starter: the process may use more than one processor. */
 bool task_has_processor(void);
 
-/** Waits for the end of the task, if one was started. @return what the task returned, or TTD_OK. */
+/** Waits for the end of the task, if one was started. @return the task's result, or TTD_OK. */
 enum ttd_status task_wait(struct task *task);
 
 /* Work on many things in a row, of which two threads do half each. */
@@ -46,7 +46,7 @@ static inline size_t halves_middle(size_t count)
  * `second`: one after the other, in any order, if there are few things, or only one processor; else
  * at the same time.
  *
- * @return the status of the first half, or that of the second if the first returned TTD_OK
+ * @return the status of the first half; if it is TTD_OK, the status of the second
  */
 enum ttd_status halves_do(halves_function function, void *first, void *second, size_t count);
 

@@ -64,7 +64,7 @@ static enum ttd_status compare_sum_groups(struct compared_heaps *heaps, enum hea
     return status;
 }
 
-/* Adds what is live on one side. */
+/* Adds the live blocks of one side. */
 static int compare_add_live(struct compared_heaps *heaps, enum heap_side side,
                             struct heap_groups *groups)
 {
@@ -98,7 +98,8 @@ static int compare_add_heap(struct compared_heaps *heaps, enum heap_side side,
     return status;
 }
 
-/* Sums up what the filters leave of a heap. The definitions of heaps tell which lie in others. */
+/* Sums up the blocks of a heap that pass the filters. The definitions of heaps show which lie in
+ * others. */
 static int compare_sum_heaps(struct compared_heaps *heaps, enum heap_side side,
                              struct heap_groups *by_heap)
 {

@@ -170,7 +170,7 @@ struct address_names {
     bool are_known;
 };
 
-/* Whether some address is in no block: then a snapshot may tell what it is. */
+/* Whether some address is in no block: then a snapshot may identify it. */
 static bool has_stray_address(const struct heap_errors *errors, const struct heap_fatal *fatal)
 {
     bool has_one = fatal && fatal->has_address && !fatal->pointers[0].block_address;

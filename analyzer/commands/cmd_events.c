@@ -207,7 +207,7 @@ static int check_range(const struct lister *lister)
                : STATUS_OK;
 }
 
-/* Whether something is damaged that may have told of a gap, or of a heap: it was met when that was
+/* Whether a damaged part may have held a gap, or a heap: it was met when that was
  * read, or when the trace was recovered. A gap before the range is never met, so the whole trace is
  * checked first. */
 static bool is_doubtful(const struct lister *lister)

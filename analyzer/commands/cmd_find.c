@@ -141,7 +141,7 @@ static int find_print(struct session *session, const struct heap_search_options 
     return status;
 }
 
-/* Whether a snapshot of references tells of the block that was found: it was there then. */
+/* Whether a snapshot of references has the block that was found: it was there then. */
 static bool tells_more(const struct heap_referrers *referrers, const struct heap_block *target)
 {
     const struct heap_reach *reach = &referrers->reach;

@@ -114,7 +114,7 @@ static unsigned suppressed_kind(enum heap_leak_kind kind)
     return kinds[kind];
 }
 
-/* Leaves out what is known. */
+/* Leaves out known findings. */
 static int judge_groups(struct session *session, struct heap_groups *groups)
 {
     size_t kept = 0;
@@ -194,7 +194,7 @@ static int view_groups(struct session *session, unsigned listed_kinds, unsigned 
                                                             : status;
 }
 
-/* Finds the heaps, which tells who created those that leaks are grouped by. */
+/* Finds the heaps, and so who created the heaps that leaks are grouped by. */
 static int leaks_find_heaps(struct session *session, struct ttd_position position,
                             struct heap_tree *heaps)
 {

@@ -30,7 +30,7 @@ static const struct own_option own_options[] = {
     OWN_NUMBER("chains", option_number, struct moves_options, chains, 0, CHAINS_MAX),
     ISLAND_OPTIONS(struct moves_options, island), OWN_OPTIONS_END};
 
-/* Writes what is inferred as folded stacks of their own. */
+/* Writes inferred growth as folded stacks of their own. */
 static int print_folded(struct session *session, const struct heap_site_table *sites)
 {
     if (!session->options.format->needs_tree || !*sites->count)

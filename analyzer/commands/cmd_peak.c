@@ -77,7 +77,7 @@ static int peak_execute(struct session *session, const void *context)
     return status;
 }
 
-/* Adds what one process had at its own peak. */
+/* Adds the blocks that one process had at its own peak. */
 static int peak_add_member(struct session *session, const void *options, struct family *family,
                            bool *is_error)
 {

@@ -31,7 +31,7 @@ struct request {
 static const struct own_option own_options[] = {
     OWN_OPTION("strings", option_flag, struct request, removes_strings), OWN_OPTIONS_END};
 
-/* A damaged trace is not redacted: what cannot be read cannot be searched for contents to remove.
+/* A damaged trace is not redacted: contents in unreadable parts could not be found and removed.
  */
 static enum ttd_status redact_write(void *context, const struct ttd_input *input,
                                     const struct ttd_output *output, struct ttd_error *error)

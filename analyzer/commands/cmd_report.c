@@ -311,7 +311,7 @@ static int report_check_options(const struct common_options *options,
     return STATUS_OK;
 }
 
-/* Writes what a page has of a session's trace. */
+/* Writes the page's data of a session's trace. */
 static int write_block(struct session *session, const struct report_options *options,
                        struct page_facts *facts, struct page_block *block)
 {

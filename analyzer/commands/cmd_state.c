@@ -123,7 +123,7 @@ static int state_print(struct session *session, const struct state_options *opti
     return status;
 }
 
-/* Finds who points at the block that the address lies in, if a snapshot tells it: the block was
+/* Finds who points at the block that the address lies in, if a snapshot shows it: the block was
  * there when the newest one was taken. */
 static int find_pointers(struct session *session, const struct state_options *options,
                          struct report_state *data)

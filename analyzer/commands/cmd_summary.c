@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ttdanalyze summary: what a trace says, each answer in a line or two. */
+/* ttdanalyze summary: the answers of a trace, in a line or two each. */
 #include <stdlib.h>
 #include <string.h>
 

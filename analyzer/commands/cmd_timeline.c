@@ -64,7 +64,7 @@ static enum ttd_status timeline_wants_stack(void *context, ttd_id stack, bool *i
 static int timeline_execute(struct session *session, const void *context)
 {
     const struct timeline_options *options = context;
-    /* Names come at the end of a trace, but tell which blocks count. */
+    /* Names come at the end of a trace, but decide which blocks count. */
     bool has_filter = view_has_filter(&session->options.view);
     int status = session_names(session, has_filter);
     if (status != STATUS_OK)

@@ -76,7 +76,7 @@ static int check_index(struct checker *checker, const char *trace, const char *i
     return STATUS_OK;
 }
 
-/* Ends the report of what was verified, after the index. */
+/* Ends the report of the verification, after the index. */
 static int verify_finish(struct checker *checker, const struct common_options *options,
                          struct report_verification *result)
 {

@@ -133,7 +133,7 @@ enum ttd_status family_add(struct family *family, struct session *session,
     return TTD_OK;
 }
 
-/* Keeps the first reason for uncertainty, and what was left out on purpose. */
+/* Keeps the first reason for uncertainty, and the parts that were left out on purpose. */
 static enum ttd_status family_end_member(struct family *family, const struct session *session)
 {
     struct report_family_member *member = &family->data.members[family->member];

@@ -18,7 +18,7 @@ struct family_finding {
     /** Static, such as "definitely_lost"; and its place among the kinds, the first listed first. */
     const char *kind;
     unsigned rank;
-    /** The stack that is shown, and others that tell findings apart. */
+    /** The stack that is shown, and others that distinguish findings. */
     ttd_id stacks[FAMILY_STACKS];
     /** Blocks, or calls; and bytes. */
     uint64_t count;
@@ -29,7 +29,7 @@ struct family_finding {
 struct family_question {
     const char *unit;
     bool has_bytes;
-    /** Static: what the sums are, in text. */
+    /** Static: the name of the sums, in text. */
     const char *title;
     /** Asks, adds the findings, and judges the certainty in session->report. Sets `is_error` to
      * whether --error-exitcode counts any. Returns an exit status. */

@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "cli/session/session.h"
 
-/** The chains of reallocations that `moves` shows unless told otherwise. */
+/** The chains of reallocations that `moves` shows by default. */
 #define MOVES_CHAINS 10
 
 /** Prints a usage with lifetimes. */
@@ -32,10 +32,10 @@ int errors_print(struct session *session, size_t limit, struct heap_errors *erro
 int errors_judge(struct session *session, struct heap_errors *errors, struct heap_fatal *fatal,
                  bool *has_fatal);
 
-/** Prints the leaks at a position, those that `leaks` shows unless told otherwise. */
+/** Prints the leaks at a position, those that `leaks` shows by default. */
 int leaks_print(struct session *session, struct heap_leaks *leaks, struct ttd_position position);
 
-/** Options by which `leaks` chooses groups, beside those of the session. */
+/** Options by which `leaks` chooses groups, beside the session's. */
 struct leaks_choice {
     const struct position_spec *at;
     const struct heap_island_filter *island;
@@ -43,7 +43,7 @@ struct leaks_choice {
     unsigned kinds;
 };
 
-/** The kinds that `leaks` lists unless told otherwise. */
+/** The kinds that `leaks` lists by default. */
 unsigned leaks_default_kinds(void);
 /** Parses an argument such as "definite,possible" into a set of kinds, an unsigned. */
 bool leaks_parse_kinds(const char *text, void *kinds);

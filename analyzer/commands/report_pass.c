@@ -77,16 +77,17 @@ static enum ttd_status watch_moves(struct session *session, struct report_findin
     return heap_moves_watch(&findings->moves, &moves, &reading->pass);
 }
 
-/* Whether a trace has so many events that the analyses of calls take longer than those of the heap,
- * the search for leaks and the page. */
+/* Whether a trace has so many events that the analyses of calls take longer than the analyses of
+ * the heap, the search for leaks and the page. */
 static bool is_long(struct ttd_reader *reader)
 {
     struct ttd_end end;
     return ttd_reader_end(reader, &end) == TTD_OK && end.events >= LONG_TRACE;
 }
 
-/* Adds all analyses. What uses the session is of the heap's reading. `calls` may be the same one;
- * if it is not, moves and statistics go where both readings then take about the same time. */
+/* Adds all analyses. Those that use the session belong to the heap's reading. `calls` may be the
+ * same one; if it is not, moves and statistics go where both readings then take about the same
+ * time. */
 static enum ttd_status report_watch(struct session *session, const struct heap_ticks_options *range,
                                     struct report_findings *findings, struct reading *heap,
                                     struct reading *calls)

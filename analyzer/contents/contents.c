@@ -45,7 +45,7 @@ static int compare_extents(const void *a, const void *b)
     return (x->page > y->page) - (x->page < y->page);
 }
 
-/* Sorts the extents of one snapshot. A map that tells of an address twice is wrong: what comes
+/* Sorts the extents of one snapshot. A map that has an address twice is wrong: what comes
  * first counts. */
 static void extents_sort(struct contents_extents *extents)
 {
@@ -64,7 +64,7 @@ static void extents_sort(struct contents_extents *extents)
     extents->count = kept;
 }
 
-/* Appends what is left of older extents up to and including `last`, and drops it. */
+/* Moves the rest of the older extents up to and including `last` into the list. */
 static enum ttd_status take_older(struct overlay *overlay, size_t *older, uint64_t *begin,
                                   uint64_t last)
 {

@@ -101,7 +101,7 @@ enum ttd_status contents_pages_get(struct contents_pages *pages, uint64_t id, ui
                                    const uint8_t **data, struct ttd_error *error);
 
 enum contents_state {
-    /** No snapshot tells. */
+    /** No snapshot covers it. */
     CONTENTS_UNKNOWN,
     /** The snapshot could not read it. */
     CONTENTS_UNREADABLE,

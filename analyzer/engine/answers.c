@@ -179,7 +179,7 @@ struct drawing {
     uint64_t *most;
 };
 
-/* The last address of a block. Sizes are what the program asked for, which may be nonsense. */
+/* The last address of a block. Sizes come from the program, and may be nonsense. */
 static uint64_t answer_block_last(const struct chronicle_block *block)
 {
     uint64_t reach = block->size ? block->size - 1 : 0;

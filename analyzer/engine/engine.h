@@ -33,7 +33,7 @@ ENGINE_EXPORT(engine_close) void engine_close(void);
 /** Returns a static text about the last failure. */
 ENGINE_EXPORT(engine_error) const char *engine_error(void);
 
-/** Provided by the page, which is told how many events were read so far. */
+/** Provided by the page: receives the number of events read so far. */
 ENGINE_IMPORT(progress) void engine_progress(double events);
 
 ENGINE_EXPORT(engine_values) const uint64_t *engine_values(void);
@@ -58,7 +58,7 @@ ENGINE_EXPORT(engine_after) uint32_t engine_after(uint32_t moment);
  * its number and its change of bytes and blocks.
  *
  * @param event          largest number of an event up to `from`
- * @param bytes, blocks  what is live at `from`
+ * @param bytes, blocks  sums of the live blocks at `from`
  */
 ENGINE_EXPORT(engine_sum)
 size_t engine_sum(uint32_t from, uint32_t to, uint64_t event, uint64_t bytes, uint64_t blocks);

@@ -6,7 +6,7 @@
 /**
  * Decodes a block (LZ4 Block Format Description, with its rules for the end of a block).
  *
- * @return the size of what it decodes to; negative for a block that is malformed, as an offset of 0
+ * @return the decoded size; negative for a block that is malformed, as an offset of 0
  * is, or that decodes to more than `target_size` bytes
  */
 int lz4_block_decode(const char *source, char *target, int source_size, int target_size);

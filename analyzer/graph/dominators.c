@@ -179,7 +179,7 @@ static enum ttd_status graph_find_dominators(struct spanning_tree *tree, const s
     return has_memory ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
 
-/* Sums by number instead of by node: a dominator has a number near those of the nodes that it
+/* Sums by number instead of by node: a dominator's number is near the numbers of the nodes that it
  * dominates, mostly, so that the cache has both. */
 struct sums {
     /* Nodes that a node dominates, itself included; then the next rank for a child of it. */
@@ -206,7 +206,7 @@ static void dominators_sum_up(const struct graph_dominators *dominators,
     }
 }
 
-/* Prefetches what will be written of a node soon. */
+/* Prefetches the members of a node that will be written soon. */
 static inline __attribute__((always_inline)) void
 dominators_prefetch(const struct graph_dominators *dominators, uint32_t node)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Dominators: what would become free if a block went away.
+/** Dominators: the blocks that would become free if a block went away.
  *
  * A node dominates another if every way from the roots to the other leads through it. The nearest
  * of those that dominate a node is its parent in the dominator tree. What a node dominates, itself
@@ -15,13 +15,13 @@ struct graph_dominators_query {
     /** The definitely lost nodes count as roots too, so that every node is in the tree; or NULL. */
     const struct graph_classes *classes;
     /** By root: its group, below `group_count`. Each group gets a node of its own between the top
-     * and what its roots point at, so that what a variable, a thread or a module retains is known.
-     * NULL without groups. */
+     * and the targets of its roots, so that the retained size of a variable, thread or module is
+     * known. NULL without groups. */
     const uint32_t *groups;
     uint32_t group_count;
 };
 
-/** The dominator tree. Its nodes are those of the graph, then those of the groups, then the top. */
+/** The dominator tree. Its nodes are the nodes of the graph, then the groups, then the top. */
 struct graph_dominators {
     /** Nodes of the graph, and of the tree: group g is node_count + g, the top is count - 1. */
     uint32_t node_count;

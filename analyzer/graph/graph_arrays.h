@@ -16,7 +16,7 @@ static inline void *array_new(size_t count, size_t size)
     return count < SIZE_MAX / size ? table_resize(NULL, 0, (count ? count : 1) * size) : NULL;
 }
 
-/** @param array  NULL, or what array_new() returned for the same count and size */
+/** @param array  NULL, or the result of array_new() for the same count and size */
 static inline void array_free(void *array, size_t count, size_t size)
 {
     if (array)

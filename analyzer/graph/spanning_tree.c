@@ -96,8 +96,8 @@ static void find_begins(const struct search *search)
     search->begins[group_count(graph)] = (uint32_t)graph->edge_count;
 }
 
-/* Prefetches what is read when a node is entered. Its edges would have to wait for graph->first, so
- * their place is guessed, as if all nodes of a group had as many. */
+/* Prefetches the data that are read when a node is entered. Its edges would have to wait for
+ * graph->first, so their place is guessed, as if all nodes of a group had as many. */
 static inline __attribute__((always_inline)) void
 spanning_tree_prefetch(const struct search *search, uint32_t node)
 {
@@ -126,7 +126,7 @@ static struct edge_range spanning_tree_enter(const struct search *search, uint32
     return edges;
 }
 
-/* Follows every edge once. The way back to the top is that of the parents. A node entered after the
+/* Follows every edge once. The way back to the top follows the parents. A node entered after the
  * current one, and found by an edge of it, is below it. */
 static void follow_edges(const struct search *search)
 {

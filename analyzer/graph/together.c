@@ -54,7 +54,7 @@ static void mark(struct marking *marking, uint32_t node, uint64_t bits)
     marking->waiting++;
 }
 
-/* Marks what the marked nodes lead to. */
+/* Marks the nodes that the marked nodes lead to. */
 static void together_spread(struct marking *marking)
 {
     const struct graph *graph = marking->graph;

@@ -18,7 +18,7 @@ struct heap_lost_range {
     struct ttd_position last_release;
 };
 
-/** Widens a range by that of other blocks. */
+/** Widens a range by the range of other blocks. */
 void heap_lost_range_merge(struct heap_lost_range *sum, const struct heap_lost_range *range);
 
 /** Blocks of one call site that hang below lost ones: an element of a ring. */
@@ -78,7 +78,7 @@ struct heap_group {
     struct heap_lost_range *lost;
     /** How they are held, if they are possibly lost. */
     struct heap_way way;
-    /** An enum ttd_api: what allocated one of them. */
+    /** An enum ttd_api: the function that allocated one of them. */
     uint8_t api;
     /** heap_groups.kind. */
     uint8_t kind;
@@ -91,7 +91,7 @@ struct heap_groups {
     size_t capacity;
     uint64_t blocks;
     uint64_t bytes;
-    /** The property that tells groups apart, and whether the stack does so as well. May be set
+    /** The property that distinguishes groups, and whether the stack does so as well. May be set
      * before anything is added. */
     enum heap_split split;
     bool has_stacks;
@@ -99,7 +99,7 @@ struct heap_groups {
     const struct heap_block_classes *classes;
     /** The caller's; may be set before anything is added: NULL if no block counts as nested. */
     const struct heap_parents *parents;
-    /** A number by which the caller tells several tables apart. May be set before anything is
+    /** A number by which the caller distinguishes several tables. May be set before anything is
      * added. */
     uint8_t kind;
     /** heap_groups_add_total() was called. */

@@ -44,7 +44,7 @@ static size_t slot_bytes(size_t slots)
     return slots * sizeof(struct heap_slot);
 }
 
-/* Moves what is in the slots to `capacity` others, which are empty. */
+/* Moves the contents of the slots to `capacity` empty ones. */
 static void move_slots(struct heap_live *live, struct heap_slot *slots, size_t capacity)
 {
     for (size_t i = 0; i < live->slot_capacity; i++) {
@@ -362,7 +362,7 @@ uint32_t heap_live_own_slow(const struct heap_live *live, uint32_t record, ttd_i
     return live_look(live, record, heap).own_record;
 }
 
-/* Adds a record to those of an address. */
+/* Adds a record to the records of an address. */
 static enum ttd_status share(struct heap_live *live, uint32_t *record)
 {
     enum ttd_status status = heap_live_reserve(live, (uint64_t)live->used_records + 1);

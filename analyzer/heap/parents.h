@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** The parents of heaps: a parent is the heap in whose blocks those of another heap lie. */
+/** The parents of heaps: a parent is a heap whose blocks contain the blocks of another heap. */
 #ifndef ANALYZER_HEAP_PARENTS_H
 #define ANALYZER_HEAP_PARENTS_H
 

@@ -5,7 +5,7 @@
  * Rules: an Alloc acquires its block at time_end; a Free releases its block at time_start, also
  * when the call never returned; a ReAlloc releases the old block at time_start and acquires the new
  * one at time_end; a Destroy releases all blocks of its heap. A call that failed has no effect. A
- * ReAlloc that never returned keeps its old block, since nothing tells what became of it. The state
+ * ReAlloc that never returned keeps its old block, since its fate is unknown. The state
  * *at* a position includes all effects at it.
  *
  * How many times the instructions grow without each thing that is there for speed, on the traces
@@ -73,9 +73,9 @@ enum heap_effect_kind {
     HEAP_ACQUIRED,
     /** `block` was released. */
     HEAP_RELEASED,
-    /** `count` blocks of a heap were released at once; each is told of later, as HEAP_DISCARDED. */
+    /** `count` blocks of a heap were released at once; each follows later, as HEAP_DISCARDED. */
     HEAP_DESTROYED,
-    /** A block of a destroyed heap, told some time after its destruction at `position`. */
+    /** A block of a destroyed heap, some time after its destruction at `position`. */
     HEAP_DISCARDED,
     /** `block` was live where another was acquired: its release is missing in the trace. */
     HEAP_OVERLAPPED,
@@ -144,9 +144,9 @@ struct heap_observer {
     /** Called when events of a batch have been applied, while they are still valid; NULL if not
      * wanted. */
     enum ttd_status (*applied)(void *context);
-    /** Kinds of effects that it need not be told of, as HEAP_EFFECT_BITs. */
+    /** Kinds of effects that it does not need, as HEAP_EFFECT_BITs. */
     unsigned unwanted;
-    /** Calls that it need not be told of, as HEAP_CALL_BITs of their actions. */
+    /** Calls that it does not need, as HEAP_CALL_BITs of their actions. */
     unsigned unwanted_calls;
 };
 
@@ -172,8 +172,8 @@ struct heap_peak {
 };
 
 /**
- * An observer of blocks that become live and end, which is told of nothing else. Blocks that end
- * with their heap are not told. Anything but TTD_OK ends the replay with that status.
+ * An observer of blocks that become live and end, and of nothing else. Blocks that end
+ * with their heap are left out. Anything but TTD_OK ends the replay with that status.
  */
 struct heap_block_observer {
     void *context;
@@ -202,7 +202,7 @@ struct heap_replay {
     struct heap_observer observer;
     /** See heap_replay_observe_blocks(). */
     struct heap_block_observer block_observer;
-    /** Effects and calls that the observer is told of; 0 if there are none. */
+    /** Effects and calls that the observer gets; 0 if there are none. */
     unsigned wanted_effects;
     unsigned wanted_calls;
     enum ttd_status observer_status;
@@ -253,7 +253,8 @@ static inline const struct heap_block *heap_replay_given(const struct heap_repla
 /** The peak of all that was replayed, from the beginning or from a keyframe. */
 struct heap_peak heap_replay_peak(const struct heap_replay *replay);
 
-/** Keeps what was live at the peak and has ended since; to be called before anything is applied. */
+/** Keeps blocks that were live at the peak and have ended since; called before anything is applied.
+ */
 void heap_replay_keep_peak(struct heap_replay *replay);
 
 /**
@@ -265,7 +266,7 @@ void heap_replay_keep_peak(struct heap_replay *replay);
  */
 enum ttd_status heap_replay_end_peak(struct heap_replay *replay);
 
-/** Applies what is due at `until` or before. Statuses as heap_replay_apply(). */
+/** Applies pending effects at `until` or before. Statuses as heap_replay_apply(). */
 enum ttd_status heap_replay_settle(struct heap_replay *replay, struct ttd_position until);
 
 #endif

@@ -28,7 +28,7 @@ enum ttd_status heap_tell_released(struct heap_replay *replay, const struct ttd_
 enum ttd_status heap_tell_destroyed(struct heap_replay *replay, const struct ttd_event *event,
                                     uint64_t count);
 
-/** A heap_discard_function, for a replay: keeps and tells what is wanted. */
+/** A heap_discard_function, for a replay: keeps and passes on the wanted blocks. */
 void heap_discard(void *context, const struct heap_block *block, struct ttd_position end);
 
 /* ---- The peak ---- */
@@ -39,7 +39,7 @@ static inline bool heap_is_peak(const struct heap_replay *replay)
     return heap_sum_is_less(replay->peak.bytes, replay->live.bytes);
 }
 
-/** Makes what is live the peak. */
+/** Makes the present state the peak. */
 void heap_set_peak(struct heap_replay *replay);
 
 /** Whether a block that ended at `end` was live at the peak, and is to be kept. */
@@ -79,7 +79,7 @@ static inline __attribute__((always_inline)) void heap_prefetch(const struct ttd
     __builtin_prefetch((const void *)(address + sizeof *event / 2));
 }
 
-/** Whether effects are told to an observer, or kept. */
+/** Whether effects go to an observer, or are kept. */
 static inline bool heap_is_watched(const struct heap_replay *replay)
 {
     return replay->wanted_effects || replay->wanted_calls || replay->block_observer.acquired ||

@@ -27,7 +27,7 @@ int heap_compare_blocks(const void *a, const void *b);
 
 /* Locating the block that an address belongs to. */
 
-/** Returns the last address of a block; that of the address space if a damaged trace has a size
+/** Returns the last address of a block; the last of the address space if a damaged trace has a size
  * that reaches beyond it. A block of no bytes has its own address. */
 static inline uint64_t heap_block_last(const struct heap_block *block)
 {

@@ -97,7 +97,7 @@ void reach_builder_free(struct reach_builder *builder)
     memset(builder, 0, sizeof *builder);
 }
 
-/* The node that a word begins in. Most begin in that of the word before, or in the one after that;
+/* The node that a word begins in. Most begin in the node of the word before, or in the next one;
  * where nodes lie within others, only a search finds the innermost. */
 static uint32_t find_begin(const struct reach_builder *builder, uint64_t word)
 {

@@ -6,7 +6,7 @@
 #include "base/grow.h"
 #include "heap/sort_blocks.h"
 
-/* What a call is given first, in DWARF's numbers of registers. */
+/* The registers of a call's first argument, in DWARF's numbers. */
 #define RDI  5
 #define WORD 8
 
@@ -47,7 +47,7 @@ static bool in_flight_collide(const struct heap_parents *parents, const struct h
     return in_flight_overlap(a, b) && !may_nest;
 }
 
-/* Leaves out the blocks whose memory is that of others. */
+/* Leaves out the blocks whose memory belongs to other blocks. */
 static void in_flight_drop_reused(struct heap_reach *reach, const struct heap_live *live)
 {
     size_t cursor = 0;

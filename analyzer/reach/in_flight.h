@@ -15,7 +15,7 @@
 
 /**
  * Finds the blocks in flight, and makes them live until reach_in_flight_end(). A block that
- * overlaps a live one is left out: its memory is that of the other. So the old block is, when it
+ * overlaps a live one is left out: its memory belongs to the other. So the old block is, when it
  * was released within the call, and the new one, before the allocator had its memory.
  *
  * @param reach   its member in_flight is set, and the snapshot is marked as incomplete where the

@@ -87,7 +87,7 @@ static inline bool heap_nodes_is_cleared(const struct heap_nodes *nodes, uint32_
     return api == TTD_API_CALLOC || api == TTD_API_MI_CALLOC_ALIGNED;
 }
 
-/** The last address of a block; that of a block of no bytes is its own. */
+/** The last address of a block; for a block of no bytes, its own address. */
 static inline uint64_t heap_nodes_last(const struct heap_nodes *nodes, uint32_t node)
 {
     uint64_t first = heap_nodes_address(nodes, node);

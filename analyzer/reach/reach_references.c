@@ -50,7 +50,7 @@ static void references_take_group(struct reach_references *references,
     }
 }
 
-/* Values are looked up in batches, so that cache misses of one search overlap with those of
+/* Values are looked up in batches, so that cache misses of one search overlap with the misses of
  * others. */
 static void references_look_up(struct reach_references *references,
                                struct reach_reference_group *group)

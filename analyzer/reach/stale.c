@@ -56,7 +56,7 @@ static void drop_needless(struct graph *graph, const struct graph_classes *class
     }
 }
 
-/* realloc() has copied what the block had before. */
+/* realloc() has copied the contents of the block before. */
 static void stale_acquire(struct search *search, const struct heap_effect *effect)
 {
     const struct heap_block *block = effect->block;
@@ -181,7 +181,7 @@ static enum ttd_status stale_replay(struct search *search, const struct heap_tra
     enum ttd_status status = reach_survivors_init(&search->survivors, &reach->nodes);
     if (status == TTD_OK) {
         status = heap_replay_to(&arrival, &checked_trace, &route, error);
-        /* Blocks of destroyed heaps are told of now. */
+        /* Effects of the blocks of destroyed heaps come now. */
         if (status == TTD_OK)
             heap_live_discard_stale(&arrival.cursor.replay.live);
         heap_arrival_free(&arrival);

@@ -51,7 +51,7 @@ struct address_span address_marks_find(struct address_marks *marks, uint64_t add
 
 static void mark_node(struct address_marks *marks, uint64_t node, struct ttd_position position)
 {
-    /* Notes come in any order: blocks of a destroyed heap are told of late. */
+    /* Notes come in any order: blocks of a destroyed heap come late. */
     if (ttd_position_compare(position, marks->latest[node]) > 0)
         marks->latest[node] = position;
 }

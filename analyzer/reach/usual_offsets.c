@@ -26,7 +26,7 @@ struct usual_pairs {
     size_t capacity;
 };
 
-/** The search: what it needs to fill the table. */
+/** The search, which fills the table. */
 struct usual_search {
     struct usual_offsets *usual;
     const struct heap_reach *reach;
@@ -67,7 +67,7 @@ static void usual_place(struct usual_offsets *usual, uint64_t *next, uint32_t ta
         usual->offsets[next[target]++] = offset;
 }
 
-/* Goes through all pointers, except those of a block into itself: they hold nothing. */
+/* Goes through all pointers except pointers of a block into itself, which hold nothing. */
 static void usual_each_pointer(struct usual_offsets *usual, const struct heap_reach *reach,
                                uint64_t *next, usual_pointer *see)
 {

@@ -55,9 +55,9 @@ struct usual_group {
     uint32_t offset_blocks[USUAL_OFFSETS];
     /** Blocks that are pointed at with one of these offsets. */
     uint32_t covered;
-    /** The group is that of an innermost function, so that few blocks are enough. */
+    /** The group belongs to an innermost function, so that few blocks are enough. */
     bool is_function;
-    /** Pointers with these offsets own; and those of these layouts, as a bit mask. */
+    /** Pointers with these offsets own, as do pointers of these layouts, as a bit mask. */
     bool has_usual;
     uint8_t layouts;
 };
@@ -65,15 +65,15 @@ struct usual_group {
 /** The blocks of a stack. */
 struct usual_site {
     uint32_t groups[USUAL_GROUPS];
-    /** Layouts that the names of functions tell, as a bit mask. */
+    /** Layouts that the names of functions imply, as a bit mask. */
     uint8_t layouts;
-    /** Size of the header that they tell; 0 for none. */
+    /** Size of the header that they imply; 0 for none. */
     uint32_t header;
 };
 
 /** All zero when empty. */
 struct usual_offsets {
-    /** Offsets of pointers behind the start, by target; those of node n are from first[n] on. */
+    /** Offsets of pointers behind the start, by target; the offsets of node n begin at first[n]. */
     uint64_t *first;
     uint32_t *offsets;
     /** By node: another block or a root points at its start. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The reports that text, JSON and CSV have: functions of one name behind that of the format. */
+/* The reports that text, JSON and CSV have: functions of one name behind the format's name. */
 #define REPORTS(format)                                                                            \
     .tree = format##_tree, .summary = format##_summary, .info = format##_info,                     \
     .group = format##_recording, .family = format##_family, .leaks = format##_leaks,               \

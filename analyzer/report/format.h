@@ -16,7 +16,7 @@ struct report_format {
     const char *name;
     /** Has reports of trees of calls only; the other functions are NULL. */
     bool needs_tree;
-    /** Positions are told with their time. */
+    /** Positions are given with their time. */
     bool has_times;
     /** The report gives the reasons for uncertainty; otherwise they are warnings. */
     bool has_reasons;

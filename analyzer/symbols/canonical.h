@@ -24,7 +24,7 @@ size_t canonical_bare(struct ttd_string canonical, char *text);
 /** Returns the last part of a canonical name, after the last "::", without template arguments. */
 struct ttd_string canonical_last(struct ttd_string canonical);
 
-/** Returns the part of `name` before the suffix that tells which copy of a function a compiler
+/** Returns the part of `name` before the suffix for the copy of a function that a compiler
  * made. */
 struct ttd_string canonical_without_clone(struct ttd_string name);
 

@@ -141,7 +141,7 @@ static void cut_arguments(struct demangle_component *list, bool is_inner,
     list->u.s_binary.right = NULL;
 }
 
-/* Leaves out what lies more than `levels` deep in template arguments. */
+/* Leaves out template arguments more than `levels` deep. */
 static bool cut_tree(struct demangle_component *tree, size_t levels,
                      struct demangle_component *ellipsis)
 {

@@ -66,7 +66,7 @@ void demangler_free(struct demangler *demangler);
 /**
  * Demangles a name that is NUL-terminated and may contain any bytes. A name that is mangled and
  * cannot be demangled within the limits becomes the part before its first template arguments,
- * "…", and a number that tells such names apart.
+ * "…", and a number that distinguishes such names.
  *
  * @return the text, valid until the next call; of size 0 if the name is not mangled, or without
  *         memory

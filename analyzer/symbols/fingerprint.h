@@ -60,7 +60,8 @@ struct fingerprinter {
 void fingerprinter_free(struct fingerprinter *fingerprinter);
 
 /**
- * Computes the fingerprint of a stack. TTD_NONE and an undefined stack have that of no frames.
+ * Computes the fingerprint of a stack. TTD_NONE and an undefined stack count as stacks without
+ * frames.
  *
  * @param definitions  complete; the fingerprinter starts over when they are another trace's
  * @return TTD_OK, or TTD_ERROR_NO_MEMORY with `result` untouched.

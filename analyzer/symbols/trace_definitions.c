@@ -259,7 +259,7 @@ struct ttd_string definitions_function(struct definitions *definitions, ttd_id i
     return (struct ttd_string){string->display, string->display_size};
 }
 
-/* Demangles the name of a class, which is that of its type_info without what comes before. */
+/* Demangles the name of a class: its type_info's name without the prefix. */
 static struct ttd_string demangle_class(struct definitions *definitions,
                                         const struct definition_string *string)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** The definitions of a trace in memory: the strings, modules, threads, heaps, symbols and stacks
- * that events refer to by identifier. The name is that of the format's specification. */
+ * that events refer to by identifier. The name comes from the format's specification. */
 #ifndef ANALYZER_SYMBOLS_TRACE_DEFINITIONS_H
 #define ANALYZER_SYMBOLS_TRACE_DEFINITIONS_H
 

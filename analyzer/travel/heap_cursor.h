@@ -44,7 +44,7 @@ struct heap_cursor {
  * Places a cursor at the start of a trace. Until it jumps to a keyframe, it checks every chunk that
  * it passes: see ttd_reader_is_intact().
  *
- * @param trace     copied. With keyframes, an observer is not told of effects before the keyframe
+ * @param trace     copied. With keyframes, an observer does not get effects before the keyframe
  *                  that the cursor starts from
  * @param kinds     kinds of chunks to read: HEAP_CURSOR_KINDS, and those that the hook wants
  * @param observer  as for heap_replay_init()

@@ -16,7 +16,7 @@ struct heap_stack_judge {
 
 /** A function that allocates blocks, or one that calls it. */
 struct heap_caller {
-    /** The return address, as in struct ttd_stack; of an inlined function that of its caller. */
+    /** The return address, as in struct ttd_stack; for an inlined function, its caller's. */
     ttd_id module;
     uint64_t offset;
     /** Its name, a string; TTD_NONE if it is unknown. */

@@ -26,7 +26,7 @@ struct index_maker {
     uint64_t last_event;
     /** Effect position of the last event, whether it had an effect or not. */
     struct ttd_position reached;
-    /** Size of the last keyframe, from which that of the next one is estimated. */
+    /** Size of the last keyframe, from which the size of the next one is estimated. */
     uint64_t keyframe_bytes;
     uint64_t keyframe_blocks;
 };
@@ -95,7 +95,7 @@ static bool is_summary_due(const struct index_maker *maker)
 /*
  * Whether a keyframe can describe the state: no call is in flight, and no event without an effect,
  * such as a failed call, comes after the last effect. Such an event is counted already, though its
- * position is behind that of the state.
+ * position is behind the state's.
  */
 static bool is_clean(const struct heap_replay *replay, struct ttd_position reached)
 {

@@ -110,7 +110,7 @@ static bool have_same_counts(const struct ttd_state *a, const struct ttd_state *
            a->overlaps == b->overlaps && memcmp(a->actions, b->actions, sizeof a->actions) == 0;
 }
 
-/* Returns what differs, or NULL. */
+/* Returns the name of the first difference, or NULL. */
 static const char *compare_states(const struct ttd_state *recorded, const struct ttd_state *state)
 {
     if (!index_check_is_same(recorded->position, state->position))

@@ -14,7 +14,7 @@
 #include "travel/heap_trace.h"
 
 /* Marks: the user events of a trace, interpreted. Events of the clients that the format reserves
- * tell of islands and of changes of recording. */
+ * mark islands and changes of recording. */
 
 enum heap_mark_kind {
     /** An event of a client of the program. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Losses: what is missing in a trace, and whether that may have caused a finding. */
+/** Losses: calls missing in a trace, and whether they may have caused a finding. */
 #ifndef ANALYZER_TRAVEL_LOSSES_H
 #define ANALYZER_TRAVEL_LOSSES_H
 
@@ -18,7 +18,7 @@ struct heap_losses {
     /** All records of losses; and those among them that the reader made up where it met damage. */
     uint64_t records;
     uint64_t damaged;
-    /** Events lost, where a record tells the number; and the records that do not tell it. */
+    /** Events lost, where a record has the number; and the records without one. */
     uint64_t events;
     uint64_t unknown;
 };
@@ -37,7 +37,7 @@ enum ttd_status heap_losses_read(struct ttd_reader *reader,
                                                         const struct ttd_batch *batch),
                                  void *context, struct ttd_error *error);
 
-/** Whether `events` are all that were lost: all records tell their number, and no damage may hide a
+/** Whether `events` are all that were lost: all records have their number, and no damage may hide a
  * record. */
 static inline bool heap_losses_are_exact(const struct heap_losses *losses)
 {
@@ -56,7 +56,7 @@ const char *heap_loss_text(enum ttd_loss_reason reason);
  * throttled or in no island. The thread may have released any block that was live in the gap. Such
  * a block is *unknown* from the gap on, until an event about it is recorded.
  *
- * Calls that are never recorded, such as those of a foreign allocator, are a loss without an end
+ * Calls that are never recorded, such as a foreign allocator's, are a loss without an end
  * and not a gap: they make every finding uncertain, but no block unknown.
  */
 

@@ -39,7 +39,7 @@ void heap_pass_add(struct heap_pass *pass, const struct heap_watcher *watcher)
     pass->watchers[pass->count++] = *watcher;
 }
 
-/* Tells the deferred watchers, one after the other, of what was noted. */
+/* Passes the notes on to the deferred watchers, one after the other. */
 static enum ttd_status tell_notes(void *context)
 {
     struct heap_pass *pass = context;
@@ -116,7 +116,7 @@ static void defer(struct heap_pass *pass, const struct heap_watcher *watcher)
         pass->noted_calls |= ~watcher->observer.unwanted_calls;
 }
 
-/* Lists who is told of what happens from a position on. */
+/* Lists the watchers of the events from a position on. */
 static void list_observers(struct heap_pass *pass, struct ttd_position from)
 {
     memset(pass->for_effects, 0, sizeof pass->for_effects);
@@ -139,7 +139,7 @@ static void list_observers(struct heap_pass *pass, struct ttd_position from)
     }
 }
 
-/* Returns a bit for each kind that no watcher is told of. */
+/* Returns a bit for each kind that no watcher gets. */
 static unsigned unwanted(const struct heap_told *told, size_t count, unsigned noted)
 {
     unsigned bits = 0;
@@ -148,7 +148,7 @@ static unsigned unwanted(const struct heap_told *told, size_t count, unsigned no
     return bits & ~noted;
 }
 
-/* The observer that tells all who are listed. */
+/* The observer that passes effects on to all who are listed. */
 static struct heap_observer pass_merge_observers(struct heap_pass *pass)
 {
     struct heap_observer merged = {
@@ -190,7 +190,7 @@ static struct ttd_position after(struct ttd_position position)
     return position;
 }
 
-/* Blocks of destroyed heaps are told of before anybody finishes. */
+/* Effects of the blocks of destroyed heaps come before anybody finishes. */
 static enum ttd_status pass_finish(struct heap_pass *pass, struct heap_arrival *arrival,
                                    struct ttd_position position, struct ttd_error *error)
 {
@@ -202,7 +202,7 @@ static enum ttd_status pass_finish(struct heap_pass *pass, struct heap_arrival *
     }
     if (status == TTD_OK && pass->notes)
         status = tell_notes(pass);
-    /* One of them may go on to the end itself, and the others are told what happens on the way. */
+    /* One of them may go on to the end itself, and the others get the effects on the way. */
     if (ttd_position_compare(position, ttd_position_max()) != 0)
         list_observers(pass, after(position));
     for (size_t i = 0; i < pass->count && status == TTD_OK; i++) {

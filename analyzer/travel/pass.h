@@ -7,7 +7,7 @@
 #include "travel/replay_to.h"
 
 /*
- * Notes: the effects and calls that a replay told, kept for observers that are told of them later,
+ * Notes: effects and calls of a replay, kept for observers that get them later,
  * one observer after the other. What an observer reads then stays in the cache, and it can prefetch
  * what it will need, since it knows what comes next.
  */
@@ -19,7 +19,7 @@ struct heap_note {
     /** Its pointers lead to the copies in the notes. */
     struct heap_effect effect;
     struct heap_block block;
-    /** Number of the calls in heap_notes.calls that were told before the effect. */
+    /** Number of the calls in heap_notes.calls that came before the effect. */
     size_t call_count;
 };
 
@@ -53,7 +53,7 @@ static inline void heap_notes_add_call(struct heap_notes *notes, const struct tt
 }
 
 /** Adds the effect that was built at notes->place. Returns whether the notes are full: then they
- * are to be told and cleared before the next effect is built. */
+ * are to be delivered and cleared before the next effect is built. */
 static inline bool heap_notes_add(struct heap_notes *notes)
 {
     struct heap_note *note = &notes->notes[notes->count++];
@@ -84,27 +84,27 @@ enum ttd_status heap_notes_tell(const struct heap_notes *notes,
  * blocks. */
 struct heap_watcher {
     /** Told of effects and calls up to `to`; without `survives`. Without `effect` or `call` it is
-     * not told of these, which is faster. */
+     * spared these, which is faster. */
     struct heap_observer observer;
     struct ttd_position to;
     /** It is told of notes, when all events of a batch have been applied: so it must not look at
      * the live blocks then, which are ahead. At `finish` it has been told of everything. */
     bool is_deferred;
-    /** Called before a deferred watcher is told of notes, to prefetch; NULL if not wanted. */
+    /** Called before a deferred watcher gets notes, to prefetch; NULL if not wanted. */
     void (*prepare)(void *context, const struct heap_notes *notes);
     /** Told of every batch that is read, before its events are applied; NULL if not wanted. */
     enum ttd_status (*batch)(void *context, const struct ttd_batch *batch);
-    /** Kinds of chunks that it wants to be told of beside those of the replay. */
+    /** Kinds of chunks that it wants to see beside the replay's. */
     uint32_t kinds;
     /** Called once before the replay begins, whose arrival may be looked at later; NULL if not
      * wanted. */
     void (*begin)(void *context, const struct heap_arrival *arrival);
-    /** Called once with the state at `to`, after all effects were told; NULL if not wanted. It may
+    /** Called once with the state at `to`, after all effects; NULL if not wanted. It may
      * drop the index of live blocks. */
     enum ttd_status (*finish)(void *context, struct heap_arrival *arrival, struct ttd_error *error);
 };
 
-/** The watchers that are told of one kind of effect, or of the calls of one action. */
+/** The watchers of one kind of effect, or of the calls of one action. */
 struct heap_told {
     const struct heap_observer *observers[HEAP_PASS_MAX];
     size_t count;
@@ -116,10 +116,11 @@ struct heap_pass {
     size_t count;
     /** The replay keeps the peak: see heap_replay_keep_peak(). */
     bool keeps_peak;
-    /** While the pass runs: who is told at once, by kind of effect and by action. */
+    /** While the pass runs: the watchers that get effects at once, by kind of effect and by action.
+     */
     struct heap_told for_effects[HEAP_EFFECT_KINDS];
     struct heap_told for_calls[TTD_ACTION_DESTROY + 1];
-    /** The deferred watchers that still wait; what they are to be told of, which is NULL if there
+    /** The deferred watchers that still wait; and their notes, NULL if there
      * are none; and the effects and calls that any of them wants. */
     const struct heap_watcher *deferred[HEAP_PASS_MAX];
     size_t deferred_count;
@@ -134,8 +135,8 @@ struct heap_pass {
 void heap_pass_add(struct heap_pass *pass, const struct heap_watcher *watcher);
 
 /**
- * Replays a trace up to the last position that a watcher wants. Each watcher is told of everything
- * in order. Keyframes are used if no watcher is told of anything.
+ * Replays a trace up to the last position that a watcher wants. Each watcher gets everything
+ * in order. Keyframes are used if no watcher wants anything.
  *
  * @return as heap_replay_to(), and what the watchers return.
  */

@@ -24,7 +24,7 @@ struct range_replay {
     uint64_t next;
 };
 
-/* Whether a block at `address` may have an address of the range: one that was told of does. */
+/* Whether a block at `address` may have an address of the range: one that was passed on does. */
 static inline bool is_near(const struct range_replay *state, uint64_t address)
 {
     return address - state->lowest <= state->range.last - state->lowest;

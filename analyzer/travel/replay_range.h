@@ -33,8 +33,8 @@ struct heap_range_route {
 };
 
 /**
- * Replays a part of a trace. The observer is told of every effect on a block that covers an address
- * of the range, exactly as a full replay would tell it, and of some effects on other blocks.
+ * Replays a part of a trace. The observer gets every effect on a block that covers an address
+ * of the range, exactly as in a full replay, and some effects on other blocks.
  *
  * @return TTD_OK; TTD_ERROR_CORRUPT if any of the part cannot be read, or does not fit the
  * keyframe: the caller then makes a full replay, which reports the damage; TTD_ERROR_NO_MEMORY,

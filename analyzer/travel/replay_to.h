@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Replaying a trace up to a position, and keeping account of what is missing on the way. */
+/** Replaying a trace up to a position, and keeping account of losses on the way. */
 #ifndef ANALYZER_TRAVEL_REPLAY_TO_H
 #define ANALYZER_TRAVEL_REPLAY_TO_H
 
@@ -13,8 +13,8 @@ struct heap_route {
     /** Copied; NULL for none, which is faster. Its context may use the arrival. */
     const struct heap_observer *observer;
     /**
-     * The observer must be told of every effect at this position or after. Effects before it may be
-     * left out, so the replay may start from a keyframe there. 0:0: the observer must be told of
+     * The observer must get every effect at this position or after. Effects before it may be
+     * left out, so the replay may start from a keyframe there. 0:0: the observer must get
      * everything, so the replay starts at the start of the trace.
      */
     struct ttd_position from;
@@ -24,11 +24,11 @@ struct heap_route {
     /** The replay keeps the peak, so it starts at the start of the trace: see
      * heap_replay_keep_peak(). */
     bool keeps_peak;
-    /** Kinds of chunks that the hook of the trace sees beside those of the replay. */
+    /** Kinds of chunks that the hook of the trace sees beside the replay's. */
     uint32_t kinds;
 };
 
-/** The result of a replay: the state at the end of its route, and what was missing on the way. */
+/** The result of a replay: the state at the end of its route, and the losses on the way. */
 struct heap_arrival {
     /** cursor.replay is the state at the position. */
     struct heap_cursor cursor;
@@ -52,7 +52,7 @@ struct heap_arrival {
 enum ttd_status heap_replay_to(struct heap_arrival *arrival, const struct heap_trace *trace,
                                const struct heap_route *route, struct ttd_error *error);
 
-/** Goes on to a later position without using keyframes, so the observer is told of all effects
+/** Goes on to a later position without using keyframes, so the observer gets all effects
  * between. Statuses as heap_replay_to(). */
 enum ttd_status heap_replay_on(struct heap_arrival *arrival, struct ttd_position position,
                                struct ttd_error *error);
@@ -83,7 +83,7 @@ struct heap_outcome {
 /** Collects the outcome of a replay. */
 struct heap_outcome heap_arrival_outcome(struct heap_arrival *arrival);
 
-/** Sets `outcome` to that of an arrival, and releases the arrival. */
+/** Moves the outcome out of an arrival into `outcome`, and releases the arrival. */
 void heap_arrival_end(struct heap_arrival *arrival, struct heap_outcome *outcome);
 
 #endif

@@ -45,7 +45,7 @@ static enum ttd_status lister_write_parts(struct heap_block_lister *lister,
         for (size_t i = 0; i < list.count; i++)
             chosen->buffer[i] =
                 lister_record_block(&chosen->blocks[chosen->keys[written + i].index]);
-        /* One code writes an index and checks one, so that both agree on what it must hold. */
+        /* One code writes an index and checks one, so that both agree on its contents. */
         enum ttd_status status = lister->check ? heap_index_check_blocks(lister->check, &list)
                                                : ttd_writer_live_blocks(lister->writer, &list);
         if (status != TTD_OK)
@@ -139,7 +139,7 @@ void heap_summary_close(struct heap_summary *summary, struct heap_replay *replay
     *summary = (struct heap_summary){.is_open = false};
 }
 
-/* ---- Sums of what is live ---- */
+/* ---- Sums of live blocks ---- */
 
 static enum ttd_status reserve_blocks(struct heap_summary *summary, size_t count)
 {

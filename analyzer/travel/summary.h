@@ -74,7 +74,7 @@ struct heap_summary {
     /** A summary is being made; `begin` is the state at which it began. */
     bool is_open;
     struct heap_keyframe begin;
-    /** Changes since it began, told by the replay: blocks acquired before and ended since; and all
+    /** Changes since it began, from the replay: blocks acquired before and ended since; and all
      * blocks acquired since. */
     struct heap_block_copies ending;
     struct heap_born *acquired;

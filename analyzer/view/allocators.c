@@ -62,7 +62,7 @@ static const char *const wrappers[] = {
     "CRYPTO_calloc", "CRYPTO_realloc", "CRYPTO_clear_realloc", "CRYPTO_aligned_alloc",
     "CRYPTO_strdup", "CRYPTO_strndup", "CRYPTO_memdup", "curl_dbg_*alloc", "xmlMallocLoc",
     "xmlReallocLoc", "xmlMemMalloc", "xmlMemRealloc",
-    /* Other allocators' names, and those of Rust */
+    /* Other allocators' names, and names of Rust */
     "je_malloc", "je_calloc", "je_realloc", "je_memalign", "je_aligned_alloc", "je_posix_memalign",
     "je_valloc", "je_mallocx", "je_rallocx", "tc_malloc", "tc_calloc", "tc_realloc", "mi_malloc*",
     "mi_zalloc*", "mi_calloc*", "mi_realloc*", "__rust_alloc*", "__rust_realloc", "__rdl_alloc*",

@@ -54,7 +54,7 @@ enum ttd_status baseline_read(struct baseline *baseline, struct ttd_string text,
                               struct suppress_error *error);
 
 /**
- * Makes the record of a finding. Its fingerprint is that of the first stack if the others are
+ * Makes the record of a finding. Its fingerprint comes from the first stack if the others are
  * TTD_NONE, else a mixture of all.
  *
  * @return TTD_OK, or TTD_ERROR_NO_MEMORY with `result` untouched.

@@ -10,13 +10,13 @@
  * or demangled; "obj:" a module's path; "src:" a file or its base name, and a line; "..." any
  * number of frames. '*' and '?' are wildcards. For an inlined function valgrind knows only the last
  * part of its name, without template arguments; so that part is matched. In valgrind the innermost
- * frame is that of the function that allocates or releases, which a recorded stack does not have:
+ * frame is the function that allocates or releases, which a recorded stack does not have:
  * it is added.
  *
  * From memcheck, Memcheck:Leak is for leaks, Memcheck:Free for releases, and
  * Memcheck:FishyValue for calls that failed; ttdanalyze:NAME is for findings of that name. Rules of
  * other kinds are accepted and match nothing. A rule with match-leak-kinds is for leaks of these
- * kinds; if no snapshot tells the kind of a leak, for any, unless they are "none".
+ * kinds; if no snapshot shows the kind of a leak, for any, unless they are "none".
  */
 #ifndef ANALYZER_VIEW_SUPPRESS_H
 #define ANALYZER_VIEW_SUPPRESS_H
@@ -80,7 +80,7 @@ struct suppression {
     bool is_sanitizer;
     size_t first;
     size_t count;
-    /** Totals of what the rule has matched: findings or blocks, and calls or bytes. */
+    /** Totals of the rule's matches: findings or blocks, and calls or bytes. */
     uint64_t matched;
     uint64_t amount;
 };

@@ -67,7 +67,7 @@ struct view_tree {
     bool is_of_two;
     /** Labels are made by label_across(). */
     bool is_across;
-    /** Number of nodes, including those of tails, without the root and nodes that were left out. */
+    /** Number of nodes, including nodes of tails, without the root and nodes that were left out. */
     size_t linked;
     /** Limit on levels. */
     uint64_t levels;

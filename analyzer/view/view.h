@@ -159,7 +159,7 @@ enum ttd_status view_knows(const struct view *view, const struct ttd_string *pat
  * TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_LIMIT. */
 enum ttd_status view_wants(struct view *view, ttd_id stack, bool *is_wanted);
 
-/** Makes a label that does not depend on frames: that of a thread, heap or class, or of a stack
+/** Makes a label that does not depend on frames: of a thread, heap or class, or of a stack
  * without frames. */
 struct view_label view_record_label(const struct view *view, struct heap_key key);
 
@@ -179,7 +179,7 @@ enum ttd_status view_has_same(struct view *view, bool *has_any);
  * view_group(). */
 enum ttd_status view_find_same(void *context, ttd_id stack, ttd_id *first);
 
-/** Replaces the key of a record by that of its group. @return as view_group(). */
+/** Replaces the key of a record by the key of its group. @return as view_group(). */
 enum ttd_status view_find_key(struct view *view, struct heap_key *key);
 
 /** Returns the label of a key after view_group() or view_find_key(), unless grouped by stack. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * Every tag, offset, size, mask and limit of the format, once. Encoders, decoders and tests share
- * them. The sections are those of spec/format.md.
+ * them. The sections refer to spec/format.md.
  */
 #ifndef TTD_LAYOUT_H
 #define TTD_LAYOUT_H

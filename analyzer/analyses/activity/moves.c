@@ -86,7 +86,7 @@ static enum ttd_status chain_table_grow(struct chain_table *table)
     return TTD_OK;
 }
 
-/* Sets `number` to that of a chain that is not in use. */
+/* Takes an unused chain and sets `number` to its number. */
 static enum ttd_status chain_obtain(struct chain_table *table, uint32_t *number)
 {
     *number = table->unused;
@@ -355,7 +355,8 @@ static void add_copy(struct heap_copies *copies, enum heap_move move, uint64_t b
     copies->bytes_at_most = heap_add(copies->bytes_at_most, move == HEAP_MOVE_REMAPPED ? 0 : bytes);
 }
 
-/* Adds what a call has copied to up to three sums. `bytes`: 0 if the old block is not known. */
+/* Adds the bytes that a call has copied to up to three sums. `bytes`: 0 if the old block is not
+ * known. */
 static void moves_add_copies(const struct heap_effect *effect, uint64_t bytes,
                              struct heap_copies *const sums[], size_t count)
 {

@@ -60,7 +60,7 @@ static inline uint64_t heap_move_avoidable(const struct heap_move_counts *counts
     return counts->avoidable > 0 ? (uint64_t)counts->avoidable : 0;
 }
 
-/** The reallocations of a call site, and the statistics that tell how its sizes grow. */
+/** The reallocations of a call site, and statistics of how its sizes grow. */
 struct heap_move_group {
     struct heap_key key;
     struct heap_move_counts counts;

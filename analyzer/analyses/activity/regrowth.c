@@ -8,7 +8,7 @@
 /* Fewer growths than these show no pattern. */
 #define MEASURED_MIN 3
 
-/* Largest variance, relative to the squared mean, of what counts as about the same. */
+/* Largest variance, relative to the squared mean, of values that count as about the same. */
 #define SAME_MAX 0.04
 
 /* Sums of values and of their squares suffice for mean and variance, whatever the number of

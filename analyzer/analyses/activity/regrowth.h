@@ -17,7 +17,7 @@
 /** Adds a reallocation from `before` to `after` bytes to the group's statistics. */
 void heap_growth_add(struct heap_move_group *group, uint64_t before, uint64_t after);
 
-/** Adds the statistics of `group` to those of `sum`. */
+/** Adds the statistics of `group` to `sum`. */
 void heap_growth_merge(struct heap_move_group *sum, const struct heap_move_group *group);
 
 /** Number of calls of a thread from the allocation to the release, both included. */

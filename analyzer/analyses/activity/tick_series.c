@@ -181,7 +181,7 @@ static int series_compare_late(const void *a, const void *b)
     return (x->tick > y->tick) - (x->tick < y->tick);
 }
 
-/* Goes through the ticks as they were, whose changes and late ones become those of new ticks. */
+/* Goes through the ticks as they were, and moves their changes and late changes into new ticks. */
 static enum ttd_status merge_ticks(struct merging *merging, const struct heap_tick_series *old,
                                    const uint32_t *new_ticks)
 {

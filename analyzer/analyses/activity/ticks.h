@@ -40,7 +40,8 @@ void heap_spans_free(struct heap_tick_spans *spans);
 /** Adds a block that was released in tick `end`, unless it was allocated in the same one. */
 void heap_spans_add(struct heap_tick_spans *spans, size_t begin, size_t end, uint64_t size);
 
-/** Returns the spans of the blocks that were released in a tick, by that of their allocation. */
+/** Returns the spans of the blocks that were released in a tick, by the tick of their allocation.
+ */
 const struct heap_tick_span *heap_spans_of(const struct heap_tick_spans *spans, size_t end);
 
 /** Returns the number of these spans that have blocks. */

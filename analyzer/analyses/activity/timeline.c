@@ -106,7 +106,7 @@ static enum ttd_status timeline_count_effect(struct timeline_finder *finder,
     return status;
 }
 
-/* The axis is that of all effects, so that timelines of parts of them can be compared. */
+/* The axis covers all effects, so that timelines of parts of them can be compared. */
 static enum ttd_status timeline_see_effect(void *context, const struct heap_effect *effect)
 {
     struct timeline_finder *finder = context;

@@ -523,7 +523,7 @@ static struct heap_amount amount_of_temporary(const void *record)
     return (struct heap_amount){site->temporary, bytes, site->temporary};
 }
 
-/* Filters take sites away: the totals are those of the sites that are left. */
+/* Filters take sites away: the totals are sums over the sites that are left. */
 static void usage_recount(void *owner)
 {
     struct heap_usage *usage = owner;

@@ -51,7 +51,7 @@ void chronicle_each_live(const struct chronicle *chronicle, uint32_t moment,
     }
 }
 
-/* Finding moments, and what happens between two of them. */
+/* Finding moments, and the changes between two of them. */
 
 uint32_t chronicle_find(const struct chronicle *chronicle, struct ttd_position position)
 {
@@ -366,7 +366,7 @@ enum ttd_status chronicle_make(struct chronicle *chronicle, const struct heap_tr
     chronicle->parents = &arrival->cursor.replay.live.parents;
     enum ttd_status status = heap_replay_to(arrival, trace, &route, error);
     if (status == TTD_OK) {
-        /* Tells of the blocks of destroyed heaps that were not told of yet. */
+        /* Passes on the remaining blocks of destroyed heaps. */
         heap_live_discard_stale(&arrival->cursor.replay.live);
         status = arrival->cursor.replay.observer_status;
     }

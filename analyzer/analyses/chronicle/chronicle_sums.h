@@ -7,7 +7,7 @@
 #include "analyses/chronicle/chronicle.h"
 #include "analyses/state/diff.h"
 
-/* Sums of what happens between two moments, as ticks have them. */
+/* Sums of the changes between two moments, as ticks have them. */
 
 /** Changes of the heap after one moment, up to and including another. */
 struct chronicle_sums {
@@ -47,7 +47,7 @@ struct chronicle_quadrants {
 
 /**
  * Finds what was live at the first moment or acquired since, and whether it had ended by the second
- * one. Blocks that the runtimes keep are not told apart.
+ * one. Blocks that the runtimes keep are not distinguished.
  *
  * @param quadrants  release with chronicle_quadrants_free(), also on failure
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.

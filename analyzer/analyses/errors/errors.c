@@ -125,7 +125,7 @@ enum ttd_status heap_last_calls_report(struct heap_last_calls *last_calls,
     return status;
 }
 
-/* The search for errors: what effects and the end of the trace tell; errors_call.c judges calls. */
+/* The search for errors in effects and at the end of the trace; errors_call.c judges calls. */
 
 /* A block that lies over a live one cannot be: the trace misses the release of the other, unless a
  * gap, or a reallocation that never returned, explains it. It is no error of the program. */
@@ -252,7 +252,7 @@ static enum ttd_status find_damage(void *context, struct heap_arrival *arrival,
     return heap_damage_find(context, &arrival->cursor.replay.live);
 }
 
-/* Damage explains what comes after it. */
+/* Damage explains later findings. */
 static void put_damage_first(struct heap_errors *errors)
 {
     size_t first = 0;
@@ -266,7 +266,7 @@ static void put_damage_first(struct heap_errors *errors)
     }
 }
 
-/* Adds the findings that only the end of the trace tells, and judges the certainty of all: losses
+/* Adds the findings that only the end of the trace shows, and judges the certainty of all: losses
  * may be recorded long after they happened. */
 static enum ttd_status errors_finish(void *context, struct heap_arrival *arrival,
                                      struct ttd_error *error)
@@ -354,7 +354,7 @@ void heap_errors_free(struct heap_errors *errors)
     map_free(&errors->index);
 }
 
-/* The stacks of a finding that tell it from others, as one half of a key each. */
+/* The stacks that identify a finding, as one half of a key each. */
 static uint64_t call_key(const struct heap_finding *finding)
 {
     return (uint64_t)finding->call.stack << 16 | (uint64_t)finding->kind << 8 |

@@ -98,7 +98,7 @@ struct heap_errors_options {
     uint32_t remembered;
     /** NULL, or reports only calls in these islands. */
     const struct heap_islands *islands;
-    /** The fatal signal of the trace, which tells the thread that died; or NULL. */
+    /** The fatal signal of the trace, which names the thread that died; or NULL. */
     const struct heap_fatal *fatal;
 };
 

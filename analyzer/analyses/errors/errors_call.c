@@ -107,8 +107,8 @@ struct heap_finding heap_finding_of(enum heap_error_kind kind, const struct ttd_
                                  .is_certain = true};
 }
 
-/* A call that may be the last one of its thread is a finding of its own: its signal tells it from
- * others with the same stacks. */
+/* A call that may be the last one of its thread is a finding of its own: its signal sets it apart
+ * from others with the same stacks. */
 enum ttd_status heap_error_finder_add(struct error_finder *finder,
                                       const struct heap_finding *finding)
 {
@@ -406,7 +406,7 @@ enum ttd_status heap_error_finder_see_call(void *context, const struct ttd_event
         status = check_heap(finder, event, &is_error);
     if (status == TTD_OK && !is_error)
         status = errors_check_action(finder, event, &is_error);
-    /* One finding for a call: a failure is only what follows from the error. */
+    /* One finding for a call: a failure is only the consequence of the error. */
     if (status != TTD_OK || is_error || !is_failure(event))
         return status;
     struct heap_finding finding = heap_finding_of(HEAP_ERROR_FAILED_CALL, event);

@@ -9,11 +9,11 @@
 
 /*
  * The call that was under way when the process died of a fault, such as an abort() inside free():
- * the last call of the thread that died, if it never returned. If the trace does not tell which
+ * the last call of the thread that died, if it never returned. If the trace does not show which
  * thread died, that of each thread; if several never returned, none of them is certain.
  */
 
-/** Limit on the calls that are kept; those of any more threads are left out. */
+/** Limit on the calls that are kept; calls of any more threads are left out. */
 #define HEAP_LAST_CALLS_MAX 16
 
 struct heap_last_calls {

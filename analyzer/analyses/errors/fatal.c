@@ -157,7 +157,7 @@ static void list_pointers(struct heap_fatal *fatal)
 }
 
 /* Remembers for each pointer the block released last of those that had it, however long ago. The
- * blocks of a destroyed heap are told late, but with the position of its destruction. */
+ * blocks of a destroyed heap come late, but with the position of its destruction. */
 static enum ttd_status fatal_see_effect(void *context, const struct heap_effect *effect)
 {
     struct heap_fatal *fatal = context;
@@ -274,7 +274,7 @@ static enum ttd_status fatal_replay(struct heap_fatal *fatal, const struct heap_
     struct heap_route route = {.to = fatal->signal.position, .observer = &observer};
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
     if (status == TTD_OK) {
-        /* It tells of the blocks of destroyed heaps. */
+        /* It passes on the blocks of destroyed heaps. */
         heap_live_discard_stale(&arrival.cursor.replay.live);
         fatal_locate(fatal, &arrival.cursor.replay.live);
     }

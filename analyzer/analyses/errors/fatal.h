@@ -21,7 +21,7 @@ enum heap_fatal_where {
     /** In no block, and near none. */
     HEAP_FATAL_ELSEWHERE,
     HEAP_FATAL_IN_LIVE,
-    /** In no live block, but in released ones; the one released last is told. */
+    /** In no live block, but in released ones; the one released last is named. */
     HEAP_FATAL_IN_RELEASED,
     /** In no known block, but near live ones, which are the neighbours. */
     HEAP_FATAL_NEAR
@@ -58,7 +58,7 @@ struct heap_fatal {
      * of them. */
     struct ttd_fatal_signal earlier[HEAP_FATAL_EARLIER];
     size_t earlier_count;
-    /** If only the end of the trace tells of it: its number, at an invalid position. */
+    /** If only the end of the trace has it: its number, at an invalid position. */
     struct ttd_fatal_signal signal;
     struct ttd_register registers[TTD_REGISTERS_MAX];
     /** The snapshot taken at the signal; number 0 if there is none or it was cut short. */
@@ -72,7 +72,7 @@ struct heap_fatal {
     bool is_certain;
 };
 
-/** Whether a signal, by its number, tells of a mistake of the program: SIGSEGV and its like. Any
+/** Whether a signal, by its number, shows a mistake of the program: SIGSEGV and its like. Any
  * other one asks the program to end. */
 bool heap_fatal_is_fault(uint32_t signal);
 
@@ -88,7 +88,7 @@ enum heap_fatal_cause {
     HEAP_FATAL_OVERFLOW
 };
 
-/** Judges the cause. `regions` are those of a snapshot taken at the signal. */
+/** Judges the cause. `regions` belong to a snapshot taken at the signal. */
 enum heap_fatal_cause heap_fatal_cause(const struct heap_fatal *fatal,
                                        const struct ttd_region *regions, size_t region_count);
 

@@ -70,7 +70,7 @@ void heap_memory_free(struct heap_memory *memory);
 const struct heap_block *heap_memory_block(const struct heap_memory *memory, uint64_t address);
 
 /** Whether the snapshot of a part of the memory was taken before `block` was allocated there. If
- * so, the bytes are not those of the block. */
+ * so, the bytes do not belong to the block. */
 bool heap_memory_is_older(const struct heap_memory *memory, const struct contents_part *part,
                           const struct heap_block *block);
 

@@ -39,7 +39,7 @@ enum ttd_status heap_lost_when_find(const struct heap_trace *trace,
                                     const struct ttd_snapshot *last, struct heap_lost_block *blocks,
                                     size_t count, struct ttd_error *error);
 
-/** Returns the bounds of one block as a range, which can be merged with those of others. */
+/** Returns the bounds of one block as a range, which can be merged with the bounds of others. */
 struct heap_lost_range heap_lost_range_of(const struct heap_lost_block *lost);
 
 #endif

@@ -62,7 +62,7 @@ enum ttd_status heap_earlier_find(const struct heap_trace *trace, struct ttd_pos
     for (size_t i = 0; i < count; i++)
         words[i].owner = (struct heap_owner){.released = heap_call_none()};
     enum ttd_status status = heap_replay_to(&arrival, trace, &route, error);
-    /* Blocks of destroyed heaps are told of now. */
+    /* Effects of the blocks of destroyed heaps come now. */
     if (status == TTD_OK)
         heap_live_discard_stale(&arrival.cursor.replay.live);
     heap_arrival_free(&arrival);

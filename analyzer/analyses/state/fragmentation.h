@@ -27,7 +27,7 @@ struct heap_sparse_site {
 };
 
 struct heap_sparse_pages {
-    /** Pages with a live block, and those of them that are sparse. */
+    /** Pages with a live block, and the sparse ones among them. */
     uint64_t pages;
     uint64_t sparse;
     /** Sums over the sites. */

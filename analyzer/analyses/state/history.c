@@ -33,7 +33,7 @@ static void history_release(struct heap_history *history, const struct heap_effe
     owner->overlapped = effect->kind == HEAP_OVERLAPPED;
 }
 
-/* Ends the owners in a destroyed heap. The replay tells of their end one by one, but much later and
+/* Ends the owners in a destroyed heap. The replay shows their end one by one, but much later and
  * without the call that destroyed the heap. */
 static void history_destroy_heap(struct heap_history *history, const struct heap_effect *effect)
 {

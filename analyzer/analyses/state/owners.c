@@ -128,7 +128,7 @@ static enum ttd_status owners_release(struct owners_finder *finder,
     return TTD_OK;
 }
 
-/* Ends the owners in a destroyed heap. The replay tells of their end one by one, but much later and
+/* Ends the owners in a destroyed heap. The replay shows their end one by one, but much later and
  * without the call that destroyed the heap. */
 static enum ttd_status owners_destroy_heap(struct owners_finder *finder,
                                            const struct heap_effect *effect)

@@ -59,7 +59,7 @@ struct heap_state_options {
     bool tells_runtime;
     /** Sets heap_state.blocks. */
     bool keeps_blocks;
-    /** Sets heap_state.neighbours, to those of `address`. */
+    /** Sets heap_state.neighbours to the neighbours of `address`. */
     bool has_address;
     uint64_t address;
     /** Compares with the trace those blocks that come from an index and that the caller shows one

@@ -26,7 +26,7 @@ struct lister {
     uint64_t chunk;
 };
 
-/** The snapshot that a batch is a part of; 0 for pages, which do not tell. */
+/** The snapshot that a batch is a part of; 0 for pages, which do not name it. */
 static uint32_t snapshot_list_batch_snapshot(const struct ttd_batch *batch)
 {
     switch (batch->kind) {
@@ -56,7 +56,7 @@ static uint64_t mapped_bytes(const struct ttd_memory_map *map)
     return bytes;
 }
 
-/* Adds what a batch has to the parts of its snapshot. */
+/* Adds the records of a batch to the parts of its snapshot. */
 static void snapshot_list_add_part(struct heap_snapshot_parts *parts, const struct ttd_batch *batch)
 {
     switch (batch->kind) {

@@ -51,7 +51,7 @@ enum ttd_status heap_snapshot_list_find(const struct heap_trace *trace,
 
 /**
  * Makes the list a part of a pass to the end of the trace, which must be a checked one. The outcome
- * is that of the statistics of the pass.
+ * comes with the statistics of the pass.
  *
  * @param list  release with heap_snapshot_list_free(), also on failure; stays where it is
  * @return TTD_OK, TTD_ERROR_NO_MEMORY.

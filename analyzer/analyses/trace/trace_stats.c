@@ -213,7 +213,7 @@ static void end_reading(struct heap_trace_stats *stats, const struct ttd_reader 
     stats->outcome.reached_end = true;
 }
 
-/* The reading is checked, so that the reader can tell afterwards whether the trace is intact. */
+/* The reading is checked, so that the reader knows afterwards whether the trace is intact. */
 static enum ttd_status stats_read_all(struct heap_trace_stats *stats,
                                       const struct heap_trace *trace, uint32_t kinds,
                                       struct ttd_error *error)

@@ -44,7 +44,7 @@ struct heap_clients {
     struct heap_client_list activities;
 };
 
-/** Adds what a mark names. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Adds the client that a mark names. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status heap_clients_add(struct heap_clients *clients, const struct heap_mark *mark);
 void heap_clients_free(struct heap_clients *clients);
 

@@ -64,7 +64,7 @@ void suggest(struct suggestion *best, const char *name)
 #define OWN_MAX    32
 #define SHARED_MAX 16
 
-/* Values of a command's own options, in the order of its table: above those of all letters. */
+/* Values of a command's own options, in the order of its table: above the values of all letters. */
 #define OPTION_FIRST 256
 
 enum { OPTION_NO_PAGER = 1000, OPTION_NO_INDEX, OPTION_FULL_STACKS, OPTION_MAX_MEMORY };
@@ -259,7 +259,7 @@ static int refuse_unknown(const struct command *command, const char *argument,
 }
 
 /* Reports an option that getopt_long() does not understand. If one argument has several letters,
- * optind does not tell which one it is. */
+ * optind does not show which one it is. */
 static int refuse_option(const struct command *command, int problem, char *const *arguments,
                          const struct option *long_options)
 {

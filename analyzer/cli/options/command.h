@@ -112,7 +112,7 @@ struct common_options {
  * Reads options and the names of the traces.
  *
  * @param result  set to the common options
- * @param own_values  what the command's own options are parsed into
+ * @param own_values  target of the command's own options
  * @return -1 to go on, or the exit status, also after --help
  */
 int command_options(struct common_options *result, const struct command *command, int count,

@@ -218,7 +218,7 @@ bool filter_passes(struct filter *filter, struct definitions *definitions,
     return passes_pattern(filter, definitions, event->stack);
 }
 
-/* ---- What is named ---- */
+/* ---- Names ---- */
 
 const char *filter_option(enum filter_name part)
 {

@@ -37,7 +37,7 @@ struct known_findings_options {
 bool known_findings_parse_option(struct known_findings_options *options, int option,
                                  const char *argument);
 
-/** Checks the options together. Returns a description of what is wrong, or NULL. */
+/** Checks the options together. Returns a description of the first fault, or NULL. */
 const char *known_findings_check(const struct known_findings_options *options);
 
 /** For help texts. */
@@ -96,7 +96,8 @@ enum ttd_status known_findings_judge(struct known_findings *findings,
  */
 enum ttd_status known_findings_find_growth(struct known_findings *findings);
 
-/** Returns the exit status for findings: `status` is that of --error-exitcode, 0 if not given. */
+/** Returns the exit status for findings: `status` is the value of --error-exitcode, 0 if not given.
+ */
 int known_findings_exit(const struct known_findings *findings, bool has_findings, uint64_t status);
 
 /**

@@ -33,8 +33,8 @@ void view_options_init(struct view_options *options);
 /** Parses one of the options; false if its argument is invalid. */
 bool view_options_parse(struct view_options *options, int option, const char *argument);
 
-/** Checks the options together. Returns a description of what is wrong, or NULL. Chooses a tree for
- * a format that needs one. */
+/** Checks the options together. Returns a description of the first fault, or NULL. Chooses a tree
+ * for a format that needs one. */
 const char *view_options_check(struct view_options *options, const struct report_format *format);
 
 /** Help texts of groups, trees and filters; and of all. */

@@ -46,7 +46,7 @@ static enum ttd_status read_input(const struct session *session, struct bytes *t
     return TTD_ERROR_IO;
 }
 
-/* Copies a trace from memory to memory: what is intact of it, or all but contents. */
+/* Copies a trace from memory to memory: its intact parts, or all but contents. */
 typedef enum ttd_status copy_function(const struct ttd_input *input,
                                       const struct ttd_output *output, bool *is_changed,
                                       struct ttd_error *error);

@@ -46,7 +46,7 @@ int message_status(const char *path, enum ttd_status status)
         print_limit("", path, "memory than ");
         return STATUS_INTERNAL;
     }
-    /* The library's limits are those of the format, which --max-memory does not raise. */
+    /* The library's limits come from the format; --max-memory does not raise them. */
     if (status == TTD_ERROR_LIMIT) {
         print_limit("", path, "steps through stacks than go with memory of ");
         return STATUS_INTERNAL;

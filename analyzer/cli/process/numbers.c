@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads digits; `end` is set to what follows. */
+/* Reads digits; `end` is set to the first character behind them. */
 static bool parse_digits(const char *text, const char **end, uint64_t *number)
 {
     bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');

@@ -29,7 +29,7 @@ static bool wants_color(int descriptor)
            !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
-/* Whether the environment's locale is UTF-8. The program's own locale stays that of C, so that
+/* Whether the environment's locale is UTF-8. The program's own locale stays "C", so that
  * numbers have one form. */
 static bool has_utf8(void)
 {

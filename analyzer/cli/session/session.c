@@ -116,7 +116,7 @@ int session_open(struct session *session, const struct common_options *options)
     map_init(&session->wrappers);
     view_init(&session->view, &session->options.view, &session->definitions);
     session->report.view = &session->view;
-    /* The number of digits of times depends on the duration, which only the End tells. */
+    /* The number of digits of times depends on the duration, which only the End has. */
     if (options->format->has_times && session->source.is_closed)
         clock_begin(&session->source.clock, session->source.end.wall_time);
     session->report.clock = (struct report_clock){&session->source, tell_time};

@@ -9,7 +9,7 @@
 #include "travel/replay_to.h"
 #include "view/allocators.h"
 
-/* Finding the classes of blocks: what the first word of each points at. */
+/* Finding the classes of blocks: the targets of their first words. */
 
 static enum ttd_status number_blocks(const struct heap_reach *reach,
                                      struct heap_block_classes *classes)
@@ -186,7 +186,8 @@ bool session_print_tree(struct session *session, const char *unit, const char *w
     return true;
 }
 
-/* Findings of a session that are told apart: blocks that the runtimes keep, and known findings. */
+/* Findings of a session that are listed apart: blocks that the runtimes keep, and known findings.
+ */
 
 /* Frames in which a block of thread-local storage is recognized: those of an allocator's caller in
  * the dynamic linker. */

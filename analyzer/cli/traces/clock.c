@@ -88,7 +88,7 @@ static bool are_within(const struct ttd_event *events, uint64_t begin, uint64_t 
 }
 
 /* Notes the events of a batch with which another time begins, as times are written: a multiple of
- * the unit. They tell the time of every event of the batch exactly, and in a trace whose times do
+ * the unit. They give the time of every event of the batch exactly, and in a trace whose times do
  * not go back there are at most FINE_PARTS. False without memory or after too many. */
 static bool note_batch(struct clock_chunk *chunk, const struct ttd_batch *batch, uint64_t unit,
                        size_t max)
@@ -295,7 +295,7 @@ static bool clock_find_time(struct trace_clock *clock, struct clock_chunk *chunk
 bool clock_text(struct trace_clock *clock, struct ttd_reader *reader, uint64_t duration,
                 struct ttd_position position, char text[CLOCK_TEXT])
 {
-    /* A longer duration is damage, and a double could not tell its nanoseconds apart. */
+    /* A longer duration is damage, and a double could not distinguish its nanoseconds. */
     if (clock->has_failed || !duration || duration >= UINT64_C(1) << 53)
         return false;
     struct clock_chunk *chunk = chunk_at(clock, reader, duration, position);

@@ -39,7 +39,7 @@ struct clock_chunk {
     size_t count;
     size_t capacity;
     uint64_t noted;
-    /** It was read for its times, and for those of all events, which is not tried again. */
+    /** Its times, and the times of all its events, were read; this is not tried again. */
     bool is_read;
     bool is_fine;
 };

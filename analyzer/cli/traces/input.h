@@ -7,7 +7,7 @@
 
 #include <ttdtrace/io.h>
 
-/** The trace that is read when none is named: what ttdrecord writes by default. */
+/** The trace that is read when none is named: ttdrecord's default. */
 #define INPUT_DEFAULT "trace.bin"
 
 /** Whether `path` stands for standard input. */

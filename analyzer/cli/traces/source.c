@@ -84,7 +84,7 @@ int source_open(struct source *source, const char *path, bool reads_whole_chunks
     source->opened = stamp_of(path);
     struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
     struct ttd_reader_options options = ttd_reader_options_default();
-    /* A damaged trace has much to tell all the same: what is missing is a loss, and makes the
+    /* A damaged trace is useful all the same: what is missing is a loss, and makes the
      * answer uncertain. */
     options.tolerant = true;
     options.event_batches = heap_prefetch_batches();
@@ -218,7 +218,7 @@ int source_read_on(struct source *source, const struct heap_batch_hook *hook)
 int source_read(struct source *source, uint32_t kinds, const struct heap_batch_hook *hook)
 {
     struct ttd_error error = {.what = NULL};
-    /* Losses are read by every pass, because the reader tells of damage as losses. */
+    /* Losses are read by every pass, because the reader reports damage as losses. */
     enum ttd_status status =
         ttd_reader_rewind(source->reader, kinds | TTD_KIND_BIT(TTD_KIND_LOSSES));
     return status == TTD_OK ? read_on(source, hook, true) : source_fail(source, status, &error);

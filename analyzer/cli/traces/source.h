@@ -110,7 +110,7 @@ struct heap_trace source_trace(struct source *source);
  */
 bool source_second_trace(struct source *source, struct heap_trace *trace);
 
-/** Closes the second reader: nothing rests on what it has read. */
+/** Closes the second reader: nothing rests on its reading. */
 void source_end_second(struct source *source);
 
 /** Whether wall times are known: the first chunk, which has their unit, was not lost. */

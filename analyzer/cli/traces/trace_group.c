@@ -99,7 +99,7 @@ static enum ttd_status add_member(struct group *group, const char *path, struct 
                                      .file_bytes = ttd_reader_size(reader)};
     member->path = arena_copy(&group->text, path, strlen(path) + 1);
     status = member->path ? read_rest(reader, group, member) : TTD_ERROR_NO_MEMORY;
-    /* Without an End the headers of all chunks tell how many. */
+    /* Without an End, the headers of all chunks are counted. */
     member->events = member->is_closed ? member->end.events : group_count_events(reader);
     if (status == TTD_OK)
         group->count++;

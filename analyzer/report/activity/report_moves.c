@@ -319,7 +319,7 @@ static void csv_regrown_counts(struct csv *csv, const struct heap_move_counts *c
         csv_empty(csv);
 }
 
-/* Nobody knows what was copied where growth is inferred. */
+/* It is unknown how much was copied where growth is inferred. */
 static void csv_copies(struct csv *csv, const struct heap_move_counts *counts, bool is_inferred)
 {
     csv_unsigned_if(csv, !is_inferred, counts->copies.remapped);

@@ -153,7 +153,7 @@ static void text_bar(struct text_output *output, const struct layout *layout, do
         out_char(output, ' ');
 }
 
-/* Writes seconds, with as many digits as tell the points apart. */
+/* Writes seconds, with as many digits as the points need to differ. */
 static void timeline_text_time(struct text_output *output, uint64_t time, uint64_t width)
 {
     int digits = 9;

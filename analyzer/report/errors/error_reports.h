@@ -16,7 +16,8 @@ struct report_errors {
     const struct heap_errors *errors;
     /** The signal that the program died of, or NULL. */
     const struct heap_fatal *fatal;
-    /** What addresses are that lie in no block; NULL if no snapshot tells, or none is asked for. */
+    /** Places of addresses that lie in no block; NULL if no snapshot has them, or none is asked
+     * for. */
     const struct heap_places *places;
     /** Findings to show. */
     size_t limit;
@@ -26,12 +27,13 @@ void text_errors(struct report *report, const struct report_errors *data);
 void json_errors(struct report *report, const struct report_errors *data);
 void csv_errors(struct report *report, const struct report_errors *data);
 
-/** Writes what a finding of damage says of the header and of the block behind it. */
+/** Writes the header of a finding of damage, and the block behind it. */
 void report_damage_text(struct report *report, const struct heap_finding *finding);
 /** Writes the member `damage`; null for another finding. */
 void report_damage_json(struct json *json, const struct heap_finding *finding);
 
-/** Writes the signal that the program died of, and what it points at; nothing without one. */
+/** Writes the signal that the program died of, and the place of its address; nothing without one.
+ */
 void report_fatal_text(struct report *report, const struct report_errors *data);
 /** Writes the same as the member `fatal_signal`; null without one. */
 void report_fatal_json(struct report *report, struct json *json, const struct report_errors *data);

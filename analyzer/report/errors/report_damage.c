@@ -26,7 +26,7 @@ static void text_damage_header(struct text_output *output, const struct heap_fin
     out_format(output, " in snapshot %u\n", finding->damage.snapshot);
 }
 
-/* Writes which block the finding is about, and what is known of its header. */
+/* Writes which block the finding is about, and the known facts about its header. */
 static void text_damage_subject(struct text_output *output, const struct heap_finding *finding)
 {
     const struct heap_neighbour *after = &finding->neighbours.after;
@@ -44,7 +44,7 @@ static void text_damage_subject(struct text_output *output, const struct heap_fi
     text_damage_header(output, finding);
 }
 
-/* A block may have been overrun that lay there before: no snapshot tells when. */
+/* A block may have been overrun that lay there before: no snapshot shows when. */
 static void text_damage_cause(struct text_output *output, const struct heap_finding *finding)
 {
     bool has_header = finding->neighbours.after.address == finding->address + 8;

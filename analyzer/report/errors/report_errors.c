@@ -61,7 +61,7 @@ static const char *conflict_text(const struct heap_finding *finding)
     }
 }
 
-/* Writes what the address of an invalid release is. */
+/* Writes the place of the address of an invalid release. */
 static void text_error_address(struct report *report, const struct report_errors *data,
                                const struct heap_finding *finding)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The signal that the program died of and what it points at: the first finding of `errors`. */
+/* The signal that the program died of, and the place of its address: the first finding of `errors`.
+ */
 #include "report/errors/error_reports.h"
 
 static void text_name(struct report *report, const struct heap_fatal_pointer *pointer)

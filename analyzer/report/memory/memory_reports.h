@@ -28,7 +28,7 @@ struct report_search {
 };
 
 /** Adds the reasons why contents of memory may be of different moments, or be missing: those of the
- * snapshots that tell of the range, or would if they were complete. */
+ * snapshots that cover the range, or would if they were complete. */
 void report_judge_contents(struct certainty *certainty, const struct heap_memory *memory);
 
 void text_memory(struct report *report, struct report_memory *data);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report of `memory`: bytes, the snapshots that tell them, and the blocks that they lie in. */
+/* The report of `memory`: bytes, the snapshots that have them, and the blocks that they lie in. */
 #include "report/memory/memory_reports.h"
 
 #include <string.h>
@@ -274,10 +274,10 @@ void csv_memory(struct report *report, struct report_memory *data)
     }
 }
 
-/* How certain contents of memory are: by the snapshots that tell of the range, or would if they
+/* How certain contents of memory are: by the snapshots that cover the range, or would if they
  * were complete. */
 
-/* Adds the snapshots of moving memory that tell of the range, each once. */
+/* Adds the snapshots of moving memory that cover the range, each once. */
 static void add_torn(struct certainty *certainty, const struct heap_snapshots *snapshots,
                      const struct contents_extents *extents)
 {
@@ -295,8 +295,8 @@ static void add_torn(struct certainty *certainty, const struct heap_snapshots *s
     }
 }
 
-/* Returns the position of the oldest snapshot that tells of a part of the range; the least one if
- * none tells of some part. */
+/* Returns the position of the oldest snapshot that covers a part of the range; the least one if
+ * none covers some part. */
 static struct ttd_position oldest_of(const struct heap_memory *memory)
 {
     const struct contents_extents *extents = &memory->extents;

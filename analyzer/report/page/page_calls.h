@@ -24,7 +24,7 @@ struct page_strings {
 void page_strings_init(struct page_strings *strings);
 void page_strings_free(struct page_strings *strings);
 
-/** Sets `number` to that of a text. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Numbers a text. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
 enum ttd_status page_strings_add(struct page_strings *strings, struct ttd_string text,
                                  uint32_t *number);
 
@@ -88,7 +88,7 @@ struct page_site {
 /** Adds a stack as a call site. */
 enum ttd_status page_calls_add(struct page_calls *calls, ttd_id stack, struct page_site *site);
 
-/** Adds a stack with all its frames: sets `number` to that of its innermost node, from 1, or 0 if
+/** Adds a stack with all its frames: sets `number` to its innermost node's, from 1, or 0 if
  * it has none. A report_stacks.find, whose context is the tree. */
 enum ttd_status page_calls_number(void *context, ttd_id stack, uint64_t *number);
 

@@ -17,7 +17,7 @@
 
 /** The facts about a page that its parts do not have. */
 struct page_facts {
-    /** NULL for that of the trace. */
+    /** NULL for the trace's own. */
     const char *title;
     /** The names of all traces of the page, and the number of this one among them, from 1. */
     const char *const *paths;
@@ -32,7 +32,7 @@ struct page_facts {
     bool has_times;
     /** The page has its trace in it. */
     bool is_exact;
-    /** A snapshot at the end of the range or before tells what points at which block. */
+    /** A snapshot at the end of the range or before shows which words point at which block. */
     bool has_snapshot;
 };
 
@@ -84,7 +84,7 @@ enum ttd_status page_series_json(struct json *json, const struct heap_ticks *tic
 
 /** Write members: the amounts that call sites have in the whole trace; what is live at the peak, as
  * the tick in which it is and what differs from its end; and the blocks that are lost, by kind,
- * null if no snapshot tells. */
+ * null if no snapshot shows it. */
 enum ttd_status page_usage_json(struct json *json, const struct heap_usage *usage,
                                 struct page_sites *sites);
 enum ttd_status page_peak_json(struct json *json, const struct heap_ticks *ticks,

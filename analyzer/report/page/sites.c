@@ -168,7 +168,7 @@ static size_t keep_largest(struct candidates *candidates, size_t max, enum ttd_s
     return kept;
 }
 
-/* Numbers the candidates that are kept: those of the usage, the others, the rest. */
+/* Numbers the candidates that are kept: the sites of the usage, the others, the rest. */
 static enum ttd_status number_kept(struct page_sites *sites, const struct candidates *candidates,
                                    const struct heap_usage *usage, size_t kept)
 {
@@ -218,7 +218,7 @@ enum ttd_status page_sites_choose(struct page_sites *sites, const struct heap_ti
 
 /* ---- Folding ---- */
 
-/* Gives the records that are kept new numbers, by their old ones; that of the others is the last.
+/* Renumbers the records that are kept, by their old numbers; the record of the others is the last.
  */
 static enum ttd_status fold_records(struct page_sites *sites, const struct heap_tick_series *series,
                                     uint32_t *records, struct heap_tick_series *folded)
@@ -241,7 +241,7 @@ static enum ttd_status fold_records(struct page_sites *sites, const struct heap_
     return TTD_OK;
 }
 
-/* Adds the changes of a tick, those of the others as one. */
+/* Adds the changes of a tick; the others count as one site. */
 static void fold_tick(const struct heap_tick_series *series, size_t tick, const uint32_t *records,
                       struct heap_tick_series *folded)
 {

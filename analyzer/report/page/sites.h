@@ -28,7 +28,7 @@ struct page_sites {
 void page_sites_free(struct page_sites *sites);
 
 /**
- * Numbers the call sites: first those of the usage, in its order, then that of all others.
+ * Numbers the call sites: first the sites of the usage, in its order, then one for all others.
  *
  * @param max    on the sites that are not among the others; SIZE_MAX for all
  * @param sites  release with page_sites_free(), also on failure
@@ -37,10 +37,11 @@ void page_sites_free(struct page_sites *sites);
 enum ttd_status page_sites_choose(struct page_sites *sites, const struct heap_ticks *ticks,
                                   const struct heap_usage *usage, size_t max);
 
-/** Sets `number` to that of a stack, or of the others. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+/** Sets `number` to the number of a stack, or of the others. @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
 enum ttd_status page_sites_add(struct page_sites *sites, ttd_id stack, uint32_t *number);
 
-/** Whether a number is that of the others. */
+/** Whether a number stands for the others. */
 static inline bool page_sites_is_other(const struct page_sites *sites, uint32_t number)
 {
     return sites->other_count && number == sites->others;

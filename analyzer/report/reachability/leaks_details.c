@@ -7,7 +7,7 @@
 
 #include "report/sections/place.h"
 
-/* Ways that are told apart, and those that text shows. Further ones count together. */
+/* Number of ways that are distinguished, and that text shows. Further ones count together. */
 #define WAYS_MAX   32
 #define WAYS_SHOWN 4
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/** What leads on from a group of leaks: one of its blocks, who holds that, and what hangs below.
+/** Details of a group of leaks: one of its blocks, who holds that, and the blocks below.
  * Private to leaks*.c. */
 #ifndef ANALYZER_REPORT_REACHABILITY_LEAKS_DETAILS_H
 #define ANALYZER_REPORT_REACHABILITY_LEAKS_DETAILS_H
 
 #include "report/reachability/reachability_reports.h"
 
-/* What is possibly lost, by the way in which it is held: part of the report of `leaks`. */
+/* Possibly lost blocks, by the way in which they are held: part of the report of `leaks`. */
 
 /** Columns of leaks_way_csv(), with a comma before. */
 #define LEAKS_WAY_HEADER ",way,way_offset"

@@ -23,7 +23,7 @@ static void text_leak_notes(struct report *report, const struct report_leaks *da
     }
 }
 
-/* Writes how many blocks were not released, where nothing tells which of them are lost. */
+/* Writes how many blocks were not released, where it is unknown which of them are lost. */
 static void text_live(struct report *report, const struct report_leaks *data)
 {
     const struct heap_groups *groups = &data->leaks->kinds[HEAP_NOT_SEEN];
@@ -57,7 +57,7 @@ static void text_kind(struct report *report, const struct heap_groups *groups, c
     out_char(report->output, '\n');
 }
 
-/* Writes what the snapshot tells: what is lost, and what is not in one line each. */
+/* Writes the verdicts of the snapshot: lost blocks and others in one line each. */
 static void text_classes(struct report *report, const struct report_leaks *data)
 {
     const struct heap_groups *groups = data->leaks->kinds;

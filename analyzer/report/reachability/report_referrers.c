@@ -235,7 +235,7 @@ static void json_referrer(struct report *report, struct json *json,
     json_end_object(json);
 }
 
-/* Writes the members that tell who points at the block. */
+/* Writes the members about the words that point at the block. */
 static void json_pointers(struct report *report, struct json *json,
                           const struct heap_referrers *referrers)
 {

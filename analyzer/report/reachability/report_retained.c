@@ -24,7 +24,7 @@ static const char *retained_key_name(const struct report *report,
                                                        : names[data->options->by];
 }
 
-/* In the dominator tree, the nodes behind those of the blocks are the root groups. */
+/* In the dominator tree, the nodes behind the blocks are the root groups. */
 static const struct heap_root_group *retained_root(const struct heap_retained *retained,
                                                    const struct heap_retainer *retainer)
 {
@@ -56,7 +56,7 @@ static struct ttd_string retained_class(struct report *report, const struct heap
                : (struct ttd_string){"", 0};
 }
 
-/* Writes what a record is of. Every record has the same members. */
+/* Writes the subject of a record. Every record has the same members. */
 static void json_subject(struct report *report, struct json *json,
                          const struct report_retained *data, const struct heap_retainer *retainer)
 {

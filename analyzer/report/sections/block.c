@@ -6,7 +6,8 @@
 #include "view/allocators.h"
 #include "view/glob.h"
 
-/* What an address is that lies in no block: a variable, a frame, a mapping, a part of a module. */
+/* Names for an address that lies in no block: a variable, a frame, a mapping, a part of a module.
+ */
 
 /* Addresses below this one come of a null pointer: the first page is never mapped. */
 #define NULL_END UINT64_C(0x1000)
@@ -161,7 +162,7 @@ void report_block_json(struct report *report, struct json *json, const char *key
     json_end_object(json);
 }
 
-/* The blocks beside an address, which often tell whose pointer has gone astray. */
+/* The blocks beside an address, which often show whose pointer has gone astray. */
 
 static void text_one(struct report *report, const struct heap_neighbour *block, uint64_t apart,
                      bool is_before)

@@ -94,7 +94,7 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
         certainty_add(certainty,
                       "the index was used, and not compared with the trace: '--no-index' reads "
                       "the whole trace");
-    /* A loss may be recorded long after it happened, so an unread part of the trace may tell of
+    /* A loss may be recorded long after it happened, so an unread part of the trace may have
      * one. */
     if (facts->is_patched && !certainty->count)
         certainty_add(certainty,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/** Labels of places: what a person calls a word of memory that holds a block. Internal to report/.
+/** Labels of places: a person's name for a word of memory that holds a block. Internal to report/.
  */
 #ifndef ANALYZER_REPORT_SECTIONS_PLACE_H
 #define ANALYZER_REPORT_SECTIONS_PLACE_H
@@ -34,7 +34,7 @@ void report_place_json(struct report *report, struct json *json, const char *key
  */
 bool report_address_text(struct report *report, const char *label, const struct heap_places *places,
                          uint64_t address);
-/** Writes the place of the address as the member `place`; null if no snapshot tells. */
+/** Writes the place of the address as the member `place`; null if no snapshot shows it. */
 void report_address_json(struct report *report, struct json *json, const struct heap_places *places,
                          uint64_t address);
 /** Writes it as a column, which is empty then. */

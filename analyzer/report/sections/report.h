@@ -60,7 +60,7 @@ struct report_clock {
 /** Numbers that stand for stacks, in a format that writes each stack only once. */
 struct report_stacks {
     void *context;
-    /** Sets `number` to that of a stack, or returns the status that makes the report fail. */
+    /** Numbers a stack, or returns the status that makes the report fail. */
     enum ttd_status (*find)(void *context, ttd_id stack, uint64_t *number);
 };
 

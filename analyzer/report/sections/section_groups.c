@@ -102,7 +102,7 @@ void report_groups_csv(struct report *report, const struct heap_groups *groups, 
     report_runtime_csv(report, &csv, limit);
 }
 
-/* The kinds of blocks that a snapshot tells apart, from lost to reachable. */
+/* The kinds of blocks that a snapshot distinguishes, from lost to reachable. */
 
 const struct report_leak_kind report_leak_kinds[HEAP_LEAK_KINDS] = {
     [HEAP_DEFINITELY_LOST] = {"definitely lost", "definitely_lost", NULL},
@@ -168,7 +168,7 @@ void report_classes_json(struct json *json, const struct heap_leaks *leaks)
     json_end_object(json);
 }
 
-/* The blocks that the C and C++ runtimes keep until the end, told apart from all others. */
+/* The blocks that the C and C++ runtimes keep until the end, apart from all others. */
 
 void report_runtime_sums(struct text_output *output, const struct report_runtime *runtime)
 {

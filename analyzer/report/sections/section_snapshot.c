@@ -58,7 +58,7 @@ void report_no_snapshot_text(struct report *report)
                    "--snapshot-every=SECONDS.\n");
 }
 
-/* When blocks were lost, as snapshots and releases tell. */
+/* When blocks were lost, according to snapshots and releases. */
 
 /* The release of the only block that held a lost block is the likely error: the program should have
  * released what it held before. */

@@ -35,7 +35,7 @@ void report_tree_heading(struct text_output *output, const char *name, size_t en
 
 static void text_percent(struct text_output *output, uint64_t part, uint64_t total)
 {
-    /* The width is that of the rounded number: 9.95 is written as 10.0. */
+    /* The rounded number decides the width: 9.95 is written as 10.0. */
     double percent = total ? (double)part * 100 / (double)total : 0;
     out_tab(output,
             percent < 99.95 ? percent < 9.95 ? END_PERCENT - 4 : END_PERCENT - 5 : END_PERCENT - 6);

@@ -193,7 +193,8 @@ void report_groups_json(struct report *report, struct json *json, const char *ke
 void report_groups_text(struct report *report, const struct heap_groups *groups, size_t limit,
                         bool shows_positions);
 
-/** Writes the fields blocks,bytes,first_position,last_position of a group and those of its site. */
+/** Writes the fields blocks,bytes,first_position,last_position of a group and the fields of its
+ * site. */
 void report_group_csv(struct report *report, struct csv *csv, const struct heap_group *group);
 /** Writes a row for each group, which begins with the kind of the groups unless that is NULL. */
 void report_kind_csv(struct report *report, struct csv *csv, const char *kind,
@@ -221,7 +222,7 @@ void report_unknown_json(struct json *json, const struct heap_groups *unknown);
 /** Writes when `blocks` blocks were lost: "lost after 1:2, at 3:0 at the latest". */
 void report_lost_text(struct report *report, const struct heap_lost_range *lost, uint64_t blocks);
 
-/** Writes the members that tell when blocks were lost; none for NULL. */
+/** Writes the members with the time at which blocks were lost; none for NULL. */
 void report_lost_json(struct json *json, const struct heap_lost_range *lost);
 
 /** The columns that report_lost_csv() writes, empty for NULL. */

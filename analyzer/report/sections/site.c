@@ -24,7 +24,7 @@ struct ttd_string report_label_name(const struct report *report, const struct vi
     return label->name;
 }
 
-/* A function without a name is told by its module and offset, as tools that look it up take them.
+/* A function without a name is identified by module and offset, as tools that look it up take them.
  */
 static void text_function(struct report *report, const struct view_label *label)
 {
@@ -47,7 +47,7 @@ static void text_function(struct report *report, const struct view_label *label)
     out_hex(output, label->number);
 }
 
-/* A heap without a name is told by its handle, which the program has seen. */
+/* A heap without a name is identified by its handle, which the program has seen. */
 static void text_owner(struct report *report, const char *kind, const struct view_label *label)
 {
     struct ttd_string text = report_label_name(report, label);
@@ -108,7 +108,7 @@ void report_label_text(struct report *report, const struct view_label *label)
     }
 }
 
-/* All labels of a kind have the same members: what is not known is null. */
+/* All labels of a kind have the same members: an unknown one is null. */
 void report_label_json(struct report *report, struct json *json, const struct view_label *label)
 {
     switch (label->kind) {

@@ -142,7 +142,7 @@ static uint64_t text_frame(struct report *report, const struct frame *frame, uin
     return 1;
 }
 
-/* Writes frames, those of a recursion only once. */
+/* Writes frames; frames of a recursion only once. */
 static void text_frames(struct report *report, size_t count)
 {
     struct text_output *output = report->output;

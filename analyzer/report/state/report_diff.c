@@ -47,7 +47,7 @@ static struct report_nested diff_count_nested(const struct heap_groups *groups)
     return nested;
 }
 
-/* Writes what is lost of the blocks that the range has added. */
+/* Writes the lost blocks among those that the range has added. */
 static void text_lost(struct report *report, const struct heap_leaks *lost)
 {
     struct text_output *output = report->output;

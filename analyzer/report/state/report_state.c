@@ -326,7 +326,7 @@ void csv_state(struct report *report, const struct report_state *data)
 
 /* The tree of heaps in the report of `state`. */
 
-/* Deeper levels are told by their number, so that no line grows with the depth. */
+/* Deeper levels are identified by their number, so that no line grows with the depth. */
 #define INDENTED_LEVELS 16
 
 static void text_node(struct report *report, const struct heap_tree_node *node)

@@ -48,8 +48,8 @@ struct report_diff {
     size_t limit;
 };
 
-/** Live blocks: those of heaps without a parent, and the nested ones that lie in them. Sums of both
- * would count memory twice. */
+/** Live blocks: blocks of heaps without a parent, and the nested blocks that lie in them. Sums of
+ * both would count memory twice. */
 struct report_live {
     uint64_t blocks;
     uint64_t bytes;

@@ -20,7 +20,7 @@ const char *info_architecture(uint32_t architecture);
  * none. */
 void info_text_clients(struct text_output *output, const struct heap_clients *clients);
 
-/** Whether the first chunk was read, which tells of the process and its recording. */
+/** Whether the first chunk was read, which describes the process and its recording. */
 static inline bool info_has_origin(const struct ttd_trace *trace)
 {
     return trace->time_unit != 0;
@@ -29,7 +29,7 @@ static inline bool info_has_origin(const struct ttd_trace *trace)
 /** Writes when the recording began, such as "2024-02-29T12:00:00Z". */
 void info_start_time(const struct report_info *data, char text[INFO_TIME_SIZE]);
 
-/** Size of the header of a chunk of pages, in bytes: what precedes its pages. */
+/** Size of the header of a chunk of pages, in bytes. */
 #define INFO_PAGES_HEADER 8
 
 /** Returns the number of bytes of memory contents in the trace. A page that several snapshots share

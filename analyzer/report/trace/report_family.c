@@ -43,7 +43,7 @@ static void text_process(struct text_output *output, const struct report_family_
     out_unsigned(output, member->info.trace.process_id);
 }
 
-/* Writes what makes the sums uncertain, by process. */
+/* Writes the reasons why the sums are uncertain, by process. */
 static void text_reasons(struct report *report, const struct report_family *data)
 {
     struct text_output *output = report->output;

@@ -68,7 +68,7 @@ struct report_summary {
     struct ttd_position peak_position;
     struct report_sum peak;
     struct report_owner peak_owner;
-    /** A snapshot tells which of the blocks that were never released are lost; if there is none,
+    /** A snapshot shows which of the blocks that were never released are lost; if there is none,
      * `lost` has all of them, and nothing hangs below them. */
     bool has_snapshot;
     struct report_sum lost;
@@ -125,7 +125,7 @@ struct report_family_member {
     const char *reason;
 };
 
-/** What one process has of a call site. */
+/** A call site's share of one process. */
 struct report_share {
     struct report_share *next;
     /** Index of the member. */

@@ -37,7 +37,7 @@ enum { GUID_TEXT = 37 };
 /** Writes a GUID with hyphens, and returns `text`. */
 const char *guid_text(const uint8_t guid[16], char text[GUID_TEXT]);
 
-/** Whether a GUID is that of a client; zeros are of none. */
+/** Whether a GUID belongs to a client; zeros mean none. */
 bool guid_is_given(const uint8_t guid[16]);
 
 #endif

@@ -23,7 +23,7 @@ void out_init(struct text_output *output, int descriptor, bool has_color)
 bool out_flush(struct text_output *output)
 {
     size_t written = 0;
-    /* A report that exceeds its limit ends here; is_full tells the caller why it could not write.
+    /* A report that exceeds its limit ends here; is_full shows the caller why it could not write.
      */
     if (output->room < output->used) {
         output->is_full = true;
@@ -111,7 +111,7 @@ void out_size(struct text_output *output, uint64_t bytes)
         out_text(output, bytes == 1 ? " byte" : " bytes");
         return;
     }
-    /* From 999.5 on, three digits are those of the next unit. */
+    /* From 999.5 on, three digits need the next unit. */
     while (value >= 999.5) {
         value /= 1000;
         unit++;

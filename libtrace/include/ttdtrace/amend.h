@@ -17,7 +17,7 @@ TTD_BEGIN_DECLS
  * Adds names through a writer that continues after the last chunk of the trace and is valid during
  * the call. It may write strings, symbols and variables, itself or through a ttd_names, which must
  * be closed before the function returns; anything else fails with TTD_ERROR_MISUSE at the next
- * flush. Ids of modules are those of the trace.
+ * flush. Ids of modules come from the trace.
  *
  * @return TTD_OK; any other status ends ttd_amend(), which returns it.
  */
@@ -38,7 +38,7 @@ struct ttd_amendment {
  * @param input      copied; read twice, and closed by this call in any case
  * @param output     closed by this call in any case
  * @param allocator  NULL for the default
- * @param verdict    set on TTD_OK: that of ttd_verify() on the input
+ * @param verdict    set on TTD_OK, as by ttd_verify() on the input
  * @param error      detail on failure; may be NULL
  * @return TTD_OK; statuses of ttd_recover(); TTD_ERROR_ARGUMENT also for a derived file, which has
  *         no names of its own; TTD_ERROR_CORRUPT also if an intact input changed during the call;

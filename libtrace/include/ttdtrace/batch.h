@@ -17,7 +17,7 @@
 
 TTD_BEGIN_DECLS
 
-/** Kinds of records, and of the chunks that hold them. Values are those of the format. */
+/** Kinds of records, and of the chunks that hold them. Values as in the format. */
 enum ttd_kind {
     TTD_KIND_TRACE = 1,
     TTD_KIND_STRINGS = 2,
@@ -62,7 +62,7 @@ TTD_EXPORT const char *ttd_kind_name(unsigned kind);
 /** A set of kinds, for ttd_reader_options. */
 #define TTD_KIND_BIT(kind) (UINT32_C(1) << (kind))
 #define TTD_KINDS_ALL      UINT32_MAX
-/** The kinds that define what events refer to by id. */
+/** The kinds of definitions that events refer to by id. */
 #define TTD_KINDS_DEFINITIONS                                                                      \
     (TTD_KIND_BIT(TTD_KIND_STRINGS) | TTD_KIND_BIT(TTD_KIND_STACKS) |                              \
      TTD_KIND_BIT(TTD_KIND_MODULES) | TTD_KIND_BIT(TTD_KIND_SYMBOLS) |                             \

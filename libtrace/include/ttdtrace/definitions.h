@@ -113,7 +113,7 @@ struct ttd_symbol_frame {
 /** Names for one address. */
 struct ttd_symbol {
     ttd_id module;
-    /** A return address, like ttd_stack.offset; the names are those of offset - 1. */
+    /** A return address, like ttd_stack.offset; the names belong to offset - 1. */
     uint64_t offset;
     const struct ttd_symbol_frame *frames;
     uint32_t frame_count;

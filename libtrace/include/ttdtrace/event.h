@@ -16,7 +16,7 @@
 
 TTD_BEGIN_DECLS
 
-/** Effect of a heap call. Values are those of the format. */
+/** Effect of a heap call. Values as in the format. */
 enum ttd_action {
     TTD_ACTION_ALLOC = 1,
     TTD_ACTION_REALLOC = 2,
@@ -28,7 +28,7 @@ enum ttd_action {
     TTD_ACTION_DESTROY = 8
 };
 
-/** The function that was called. Values are those of the format (spec, "APIs"). */
+/** The function that was called. Values as in the format (spec, "APIs"). */
 enum ttd_api {
     TTD_API_OTHER = 0,
     TTD_API_MALLOC = 1,

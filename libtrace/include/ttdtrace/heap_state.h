@@ -46,7 +46,7 @@ struct ttd_block {
  * on the final one. */
 struct ttd_live_blocks {
     enum ttd_block_list list;
-    /** Number of the list within its file, from 1, greater than that of every list before. */
+    /** Number of the list within its file, from 1, greater than the number of every list before. */
     uint32_t list_id;
     bool last;
     struct ttd_position position;

@@ -61,7 +61,7 @@ static inline bool ttd_live_dump_range(struct ttd_live *client, const void *begi
 /**
  * Adds the contents of the memory of a module. Returns when the dump is complete.
  *
- * @param address        any address in the module, such as that of a function or a variable
+ * @param address        any address in the module, such as a function's or a variable's
  * @param writable_only  whether to add only memory that the program can write: data, no code
  * @return whether it was taken: false if no module has the address
  */

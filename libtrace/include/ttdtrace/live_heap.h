@@ -5,10 +5,10 @@
  * it.
  *
  * A heap is identified by its *handle*: an address that no other heap of the process has while the
- * heap exists, such as that of the pool's own structure. A heap lies within its *parent*, another
- * heap or that of malloc: its blocks are parts of blocks of the parent and are not counted twice.
- * Destroy a heap before its memory goes back to its parent: blocks that remain outside any block of
- * the parent make everything in the trace uncertain.
+ * heap exists, such as the call for the pool's own structure. A heap lies within its *parent*,
+ * another heap or that of malloc: its blocks are parts of blocks of the parent and are not counted
+ * twice. Destroy a heap before its memory goes back to its parent: blocks that remain outside any
+ * block of the parent make everything in the trace uncertain.
  *
  * A call is recorded with its thread, its stack and its position, like one of malloc. Make it after
  * the operation that creates or allocates, and before the one that frees, destroys or protects:

@@ -43,7 +43,7 @@ static inline struct ttd_position ttd_position_max(void)
     return position;
 }
 
-/** Returns the invalid position, such as that of the end of a call that did not return. */
+/** Returns the invalid position, such as the end of a call that did not return. */
 static inline struct ttd_position ttd_position_invalid(void)
 {
     struct ttd_position position = {TTD_SEQUENCE_INVALID, UINT64_MAX};

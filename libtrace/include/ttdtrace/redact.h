@@ -19,10 +19,10 @@ TTD_BEGIN_DECLS
 /** Strings are removed as well; see ttd_redact(). */
 #define TTD_REDACT_STRINGS 1u
 
-/** The metadata key that says what was removed. */
+/** The metadata key of the list of removed contents. */
 #define TTD_REDACTED_KEY "redacted"
 
-/** Counts of what ttd_redact() removed. */
+/** Counts of the contents that ttd_redact() removed. */
 struct ttd_redaction {
     /** Bytes of pages. */
     uint64_t page_bytes;

@@ -81,7 +81,7 @@ struct ttd_end {
     uint32_t code;
     /** Duration of the recording in nanoseconds. */
     uint64_t wall_time;
-    /** Totals. The writer fills them in; readers compare them with what they read. */
+    /** Totals. The writer fills them in; readers compare them with their own. */
     uint64_t events;
     uint64_t lost_events;
     uint64_t chunks;

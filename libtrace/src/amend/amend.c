@@ -9,7 +9,7 @@
  * they are fewer than these. */
 #define FIRST_SAFE_STRING (UINT32_C(1) << 31)
 
-/** Ordinals beyond this are made up: those of records to come must not overflow. */
+/** Ordinals beyond this are made up: the ordinals of records to come must not overflow. */
 #define ORDINAL_MAX (UINT64_C(1) << 62)
 
 /** A copy that names are added to. `recovery` is the first member: see amend_add_names(). */
@@ -49,7 +49,7 @@ static enum ttd_status amend_add_names(void *context)
     return end_status != TTD_OK ? end_status : status;
 }
 
-/** Stops the copying of what was intact and is not any more. */
+/** Stops copying when an intact chunk has become damaged meanwhile. */
 static bool see_change(void *context, const struct ttd_problem *problem)
 {
     (void)context, (void)problem;

@@ -23,7 +23,7 @@ void *ttd_allocate_zeroed(const struct ttd_allocator *allocator, size_t size);
 int ttd_grow_array(const struct ttd_allocator *allocator, void **array, size_t *capacity,
                    size_t count, size_t element);
 
-/** Does what ttd_grow_array() does, and zeroes the new elements. */
+/** Like ttd_grow_array(), and zeroes the new elements. */
 int ttd_grow_array_zeroed(const struct ttd_allocator *allocator, void **array, size_t *capacity,
                           size_t count, size_t element);
 

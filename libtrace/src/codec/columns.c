@@ -64,7 +64,7 @@ void ttd_finish_columns(struct ttd_cursor *cursor, struct ttd_cursor *columns, s
 void ttd_join_columns(struct ttd_buffer *buffer, const struct ttd_buffer *columns, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        /* A column without memory is too short, but looks right: only its flag tells. */
+        /* A column without memory is too short, but looks right: only its flag shows it. */
         buffer->failed |= columns[i].failed;
         ttd_buffer_put32(buffer, (uint32_t)columns[i].size);
     }

@@ -28,7 +28,7 @@ void ttd_decode_heap_parent(struct ttd_cursor *cursor, struct ttd_heap_parent *p
 /** Validates the ids. Returns a static description of the first violation, or NULL. */
 const char *ttd_check_heap_parent(const struct ttd_heap_parent *parent);
 
-/* spec, "Symbols". `offset` is that of the symbol before, 0 before the first. */
+/* spec, "Symbols". `offset` is the previous symbol's, 0 before the first. */
 void ttd_encode_symbol(struct ttd_buffer *buffer, const struct ttd_symbol *symbol,
                        uint64_t *offset);
 /** Decodes everything but the frames: ttd_decode_symbol_frame() follows frame_count times. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A strict C11 compiler hides what POSIX adds to the headers. */
+/* A strict C11 compiler hides the additions of POSIX to the headers. */
 #define _POSIX_C_SOURCE 200809L
 #include <ttdtrace/io.h>
 
@@ -106,7 +106,7 @@ static void posix_close_input(void *context)
     (void)posix_close(context);
 }
 
-/** Refuses what cannot be read at an offset. */
+/** Refuses files that cannot be read at an offset. */
 static int check_seekable(int descriptor)
 {
     struct stat status;

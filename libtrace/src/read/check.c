@@ -87,7 +87,7 @@ static enum ttd_status check_no_memory(const struct ttd_reader *reader, struct t
     return ttd_reader_fail(reader, TTD_ERROR_NO_MEMORY, "memory", error);
 }
 
-/** Forgets what is known of the chunk before. */
+/** Forgets the facts about the chunk before. */
 static void begin_chunk(struct ttd_check *check)
 {
     check->wrong = NULL;
@@ -122,7 +122,7 @@ static bool has_known_threads(const struct ttd_id_check *ids, const struct ttd_e
     return true;
 }
 
-/** Whether no event of the batch needs to be looked at: tables tell as much, and are short. */
+/** Whether no event of the batch needs to be looked at: the tables, which are short, show it. */
 static bool check_is_known(struct ttd_reader *reader, const struct ttd_batch *batch)
 {
     struct ttd_check *check = &reader->check;

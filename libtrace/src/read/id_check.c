@@ -153,7 +153,7 @@ static const char *check_symbols(const struct ttd_id_check *ids, const struct tt
     return NULL;
 }
 
-/** The largest ids tell of all. */
+/** The largest ids stand for all. */
 static const char *check_events(struct ttd_id_check *ids, const struct ttd_batch *batch)
 {
     ttd_id thread = 0;

@@ -17,7 +17,7 @@ static enum ttd_status walk_all(struct ttd_reader *reader, struct ttd_error *err
     }
     if (reader->check.status != TTD_OK)
         return reader->check.status;
-    /* Damage has been told as a problem on the way; only failures of the reading itself remain. */
+    /* Damage was reported as a problem on the way; only failures of the reading itself remain. */
     bool is_over = status == TTD_END || status == TTD_ERROR_TRUNCATED ||
                    status == TTD_ERROR_LIMIT || status == TTD_ERROR_UNSUPPORTED;
     return is_over ? TTD_OK : status;
@@ -29,7 +29,7 @@ enum ttd_status ttd_walk_run(const struct ttd_check *check, const struct ttd_inp
 {
     struct ttd_reader *reader;
     struct ttd_reader_options options = ttd_reader_options_default();
-    /* Damage must not end the walk: what is behind it is checked as well. */
+    /* Damage must not end the walk: the chunks behind it are checked as well. */
     options.tolerant = true;
     enum ttd_status status = ttd_reader_open(input, &options, allocator, &reader, error);
     if (status != TTD_OK)

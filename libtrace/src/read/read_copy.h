@@ -32,7 +32,7 @@ struct ttd_copy {
     /** The payload of the chunk that is put next. */
     struct ttd_buffer payload;
     struct ttd_error *error;
-    /** Flags to be set in the first chunk of the new trace, in addition to those of the old one. */
+    /** Flags to be set in the first chunk of the new trace, in addition to the old one's. */
     uint32_t trace_flags;
     /** The first chunk was written. */
     bool has_begun;

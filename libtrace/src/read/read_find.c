@@ -18,7 +18,7 @@ enum ttd_status ttd_reader_damage(struct ttd_reader *reader, const struct ttd_er
 {
     if (!reader->options.tolerant)
         return ttd_reader_stop(reader, damage, error);
-    /* The first damage is the one to tell: what is found behind it may be its consequence. */
+    /* Reports the first damage: later findings may be its consequences. */
     if (!reader->passed.what)
         reader->passed = *damage;
     if (!reader->gap.pending)
@@ -121,7 +121,7 @@ static enum ttd_status look_behind(struct ttd_reader *reader, const struct ttd_e
     return ttd_reader_damage(reader, &damage, error);
 }
 
-/** Calls anything behind the End chunk corrupt, also what might be a chunk elsewhere. */
+/** Calls anything behind the End chunk corrupt, even bytes that would be a chunk elsewhere. */
 static void judge_rest(const struct ttd_reader *reader, struct ttd_error *detail)
 {
     bool is_chunk =
@@ -227,7 +227,7 @@ void ttd_reader_pass(struct ttd_reader *reader, const struct ttd_header *header,
 
 /* Going from chunk to chunk. */
 
-/** Finds the next chunk, and says what was passed over on the way. */
+/** Finds the next chunk, and reports the bytes that were passed over on the way. */
 static enum ttd_status next_find_chunk(struct ttd_reader *reader, struct ttd_header *header,
                                        struct ttd_error *error)
 {

@@ -97,7 +97,7 @@ enum ttd_status ttd_source_resync(struct ttd_source *source, uint64_t offset, ui
 /** Damage of which no loss record was made yet. */
 struct ttd_gap {
     bool pending;
-    /** Nothing that comes later tells how many events are missing. */
+    /** No later chunk shows how many events are missing. */
     bool is_endless;
     struct ttd_error error;
     struct ttd_position last_good;
@@ -122,7 +122,7 @@ struct ttd_reader {
     struct ttd_position position;
     /** The bytes at `offset` are damaged, and no chunk was found behind them yet. */
     bool scanning;
-    /** The caller was told that chunk 0 is no trace chunk. */
+    /** It was reported that chunk 0 is no trace chunk. */
     bool first_is_told;
     /** The End chunk was passed. */
     bool has_ended;
@@ -262,7 +262,7 @@ enum ttd_status ttd_reader_fail_chunk(struct ttd_reader *reader, const struct tt
 enum ttd_status ttd_reader_begin(struct ttd_reader *reader, const struct ttd_header *header,
                                  struct ttd_error *error);
 
-/** Fills in what is wrong with the chunk at hand, and returns `status`. */
+/** Fills in the fault of the chunk at hand, and returns `status`. */
 static inline enum ttd_status ttd_reader_fail(const struct ttd_reader *reader,
                                               enum ttd_status status, const char *what,
                                               struct ttd_error *error)

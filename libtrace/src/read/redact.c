@@ -28,7 +28,7 @@ static bool redact_see_problem(void *context, const struct ttd_problem *problem)
     return false;
 }
 
-/** Writes the payload in place of that of a chunk with this header. */
+/** Writes the payload in place of the payload of a chunk with this header. */
 static enum ttd_status redact_put(struct redaction *r, const struct ttd_header *header)
 {
     struct ttd_emission emission = {header->kind, header->first_record, header->record_count,
@@ -36,7 +36,7 @@ static enum ttd_status redact_put(struct redaction *r, const struct ttd_header *
     return ttd_copy_put(&r->copy, &emission);
 }
 
-/** Writes a name that tells the id of the string only; empty ones stay empty. */
+/** Writes a name made from the id of the string only; empty ones stay empty. */
 static void redact_string(struct redaction *r, struct ttd_cursor *cursor, uint64_t id)
 {
     char name[32];
@@ -70,7 +70,7 @@ static void redact_user_event(struct redaction *r, struct ttd_cursor *cursor, ui
     ttd_encode_user_event(&r->copy.payload, &event);
 }
 
-/** A snapshot whose contents of memory are gone has still the blocks, which events tell. */
+/** A snapshot whose contents of memory are gone still has the blocks, which come from events. */
 static void redact_snapshot(struct redaction *r, struct ttd_cursor *cursor, uint64_t ordinal)
 {
     (void)ordinal;
@@ -95,7 +95,7 @@ static void redact_fatal_signal(struct redaction *r, struct ttd_cursor *cursor, 
     ttd_encode_fatal_signal(&r->copy.payload, &signal);
 }
 
-/** Writes the next record of a payload without what is private in it. `ordinal` is its number among
+/** Writes the next record of a payload without its private contents. `ordinal` is its number among
  * those of its kind in the trace, for strings the id. */
 typedef void redact_function(struct redaction *r, struct ttd_cursor *in, uint64_t ordinal);
 
@@ -199,7 +199,7 @@ static enum ttd_status redact_copy_chunk(void *context, struct ttd_reader *reade
     return put_chunk(r, header, ttd_cursor_of(raw, header->raw_size), stored);
 }
 
-/** Writes the record that says what was removed. */
+/** Writes the record that lists the removed contents. */
 static enum ttd_status put_note(void *context)
 {
     struct redaction *r = context;

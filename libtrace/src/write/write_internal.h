@@ -33,7 +33,7 @@ struct ttd_writer {
     struct ttd_output output;
     struct ttd_writer_options options;
     uint64_t time_unit;
-    /** Identifiers are those of another trace. */
+    /** Identifiers come from another trace. */
     bool derived;
     /** Only names are written: see write/adopt.h. */
     bool adds_names;
@@ -119,7 +119,7 @@ enum ttd_status ttd_writer_flush_records(struct ttd_writer *writer);
 /** Validates an event. Returns a description of the first violation, or NULL. */
 const char *ttd_writer_check_event(const struct ttd_writer *writer, const struct ttd_event *event);
 
-/** Writes out the buffered events, after what they refer to. */
+/** Writes out the buffered events, after their definitions. */
 enum ttd_status ttd_writer_flush_events(struct ttd_writer *writer);
 
 /** Writes a chunk whose payload is in writer->payload, all of it at one position. */

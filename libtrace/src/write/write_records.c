@@ -5,7 +5,7 @@
 #include "codec/records.h"
 #include "write/write_internal.h"
 
-/** Does what ttd_writer_begin_record() does, and checks that one more id can be defined. */
+/** Like ttd_writer_begin_record(), and checks that one more id can be defined. */
 static enum ttd_status begin_definition(struct ttd_writer *writer, enum ttd_kind kind, ttd_id count,
                                         const char *violation)
 {
@@ -122,7 +122,7 @@ enum ttd_status ttd_writer_thread(struct ttd_writer *writer, const struct ttd_th
     enum ttd_status status = begin_definition(writer, TTD_KIND_THREADS, writer->threads, violation);
     if (status != TTD_OK)
         return status;
-    /* The writer gives the id, like that of a module. */
+    /* The writer gives the id, like a module's. */
     struct ttd_thread copy = *thread;
     if (begin)
         copy.id = writer->threads + 1;

@@ -26,7 +26,7 @@ struct ttd_index_links {
 /** Appends the links; the entries, headers as they are in the file, follow. */
 void ttd_encode_index_links(struct ttd_buffer *buffer, const struct ttd_index_links *links);
 
-/** Reads the links; what is left of the cursor is `entries` entries of TTD_HEADER_SIZE bytes. */
+/** Reads the links; the rest of the cursor is `entries` entries of TTD_HEADER_SIZE bytes. */
 void ttd_decode_index_links(struct ttd_cursor *cursor, struct ttd_index_links *links,
                             uint32_t entries);
 

@@ -110,7 +110,8 @@ static enum ttd_status send_chunk(struct ttd_emitter *emitter, struct ttd_header
     enum ttd_status status = send_parts(emitter, bytes, stored, header->stored_size, size);
     if (status != TTD_OK)
         return status;
-    /* Only now: after a failure nothing follows, and the error tells where the chunk would be. */
+    /* Only now: after a failure nothing follows, and the error has the offset of the missing chunk.
+     */
     emitter->number++;
     emitter->offset += size;
     if (header->kind == TTD_KIND_EVENTS) {

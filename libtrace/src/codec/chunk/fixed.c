@@ -8,7 +8,7 @@
 
 void ttd_encode_trace(struct ttd_buffer *buffer, const struct ttd_trace *trace)
 {
-    /* All zero first: what lies between the fields is reserved. */
+    /* All zero first: the bytes between the fields are reserved. */
     uint8_t bytes[TTD_TRACE_SIZE] = {0};
     memcpy(bytes + TTD_TRACE_GROUP, trace->group.bytes, sizeof trace->group.bytes);
     ttd_put64(bytes + TTD_TRACE_PARENT_TRACE_ID, trace->parent_trace_id);

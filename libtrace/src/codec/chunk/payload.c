@@ -48,7 +48,7 @@ bool ttd_payload_is_known(unsigned codec)
     return codec == TTD_CODEC_RAW || codec == TTD_CODEC_LZ4;
 }
 
-/** Adds the bytes of a length that goes on after its token. Returns what is behind them. */
+/** Adds the bytes of a length that goes on after its token. Returns the position behind them. */
 static const uint8_t *payload_add_length(const uint8_t *next, const uint8_t *end, size_t *length)
 {
     uint8_t byte = 255;

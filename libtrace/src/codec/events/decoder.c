@@ -245,7 +245,7 @@ static bool reserve_list(const struct ttd_allocator *allocator, struct ttd_ordin
     return true;
 }
 
-/** Empties the lists and makes room for what the columns can hold. False without memory. */
+/** Empties the lists and makes room for the columns' maximum. False without memory. */
 static bool decoder_reserve_addresses(struct ttd_events_decoder *decoder, size_t events)
 {
     struct ttd_event_addresses *addresses = &decoder->addresses;
@@ -346,7 +346,7 @@ static void decoder_finish(struct ttd_events_decoder *decoder)
     /* A gap without its entry was read already. */
     if (decoder->exception != TTD_NO_EVENT || decoder->clock_change != TTD_NO_EVENT)
         ttd_events_decoder_fail(decoder, "entry beyond the last event");
-    /* The header is what seeks rely on: its range must be that of the events. */
+    /* Seeks rely on the header: its range must match the events. */
     if (ttd_position_compare(decoder->state.effect, decoder->last) != 0)
         ttd_events_decoder_fail(decoder, "last position of a chunk");
 }

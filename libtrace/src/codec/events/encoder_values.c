@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses, and what few events have (spec, "Addresses", "Extra"). */
+/* Addresses, and optional fields (spec, "Addresses", "Extra"). */
 #include "codec/events/encoder.h"
 
 /** How far back places are looked for: farther gains less than it costs. */

@@ -72,7 +72,7 @@ bool ttd_event_state_reserve_shapes(struct ttd_event_state *state, size_t count)
     size_t capacity = state->shape_capacity;
     bool has_room = true;
     for (size_t i = 0; i < 3 && has_room; i++) {
-        /* Arrays of one capacity grow alike, so the last capacity is that of all three. */
+        /* Arrays of one capacity grow alike, so the last capacity holds for all three. */
         capacity = state->shape_capacity;
         has_room = !ttd_grow_array(state->allocator, &arrays[i], &capacity, count + 1, sizes[i]);
     }

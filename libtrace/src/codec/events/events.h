@@ -39,7 +39,7 @@ static inline uint64_t ttd_address_take(struct ttd_address_list *list, size_t pl
     uint64_t *end = list->items + list->count;
     uint64_t address = *taken;
     list->count--;
-    /* May move what lies behind the end, which is of no account: there is room for a block. */
+    /* May write behind the end, which is harmless: there is room for a block. */
     do {
         uint64_t a = taken[1], b = taken[2], c = taken[3], d = taken[4];
         taken[0] = a;
@@ -79,7 +79,7 @@ static inline uint32_t ttd_ordinal_take(struct ttd_ordinal_list *list, size_t pl
     const uint32_t *end = list->items + list->count;
     uint32_t ordinal = *taken;
     list->count--;
-    /* May move what lies behind the end, which is of no account: there is room for a block. */
+    /* May write behind the end, which is harmless: there is room for a block. */
     do {
         struct ttd_ordinal_four a, b, c, d;
         memcpy(&a, taken + 1, sizeof a);
@@ -291,7 +291,7 @@ bool ttd_events_encoder_add_usual(struct ttd_events_encoder *encoder,
                                   const struct ttd_event *event);
 
 /**
- * Adds a valid event, whose effect position is not before that of the event before.
+ * Adds a valid event, whose effect position is not before the previous event's.
  *
  * @return false if memory is exhausted; the encoder must not be used any more
  */

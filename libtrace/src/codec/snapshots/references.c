@@ -240,7 +240,7 @@ static void take_values(struct ttd_cursor *column, struct ttd_reference *referen
         ttd_cursor_fail(column, "value of a reference");
 }
 
-/** Reads the column of values and that of their low bits. */
+/** Reads the column of values and the column of their low bits. */
 static void take_packed_values(struct ttd_cursor *column, struct ttd_cursor *low_bits,
                                struct ttd_reference *references, size_t count)
 {

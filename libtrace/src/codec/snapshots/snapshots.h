@@ -28,7 +28,7 @@ void ttd_decode_regions(struct ttd_cursor *cursor, struct ttd_regions *list,
 /** Checks a list of regions, and each region. */
 const char *ttd_check_regions(const struct ttd_regions *regions);
 
-/** `offset` is that of the variable before, 0 before the first. */
+/** `offset` is the previous variable's, 0 before the first. */
 void ttd_encode_variable(struct ttd_buffer *buffer, const struct ttd_variable *variable,
                          uint64_t *offset);
 void ttd_decode_variable(struct ttd_cursor *cursor, struct ttd_variable *variable,
