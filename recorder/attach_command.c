@@ -38,7 +38,7 @@ bool attach_is_command(int argc, char **argv)
     return argc >= 2 && strcmp(argv[1], "attach") == 0;
 }
 
-static uint64_t now_ns(void)
+static uint64_t attach_command_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -50,11 +50,11 @@ static uint64_t now_ns(void)
 static bool detach_step(uint64_t *since)
 {
     if (*since == 0)
-        *since = now_ns();
+        *since = attach_command_now();
     attach_unhook(&attachment);
     if (attach_remove(&attachment))
         return true;
-    attachment.is_left = now_ns() - *since > LEAVE_NS;
+    attachment.is_left = attach_command_now() - *since > LEAVE_NS;
     return attachment.is_left;
 }
 
@@ -100,7 +100,7 @@ static void attach_step(struct collector *collector)
     static uint64_t since, next;
     static bool is_followed; /* the process executes another program, which is recorded */
     bool is_wanted = collector->is_to_detach || signals_seen.detach != 0;
-    uint64_t now = now_ns();
+    uint64_t now = attach_command_now();
     if (collector->launched_has_ended || now < next)
         return;
     next = now + (is_wanted ? LEAVE_LOOK_NS : GONE_LOOK_NS);

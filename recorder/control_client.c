@@ -231,7 +231,8 @@ static enum control_result control_exchange(const struct channel *channel,
 }
 
 /* Asks the collector of a channel, and prints its answer. */
-static enum control_result ask(const struct channel *channel, const struct control_request *request)
+static enum control_result control_ask_channel(const struct channel *channel,
+                                               const struct control_request *request)
 {
     struct control_answer answer;
     enum control_result result = control_exchange(channel, request, &answer);
@@ -274,7 +275,7 @@ int control_ask(char **argv)
         struct channel channel;
         uint32_t pid = number_of(entry->d_name);
         if (pid != 0 && find_channel(pid, request.pid, &channel))
-            result = ask(&channel, &request);
+            result = control_ask_channel(&channel, &request);
     }
     if (processes != NULL)
         closedir(processes);

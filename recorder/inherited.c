@@ -11,7 +11,7 @@
 static int *descriptors;
 static size_t count, capacity;
 
-static void add(int descriptor)
+static void inherited_add(int descriptor)
 {
     void *grown = array_grow(descriptors, count, &capacity, sizeof *descriptors);
     if (grown == NULL)
@@ -27,7 +27,7 @@ void inherited_note(void)
     while (files != NULL && (entry = readdir(files)) != NULL) {
         int descriptor = atoi(entry->d_name);
         if (descriptor > STDERR_FILENO && descriptor != dirfd(files))
-            add(descriptor);
+            inherited_add(descriptor);
     }
     if (files != NULL)
         closedir(files);

@@ -25,7 +25,7 @@ static int not_executable(const char *path, const char *reason)
     return EXIT_CANNOT_RUN;
 }
 
-static bool read_at(int file, void *buffer, size_t size, uint64_t offset)
+static bool launch_read_at(int file, void *buffer, size_t size, uint64_t offset)
 {
     return pread(file, buffer, size, (off_t)offset) == (ssize_t)size;
 }
@@ -46,7 +46,8 @@ static int check_loader(const char *path, const char *loader)
 {
     struct elf_file elf;
     int file = open(loader, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool is_suitable = file < 0 || (elf_open(&elf, file, read_at) && loader_is_suitable(&elf));
+    bool is_suitable =
+        file < 0 || (elf_open(&elf, file, launch_read_at) && loader_is_suitable(&elf));
     if (file >= 0)
         close(file);
     if (is_suitable)
@@ -124,7 +125,7 @@ static int check_program(const char *path, const char *name, int interpreters)
         ;
     else if (size >= 2 && memcmp(line, "#!", 2) == 0)
         result = check_script(name, line, interpreters);
-    else if (elf_open(&elf, file, read_at))
+    else if (elf_open(&elf, file, launch_read_at))
         result = check_elf(name, &elf);
     else
         result = not_executable(name, "neither an ELF file nor a script with an interpreter");
@@ -138,7 +139,7 @@ static bool is_runnable(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
 
-static bool search(const char *program, char path[LAUNCH_PATH_MAX])
+static bool launch_search_path(const char *program, char path[LAUNCH_PATH_MAX])
 {
     const char *directories = getenv("PATH");
     if (directories == NULL)
@@ -159,7 +160,7 @@ static bool search(const char *program, char path[LAUNCH_PATH_MAX])
 int launch_find(const char *program, char path[LAUNCH_PATH_MAX])
 {
     if (strchr(program, '/') == NULL) {
-        if (!search(program, path)) {
+        if (!launch_search_path(program, path)) {
             message("cannot find '%s' in PATH", program);
             return EXIT_NOT_FOUND;
         }

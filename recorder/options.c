@@ -90,7 +90,7 @@ static const struct snapshot_kind {
     {"none", 0}, /* at the end only */
 };
 
-static void fail(void)
+static void options_fail(void)
 {
     fputs("Try 'ttdrecord --help'.\n", stderr);
     exit(EXIT_RECORDER);
@@ -114,7 +114,7 @@ static uint32_t parse_kind(const char *name, bool is_at_exit)
             return snapshot_kinds[i].contents;
     message("'%s' is no kind of snapshot: %s", name,
             is_at_exit ? "blocks, references, memory or none" : "blocks, references or memory");
-    fail();
+    options_fail();
     return 0;
 }
 
@@ -132,7 +132,7 @@ static uint64_t parse_size(const char *text)
             return (uint64_t)size << shift;
     }
     message("'%s' is no size, such as 500K, 64M or 2G", text);
-    fail();
+    options_fail();
     return 0;
 }
 
@@ -143,7 +143,7 @@ uint64_t options_seconds(const char *text)
     if (end != text && *end == '\0' && seconds >= EVERY_MIN && seconds <= EVERY_MAX)
         return (uint64_t)(seconds * 1e9);
     message("'%s' is no number of seconds from %g to %g", text, EVERY_MIN, EVERY_MAX);
-    fail();
+    options_fail();
     return 0;
 }
 
@@ -173,7 +173,7 @@ static void parse_when_full(const char *name, struct recording_options *recordin
     bool is_lost = strcmp(name, "lose") == 0;
     if (!is_lost && strcmp(name, "wait") != 0) {
         message("'%s' is nothing to do when memory is full: wait or lose", name);
-        fail();
+        options_fail();
     }
     recording->flags &= ~(uint32_t)CHANNEL_LOSES;
     recording->flags |= is_lost ? CHANNEL_LOSES : 0;
@@ -199,7 +199,7 @@ static bool parse_recording_option(int option, struct recording_options *recordi
     }
 }
 
-static void parse_option(int option, const char *argument, struct options *options)
+static void options_parse_one(int option, const char *argument, struct options *options)
 {
     switch (option) {
     case 'o':
@@ -218,7 +218,7 @@ static void parse_option(int option, const char *argument, struct options *optio
         if (!parse_snapshot_option(option, &options->snapshots) &&
             !parse_recording_option(option, &options->recording)) {
             options_refuse(option, argument);
-            fail();
+            options_fail();
         }
     }
 }
@@ -248,11 +248,11 @@ void options_parse(int argc, char **argv, struct options *options)
     int option;
     opterr = 0; /* it would print an argument's bytes as they are */
     while ((option = getopt_long(argc, argv, "+:o:qhV", long_options, NULL)) != -1)
-        parse_option(option, argv[optind - 1], options);
+        options_parse_one(option, argv[optind - 1], options);
     if (optind < argc)
         return;
     message("no program given");
-    fail();
+    options_fail();
 }
 
 void options_report_ready(const struct options *options)

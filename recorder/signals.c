@@ -96,7 +96,7 @@ static bool program_has_ended(void)
            status.si_pid != 0;
 }
 
-static void on_signal(int number, siginfo_t *info, void *context)
+static void signals_on_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
     int before = errno;
@@ -123,7 +123,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 static void catch_one(int number)
 {
-    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct sigaction action = {.sa_sigaction = signals_on_signal,
+                               .sa_flags = SA_SIGINFO | SA_RESTART};
     sigaction(number, &action, NULL);
 }
 
@@ -147,7 +148,7 @@ bool signals_want_stop(void)
 /* In a process of its own: wakes the one that is stopped once the program is not stopped any more,
  * as by a SIGCONT that somebody sent to the program alone. It may be about to stop: so repeatedly.
  */
-static _Noreturn void watch(pid_t recorder)
+static _Noreturn void signals_watch(pid_t recorder)
 {
     const struct timespec pause = {.tv_nsec = WATCH_NS};
     for (int number = 1; number <= SIGRTMAX; number++)
@@ -168,7 +169,7 @@ void signals_stop(int number)
 {
     pid_t self = getpid(), watcher = fork();
     if (watcher == 0)
-        watch(self);
+        signals_watch(self);
     if (watcher < 0)
         return; /* nobody would wake us */
     watcher_pid = watcher;

@@ -44,13 +44,14 @@ bool symbolize_is_command(int argc, char **argv)
     return argc > 1 && strcmp(argv[1], "symbolize") == 0;
 }
 
-static _Noreturn void fail(void)
+static _Noreturn void command_fail(void)
 {
     fputs("Try 'ttdrecord symbolize --help'.\n", stderr);
     exit(EXIT_RECORDER);
 }
 
-static void parse_option(int option, const char *argument, struct symbolize_arguments *arguments)
+static void symbolize_parse_option(int option, const char *argument,
+                                   struct symbolize_arguments *arguments)
 {
     switch (option) {
     case 'o':
@@ -67,11 +68,11 @@ static void parse_option(int option, const char *argument, struct symbolize_argu
         exit(EXIT_SUCCESS);
     default:
         options_refuse(option, argument);
-        fail();
+        command_fail();
     }
 }
 
-static void parse(int argc, char **argv, struct symbolize_arguments *arguments)
+static void symbolize_parse(int argc, char **argv, struct symbolize_arguments *arguments)
 {
     static const struct option long_options[] = {
         {"output", required_argument, NULL, 'o'},
@@ -85,16 +86,16 @@ static void parse(int argc, char **argv, struct symbolize_arguments *arguments)
     int option;
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":o:qh", long_options, NULL)) != -1)
-        parse_option(option, argv[optind - 1], arguments);
+        symbolize_parse_option(option, argv[optind - 1], arguments);
     if (optind == argc - 1) {
         arguments->trace = argv[optind];
         return;
     }
     message(optind < argc ? "more than one trace given" : "no trace given");
-    fail();
+    command_fail();
 }
 
-static bool is_same_file(const char *path, const char *other_path)
+static bool symbolize_is_same_file(const char *path, const char *other_path)
 {
     struct stat a, b;
     return stat(path, &a) == 0 && stat(other_path, &b) == 0 && a.st_dev == b.st_dev &&
@@ -118,8 +119,8 @@ static int read_failure(const char *path, const struct ttd_error *error)
 }
 
 /* Copies the trace with names into a file that is there. Returns an exit status. */
-static int write_names(struct names_to_add *adding, const struct symbolize_arguments *arguments,
-                       int descriptor)
+static int symbolize_write_names(struct names_to_add *adding,
+                                 const struct symbolize_arguments *arguments, int descriptor)
 {
     struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE};
     struct ttd_input input;
@@ -153,7 +154,7 @@ static int make_file(struct names_to_add *adding, const struct symbolize_argumen
     struct replacement replacement;
     int reason = replacement_begin(&replacement, path);
     if (reason == 0) {
-        int status = write_names(adding, arguments, replacement.descriptor);
+        int status = symbolize_write_names(adding, arguments, replacement.descriptor);
         if (status != EXIT_SUCCESS) {
             replacement_discard(&replacement);
             return status;
@@ -169,12 +170,12 @@ static int make_file(struct names_to_add *adding, const struct symbolize_argumen
     return EXIT_SUCCESS;
 }
 
-static int add_names(struct wanted *wanted, const struct symbolize_arguments *arguments)
+static int symbolize_add_names(struct wanted *wanted, const struct symbolize_arguments *arguments)
 {
     const char *path = arguments->output != NULL ? arguments->output : arguments->trace;
     struct names_to_add adding = {.wanted = wanted,
                                   .shows_progress = !arguments->is_quiet && isatty(STDERR_FILENO)};
-    if (!wanted->is_closed && is_same_file(path, arguments->trace) &&
+    if (!wanted->is_closed && symbolize_is_same_file(path, arguments->trace) &&
         may_be_written(arguments->trace)) {
         message("%s may still be being recorded, and is not replaced: use -o", arguments->trace);
         return EXIT_RECORDER;
@@ -190,14 +191,14 @@ int symbolize_command(int argc, char **argv)
     struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE};
     struct ttd_input input;
     struct wanted wanted;
-    parse(argc, argv, &arguments);
+    symbolize_parse(argc, argv, &arguments);
     enum ttd_status status = ttd_input_file(arguments.trace, NULL, &input, &error);
     if (status != TTD_OK)
         return read_failure(arguments.trace, &error);
     status = wanted_read(&wanted, &input, &error);
     int result = EXIT_RECORDER;
     if (status == TTD_OK)
-        result = add_names(&wanted, &arguments);
+        result = symbolize_add_names(&wanted, &arguments);
     else
         read_failure(arguments.trace, &error);
     wanted_free(&wanted);

@@ -28,7 +28,7 @@
 #include "symbolize_command.h"
 
 /* Joins the command line, for the trace's metadata. */
-static char *join(char *const *arguments)
+static char *record_join_arguments(char *const *arguments)
 {
     size_t size = 1;
     for (char *const *argument = arguments; *argument != NULL; argument++)
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
     if (!launch_find_preload(preload))
         return EXIT_RECORDER;
     int status = 0;
-    char *command = join(argv + optind);
+    char *command = record_join_arguments(argv + optind);
     int own_status = record(&options, path, preload, argv + optind, command, &status);
     free(command);
     return own_status != EXIT_SUCCESS ? own_status : pass_on(status);

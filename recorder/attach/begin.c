@@ -205,7 +205,7 @@ static bool make_channel(struct attachment *attachment, struct threads *threads)
 }
 
 /* Goes on where it was refused the last time. */
-static bool reserve(struct attachment *attachment, struct threads *threads)
+static bool attach_reserve_threads(struct attachment *attachment, struct threads *threads)
 {
     attachment->is_to_wait = false;
     return map_image(attachment, threads) && map_areas(attachment, threads) &&
@@ -217,8 +217,8 @@ bool attach_reserve(struct attachment *attachment)
     for (int tries = 0; tries < WAIT_TRIES; tries++) {
         attachment->reason[0] = '\0';
         /* At first a few threads, if these are where they can be interrupted. */
-        if (tries == 0 ? attach_stopped_some(attachment, reserve)
-                       : attach_stopped(attachment, reserve))
+        if (tries == 0 ? attach_stopped_some(attachment, attach_reserve_threads)
+                       : attach_stopped(attachment, attach_reserve_threads))
             return true;
         if (!attachment->is_to_wait)
             return false;
@@ -331,7 +331,7 @@ static void list_internal(const struct attachment *attachment, struct attached *
 }
 
 /* Lists an address in each module, which the library has looked up. */
-static void list_modules(const struct attachment *attachment, struct attached *own)
+static void attach_list_modules(const struct attachment *attachment, struct attached *own)
 {
     own->module_count = 0;
     for (size_t i = 0; i < attachment->modules.count && i < ATTACHED_MODULES; i++)
@@ -363,7 +363,7 @@ static bool write_image(struct attachment *attachment)
     memcpy(own->place, attachment->place, sizeof own->place);
     own->command_size = (uint32_t)attachment->command_size;
     list_internal(attachment, own);
-    list_modules(attachment, own);
+    attach_list_modules(attachment, own);
     return attach_write(attachment, attachment->base, image->bytes, image->size) ||
            attach_refuse(attachment, "its memory cannot be written");
 }
@@ -518,7 +518,7 @@ static bool write_entries(struct attachment *attachment)
     return true;
 }
 
-static bool begin(struct attachment *attachment, struct threads *threads)
+static bool attach_begin_threads(struct attachment *attachment, struct threads *threads)
 {
     attachment->is_to_wait = returns_there(attachment, threads);
     return !attachment->is_to_wait && find_fields(attachment, threads) &&
@@ -532,7 +532,7 @@ bool attach_begin(struct attachment *attachment, void (*tick)(void *context), vo
 {
     for (int tries = 0; tries < WAIT_TRIES; tries++) {
         attachment->reason[0] = '\0';
-        if (attach_stopped_then(attachment, begin, attach_find_known, tick, context))
+        if (attach_stopped_then(attachment, attach_begin_threads, attach_find_known, tick, context))
             return true;
         if (!attachment->is_to_wait)
             return false;

@@ -401,7 +401,7 @@ static bool find_internal(struct attachment *attachment)
 }
 
 /* Returns the module of the program, which is the first that is mapped of its file. */
-static const struct attach_module *find_program(const struct attachment *attachment)
+static const struct attach_module *functions_find_program(const struct attachment *attachment)
 {
     char link[64], path[4096];
     snprintf(link, sizeof link, "/proc/%u/exe", attachment->pid);
@@ -419,7 +419,7 @@ bool attach_find_functions(struct attachment *attachment)
     struct attach_modules *modules = &attachment->modules;
     const struct attach_module *libc = attach_modules_named(modules, "libc.so.6");
     const struct attach_module *loader = attach_modules_named(modules, "ld-linux-x86-64.so.2");
-    const struct attach_module *program = find_program(attachment);
+    const struct attach_module *program = functions_find_program(attachment);
     bool is_done = table_open(&table, &attachment->image);
     if (!is_done)
         return attach_refuse(attachment, "no memory");

@@ -13,7 +13,7 @@
 /* The file is part of the installation: it is checked for mistakes, not for malice. */
 enum { PAGE = 4096, FILE_MAX = 64 << 20 };
 
-static uint8_t *read_file(const char *path, size_t *size)
+static uint8_t *attach_image_read_file(const char *path, size_t *size)
 {
     struct stat status;
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -128,7 +128,7 @@ bool attach_image_load(struct attach_image *image, const char *path)
 {
     size_t size = 0;
     *image = (struct attach_image){0};
-    uint8_t *file = read_file(path, &size);
+    uint8_t *file = attach_image_read_file(path, &size);
     bool is_loaded = file != NULL && size >= sizeof(Elf64_Ehdr) &&
                      memcmp(file, ELFMAG, SELFMAG) == 0 && image_place(image, file, size) &&
                      image_find_own(image);

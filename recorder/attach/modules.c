@@ -10,13 +10,13 @@
 
 enum { PAGE = 4096, SEGMENTS_MAX = 64, SECTIONS_MAX = 4096, TABLE_MAX = 64 << 20 };
 
-static bool read_at(int file, void *bytes, size_t size, uint64_t offset)
+static bool attach_modules_read_at(int file, void *bytes, size_t size, uint64_t offset)
 {
     return pread(file, bytes, size, (off_t)offset) == (ssize_t)size;
 }
 
 /* Opens the file of a module as the process sees it, if it is still the one that is mapped. */
-static int open_file(uint32_t pid, const struct mapping *mapping)
+static int attach_modules_open_file(uint32_t pid, const struct mapping *mapping)
 {
     char path[64 + 4096];
     struct stat status;
@@ -37,7 +37,7 @@ static bool read_segments(struct attach_module *module, int memory)
 {
     Elf64_Ehdr header;
     bool is_based = false;
-    if (!read_at(memory, &header, sizeof header, module->begin) ||
+    if (!attach_modules_read_at(memory, &header, sizeof header, module->begin) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_machine != EM_X86_64 || header.e_phentsize != sizeof(Elf64_Phdr) ||
         header.e_phnum > SEGMENTS_MAX)
@@ -45,8 +45,8 @@ static bool read_segments(struct attach_module *module, int memory)
     module->segments = calloc(header.e_phnum + 1u, sizeof *module->segments);
     module->segment_count = header.e_phnum;
     if (module->segments == NULL ||
-        !read_at(memory, module->segments, header.e_phnum * sizeof *module->segments,
-                 module->begin + header.e_phoff))
+        !attach_modules_read_at(memory, module->segments, header.e_phnum * sizeof *module->segments,
+                                module->begin + header.e_phoff))
         return false;
     for (size_t i = 0; i < module->segment_count; i++) {
         const Elf64_Phdr *segment = &module->segments[i];
@@ -82,14 +82,14 @@ bool attach_modules_read(struct attach_modules *modules, uint32_t pid, uint32_t 
             free(module->segments);
             continue;
         }
-        module->file = open_file(pid, mapping);
+        module->file = attach_modules_open_file(pid, mapping);
         end = module->end;
         modules->count++;
     }
     return true;
 }
 
-static void symbols_free(struct attach_symbols *symbols)
+static void attach_symbols_free(struct attach_symbols *symbols)
 {
     free(symbols->items);
     free(symbols->names);
@@ -102,8 +102,8 @@ void attach_modules_free(struct attach_modules *modules)
         if (module->file >= 0)
             close(module->file);
         free(module->segments);
-        symbols_free(&module->exported);
-        symbols_free(&module->all);
+        attach_symbols_free(&module->exported);
+        attach_symbols_free(&module->all);
     }
     free(modules->items);
     maps_free(&modules->maps);
@@ -125,7 +125,8 @@ static void *read_table(int file, const Elf64_Shdr *section)
     if (section->sh_size == 0 || section->sh_size > TABLE_MAX)
         return NULL;
     char *table = malloc(section->sh_size + 1);
-    if (table != NULL && !read_at(file, table, section->sh_size, section->sh_offset)) {
+    if (table != NULL &&
+        !attach_modules_read_at(file, table, section->sh_size, section->sh_offset)) {
         free(table);
         return NULL;
     }
@@ -157,12 +158,13 @@ static void read_symbols(const struct attach_module *module, uint32_t type,
 {
     Elf64_Ehdr header;
     symbols->items = calloc(1, sizeof *symbols->items);
-    if (module->file < 0 || !read_at(module->file, &header, sizeof header, 0) ||
+    if (module->file < 0 || !attach_modules_read_at(module->file, &header, sizeof header, 0) ||
         header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shnum > SECTIONS_MAX)
         return;
     Elf64_Shdr *sections = calloc(header.e_shnum + 1u, sizeof *sections);
     if (sections != NULL &&
-        read_at(module->file, sections, header.e_shnum * sizeof *sections, header.e_shoff))
+        attach_modules_read_at(module->file, sections, header.e_shnum * sizeof *sections,
+                               header.e_shoff))
         for (size_t i = 0; i < header.e_shnum; i++)
             if (sections[i].sh_type == type && sections[i].sh_link < header.e_shnum) {
                 read_symbol_table(module->file, &sections[i], &sections[sections[i].sh_link],
@@ -210,8 +212,9 @@ bool attach_module_read(const struct attach_module *module, uint64_t address, vo
         uint64_t end = module->bias + segment->p_vaddr + segment->p_filesz;
         if (segment->p_type == PT_LOAD && address >= begin && address < end)
             return module->file >= 0 &&
-                   read_at(module->file, bytes, size,
-                           (segment->p_offset & -(uint64_t)PAGE) + (address - begin));
+                   attach_modules_read_at(module->file, bytes, size,
+                                          (segment->p_offset & -(uint64_t)PAGE) +
+                                              (address - begin));
     }
     return false;
 }

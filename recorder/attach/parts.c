@@ -47,7 +47,7 @@ struct stopping {
     bool is_done;
 };
 
-static uint64_t now_ns(void)
+static uint64_t attach_parts_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -80,7 +80,7 @@ static void *stop_and_work(void *context)
     struct stopping *stopping = context;
     struct attachment *attachment = stopping->attachment;
     struct threads threads;
-    uint64_t begin = now_ns();
+    uint64_t begin = attach_parts_now();
     if (stopping->is_for_some)
         threads_stop_some(&threads, attachment->pid, 0, &attachment->interrupted);
     else
@@ -92,7 +92,7 @@ static void *stop_and_work(void *context)
         refuse_stop(attachment, &threads);
     threads_release(&threads);
     if (!stopping->is_for_some || threads_is_alone(attachment->pid, attachment->pid))
-        attachment->stop_time += now_ns() - begin;
+        attachment->stop_time += attach_parts_now() - begin;
     if (stopping->is_done && stopping->after != NULL)
         stopping->after(attachment);
     return NULL;
@@ -160,7 +160,7 @@ static bool is_unused(const struct attachment *attachment, uint64_t address, con
            (memcmp(bytes, nothing, sizeof bytes) == 0 || memcmp(bytes, left, sizeof bytes) == 0);
 }
 
-static bool is_zero(const struct attachment *attachment, uint64_t address)
+static bool attach_is_zero(const struct attachment *attachment, uint64_t address)
 {
     static const unsigned char nothing[CAVE_CODE];
     return is_unused(attachment, address, nothing);
@@ -201,8 +201,8 @@ bool attach_cave_open(struct attachment *attachment, const struct threads *threa
     if (code == 0)
         return attach_refuse(attachment, "none of its modules has room for a system call");
     *cave = (struct attach_cave){{.call = code, .stack_end = BORROWED_OWN_STACK}};
-    attachment->is_to_wait =
-        is_in_cave(threads, &cave->code) || (threads->are_some && !is_zero(attachment, code));
+    attachment->is_to_wait = is_in_cave(threads, &cave->code) ||
+                             (threads->are_some && !attach_is_zero(attachment, code));
     return !attachment->is_to_wait && attach_write(attachment, code, bytes, CAVE_CODE);
 }
 

@@ -171,7 +171,7 @@ static bool refuse_permission(uint32_t pid, uint32_t tid, char *reason, size_t s
     return false;
 }
 
-static bool refuse_stopped(uint32_t pid, uint32_t tid, char *reason, size_t size)
+static bool attach_refuse_stopped(uint32_t pid, uint32_t tid, char *reason, size_t size)
 {
     char state[32] = "";
     if (!status_field(pid, tid, "State", state, sizeof state) || state[0] != 'T')
@@ -218,6 +218,6 @@ bool attach_process_check(uint32_t pid, bool *is_filtered, char *reason, size_t 
         return false;
     }
     return refuse_traced(pid, tid, reason, size) && refuse_permission(pid, tid, reason, size) &&
-           refuse_stopped(pid, tid, reason, size) && refuse_program(pid, tid, reason, size) &&
-           refuse_watched(pid, is_filtered, reason, size);
+           attach_refuse_stopped(pid, tid, reason, size) &&
+           refuse_program(pid, tid, reason, size) && refuse_watched(pid, is_filtered, reason, size);
 }

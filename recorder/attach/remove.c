@@ -115,8 +115,8 @@ static bool is_any_inside(const struct attachment *attachment, const struct thre
     return is_inside_any;
 }
 
-static bool unmap(struct threads *threads, const struct borrowed_code *code, uint64_t begin,
-                  uint64_t size)
+static bool attach_remove_mapping(struct threads *threads, const struct borrowed_code *code,
+                                  uint64_t begin, uint64_t size)
 {
     return attach_call(threads, code, SYS_munmap, (const uint64_t[6]){begin, size, 0, 0, 0, 0}) ==
            0;
@@ -131,7 +131,7 @@ static void unmap_noted(struct attachment *attachment, struct threads *threads,
     uint64_t noted;
     if (area.size == 0 || !attach_read(attachment, note, &noted, sizeof noted) ||
         !attach_write(attachment, note, &nothing, sizeof nothing) ||
-        unmap(threads, code, area.begin, area.size))
+        attach_remove_mapping(threads, code, area.begin, area.size))
         return;
     /* No thread could, as when a signal has come: it is tried again. */
     attach_write(attachment, note, &noted, sizeof noted);
@@ -203,7 +203,8 @@ static void unmap_channel(struct attachment *attachment, struct threads *threads
     for (size_t i = 0; i < maps.count; i++)
         if (maps.items[i].inode == inode &&
             strncmp(maps.items[i].name, CHANNEL_NAME, strlen(CHANNEL_NAME)) == 0)
-            unmap(threads, code, maps.items[i].begin, maps.items[i].end - maps.items[i].begin);
+            attach_remove_mapping(threads, code, maps.items[i].begin,
+                                  maps.items[i].end - maps.items[i].begin);
     maps_free(&maps);
 }
 
@@ -262,7 +263,8 @@ static bool take_away(struct attachment *attachment, struct threads *threads)
     unmap_areas(attachment, threads, &cave.code);
     /* Not if it confines itself by now. */
     bool is_unmapped =
-        !attachment->is_to_wait && unmap(threads, &cave.code, attachment->base, attachment->size);
+        !attachment->is_to_wait &&
+        attach_remove_mapping(threads, &cave.code, attachment->base, attachment->size);
     attach_cave_close(attachment, threads, &cave);
     return is_unmapped;
 }
@@ -275,7 +277,7 @@ bool attach_remove(struct attachment *attachment)
     return true;
 }
 
-static uint64_t now_ns(void)
+static uint64_t attach_remove_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -285,12 +287,12 @@ static uint64_t now_ns(void)
 void attach_give_up(struct attachment *attachment)
 {
     const struct timespec moment = {.tv_nsec = GIVE_UP_LOOK_NS};
-    uint64_t begin = now_ns();
+    uint64_t begin = attach_remove_now();
     for (;;) {
         attach_unhook(attachment);
         if (attach_remove(attachment))
             return;
-        attachment->is_left = now_ns() - begin > GIVE_UP_NS;
+        attachment->is_left = attach_remove_now() - begin > GIVE_UP_NS;
         nanosleep(&moment, NULL);
     }
 }

@@ -42,7 +42,8 @@ static struct trace *open_child_trace(struct collector *collector, const struct 
 }
 
 /* Refuses to record a process. Its slot is not freed, since the process may still write to it. */
-static void refuse(struct collector *collector, struct process_slot *slot, struct trace *trace)
+static void collector_refuse(struct collector *collector, struct process_slot *slot,
+                             struct trace *trace)
 {
     if (trace != NULL)
         trace_discard(trace);
@@ -74,7 +75,8 @@ static bool find_threads(struct collector *collector)
 
 /* Takes what a process has published up to a sequence. Its threads are waited for, which may be
  * about to publish, but not for long. Returns whether all was taken. */
-static bool catch_up(struct collector *collector, struct process *process, uint64_t sequence)
+static bool collector_catch_up(struct collector *collector, struct process *process,
+                               uint64_t sequence)
 {
     enum { LOOKS = 200 };
     struct host *host = &collector->host;
@@ -112,7 +114,7 @@ static void inherit(struct collector *collector, struct process *process,
     bool lacks_heaps = claim->heaps_sequence != 0;
     if (parent != NULL && lacks_heaps) {
         struct ttd_position begin = {claim->sequence, 0};
-        lacks_heaps = !catch_up(collector, parent, claim->heaps_sequence) ||
+        lacks_heaps = !collector_catch_up(collector, parent, claim->heaps_sequence) ||
                       !heaps_inherit(process, parent, claim->heaps_sequence, begin);
     }
     if (lacks_heaps)
@@ -143,7 +145,7 @@ static void add_process(struct collector *collector, uint32_t index,
     bool is_own = claim->pid == (uint32_t)collector->launched;
     bool launched = collector->first != NULL && is_own;
     if (!is_own && origin_is_impossible(claim->pid, collector->launched_start)) {
-        refuse(collector, slot, NULL);
+        collector_refuse(collector, slot, NULL);
         return;
     }
     struct trace *trace = launched ? collector->first : open_child_trace(collector, claim);
@@ -152,7 +154,7 @@ static void add_process(struct collector *collector, uint32_t index,
         process = process_new(index, claim, trace);
     if (process == NULL) {
         collector->first = launched ? NULL : collector->first;
-        refuse(collector, slot, trace);
+        collector_refuse(collector, slot, trace);
         return;
     }
     if (claim->flags & PROCESS_FORKED)
@@ -214,7 +216,7 @@ static void find_processes(struct collector *collector)
         struct process_slot claim;
         host_tick(&collector->host); /* thousands may begin at once, each with a file to create */
         if (!read_claim(collector, index, &claim)) {
-            refuse(collector, channel_process(&collector->host.view, index), NULL);
+            collector_refuse(collector, channel_process(&collector->host.view, index), NULL);
             continue;
         }
         struct process *replaced =

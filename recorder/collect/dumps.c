@@ -21,7 +21,7 @@ struct parts {
     size_t count;
 };
 
-static uint32_t protection_of(const struct mapping *mapping)
+static uint32_t dump_protection(const struct mapping *mapping)
 {
     return TTD_MEMORY_READ | (mapping->is_writable ? TTD_MEMORY_WRITE : 0) |
            (mapping->is_executable ? TTD_MEMORY_EXECUTE : 0) |
@@ -46,18 +46,18 @@ static bool find_parts(struct parts *parts, uint32_t pid, uint32_t tid, const st
         if (begin < end && is_of_use &&
             (mapping->is_writable || dump->kind != DUMP_MODULE_WRITABLE))
             parts->items[parts->count++] =
-                (struct contents_part){begin, end, protection_of(mapping)};
+                (struct contents_part){begin, end, dump_protection(mapping)};
     }
     maps_free(&maps);
     return parts->items != NULL;
 }
 
-static void tick(void *context)
+static void dumps_tick(void *context)
 {
     host_tick(&((struct collector *)context)->host);
 }
 
-static uint64_t now_ns(void)
+static uint64_t dumps_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -85,11 +85,11 @@ static enum take_result write_parts(struct collector *collector, struct process 
         .thread = dump->thread,
     };
     struct contents_job job = {
-        .memory = memory, .store = trace->store, .tick = tick, .context = collector};
+        .memory = memory, .store = trace->store, .tick = dumps_tick, .context = collector};
     collector_collect(collector);
     if (trace->writer == NULL)
         return TAKE_FAILED;
-    memory->deadline = now_ns() + SNAPSHOT_TIME_LIMIT;
+    memory->deadline = dumps_now() + SNAPSHOT_TIME_LIMIT;
     page_store_begin(trace->store, snapshot.number, snapshot.position);
     snapshot.missing = contents_dump(&job, parts->items, parts->count);
     snapshot.flags |= snapshot.missing != 0 ? TTD_SNAPSHOT_INCOMPLETE : 0;
@@ -154,8 +154,8 @@ static enum take_result take_range(struct collector *collector, struct process *
     return has_ended ? reading.result : TAKE_FAILED;
 }
 
-static enum take_result take_module(struct collector *collector, struct process *process,
-                                    const struct dump *dump)
+static enum take_result dump_take_module(struct collector *collector, struct process *process,
+                                         const struct dump *dump)
 {
     const struct modules *modules = &process->trace->modules;
     struct dump range = *dump;
@@ -187,8 +187,8 @@ static enum take_result tell_name(struct collector *collector, const struct proc
     return has_room ? TAKE_DONE : TAKE_WITHDRAWN;
 }
 
-static enum take_result take(struct collector *collector, struct process *process,
-                             const struct dump *dump)
+static enum take_result dump_take(struct collector *collector, struct process *process,
+                                  const struct dump *dump)
 {
     struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_PROGRAM,
                                     .contents = TTD_SNAPSHOT_REFERENCES | TTD_SNAPSHOT_MEMORY,
@@ -200,7 +200,7 @@ static enum take_result take(struct collector *collector, struct process *proces
         return take_range(collector, process, dump);
     case DUMP_MODULE:
     case DUMP_MODULE_WRITABLE:
-        return take_module(collector, process, dump);
+        return dump_take_module(collector, process, dump);
     case DUMP_NAME:
         break;
     }
@@ -214,7 +214,7 @@ void dumps_take(struct collector *collector, struct process *process)
     for (size_t remaining = process->dumps.count;
          remaining > 0 && !process->has_exited && dump_queue_take(&process->dumps, &dump);
          remaining--) {
-        enum take_result result = take(collector, process, &dump);
+        enum take_result result = dump_take(collector, process, &dump);
         snapshots_note_missing(collector, process, result);
         /* Unlike a snapshot at the end, it was asked for before the process ended. */
         bool is_missing = result == TAKE_FAILED || result == TAKE_DENIED;

@@ -49,7 +49,7 @@ static void leave_image(struct collector *collector, struct process *process)
     collector->has_left_launched = collector->has_left_launched || process->is_launched;
 }
 
-static void tick(void *host)
+static void process_end_tick(void *host)
 {
     host_tick(host);
 }
@@ -72,7 +72,7 @@ static void count_events(struct collector *collector, struct trace *trace)
 {
     trace_flush(trace);
     if (trace->writer == NULL && trace->created != NULL)
-        written_count(trace, tick, &collector->host);
+        written_count(trace, process_end_tick, &collector->host);
     collector->events += trace->events;
     collector->acquisitions += trace->acquisitions;
     collector->releases += trace->releases;

@@ -23,7 +23,7 @@ static void answer_status(const struct process *process, struct control_answer *
 }
 
 /* Refuses what a process cannot do whose trace is complete. */
-static bool refuse_stopped(const struct process *process, struct control_answer *answer)
+static bool requests_refuse_stopped(const struct process *process, struct control_answer *answer)
 {
     if (trace_is_stopped(process->trace))
         snprintf(answer->text, sizeof answer->text,
@@ -36,7 +36,7 @@ static void answer_snapshot(struct collector *collector, struct process *process
 {
     struct ttd_snapshot snapshot = {.reason = TTD_SNAPSHOT_REQUESTED,
                                     .contents = collector->snapshots.contents};
-    if (refuse_stopped(process, answer))
+    if (requests_refuse_stopped(process, answer))
         return;
     enum take_result result = snapshots_take(collector, process, &snapshot);
     if (result != TAKE_DONE) {
@@ -54,7 +54,7 @@ static void answer_snapshots(struct process *process, const struct control_reque
                              struct control_answer *answer)
 {
     uint64_t every;
-    if (refuse_stopped(process, answer))
+    if (requests_refuse_stopped(process, answer))
         return;
     if (request->size != sizeof every) {
         snprintf(answer->text, sizeof answer->text, "no interval was given");
@@ -76,7 +76,7 @@ static void answer_snapshots(struct process *process, const struct control_reque
 static void answer_mark(struct collector *collector, struct process *process,
                         const struct control_request *request, struct control_answer *answer)
 {
-    if (refuse_stopped(process, answer))
+    if (requests_refuse_stopped(process, answer))
         return;
     if (request->size > sizeof request->text ||
         !user_events_mark(process, &collector->host, request->text, request->size)) {
@@ -91,7 +91,7 @@ static void answer_pause(struct collector *collector, struct process *process, b
                          struct control_answer *answer)
 {
     const char *state = is_paused ? "paused" : "resumed";
-    if (refuse_stopped(process, answer))
+    if (requests_refuse_stopped(process, answer))
         return;
     if (process->is_paused == is_paused) {
         snprintf(answer->text, sizeof answer->text, "its recording is %s",

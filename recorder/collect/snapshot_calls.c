@@ -7,7 +7,7 @@
 #include "process/ahead.h"
 
 /* Lists the modules that are loaded. Returns false if memory ran out. */
-static bool list_modules(struct snapshot_taking *taking, struct snapshot_subject *subject)
+static bool taking_list_modules(struct snapshot_taking *taking, struct snapshot_subject *subject)
 {
     const struct modules *modules = &taking->trace->modules;
     taking->modules = calloc(modules->count + 1, sizeof *taking->modules);
@@ -42,7 +42,7 @@ bool snapshot_settle(void *context, struct snapshot_subject *subject)
                                          .has_other_malloc =
                                              (notes & (NOTE_FOREIGN_MALLOC | NOTE_PATCHED)) != 0,
                                          .moves_break = (notes & NOTE_BREAK) != 0};
-    return taking->trace->writer != NULL && list_modules(taking, subject);
+    return taking->trace->writer != NULL && taking_list_modules(taking, subject);
 }
 
 ttd_id snapshot_thread(const struct snapshot_taking *taking, uint32_t tid)
@@ -50,7 +50,7 @@ ttd_id snapshot_thread(const struct snapshot_taking *taking, uint32_t tid)
     return process_thread_id(taking->process, taking->snapshot.position, tid);
 }
 
-static ttd_id find_thread(void *context, uint32_t tid)
+static ttd_id taking_find_thread(void *context, uint32_t tid)
 {
     struct snapshot_taking *taking = context;
     reference_writer_lock(&taking->references);
@@ -83,7 +83,7 @@ static bool write_references(void *context, const struct ttd_reference *referenc
                                 count);
 }
 
-static bool write_classes(void *context, const struct ttd_classes *classes)
+static bool taking_write_classes(void *context, const struct ttd_classes *classes)
 {
     struct snapshot_taking *taking = context;
     reference_writer_lock(&taking->references);
@@ -125,12 +125,12 @@ static void note_missing_frames(void *context, size_t threads)
     ((const struct snapshot_taking *)context)->collector->stacks_missing += threads;
 }
 
-static void tick(void *context)
+static void taking_on_tick(void *context)
 {
     host_tick(&((const struct snapshot_taking *)context)->collector->host);
 }
 
-static void follow(void *context)
+static void taking_follow(void *context)
 {
     struct snapshot_taking *taking = context;
     reference_writer_lock(&taking->references);
@@ -142,17 +142,17 @@ struct snapshot_calls snapshot_calls_of(struct snapshot_taking *taking)
 {
     return (struct snapshot_calls){
         .settle = snapshot_settle,
-        .thread = find_thread,
+        .thread = taking_find_thread,
         .text = write_text,
         .regions = write_regions,
         .references = write_references,
-        .classes = write_classes,
+        .classes = taking_write_classes,
         .headers = write_headers,
         .frames = write_frames,
         .frames_missing = note_missing_frames,
         .variable = note_variable,
-        .tick = tick,
-        .follow = follow,
+        .tick = taking_on_tick,
+        .follow = taking_follow,
         .context = taking,
     };
 }

@@ -11,7 +11,7 @@
 #include "waiting_thread.h"
 
 /* Answers a request. Returns false if it was withdrawn. */
-static bool answer(struct snapshot_request *request, uint32_t state)
+static bool snapshots_answer_request(struct snapshot_request *request, uint32_t state)
 {
     uint32_t expected = SNAPSHOT_ASKED;
     if (!atomic_compare_exchange_strong(&request->state, &expected, state))
@@ -28,7 +28,7 @@ bool snapshots_have_store(struct trace *trace)
 }
 
 /* Collects most of what is published, so that less is left to do while the program is held. */
-static void catch_up(struct collector *collector)
+static void snapshots_catch_up(struct collector *collector)
 {
     enum { ROUNDS = 5, FEW = 10000 };
     for (int i = 0; i < ROUNDS && collector_collect(collector) > FEW; i++)
@@ -58,7 +58,7 @@ static enum take_result take_references(struct snapshot_taking *taking,
         .calls = snapshot_calls_of(taking),
     };
     unsigned stalls = order.stalls->count;
-    catch_up(taking->collector);
+    snapshots_catch_up(taking->collector);
     enum take_result result = snapshot_take(&order, &taking->snapshot);
     taking->collector->snapshots_stalled += order.stalls->count - stalls;
     free(taking->modules);
@@ -79,7 +79,7 @@ static enum take_result take_blocks(struct snapshot_taking *taking)
 static bool answer_taken(struct snapshot_taking *taking)
 {
     taking->has_answered = taking->asked != NULL;
-    return taking->asked == NULL || answer(taking->asked, SNAPSHOT_TAKEN);
+    return taking->asked == NULL || snapshots_answer_request(taking->asked, SNAPSHOT_TAKEN);
 }
 
 /* Writes the stack of the thread that waits, and the record that makes the parts a snapshot. */
@@ -104,7 +104,8 @@ static void note_doubtful(struct collector *collector, const struct ttd_snapshot
 }
 
 /* Contents of memory come with references, which tell what the memory is. */
-static enum take_result take(struct snapshot_taking *taking, const struct snapshot_request *request)
+static enum take_result snapshots_take_one(struct snapshot_taking *taking,
+                                           const struct snapshot_request *request)
 {
     struct trace *trace = taking->trace = taking->process->trace;
     struct ttd_snapshot *snapshot = &taking->snapshot;
@@ -154,7 +155,7 @@ enum take_result snapshots_take(struct collector *collector, struct process *pro
         .borrowed = request != NULL ? request->borrowed : (struct borrowed_code){0},
         .snapshot = *snapshot,
     };
-    return take(&taking, NULL);
+    return snapshots_take_one(&taking, NULL);
 }
 
 /* Takes the snapshot that a thread has asked for, and answers, once. */
@@ -174,9 +175,10 @@ static void take_asked(struct collector *collector, struct process *process,
         .snapshot = {.contents = request.contents & collector->snapshots.at_exit,
                      .reason = request.reason <= INT32_MAX ? request.reason : 0},
     };
-    enum take_result result = taking.snapshot.contents != 0 ? take(&taking, &request) : TAKE_FAILED;
+    enum take_result result =
+        taking.snapshot.contents != 0 ? snapshots_take_one(&taking, &request) : TAKE_FAILED;
     if (result == TAKE_DENIED && !request.has_permitted) {
-        answer(asked, SNAPSHOT_DENIED);
+        snapshots_answer_request(asked, SNAPSHOT_DENIED);
         return;
     }
     if (taking.snapshot.contents != 0)
@@ -186,7 +188,7 @@ static void take_asked(struct collector *collector, struct process *process,
         waiting_thread_signal(process, &collector->host,
                               result == TAKE_DONE ? &taking.snapshot : NULL, &request);
     if (!taking.has_answered)
-        answer(asked, is_written ? SNAPSHOT_TAKEN : SNAPSHOT_REFUSED);
+        snapshots_answer_request(asked, is_written ? SNAPSHOT_TAKEN : SNAPSHOT_REFUSED);
 }
 
 static bool snapshot_is_asked(const struct snapshot_request *request)
@@ -221,7 +223,7 @@ void snapshots_answer(struct collector *collector)
             take_asked(collector, process, request);
             upkeep_after_snapshot(collector, process);
         } else {
-            answer(request, SNAPSHOT_REFUSED);
+            snapshots_answer_request(request, SNAPSHOT_REFUSED);
         }
         atomic_fetch_add(&collector->host.channel->answers, 1);
     }

@@ -17,7 +17,7 @@
 
 /* Starts a lookup of the names that a process lacks. A process that has just begun waits: most end
  * soon. */
-static void prepare(struct collector *collector, struct process *process, uint64_t now)
+static void upkeep_prepare_names(struct collector *collector, struct process *process, uint64_t now)
 {
     bool is_old = now > process->start && now - process->start >= PREPARE_NS;
     if (process->trace->writer == NULL || !is_old)
@@ -32,23 +32,23 @@ static void prepare_if_due(struct collector *collector, struct process *process,
 {
     size_t count = process->trace->modules.frame_count, prepared = process->trace->frames_prepared;
     if (count > 2 * prepared || (count > prepared && now >= process->next_prepare))
-        prepare(collector, process, now);
+        upkeep_prepare_names(collector, process, now);
 }
 
 void upkeep_at_end(struct collector *collector, struct process *process)
 {
     if (process->trace->modules.frame_count > process->trace->frames_prepared)
-        prepare(collector, process, host_now(&collector->host));
+        upkeep_prepare_names(collector, process, host_now(&collector->host));
 }
 
 void upkeep_after_snapshot(struct collector *collector, struct process *process)
 {
     if (process->trace->variables.count > 0)
-        prepare(collector, process, host_now(&collector->host));
+        upkeep_prepare_names(collector, process, host_now(&collector->host));
 }
 
 /* Writes cached names into the next trace that is due. */
-static void write_names(struct collector *collector, uint64_t now)
+static void upkeep_write_names(struct collector *collector, uint64_t now)
 {
     size_t count = collector->processes.count;
     for (size_t i = 0; i < count; i++) {
@@ -85,7 +85,7 @@ void upkeep(struct collector *collector, uint64_t now)
         collector->next_prepare = now + PREPARE_NS;
     }
     if (now >= collector->next_names) {
-        write_names(collector, now);
+        upkeep_write_names(collector, now);
         collector->next_names = now + NAMES_NS;
     }
     if (now >= collector->next_flush) {

@@ -125,8 +125,8 @@ static bool read_fde(struct cfi_lookup *lookup, uintptr_t address)
 }
 
 /* Finds the function where there is no table: tries each record up to the terminator. */
-static __attribute__((noinline)) bool scan(struct cfi_lookup *lookup, uintptr_t eh_frame,
-                                           uintptr_t address)
+static __attribute__((noinline)) bool cfi_scan(struct cfi_lookup *lookup, uintptr_t eh_frame,
+                                               uintptr_t address)
 {
     const struct cursor *body = &lookup->fde.body;
     for (uintptr_t begin = eh_frame; record_at(&lookup->function.span, begin, &lookup->fde);) {
@@ -154,8 +154,8 @@ static inline uintptr_t table_at(struct cfi_lookup *lookup, const struct table *
 }
 
 /* Finds the address of the FDE for `address`. */
-static inline bool search(struct cfi_lookup *lookup, const struct table *table, uintptr_t address,
-                          uintptr_t *fde)
+static inline bool cfi_search(struct cfi_lookup *lookup, const struct table *table,
+                              uintptr_t address, uintptr_t *fde)
 {
     uint64_t low = 0;
     uint64_t high = table->count;
@@ -177,8 +177,8 @@ enum fde_search { FDE_UNKNOWN, FDE_FOUND, FDE_TO_SCAN };
 
 /* Reads the header. Sets `*fde` to the FDE for `address`; or, if there is no table of them, to the
    first of all records. The cursor is the lookup's: the stack may be small. */
-static __attribute__((noinline)) enum fde_search locate(struct cfi_lookup *lookup,
-                                                        uintptr_t address, uintptr_t *fde)
+static __attribute__((noinline)) enum fde_search cfi_locate(struct cfi_lookup *lookup,
+                                                            uintptr_t address, uintptr_t *fde)
 {
     uintptr_t header = (uintptr_t)lookup->object.dlfo_eh_frame;
     const struct cfi_span *span = &lookup->function.span;
@@ -199,12 +199,12 @@ static __attribute__((noinline)) enum fde_search locate(struct cfi_lookup *looku
     struct table table = {.header = header};
     table.count = cursor_pointer(cursor, count_encoding, header);
     table.first = cursor_address(cursor);
-    bool is_found = !cursor->is_bad && search(lookup, &table, address, fde);
+    bool is_found = !cursor->is_bad && cfi_search(lookup, &table, address, fde);
     return is_found ? FDE_FOUND : FDE_UNKNOWN;
 }
 
-/* The stack may be small: modules_segment(), locate(), scan() and read_augmentation() are not
- * inlined, so that they use it in turn. */
+/* The stack may be small: modules_segment(), cfi_locate(), cfi_scan() and read_augmentation() are
+ * not inlined, so that they use it in turn. */
 static bool find_in_memory(struct cfi_lookup *lookup, uintptr_t address)
 {
     struct cfi_span *span = &lookup->function.span;
@@ -212,13 +212,13 @@ static bool find_in_memory(struct cfi_lookup *lookup, uintptr_t address)
     if (lookup->object.dlfo_eh_frame == NULL)
         return false;
     *span = modules_segment(lookup, (uintptr_t)lookup->object.dlfo_eh_frame);
-    switch (locate(lookup, address, &fde)) {
+    switch (cfi_locate(lookup, address, &fde)) {
     case FDE_FOUND:
         if (fde < span->low || fde >= span->high)
             *span = modules_segment(lookup, fde);
         return record_at(&lookup->function.span, fde, &lookup->fde) && read_fde(lookup, address);
     case FDE_TO_SCAN:
-        return scan(lookup, fde, address);
+        return cfi_scan(lookup, fde, address);
     case FDE_UNKNOWN:
     default:
         return false;
@@ -226,7 +226,7 @@ static bool find_in_memory(struct cfi_lookup *lookup, uintptr_t address)
 }
 
 /* Finds the function in the section that only the module's file has. */
-static __attribute__((noinline)) bool find_in_file(struct cfi_lookup *lookup, uintptr_t address)
+static __attribute__((noinline)) bool cfi_find_in_file(struct cfi_lookup *lookup, uintptr_t address)
 {
     struct cfi_function *function = &lookup->function;
     struct cursor *cursor = &lookup->fde.body;
@@ -247,7 +247,7 @@ static __attribute__((noinline)) bool find_in_file(struct cfi_lookup *lookup, ui
 
 bool cfi_find(struct cfi_lookup *lookup, uintptr_t address)
 {
-    return find_in_memory(lookup, address) || find_in_file(lookup, address);
+    return find_in_memory(lookup, address) || cfi_find_in_file(lookup, address);
 }
 
 void cfi_expression(const struct cfi_span *span, int32_t offset, struct cursor *cursor)

@@ -62,7 +62,7 @@ static void branch(struct expr_stack *stack, const uint8_t *start, bool is_taken
     code->next += delta;
 }
 
-static void run_one(struct expr_machine *machine, const uint8_t *start)
+static void expr_run_one(struct expr_machine *machine, const uint8_t *start)
 {
     struct expr_stack *stack = &machine->stack;
     struct cursor *code = stack->code;
@@ -96,7 +96,7 @@ bool expr_evaluate(struct expr_machine *machine, const uintptr_t *first, uintptr
     while (code->next != code->end) {
         if (steps++ == STEPS_MAX)
             return false;
-        run_one(machine, start);
+        expr_run_one(machine, start);
     }
     uintptr_t top = expr_pop(stack);
     if (code->is_bad)

@@ -180,7 +180,7 @@ static void run_cfa(struct machine *machine, unsigned op)
 }
 
 /* Runs one instruction. False when the row is complete. */
-static bool run_one(struct machine *machine)
+static bool row_run_one(struct machine *machine)
 {
     struct cursor *code = machine->code;
     unsigned op = cursor_u8(code);
@@ -233,10 +233,10 @@ static bool run_one(struct machine *machine)
     }
 }
 
-static bool run(struct machine *machine, struct cursor *code)
+static bool row_run(struct machine *machine, struct cursor *code)
 {
     machine->code = code;
-    while (code->next != code->end && run_one(machine)) {
+    while (code->next != code->end && row_run_one(machine)) {
     }
     return !code->is_bad;
 }
@@ -272,7 +272,7 @@ bool cfi_row(struct cfi_lookup *lookup, uintptr_t address)
         machine.location = function->start;
         last->specific = NULL;
         /* They hold for the whole function: an advance among them is corrupt. */
-        if (!run(&machine, &common) || machine.location != function->start)
+        if (!row_run(&machine, &common) || machine.location != function->start)
             return false;
         lookup->initial = lookup->row;
         last->next = function->specific;
@@ -282,7 +282,7 @@ bool cfi_row(struct cfi_lookup *lookup, uintptr_t address)
     /* The last run ended with an advance: it may have come to a location beyond `address` already.
      */
     bool is_complete = continues && machine.location > address;
-    if (!is_complete && !run(&machine, &last->next)) {
+    if (!is_complete && !row_run(&machine, &last->next)) {
         last->specific = NULL;
         return false;
     }

@@ -116,8 +116,8 @@ static enum name_quality quality_of(const struct symbolize_frame *frames, size_t
     return quality;
 }
 
-static void take_variable(struct names_to_add *adding, const struct wanted_module *module,
-                          const struct symbolize_frame *frame)
+static void adding_take_variable(struct names_to_add *adding, const struct wanted_module *module,
+                                 const struct symbolize_frame *frame)
 {
     /* Parts of sections are in the trace, as names of its regions. */
     if (frame->function_size == 0 || frame->function[0] == '.')
@@ -132,8 +132,8 @@ static void take_variable(struct names_to_add *adding, const struct wanted_modul
     adding->variables++;
 }
 
-static void take_answer(void *context, size_t index, uint64_t offset,
-                        const struct symbolize_frame *frames, size_t count)
+static void adding_take_answer(void *context, size_t index, uint64_t offset,
+                               const struct symbolize_frame *frames, size_t count)
 {
     struct names_to_add *adding = context;
     size_t modules = adding->wanted->module_count;
@@ -141,7 +141,7 @@ static void take_answer(void *context, size_t index, uint64_t offset,
     if (count == 0 || adding->status != TTD_OK)
         return;
     if (index >= modules) {
-        take_variable(adding, module, frames);
+        adding_take_variable(adding, module, frames);
         return;
     }
     struct wanted_address *address = wanted_find(adding->wanted, (ttd_id)(index + 1), offset);
@@ -184,8 +184,9 @@ enum ttd_status names_add(void *context, struct ttd_writer *writer)
     adding->status = ttd_names_open(writer, NULL, NULL, NULL, &adding->names);
     if (adding->status != TTD_OK)
         return adding->status;
-    adding->reason = symbolize_with(&request_options, adding->modules,
-                                    2 * adding->wanted->module_count, take_answer, adding, NULL);
+    adding->reason =
+        symbolize_with(&request_options, adding->modules, 2 * adding->wanted->module_count,
+                       adding_take_answer, adding, NULL);
     if (adding->shows_progress)
         report_progress_end();
     ttd_names_close(adding->names);

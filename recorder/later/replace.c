@@ -12,7 +12,7 @@
 /* The temporary file; NULL if there is none. Read by the handler of signals. */
 static char *volatile unfinished;
 
-static void on_signal(int number)
+static void replace_on_signal(int number)
 {
     char *path = unfinished;
     if (path != NULL)
@@ -27,7 +27,7 @@ static void catch_signals(void)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct sigaction action;
         if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            (void)signal(numbers[i], on_signal);
+            (void)signal(numbers[i], replace_on_signal);
     }
 }
 

@@ -65,7 +65,7 @@ static bool has_file(const struct wanted_module *module)
     return module->path != NULL && module->path[0] == '/' && stat(module->path, &status) == 0;
 }
 
-static const char *reason_of(const struct wanted_module *module, enum symbolize_result result)
+static const char *later_reason(const struct wanted_module *module, enum symbolize_result result)
 {
     if (module->build_id_size == 0)
         return "it has no build-id";
@@ -87,7 +87,8 @@ static const char *reason_of(const struct wanted_module *module, enum symbolize_
 
 /* Whether a module with the same path and build-id was told of before: modules that are loaded
  * again are defined again. */
-static bool is_told(const struct names_to_add *adding, const size_t *unnamed, size_t index)
+static bool later_is_reported(const struct names_to_add *adding, const size_t *unnamed,
+                              size_t index)
 {
     const struct wanted_module *module = &adding->wanted->modules[index];
     for (size_t i = 0; i < index; i++) {
@@ -101,18 +102,18 @@ static bool is_told(const struct names_to_add *adding, const size_t *unnamed, si
     return false;
 }
 
-static void tell_modules(const struct names_to_add *adding, const size_t *unnamed)
+static void later_report_modules(const struct names_to_add *adding, const size_t *unnamed)
 {
     size_t told_count = 0;
     for (size_t i = 0; i < adding->wanted->module_count; i++) {
         const struct wanted_module *module = &adding->wanted->modules[i];
-        if (unnamed[i] == 0 || told_count > MODULES_SHOWN || is_told(adding, unnamed, i))
+        if (unnamed[i] == 0 || told_count > MODULES_SHOWN || later_is_reported(adding, unnamed, i))
             continue;
         if (told_count++ == MODULES_SHOWN)
             message("there are more modules without names");
         else
             message("%s: %zu frame%s without names: %s", path_of(module), unnamed[i],
-                    plural(unnamed[i]), reason_of(module, adding->results[i]));
+                    plural(unnamed[i]), later_reason(module, adding->results[i]));
     }
 }
 
@@ -126,7 +127,7 @@ void report_names(const struct names_to_add *adding, const char *path)
             path, tally.improved, plural(tally.improved), tally.kept, tally.unnamed,
             tally.unnamed == 1 ? "s" : "ve", adding->variables, plural(adding->variables));
     if (tally.by_module != NULL)
-        tell_modules(adding, tally.by_module);
+        later_report_modules(adding, tally.by_module);
     if (tally.outside != 0)
         message("%zu frame%s in no module that the trace tells of", tally.outside,
                 tally.outside == 1 ? " is" : "s are");

@@ -21,8 +21,8 @@ void wanted_free(struct wanted *wanted)
 
 /* Grows an array like array_grow(). Returns NULL also if it has `max_count` elements, and marks the
  * result as partial. */
-static void *grow(struct wanted *wanted, void *array, size_t count, size_t *capacity, size_t size,
-                  size_t max_count)
+static void *wanted_grow(struct wanted *wanted, void *array, size_t count, size_t *capacity,
+                         size_t size, size_t max_count)
 {
     if (count >= max_count) {
         wanted->is_partial = true;
@@ -31,8 +31,8 @@ static void *grow(struct wanted *wanted, void *array, size_t count, size_t *capa
     return array_grow(array, count, capacity, size);
 }
 
-/* A failure of grow(): a limit is none. */
-static enum ttd_status status_of(const struct wanted *wanted)
+/* A failure of wanted_grow(): a limit is none. */
+static enum ttd_status wanted_status(const struct wanted *wanted)
 {
     return wanted->is_partial ? TTD_OK : TTD_ERROR_NO_MEMORY;
 }
@@ -43,10 +43,11 @@ static enum ttd_status add_module(struct wanted *wanted, const struct ttd_module
 {
     if (module->action != TTD_MODULE_LOAD)
         return TTD_OK;
-    void *grown = grow(wanted, wanted->modules, wanted->module_count, &wanted->module_capacity,
-                       sizeof *wanted->modules, WANTED_MODULES_MAX);
+    void *grown =
+        wanted_grow(wanted, wanted->modules, wanted->module_count, &wanted->module_capacity,
+                    sizeof *wanted->modules, WANTED_MODULES_MAX);
     if (grown == NULL)
-        return status_of(wanted);
+        return wanted_status(wanted);
     wanted->modules = grown;
     struct wanted_module *copy = &wanted->modules[wanted->module_count];
     *copy = (struct wanted_module){.id = module->id,
@@ -104,12 +105,12 @@ ttd_id wanted_module_number(const struct wanted *wanted, ttd_id id)
 
 /* ---- Strings ---- */
 
-static enum ttd_status add_part(struct wanted *wanted, ttd_id id)
+static enum ttd_status wanted_add_part(struct wanted *wanted, ttd_id id)
 {
-    void *grown = grow(wanted, wanted->parts, wanted->part_count, &wanted->part_capacity,
-                       sizeof *wanted->parts, WANTED_PARTS_MAX);
+    void *grown = wanted_grow(wanted, wanted->parts, wanted->part_count, &wanted->part_capacity,
+                              sizeof *wanted->parts, WANTED_PARTS_MAX);
     if (grown == NULL)
-        return status_of(wanted);
+        return wanted_status(wanted);
     wanted->parts = grown;
     wanted->parts[wanted->part_count++] = id;
     return TTD_OK;
@@ -131,7 +132,7 @@ static size_t first_with_path(const struct wanted *wanted, ttd_id path)
 static enum ttd_status add_string(struct wanted *wanted, const struct ttd_string_definition *string)
 {
     if (string->text.size > 0 && string->text.data[0] == '.')
-        return add_part(wanted, string->id);
+        return wanted_add_part(wanted, string->id);
     for (size_t i = first_with_path(wanted, string->id); i < wanted->module_count; i++) {
         struct wanted_module *module = &wanted->modules[wanted->by_path[i]];
         if (module->path_id != string->id || module->path != NULL)
@@ -152,14 +153,15 @@ struct wanted_address *wanted_find(struct wanted *wanted, ttd_id module, uint64_
     return entry->id != TTD_NONE ? &wanted->addresses[entry->id - 1] : NULL;
 }
 
-/* Finds or adds an address. NULL as for grow(). */
+/* Finds or adds an address. NULL as for wanted_grow(). */
 static struct wanted_address *address_at(struct wanted *wanted, ttd_id module, uint64_t offset)
 {
     struct wanted_address *address = wanted_find(wanted, module, offset);
     if (address != NULL)
         return address;
-    void *grown = grow(wanted, wanted->addresses, wanted->address_count, &wanted->address_capacity,
-                       sizeof *wanted->addresses, WANTED_ADDRESSES_MAX);
+    void *grown =
+        wanted_grow(wanted, wanted->addresses, wanted->address_count, &wanted->address_capacity,
+                    sizeof *wanted->addresses, WANTED_ADDRESSES_MAX);
     if (grown == NULL)
         return NULL;
     wanted->addresses = grown;
@@ -178,7 +180,7 @@ static enum ttd_status add_stack(struct wanted *wanted, const struct ttd_stack *
     struct wanted_address *address =
         address_at(wanted, wanted_module_number(wanted, stack->module), stack->offset);
     if (address == NULL)
-        return status_of(wanted);
+        return wanted_status(wanted);
     address->is_in_stack = true;
     return TTD_OK;
 }
@@ -189,7 +191,7 @@ static enum ttd_status add_symbol(struct wanted *wanted, const struct ttd_symbol
     struct wanted_address *address =
         address_at(wanted, wanted_module_number(wanted, symbol->module), symbol->offset);
     if (address == NULL)
-        return status_of(wanted);
+        return wanted_status(wanted);
     address->quality = NAME_NONE;
     for (uint32_t i = 0; i < symbol->frame_count; i++) {
         if (symbol->frames[i].file != TTD_NONE)

@@ -7,7 +7,8 @@
  * more: each snapshot has the same words again. */
 enum { MANY_WORDS = 1 << 16 };
 
-static struct wanted_region region_of(const struct wanted *wanted, const struct ttd_region *region)
+static struct wanted_region wanted_region_of(const struct wanted *wanted,
+                                             const struct ttd_region *region)
 {
     ttd_id module = wanted_module_number(wanted, region->module);
     if (module == 0)
@@ -41,7 +42,7 @@ static enum ttd_status add_regions(struct wanted *wanted, struct wanted_data *da
     while (data->count < first)
         data->regions[data->count++] = (struct wanted_region){0};
     for (size_t i = 0; i < regions->count; i++)
-        data->regions[data->count++] = region_of(wanted, &regions->regions[i]);
+        data->regions[data->count++] = wanted_region_of(wanted, &regions->regions[i]);
     return TTD_OK;
 }
 

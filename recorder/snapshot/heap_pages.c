@@ -78,7 +78,7 @@ void heap_pages_free(struct heap_pages *pages)
 }
 
 /* Makes the tables, and room for one more leaf. */
-static bool reserve(struct heap_pages *pages)
+static bool heap_pages_reserve(struct heap_pages *pages)
 {
     if (pages->leaves == NULL)
         pages->leaves = take_table();
@@ -95,7 +95,7 @@ static bool reserve(struct heap_pages *pages)
 /* Returns the slot of the leaf of an index, which is listed as used; NULL if memory ran out. */
 static struct heap_leaf **slot_of(struct heap_pages *pages, uint64_t index)
 {
-    if (!reserve(pages))
+    if (!heap_pages_reserve(pages))
         return NULL;
     struct heap_leaf **slot = &pages->leaves[index];
     if (*slot == NULL)

@@ -48,7 +48,7 @@ const unsigned char *image_find(const struct memory_image *image, uint64_t addre
     return is_there ? image->bytes + part->offset + (address - part->begin) : NULL;
 }
 
-static int compare_begins(const void *left, const void *right)
+static int image_compare_begins(const void *left, const void *right)
 {
     uint64_t a = ((const struct image_part *)left)->begin;
     uint64_t b = ((const struct image_part *)right)->begin;
@@ -56,7 +56,8 @@ static int compare_begins(const void *left, const void *right)
 }
 
 /* Adds a part if there is room for it. */
-static void add_part(struct memory_image *image, uint64_t begin, uint64_t end, size_t *byte_count)
+static void image_add_part(struct memory_image *image, uint64_t begin, uint64_t end,
+                           size_t *byte_count)
 {
     if (image->part_count == IMAGE_PARTS || end - begin > IMAGE_BYTES - *byte_count)
         return;
@@ -72,12 +73,12 @@ size_t image_choose(struct memory_image *image, const uint64_t *pages, size_t pa
         const struct image_span *span = image_span_from(image, page);
         bool is_there = span < image->spans + image->span_count && span->begin <= page;
         if (is_there && !span->is_written)
-            add_part(image, page, page + MEMORY_PAGE, &byte_count);
+            image_add_part(image, page, page + MEMORY_PAGE, &byte_count);
     }
     for (size_t i = 0; i < image->span_count; i++)
         if (image->spans[i].is_written)
-            add_part(image, image->spans[i].begin, image->spans[i].end, &byte_count);
-    qsort(image->parts, image->part_count, sizeof *image->parts, compare_begins);
+            image_add_part(image, image->spans[i].begin, image->spans[i].end, &byte_count);
+    qsort(image->parts, image->part_count, sizeof *image->parts, image_compare_begins);
     return byte_count;
 }
 

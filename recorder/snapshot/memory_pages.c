@@ -43,8 +43,8 @@ enum { PAGES_AT_ONCE = 1 << 18 };
 /* Asks the system for regions of pages without any of the categories in `without`, at most
  * MEMORY_SPANS of them, and moves `*begin` on to where it ended. Returns their number; 0 and no
  * `has_scan` any more if the system cannot tell. */
-static size_t ask(struct memory *memory, uint64_t *begin, uint64_t end, uint64_t without,
-                  struct scan_region regions[MEMORY_SPANS])
+static size_t pages_ask_system(struct memory *memory, uint64_t *begin, uint64_t end,
+                               uint64_t without, struct scan_region regions[MEMORY_SPANS])
 {
     struct scan_arguments arguments = {
         .size = sizeof arguments,
@@ -80,8 +80,8 @@ static size_t ask(struct memory *memory, uint64_t *begin, uint64_t end, uint64_t
 }
 
 /* Adds a span to those before it. Returns the new number. */
-static size_t add_span(struct memory_span spans[MEMORY_SPANS], size_t count, uint64_t begin,
-                       uint64_t end)
+static size_t pages_add_span(struct memory_span spans[MEMORY_SPANS], size_t count, uint64_t begin,
+                             uint64_t end)
 {
     if (count != 0 && spans[count - 1].end == begin) {
         spans[count - 1].end = end;
@@ -92,19 +92,19 @@ static size_t add_span(struct memory_span spans[MEMORY_SPANS], size_t count, uin
 }
 
 /* Finds spans of pages without any of the categories in `without`. */
-static size_t scan(struct memory *memory, uint64_t *begin, uint64_t end, uint64_t without,
-                   struct memory_span spans[MEMORY_SPANS])
+static size_t pages_scan(struct memory *memory, uint64_t *begin, uint64_t end, uint64_t without,
+                         struct memory_span spans[MEMORY_SPANS])
 {
     struct scan_region regions[MEMORY_SPANS];
-    size_t kept = 0, count = ask(memory, begin, end, without, regions);
+    size_t kept = 0, count = pages_ask_system(memory, begin, end, without, regions);
     for (size_t i = 0; i < count; i++)
-        kept = add_span(spans, kept, regions[i].begin, regions[i].end);
+        kept = pages_add_span(spans, kept, regions[i].begin, regions[i].end);
     return kept;
 }
 
 /* Finds spans in the image: of all pages, or of those that were written. */
-static size_t find(const struct memory_image *image, uint64_t *begin, uint64_t end,
-                   bool is_for_written, struct memory_span spans[MEMORY_SPANS])
+static size_t pages_find(const struct memory_image *image, uint64_t *begin, uint64_t end,
+                         bool is_for_written, struct memory_span spans[MEMORY_SPANS])
 {
     const struct image_span *span = image_span_from(image, *begin);
     size_t count = 0;
@@ -115,7 +115,7 @@ static size_t find(const struct memory_image *image, uint64_t *begin, uint64_t e
             return count;
         uint64_t first = span->begin > *begin ? span->begin : *begin;
         *begin = span->end < end ? span->end : end;
-        count = add_span(spans, count, first, *begin);
+        count = pages_add_span(spans, count, first, *begin);
     }
     *begin = end;
     return count;
@@ -142,7 +142,7 @@ static size_t look(const struct memory *memory, uint64_t *begin, uint64_t end, u
             continue;
         if (count == MEMORY_SPANS && spans[count - 1].end != offset)
             break;
-        count = add_span(spans, count, offset, offset + MEMORY_PAGE);
+        count = pages_add_span(spans, count, offset, offset + MEMORY_PAGE);
     }
     *begin = offset;
     return count;
@@ -155,11 +155,11 @@ static size_t find_pages(struct memory *memory, uint64_t *begin, uint64_t end, b
     const struct memory_image *image = memory->image;
     uint64_t first = *begin;
     if (image != NULL && first < image->known_end)
-        return find(image, begin, end < image->known_end ? end : image->known_end, is_for_written,
-                    spans);
+        return pages_find(image, begin, end < image->known_end ? end : image->known_end,
+                          is_for_written, spans);
     if (memory->has_scan) {
         size_t count =
-            scan(memory, begin, end, SCAN_ZERO | (is_for_written ? SCAN_FILE : 0), spans);
+            pages_scan(memory, begin, end, SCAN_ZERO | (is_for_written ? SCAN_FILE : 0), spans);
         if (memory->has_scan)
             return count;
         *begin = first;
@@ -187,7 +187,7 @@ static bool list_spans(struct memory *memory, struct memory_image *image)
     struct scan_region regions[MEMORY_SPANS];
     size_t capacity = 0;
     while (image->known_end < ADDRESS_END && image->span_count < IMAGE_SPANS) {
-        size_t count = ask(memory, &image->known_end, ADDRESS_END, SCAN_ZERO, regions);
+        size_t count = pages_ask_system(memory, &image->known_end, ADDRESS_END, SCAN_ZERO, regions);
         if (!memory->has_scan)
             return false;
         for (size_t i = 0; i < count; i++) {

@@ -41,7 +41,7 @@ static bool open_memory(struct taking *taking)
     return false;
 }
 
-static int compare_tids(const void *left, const void *right)
+static int take_compare_tids(const void *left, const void *right)
 {
     uint32_t a = ((const struct layout_thread *)left)->tid;
     uint32_t b = ((const struct layout_thread *)right)->tid;
@@ -90,7 +90,7 @@ static bool list_living(struct taking *taking)
                                    .stack_begin = request->stack_pointer,
                                    .is_within_frame = has_frames_below(request),
                                    .thread_pointer = request->thread_pointer};
-    qsort(taking->living, taking->living_count, sizeof *taking->living, compare_tids);
+    qsort(taking->living, taking->living_count, sizeof *taking->living, take_compare_tids);
     return true;
 }
 
@@ -195,7 +195,7 @@ static void take_read(void *context)
 }
 
 /* The thread that traces the process: when it ends, the system lets go what was not. */
-static void *run(void *argument)
+static void *take_run_thread(void *argument)
 {
     struct taking *taking = argument;
     struct ttd_snapshot *snapshot = taking->snapshot;
@@ -220,7 +220,7 @@ static void *run(void *argument)
 static bool run_in_thread(struct taking *taking)
 {
     pthread_t thread;
-    bool is_started = quiet_thread_start(&thread, run, taking);
+    bool is_started = quiet_thread_start(&thread, take_run_thread, taking);
     if (is_started)
         pthread_join(thread, NULL);
     return is_started;
@@ -251,7 +251,7 @@ enum take_result snapshot_take(const struct snapshot_order *order, struct ttd_sn
     taking->is_alone = order->request != NULL && threads_is_alone(order->pid, order->request->tid);
     bool is_run = true;
     if (taking->is_alone)
-        run(taking);
+        take_run_thread(taking);
     else
         is_run = run_in_thread(taking);
     enum take_result result = is_run ? taking->result : TAKE_FAILED;

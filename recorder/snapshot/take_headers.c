@@ -58,7 +58,7 @@ struct call_modules {
     const struct snapshot_module *hooks;   /* calls it */
 };
 
-static bool ends_with(const char *text, const char *end)
+static bool headers_path_ends(const char *text, const char *end)
 {
     size_t size = strlen(text), end_size = strlen(end);
     return size >= end_size && strcmp(text + size - end_size, end) == 0;
@@ -71,7 +71,7 @@ static struct call_modules find_modules(const struct taking *taking)
         const struct snapshot_module *module = &taking->subject.modules[i];
         if (module->id == taking->layout.arena_module)
             found.library = module;
-        else if (ends_with(module->path, OWN_LIBRARY))
+        else if (headers_path_ends(module->path, OWN_LIBRARY))
             found.hooks = module;
     }
     return found;

@@ -10,7 +10,7 @@ enum { REFERENCES_MAX = 100000000 };
 /* Name of the heap of a program that has asked for usable sizes. */
 static const char usable_name[] = "usable sizes";
 
-static ttd_id thread_id(const struct taking *taking, uint32_t tid)
+static ttd_id take_thread_id(const struct taking *taking, uint32_t tid)
 {
     const struct snapshot_calls *calls = &taking->order->calls;
     return tid != 0 ? calls->thread(calls->context, tid) : TTD_NONE;
@@ -32,7 +32,7 @@ static void add_registers(struct taking *taking, uint32_t tid)
 {
     taking->regions[taking->count++] = (struct ttd_region){.kind = TTD_REGION_REGISTERS,
                                                            .size = SNAPSHOT_REGISTERS * 8,
-                                                           .thread = thread_id(taking, tid)};
+                                                           .thread = take_thread_id(taking, tid)};
 }
 
 static void add_region(struct taking *taking, const struct region *region)
@@ -40,12 +40,13 @@ static void add_region(struct taking *taking, const struct region *region)
     bool is_usable = region->kind == TTD_REGION_HEAP && taking->subject.asks_usable_sizes;
     const char *name = is_usable ? usable_name : region->name;
     taking->sources[taking->count] = region;
-    taking->regions[taking->count++] = (struct ttd_region){.kind = region->kind,
-                                                           .begin = region->begin,
-                                                           .size = region->end - region->begin,
-                                                           .thread = thread_id(taking, region->tid),
-                                                           .module = region->module,
-                                                           .name = name_id(taking, name)};
+    taking->regions[taking->count++] =
+        (struct ttd_region){.kind = region->kind,
+                            .begin = region->begin,
+                            .size = region->end - region->begin,
+                            .thread = take_thread_id(taking, region->tid),
+                            .module = region->module,
+                            .name = name_id(taking, name)};
 }
 
 /* Numbers the regions: registers, then what a copy has not, then roots, then the heap, which is
@@ -102,7 +103,7 @@ static uint32_t search_registers(const struct taking *taking, struct scan *scan)
 }
 
 /* Writes the classes of which tables were found. */
-static bool write_classes(struct taking *taking)
+static bool take_write_classes(struct taking *taking)
 {
     size_t count;
     bool is_written = false;
@@ -126,7 +127,7 @@ static void search_region(const struct taking *taking, struct scan *scan, uint32
     scan_region(scan, region, number + 1);
 }
 
-static bool search(struct taking *taking)
+static bool take_search(struct taking *taking)
 {
     struct scan_job job = {.memory = &taking->memory,
                            .pages = taking->subject.pages,
@@ -152,7 +153,7 @@ static bool search(struct taking *taking)
     if (!result.is_complete || !taking->layout.is_whole || taking->layout.has_kernel_queue ||
         taking->tables.classes.is_incomplete || memory_is_late(&taking->memory))
         taking->snapshot->flags |= TTD_SNAPSHOT_INCOMPLETE;
-    return result.is_written && write_classes(taking);
+    return result.is_written && take_write_classes(taking);
 }
 
 static bool copy(struct taking *taking)
@@ -178,6 +179,6 @@ bool taking_search(struct taking *taking)
 {
     taking_note_stacks(taking);
     taking_note_calls(taking);
-    return number_regions(taking) && search(taking) && taking_write_headers(taking) &&
+    return number_regions(taking) && take_search(taking) && taking_write_headers(taking) &&
            taking_write_frames(taking) && copy(taking);
 }

@@ -34,7 +34,7 @@ struct child {
     int fd;
 };
 
-static int start(struct worker_job *job, struct child *child)
+static int symbolize_start(struct worker_job *job, struct child *child)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -54,7 +54,7 @@ static int start(struct worker_job *job, struct child *child)
     return 0;
 }
 
-static void stop(struct child child)
+static void symbolize_stop_child(struct child child)
 {
     close(child.fd);
     kill(child.pid, SIGKILL);
@@ -124,8 +124,8 @@ static void ask_helper(struct wire_decoder *decoder, const struct symbolize_opti
         helper_give_up(helper);
 }
 
-static int run(struct wire_decoder *decoder, const struct symbolize_options *options,
-               struct symbolize_summary *summary)
+static int symbolize_run(struct wire_decoder *decoder, const struct symbolize_options *options,
+                         struct symbolize_summary *summary)
 {
     if (options->helper != NULL && !only_empty_left(decoder) && !stopped)
         ask_helper(decoder, options);
@@ -147,12 +147,12 @@ static int run(struct wire_decoder *decoder, const struct symbolize_options *opt
             .seconds = (unsigned)(remaining / 1000 + 2),
         };
         struct child child = {-1, -1};
-        int error = start(&job, &child);
+        int error = symbolize_start(&job, &child);
         if (error != 0)
             return error;
         wire_decoder_restart(decoder);
         bool is_done = listen_to(decoder, child.fd, options->module_time, end);
-        stop(child);
+        symbolize_stop_child(child);
         if (!is_done && !stopped && milliseconds() < end)
             degrade(decoder, summary);
     }
@@ -175,7 +175,7 @@ static void summarize(const struct wire_decoder *decoder, struct symbolize_summa
                                summary->modules_absent - summary->modules_failed;
 }
 
-static bool is_valid(const struct symbolize_module *modules, size_t count)
+static bool symbolize_is_valid(const struct symbolize_module *modules, size_t count)
 {
     for (size_t i = 0; i < count && i < UINT32_MAX; i++) {
         if (modules[i].offset_count > UINT32_MAX)
@@ -191,7 +191,7 @@ int symbolize_with(const struct symbolize_options *options, const struct symboli
     struct symbolize_summary unused;
     summary = summary != NULL ? summary : &unused;
     *summary = (struct symbolize_summary){0};
-    if (!is_valid(modules, count))
+    if (!symbolize_is_valid(modules, count))
         return EINVAL;
     struct symbolize_options request_options =
         options != NULL ? *options : (struct symbolize_options){0};
@@ -205,7 +205,7 @@ int symbolize_with(const struct symbolize_options *options, const struct symboli
     decoder.module_results = request_options.results;
     decoder.begin = request_options.begin;
     if (error == 0)
-        error = run(&decoder, &request_options, summary);
+        error = symbolize_run(&decoder, &request_options, summary);
     summarize(&decoder, summary);
     wire_decoder_free(&decoder);
     return error;

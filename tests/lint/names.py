@@ -10,7 +10,7 @@ import re
 import sys
 
 PRODUCT = ('libtrace', 'common', 'analyzer', 'recorder')
-# Functions below it may still share names with each other, and files with any.
+# Files below it may still share names with any.
 UNFINISHED = 'recorder/'
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 DIRECTIVE = re.compile(r'^[ \t]*#(?:\\\n|[^\n])*', re.MULTILINE)
@@ -27,11 +27,6 @@ def functions(text):
         yield match['name'], match['words'].startswith('static')
 
 
-def is_shared(sources):
-    """Whether several files have a name, and not only ones that still may."""
-    return len(sources) > 1 and not all(source.startswith(UNFINISHED) for source in sources)
-
-
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     users, statics, files = collections.defaultdict(set), set(), collections.defaultdict(set)
@@ -46,7 +41,7 @@ def main():
                     statics.add((name, source))
     problems = [f'{source}: {name}() is also in {", ".join(sorted(users[name] - {source}))}'
                 for name, source in sorted(statics)
-                if is_shared(users[name])]
+                if len(users[name]) > 1]
     problems += [f'{", ".join(sorted(sources))}: files of one name'
                  for sources in files.values() if len(sources) > 1]
     print(*problems, sep='\n')

@@ -26,7 +26,7 @@ static uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void describe(struct channel *channel, uint32_t flags)
+static void host_describe(struct channel *channel, uint32_t flags)
 {
     struct stat namespace;
     channel->magic = CHANNEL_MAGIC;
@@ -89,7 +89,7 @@ int host_adopt(struct host *host, int memfd, uint32_t flags)
     host->channel = (struct channel *)channel_map(&host->view, 0);
     if (host->channel == NULL)
         goto failed;
-    describe(host->channel, flags);
+    host_describe(host->channel, flags);
     host->start = host->channel->start;
     snprintf(host->path, sizeof host->path, "/proc/%d/fd/%d", (int)getpid(), host->memfd);
     open_probe(host);

@@ -16,7 +16,7 @@ static uint32_t committed(const struct stream_cursor *cursor)
 }
 
 /* Goes to a chunk. Returns false if there is none. */
-static bool go_to(struct stream_cursor *cursor, struct host *host, uint32_t index)
+static bool ahead_go_to(struct stream_cursor *cursor, struct host *host, uint32_t index)
 {
     cursor->index = index;
     cursor->word = 0;
@@ -55,7 +55,8 @@ static void look_ahead(const struct thread_stream *thread, struct heap_pages *pa
     if (thread->stream.is_broken)
         return;
     if (cursor.chunk == NULL &&
-        !go_to(&cursor, host, atomic_load_explicit(&thread->shared->first, memory_order_acquire)))
+        !ahead_go_to(&cursor, host,
+                     atomic_load_explicit(&thread->shared->first, memory_order_acquire)))
         return;
     /* The limit ends the loop if a program has linked the chain into a ring. */
     for (int hop = 0; hop < CHANNEL_BACKLOG + 2; hop++) {
@@ -69,7 +70,7 @@ static void look_ahead(const struct thread_stream *thread, struct heap_pages *pa
             add_block(pages, words, &size);
             cursor.word += count;
         }
-        if (!go_to(&cursor, host, next))
+        if (!ahead_go_to(&cursor, host, next))
             return;
     }
 }

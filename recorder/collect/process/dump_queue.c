@@ -7,7 +7,7 @@
 #include "../../arrays.h"
 #include "../channel/host.h"
 
-static void refuse(struct dump_queue *queue, const struct dump *dump)
+static void dump_queue_refuse_one(struct dump_queue *queue, const struct dump *dump)
 {
     queue->refused += dump->kind != DUMP_NAME;
     dump_answer(dump, false);
@@ -29,7 +29,7 @@ bool dump_queue_add(struct dump_queue *queue, struct thread_stream *thread,
                                                         &queue->capacity, sizeof *queue->items)
                                            : NULL;
     if (items == NULL) {
-        refuse(queue, &dump);
+        dump_queue_refuse_one(queue, &dump);
         return true;
     }
     queue->items = items;
@@ -59,7 +59,7 @@ void dump_queue_refuse(struct dump_queue *queue)
 {
     struct dump dump;
     while (dump_queue_take(queue, &dump))
-        refuse(queue, &dump);
+        dump_queue_refuse_one(queue, &dump);
 }
 
 void dump_queue_free(struct dump_queue *queue)

@@ -36,7 +36,7 @@ struct custom_heap *heap_table_find_live(const struct custom_heaps *heaps, uint6
 }
 
 /* Makes the table larger when it is full. False if it cannot take another heap. */
-static bool reserve(struct custom_heaps *heaps)
+static bool heap_table_reserve(struct custom_heaps *heaps)
 {
     if (heaps->count < heaps->bucket_count)
         return true;
@@ -55,7 +55,7 @@ static bool reserve(struct custom_heaps *heaps)
     return true;
 }
 
-static void append(struct heap_list *list, struct custom_heap *heap)
+static void heap_list_append(struct heap_list *list, struct custom_heap *heap)
 {
     heap->before = list->last;
     heap->after = NULL;
@@ -103,14 +103,14 @@ void heap_table_end(struct custom_heaps *heaps, struct custom_heap *heap, uint64
     take_out(&heaps->live, heap);
     heap->has_ended = true;
     heap->end = sequence;
-    append(&heaps->destroyed, heap);
+    heap_list_append(&heaps->destroyed, heap);
     if (++heaps->ended_count > ENDED_MAX)
         heap_table_forget(heaps);
 }
 
 struct custom_heap *heap_table_new(struct custom_heaps *heaps, size_t size)
 {
-    return reserve(heaps) ? calloc(1, sizeof(struct custom_heap) + size + 1) : NULL;
+    return heap_table_reserve(heaps) ? calloc(1, sizeof(struct custom_heap) + size + 1) : NULL;
 }
 
 void heap_table_add(struct custom_heaps *heaps, struct custom_heap *heap)
@@ -121,7 +121,7 @@ void heap_table_add(struct custom_heaps *heaps, struct custom_heap *heap)
             heap->sibling->sibling_before = heap;
         heap->parent->child = heap;
     }
-    append(&heaps->live, heap);
+    heap_list_append(&heaps->live, heap);
     heaps->count++;
     chain(heaps, heap);
 }

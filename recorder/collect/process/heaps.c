@@ -7,7 +7,8 @@
 #include <ttdtrace/live_heap.h>
 
 /* Adds a heap, and defines it in the trace. NULL if there is no room. */
-static struct custom_heap *add(struct process *process, const struct heap_definition *definition)
+static struct custom_heap *heaps_add(struct process *process,
+                                     const struct heap_definition *definition)
 {
     const struct custom_heap *last = process->heaps.live.last;
     size_t size =
@@ -76,7 +77,7 @@ void heaps_define(struct process *process, const struct heap_definition *definit
         destroy_within(process, old, &destroy);
         destroy_one(process, old, &destroy);
     }
-    add(process, definition);
+    heaps_add(process, definition);
 }
 
 void heaps_complete(struct process *process, const struct thread_stream *thread,
@@ -86,8 +87,9 @@ void heaps_complete(struct process *process, const struct thread_stream *thread,
     event->wall_time = thread->wall_time;
     struct custom_heap *heap = heap_table_find(&process->heaps, operands[0]);
     if (heap == NULL)
-        heap = add(process, &(struct heap_definition){.handle = operands[0],
-                                                      .sequence = event->time_start.sequence});
+        heap =
+            heaps_add(process, &(struct heap_definition){.handle = operands[0],
+                                                         .sequence = event->time_start.sequence});
     event->heap = heap != NULL ? heap->id : TTD_NONE;
     event->parameters = NULL; /* the rest of the event gives them */
     if (event->action == TTD_ACTION_CREATE) {
@@ -108,11 +110,11 @@ void heaps_complete(struct process *process, const struct thread_stream *thread,
 static void add_inherited(struct process *child, const struct custom_heap *heap, uint64_t sequence)
 {
     struct custom_heap *inherited =
-        add(child, &(struct heap_definition){.handle = heap->handle,
-                                             .parent = heap->within,
-                                             .sequence = heap->sequence,
-                                             .name = heap->text,
-                                             .size = strlen(heap->text)});
+        heaps_add(child, &(struct heap_definition){.handle = heap->handle,
+                                                   .parent = heap->within,
+                                                   .sequence = heap->sequence,
+                                                   .name = heap->text,
+                                                   .size = strlen(heap->text)});
     if (inherited != NULL && heap->has_ended && heap->end <= sequence)
         inherited->end = heap->end;
 }

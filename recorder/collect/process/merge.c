@@ -36,8 +36,8 @@ static bool parse_changes(const struct process *process, struct thread_stream *t
     return true;
 }
 
-static inline bool parse(const struct process *process, struct thread_stream *thread,
-                         const struct record *record, struct parsed_record *parsed)
+static inline bool merge_parse(const struct process *process, struct thread_stream *thread,
+                               const struct record *record, struct parsed_record *parsed)
 {
     uint64_t head = record->head;
     unsigned added_frames = record_added(head), kept_frames = record_kept(head);
@@ -84,7 +84,7 @@ static ttd_id update_stack(struct process *process, struct thread_stream *thread
     return stack;
 }
 
-static void peek(struct thread_stream *thread, struct host *host)
+static void merge_peek(struct thread_stream *thread, struct host *host)
 {
     if (!thread->has_next)
         thread->has_next =
@@ -153,7 +153,7 @@ static bool is_pressed(struct thread_stream *thread, const struct host *host)
 static void end_reallocation(struct process *process, struct thread_stream *thread)
 {
     struct parsed_record parsed;
-    if (!parse(process, thread, &thread->next, &parsed)) {
+    if (!merge_parse(process, thread, &thread->next, &parsed)) {
         abandon_stream(process, thread);
         return;
     }
@@ -169,7 +169,7 @@ static void end_reallocation(struct process *process, struct thread_stream *thre
 static bool resolve_held(struct process *process, struct thread_stream *thread, struct host *host)
 {
     struct ttd_event *event = &thread->held;
-    peek(thread, host);
+    merge_peek(thread, host);
     if (event->action != TTD_ACTION_REALLOC) {
         bool running = !thread->has_next && atomic_load(&thread->shared->in_release) != 0;
         if (running && !process->is_dead && !is_pressed(thread, host))
@@ -197,10 +197,10 @@ static void report_late_end(struct process *process, struct thread_stream *threa
 }
 
 /* Begins with the thread's next record: writes it, or holds it until its end is known. */
-static inline void begin_record(struct process *process, struct thread_stream *thread)
+static inline void merge_begin_record(struct process *process, struct thread_stream *thread)
 {
     struct parsed_record parsed;
-    if (!parse(process, thread, &thread->next, &parsed)) {
+    if (!merge_parse(process, thread, &thread->next, &parsed)) {
         abandon_stream(process, thread);
         return;
     }
@@ -247,7 +247,7 @@ static inline bool merge_record(struct process *process, struct thread_stream *t
                                 struct host *host)
 {
     if (!thread->has_held)
-        begin_record(process, thread);
+        merge_begin_record(process, thread);
     return !thread->has_held || resolve_held(process, thread, host);
 }
 
@@ -256,7 +256,7 @@ static uint64_t next_sequence(struct thread_stream *thread, struct host *host)
 {
     if (thread->has_held)
         return thread->held.time_start.sequence;
-    peek(thread, host);
+    merge_peek(thread, host);
     if (!thread->has_next)
         return UINT64_MAX;
     if (record_flags(thread->next.head) & RECORD_SEQUENCE && thread->next.count > 1)

@@ -77,8 +77,8 @@ void process_free(struct process *process)
 }
 
 /* Returns the stream of a slot if it is one of the process's, else NULL. */
-static struct thread_stream *find_thread(const struct process *process, const struct host *host,
-                                         uint32_t slot)
+static struct thread_stream *process_find_thread(const struct process *process,
+                                                 const struct host *host, uint32_t slot)
 {
     struct thread_stream *thread = host->threads[slot];
     return thread != NULL && thread->process == process->slot ? thread : NULL;
@@ -96,7 +96,7 @@ static void join_thread(struct process *process, struct host *host, struct threa
     uint32_t state = atomic_load(&shared->state);
     if (state == (SLOT_READY | process->slot << SLOT_PROCESS))
         process_add_thread(process, host, slot);
-    struct thread_stream *outer = find_thread(process, host, slot);
+    struct thread_stream *outer = process_find_thread(process, host, slot);
     if (outer == NULL || outer->outer != NULL || outer->shared->tid != thread->shared->tid)
         return;
     thread->outer = outer;

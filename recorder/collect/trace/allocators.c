@@ -97,7 +97,7 @@ static const char *find_in_table(int fd, const Elf64_Shdr *table, const Elf64_Sh
     return found;
 }
 
-static const char *find_in_file(int fd)
+static const char *allocators_find_in_file(int fd)
 {
     Elf64_Ehdr header;
     const char *found = NULL;
@@ -138,7 +138,7 @@ const char *allocators_find(const struct module *module)
     if (image_file_read(fd, &file) && image_file_is(fd, &module->file)) {
         size_t place = (file.inode ^ file.device) % KNOWN;
         if (memcmp(&known[place].file, &file, sizeof file) != 0) {
-            known[place].name = find_in_file(fd);
+            known[place].name = allocators_find_in_file(fd);
             known[place].file = file;
         }
         name = known[place].name;

@@ -50,14 +50,14 @@ static void wait_for_one(struct trace_closers *closers)
     record_exit(closers, 0, wait_for(closers->pids[0]));
 }
 
-static void on_signal(int number)
+static void closers_on_signal(int number)
 {
     (void)number;
     symbolize_stop();
 }
 
 /* Ignores signals to the process group: only the collector passes signals on to the program. */
-static void set_signals(void)
+static void closers_set_signals(void)
 {
     static const int standard[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP, SIGSYS,
                                    SIGABRT, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD};
@@ -65,7 +65,7 @@ static void set_signals(void)
         signal(number, SIG_IGN);
     for (size_t i = 0; i < sizeof standard / sizeof *standard; i++)
         signal(standard[i], SIG_DFL);
-    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = closers_on_signal}, NULL);
 }
 
 static bool finish(struct trace_closers *closers, struct trace *trace, const struct ttd_end *end)
@@ -86,7 +86,7 @@ static void finish_here(struct trace_closers *closers, struct trace *trace,
 }
 
 /* Whether writing even cached names would take noticeably long. */
-static bool is_large(const struct trace *trace)
+static bool closers_is_large(const struct trace *trace)
 {
     return trace->modules.frame_count + trace->variables.count / WORDS_PER_FRAME > QUICK_FRAMES;
 }
@@ -95,7 +95,7 @@ static bool is_large(const struct trace *trace)
 static bool write_known_names(struct trace_closers *closers, struct trace *trace)
 {
     return trace->writer == NULL ||
-           (!is_large(trace) && trace_write_known_names(trace, closers->names) == 0);
+           (!closers_is_large(trace) && trace_write_known_names(trace, closers->names) == 0);
 }
 
 /* Whether a lookup is under way, and has not exceeded PATIENCE_MS. */
@@ -117,7 +117,7 @@ static bool request_names(struct trace_closers *closers, struct trace *trace)
 /* Starts a lookup for a trace, once. Returns whether the trace is to wait for it. */
 static bool waits_for_names(struct trace_closers *closers, struct closing_trace *closing)
 {
-    if (closing->is_requested || is_large(closing->trace))
+    if (closing->is_requested || closers_is_large(closing->trace))
         return false;
     closing->is_requested = true;
     return request_names(closers, closing->trace);
@@ -130,7 +130,7 @@ static bool close_trace(struct trace_closers *closers, struct closing_trace *clo
     struct trace *trace = closing->trace;
     const struct ttd_end *end = &closing->end;
     bool is_coming =
-        !is_large(trace) &&
+        !closers_is_large(trace) &&
         is_preparing(closers); /* read before the cache is, or an answer in between is missed */
     if (write_known_names(closers, trace)) {
         finish_here(closers, trace, end);
@@ -141,7 +141,7 @@ static bool close_trace(struct trace_closers *closers, struct closing_trace *clo
     trace_flush(trace); /* otherwise both processes would write the buffered bytes */
     pid_t pid = fork();
     if (pid == 0) {
-        set_signals();
+        closers_set_signals();
         _exit(finish(closers, trace, end) ? 0 : 1);
     }
     if (pid < 0) {

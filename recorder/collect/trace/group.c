@@ -93,7 +93,7 @@ enum { PROGRAM_MAX = 32 };
  * Derives a file name from the program in a slot: the part of its first argument after the last
  * slash, with unusual characters replaced, since the program may have set it to anything.
  */
-static void find_program(const struct process_slot *slot, char name[PROGRAM_MAX + 1])
+static void group_find_program(const struct process_slot *slot, char name[PROGRAM_MAX + 1])
 {
     static const char others[] = "+_-.";
     const volatile char *command = slot->command;
@@ -119,7 +119,7 @@ static bool add_program(const char *path, size_t stem, const struct process_slot
                         char named[2 * PATH_MAX])
 {
     char program[PROGRAM_MAX + 1];
-    find_program(slot, program);
+    group_find_program(slot, program);
     int length = snprintf(named, 2 * PATH_MAX, "%.*s.%s", (int)stem, path, program);
     return program[0] != '\0' && length > 0 && length < PATH_MAX;
 }

@@ -25,7 +25,7 @@ static struct kept_file kept_files[MODULE_FILES_MAX];
 
 /* Whether a path is one of the system's, whose files are replaced together with their debug files,
  * by build-id. */
-static bool is_of_system(const char *path)
+static bool module_file_is_of_system(const char *path)
 {
     static const char *const directories[] = {"/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/"};
     for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
@@ -34,7 +34,7 @@ static bool is_of_system(const char *path)
     return false;
 }
 
-static bool is_same_file(const struct symbolize_file *a, const struct symbolize_file *b)
+static bool module_file_is_same(const struct symbolize_file *a, const struct symbolize_file *b)
 {
     return a->device == b->device && a->inode == b->inode && a->size == b->size &&
            a->modified == b->modified;
@@ -44,7 +44,7 @@ static struct kept_file *find_kept(const struct module *module, const struct sym
 {
     for (size_t i = 0; i < MODULE_FILES_MAX; i++) {
         struct kept_file *kept = &kept_files[i];
-        if (kept->users > 0 && is_same_file(&kept->logged, file) &&
+        if (kept->users > 0 && module_file_is_same(&kept->logged, file) &&
             kept->build_id_size == module->build_id_size &&
             memcmp(kept->build_id, module->build_id, module->build_id_size) == 0)
             return kept;
@@ -65,7 +65,7 @@ static struct kept_file *free_entry(int fd)
 
 /* Sets and returns the path of a kept file. A forked process has the file, too: under its own id.
  */
-static const char *place_of(struct kept_file *kept)
+static const char *kept_file_path(struct kept_file *kept)
 {
     snprintf(kept->place, sizeof kept->place, "/proc/%ld/fd/%d", (long)getpid(), kept->fd);
     return kept->place;
@@ -79,7 +79,7 @@ static struct kept_file *keep_file(int fd, const struct module *module,
     struct kept_file *kept = free_entry(fd);
     if (kept != NULL)
         kept->fd = fd;
-    if (kept == NULL || access(place_of(kept), R_OK) != 0) {
+    if (kept == NULL || access(kept_file_path(kept), R_OK) != 0) {
         close(fd);
         return NULL;
     }
@@ -128,7 +128,8 @@ static int open_of_process(const struct module *module, const struct logged_file
 }
 
 /* Whether the file has other contents now: what of it is mapped may have them, too. */
-static bool is_overwritten(const struct module *module, const struct logged_file *logged)
+static bool module_file_is_overwritten(const struct module *module,
+                                       const struct logged_file *logged)
 {
     struct symbolize_file now;
     int fd = logged->is_there ? image_file_open(module->path) : -1;
@@ -143,7 +144,7 @@ void module_files_keep(struct module *module, const struct logged_file *logged, 
 {
     module->kept = 0;
     module->file = logged->is_there ? logged->file : (struct symbolize_file){.inode = 0};
-    if (logged->file.inode == 0 || (logged->is_there && is_of_system(module->path)))
+    if (logged->file.inode == 0 || (logged->is_there && module_file_is_of_system(module->path)))
         return;
     struct kept_file *kept = find_kept(module, &logged->file);
     if (kept == NULL) {
@@ -151,7 +152,7 @@ void module_files_keep(struct module *module, const struct logged_file *logged, 
         int fd = logged->is_there ? open_logged(module->path, &logged->file, &file) : -1;
         if (fd < 0)
             fd = open_of_process(module, logged, pid, &file);
-        if (fd < 0 && !is_overwritten(module, logged)) {
+        if (fd < 0 && !module_file_is_overwritten(module, logged)) {
             file = (struct symbolize_file){.inode = 0};
             fd = module_image_copy(module, pid);
         }
@@ -177,5 +178,5 @@ void module_files_release(struct module *module)
 
 const char *module_files_place(const struct module *module)
 {
-    return module->kept != 0 ? place_of(&kept_files[module->kept - 1]) : NULL;
+    return module->kept != 0 ? kept_file_path(&kept_files[module->kept - 1]) : NULL;
 }

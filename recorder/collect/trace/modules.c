@@ -62,17 +62,17 @@ void modules_forget(struct modules *modules)
 }
 
 /* A return address may lie just past the end of its function, and so of its module. */
-static bool has(const struct module *module, uint64_t pc)
+static bool modules_has(const struct module *module, uint64_t pc)
 {
     return module->is_loaded && pc > module->begin && pc <= module->end;
 }
 
-static struct frame locate(struct modules *modules, uint64_t pc)
+static struct frame modules_locate(struct modules *modules, uint64_t pc)
 {
     size_t index = modules->hint;
-    if (index >= modules->count || !has(&modules->items[index], pc)) {
+    if (index >= modules->count || !modules_has(&modules->items[index], pc)) {
         index = modules->count;
-        while (index-- > 0 && !has(&modules->items[index], pc))
+        while (index-- > 0 && !modules_has(&modules->items[index], pc))
             ;
         if (index == SIZE_MAX)
             return (struct frame){.module = TTD_NONE, .offset = pc, .is_settled = true};
@@ -94,7 +94,7 @@ const struct frame *modules_frame(struct modules *modules, uint64_t pc)
     if (frames == NULL)
         return NULL;
     modules->frames = frames;
-    modules->frames[modules->frame_count++] = locate(modules, pc);
+    modules->frames[modules->frame_count++] = modules_locate(modules, pc);
     entry->id = (ttd_id)modules->frame_count;
     return &modules->frames[entry->id - 1];
 }

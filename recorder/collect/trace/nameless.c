@@ -13,7 +13,7 @@
 #include "module_files.h"
 
 /* Returns why the file of a module cannot be read; NULL if it can. */
-static const char *reason_of(const struct module *module)
+static const char *nameless_reason(const struct module *module)
 {
     struct stat status;
     const char *place = module_files_place(module), *path = place != NULL ? place : module->path;
@@ -60,7 +60,7 @@ void nameless_note(struct trace *trace)
         if (modules->frames[i].module != TTD_NONE)
             is_used[modules->frames[i].module - 1] = true;
     for (size_t i = 0; i < modules->count; i++) {
-        const char *reason = is_used[i] ? reason_of(&modules->items[i]) : NULL;
+        const char *reason = is_used[i] ? nameless_reason(&modules->items[i]) : NULL;
         if (reason != NULL)
             nameless_say(trace, modules->items[i].path, "names", reason);
         else if (is_used[i] && lacks_lines(&modules->items[i]))

@@ -33,7 +33,7 @@ struct name_request {
     size_t count;
 };
 
-static int compare_addresses(const void *left, const void *right)
+static int naming_compare_addresses(const void *left, const void *right)
 {
     const struct address *a = left, *b = right;
     if (a->module != b->module)
@@ -51,7 +51,7 @@ static struct symbolize_module symbolize_module_of(const struct module *module, 
                                      .is_data = is_data};
 }
 
-static void free_request(struct name_request *request)
+static void naming_free_request(struct name_request *request)
 {
     free(request->modules);
     free(request->addresses);
@@ -67,7 +67,8 @@ static void collect_addresses(struct name_request *request, const struct modules
                 (struct address){.module = frame->module, .offset = frame->offset, .frame = i};
     }
     if (request->count > 0)
-        qsort(request->addresses, request->count, sizeof *request->addresses, compare_addresses);
+        qsort(request->addresses, request->count, sizeof *request->addresses,
+              naming_compare_addresses);
 }
 
 /* Adds an offset, the next one, to a module of the request. */
@@ -107,17 +108,17 @@ static bool load_request(struct name_request *request, struct trace *trace)
 }
 
 /* Marks the frame of an address: its names are written, or it has none. */
-static void settle(struct name_request *request, ttd_id module, uint64_t offset)
+static void naming_settle(struct name_request *request, ttd_id module, uint64_t offset)
 {
     struct address key = {.module = module, .offset = offset};
     const struct address *address =
-        bsearch(&key, request->addresses, request->count, sizeof key, compare_addresses);
+        bsearch(&key, request->addresses, request->count, sizeof key, naming_compare_addresses);
     if (address != NULL)
         request->trace->modules.frames[address->frame].is_settled = true;
 }
 
-static void write_names(struct trace *trace, ttd_id module, uint64_t offset,
-                        const struct symbolize_frame *frames, size_t count)
+static void naming_write_names(struct trace *trace, ttd_id module, uint64_t offset,
+                               const struct symbolize_frame *frames, size_t count)
 {
     if (count == 0 || trace->writer == NULL)
         return;
@@ -152,8 +153,8 @@ static void write_variable(struct trace *trace, ttd_id module,
         variable->function, variable->function_size);
 }
 
-static void add_names(void *context, size_t module, uint64_t offset,
-                      const struct symbolize_frame *frames, size_t count)
+static void naming_add_names(void *context, size_t module, uint64_t offset,
+                             const struct symbolize_frame *frames, size_t count)
 {
     struct name_request *request = context;
     size_t modules = request->trace->modules.count;
@@ -162,8 +163,8 @@ static void add_names(void *context, size_t module, uint64_t offset,
             write_variable(request->trace, (ttd_id)(module - modules + 1), frames);
         return;
     }
-    settle(request, (ttd_id)(module + 1), offset);
-    write_names(request->trace, (ttd_id)(module + 1), offset, frames, count);
+    naming_settle(request, (ttd_id)(module + 1), offset);
+    naming_write_names(request->trace, (ttd_id)(module + 1), offset, frames, count);
 }
 
 static void name_addresses(struct trace *trace, struct symbolize_cache *names)
@@ -171,10 +172,11 @@ static void name_addresses(struct trace *trace, struct symbolize_cache *names)
     struct name_request request;
     int error = ENOMEM;
     if (load_request(&request, trace))
-        error = symbolize_cached(names, request.modules, request.module_count, add_names, &request);
+        error = symbolize_cached(names, request.modules, request.module_count, naming_add_names,
+                                 &request);
     if (error != 0 && message_is_first(MESSAGE_UNNAMED, error))
         message("%s: not all addresses have names: %s", trace->path, strerror(error));
-    free_request(&request);
+    naming_free_request(&request);
 }
 
 /* Returns the number of a module's image for symbolize_answer(), or SIZE_MAX. */
@@ -207,7 +209,7 @@ static void write_known(struct trace *trace, const struct symbolize_cache *names
         frame->is_settled =
             symbolize_answer(names, images[frame->module - 1], frame->offset, frames, &count);
         if (frame->is_settled)
-            write_names(trace, frame->module, frame->offset, frames, count);
+            naming_write_names(trace, frame->module, frame->offset, frames, count);
         trace->frames_unnamed += !frame->is_settled;
     }
 }
@@ -277,7 +279,7 @@ bool trace_prepare(struct trace *trace, struct symbolize_cache *names)
         }
         is_requested = count > 0 && symbolize_prepare(names, request.modules, request.module_count);
     }
-    free_request(&request);
+    naming_free_request(&request);
     return is_requested;
 }
 

@@ -49,7 +49,7 @@ static bool has_more(const struct reference_writer *writer)
     return writer->waiting != 0 && !writer->is_dropped;
 }
 
-static void *run(void *context)
+static void *reference_writer_run(void *context)
 {
     struct reference_writer *writer = context;
     pthread_mutex_lock(&writer->mutex);
@@ -68,7 +68,7 @@ static void hand_over(struct reference_writer *writer)
 {
     pthread_mutex_lock(&writer->mutex);
     if (writer->may_have_thread && !writer->has_thread)
-        writer->has_thread = quiet_thread_start(&writer->thread, run, writer);
+        writer->has_thread = quiet_thread_start(&writer->thread, reference_writer_run, writer);
     writer->waiting++;
     pthread_cond_broadcast(&writer->changed);
     while (writer->waiting == REFERENCE_PACKS) {
@@ -99,7 +99,7 @@ static struct ttd_reference_pack *current_pack(struct reference_writer *writer)
 }
 
 /* Notes that references could not be packed. Those that are wrong are damage of the trace. */
-static bool fail(struct reference_writer *writer, enum ttd_status status)
+static bool reference_writer_fail(struct reference_writer *writer, enum ttd_status status)
 {
     if (status == TTD_ERROR_ARGUMENT) {
         reference_writer_lock(writer);
@@ -124,7 +124,7 @@ bool reference_writer_add(struct reference_writer *writer, const struct ttd_refe
     if (pack == NULL)
         return false;
     enum ttd_status status = ttd_reference_pack_add(pack, &list);
-    return status == TTD_OK || fail(writer, status);
+    return status == TTD_OK || reference_writer_fail(writer, status);
 }
 
 bool reference_writer_close(struct reference_writer *writer, bool are_wanted)

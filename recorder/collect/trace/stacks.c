@@ -57,7 +57,8 @@ void stacks_free(struct stacks *stacks)
 }
 
 /* Adds an entry that the table does not have. */
-static struct stack_entry *add(struct stacks *stacks, uint32_t hash, const struct stack_entry *new)
+static struct stack_entry *stacks_add_entry(struct stacks *stacks, uint32_t hash,
+                                            const struct stack_entry *new)
 {
     struct stack_entry *entry = stacks_probe(stacks, hash, new->parent, new->pc);
     stacks->hashes[entry - stacks->entries] = hash;
@@ -75,7 +76,7 @@ static bool rebuild(struct stacks *stacks, size_t capacity, uint64_t begin, uint
     for (size_t i = 0; i < old.capacity; i++) {
         const struct stack_entry *entry = &old.entries[i];
         if (entry->id != TTD_NONE && (entry->pc < begin || entry->pc >= end))
-            add(stacks, old.hashes[i], entry);
+            stacks_add_entry(stacks, old.hashes[i], entry);
     }
     stacks_free(&old);
     return true;
@@ -91,7 +92,7 @@ struct stack_entry *stacks_find(struct stacks *stacks, uint32_t hash, ttd_id par
         if (!rebuild(stacks, stacks->capacity * factor, 0, 0))
             return NULL;
     }
-    return add(stacks, hash, &(struct stack_entry){.pc = pc, .parent = parent});
+    return stacks_add_entry(stacks, hash, &(struct stack_entry){.pc = pc, .parent = parent});
 }
 
 void stacks_forget(struct stacks *stacks, uint64_t begin, uint64_t end)

@@ -278,7 +278,7 @@ bool trace_user_event(struct trace *trace, const struct ttd_user_event *event)
     return trace->writer != NULL && trace_check(trace, ttd_writer_user_event(trace->writer, event));
 }
 
-static int compare_addresses(const void *left, const void *right)
+static int trace_compare_addresses(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return a < b ? -1 : a > b;
@@ -291,7 +291,7 @@ void trace_runtime_blocks(struct trace *trace, uint64_t *addresses, size_t count
         free(blocks);
         return;
     }
-    qsort(addresses, count, sizeof *addresses, compare_addresses);
+    qsort(addresses, count, sizeof *addresses, trace_compare_addresses);
     size_t unique = 0;
     for (size_t i = 0; i < count; i++)
         if (i == 0 || addresses[i] != addresses[i - 1])

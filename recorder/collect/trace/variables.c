@@ -55,7 +55,7 @@ static int compare_known(const void *left, const void *right)
     return compare(a->module, a->begin, b->module, b->begin);
 }
 
-static bool has(const struct known_variable *variable, const struct variable_word *word)
+static bool variables_has(const struct known_variable *variable, const struct variable_word *word)
 {
     return variable->module == word->module && word->offset - variable->begin < variable->size;
 }
@@ -74,7 +74,7 @@ void variables_sort(struct variables *variables)
                compare(variables->known[next].module, variables->known[next].begin, word->module,
                        word->offset) <= 0)
             next++;
-        bool is_known = next > 0 && has(&variables->known[next - 1], word);
+        bool is_known = next > 0 && variables_has(&variables->known[next - 1], word);
         bool is_same = kept > 0 && compare_words(&variables->words[kept - 1], word) == 0;
         if (!is_known && !is_same)
             variables->words[kept++] = *word;

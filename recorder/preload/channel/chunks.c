@@ -46,7 +46,7 @@ static uint32_t take_chunk(uint32_t full, size_t words)
 }
 
 /* Whether the collector takes no more records of this process, which then stops recording. */
-static bool is_unwanted(void)
+static bool chunks_is_unwanted(void)
 {
     const struct process_slot *slot = channel_process(&target_view, process_index());
     bool refused = atomic_load_explicit(&slot->state, memory_order_relaxed) == SLOT_REFUSED;
@@ -81,7 +81,7 @@ static uint32_t spin_for_chunk(uint32_t full, size_t words)
             return index;
         struct patience patience = {0};
         for (uint64_t spin = 1; atomic_load(&channel->freed) == freed; spin++) {
-            if (collector_has_stalled(&patience, spin, SPINS_MAX) || is_unwanted())
+            if (collector_has_stalled(&patience, spin, SPINS_MAX) || chunks_is_unwanted())
                 return CHANNEL_NONE;
             __builtin_ia32_pause();
         }
@@ -104,7 +104,8 @@ static uint32_t sleep_for_chunk(uint32_t full, size_t words)
             break;
         if (collector_is_gone())
             atomic_store(&channel->stopped, 1);
-        if (is_unwanted() || collector_has_stalled(&patience, sys_clock(), COLLECTOR_STALL_NS))
+        if (chunks_is_unwanted() ||
+            collector_has_stalled(&patience, sys_clock(), COLLECTOR_STALL_NS))
             break;
         collector_wake();
         sys_call6(SYS_futex, (long)&channel->freed, FUTEX_WAIT, freed, (long)&once, 0, 0);
@@ -115,7 +116,7 @@ static uint32_t sleep_for_chunk(uint32_t full, size_t words)
 
 uint32_t chunk_wait(uint32_t full, size_t words, bool *starving)
 {
-    if (is_unwanted())
+    if (chunks_is_unwanted())
         return CHANNEL_NONE;
     uint32_t index = take_chunk(full, words);
     if (index == CHANNEL_NONE && !*starving)

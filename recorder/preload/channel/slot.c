@@ -22,7 +22,7 @@ void collector_wake(void)
 }
 
 /* Fills in the facts that the system no longer has when the process is gone. */
-static void describe(struct process_slot *slot)
+static void slot_describe(struct process_slot *slot)
 {
     slot->command_size = slot->directory_size = 0;
     if (process_is_confined || process_is_copy)
@@ -194,7 +194,7 @@ uint32_t slot_claim(uint32_t pid, uint32_t parent, uint64_t parent_sequence, uin
     }
     target_on->mark = slot->sequence;
     slot->mark = (uintptr_t)&target_on->mark;
-    describe(slot);
+    slot_describe(slot);
     atomic_store_explicit(&slot->state, SLOT_READY, memory_order_release);
     return index;
 }

@@ -30,7 +30,7 @@ static bool is_error(long address)
     return address < 0 && address > -4096;
 }
 
-static void unmap(long address)
+static void view_unmap(long address)
 {
     sys_call3(SYS_munmap, address, CHANNEL_WINDOW, 0);
 }
@@ -78,7 +78,7 @@ static char *map_by_path(uint64_t offset)
     if (window == NULL ||
         (status.st_ino == channel_file.st_ino && status.st_dev == channel_file.st_dev))
         return window;
-    unmap((long)window);
+    view_unmap((long)window);
     return NULL;
 }
 
@@ -91,7 +91,7 @@ static char *map_again(uint64_t offset)
     if (sys_call6(SYS_remap_file_pages, address, CHANNEL_WINDOW, 0, (long)(offset / CHANNEL_PAGE),
                   MAP_NONBLOCK, 0) == 0) /* or all of it would be put into memory */
         return (char *)address;
-    unmap(address);
+    view_unmap(address);
     return map_by_path(offset);
 }
 
@@ -106,7 +106,7 @@ char *channel_map(struct channel_view *view, uint32_t index)
     sys_call3(SYS_madvise, (long)window, CHANNEL_WINDOW, MADV_DONTDUMP);
     if (atomic_compare_exchange_strong(&view->windows[index], &mapped, window))
         return window;
-    unmap((long)window);
+    view_unmap((long)window);
     return mapped;
 }
 
@@ -160,7 +160,7 @@ static bool take_channel(char *window)
         return false;
     if (channel->magic != CHANNEL_MAGIC || channel->version != CHANNEL_VERSION ||
         channel->size != CHANNEL_SIZE) {
-        unmap((long)window);
+        view_unmap((long)window);
         return false;
     }
     sys_call3(SYS_madvise, (long)window, CHANNEL_WINDOW, MADV_DONTDUMP);

@@ -75,7 +75,7 @@ static bool finish_exit(struct thread **thread, unsigned long *before)
 }
 
 /* Does what is left to do at the end. */
-static void end(enum way way, int status)
+static void end_recording(enum way way, int status)
 {
     unsigned long before = 0;
     if (process_asks_itself)
@@ -104,13 +104,13 @@ static void end(enum way way, int status)
 static void at_exit(void *unused, int status)
 {
     (void)unused;
-    end(BY_HANDLER, status);
+    end_recording(BY_HANDLER, status);
 }
 
 static void at_quick_exit(void *unused)
 {
     (void)unused;
-    end(BY_QUICK_HANDLER, 0);
+    end_recording(BY_QUICK_HANDLER, 0);
 }
 
 /*
@@ -126,7 +126,7 @@ void end_register(void)
 
 EXPORT void _exit(int status)
 {
-    end(BY_CALL, status);
+    end_recording(BY_CALL, status);
     runtime_end(status);
 }
 

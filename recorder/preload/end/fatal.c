@@ -59,17 +59,17 @@ static bool is_ignored(int number)
 }
 
 /* Whether the collector is told. Many processes that are asked to end have done nothing yet. */
-static bool is_told(int number)
+static bool fatal_is_reported(int number)
 {
     return target_on->on != 0 && !process_is_confined && process_is_own() &&
            (fatal_is_fault(number) || atomic_load(&target_on->has_records) != 0);
 }
 
-static void on_signal(int number, siginfo_t *info, void *context)
+static void fatal_on_signal(int number, siginfo_t *info, void *context)
 {
     if (is_ignored(number))
         return;
-    if (is_told(number)) {
+    if (fatal_is_reported(number)) {
         atomic_store(&target_on->dies, 1);
         snapshot_tell_signal(number, info, context);
     }
@@ -84,7 +84,7 @@ void fatal_await_death(void)
 }
 
 static struct sigaction action = {
-    .sa_sigaction = on_signal,
+    .sa_sigaction = fatal_on_signal,
     /* A failure of the handler itself is final: all signals are blocked then. The action stays, for
      * another thread that fails meanwhile. One that is ignored interrupts as few calls as can be.
      */
@@ -99,7 +99,7 @@ bool fatal_is_watched(int number)
 
 bool fatal_is_own(const struct sigaction *installed)
 {
-    return (installed->sa_flags & SA_SIGINFO) != 0 && installed->sa_sigaction == on_signal;
+    return (installed->sa_flags & SA_SIGINFO) != 0 && installed->sa_sigaction == fatal_on_signal;
 }
 
 /* The C library's abort(); 0 if it is not known. */
@@ -128,7 +128,7 @@ static void fatal_handled(const ucontext_t *context)
     const siginfo_t info = {.si_signo = SIGABRT, .si_code = SI_TKILL};
     uintptr_t low = (uintptr_t)context->uc_stack.ss_sp, here = (uintptr_t)&info;
     bool is_on_signal_stack = here - low < context->uc_stack.ss_size;
-    if (!fatal_is_watched(SIGABRT) || !is_told(SIGABRT) ||
+    if (!fatal_is_watched(SIGABRT) || !fatal_is_reported(SIGABRT) ||
         (is_on_signal_stack && here - low < ROOM))
         return;
     sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, sizeof all, 0, 0);
@@ -197,7 +197,7 @@ static int is_go(struct dl_phdr_info *info, size_t size, void *unused)
     return -1; /* only the program, which comes first */
 }
 
-static void set(int number, const struct sigaction *now, struct sigaction *before)
+static void fatal_set_action(int number, const struct sigaction *now, struct sigaction *before)
 {
     sigaction_function *function = fatal_real_sigaction();
     if (function != NULL)
@@ -216,9 +216,9 @@ void fatal_watch(void)
         struct sigaction before = {.sa_handler = SIG_IGN};
         if (!fatal_is_watched(number))
             continue;
-        set(number, &action, &before);
+        fatal_set_action(number, &action, &before);
         if (before.sa_handler != SIG_DFL)
-            set(number, &before, NULL);
+            fatal_set_action(number, &before, NULL);
     }
 }
 
@@ -232,9 +232,9 @@ static void unwatch(uint64_t numbers)
         struct sigaction now = {0};
         if ((numbers & SIGNAL(number)) == 0)
             continue;
-        set(number, NULL, &now);
+        fatal_set_action(number, NULL, &now);
         if (fatal_is_own(&now))
-            set(number, &standard, NULL);
+            fatal_set_action(number, &standard, NULL);
     }
 }
 

@@ -157,7 +157,7 @@ static bool try_functions(void)
 }
 
 /* Makes the request, and ends. Before that, confirms what was found when the program started. */
-static _Noreturn void ask(struct thread *thread)
+static _Noreturn void runtime_ask_for_kept(struct thread *thread)
 {
     _Atomic uint32_t *notes = &channel_process(&target_view, process_index())->notes;
     target_leave(thread);
@@ -184,7 +184,7 @@ void runtime_ask_and_end(struct thread *thread, int status)
     process_is_copy = process_asks_itself = true;
     guard();
     process_forget();
-    ask(thread);
+    runtime_ask_for_kept(thread);
 }
 
 /* Returns 0 in the copy, else what runtime_copy() returns. */
@@ -204,7 +204,7 @@ long runtime_copy(struct thread *thread)
     long copy = copy_process();
     if (copy != 0)
         return copy;
-    ask(thread);
+    runtime_ask_for_kept(thread);
 }
 
 bool runtime_tries_functions(void)

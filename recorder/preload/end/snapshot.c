@@ -49,19 +49,19 @@ static uintptr_t find_coroutine_start(void)
     return is_within ? *(const uintptr_t *)address : 0;
 }
 
-static const void *module_of(uintptr_t address)
+static const void *snapshot_module_of(uintptr_t address)
 {
     struct dl_find_object object;
     return _dl_find_object((void *)address, &object) == 0 ? object.dlfo_map_start : NULL;
 }
 
 /* Whether the code is of the C library, of the loader or of this library. */
-static bool is_of_system(uintptr_t address)
+static bool snapshot_is_of_system(uintptr_t address)
 {
-    const void *module = module_of(address);
-    return module != NULL && (module == module_of((uintptr_t)gnu_get_libc_version) ||
-                              module == module_of((uintptr_t)_dl_find_object) ||
-                              module == module_of((uintptr_t)snapshot_ask));
+    const void *module = snapshot_module_of(address);
+    return module != NULL && (module == snapshot_module_of((uintptr_t)gnu_get_libc_version) ||
+                              module == snapshot_module_of((uintptr_t)_dl_find_object) ||
+                              module == snapshot_module_of((uintptr_t)snapshot_ask));
 }
 
 static uint32_t list_frames(struct unwinder *unwinder, const struct step_regs *regs,
@@ -81,7 +81,7 @@ static uint32_t list_frames(struct unwinder *unwinder, const struct step_regs *r
 static void describe_thread(struct unwinder *unwinder, struct snapshot_request *request)
 {
     struct step_regs regs;
-    bool is_found = unwinder_find(unwinder, is_of_system, &regs);
+    bool is_found = unwinder_find(unwinder, snapshot_is_of_system, &regs);
     request->tid = (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
     __asm__("mov %%fs:0, %0" : "=r"(request->thread_pointer));
     request->coroutine_start = find_coroutine_start();
@@ -95,7 +95,7 @@ static void describe_thread(struct unwinder *unwinder, struct snapshot_request *
 static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 /* Whether a signal waits by which somebody wants the program to end. */
-static bool is_unwanted(uint64_t mask)
+static bool snapshot_is_unwanted(uint64_t mask)
 {
     uint64_t pending = 0;
     sys_call3(SYS_rt_sigpending, (long)&pending, sizeof pending, 0);
@@ -145,7 +145,7 @@ static bool is_late(struct wait *wait, uint64_t now)
 }
 
 /* Waits for an answer. Returns it, or SNAPSHOT_NONE if the request was withdrawn. */
-static uint32_t await(struct snapshot_request *request, uint64_t mask)
+static uint32_t snapshot_await(struct snapshot_request *request, uint64_t mask)
 {
     struct timespec once = {.tv_nsec = WAIT_ONCE_NS};
     struct wait wait = {0};
@@ -158,7 +158,7 @@ static uint32_t await(struct snapshot_request *request, uint64_t mask)
         bool has_waited = is_late(&wait, sys_clock());
         if (request->signal != 0 && wait.all < WISH_NS)
             take_wishes(mask);
-        if (!has_waited && !collector_is_gone() && !is_unwanted(mask))
+        if (!has_waited && !collector_is_gone() && !snapshot_is_unwanted(mask))
             continue;
         if (!atomic_compare_exchange_strong(&request->state, &state, SNAPSHOT_NONE))
             continue;
@@ -173,10 +173,10 @@ static uint32_t ask_once(struct snapshot_request *request, uint64_t mask)
 {
     atomic_store_explicit(&request->state, SNAPSHOT_ASKED, memory_order_release);
     collector_wake();
-    return await(request, mask);
+    return snapshot_await(request, mask);
 }
 
-static void ask(struct snapshot_request *request, uint64_t mask)
+static void snapshot_ask_collector(struct snapshot_request *request, uint64_t mask)
 {
     request->has_permitted = 0;
     if (ask_once(request, mask) != SNAPSHOT_DENIED)
@@ -208,7 +208,7 @@ void snapshot_ask(struct thread *thread, uint64_t mask)
     request->contents = contents;
     request->signal = 0;
     describe_thread(unwinder, request);
-    ask(request, mask);
+    snapshot_ask_collector(request, mask);
     atomic_store(&target_on->asking, ASKING_OVER);
 }
 
@@ -250,7 +250,7 @@ static bool leave_bad_jump(const siginfo_t *info, struct step_regs *regs)
         !unwind_page_readable(sp))
         return false;
     memcpy(&caller, (const void *)sp, sizeof caller);
-    if (module_of(caller - 1) == NULL)
+    if (snapshot_module_of(caller - 1) == NULL)
         return false;
     regs->reg[CFI_RA] = caller;
     regs->reg[CFI_RSP] = sp + sizeof caller;
@@ -310,6 +310,6 @@ void snapshot_tell_signal(int number, const siginfo_t *info, const ucontext_t *c
     if (!leave_bad_jump(info, &regs))
         regs.reg[CFI_RA]++; /* as in stacks: see unwind.h */
     request->frame_count = list_frames(unwinder, &regs, request);
-    ask(request, mask);
+    snapshot_ask_collector(request, mask);
     atomic_store(&target_on->asking, ASKING_OVER);
 }

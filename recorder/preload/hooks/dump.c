@@ -35,7 +35,7 @@ static void sleep_until_answered(_Atomic uint32_t *answered, uint32_t answer)
 }
 
 /* Waits for the answer to a dump. Returns whether it was taken. */
-static bool await(struct thread_slot *slot, uint32_t serial)
+static bool dump_await(struct thread_slot *slot, uint32_t serial)
 {
     uint64_t spins = 0, begin = process_is_confined ? 0 : sys_clock();
     for (;;) {
@@ -53,7 +53,7 @@ static bool await(struct thread_slot *slot, uint32_t serial)
     }
 }
 
-static bool ask(const struct ttd_live *client, const struct ask *asked)
+static bool dump_ask(const struct ttd_live *client, const struct ask *asked)
 {
     static _Atomic uint32_t serials;
     if (!live_client_is_open(client))
@@ -77,12 +77,12 @@ static bool ask(const struct ttd_live *client, const struct ask *asked)
     if (!is_asked || !asked->waits)
         return is_asked;
     collector_wake();
-    return await(slot, serial);
+    return dump_await(slot, serial);
 }
 
 static bool dump_heaps(struct ttd_live *client)
 {
-    return ask(client, &(struct ask){.kind = DUMP_HEAPS, .waits = true});
+    return dump_ask(client, &(struct ask){.kind = DUMP_HEAPS, .waits = true});
 }
 
 static bool dump_range(struct ttd_live *client, const void *begin, const void *end,
@@ -90,22 +90,23 @@ static bool dump_range(struct ttd_live *client, const void *begin, const void *e
 {
     if ((uintptr_t)begin >= (uintptr_t)end)
         return false;
-    return ask(client, &(struct ask){.kind = DUMP_RANGE,
-                                     .begin = (uintptr_t)begin,
-                                     .end = (uintptr_t)end,
-                                     .waits = synchronous});
+    return dump_ask(client, &(struct ask){.kind = DUMP_RANGE,
+                                          .begin = (uintptr_t)begin,
+                                          .end = (uintptr_t)end,
+                                          .waits = synchronous});
 }
 
 static bool dump_module(struct ttd_live *client, const void *address, bool writable_only)
 {
-    return ask(client, &(struct ask){.kind = writable_only ? DUMP_MODULE_WRITABLE : DUMP_MODULE,
-                                     .begin = (uintptr_t)address,
-                                     .waits = true});
+    return dump_ask(client,
+                    &(struct ask){.kind = writable_only ? DUMP_MODULE_WRITABLE : DUMP_MODULE,
+                                  .begin = (uintptr_t)address,
+                                  .waits = true});
 }
 
-static size_t file_name(struct ttd_live *client, char *name, size_t size)
+static size_t dump_file_name(struct ttd_live *client, char *name, size_t size)
 {
-    if (!ask(client, &(struct ask){.kind = DUMP_NAME, .waits = true}))
+    if (!dump_ask(client, &(struct ask){.kind = DUMP_NAME, .waits = true}))
         return 0;
     const struct trace_name *trace_name = channel_trace_name(&target_view, process_index());
     size_t known_size = trace_name != NULL ? atomic_load(&trace_name->size) : 0;
@@ -121,5 +122,5 @@ const struct ttd_live_dump_functions live_dump_functions = {
     .heaps = dump_heaps,
     .range = dump_range,
     .module = dump_module,
-    .file_name = file_name,
+    .file_name = dump_file_name,
 };

@@ -41,7 +41,7 @@ bool live_client_is_open(const struct ttd_live *live)
     return atomic_load(&client_of(live)->is_open);
 }
 
-static bool is_valid(const void *data, size_t size)
+static bool live_is_valid(const void *data, size_t size)
 {
     return size <= TTD_LIVE_DATA_MAX && (data != NULL || size == 0);
 }
@@ -55,7 +55,7 @@ static bool is_open(const struct ttd_live *live)
 static void close_client(struct ttd_live *live, const void *data, size_t size)
 {
     struct client *client = client_of(live);
-    if (!is_valid(data, size) || !atomic_exchange(&client->is_open, false))
+    if (!live_is_valid(data, size) || !atomic_exchange(&client->is_open, false))
         return;
     struct thread *level = live_enter();
     if (level == NULL)
@@ -68,7 +68,7 @@ static bool add_event(struct ttd_live *live, enum ttd_live_scope scope, uint32_t
                       const void *data, size_t size)
 {
     bool is_known = (flags & ~TTD_LIVE_KEYFRAME) == 0 && (unsigned)scope <= TTD_LIVE_THREAD;
-    if (!is_known || !is_valid(data, size) || !live_client_is_open(live))
+    if (!is_known || !live_is_valid(data, size) || !live_client_is_open(live))
         return false;
     struct thread *level = live_enter();
     if (level == NULL)
@@ -80,11 +80,11 @@ static bool add_event(struct ttd_live *live, enum ttd_live_scope scope, uint32_t
     return is_added;
 }
 
-static bool start(struct ttd_live *live, uint64_t activity, uint64_t maximum, const void *data,
-                  size_t size)
+static bool live_start_activity(struct ttd_live *live, uint64_t activity, uint64_t maximum,
+                                const void *data, size_t size)
 {
     const struct client *client = client_of(live);
-    if (maximum == 0 || !is_valid(data, size) || !atomic_load(&client->is_open))
+    if (maximum == 0 || !live_is_valid(data, size) || !atomic_load(&client->is_open))
         return false;
     struct thread *level = live_enter();
     if (level == NULL)
@@ -100,10 +100,10 @@ static bool start(struct ttd_live *live, uint64_t activity, uint64_t maximum, co
     return true;
 }
 
-static bool stop(struct ttd_live *live, const void *data, size_t size)
+static bool live_stop_activity(struct ttd_live *live, const void *data, size_t size)
 {
     const struct client *client = client_of(live);
-    if (!is_valid(data, size) || !atomic_load(&client->is_open))
+    if (!live_is_valid(data, size) || !atomic_load(&client->is_open))
         return false;
     struct thread *level = live_enter();
     if (level == NULL)
@@ -209,8 +209,8 @@ static const struct ttd_live_functions functions = {
     .close = close_client,
     .is_open = is_open,
     .add_event = add_event,
-    .start = start,
-    .stop = stop,
+    .start = live_start_activity,
+    .stop = live_stop_activity,
     .try_pause = try_pause,
     .resume = resume,
     .state = state,
@@ -226,7 +226,7 @@ EXPORT struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live
 EXPORT struct ttd_live *ttd_live_factory(uint32_t version, const struct ttd_live_guid *guid,
                                          const void *data, size_t size)
 {
-    if (version != TTD_LIVE_VERSION || guid == NULL || !is_valid(data, size) || !real_ready())
+    if (version != TTD_LIVE_VERSION || guid == NULL || !live_is_valid(data, size) || !real_ready())
         return NULL;
     struct thread *level = live_enter();
     if (level == NULL)

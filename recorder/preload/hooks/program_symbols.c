@@ -80,7 +80,7 @@ static bool program_find_table(struct program_file *file, uint32_t type)
     return false;
 }
 
-static bool program_open(struct program_file *file)
+static bool program_symbols_open(struct program_file *file)
 {
     if (!program_map(file))
         return false;
@@ -95,7 +95,7 @@ bool program_has_allocator(void)
     static const char ending[] = ALLOCATOR_NAMES_ENDING;
     struct program_file file;
     bool is_found = false;
-    if (!program_open(&file))
+    if (!program_symbols_open(&file))
         return false;
     const char *at = file.names, *end = file.names + file.names_size;
     while (!is_found && (at = memmem(at, (size_t)(end - at), ending, sizeof ending)) != NULL) {
@@ -133,7 +133,7 @@ bool program_each_function(bool (*found)(const char *name, uintptr_t function, s
 {
     struct program_file file;
     struct program_place place = {.header = NULL};
-    if (!program_open(&file))
+    if (!program_symbols_open(&file))
         return false;
     dl_iterate_phdr(program_find_place, &place);
     bool goes_on =

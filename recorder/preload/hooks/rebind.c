@@ -21,8 +21,8 @@ struct rebinding {
 enum { PAGE = 4096 };
 
 /* Returns the redirection for a place that refers to the symbol; NULL if it stays as it is. */
-static const struct redirection *find(const struct rebinding *rebinding, const char *name,
-                                      uintptr_t bound)
+static const struct redirection *rebind_find(const struct rebinding *rebinding, const char *name,
+                                             uintptr_t bound)
 {
     for (size_t i = 0; i < rebinding->count; i++) {
         const struct redirection *redirection = &rebinding->redirections[i];
@@ -34,7 +34,7 @@ static const struct redirection *find(const struct rebinding *rebinding, const c
 
 /* Returns the protection of a place in a module that the loader has bound. It leaves the pages that
  * are only in part in PT_GNU_RELRO as they were. */
-static int protection_of(const struct dl_phdr_info *info, uintptr_t address)
+static int rebind_protection(const struct dl_phdr_info *info, uintptr_t address)
 {
     int protection = PROT_READ | PROT_WRITE;
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
@@ -54,7 +54,7 @@ static void rebind_target(const struct dl_phdr_info *info, uintptr_t *target, ui
 {
     uintptr_t begin = (uintptr_t)target & -(uintptr_t)PAGE;
     uintptr_t end = ((uintptr_t)(target + 1) + PAGE - 1) & -(uintptr_t)PAGE;
-    int protection = protection_of(info, (uintptr_t)target);
+    int protection = rebind_protection(info, (uintptr_t)target);
     bool is_writable = (protection & PROT_WRITE) != 0;
     if (!is_writable &&
         sys_call3(SYS_mprotect, (long)begin, (long)(end - begin), protection | PROT_WRITE) != 0)
@@ -77,7 +77,7 @@ static void rebind_table(const struct dl_phdr_info *info, const struct symbols *
             continue;
         const ElfW(Sym) *symbol = &symbols->table[ELF64_R_SYM(table[i].r_info)];
         const struct redirection *redirection =
-            find(rebinding, symbols->strings + symbol->st_name, *target);
+            rebind_find(rebinding, symbols->strings + symbol->st_name, *target);
         if (redirection != NULL)
             rebind_target(info, target, redirection->hook);
     }
@@ -119,7 +119,7 @@ static void rebind_module(const struct dl_phdr_info *info, const struct dl_find_
     rebind_table(info, &symbols, data, data != NULL ? data_size : 0, rebinding);
 }
 
-static int visit(struct dl_phdr_info *info, size_t size, void *rebinding)
+static int rebind_visit_module(struct dl_phdr_info *info, size_t size, void *rebinding)
 {
     struct dl_find_object object;
     (void)size;
@@ -132,5 +132,5 @@ static int visit(struct dl_phdr_info *info, size_t size, void *rebinding)
 
 void rebind(const struct redirection *redirections, size_t count)
 {
-    dl_iterate_phdr(visit, &(struct rebinding){redirections, count});
+    dl_iterate_phdr(rebind_visit_module, &(struct rebinding){redirections, count});
 }

@@ -21,8 +21,8 @@ struct change {
 };
 
 /* Finds the definition of each function of this module. */
-static void find_all(const struct link_map *map, struct change *change,
-                     struct redirection *redirections, size_t count)
+static void redirect_find_all(const struct link_map *map, struct change *change,
+                              struct redirection *redirections, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct redirection *redirection = &redirections[i];
@@ -55,7 +55,7 @@ static void redirect_module(const struct dl_find_object *object, struct redirect
     struct change change = {.begin = UINTPTR_MAX};
     if (!symbols_of(object, &change.symbols) || change.symbols.protection < 0)
         return;
-    find_all(object->dlfo_link_map, &change, redirections, count);
+    redirect_find_all(object->dlfo_link_map, &change, redirections, count);
     if (change.begin >= change.end || !protect(&change, change.symbols.protection | PROT_WRITE))
         return;
     for (size_t i = 0; i < count; i++) {

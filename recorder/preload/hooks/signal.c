@@ -155,7 +155,7 @@ static void watch_return(int number)
 }
 
 /* Sets an action of the program. */
-static int set(int number, const struct sigaction *action, struct sigaction *before)
+static int signal_set_action(int number, const struct sigaction *action, struct sigaction *before)
 {
     struct sigaction changed = *action;
     bool is_default = changed.sa_handler == SIG_DFL;
@@ -180,7 +180,7 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
     uintptr_t handler = bit_of(number) != 0 ? atomic_load(&once[number]) : 0;
     bool is_onstack = (atomic_load(&without_stack) & bit_of(number)) != 0;
     bool becomes_default = action != NULL && action->sa_handler == SIG_DFL;
-    int result = action != NULL ? set(number, action, &own_before)
+    int result = action != NULL ? signal_set_action(number, action, &own_before)
                                 : find_sigaction()(number, NULL, &own_before);
     if (result != 0)
         return result;
@@ -236,7 +236,8 @@ typedef sighandler_t signal_function(int, sighandler_t);
 
 /* Makes what one of the older functions has set, and returns, as sigaction() would. `earlier` is
  * the handler that once_entry() has called until then. */
-static sighandler_t settle(int number, sighandler_t handler, sighandler_t before, uintptr_t earlier)
+static sighandler_t signal_settle(int number, sighandler_t handler, sighandler_t before,
+                                  uintptr_t earlier)
 {
     struct sigaction action;
     if (before == SIG_ERR)
@@ -245,7 +246,7 @@ static sighandler_t settle(int number, sighandler_t handler, sighandler_t before
         take_place(number);
     else if (find_sigaction()(number, NULL, &action) == 0 && action.sa_handler == handler &&
              (action.sa_flags & SA_RESETHAND) != 0)
-        set(number, &action, NULL);
+        signal_set_action(number, &action, NULL);
     else
         watch_return(number);
     if ((uintptr_t)before == (uintptr_t)once_entry)
@@ -262,7 +263,7 @@ static sighandler_t settle(int number, sighandler_t handler, sighandler_t before
         if (real_##name == NULL)                                                                   \
             *(void **)&real_##name = dlsym(RTLD_NEXT, symbol);                                     \
         uintptr_t earlier = bit_of(number) != 0 ? atomic_load(&once[number]) : 0;                  \
-        return settle(number, handler, real_##name(number, handler), earlier);                     \
+        return signal_settle(number, handler, real_##name(number, handler), earlier);              \
     }
 
 HOOK_SIGNAL(hook_signal, "signal")

@@ -13,7 +13,7 @@ int symbols_segment_protection(const ElfW(Phdr) * segment)
 
 /* Returns the protection of the segment at `address`; -1 if it is not known: a tool may have moved
  * the list of segments away from the first page of the file. */
-static int protection_of(const struct dl_find_object *object, uintptr_t address)
+static int symbols_protection(const struct dl_find_object *object, uintptr_t address)
 {
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)object->dlfo_map_start;
     enum { FIRST_PAGE = 4096 };
@@ -46,7 +46,7 @@ bool symbols_of(const struct dl_find_object *object, struct symbols *symbols)
     }
     if (symbols->table == NULL || symbols->strings == NULL || symbols->hash == NULL)
         return false;
-    symbols->protection = protection_of(object, (uintptr_t)symbols->table);
+    symbols->protection = symbols_protection(object, (uintptr_t)symbols->table);
     return true;
 }
 

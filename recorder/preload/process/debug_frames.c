@@ -48,7 +48,7 @@ void debug_frames_forget(uintptr_t begin)
             atomic_store_explicit(&copies[i].begin, IS_GONE, memory_order_relaxed);
 }
 
-static bool read_at(int file, uint64_t offset, void *bytes, size_t size)
+static bool debug_frames_read_at(int file, uint64_t offset, void *bytes, size_t size)
 {
     for (size_t done = 0; done < size;) {
         long count = sys_call6(SYS_pread64, file, (long)((char *)bytes + done), (long)(size - done),
@@ -65,7 +65,8 @@ static bool is_debug_frame(int file, uint64_t offset)
 {
     static const char wanted[] = ".debug_frame";
     char name[sizeof wanted];
-    return read_at(file, offset, name, sizeof name) && memcmp(name, wanted, sizeof wanted) == 0;
+    return debug_frames_read_at(file, offset, name, sizeof name) &&
+           memcmp(name, wanted, sizeof wanted) == 0;
 }
 
 /* Finds the section. False if there is none that is not compressed. */
@@ -73,12 +74,15 @@ static bool find_section(int file, Elf64_Shdr *section)
 {
     Elf64_Ehdr header;
     Elf64_Shdr names;
-    if (!read_at(file, 0, &header, sizeof header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_shentsize != sizeof *section || header.e_shstrndx >= header.e_shnum ||
-        !read_at(file, header.e_shoff + header.e_shstrndx * sizeof names, &names, sizeof names))
+    if (!debug_frames_read_at(file, 0, &header, sizeof header) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_shentsize != sizeof *section ||
+        header.e_shstrndx >= header.e_shnum ||
+        !debug_frames_read_at(file, header.e_shoff + header.e_shstrndx * sizeof names, &names,
+                              sizeof names))
         return false;
     for (size_t i = 1; i < header.e_shnum; i++) {
-        if (!read_at(file, header.e_shoff + i * sizeof *section, section, sizeof *section))
+        if (!debug_frames_read_at(file, header.e_shoff + i * sizeof *section, section,
+                                  sizeof *section))
             return false;
         if (section->sh_type == SHT_PROGBITS &&
             (section->sh_flags & (SHF_ALLOC | SHF_COMPRESSED)) == 0 &&
@@ -99,7 +103,7 @@ static void copy_section(int file, const struct module *module, struct debug_fra
         return;
     *frame = (struct debug_frame){.bytes = bytes, .size = section.sh_size};
     uint64_t low = module->begin - module->map->l_addr, high = module->end - module->map->l_addr;
-    if (read_at(file, section.sh_offset, bytes, frame->size)) {
+    if (debug_frames_read_at(file, section.sh_offset, bytes, frame->size)) {
         size_t count = debug_frame_list(frame, low, high);
         frame->fdes = count > 0 ? unwind_pages_used(count * sizeof *frame->fdes) : NULL;
         if (frame->fdes != NULL)
@@ -111,7 +115,7 @@ static void copy_section(int file, const struct module *module, struct debug_fra
 
 /* Returns the place of a copy of this very file that is not used now; else a place for a new one,
    or NULL. */
-static struct frame_copy *place_of(const struct frame_copy *file)
+static struct frame_copy *debug_frames_place(const struct frame_copy *file)
 {
     struct frame_copy *place = NULL;
     for (size_t i = 0; i < COPIES; i++) {
@@ -148,7 +152,7 @@ void debug_frames_read(const struct module *module)
         file.size = (uint64_t)status.st_size;
         file.changed = path->facts[MODULE_FILE_CHANGED];
     }
-    struct frame_copy *copy = place_of(&file);
+    struct frame_copy *copy = debug_frames_place(&file);
     if (copy == NULL)
         atomic_store(&is_full, true);
     else if (is_read && copy->frame.fde_count == 0)

@@ -133,7 +133,7 @@ static void wipe_in_forks_of_guest(void)
 }
 
 /* Attaches at the start, so that a program that never allocates is recorded as well. */
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void loaded_start(void)
 {
     struct thread *thread = real_ready() ? target_enter(0) : NULL;
     if (thread != NULL)

@@ -49,7 +49,7 @@ void module_files_end(void)
     maps_text = NULL;
 }
 
-static const char *take_number(const char *next, unsigned base, uint64_t *number)
+static const char *module_file_take_number(const char *next, unsigned base, uint64_t *number)
 {
     *number = 0;
     for (;; next++) {
@@ -69,12 +69,12 @@ static void take_mapping(const char *next, const char *end)
 {
     static const char gone[] = " (deleted)";
     uint64_t *facts = module_file.facts, major, minor;
-    next = take_number(next, 16, &facts[MODULE_FILE_BEGIN]);
-    next = take_number(next + 1, 16, &facts[MODULE_FILE_END]);
-    next = take_number(next + 6, 16, &major); /* the offset */
-    next = take_number(next + 1, 16, &major);
-    next = take_number(next + 1, 16, &minor);
-    next = take_number(next + 1, 10, &facts[MODULE_FILE_INODE]);
+    next = module_file_take_number(next, 16, &facts[MODULE_FILE_BEGIN]);
+    next = module_file_take_number(next + 1, 16, &facts[MODULE_FILE_END]);
+    next = module_file_take_number(next + 6, 16, &major); /* the offset */
+    next = module_file_take_number(next + 1, 16, &major);
+    next = module_file_take_number(next + 1, 16, &minor);
+    next = module_file_take_number(next + 1, 10, &facts[MODULE_FILE_INODE]);
     facts[MODULE_FILE_DEVICE] = major << 32 | minor;
     while (next < end && *next == ' ')
         next++;
@@ -96,7 +96,7 @@ static bool find_mapping(uintptr_t address)
         uint64_t first, last;
         if (line_end == NULL)
             return false;
-        take_number(take_number(next, 16, &first) + 1, 16, &last);
+        module_file_take_number(module_file_take_number(next, 16, &first) + 1, 16, &last);
         if (first <= address && address < last) {
             take_mapping(next, line_end);
             return true;
@@ -142,7 +142,7 @@ static void take_name(const char *name)
     path[size + name_size] = '\0';
 }
 
-static bool status_of(const char *path, struct stat *status)
+static bool module_file_status(const char *path, struct stat *status)
 {
     return path[0] == '/' &&
            sys_call6(SYS_newfstatat, AT_FDCWD, (long)path, (long)status, 0, 0, 0) == 0;
@@ -158,8 +158,8 @@ static uint64_t nanoseconds(struct timespec time)
 static void choose_path(void)
 {
     struct stat named, mapped;
-    bool has_mapped = status_of(mapped_file.path, &mapped);
-    bool is_named = status_of(module_file.path, &named) &&
+    bool has_mapped = module_file_status(mapped_file.path, &mapped);
+    bool is_named = module_file_status(module_file.path, &named) &&
                     (has_mapped ? named.st_dev == mapped.st_dev && named.st_ino == mapped.st_ino
                                 : !mapped_file.is_gone);
     if (mapped_file.is_gone)

@@ -25,7 +25,7 @@ static bool program_read(int file, void *buffer, size_t size, uint64_t offset)
     return sys_call6(SYS_pread64, file, (long)buffer, (long)size, (long)offset, 0, 0) == (long)size;
 }
 
-static long program_open(int directory, const char *path)
+static long program_open_file(int directory, const char *path)
 {
     return sys_call6(SYS_openat, directory, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
 }
@@ -33,7 +33,7 @@ static long program_open(int directory, const char *path)
 static bool program_loader_is_suitable(const char *path)
 {
     struct elf_file elf;
-    long file = program_open(AT_FDCWD, path);
+    long file = program_open_file(AT_FDCWD, path);
     if (file < 0)
         return true; /* the program cannot be executed */
     bool is_suitable = elf_open(&elf, (int)file, program_read) && loader_is_suitable(&elf);
@@ -111,7 +111,7 @@ static enum program_kind program_kind_of_file(int file)
             break;
         if (opened >= 0)
             sys_call3(SYS_close, opened, 0, 0);
-        opened = program_open(AT_FDCWD, interpreter);
+        opened = program_open_file(AT_FDCWD, interpreter);
         if (opened < 0)
             break;
         file = (int)opened;
@@ -130,7 +130,7 @@ enum program_kind program_kind(int directory, const char *path)
         return PROGRAM_REFUSES_US;
     if (directory == AT_FDCWD && program_is_privileged(path))
         return PROGRAM_UNRECORDED;
-    long file = *path == '\0' ? directory : program_open(directory, path);
+    long file = *path == '\0' ? directory : program_open_file(directory, path);
     if (file < 0)
         return PROGRAM_RECORDED;
     enum program_kind kind = program_kind_of_file((int)file);

@@ -89,7 +89,7 @@ static void find_allocator(void)
     real_allocator_end = (uintptr_t)object.dlfo_map_end;
 }
 
-static void find_all(void)
+static void real_find_functions(void)
 {
     FIND_LIBC(malloc);
     FIND_LIBC(calloc);
@@ -118,7 +118,7 @@ bool real_find_all(void)
 {
     if (atomic_flag_test_and_set(&is_searching))
         return atomic_load_explicit(&real_is_ready, memory_order_acquire);
-    find_all();
+    real_find_functions();
     atomic_store_explicit(&real_is_ready, true, memory_order_release);
     return true;
 }

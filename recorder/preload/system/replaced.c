@@ -169,7 +169,7 @@ static void *watch_valloc(size_t size)
 }
 
 /* Makes the hooks call the functions above, which call those of the C library. */
-static void watch(void)
+static void replaced_watch(void)
 {
     before = real;
     before_libc = real_libc;
@@ -281,7 +281,7 @@ bool replaced_forward(void)
 {
     static const size_t sizes[] = {8, 24, 64, 256, 1024, 4096, 32768, 200000};
     bool forwards = true;
-    watch();
+    replaced_watch();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && forwards; i++) {
         for (size_t pair = 0; pair < PAIRS && forwards; pair++)
             forwards = pair_forwards(&pairs[pair], sizes[i]);

@@ -177,7 +177,7 @@ void level_record_held(struct thread *outer)
 
 /* Ends what the level holds when the call at the level returns `block`, or 0 for none: drops it if
  * it is that block, and records it if not. */
-static void settle(struct thread *level, uint64_t block)
+static void held_settle(struct thread *level, uint64_t block)
 {
     if (level->held.block == 0)
         return;
@@ -212,7 +212,7 @@ void level_hold(struct thread *level, unsigned operation, const struct unwind_re
 
 enum level_next level_acquired(struct thread *level, uint64_t block)
 {
-    settle(level, block);
+    held_settle(level, block);
     settle_early(level, block);
     /* The allocator hands the block out again: its release by the call around this one is over, and
        a second release within that call is one of its own. */
@@ -266,6 +266,6 @@ bool level_begins(struct thread *level, uint64_t base, uintptr_t site)
 
 void level_ends(struct thread *level, uint64_t block)
 {
-    settle(level, block);
+    held_settle(level, block);
     settle_early(level, block);
 }

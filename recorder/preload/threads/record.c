@@ -12,7 +12,7 @@
 #define LEAP_NS UINT64_C(1000000000)
 
 /* Moves the clock on, as the collector does: it may not get a processor in time. */
-static void tick(void)
+static void record_tick(void)
 {
     uint64_t ns = process_is_confined ? 0 : sys_clock();
     if (ns == 0)
@@ -30,7 +30,7 @@ static bool thread_next_chunk(struct thread *thread, size_t words)
     uint32_t index = chunk_wait(thread->chunk_index, words, &thread->starving);
     if (index == CHANNEL_NONE)
         return false;
-    tick();
+    record_tick();
     atomic_store_explicit(&target_on->has_records, 1, memory_order_relaxed);
     struct chunk *chunk = channel_chunk(&target_view, index);
     thread->is_switching = true;
@@ -60,7 +60,7 @@ static bool lose(struct thread *thread)
 
 /* Stamps a record, for which there is room, and writes what comes first in it. Returns where the
  * rest belongs. */
-static inline uint64_t *begin_record(struct thread *thread, unsigned *flags,
+static inline uint64_t *record_begin(struct thread *thread, unsigned *flags,
                                      const uint64_t *operands, unsigned count)
 {
     thread_pending(thread);
@@ -147,7 +147,7 @@ bool thread_append(struct thread *thread, unsigned operation, const struct unwin
         kept_frames = 0;
     }
     unsigned flags;
-    uint64_t *word = begin_record(thread, &flags, operands, count);
+    uint64_t *word = record_begin(thread, &flags, operands, count);
     const uintptr_t *frames = stack->frames + kept_frames;
     for (uint32_t i = 0; i < added_frames; i++)
         *word++ = frames[i];
@@ -171,7 +171,7 @@ bool thread_append_event(struct thread *thread, const uint64_t client[2], uint32
         !thread_next_chunk(thread, 3 + EVENT_OPERANDS + words))
         return lose(thread);
     unsigned changes;
-    uint64_t *word = begin_record(thread, &changes, operands, EVENT_OPERANDS);
+    uint64_t *word = record_begin(thread, &changes, operands, EVENT_OPERANDS);
     for (size_t i = 0; i < data->field_count; i++)
         word[i] = data->fields[i];
     if (data->size != 0)

@@ -31,8 +31,8 @@ void own_modules_setup(unwind_frame_finder *frame_finder)
 }
 
 /* Returns the readable segment that holds `address`; its `low` is 0 if there is none. */
-static struct cfi_span find_segment(const ElfW(Phdr) * phdr, size_t count, uintptr_t load,
-                                    uintptr_t address)
+static struct cfi_span own_modules_find_segment(const ElfW(Phdr) * phdr, size_t count,
+                                                uintptr_t load, uintptr_t address)
 {
     for (size_t i = 0; i < count; i++) {
         uintptr_t low = load + phdr[i].p_vaddr;
@@ -55,7 +55,7 @@ static struct cfi_span segment_by_header(const struct dl_find_object *object, ui
         return (struct cfi_span){0};
     const ElfW(Phdr) *phdr = (const void *)(start + header->e_phoff);
     struct cfi_span span =
-        find_segment(phdr, header->e_phnum, object->dlfo_link_map->l_addr, address);
+        own_modules_find_segment(phdr, header->e_phnum, object->dlfo_link_map->l_addr, address);
     return span.low >= start && span.high <= end && span.low < span.high ? span
                                                                          : (struct cfi_span){0};
 }
@@ -67,7 +67,7 @@ static struct cfi_span segment_of_main(const struct dl_find_object *object, uint
     for (size_t i = 0; i < main_phnum; i++)
         if (main_phdr[i].p_type == PT_GNU_EH_FRAME &&
             load + main_phdr[i].p_vaddr == (uintptr_t)object->dlfo_eh_frame)
-            return find_segment(main_phdr, main_phnum, load, address);
+            return own_modules_find_segment(main_phdr, main_phnum, load, address);
     return (struct cfi_span){0};
 }
 

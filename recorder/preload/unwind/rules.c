@@ -138,7 +138,7 @@ static struct rule_table *table_for(bool is_lasting)
 }
 
 /* Puts a rule into the table, unless rules were forgotten since `epoch`. */
-static void keep(uintptr_t pc, unwind_rule rule, uint32_t epoch, bool is_lasting)
+static void rules_keep(uintptr_t pc, unwind_rule rule, uint32_t epoch, bool is_lasting)
 {
     struct rule_table *table = pc != 0 ? table_for(is_lasting) : NULL;
     if (table == NULL)
@@ -203,7 +203,7 @@ unwind_rule rules_make(uintptr_t pc, struct cfi_lookup *lookup)
     unwind_rule rule = rule_compile(lookup, pc - 1);
     if (lookup->is_unsettled)
         return rule;
-    keep(pc, rule, epoch, is_lasting(lookup->object.dlfo_link_map));
+    rules_keep(pc, rule, epoch, is_lasting(lookup->object.dlfo_link_map));
     return rule;
 }
 

@@ -29,7 +29,7 @@ static bool is_aligned(uint64_t value)
 
 /* Finds the extent of the thread's block of memory in its structure: an address and a size that
  * enclose the structure, at the end. */
-static void find_block(const uint64_t *words, struct glibc_thread *thread)
+static void glibc_find_block(const uint64_t *words, struct glibc_thread *thread)
 {
     for (size_t i = THREAD_TID / 8; i + 1 < THREAD_SIZE / 8; i++) {
         uint64_t begin = words[i], end = begin + words[i + 1];
@@ -77,7 +77,7 @@ bool glibc_thread_read(const struct memory *memory, uint64_t pointer, struct gli
         .tls_begin = pointer,
         .tls_end = pointer + THREAD_SIZE,
     };
-    find_block(words, thread);
+    glibc_find_block(words, thread);
     if (thread->block_end != 0)
         thread->tls_end = thread->block_end;
     find_static_storage(memory, words[THREAD_VECTOR], thread);
@@ -90,8 +90,8 @@ struct list {
 };
 
 /* Calls `found` for each thread of a list. */
-static void follow(const struct memory *memory, struct list list, bool is_joinable,
-                   const struct glibc_calls *calls)
+static void glibc_follow_list(const struct memory *memory, struct list list, bool is_joinable,
+                              const struct glibc_calls *calls)
 {
     for (int i = 0; i < THREADS_MAX && list.link != list.head; i++) {
         struct glibc_thread thread;
@@ -154,7 +154,7 @@ void glibc_threads_find(const struct memory *memory, struct memory_span data,
     for (size_t i = 0; i < count; i++) {
         bool is_joinable = i + 1 < count && lists[i + 1].head == lists[i].head + 16 &&
                            has_main_thread(memory, lists[i + 1]);
-        follow(memory, lists[i], is_joinable, calls);
+        glibc_follow_list(memory, lists[i], is_joinable, calls);
     }
 }
 

@@ -6,7 +6,7 @@
 #include "../../channel.h"
 #include "layout_parts.h"
 
-static bool begins_with(const char *text, const char *begin)
+static bool layout_begins_with(const char *text, const char *begin)
 {
     return strncmp(text, begin, strlen(begin)) == 0;
 }
@@ -34,10 +34,11 @@ void layout_skip(struct layout_search *search, uint64_t begin, uint64_t end)
 static bool is_channel(const struct layout_search *search, const struct mapping *mapping)
 {
     return mapping->inode == search->subject->channel_inode &&
-           begins_with(mapping->name, CHANNEL_NAME);
+           layout_begins_with(mapping->name, CHANNEL_NAME);
 }
 
-static struct region region_of(const struct layout_search *search, const struct mapping *mapping)
+static struct region layout_region(const struct layout_search *search,
+                                   const struct mapping *mapping)
 {
     const char *name = mapping->name;
     struct region region = {
@@ -67,7 +68,7 @@ static void add_written(struct layout_search *search, const struct mapping *mapp
          address < mapping->end && !memory_is_late(search->memory);) {
         size_t count = memory_written(search->memory, &address, mapping->end, spans);
         for (size_t i = 0; i < count; i++) {
-            struct region region = region_of(search, mapping);
+            struct region region = layout_region(search, mapping);
             region.begin = spans[i].begin;
             region.end = spans[i].end;
             regions_add(search->regions, &region);
@@ -89,21 +90,21 @@ static bool is_of_module(const struct layout_search *search, const struct mappin
  * there is the kernel's until it is done. */
 static bool is_kernel_queue(const struct mapping *mapping)
 {
-    return begins_with(mapping->name, "anon_inode:[io_uring]") ||
-           begins_with(mapping->name, "/[aio]");
+    return layout_begins_with(mapping->name, "anon_inode:[io_uring]") ||
+           layout_begins_with(mapping->name, "/[aio]");
 }
 
 /* Adds what the program may have pointers in: where it can write, or could before it protected what
  * it wrote, or before another mapping of the same memory was gone. */
 static void add_mapping(struct layout_search *search, const struct mapping *mapping)
 {
-    struct region region = region_of(search, mapping);
+    struct region region = layout_region(search, mapping);
     bool is_private_module =
         mapping->is_file && !mapping->is_shared && is_of_module(search, mapping);
     enum backing_kind kind =
         is_private_module ? BACKING_OLD : backing_of(&search->backing, mapping);
     bool is_own = kind == BACKING_ANONYMOUS || kind == BACKING_OLD;
-    if (!mapping->is_file && begins_with(mapping->name, "[v")) /* [vvar], [vdso] */
+    if (!mapping->is_file && layout_begins_with(mapping->name, "[v")) /* [vvar], [vdso] */
         return;
     region.untouched = (unsigned char)backing_untouched(kind);
     region.is_device = kind == BACKING_DEVICE;

@@ -8,19 +8,19 @@
 
 const char layout_data_name[] = ".data", layout_bss_name[] = ".bss";
 
-static bool begins_with(const char *text, const char *begin)
+static bool module_path_begins(const char *text, const char *begin)
 {
     return strncmp(text, begin, strlen(begin)) == 0;
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool module_path_ends(const char *text, const char *end)
 {
     size_t size = strlen(text), end_size = strlen(end);
     return size >= end_size && strcmp(text + size - end_size, end) == 0;
 }
 
 /* The file's name, without its directory. */
-static const char *base_name(const char *path)
+static const char *module_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
@@ -28,10 +28,10 @@ static const char *base_name(const char *path)
 
 bool layout_is_library(const char *path)
 {
-    const char *name = base_name(path);
-    return begins_with(name, "libc.so") || begins_with(name, "libc-") ||
-           begins_with(name, "libpthread") || begins_with(name, "ld-linux") ||
-           begins_with(name, "ld-2") || begins_with(name, "ld.so");
+    const char *name = module_base_name(path);
+    return module_path_begins(name, "libc.so") || module_path_begins(name, "libc-") ||
+           module_path_begins(name, "libpthread") || module_path_begins(name, "ld-linux") ||
+           module_path_begins(name, "ld-2") || module_path_begins(name, "ld.so");
 }
 
 static uint64_t page_down(uint64_t address)
@@ -45,16 +45,16 @@ static uint64_t page_up(uint64_t address)
 }
 
 /* Adds the parts of a writable segment: from the file, and behind these. */
-static void add_segment(struct layout_search *search, const struct snapshot_module *module,
-                        const Elf64_Phdr *segment)
+static void layout_add_segment(struct layout_search *search, const struct snapshot_module *module,
+                               const Elf64_Phdr *segment)
 {
     uint64_t begin = module->bias + segment->p_vaddr;
     uint64_t file_end = (begin + segment->p_filesz + 7) / 8 * 8;
     struct region region = {
         .begin = page_down(begin),
         .end = file_end,
-        .kind =
-            ends_with(base_name(module->path), OWN_LIBRARY) ? REGION_SKIPPED : TTD_REGION_MODULE,
+        .kind = module_path_ends(module_base_name(module->path), OWN_LIBRARY) ? REGION_SKIPPED
+                                                                              : TTD_REGION_MODULE,
         .module = module->id,
         .name = layout_data_name,
     };
@@ -66,8 +66,9 @@ static void add_segment(struct layout_search *search, const struct snapshot_modu
 }
 
 /* Finds where threads have the variables of a module. */
-static void find_block(struct layout_search *search, const struct snapshot_module *module,
-                       const Elf64_Phdr *segments, size_t count)
+static void layout_find_tls_block(struct layout_search *search,
+                                  const struct snapshot_module *module, const Elf64_Phdr *segments,
+                                  size_t count)
 {
     struct tls_module asked = {.id = module->id,
                                .bias = module->bias,
@@ -89,10 +90,10 @@ void layout_add_modules(struct layout_search *search)
     for (size_t i = 0; i < search->subject->module_count; i++) {
         const struct snapshot_module *module = &search->subject->modules[i];
         size_t count = module_segments(search->memory, module, segments);
-        find_block(search, module, segments, count);
+        layout_find_tls_block(search, module, segments, count);
         for (size_t j = 0; j < count; j++)
             if (segments[j].p_type == PT_LOAD && (segments[j].p_flags & PF_W))
-                add_segment(search, module, &segments[j]);
+                layout_add_segment(search, module, &segments[j]);
     }
     regions_refine(search->regions, &search->refined);
 }

@@ -66,7 +66,7 @@ static bool is_plain_memory(const struct mapping *mapping)
 }
 
 /* Decodes "begin-end perms offset device inode   name". Returns false if it is none. */
-static bool parse(char *line, struct mapping *mapping)
+static bool maps_parse_line(char *line, struct mapping *mapping)
 {
     char *text;
     mapping->begin = strtoull(line, &text, 16);
@@ -92,7 +92,7 @@ static bool parse(char *line, struct mapping *mapping)
     return true;
 }
 
-static bool add(struct maps *maps, const struct mapping *mapping)
+static bool maps_add(struct maps *maps, const struct mapping *mapping)
 {
     void *items = array_grow(maps->items, maps->count, &maps->capacity, sizeof *maps->items);
     if (items == NULL)
@@ -131,7 +131,7 @@ bool maps_read(struct maps *maps, uint32_t pid, uint32_t tid)
         end = strchr(line, '\n');
         if (end != NULL)
             *end++ = '\0';
-        if (parse(line, &mapping) && !add(maps, &mapping))
+        if (maps_parse_line(line, &mapping) && !maps_add(maps, &mapping))
             maps->is_whole = false;
     }
     return maps->text != NULL;

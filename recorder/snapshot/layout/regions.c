@@ -33,15 +33,15 @@ const struct region *regions_at(const struct regions *regions, uint64_t address)
     return is_found ? &regions->items[ended_count] : NULL;
 }
 
-static int compare_begins(const void *left, const void *right)
+static int regions_compare_begins(const void *left, const void *right)
 {
     uint64_t a = ((const struct region *)left)->begin, b = ((const struct region *)right)->begin;
     return a < b ? -1 : a > b;
 }
 
 /* Adds the part of a region in [begin, end), which lies in the mapping of another one. */
-static void add_part(struct regions *regions, const struct region *region,
-                     const struct region *mapping, uint64_t begin, uint64_t end)
+static void regions_add_part(struct regions *regions, const struct region *region,
+                             const struct region *mapping, uint64_t begin, uint64_t end)
 {
     struct region part = *region;
     part.untouched = mapping->untouched;
@@ -59,7 +59,7 @@ void regions_refine(struct regions *regions, struct regions *refined)
         regions->is_short |= refined->is_short;
         return;
     }
-    qsort(refined->items, refined->count, sizeof *refined->items, compare_begins);
+    qsort(refined->items, refined->count, sizeof *refined->items, regions_compare_begins);
     for (size_t i = 0; i < regions->count; i++) {
         const struct region *whole = &regions->items[i];
         uint64_t address = whole->begin;
@@ -73,11 +73,11 @@ void regions_refine(struct regions *regions, struct regions *refined)
             uint64_t end = over->end < whole->end ? over->end : whole->end;
             if (begin >= end)
                 continue;
-            add_part(&result, whole, whole, address, begin);
-            add_part(&result, over, whole, begin, end);
+            regions_add_part(&result, whole, whole, address, begin);
+            regions_add_part(&result, over, whole, begin, end);
             address = end;
         }
-        add_part(&result, whole, whole, address, whole->end);
+        regions_add_part(&result, whole, whole, address, whole->end);
     }
     regions_free(refined);
     regions_free(regions);

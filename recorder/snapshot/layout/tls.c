@@ -14,7 +14,7 @@ struct relocations {
     uint64_t address, size, symbols;
 };
 
-static const Elf64_Phdr *find_segment(const struct tls_module *module, uint32_t type)
+static const Elf64_Phdr *tls_find_segment(const struct tls_module *module, uint32_t type)
 {
     for (size_t i = 0; i < module->segment_count; i++)
         if (module->segments[i].p_type == type)
@@ -31,7 +31,7 @@ static uint64_t program_distance(const Elf64_Phdr *tls)
 }
 
 /* The loader has made addresses of some offsets. */
-static uint64_t address_of(const struct tls_module *module, uint64_t value)
+static uint64_t tls_address(const struct tls_module *module, uint64_t value)
 {
     return value < module->begin ? module->bias + value : value;
 }
@@ -40,7 +40,7 @@ static bool find_relocations(const struct memory *memory, const struct tls_modul
                              struct relocations *relocations)
 {
     Elf64_Dyn entries[DYNAMIC_MAX];
-    const Elf64_Phdr *segment = find_segment(module, PT_DYNAMIC);
+    const Elf64_Phdr *segment = tls_find_segment(module, PT_DYNAMIC);
     uint64_t relative = 0;
     size_t count = segment != NULL ? segment->p_memsz / sizeof *entries : 0;
     count = count < DYNAMIC_MAX ? count : DYNAMIC_MAX;
@@ -50,13 +50,13 @@ static bool find_relocations(const struct memory *memory, const struct tls_modul
         return false;
     for (size_t i = 0; i < count && entries[i].d_tag != DT_NULL; i++) {
         if (entries[i].d_tag == DT_RELA)
-            relocations->address = address_of(module, entries[i].d_un.d_ptr);
+            relocations->address = tls_address(module, entries[i].d_un.d_ptr);
         else if (entries[i].d_tag == DT_RELASZ)
             relocations->size = entries[i].d_un.d_val;
         else if (entries[i].d_tag == DT_RELACOUNT)
             relative = entries[i].d_un.d_val;
         else if (entries[i].d_tag == DT_SYMTAB)
-            relocations->symbols = address_of(module, entries[i].d_un.d_ptr);
+            relocations->symbols = tls_address(module, entries[i].d_un.d_ptr);
     }
     if (relocations->address == 0 || relative > relocations->size / sizeof(Elf64_Rela))
         return false;
@@ -137,9 +137,9 @@ static bool library_distance(const struct memory *memory, const struct tls_modul
 void tls_blocks_add(struct tls_blocks *blocks, const struct memory *memory,
                     const struct tls_module *module, uint64_t pointer)
 {
-    const Elf64_Phdr *tls = find_segment(module, PT_TLS);
+    const Elf64_Phdr *tls = tls_find_segment(module, PT_TLS);
     bool is_program =
-        !blocks->has_program && !module->is_library && find_segment(module, PT_INTERP) != NULL;
+        !blocks->has_program && !module->is_library && tls_find_segment(module, PT_INTERP) != NULL;
     uint64_t distance = 0;
     blocks->has_program |= is_program;
     if (tls == NULL || tls->p_memsz == 0 || blocks->count == TLS_BLOCKS_MAX)

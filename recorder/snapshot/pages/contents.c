@@ -15,7 +15,7 @@ struct copying {
     uint32_t protection;
 };
 
-static void add_absent(struct copying *copying, uint64_t end, uint32_t page)
+static void contents_add_absent(struct copying *copying, uint64_t end, uint32_t page)
 {
     if (end > copying->done)
         page_store_add_absent(copying->job->store, copying->done,
@@ -26,11 +26,11 @@ static void add_absent(struct copying *copying, uint64_t end, uint32_t page)
 /* Adds the pages of a piece, and before them those that were never touched. */
 static void store_piece(struct copying *copying, const struct memory_piece *piece)
 {
-    add_absent(copying, piece->address, copying->untouched);
+    contents_add_absent(copying, piece->address, copying->untouched);
     for (uint32_t offset = 0; offset < piece->size; offset += MEMORY_PAGE) {
         uint64_t address = piece->address + offset;
         if (memory_batch_has_hole(copying->batch, piece->at + offset))
-            add_absent(copying, address + MEMORY_PAGE, TTD_PAGE_UNREADABLE);
+            contents_add_absent(copying, address + MEMORY_PAGE, TTD_PAGE_UNREADABLE);
         else
             page_store_add(copying->job->store, address, piece->bytes + offset,
                            copying->protection);
@@ -38,7 +38,7 @@ static void store_piece(struct copying *copying, const struct memory_piece *piec
     }
 }
 
-static void flush(struct copying *copying)
+static void contents_flush(struct copying *copying)
 {
     struct memory_batch *batch = copying->batch;
     memory_batch_read(batch, copying->job->memory);
@@ -56,7 +56,7 @@ static void copy_span(struct copying *copying, struct memory_span span)
             memory_batch_add(copying->batch, span.begin, span.end - span.begin, 0);
         span.begin += added_size;
         if (span.begin < span.end)
-            flush(copying);
+            contents_flush(copying);
     }
 }
 
@@ -65,7 +65,8 @@ static void end_part(struct copying *copying, uint64_t end)
 {
     if (copying->is_late && copying->done < end)
         copying->missing += end - copying->done;
-    add_absent(copying, end, copying->is_late ? TTD_PAGE_NOT_CAPTURED : copying->untouched);
+    contents_add_absent(copying, end,
+                        copying->is_late ? TTD_PAGE_NOT_CAPTURED : copying->untouched);
 }
 
 /* Copies a part of a region: whole pages. */
@@ -79,7 +80,7 @@ static void copy_part(struct copying *copying, uint64_t begin, uint64_t end)
         size_t count = memory_touched(copying->job->memory, &address, end, spans);
         for (size_t i = 0; i < count; i++)
             copy_span(copying, spans[i]);
-        flush(copying);
+        contents_flush(copying);
     }
     end_part(copying, end);
 }
@@ -102,7 +103,7 @@ static void copy_heap_pages(struct copying *copying, const struct region *region
     }
 }
 
-static struct copying begin(const struct contents_job *job, uint32_t untouched)
+static struct copying contents_begin(const struct contents_job *job, uint32_t untouched)
 {
     struct copying copying = {.job = job,
                               .batch = calloc(1, sizeof *copying.batch),
@@ -114,7 +115,7 @@ static struct copying begin(const struct contents_job *job, uint32_t untouched)
 }
 
 /* Returns how many bytes are missing. */
-static uint64_t end(struct copying *copying)
+static uint64_t contents_end(struct copying *copying)
 {
     uint64_t missing = copying->missing + (copying->batch != NULL ? copying->batch->missing : 0);
     free(copying->batch);
@@ -123,7 +124,8 @@ static uint64_t end(struct copying *copying)
 
 uint64_t contents_copy(const struct contents_job *job, const struct regions *regions)
 {
-    struct copying copying = begin(job, job->is_stopped ? TTD_PAGE_ZERO : TTD_PAGE_NOT_CAPTURED);
+    struct copying copying =
+        contents_begin(job, job->is_stopped ? TTD_PAGE_ZERO : TTD_PAGE_NOT_CAPTURED);
     for (size_t i = 0; i < regions->count; i++) {
         const struct region *region = &regions->items[i];
         uint64_t begin = region->begin / MEMORY_PAGE * MEMORY_PAGE;
@@ -134,21 +136,21 @@ uint64_t contents_copy(const struct contents_job *job, const struct regions *reg
                  heap_pages_touch(job->pages, region->begin, region->end))
             copy_heap_pages(&copying, region);
     }
-    return end(&copying);
+    return contents_end(&copying);
 }
 
 uint64_t contents_dump(const struct contents_job *job, const struct contents_part *parts,
                        size_t count)
 {
-    struct copying copying = begin(job, TTD_PAGE_UNREADABLE);
+    struct copying copying = contents_begin(job, TTD_PAGE_UNREADABLE);
     for (size_t i = 0; i < count; i++) {
         const struct contents_part *part = &parts[i];
         copying.done = part->begin;
         copying.protection = part->protection;
         copy_span(&copying, (struct memory_span){part->begin, part->end});
         if (!copying.is_late)
-            flush(&copying);
+            contents_flush(&copying);
         end_part(&copying, part->end);
     }
-    return end(&copying);
+    return contents_end(&copying);
 }

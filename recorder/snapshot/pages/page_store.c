@@ -58,7 +58,8 @@ void page_store_free(struct page_store *store)
 }
 
 /* Returns the entry of a hash, or the empty one where it belongs. */
-static struct stored_page *find(struct stored_page *table, size_t capacity, XXH128_hash_t hash)
+static struct stored_page *page_store_find(struct stored_page *table, size_t capacity,
+                                           XXH128_hash_t hash)
 {
     size_t i = hash.low64 & (capacity - 1);
     while (table[i].id != 0 && !XXH128_isEqual(table[i].hash, hash))
@@ -66,7 +67,7 @@ static struct stored_page *find(struct stored_page *table, size_t capacity, XXH1
     return &table[i];
 }
 
-static bool grow(struct page_store *store)
+static bool page_store_grow(struct page_store *store)
 {
     size_t capacity = 2 * store->capacity;
     struct stored_page *table = calloc(capacity, sizeof *table);
@@ -74,14 +75,14 @@ static bool grow(struct page_store *store)
         return false;
     for (size_t i = 0; i < store->capacity; i++)
         if (store->table[i].id != 0)
-            *find(table, capacity, store->table[i].hash) = store->table[i];
+            *page_store_find(table, capacity, store->table[i].hash) = store->table[i];
     free(store->table);
     store->table = table;
     store->capacity = capacity;
     return true;
 }
 
-static void fail(struct page_store *store, enum ttd_status status)
+static void page_store_fail(struct page_store *store, enum ttd_status status)
 {
     if (store->status == TTD_OK)
         store->status = status;
@@ -98,7 +99,7 @@ static void write_pending(struct page_store *store)
     if (status == TTD_OK && first + store->pending_count != store->next_id)
         status = TTD_ERROR_MISUSE;
     if (status != TTD_OK)
-        fail(store, status);
+        page_store_fail(store, status);
     store->pending_count = 0;
 }
 
@@ -113,7 +114,7 @@ static void write_runs(struct page_store *store, bool is_last)
                                  .count = store->run_count};
     write_pending(store);
     if (store->status == TTD_OK)
-        fail(store, ttd_writer_memory_map(store->writer, &map));
+        page_store_fail(store, ttd_writer_memory_map(store->writer, &map));
     store->run_count = 0;
 }
 
@@ -140,12 +141,12 @@ static bool is_zero(const unsigned char *bytes)
 /* Returns the id of a page, and keeps its content if it is new; 0 if memory ran out. */
 static uint64_t page_id(struct page_store *store, const unsigned char *bytes)
 {
-    if (store->count >= store->capacity / 2 && !grow(store)) {
-        fail(store, TTD_ERROR_NO_MEMORY);
+    if (store->count >= store->capacity / 2 && !page_store_grow(store)) {
+        page_store_fail(store, TTD_ERROR_NO_MEMORY);
         return 0;
     }
     XXH128_hash_t hash = XXH3_128bits_withSeed(bytes, STORE_PAGE, store->seed);
-    struct stored_page *entry = find(store->table, store->capacity, hash);
+    struct stored_page *entry = page_store_find(store->table, store->capacity, hash);
     if (entry->id != 0)
         return entry->id;
     if (store->pending_count == PENDING_PAGES)

@@ -59,7 +59,7 @@ void classes_free(struct classes *classes)
 /* ---- Memory ---- */
 
 /* Returns the rest of the page from an address on, and its size; NULL if it is not there. */
-static const unsigned char *look_at(struct classes *classes, uint64_t address, size_t *size)
+static const unsigned char *classes_look_at(struct classes *classes, uint64_t address, size_t *size)
 {
     uint64_t page = address - address % CLASS_PAGE;
     size_t slot = page / CLASS_PAGE % CLASS_PAGES;
@@ -88,7 +88,7 @@ static bool read_word(struct classes *classes, uint64_t address, uint64_t *word)
 {
     size_t size;
     const unsigned char *bytes = address % WORD == 0 && range_of(classes, address) != NULL
-                                     ? look_at(classes, address, &size)
+                                     ? classes_look_at(classes, address, &size)
                                      : NULL;
     if (bytes != NULL)
         memcpy(word, bytes, WORD);
@@ -115,7 +115,7 @@ static bool read_name(struct classes *classes, uint64_t address, char *name)
     for (size_t size_read = 0; size_read < CLASS_NAME_MAX;) {
         size_t size;
         const unsigned char *bytes = range_of(classes, address + size_read) != NULL
-                                         ? look_at(classes, address + size_read, &size)
+                                         ? classes_look_at(classes, address + size_read, &size)
                                          : NULL;
         if (bytes == NULL)
             return false;
@@ -205,7 +205,7 @@ static bool keep_name(struct classes *classes, const char *name, uint32_t *index
 
 /* ---- Verdicts ---- */
 
-static bool is_code(const struct classes *classes, uint64_t address)
+static bool classes_is_code(const struct classes *classes, uint64_t address)
 {
     const struct class_range *range = range_of(classes, address);
     return range != NULL && range->is_code;
@@ -233,7 +233,8 @@ static enum verdict judge(struct classes *classes, uint64_t value, uint32_t *ind
         return NO_CLASS;
     if (type == 0) {
         bool is_table = !range->is_writable && !range->is_code &&
-                        read_address(classes, value, &function) && is_code(classes, function);
+                        read_address(classes, value, &function) &&
+                        classes_is_code(classes, function);
         return is_table ? CLASS_WITHOUT_NAME : NO_CLASS;
     }
     if (!is_type_of_class(classes, type, name) || !read_type_name(classes, type, name))
@@ -245,7 +246,7 @@ static enum verdict judge(struct classes *classes, uint64_t value, uint32_t *ind
 }
 
 /* Returns the entry of a value, or the free one where it belongs. */
-static struct class_value *probe(const struct classes *classes, uint64_t value)
+static struct class_value *classes_probe(const struct classes *classes, uint64_t value)
 {
     __uint128_t product = (__uint128_t)(value ^ classes->key) * UINT64_C(0x9e3779b97f4a7c15);
     size_t mask = classes->value_capacity - 1;
@@ -255,7 +256,7 @@ static struct class_value *probe(const struct classes *classes, uint64_t value)
     return &classes->values[slot];
 }
 
-static bool make_room(struct classes *classes)
+static bool classes_make_room(struct classes *classes)
 {
     if (classes->value_count * 2 < classes->value_capacity)
         return true;
@@ -269,7 +270,7 @@ static bool make_room(struct classes *classes)
     classes->value_capacity *= 2;
     for (size_t i = 0; i < old.value_capacity; i++)
         if (old.values[i].verdict != UNSEEN)
-            *probe(classes, old.values[i].value) = old.values[i];
+            *classes_probe(classes, old.values[i].value) = old.values[i];
     free(old.values);
     return true;
 }
@@ -278,22 +279,22 @@ bool classes_look(struct classes *classes, uint64_t value)
 {
     if (range_of(classes, value) == NULL)
         return false;
-    struct class_value *entry = probe(classes, value);
+    struct class_value *entry = classes_probe(classes, value);
     if (entry->verdict == UNSEEN) {
-        if (!make_room(classes)) {
+        if (!classes_make_room(classes)) {
             classes->is_incomplete = true;
             return false;
         }
         uint32_t name = 0;
         enum verdict verdict = judge(classes, value, &name);
-        entry = probe(classes, value);
+        entry = classes_probe(classes, value);
         *entry = (struct class_value){value, name, verdict};
         classes->value_count++;
     }
     return entry->verdict != NO_CLASS;
 }
 
-static int compare_addresses(const void *left, const void *right)
+static int classes_compare_addresses(const void *left, const void *right)
 {
     const struct class_found *a = left, *b = right;
     return a->address < b->address ? -1 : a->address > b->address;
@@ -311,6 +312,6 @@ struct class_found *classes_list(const struct classes *classes, size_t *count)
                                                                       : NULL};
     }
     if (*count > 0)
-        qsort(list, *count, sizeof *list, compare_addresses);
+        qsort(list, *count, sizeof *list, classes_compare_addresses);
     return list;
 }

@@ -52,7 +52,7 @@ struct scan *scan_open(const struct scan_job *job)
 }
 
 /* Gives the references away. If they cannot be written, what is found next is left out. */
-static void flush(struct scan *scan)
+static void scan_flush(struct scan *scan)
 {
     const struct snapshot_calls *calls = scan->job.calls;
     scan->result.is_written =
@@ -63,11 +63,11 @@ static void flush(struct scan *scan)
         !scan->result.is_written || scan->result.references >= scan->job.references_max;
 }
 
-static inline void add(struct scan *scan, uint32_t region, uint64_t offset, uint64_t value)
+static inline void scan_add(struct scan *scan, uint32_t region, uint64_t offset, uint64_t value)
 {
     scan->references[scan->count++] = (struct ttd_reference){region, offset, value};
     if (scan->count == REFERENCES_AT_ONCE)
-        flush(scan);
+        scan_flush(scan);
 }
 
 void scan_registers(struct scan *scan, const struct scan_registers *registers)
@@ -75,7 +75,7 @@ void scan_registers(struct scan *scan, const struct scan_registers *registers)
     for (uint32_t i = 0; i < registers->count; i++)
         if ((registers->valid >> i & 1) != 0 && registers->values[i] != 0 &&
             heap_pages_has(scan->job.pages, registers->values[i]))
-            add(scan, registers->region, i * UINT64_C(8), registers->values[i]);
+            scan_add(scan, registers->region, i * UINT64_C(8), registers->values[i]);
 }
 
 /* Finds the words of a line whose values lie in the HEAP_ADDRESS_BITS from `low` on: a bit for
@@ -158,7 +158,7 @@ static void search_heap(struct scan *scan, const struct memory_piece *piece)
     while (next_word(&words, &position, &value)) {
         if (heap_pages_has(pages, value) ||
             (heap_pages_has(tables, value) && classes_has(&scan->job.tables->classes, value)))
-            add(scan, region, offset + position, value);
+            scan_add(scan, region, offset + position, value);
     }
 }
 
@@ -175,7 +175,7 @@ static void search_roots(struct scan *scan, const struct memory_piece *piece)
     while (next_word(&words, &position, &value)) {
         if (!heap_pages_has(pages, value))
             continue;
-        add(scan, number, offset + position, value);
+        scan_add(scan, number, offset + position, value);
         if (region->module != TTD_NONE)
             scan->job.calls->variable(scan->job.calls->context, region, offset + position);
     }
@@ -227,8 +227,8 @@ static void set_piece(struct memory_piece *piece, const struct region *region, b
 }
 
 /* Adds a span of a region to the batch, which is searched whenever it is full. */
-static void add_span(struct scan *scan, const struct region *region, uint32_t number,
-                     struct memory_span span, bool may_lack)
+static void scan_add_span(struct scan *scan, const struct region *region, uint32_t number,
+                          struct memory_span span, bool may_lack)
 {
     while (span.begin < span.end) {
         if (scan->is_over) {
@@ -254,7 +254,7 @@ static void add_within(struct scan *scan, const struct region *region, uint32_t 
 {
     span.begin = span.begin > region->begin ? span.begin : region->begin;
     span.end = span.end < region->end ? span.end : region->end;
-    add_span(scan, region, number, span, may_lack);
+    scan_add_span(scan, region, number, span, may_lack);
 }
 
 /* Asks which pages of a region are in memory, from a page on, unless that is known. */
@@ -293,8 +293,8 @@ static uint64_t scan_add_resident(struct scan *scan, const struct region *region
  * written them. The first reader of a page that nobody has written makes the system provide it, so
  * there is a limit, beyond which the system must tell which pages there are. Behind the end of a
  * file there is nothing. */
-static void add_absent(struct scan *scan, const struct region *region, uint32_t number,
-                       struct memory_span span)
+static void scan_add_absent(struct scan *scan, const struct region *region, uint32_t number,
+                            struct memory_span span)
 {
     unsigned untouched = region->untouched;
     if (untouched == UNTOUCHED_EMPTY || span.begin >= span.end)
@@ -328,11 +328,11 @@ void scan_region(struct scan *scan, const struct region *region, uint32_t number
         uint64_t before = address;
         size_t count = memory_touched(scan->job.memory, &address, end, spans);
         for (size_t i = 0; i < count; i++) {
-            add_absent(scan, region, number, (struct memory_span){before, spans[i].begin});
+            scan_add_absent(scan, region, number, (struct memory_span){before, spans[i].begin});
             add_within(scan, region, number, spans[i], false);
             before = spans[i].end;
         }
-        add_absent(scan, region, number, (struct memory_span){before, address});
+        scan_add_absent(scan, region, number, (struct memory_span){before, address});
     }
 }
 
@@ -345,7 +345,7 @@ void scan_settle(struct scan *scan)
 struct scan_result scan_close(struct scan *scan)
 {
     scan_settle(scan);
-    flush(scan);
+    scan_flush(scan);
     struct scan_result result = scan->result;
     result.missing += scan->batch.missing;
     result.is_complete = result.missing == 0 && !scan->batch.is_gone && result.is_written;

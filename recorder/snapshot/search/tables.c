@@ -10,14 +10,14 @@ static bool read_page(void *context, uint64_t address, void *page)
     return memory_read(context, address, page, CLASS_PAGE);
 }
 
-static bool is_plain(void *context, uint64_t address)
+static bool tables_is_plain(void *context, uint64_t address)
 {
     return image_is_clean(((const struct memory *)context)->image, address);
 }
 
 /* Returns the module that a mapping belongs to, or NULL. */
-static const struct snapshot_module *module_of(const struct snapshot_subject *subject,
-                                               const struct mapping *mapping)
+static const struct snapshot_module *tables_module(const struct snapshot_subject *subject,
+                                                   const struct mapping *mapping)
 {
     for (size_t i = 0; i < subject->module_count; i++)
         if (mapping->begin >= subject->modules[i].begin && mapping->begin < subject->modules[i].end)
@@ -43,7 +43,7 @@ void tables_open(struct tables *tables, const struct layout *layout,
     tables->ranges = calloc(maps->count + 1, sizeof *tables->ranges);
     for (size_t i = 0; i < maps->count && tables->ranges != NULL; i++) {
         const struct mapping *mapping = &maps->items[i];
-        const struct snapshot_module *module = module_of(subject, mapping);
+        const struct snapshot_module *module = tables_module(subject, mapping);
         if (mapping->is_shared || !mapping->is_readable || module == NULL)
             continue;
         tables->ranges[tables->range_count++] =
@@ -54,7 +54,7 @@ void tables_open(struct tables *tables, const struct layout *layout,
     }
     add_copies(tables, &layout->regions);
     classes_init(&tables->classes, read_page, memory, tables->ranges, tables->range_count);
-    tables->classes.is_plain = is_plain;
+    tables->classes.is_plain = tables_is_plain;
 }
 
 void tables_close(struct tables *tables)

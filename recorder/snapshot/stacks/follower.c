@@ -112,8 +112,8 @@ struct cursor span_fetch(const struct cfi_span *span, uintptr_t address, size_t 
 }
 
 /* Reads where a module has its call frame information. All of it lies within the module. */
-static void look_at(const struct follower *follower, const struct snapshot_module *module,
-                    struct module_frames *frames)
+static void follower_look_at(const struct follower *follower, const struct snapshot_module *module,
+                             struct module_frames *frames)
 {
     Elf64_Phdr segments[MODULE_SEGMENTS];
     size_t count = module_segments(follower->memory, module, segments);
@@ -143,7 +143,7 @@ bool modules_find(struct cfi_lookup *lookup, uintptr_t address)
     if (i == subject->module_count)
         return false;
     if (!follower->modules[i].is_known)
-        look_at(follower, &subject->modules[i], &follower->modules[i]);
+        follower_look_at(follower, &subject->modules[i], &follower->modules[i]);
     follower->module = &follower->modules[i];
     follower->copied = 0;
     lookup->object = (struct dl_find_object){

@@ -40,14 +40,14 @@ enum stop {
     STOP_SIGNAL,   /* which is yet to be delivered */
 };
 
-static uint64_t now_ns(void)
+static uint64_t borrow_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static bool peek(uint32_t tid, uint64_t address, void *data, size_t size)
+static bool borrow_peek(uint32_t tid, uint64_t address, void *data, size_t size)
 {
     struct iovec local = {data, size}, remote = {(void *)(uintptr_t)address, size};
     return process_vm_readv((pid_t)tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
@@ -71,9 +71,9 @@ static enum stop await_stop(uint32_t tid, int *signal)
 {
     const struct timespec moment = {.tv_nsec = POLL_NS};
     siginfo_t info = {0};
-    for (uint64_t begin = now_ns(); info.si_pid == 0; nanosleep(&moment, NULL)) {
+    for (uint64_t begin = borrow_now(); info.si_pid == 0; nanosleep(&moment, NULL)) {
         int flags = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL;
-        if (waitid(P_PID, tid, &info, flags) != 0 || now_ns() - begin > RETURN_NS)
+        if (waitid(P_PID, tid, &info, flags) != 0 || borrow_now() - begin > RETURN_NS)
             return STOP_NONE;
     }
     if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)
@@ -129,10 +129,12 @@ static bool is_in_sequence(uint32_t tid, const struct user_regs_struct *register
         return true;
     if (configuration.address == 0)
         return false;
-    if (!peek(tid, configuration.address + AT_SEQUENCE, &sequence_address, sizeof sequence_address))
+    if (!borrow_peek(tid, configuration.address + AT_SEQUENCE, &sequence_address,
+                     sizeof sequence_address))
         return true;
-    return sequence_address != 0 && (!peek(tid, sequence_address, &sequence, sizeof sequence) ||
-                                     registers->rip - sequence.begin < sequence.size);
+    return sequence_address != 0 &&
+           (!borrow_peek(tid, sequence_address, &sequence, sizeof sequence) ||
+            registers->rip - sequence.begin < sequence.size);
 }
 
 /* Puts the frame on the stack by which the code returns. An interrupted system call is then made
@@ -187,8 +189,8 @@ static enum borrow_result give_way(struct thread_state *thread, int signal,
 }
 
 /* Follows the thread through the call. */
-static enum borrow_result follow(struct thread_state *thread, struct borrowed_call *call,
-                                 const struct user_regs_struct *before)
+static enum borrow_result borrow_follow(struct thread_state *thread, struct borrowed_call *call,
+                                        const struct user_regs_struct *before)
 {
     pid_t tid = (pid_t)thread->tid;
     struct user_regs_struct registers;
@@ -228,7 +230,7 @@ static bool set_out(const struct threads *threads, const struct thread_state *th
         await_stop(thread->tid, &signal) != STOP_INTERRUPTED ||
         !get_registers(thread->tid, before) || before->cs != CODE_64_BITS ||
         !is_unwatched(threads, thread->tid, &is_filtered) || is_in_sequence(thread->tid, before) ||
-        !peek(thread->tid, code->call, instruction, sizeof instruction) ||
+        !borrow_peek(thread->tid, code->call, instruction, sizeof instruction) ||
         memcmp(instruction, "\x0f\x05", sizeof instruction) != 0)
         return false;
     struct user_regs_struct begin = *before;
@@ -266,7 +268,7 @@ enum borrow_result borrow_call(const struct threads *threads, struct thread_stat
     if (!set_out(threads, thread, call->code, &registers, &before))
         return BORROW_REFUSED;
     thread->is_stopped = false;
-    enum borrow_result result = follow(thread, call, &before);
+    enum borrow_result result = borrow_follow(thread, call, &before);
     thread->is_stopped = result != BORROW_RUNS_ON;
     return result;
 }
@@ -302,7 +304,7 @@ enum borrow_result borrow_by_any(struct threads *threads, struct borrowed_call *
 static bool run_is_over(uint32_t tid, const struct borrowed_run *run)
 {
     uint32_t over = 0;
-    return peek(tid, run->over, &over, sizeof over) && over == BORROWED_RUN_OVER;
+    return borrow_peek(tid, run->over, &over, sizeof over) && over == BORROWED_RUN_OVER;
 }
 
 /* Looks whether a thread has stopped, as await_stop() does, but does not wait. */
@@ -331,9 +333,9 @@ static enum borrow_result follow_run(const struct threads *threads, struct threa
     enum stop stop = STOP_NONE;
     if (ptrace(PTRACE_CONT, tid, NULL, NULL) != 0)
         return BORROW_RUNS_ON;
-    for (uint64_t begin = now_ns(); !run_is_over(thread->tid, run); nanosleep(&moment, NULL)) {
+    for (uint64_t begin = borrow_now(); !run_is_over(thread->tid, run); nanosleep(&moment, NULL)) {
         stop = look_for_stop(thread->tid, &signal);
-        if (now_ns() - begin > RETURN_NS || (stop == STOP_NONE && kill(tid, 0) != 0))
+        if (borrow_now() - begin > RETURN_NS || (stop == STOP_NONE && kill(tid, 0) != 0))
             return BORROW_RUNS_ON;
         if (stop == STOP_NONE || run_is_over(thread->tid, run))
             continue;

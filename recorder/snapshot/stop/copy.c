@@ -17,7 +17,7 @@
 #define END_NS    UINT64_C(5000000000)
 #define POLL_NS   20000
 
-static uint64_t now_ns(void)
+static uint64_t copy_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -44,11 +44,11 @@ static void bury(struct threads *threads, const struct borrowed_code *code,
 }
 
 /* Waits for the process `pid` to stop, or to end, with the flags of waitid(). */
-static bool await(uint32_t pid, int flags, uint64_t limit)
+static bool copy_await(uint32_t pid, int flags, uint64_t limit)
 {
     const struct timespec moment = {.tv_nsec = POLL_NS};
     siginfo_t info = {0};
-    for (uint64_t begin = now_ns(); now_ns() - begin < limit; nanosleep(&moment, NULL)) {
+    for (uint64_t begin = copy_now(); copy_now() - begin < limit; nanosleep(&moment, NULL)) {
         if (waitid(P_PID, pid, &info, flags | WNOHANG | __WALL) != 0)
             return false;
         if (info.si_pid != 0)
@@ -84,7 +84,7 @@ static void leave_files(const struct copy *copy, const struct borrowed_code *cod
 static void end_now(const struct copy *copy)
 {
     kill((pid_t)copy->pid, SIGKILL);
-    await(copy->pid, WEXITED | WNOWAIT, END_NS);
+    copy_await(copy->pid, WEXITED | WNOWAIT, END_NS);
 }
 
 bool copy_make(struct copy *copy, struct threads *threads, const struct borrowed_code *code,
@@ -105,7 +105,7 @@ bool copy_make(struct copy *copy, struct threads *threads, const struct borrowed
     if (call.created == 0)
         return false;
     *copy = (struct copy){call.created, is_called && call.result > 0 ? (uint32_t)call.result : 0};
-    if (is_called && await(copy->pid, WSTOPPED | WNOWAIT, APPEAR_NS)) {
+    if (is_called && copy_await(copy->pid, WSTOPPED | WNOWAIT, APPEAR_NS)) {
         leave_files(copy, code);
         if (ptrace(PTRACE_SETOPTIONS, (pid_t)copy->pid, NULL, options) == 0) {
             offer(copy->pid);
@@ -123,7 +123,7 @@ void copy_drop(struct copy *copy, struct threads *threads, const struct borrowed
     if (copy->pid == 0)
         return;
     end_now(copy);
-    await(copy->pid, WEXITED, END_NS);
+    copy_await(copy->pid, WEXITED, END_NS);
     history->dead = copy->inner;
     bury(threads, code, history);
     *copy = (struct copy){0};
@@ -136,10 +136,10 @@ uint64_t copy_end(struct copy *copy, const struct borrowed_code *code, struct co
     if (copy->pid == 0)
         return 0;
     end_now(copy);
-    uint64_t begin = now_ns();
+    uint64_t begin = copy_now();
     /* Its parent may wait for it only now, and only here. */
     threads_stop_some(&threads, pid, child, interrupted);
     copy_drop(copy, &threads, code, history);
     threads_release(&threads);
-    return now_ns() - begin;
+    return copy_now() - begin;
 }

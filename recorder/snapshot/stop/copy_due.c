@@ -55,7 +55,7 @@ static bool has_direct(uint32_t pid)
     return is_found;
 }
 
-static bool add(struct copy_gaps *gaps, struct memory_span span)
+static bool copy_gaps_add(struct copy_gaps *gaps, struct memory_span span)
 {
     if (gaps->count == gaps->capacity) {
         size_t capacity = gaps->capacity * 2 + 16;
@@ -105,7 +105,7 @@ static bool find_gaps(uint32_t pid, struct copy_gaps *gaps)
         if (strncmp(line, "VmFlags:", 8) != 0)
             continue;
         is_read = strstr(line, " dc") == NULL && strstr(line, " wf") == NULL;
-        if (!is_read && !(is_read = add(gaps, span)))
+        if (!is_read && !(is_read = copy_gaps_add(gaps, span)))
             break;
     }
     free(line);

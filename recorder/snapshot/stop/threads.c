@@ -20,14 +20,14 @@
 #define STOP_UNABLE_NS UINT64_C(150000000) /* for one that waits and cannot be interrupted */
 #define POLL_NS        20000
 
-static uint64_t now_ns(void)
+static uint64_t threads_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static int compare_tids(const void *left, const void *right)
+static int threads_compare_tids(const void *left, const void *right)
 {
     uint32_t a = ((const struct thread_state *)left)->tid;
     uint32_t b = ((const struct thread_state *)right)->tid;
@@ -67,11 +67,11 @@ static void seize(const struct threads *threads, struct thread_state *thread)
 }
 
 /* Returns the new entry of a thread; NULL if it is known, or if there is no memory. */
-static struct thread_state *add(struct threads *threads, size_t sorted, uint32_t tid)
+static struct thread_state *threads_add(struct threads *threads, size_t sorted, uint32_t tid)
 {
     struct thread_state key = {.tid = tid};
     if (sorted != 0 &&
-        bsearch(&key, threads->items, sorted, sizeof *threads->items, compare_tids) != NULL)
+        bsearch(&key, threads->items, sorted, sizeof *threads->items, threads_compare_tids) != NULL)
         return NULL;
     void *items =
         array_grow(threads->items, threads->count, &threads->capacity, sizeof *threads->items);
@@ -98,13 +98,13 @@ static bool seize_new(struct threads *threads)
     for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
         struct thread_state *thread =
-            tid != 0 && tid != threads->except ? add(threads, sorted, tid) : NULL;
+            tid != 0 && tid != threads->except ? threads_add(threads, sorted, tid) : NULL;
         if (thread != NULL)
             seize(threads, thread);
     }
     closedir(directory);
     if (threads->count > sorted)
-        qsort(threads->items, threads->count, sizeof *threads->items, compare_tids);
+        qsort(threads->items, threads->count, sizeof *threads->items, threads_compare_tids);
     return threads->count > sorted;
 }
 
@@ -122,7 +122,7 @@ static void read_registers(const struct threads *threads, struct thread_state *t
     thread->thread_pointer = r.fs_base;
     thread->is_stopped = true;
     if (thread->signal == 0 &&
-        interrupted_call_resume(threads->interrupted, threads->pid, thread->tid, now_ns(), &r))
+        interrupted_call_resume(threads->interrupted, threads->pid, thread->tid, threads_now(), &r))
         ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &buffer);
 }
 
@@ -157,11 +157,12 @@ static bool is_settled(const struct threads *threads, struct thread_state *threa
 }
 
 /* Waits until a seized thread has stopped or ended, but not for ever. */
-static void settle(const struct threads *threads, struct thread_state *thread, uint64_t begin)
+static void threads_settle(const struct threads *threads, struct thread_state *thread,
+                           uint64_t begin)
 {
     struct timespec moment = {.tv_nsec = POLL_NS};
     while (!is_settled(threads, thread)) {
-        uint64_t waited = now_ns() - begin;
+        uint64_t waited = threads_now() - begin;
         if (waited > STOP_NS || (waited > STOP_UNABLE_NS && state_of(threads, thread->tid) == 'D'))
             return;
         nanosleep(&moment, NULL);
@@ -186,10 +187,10 @@ void threads_stop(struct threads *threads, uint32_t pid, uint32_t except, uint32
                                 .child = child,
                                 .interrupted = interrupted,
                                 .are_stopped = true};
-    uint64_t begin = now_ns();
-    while (!threads_is_alone(pid, except) && seize_new(threads) && now_ns() - begin < STOP_NS)
+    uint64_t begin = threads_now();
+    while (!threads_is_alone(pid, except) && seize_new(threads) && threads_now() - begin < STOP_NS)
         for (size_t i = 0; i < threads->count; i++)
-            settle(threads, &threads->items[i], begin);
+            threads_settle(threads, &threads->items[i], begin);
     for (size_t i = 0; i < threads->count; i++)
         threads->are_stopped &= threads->items[i].is_stopped || threads->items[i].has_ended;
 }
@@ -214,11 +215,11 @@ static void stop_some(struct threads *threads, size_t most, bool are_waiting)
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
         if (tid == 0 || (are_waiting && !is_waiting(threads, tid)))
             continue;
-        struct thread_state *thread = add(threads, sorted, tid);
+        struct thread_state *thread = threads_add(threads, sorted, tid);
         if (thread == NULL)
             continue;
         seize(threads, thread);
-        settle(threads, thread, now_ns());
+        threads_settle(threads, thread, threads_now());
     }
     closedir(directory);
 }

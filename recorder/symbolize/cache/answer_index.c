@@ -14,16 +14,16 @@ struct log_cursor {
     const uint8_t *end;
 };
 
-static void take(struct log_cursor *cursor, void *value, size_t size)
+static void log_take(struct log_cursor *cursor, void *value, size_t size)
 {
     memcpy(value, cursor->next, size);
     cursor->next += size;
 }
 
-static uint32_t take_number(struct log_cursor *cursor)
+static uint32_t log_take_number(struct log_cursor *cursor)
 {
     uint32_t value;
-    take(cursor, &value, sizeof value);
+    log_take(cursor, &value, sizeof value);
     return value;
 }
 
@@ -34,39 +34,39 @@ static const uint8_t *take_bytes(struct log_cursor *cursor, size_t size)
     return bytes;
 }
 
-static const char *take_string(struct log_cursor *cursor, size_t size)
+static const char *log_take_string(struct log_cursor *cursor, size_t size)
 {
     const uint8_t *string = take_bytes(cursor, size);
     return size > 0 ? (const char *)string : NULL;
 }
 
-static void take_frame(struct log_cursor *cursor, struct symbolize_frame *frame)
+static void log_take_frame(struct log_cursor *cursor, struct symbolize_frame *frame)
 {
-    *frame = (struct symbolize_frame){.line = take_number(cursor)};
-    frame->function_size = take_number(cursor);
-    frame->file_size = take_number(cursor);
-    frame->function = take_string(cursor, frame->function_size);
-    frame->file = take_string(cursor, frame->file_size);
+    *frame = (struct symbolize_frame){.line = log_take_number(cursor)};
+    frame->function_size = log_take_number(cursor);
+    frame->file_size = log_take_number(cursor);
+    frame->function = log_take_string(cursor, frame->function_size);
+    frame->file = log_take_string(cursor, frame->file_size);
 }
 
-static void take_variable(struct log_cursor *cursor, struct symbolize_frame *variable)
+static void log_take_variable(struct log_cursor *cursor, struct symbolize_frame *variable)
 {
     *variable = (struct symbolize_frame){.line = 0};
-    take(cursor, &variable->begin, sizeof variable->begin);
-    take(cursor, &variable->size, sizeof variable->size);
-    variable->function_size = take_number(cursor);
-    variable->function = take_string(cursor, variable->function_size);
+    log_take(cursor, &variable->begin, sizeof variable->begin);
+    log_take(cursor, &variable->size, sizeof variable->size);
+    variable->function_size = log_take_number(cursor);
+    variable->function = log_take_string(cursor, variable->function_size);
 }
 
 static void skip_answer(struct log_cursor *cursor, bool is_data)
 {
     struct symbolize_frame skipped;
     if (is_data) {
-        take_variable(cursor, &skipped);
+        log_take_variable(cursor, &skipped);
         return;
     }
-    for (uint32_t count = take_number(cursor); count > 0; count--)
-        take_frame(cursor, &skipped);
+    for (uint32_t count = log_take_number(cursor); count > 0; count--)
+        log_take_frame(cursor, &skipped);
 }
 
 /* ---- Images ---- */
@@ -108,7 +108,8 @@ static size_t add_image(struct answer_index *index, const struct answered_image 
  * Returns the entry of an address, or the free entry where it belongs. The hash is keyed with a
  * random number: recorded programs choose the offsets, and could make all of them collide.
  */
-static struct indexed_answer *probe(const struct answer_index *index, size_t image, uint64_t offset)
+static struct indexed_answer *answer_index_probe(const struct answer_index *index, size_t image,
+                                                 uint64_t offset)
 {
     __uint128_t product =
         (__uint128_t)(offset ^ index->key) *
@@ -122,7 +123,7 @@ static struct indexed_answer *probe(const struct answer_index *index, size_t ima
     }
 }
 
-static bool make_room(struct answer_index *index)
+static bool answer_index_make_room(struct answer_index *index)
 {
     if (index->answer_count + index->answer_count / 2 < index->answer_capacity)
         return true;
@@ -135,7 +136,8 @@ static bool make_room(struct answer_index *index)
     index->answer_capacity = capacity;
     for (size_t i = 0; i < old.answer_capacity; i++)
         if (old.answers[i].names != NULL)
-            *probe(index, old.answers[i].image, old.answers[i].offset) = old.answers[i];
+            *answer_index_probe(index, old.answers[i].image, old.answers[i].offset) =
+                old.answers[i];
     free(old.answers);
     return true;
 }
@@ -144,9 +146,9 @@ static bool make_room(struct answer_index *index)
 static bool add_answer(struct answer_index *index, size_t image, uint64_t offset,
                        const uint8_t *names)
 {
-    if (!make_room(index))
+    if (!answer_index_make_room(index))
         return false;
-    struct indexed_answer *answer = probe(index, image, offset);
+    struct indexed_answer *answer = answer_index_probe(index, image, offset);
     index->answer_count += answer->names == NULL;
     *answer = (struct indexed_answer){offset, names, image};
     return true;
@@ -155,9 +157,9 @@ static bool add_answer(struct answer_index *index, size_t image, uint64_t offset
 static bool read_batch(struct answer_index *index, struct log_cursor batch)
 {
     struct answered_image image;
-    image.is_data = take_number(&batch) != 0;
-    image.id_size = take_number(&batch);
-    image.path_size = take_number(&batch);
+    image.is_data = log_take_number(&batch) != 0;
+    image.id_size = log_take_number(&batch);
+    image.path_size = log_take_number(&batch);
     image.id = take_bytes(&batch, image.id_size);
     image.path = take_bytes(&batch, image.path_size);
     size_t number = add_image(index, &image);
@@ -165,7 +167,7 @@ static bool read_batch(struct answer_index *index, struct log_cursor batch)
         return false;
     while (batch.next < batch.end) {
         uint64_t offset;
-        take(&batch, &offset, sizeof offset);
+        log_take(&batch, &offset, sizeof offset);
         if (!add_answer(index, number, offset, batch.next))
             return false;
         skip_answer(&batch, image.is_data);
@@ -179,7 +181,7 @@ void answer_index_read(struct answer_index *index, const uint8_t *log, size_t lo
         index->key = (uintptr_t)index;
     while (index->indexed_size < log_size) {
         struct log_cursor cursor = {log + index->indexed_size, log + log_size};
-        uint32_t size = take_number(&cursor);
+        uint32_t size = log_take_number(&cursor);
         if (!read_batch(index, (struct log_cursor){cursor.next, cursor.next + size}))
             return; /* no memory: the next call reads the whole batch again */
         index->indexed_size += sizeof size + size;
@@ -203,18 +205,18 @@ bool answer_index_find(const struct answer_index *index, size_t image, uint64_t 
 {
     if (image >= index->image_count || index->answer_capacity == 0)
         return false;
-    const struct indexed_answer *answer = probe(index, image, offset);
+    const struct indexed_answer *answer = answer_index_probe(index, image, offset);
     if (answer->names == NULL)
         return false;
     struct log_cursor names = {.next = answer->names};
     if (index->images[image].is_data) {
         *count = 1;
-        take_variable(&names, frames);
+        log_take_variable(&names, frames);
         return true;
     }
-    *count = take_number(&names);
+    *count = log_take_number(&names);
     for (size_t i = 0; i < *count; i++)
-        take_frame(&names, &frames[i]);
+        log_take_frame(&names, &frames[i]);
     return true;
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put(struct answer_log *log, const void *data, size_t size)
+static void answer_log_put(struct answer_log *log, const void *data, size_t size)
 {
     if (log->has_failed || size == 0)
         return;
@@ -21,9 +21,9 @@ static void put(struct answer_log *log, const void *data, size_t size)
     log->size += size;
 }
 
-static void put_number(struct answer_log *log, uint32_t value)
+static void answer_log_put_number(struct answer_log *log, uint32_t value)
 {
-    put(log, &value, sizeof value);
+    answer_log_put(log, &value, sizeof value);
 }
 
 void answer_log_end_batch(struct answer_log *log)
@@ -41,20 +41,20 @@ static void begin_batch(struct answer_log *log, size_t index)
     const struct symbolize_module *module = &log->modules[index];
     answer_log_end_batch(log);
     log->module = index;
-    put_number(log, 0); /* answer_log_end_batch() sets the size */
-    put_number(log, module->is_data);
-    put_number(log, (uint32_t)module->build_id_size);
-    put_number(log, (uint32_t)strlen(module->path));
-    put(log, module->build_id, module->build_id_size);
-    put(log, module->path, strlen(module->path));
+    answer_log_put_number(log, 0); /* answer_log_end_batch() sets the size */
+    answer_log_put_number(log, module->is_data);
+    answer_log_put_number(log, (uint32_t)module->build_id_size);
+    answer_log_put_number(log, (uint32_t)strlen(module->path));
+    answer_log_put(log, module->build_id, module->build_id_size);
+    answer_log_put(log, module->path, strlen(module->path));
 }
 
 static void put_variable(struct answer_log *log, const struct symbolize_frame *variable)
 {
-    put(log, &variable->begin, sizeof variable->begin);
-    put(log, &variable->size, sizeof variable->size);
-    put_number(log, (uint32_t)variable->function_size);
-    put(log, variable->function, variable->function_size);
+    answer_log_put(log, &variable->begin, sizeof variable->begin);
+    answer_log_put(log, &variable->size, sizeof variable->size);
+    answer_log_put_number(log, (uint32_t)variable->function_size);
+    answer_log_put(log, variable->function, variable->function_size);
 }
 
 void answer_log_add(void *context, size_t module, uint64_t offset,
@@ -67,17 +67,17 @@ void answer_log_add(void *context, size_t module, uint64_t offset,
         return;
     if (log->batch == log->size || log->module != module)
         begin_batch(log, module);
-    put(log, &offset, sizeof offset);
+    answer_log_put(log, &offset, sizeof offset);
     if (log->modules[module].is_data) {
         put_variable(log, frames);
         return;
     }
-    put_number(log, (uint32_t)count);
+    answer_log_put_number(log, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
-        put_number(log, frames[i].line);
-        put_number(log, (uint32_t)frames[i].function_size);
-        put_number(log, (uint32_t)frames[i].file_size);
-        put(log, frames[i].function, frames[i].function_size);
-        put(log, frames[i].file, frames[i].file_size);
+        answer_log_put_number(log, frames[i].line);
+        answer_log_put_number(log, (uint32_t)frames[i].function_size);
+        answer_log_put_number(log, (uint32_t)frames[i].file_size);
+        answer_log_put(log, frames[i].function, frames[i].function_size);
+        answer_log_put(log, frames[i].file, frames[i].file_size);
     }
 }

@@ -80,7 +80,7 @@ static void show(const struct symbolize_cache *cache)
     (void)madvise(cache->shared, CAPACITY, MADV_DOFORK);
 }
 
-static lookup_function prepare;
+static lookup_function cache_prepare;
 
 struct symbolize_cache *symbolize_cache_new(void)
 {
@@ -100,7 +100,8 @@ struct symbolize_cache *symbolize_cache_new(void)
         helper_start(&shared->helper, SYMBOLIZE_MEMORY);
     show(cache);
     const int files[] = {shared->helper.fd, shared->helper.pidfd};
-    lookup_process_start(&cache->process, prepare, cache, files, shared->helper.pid != 0 ? 2 : 0);
+    lookup_process_start(&cache->process, cache_prepare, cache, files,
+                         shared->helper.pid != 0 ? 2 : 0);
     return cache;
 }
 
@@ -145,7 +146,7 @@ struct request {
     void *context;
 };
 
-static void free_request(struct request *request)
+static void cache_free_request(struct request *request)
 {
     free(request->modules);
     free(request->offsets);
@@ -204,7 +205,7 @@ static bool answer_from_log(struct request *request, struct symbolize_cache *cac
 
 /* ---- Writing ---- */
 
-static void append(struct shared *cache, const uint8_t *data, size_t size)
+static void cache_append(struct shared *cache, const uint8_t *data, size_t size)
 {
     if (size == 0 || !lock(&cache->appending))
         return;
@@ -223,7 +224,8 @@ static bool is_best(const struct symbolize_summary *summary)
     return summary->modules_reduced + summary->modules_failed + summary->modules_skipped == 0;
 }
 
-static int ask(struct symbolize_cache *cache, struct helper *helper, const struct request *request)
+static int cache_ask(struct symbolize_cache *cache, struct helper *helper,
+                     const struct request *request)
 {
     struct answer_log log = {.modules = request->modules,
                              .function = request->function,
@@ -238,7 +240,7 @@ static int ask(struct symbolize_cache *cache, struct helper *helper, const struc
     show(cache);
     answer_log_end_batch(&log);
     if (error == 0 && is_best(&summary))
-        append(cache->shared, log.data, log.batch);
+        cache_append(cache->shared, log.data, log.batch);
     free(log.data);
     return error;
 }
@@ -250,7 +252,7 @@ static int ask_in_turn(struct symbolize_cache *cache, struct request *request)
     int error = 0;
     bool locked = lock(&cache->shared->asking);
     if (!locked || !answer_from_log(request, cache))
-        error = ask(cache, locked ? &cache->shared->helper : NULL, request);
+        error = cache_ask(cache, locked ? &cache->shared->helper : NULL, request);
     if (locked)
         pthread_mutex_unlock(&cache->shared->asking);
     return error;
@@ -265,7 +267,7 @@ int symbolize_cached(struct symbolize_cache *cache, const struct symbolize_modul
         error = symbolize(modules, count, function, context, NULL);
     else if (!answer_from_log(&request, cache))
         error = ask_in_turn(cache, &request);
-    free_request(&request);
+    cache_free_request(&request);
     return error;
 }
 
@@ -275,7 +277,7 @@ static void ignore(void *context, size_t module, uint64_t offset,
     (void)context, (void)module, (void)offset, (void)frames, (void)count;
 }
 
-static void prepare(void *cache, const struct symbolize_module *modules, size_t count)
+static void cache_prepare(void *cache, const struct symbolize_module *modules, size_t count)
 {
     symbolize_cached(cache, modules, count, ignore, NULL);
 }

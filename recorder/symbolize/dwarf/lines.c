@@ -42,7 +42,7 @@ void lines_free(struct lines *lines)
     free_files(&lines->call_files);
 }
 
-static char *join(const char *directory, const char *name)
+static char *lines_join_path(const char *directory, const char *name)
 {
     if (name[0] == '/' || directory == NULL || directory[0] == '\0')
         directory = "";
@@ -56,7 +56,7 @@ static char *join(const char *directory, const char *name)
     return joined;
 }
 
-static const char *file_name(struct lines *lines, struct files *files, size_t index)
+static const char *lines_file_name(struct lines *lines, struct files *files, size_t index)
 {
     if (index >= files->count)
         return NULL;
@@ -65,7 +65,7 @@ static const char *file_name(struct lines *lines, struct files *files, size_t in
         /* libdw's name for an unknown file. */
         if (name == NULL || strcmp(name, "???") == 0)
             return NULL;
-        files->names[index] = join(lines->directory, name);
+        files->names[index] = lines_join_path(lines->directory, name);
     }
     return files->names[index];
 }
@@ -85,7 +85,7 @@ struct source_location lines_at(struct lines *lines, uint64_t address)
     if (line == NULL || dwarf_line_file(line, &files, &index) != 0 ||
         files != lines->line_files.files)
         return location;
-    location.file = file_name(lines, &lines->line_files, index);
+    location.file = lines_file_name(lines, &lines->line_files, index);
     if (location.file != NULL && dwarf_lineno(line, &number) == 0 && number > 0)
         location.line = (uint32_t)number;
     return location;
@@ -107,7 +107,7 @@ struct source_location lines_of_call(struct lines *lines, Dwarf_Die *inlined)
     if (dwarf_attr(inlined, DW_AT_call_file, &attribute) == NULL)
         return location;
     Dwarf_Word file = number_attribute(inlined, DW_AT_call_file);
-    location.file = file_name(lines, &lines->call_files, file);
+    location.file = lines_file_name(lines, &lines->call_files, file);
     if (location.file != NULL)
         location.line = valid_line(number_attribute(inlined, DW_AT_call_line));
     return location;

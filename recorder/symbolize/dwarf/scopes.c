@@ -18,7 +18,7 @@ struct search {
     bool searches_everywhere;
 };
 
-static void visit(struct search *search, Dwarf_Die *die, uint32_t parent, unsigned depth);
+static void scopes_visit(struct search *search, Dwarf_Die *die, uint32_t parent, unsigned depth);
 
 static uint32_t add_scope(struct scopes *scopes, const Dwarf_Die *die, uint32_t parent,
                           bool is_inlined)
@@ -78,13 +78,13 @@ static void visit_child(struct search *search, Dwarf_Die *child, uint32_t parent
     case DW_TAG_subprogram: {
         uint32_t scope = claim(search, child, SCOPE_NONE, false);
         if (scope != SCOPE_NONE || search->searches_everywhere)
-            visit(search, child, scope, depth);
+            scopes_visit(search, child, scope, depth);
         break;
     }
     case DW_TAG_inlined_subroutine: {
         uint32_t scope = claim(search, child, parent, true);
         if (scope != SCOPE_NONE)
-            visit(search, child, scope, depth);
+            scopes_visit(search, child, scope, depth);
         break;
     }
     case DW_TAG_lexical_block:
@@ -92,11 +92,11 @@ static void visit_child(struct search *search, Dwarf_Die *child, uint32_t parent
     case DW_TAG_catch_block:
     case DW_TAG_with_stmt:
         if (may_hold(search, child))
-            visit(search, child, parent, depth);
+            scopes_visit(search, child, parent, depth);
         break;
     case DW_TAG_namespace:
     case DW_TAG_module:
-        visit(search, child, parent, depth);
+        scopes_visit(search, child, parent, depth);
         break;
     case DW_TAG_class_type:
     case DW_TAG_structure_type:
@@ -104,14 +104,14 @@ static void visit_child(struct search *search, Dwarf_Die *child, uint32_t parent
     case DW_TAG_interface_type:
     case DW_TAG_enumeration_type:
         if (search->searches_everywhere)
-            visit(search, child, parent, depth);
+            scopes_visit(search, child, parent, depth);
         break;
     default:
         break;
     }
 }
 
-static void visit(struct search *search, Dwarf_Die *die, uint32_t parent, unsigned depth)
+static void scopes_visit(struct search *search, Dwarf_Die *die, uint32_t parent, unsigned depth)
 {
     Dwarf_Die child;
     if (depth == DEPTH_MAX || dwarf_child(die, &child) != 0)
@@ -128,11 +128,11 @@ void scopes_find(struct scopes *scopes, const struct image *image, Dwarf_Die *un
     struct search search = {scopes, image, addresses, count, innermost, false};
     for (size_t i = 0; i < count; i++)
         innermost[i] = SCOPE_NONE;
-    visit(&search, unit, SCOPE_NONE, 0);
+    scopes_visit(&search, unit, SCOPE_NONE, 0);
     for (size_t i = 0; i < count && !search.searches_everywhere; i++)
         search.searches_everywhere = innermost[i] == SCOPE_NONE;
     if (search.searches_everywhere)
-        visit(&search, unit, SCOPE_NONE, 0);
+        scopes_visit(&search, unit, SCOPE_NONE, 0);
 }
 
 void scopes_free(struct scopes *scopes)

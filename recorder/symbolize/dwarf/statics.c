@@ -12,7 +12,7 @@ enum { DEPTH_MAX = 64 };
 
 /* Finds the address of a variable, in the form of symbols. Returns false if it has none of its
  * own. */
-static bool address_of(Dwarf_Die *variable, uint64_t *address)
+static bool statics_address(Dwarf_Die *variable, uint64_t *address)
 {
     Dwarf_Attribute attribute;
     Dwarf_Op *operations;
@@ -29,7 +29,8 @@ static bool address_of(Dwarf_Die *variable, uint64_t *address)
     return true;
 }
 
-static void add(struct statics *statics, uint64_t address, const char *function, const char *name)
+static void statics_add(struct statics *statics, uint64_t address, const char *function,
+                        const char *name)
 {
     static const char between[] = "()::";
     size_t function_size = strlen(function);
@@ -62,8 +63,8 @@ static void read_die(struct statics *statics, Dwarf_Die *die, const char *functi
             break;
         case DW_TAG_variable:
             name = dwarf_diename(&child);
-            if (function != NULL && name != NULL && address_of(&child, &address))
-                add(statics, address, function, name);
+            if (function != NULL && name != NULL && statics_address(&child, &address))
+                statics_add(statics, address, function, name);
             break;
         default:
             break;
@@ -71,7 +72,7 @@ static void read_die(struct statics *statics, Dwarf_Die *die, const char *functi
     } while (dwarf_siblingof(&child, &child) == 0);
 }
 
-static const char *base_name(const char *path)
+static const char *statics_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
@@ -87,14 +88,14 @@ static int compare_variables(const void *left, const void *right)
 }
 
 /* Reads the units of a source file that were not read yet. */
-static void read_file(struct statics *statics, const struct units *units, const char *file)
+static void statics_read_file(struct statics *statics, const struct units *units, const char *file)
 {
     size_t before = statics->count;
     if (statics->is_read == NULL)
         statics->is_read = grow_new(units->count, sizeof *statics->is_read);
     for (uint32_t unit = 0; unit < units->count; unit++) {
         const char *name = statics->is_read[unit] ? NULL : dwarf_diename(&units->dies[unit]);
-        if (name == NULL || strcmp(base_name(name), base_name(file)) != 0)
+        if (name == NULL || strcmp(statics_base_name(name), statics_base_name(file)) != 0)
             continue;
         Dwarf_Die content = units_content(units, unit);
         statics->is_read[unit] = true;
@@ -109,7 +110,7 @@ const char *statics_name(struct statics *statics, const struct units *units,
 {
     if (symbol->file == NULL)
         return NULL;
-    read_file(statics, units, symbol->file);
+    statics_read_file(statics, units, symbol->file);
     size_t low = 0;
     size_t high = statics->count;
     while (low < high) {

@@ -54,7 +54,7 @@ struct debuginfod {
     void (*end)(void *client);
 };
 
-static bool load(struct debuginfod *library)
+static bool debuginfod_load(struct debuginfod *library)
 {
     /* debuginfod.c returns NULL if the user has named no server. */
     void *loaded = dlopen("libdebuginfod.so.1", RTLD_LAZY);
@@ -69,7 +69,7 @@ static bool load(struct debuginfod *library)
 static int download(const struct symbolize_module *module, char **path)
 {
     struct debuginfod library;
-    void *client = load(&library) ? library.begin() : NULL;
+    void *client = debuginfod_load(&library) ? library.begin() : NULL;
     if (client == NULL)
         return -1;
     int fd = library.find(client, module->build_id, (int)module->build_id_size, path);

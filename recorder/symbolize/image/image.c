@@ -138,7 +138,7 @@ static void add_section(struct image *image, Elf_Scn *section, uint64_t tls)
         add_range(&image->data, header.sh_addr, header.sh_size, number);
 }
 
-static void add_segment(struct image *image, const GElf_Phdr *header)
+static void image_add_segment(struct image *image, const GElf_Phdr *header)
 {
     if (header->p_type == PT_TLS)
         add_range(&image->data, SYMBOLIZE_TLS, header->p_memsz, 0);
@@ -158,14 +158,14 @@ static void find_ranges(struct image *image, Elf *elf)
     for (size_t i = 0; i < segments; i++) {
         GElf_Phdr header;
         if (gelf_getphdr(elf, (int)i, &header) != NULL)
-            add_segment(image, &header);
+            image_add_segment(image, &header);
     }
     spans_sort(image->code.spans, image->code.count);
     spans_sort(image->data.spans, image->data.count);
 }
 
 /* Reports the file at bias 0, so that addresses are those of the file. */
-static bool load(struct image *image, const char *path, int fd)
+static bool image_load(struct image *image, const char *path, int fd)
 {
     image->module = dwfl_report_elf(image->dwfl, path, path, fd, 0, true);
     if (image->module == NULL) {
@@ -183,8 +183,8 @@ static bool load(struct image *image, const char *path, int fd)
 }
 
 /* Opens a file whose build-id is the module's. Takes over `fd`. */
-static enum image_result open_file(struct image *image, const char *path, int fd,
-                                   const struct symbolize_module *module, bool with_debug)
+static enum image_result image_open_file(struct image *image, const char *path, int fd,
+                                         const struct symbolize_module *module, bool with_debug)
 {
     if (fd < 0)
         return IMAGE_ABSENT;
@@ -194,7 +194,7 @@ static enum image_result open_file(struct image *image, const char *path, int fd
         return IMAGE_UNREADABLE;
     }
     enum image_result result = IMAGE_UNREADABLE;
-    if (load(image, path, fd))
+    if (image_load(image, path, fd))
         result = is_same_build(image->module, module) ? IMAGE_OPEN : IMAGE_ABSENT;
     if (result != IMAGE_OPEN)
         image_close(image);
@@ -210,13 +210,13 @@ enum image_result image_open(struct image *image, const struct symbolize_module 
         close(fd);
         return IMAGE_ABSENT;
     }
-    enum image_result result = open_file(image, module->path, fd, module, with_debug);
+    enum image_result result = image_open_file(image, module->path, fd, module, with_debug);
     if (result == IMAGE_OPEN)
         return result;
     char *path = NULL;
     fd = debug_file_open(module, &path);
     if (fd >= 0) {
-        result = open_file(image, path, fd, module, with_debug);
+        result = image_open_file(image, path, fd, module, with_debug);
         free(path);
     }
     return result;

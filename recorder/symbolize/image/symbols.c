@@ -27,7 +27,7 @@ static unsigned rank_of(const GElf_Sym *symbol)
     }
 }
 
-static bool is_code(const GElf_Sym *symbol)
+static bool symbol_is_code(const GElf_Sym *symbol)
 {
     unsigned type = GELF_ST_TYPE(symbol->st_info);
     return symbol->st_shndx != SHN_UNDEF &&
@@ -111,8 +111,8 @@ static bool is_of_function(const GElf_Sym *symbol, const char *name)
 
 typedef bool symbol_filter(const GElf_Sym *symbol);
 
-static void load(struct symbols *symbols, struct image *image, symbol_filter *is_wanted,
-                 const struct image_ranges *ranges)
+static void symbols_load_table(struct symbols *symbols, struct image *image,
+                               symbol_filter *is_wanted, const struct image_ranges *ranges)
 {
     *symbols = (struct symbols){0};
     size_t capacity = 0;
@@ -155,12 +155,12 @@ static void load(struct symbols *symbols, struct image *image, symbol_filter *is
 
 void symbols_load(struct symbols *symbols, struct image *image)
 {
-    load(symbols, image, is_code, &image->code);
+    symbols_load_table(symbols, image, symbol_is_code, &image->code);
 }
 
 void symbols_load_data(struct symbols *symbols, struct image *image)
 {
-    load(symbols, image, is_variable, &image->data);
+    symbols_load_table(symbols, image, is_variable, &image->data);
 }
 
 void symbols_free(struct symbols *symbols)

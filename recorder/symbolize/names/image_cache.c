@@ -28,7 +28,7 @@ static bool is_of(const struct binary *binary, const struct symbolize_module *mo
 
 /* Whether the file was overwritten since it was opened, so that pages not read yet would be those
  * of another version. A file that was replaced or removed does no harm: the old one stays open. */
-static bool is_overwritten(const struct binary *binary)
+static bool image_cache_is_overwritten(const struct binary *binary)
 {
     struct stat now;
     const struct stat *then = &binary->status;
@@ -65,12 +65,13 @@ static enum image_result open_image(struct image *image, struct image_cache *ima
 }
 
 /* Returns a module's cached binary, or NULL. Drops it if its file was overwritten. */
-static struct binary *find(struct image_cache *images, const struct symbolize_module *module)
+static struct binary *image_cache_find(struct image_cache *images,
+                                       const struct symbolize_module *module)
 {
     for (size_t i = 0; i < images->count; i++) {
         if (!is_of(images->binaries[i], module))
             continue;
-        if (!is_overwritten(images->binaries[i]))
+        if (!image_cache_is_overwritten(images->binaries[i]))
             return images->binaries[i];
         drop(images, i);
         break;
@@ -78,8 +79,8 @@ static struct binary *find(struct image_cache *images, const struct symbolize_mo
     return NULL;
 }
 
-static void keep(struct image_cache *images, struct binary *binary,
-                 const struct symbolize_module *module)
+static void image_cache_keep(struct image_cache *images, struct binary *binary,
+                             const struct symbolize_module *module)
 {
     size_t path_size = strlen(module->path) + 1;
     binary->path = grow_new(path_size, 1);
@@ -102,7 +103,7 @@ enum image_result image_cache_open(struct image_cache *images,
 {
     bool is_kept =
         images != NULL && with_debug && module->path != NULL && module->build_id_size > 0;
-    struct binary *cached = is_kept ? find(images, module) : NULL;
+    struct binary *cached = is_kept ? image_cache_find(images, module) : NULL;
     if (cached != NULL) {
         *binary = cached;
         return IMAGE_OPEN;
@@ -118,7 +119,7 @@ enum image_result image_cache_open(struct image_cache *images,
     (*binary)->with_debug = with_debug;
     (*binary)->status = status;
     if (is_kept)
-        keep(images, *binary, module);
+        image_cache_keep(images, *binary, module);
     return IMAGE_OPEN;
 }
 

@@ -86,7 +86,7 @@ static const char *linkage_name(Dwarf_Die *die)
 }
 
 /* Whether a language's source names are its symbol names: no mangling. */
-static bool is_plain(int language)
+static bool names_is_plain(int language)
 {
     switch (language) {
     case DW_LANG_C:
@@ -173,7 +173,7 @@ static void answer_unit(struct naming *naming, uint32_t unit, const struct group
                 innermost);
     lines_load(&lines, &die, &content);
     int language = dwarf_srclang(&content);
-    struct unit_language unit_language = {.has_plain_names = is_plain(language),
+    struct unit_language unit_language = {.has_plain_names = names_is_plain(language),
                                           .is_qualified = qualified_is_for(language)};
     for (size_t i = 0; i < group->count; i++)
         answer_scope(naming, &lines, &scopes, innermost[i], group->positions[i], &unit_language);

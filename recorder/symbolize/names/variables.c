@@ -18,7 +18,7 @@ struct walk {
     uint64_t end; /* the highest end of those before it */
 };
 
-static void go_to(struct walk *walk, uint64_t offset)
+static void variables_go_to(struct walk *walk, uint64_t offset)
 {
     const struct symbols *variables = walk->variables;
     for (; walk->next < variables->count && variables->symbols[walk->next].begin <= offset;
@@ -81,7 +81,7 @@ void variables_answer(struct wire_encoder *encoder, struct binary *binary,
         uint64_t offset = module->offsets[i];
         if (offset < answered_end)
             continue;
-        go_to(&walk, offset);
+        variables_go_to(&walk, offset);
         struct symbolize_frame variable =
             symbols[i] != NULL ? variable_of(binary, symbols[i]) : gap_at(&walk, offset, name);
         answered_end = variable.begin + variable.size;

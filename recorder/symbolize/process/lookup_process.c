@@ -50,7 +50,7 @@ static void ignore_signals(void)
         (void)signal(standard[i], SIG_DFL);
 }
 
-static _Noreturn void answer(int fd, lookup_function *function, void *context)
+static _Noreturn void lookup_answer(int fd, lookup_function *function, void *context)
 {
     struct lookup_request request;
     while (lookup_request_receive(&request, fd)) {
@@ -76,7 +76,7 @@ void lookup_process_start(struct lookup_process *process, lookup_function *funct
         ignore_signals();
         close_others(ends[1], files, file_count);
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent)
-            answer(ends[1], function, context);
+            lookup_answer(ends[1], function, context);
         _exit(EXIT_FAILURE);
     }
     close(ends[1]);

@@ -30,38 +30,38 @@ static size_t text_size(const struct symbolize_module *module)
     return round_up(path_size(module) + 1 + place_size(module) + 1 + module->build_id_size);
 }
 
-static void put(uint8_t **cursor, const void *data, size_t size)
+static void request_put(uint8_t **cursor, const void *data, size_t size)
 {
     if (size > 0)
         memcpy(*cursor, data, size);
     *cursor += size;
 }
 
-static void put_number(uint8_t **cursor, uint64_t number)
+static void request_put_number(uint8_t **cursor, uint64_t number)
 {
-    put(cursor, &number, sizeof number);
+    request_put(cursor, &number, sizeof number);
 }
 
 static void put_module(uint8_t **cursor, const struct symbolize_module *module)
 {
-    put_number(cursor, path_size(module));
-    put_number(cursor, place_size(module));
-    put_number(cursor, module->build_id_size);
-    put_number(cursor, module->offset_count);
-    put_number(cursor, module->is_data);
-    put_number(cursor, module->file.device);
-    put_number(cursor, module->file.inode);
-    put_number(cursor, module->file.size);
-    put_number(cursor, module->file.modified);
-    put_number(cursor, module->file.changed);
+    request_put_number(cursor, path_size(module));
+    request_put_number(cursor, place_size(module));
+    request_put_number(cursor, module->build_id_size);
+    request_put_number(cursor, module->offset_count);
+    request_put_number(cursor, module->is_data);
+    request_put_number(cursor, module->file.device);
+    request_put_number(cursor, module->file.inode);
+    request_put_number(cursor, module->file.size);
+    request_put_number(cursor, module->file.modified);
+    request_put_number(cursor, module->file.changed);
     uint8_t *text = *cursor;
-    put(&text, module->path, path_size(module));
+    request_put(&text, module->path, path_size(module));
     text++;
-    put(&text, module->place, place_size(module));
+    request_put(&text, module->place, place_size(module));
     text++;
-    put(&text, module->build_id, module->build_id_size);
+    request_put(&text, module->build_id, module->build_id_size);
     *cursor += text_size(module);
-    put(cursor, module->offsets, module->offset_count * NUMBER);
+    request_put(cursor, module->offsets, module->offset_count * NUMBER);
 }
 
 uint8_t *lookup_request_pack(const struct symbolize_module *modules, size_t count, size_t *size)
@@ -74,8 +74,8 @@ uint8_t *lookup_request_pack(const struct symbolize_module *modules, size_t coun
     uint8_t *cursor = data;
     if (data == NULL)
         return NULL;
-    put_number(&cursor, *size - NUMBER);
-    put_number(&cursor, count);
+    request_put_number(&cursor, *size - NUMBER);
+    request_put_number(&cursor, count);
     for (size_t i = 0; i < count; i++)
         put_module(&cursor, &modules[i]);
     return data;
@@ -95,7 +95,7 @@ static bool receive(int fd, uint8_t *data, size_t size)
     return true;
 }
 
-static uint64_t take_number(const uint8_t **cursor)
+static uint64_t request_take_number(const uint8_t **cursor)
 {
     uint64_t number;
     memcpy(&number, *cursor, sizeof number);
@@ -103,18 +103,18 @@ static uint64_t take_number(const uint8_t **cursor)
     return number;
 }
 
-static void take_module(const uint8_t **cursor, struct symbolize_module *module)
+static void request_take_module(const uint8_t **cursor, struct symbolize_module *module)
 {
-    size_t length = take_number(cursor);
-    size_t place_length = take_number(cursor);
-    module->build_id_size = take_number(cursor);
-    module->offset_count = take_number(cursor);
-    module->is_data = take_number(cursor) != 0;
-    module->file.device = take_number(cursor);
-    module->file.inode = take_number(cursor);
-    module->file.size = take_number(cursor);
-    module->file.modified = take_number(cursor);
-    module->file.changed = take_number(cursor);
+    size_t length = request_take_number(cursor);
+    size_t place_length = request_take_number(cursor);
+    module->build_id_size = request_take_number(cursor);
+    module->offset_count = request_take_number(cursor);
+    module->is_data = request_take_number(cursor) != 0;
+    module->file.device = request_take_number(cursor);
+    module->file.inode = request_take_number(cursor);
+    module->file.size = request_take_number(cursor);
+    module->file.modified = request_take_number(cursor);
+    module->file.changed = request_take_number(cursor);
     module->path = (const char *)*cursor;
     module->place = place_length > 0 ? module->path + length + 1 : NULL;
     module->build_id = *cursor + length + 1 + place_length + 1;
@@ -134,10 +134,10 @@ bool lookup_request_receive(struct lookup_request *request, int fd)
         return false;
     }
     const uint8_t *cursor = request->data;
-    request->count = take_number(&cursor);
+    request->count = request_take_number(&cursor);
     request->modules = grow_new(request->count, sizeof *request->modules);
     for (size_t i = 0; i < request->count; i++)
-        take_module(&cursor, &request->modules[i]);
+        request_take_module(&cursor, &request->modules[i]);
     return true;
 }
 

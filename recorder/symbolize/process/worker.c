@@ -23,7 +23,7 @@ enum { PIPE_FD = 3 };
 
 /* Ignores signals to the whole process group: the parent acts on them, and kills this process if
  * need be. */
-static void set_signals(void)
+static void worker_set_signals(void)
 {
     static const int standard[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP,
                                    SIGSYS,  SIGABRT, SIGCONT, SIGCHLD, SIGXCPU};
@@ -116,14 +116,14 @@ static void set_limits(const struct worker_job *job)
 }
 
 /* Whether the cached images leave too little memory for the next module or for other processes. */
-static bool is_large(const struct image_cache *images)
+static bool worker_is_large(const struct image_cache *images)
 {
     struct sizes sizes = own_sizes();
     return sizes.resident > RESIDENT_MAX || sizes.mapped > images->mapped_max;
 }
 
-static void tell_modules(struct wire_encoder *encoder, struct image_cache *images,
-                         const struct worker_job *job)
+static void worker_report_modules(struct wire_encoder *encoder, struct image_cache *images,
+                                  const struct worker_job *job)
 {
     for (size_t i = job->first; i < job->count; i++) {
         bool is_first = i == job->first;
@@ -133,7 +133,7 @@ static void tell_modules(struct wire_encoder *encoder, struct image_cache *image
         wire_encoder_end(encoder, names_look_up(encoder, images, &job->modules[i],
                                                 is_first ? job->answered : NULL,
                                                 is_first && job->is_reduced));
-        if (images != NULL && is_large(images))
+        if (images != NULL && worker_is_large(images))
             image_cache_clear(images);
     }
     wire_encoder_finished(encoder);
@@ -145,21 +145,21 @@ static void answer_questions(struct wire_encoder *encoder, uint64_t memory)
     struct lookup_request request;
     while (lookup_request_receive(&request, PIPE_FD)) {
         struct worker_job asked = {.modules = request.modules, .count = request.count};
-        tell_modules(encoder, &images, &asked);
+        worker_report_modules(encoder, &images, &asked);
         lookup_request_free(&request);
     }
 }
 
-static _Noreturn void run(const struct worker_job *job, pid_t parent)
+static _Noreturn void worker_run(const struct worker_job *job, pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
         _exit(EXIT_FAILURE);
-    set_signals();
+    worker_set_signals();
     set_files(job->fd);
     set_limits(job);
     struct wire_encoder encoder = {.fd = PIPE_FD};
     if (job->modules != NULL)
-        tell_modules(&encoder, NULL, job);
+        worker_report_modules(&encoder, NULL, job);
     else
         answer_questions(&encoder, job->memory);
     _exit(EXIT_SUCCESS);
@@ -182,7 +182,7 @@ pid_t worker_start(const struct worker_job *job)
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0)
-        run(job, parent);
+        worker_run(job, parent);
     int error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;

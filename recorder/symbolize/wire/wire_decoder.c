@@ -35,7 +35,7 @@ void wire_decoder_free(struct wire_decoder *decoder)
 }
 
 /* Goes to a module, possibly one past the last. */
-static void go_to(struct wire_decoder *decoder, size_t module)
+static void decoder_go_to(struct wire_decoder *decoder, size_t module)
 {
     if (module == decoder->module)
         return;
@@ -59,10 +59,10 @@ static void set_result(struct wire_decoder *decoder, enum symbolize_result resul
 void wire_decoder_skip(struct wire_decoder *decoder)
 {
     set_result(decoder, SYMBOLIZE_FAILED);
-    go_to(decoder, decoder->module + 1);
+    decoder_go_to(decoder, decoder->module + 1);
 }
 
-static bool take_number(struct body *body, uint32_t *value)
+static bool decoder_take_number(struct body *body, uint32_t *value)
 {
     if (body->size < sizeof *value)
         return false;
@@ -83,7 +83,7 @@ static bool take_span(struct body *body, struct symbolize_frame *variable)
     return variable->size > 0 && variable->size - 1 <= UINT64_MAX - variable->begin;
 }
 
-static bool take_string(struct body *body, uint32_t size, const char **string)
+static bool decoder_take_string(struct body *body, uint32_t size, const char **string)
 {
     if (size > SYMBOLIZE_STRING_MAX || size > body->size)
         return false;
@@ -93,14 +93,15 @@ static bool take_string(struct body *body, uint32_t size, const char **string)
     return true;
 }
 
-static bool take_frame(struct body *body, struct symbolize_frame *frame)
+static bool decoder_take_frame(struct body *body, struct symbolize_frame *frame)
 {
     *frame = (struct symbolize_frame){.line = 0};
     uint32_t function_size;
     uint32_t file_size;
-    if (!take_number(body, &frame->line) || !take_number(body, &function_size) ||
-        !take_number(body, &file_size) || !take_string(body, function_size, &frame->function) ||
-        !take_string(body, file_size, &frame->file))
+    if (!decoder_take_number(body, &frame->line) || !decoder_take_number(body, &function_size) ||
+        !decoder_take_number(body, &file_size) ||
+        !decoder_take_string(body, function_size, &frame->function) ||
+        !decoder_take_string(body, file_size, &frame->file))
         return false;
     frame->function_size = function_size;
     frame->file_size = file_size;
@@ -111,14 +112,14 @@ static bool take_frame(struct body *body, struct symbolize_frame *frame)
 static bool take_index(const struct wire_decoder *decoder, struct body *body, bool is_data,
                        uint32_t *index)
 {
-    if (!decoder->is_in_module || !take_number(body, index))
+    if (!decoder->is_in_module || !decoder_take_number(body, index))
         return false;
     const struct symbolize_module *module = &decoder->modules[decoder->module];
     return module->is_data == is_data && *index < module->offset_count &&
            !decoder->answered[*index];
 }
 
-static bool take_variable(struct wire_decoder *decoder, struct body *body)
+static bool decoder_take_variable(struct wire_decoder *decoder, struct body *body)
 {
     struct symbolize_frame variable = {.line = 0};
     uint32_t index;
@@ -136,17 +137,17 @@ static bool take_variable(struct wire_decoder *decoder, struct body *body)
     return true;
 }
 
-static bool take_answer(struct wire_decoder *decoder, struct body *body)
+static bool decoder_take_answer(struct wire_decoder *decoder, struct body *body)
 {
     struct symbolize_frame frames[SYMBOLIZE_FRAMES_MAX];
     uint32_t index;
     uint32_t count;
-    if (!take_index(decoder, body, false, &index) || !take_number(body, &count) || count < 1 ||
-        count > SYMBOLIZE_FRAMES_MAX)
+    if (!take_index(decoder, body, false, &index) || !decoder_take_number(body, &count) ||
+        count < 1 || count > SYMBOLIZE_FRAMES_MAX)
         return false;
     const struct symbolize_module *module = &decoder->modules[decoder->module];
     for (uint32_t i = 0; i < count; i++) {
-        if (!take_frame(body, &frames[i]))
+        if (!decoder_take_frame(body, &frames[i]))
             return false;
     }
     if (body->size != 0)
@@ -157,17 +158,17 @@ static bool take_answer(struct wire_decoder *decoder, struct body *body)
     return true;
 }
 
-static bool take_module(struct wire_decoder *decoder, struct body *body)
+static bool decoder_take_module(struct wire_decoder *decoder, struct body *body)
 {
     uint32_t module;
-    if (decoder->is_in_module || !take_number(body, &module) || body->size != 0 ||
+    if (decoder->is_in_module || !decoder_take_number(body, &module) || body->size != 0 ||
         module < decoder->module || module >= decoder->count)
         return false;
     for (size_t i = decoder->module; i < module; i++) {
         if (decoder->modules[i].offset_count > 0)
             return false;
     }
-    go_to(decoder, module);
+    decoder_go_to(decoder, module);
     decoder->is_in_module = true;
     if (decoder->begin != NULL)
         decoder->begin(decoder->context, module);
@@ -193,7 +194,7 @@ static enum symbolize_result result_of(uint32_t result, bool is_reduced)
 static bool take_end(struct wire_decoder *decoder, struct body *body)
 {
     uint32_t result;
-    if (!decoder->is_in_module || !take_number(body, &result) || body->size != 0 ||
+    if (!decoder->is_in_module || !decoder_take_number(body, &result) || body->size != 0 ||
         result >= WIRE_RESULTS)
         return false;
     bool reduced = decoder->is_reduced && decoder->reduced_module == decoder->module;
@@ -205,7 +206,7 @@ static bool take_end(struct wire_decoder *decoder, struct body *body)
     if (result == WIRE_READ && !reduced && !decoder->modules[decoder->module].is_data)
         tell_nameless(decoder);
     decoder->is_in_module = false;
-    go_to(decoder, decoder->module + 1);
+    decoder_go_to(decoder, decoder->module + 1);
     return true;
 }
 
@@ -227,11 +228,11 @@ static bool take_message(struct wire_decoder *decoder, uint32_t kind, struct bod
         return false;
     switch (kind) {
     case WIRE_MODULE:
-        return take_module(decoder, &body);
+        return decoder_take_module(decoder, &body);
     case WIRE_ANSWER:
-        return take_answer(decoder, &body);
+        return decoder_take_answer(decoder, &body);
     case WIRE_VARIABLE:
-        return take_variable(decoder, &body);
+        return decoder_take_variable(decoder, &body);
     case WIRE_END:
         return take_end(decoder, &body);
     case WIRE_FINISHED:
@@ -255,8 +256,8 @@ bool wire_decoder_take(struct wire_decoder *decoder, size_t size)
         struct body after = input;
         uint32_t kind = 0;
         uint32_t body_size = 0;
-        take_number(&after, &kind);
-        take_number(&after, &body_size);
+        decoder_take_number(&after, &kind);
+        decoder_take_number(&after, &body_size);
         if (body_size > WIRE_BODY_MAX)
             return false;
         if (body_size > after.size)

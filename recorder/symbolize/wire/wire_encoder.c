@@ -14,7 +14,7 @@ enum {
     CUT_NAME_SIZE = CUT_NAME_KEPT + 32,
 };
 
-static void flush(struct wire_encoder *encoder)
+static void wire_flush(struct wire_encoder *encoder)
 {
     size_t written = 0;
     while (written < encoder->size) {
@@ -27,7 +27,7 @@ static void flush(struct wire_encoder *encoder)
     encoder->size = 0;
 }
 
-static void put(struct wire_encoder *encoder, const void *data, size_t size)
+static void wire_put(struct wire_encoder *encoder, const void *data, size_t size)
 {
     if (size > encoder->capacity - encoder->size) {
         size_t new_capacity = 2 * (encoder->size + size) + FLUSH_AT;
@@ -41,22 +41,22 @@ static void put(struct wire_encoder *encoder, const void *data, size_t size)
     encoder->size += size;
 }
 
-static void put_number(struct wire_encoder *encoder, uint32_t value)
+static void wire_put_number(struct wire_encoder *encoder, uint32_t value)
 {
-    put(encoder, &value, sizeof value);
+    wire_put(encoder, &value, sizeof value);
 }
 
 static void put_header(struct wire_encoder *encoder, enum wire_kind kind, size_t size)
 {
-    put_number(encoder, kind);
-    put_number(encoder, (uint32_t)size);
+    wire_put_number(encoder, kind);
+    wire_put_number(encoder, (uint32_t)size);
 }
 
 void wire_encoder_module(struct wire_encoder *encoder, uint32_t module)
 {
     put_header(encoder, WIRE_MODULE, WIRE_NUMBER);
-    put_number(encoder, module);
-    flush(encoder);
+    wire_put_number(encoder, module);
+    wire_flush(encoder);
 }
 
 /* Size of a string on the wire: overlong ones are sent as unknown. */
@@ -85,11 +85,11 @@ static void put_frame(struct wire_encoder *encoder, const struct symbolize_frame
     char cut[CUT_NAME_SIZE];
     size_t function_size = frame->function_size;
     const char *function = sendable_name(frame->function, &function_size, cut);
-    put_number(encoder, frame->line);
-    put_number(encoder, (uint32_t)function_size);
-    put_number(encoder, (uint32_t)sendable(frame->file_size));
-    put(encoder, function, function_size);
-    put(encoder, frame->file, sendable(frame->file_size));
+    wire_put_number(encoder, frame->line);
+    wire_put_number(encoder, (uint32_t)function_size);
+    wire_put_number(encoder, (uint32_t)sendable(frame->file_size));
+    wire_put(encoder, function, function_size);
+    wire_put(encoder, frame->file, sendable(frame->file_size));
 }
 
 static size_t frame_size(const struct symbolize_frame *frame)
@@ -109,12 +109,12 @@ void wire_encoder_answer(struct wire_encoder *encoder, uint32_t index,
            frame_size(&frames[fitting]) <= WIRE_BODY_MAX - size)
         size += frame_size(&frames[fitting++]);
     put_header(encoder, WIRE_ANSWER, size);
-    put_number(encoder, index);
-    put_number(encoder, (uint32_t)fitting);
+    wire_put_number(encoder, index);
+    wire_put_number(encoder, (uint32_t)fitting);
     for (size_t i = 0; i < fitting; i++)
         put_frame(encoder, &frames[i]);
     if (encoder->size >= FLUSH_AT)
-        flush(encoder);
+        wire_flush(encoder);
 }
 
 void wire_encoder_variable(struct wire_encoder *encoder, uint32_t index,
@@ -124,22 +124,22 @@ void wire_encoder_variable(struct wire_encoder *encoder, uint32_t index,
     size_t name_size = variable->function_size;
     const char *name = sendable_name(variable->function, &name_size, cut);
     put_header(encoder, WIRE_VARIABLE, WIRE_NUMBER + WIRE_SPAN + name_size);
-    put_number(encoder, index);
-    put(encoder, &variable->begin, sizeof variable->begin);
-    put(encoder, &variable->size, sizeof variable->size);
-    put(encoder, name, name_size);
+    wire_put_number(encoder, index);
+    wire_put(encoder, &variable->begin, sizeof variable->begin);
+    wire_put(encoder, &variable->size, sizeof variable->size);
+    wire_put(encoder, name, name_size);
     if (encoder->size >= FLUSH_AT)
-        flush(encoder);
+        wire_flush(encoder);
 }
 
 void wire_encoder_end(struct wire_encoder *encoder, enum wire_result result)
 {
     put_header(encoder, WIRE_END, WIRE_NUMBER);
-    put_number(encoder, result);
+    wire_put_number(encoder, result);
 }
 
 void wire_encoder_finished(struct wire_encoder *encoder)
 {
     put_header(encoder, WIRE_FINISHED, 0);
-    flush(encoder);
+    wire_flush(encoder);
 }
