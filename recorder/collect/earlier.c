@@ -43,6 +43,7 @@ void earlier_write(struct trace *trace, const struct known_blocks *blocks, const
                    struct ttd_position position)
 {
     char text[256];
+    const struct ttd_position begin = position;
     ttd_id stack = blocks->count != 0 ? earlier_stack(trace) : TTD_NONE;
     for (size_t i = 0; i < blocks->count; i += BATCH) {
         size_t count = blocks->count - i < BATCH ? blocks->count - i : BATCH;
@@ -56,4 +57,7 @@ void earlier_write(struct trace *trace, const struct known_blocks *blocks, const
         return;
     snprintf(text, sizeof text, "blocks from before the recorder was attached: %s", reason);
     trace_metadata(trace, "unrecorded", text);
+    /* What was then being allocated or released may be listed wrongly. */
+    if (blocks->is_busy)
+        trace_loss(trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN, begin, position);
 }

@@ -324,6 +324,21 @@ class Ends(Attach):
         self.assertTrue(analyze('leaks', self.trace)['certain'])
 
 
+class Moments(Attach):
+
+    def test_a_thread_allocates_at_that_moment(self):
+        """Its blocks may be listed as live or not, so that nothing is certain."""
+        for command, is_certain in ('calls 2', True), ('lock', False):
+            process = self.start(program('counted'))
+            self.tell(process, command)
+            self.detach(process, self.attach(process))
+            leaks = analyze('leaks', self.trace)
+            self.assertEqual(leaks['certain'], is_certain, leaks)
+            unrecorded = [entry['value'] for entry in analyze('info', self.trace)['metadata']
+                          if entry['key'] == 'unrecorded']
+            self.assertEqual(unrecorded == [], is_certain, unrecorded)
+
+
 class Families(Attach):
 
     def test_children_that_fork(self):

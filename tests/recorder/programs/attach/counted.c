@@ -2,7 +2,8 @@
 /*
  * Makes calls when it is told to, in several threads, and counts them itself. Commands on its
  * input: "calls N": N rounds in each thread; "keep N": N blocks of 100 bytes in a list; "lose N":
- * N blocks of 300 bytes without a reference; "fork", "wait", "spawn", "confine"; "exit", "abort",
+ * N blocks of 300 bytes without a reference; "fork", "wait", "spawn", "confine"; "lock": as if a
+ * thread were at work on its arena from then on; "exit", "abort",
  * "exec", "fail". Each answer is a line.
  */
 #define _GNU_SOURCE
@@ -11,6 +12,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +53,25 @@ static void make_calls(unsigned seed)
         atomic_fetch_add(&reallocations, 1);
         atomic_fetch_add(&releases, 4);
     }
+}
+
+static _Noreturn void *allocate_and_wait(void *block)
+{
+    atomic_store((_Atomic(void *) *)block, malloc(1000));
+    for (;;)
+        pause();
+}
+
+/* Locks the arena of a thread: glibc's arenas begin with a mutex, their heaps with the arena. */
+static void lock_arena(void)
+{
+    static _Atomic(void *) block;
+    pthread_t thread;
+    pthread_create(&thread, NULL, allocate_and_wait, &block);
+    while (atomic_load(&block) == NULL)
+        usleep(1000);
+    int **heap = (int **)((uintptr_t)atomic_load(&block) & -((uintptr_t)64 << 20));
+    **heap = 1;
 }
 
 static void *run(void *number)
@@ -139,6 +160,8 @@ int main(void)
             posix_spawn(&child, "/bin/true", NULL, NULL, (char *[]){name, NULL}, NULL);
             wait_for_child();
             continue;
+        } else if (strncmp(line, "lock", 4) == 0) {
+            lock_arena();
         } else if (strncmp(line, "confine", 7) == 0) {
             prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
         } else if (strncmp(line, "wait", 4) == 0) {
