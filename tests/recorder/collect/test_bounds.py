@@ -44,10 +44,7 @@ class Stacks(Bounded):
         self.assertIn({'key': 'stacks', 'value': 'not recorded'}, info['metadata'])
         hot = analyze('hot', self.trace)
         self.assertGreaterEqual(hot['allocations'], acquired + reallocated + 7)
-        calls, earlier = (group['stack'] for group in hot['groups'])
-        self.assertEqual(calls, [])
-        self.assertEqual([frame['function'] for frame in earlier],
-                         ['[found when the recorder was attached]'])
+        self.assertEqual([group['stack'] for group in hot['groups']], [[]])
         self.assertIn('7 blocks, 2,100 bytes, without recorded stacks', self.text('leaks'))
         self.assertGreater(released, 0)
 

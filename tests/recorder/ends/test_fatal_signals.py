@@ -185,11 +185,11 @@ class Signals(Deaths):
                 fatal = analyze('errors', self.trace)['fatal_signal']
                 self.assertIn(place, fatal['fault']['place']['label'])
         text = self.text('free data')
-        self.assertIn('\n  the address is dies .bss+0x', text)
+        self.assertIn('\n  the address is dies .bss: data+0x10\n', text)
         self.assertNotIn('  the block b', text)
         finding, = analyze('errors', self.trace)['findings']
-        self.assertEqual((finding['kind'], finding['place']['label'].split('+')[0], finding['before'],
-                          finding['after']), ('invalid-free', 'dies .bss', None, None))
+        self.assertEqual((finding['kind'], finding['place']['label'], finding['before'],
+                          finding['after']), ('invalid-free', 'dies .bss: data+0x10', None, None))
 
     def test_without_a_snapshot(self):
         _, (found,) = self.die('write', '--no-snapshot')
