@@ -167,7 +167,7 @@ static bool parse_snapshot_option(int option, struct snapshot_options *snapshots
     }
 }
 
-/* What becomes of a call for which there is no room. */
+/* Whether a call for which there is no room waits or is lost. */
 static void parse_when_full(const char *name, struct recording_options *recording)
 {
     bool is_lost = strcmp(name, "lose") == 0;

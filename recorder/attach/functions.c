@@ -23,7 +23,7 @@ struct function_search {
     const struct function_table *table;
     struct attach_module *module;
     bool is_libc, is_loader, is_program, is_allocator;
-    /* What comes before the names of allocators' functions there. */
+    /* The prefixes of allocators' functions in the program. */
     char prefixes[ALLOCATOR_NAMES][16];
     size_t prefix_count;
     struct attach_function *found;

@@ -23,7 +23,7 @@ struct snapshot_options {
     uint64_t every;    /* interval between the snapshots of a process, in nanoseconds; 0 for none */
 };
 
-/* What is recorded, and how much of it. */
+/* The extent of a recording. */
 struct recording_options {
     uint32_t flags;    /* enum channel_flags */
     uint64_t max_size; /* of a trace, in bytes, beyond which nothing is recorded; 0 for none */

@@ -57,7 +57,7 @@ void earlier_write(struct trace *trace, const struct known_blocks *blocks, const
         return;
     snprintf(text, sizeof text, "blocks from before the recorder was attached: %s", reason);
     trace_metadata(trace, "unrecorded", text);
-    /* What was then being allocated or released may be listed wrongly. */
+    /* A block that a thread was then allocating or releasing may be listed wrongly. */
     if (blocks->is_busy)
         trace_loss(trace, TTD_LOSS_NOT_RECORDING, TTD_NONE, TTD_UNKNOWN, begin, position);
 }

@@ -154,7 +154,7 @@ static enum ttd_status check_known(struct error_finder *finder, const struct ttd
                                    const struct heap_block *block, bool *is_error)
 {
     enum heap_error_kind kind;
-    /* Of a block from before the recording the size is what the allocator has made of it. */
+    /* The size of a block from before the recording is the usable one. */
     bool tells_size = event->action == TTD_ACTION_FREE && heap_release_is_sized(event->api) &&
                       block->api != TTD_API_OTHER;
     if (!heap_api_matches(block->api, event->api))

@@ -279,8 +279,9 @@ enum ttd_status leaks_classify(struct leaks_search *search, const struct heap_tr
     return status == TTD_OK ? leaks_find_holders(search, trace, error) : status;
 }
 
-/* Who holds the first block of each group that is in doubt: a root if one points at it, or else the
- * block with the lowest address that does. */
+/* ---- The holder of the first block of each group that is in doubt ---- */
+
+/* It is a root if one points at the block, or else the block with the lowest address that does. */
 
 static const enum heap_leak_kind kinds_in_doubt[] = {HEAP_POSSIBLY_LOST, HEAP_HELD_BY_STALE,
                                                      HEAP_HELD_WEAKLY};

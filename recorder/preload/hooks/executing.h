@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the hooks share that execute a program. The child of a vfork may run them, in its parent's
+ * Shared by the hooks that execute a program. The child of a vfork may run them, in its parent's
  * memory: all new data is on the stack.
  */
 #ifndef TTD_PRELOAD_HOOKS_EXECUTING_H
