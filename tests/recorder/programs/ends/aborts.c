@@ -59,7 +59,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     way = argv[1];
     backtrace(frames, FRAMES); /* the first one loads a library */
-    kept = malloc(100);
+    kept = calloc(1, 100);     /* free(kept + 8) takes the first word for a size */
     install(argv[2]);
     if (strcmp(way, "raise") == 0) {
         raise(SIGABRT);
