@@ -12,7 +12,8 @@ import re
 import subprocess
 import sys
 
-DOCUMENTS = ('README.md', 'CONTRIBUTING.md', 'bench/README.md')
+DOCUMENTS = ('README.md', 'CONTRIBUTING.md', 'DESIGN.md', 'bench/README.md',
+             'tests/cli/trace/passes.md')
 # Folders that the layout lists with every folder in them.
 LISTED_WHOLE = ('libtrace/src', 'libtrace/src/codec', 'analyzer', 'recorder', 'recorder/collect',
                 'recorder/preload')

@@ -12,7 +12,7 @@
 #include "travel/pass.h"
 #include "travel/replay_range.h"
 
-/** Kinds of live blocks by what leads to them in a snapshot, the worst first. CONTRIBUTING,
+/** Kinds of live blocks by the pointers to them in a snapshot, the worst first. DESIGN.md,
  * "Snapshots and reachability", has the idea. */
 enum heap_leak_kind {
     /** No block points at the block, except blocks that it leads to itself. */

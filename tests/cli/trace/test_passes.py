@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each command makes the passes over a trace that CONTRIBUTING.md says, in its table of them."""
+"""Each command makes the passes over a trace that passes.md says."""
 
 import os
 import re
@@ -16,7 +16,8 @@ MAGIC_SIZE = 8
 
 def documented_passes():
     """Pairs of a command line and the names of its passes."""
-    with open(os.path.join(os.environ["TTD_SOURCE"], "CONTRIBUTING.md"), encoding="utf-8") as file:
+    path = os.path.join(os.path.dirname(os.path.realpath(__file__)), "passes.md")
+    with open(path, encoding="utf-8") as file:
         text = file.read()
     table = text[text.index("\n| Command line |"):]
     for row in re.findall(r"(?m)^\| (`.*`) \| (.*) \|$", table[:table.index("\n\n")]):
