@@ -52,7 +52,7 @@ static void print_commands(void)
 static int print_help(void)
 {
     print_commands();
-    puts("A damaged trace is read as far as possible; 'verify' says what is wrong with it.\n"
+    puts("A damaged trace is read as far as possible; 'verify' lists its problems.\n"
          "\n"
          "Exit status: 0 fine, 1 problems found (verify) or growth (--fail-on-growth), 2 wrong\n"
          "usage, 3 the trace cannot be opened or is none, 4 damaged beyond use, 5 out of memory,\n"

@@ -249,7 +249,7 @@ static int check_filter(struct lister *lister)
         status = session_check(session, filter_knows(filter, &session->definitions,
                                                      (enum filter_name)part, &is_known));
         if (!is_known)
-            message("warning: %s: nothing in the trace is what %s names", session->source.path,
+            message("warning: %s: nothing in the trace matches %s", session->source.path,
                     filter_option((enum filter_name)part));
     }
     return status;

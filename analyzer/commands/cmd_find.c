@@ -15,8 +15,8 @@
 static const char help[] =
     "Usage: ttdanalyze find (--bytes|--string|--address|--pointer-to) X [OPTIONS] [TRACE]\n"
     "\n"
-    "Finds what stood in memory at a position, as far as snapshots of memory tell: of each\n"
-    "page the newest snapshot at the position or before.\n"
+    "Finds a value in memory at a position, by snapshots of memory: each page comes from\n"
+    "the newest snapshot at the position or before.\n"
     "\n"
     "      --bytes HEX     these bytes, such as 'de ad be ef'\n"
     "      --string TEXT   this text\n"
@@ -203,7 +203,7 @@ static const struct find_options defaults = {.at = {.kind = POSITION_SPEC_END}, 
 
 const struct command command_find = {
     .name = "find",
-    .summary = "where in memory something stood, as snapshots tell",
+    .summary = "places of a value in memory, by snapshots",
     .help = help,
     .own = {own_options, &defaults, sizeof defaults},
     .execute = find_execute,

@@ -12,9 +12,9 @@
 static const char help[] =
     "Usage: ttdanalyze history --address A [OPTIONS] [TRACE]\n"
     "\n"
-    "Tells the story of an address: every block that ever covered it, when, where and by\n"
+    "Shows the history of an address: every block that ever covered it, when, where and by\n"
     "which thread it was allocated and released; and when it was lost, if a snapshot of\n"
-    "references tells that it is.\n"
+    "references shows it.\n"
     "\n"
     "      --address A  the address\n"
     "      --size N     as well as the N - 1 addresses after it\n"

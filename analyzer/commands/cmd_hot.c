@@ -11,7 +11,7 @@ static const char help[] =
     "Shows which stacks allocate most: number of calls, bytes, and bytes times the seconds\n"
     "for which they lived.\n"
     "\n"
-    "      --sort ORDER        what comes first: calls, bytes (the default) or "
+    "      --sort ORDER        the order: most calls, bytes (the default) or "
     "lifetime\n" ISLAND_OPTIONS_HELP VIEW_HELP COMMAND_COMMON_HELP;
 
 struct hot_options {

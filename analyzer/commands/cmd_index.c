@@ -16,13 +16,13 @@ static const char help[] =
     "\n"
     "Makes TRACE.idx: states of the heap at many positions, so that commands that are\n"
     "asked for a position start near it, whatever the length of the trace; those that\n"
-    "only add up what is live then, such as state and peak, are there at once.\n"
+    "only add up the live blocks, such as state and peak, are there at once.\n"
     "\n"
-    "The index holds only what can be made again from the trace. Commands make it\n"
+    "The index can be made again from the trace at any time. Commands make it\n"
     "themselves where that pays, use it only if it belongs to the trace as it is, and work\n"
     "without it where the directory cannot be written. A trace that is damaged or still\n"
-    "growing has none. It is always beside the trace: --output is for what is "
-    "printed.\n" COMMAND_COMMON_HELP;
+    "growing has none. It is always beside the trace: --output is for the "
+    "printed text.\n" COMMAND_COMMON_HELP;
 
 static int index_print(struct session *session, const char *path,
                        const struct heap_index_facts *facts)

@@ -18,7 +18,7 @@
 static const char help[] =
     "Usage: ttdanalyze info [OPTIONS] [TRACE]\n"
     "\n"
-    "Tells what is in a trace: which process was recorded, how it ended, how many events\n"
+    "Shows the contents of a trace: the recorded process, how it ended, how many events\n"
     "of which threads there are, how many were lost, the clients and the activities of the\n"
     "live API, the modules, and how well the file is compressed.\n"
     "\n"
@@ -200,7 +200,7 @@ static int info_run(const struct command *command, int count, char **arguments)
 
 const struct command command_info = {
     .name = "info",
-    .summary = "what is in a trace, and how it ended",
+    .summary = "contents of a trace, and its end",
     .help = help,
     .own = {.table = own_options},
     .reads_whole_chunks = true,

@@ -107,8 +107,8 @@ static void check_names(const struct lister *lister)
                  {options->island.has_activity && !lister->has_activity, "--activity"}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].is_unknown)
-            message("warning: %s: no mark of the trace is what %s names",
-                    lister->session->source.path, names[i].option);
+            message("warning: %s: no mark of the trace matches %s", lister->session->source.path,
+                    names[i].option);
 }
 
 /* Lists the marks. Each is written when it is read, so the trace is judged before: a mark can be
@@ -154,7 +154,7 @@ static const struct marks_options defaults = {.from = {.kind = POSITION_SPEC_STA
 
 const struct command command_marks = {
     .name = "marks",
-    .summary = "what the program and its user have marked",
+    .summary = "moments that the program and its user have marked",
     .help = help,
     .own = {own_options, &defaults, sizeof defaults},
     .execute = marks_execute,

@@ -8,8 +8,8 @@
 static const char help[] =
     "Usage: ttdanalyze memory --address A [OPTIONS] [TRACE]\n"
     "\n"
-    "Shows what memory held at a position, as far as snapshots of memory tell: of each page\n"
-    "the newest snapshot at the position or before. Between that snapshot and the position\n"
+    "Shows the contents of memory at a position, by snapshots of memory: each page comes\n"
+    "from the newest snapshot at the position or before. Between that snapshot and the position\n"
     "the program may have written to it. [ and ] are the edges of the blocks that are live\n"
     "at the position.\n"
     "\n"
@@ -129,7 +129,7 @@ static const struct memory_options defaults = {.at = {.kind = POSITION_SPEC_END}
 
 const struct command command_memory = {
     .name = "memory",
-    .summary = "what memory held, as snapshots tell",
+    .summary = "contents of memory, by snapshots",
     .help = help,
     .own = {own_options, &defaults, sizeof defaults},
     .execute = memory_execute,

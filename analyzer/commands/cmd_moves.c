@@ -10,7 +10,7 @@
 static const char help[] =
     "Usage: ttdanalyze moves [OPTIONS] [TRACE]\n"
     "\n"
-    "Tells what reallocations cost: how often they moved the block, and how many bytes\n"
+    "Shows the cost of reallocations: how often they moved the block, and how many bytes\n"
     "were copied, for each calling stack; and the blocks that were reallocated most.\n"
     "\n"
     "      --chains N          show at most N blocks (10)\n" ISLAND_OPTIONS_HELP VIEW_HELP
@@ -91,7 +91,7 @@ static const struct moves_options defaults = {.chains = MOVES_CHAINS};
 
 const struct command command_moves = {
     .name = "moves",
-    .summary = "what reallocations cost, by stack and by block",
+    .summary = "cost of reallocations, by stack and by block",
     .help = help,
     .shares = COMMAND_VIEWS,
     .own = {own_options, &defaults, sizeof defaults},

@@ -13,7 +13,7 @@ static const char help[] =
     "Finds the first position at which most bytes were live, and the stacks that had\n"
     "allocated them.\n"
     "\n"
-    "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
+    "      --show-runtime      list also the blocks that the C and C++ runtimes keep for\n"
     "                          themselves until the end\n" FAMILY_HELP ISLAND_OPTIONS_HELP VIEW_HELP
         COMMAND_COMMON_HELP;
 

@@ -11,7 +11,7 @@ static const char help[] =
     "Usage: ttdanalyze recover [OPTIONS] -o OUT IN\n"
     "\n"
     "Makes a new, clean trace OUT of all that is intact in IN, which may be damaged, cut\n"
-    "off, or never have been closed. What is missing is recorded in OUT as lost. IN stays\n"
+    "off, or never have been closed. The missing parts are recorded in OUT as lost. IN stays\n"
     "as it is, and OUT must not exist, unless it is no file, such as a pipe.\n"
     "\n"
     "  -o, --output OUT     the trace to be made, readable by you only\n"
@@ -72,7 +72,7 @@ static int recover_run(const struct command *command, int count, char **argument
 
 const struct command command_recover = {
     .name = "recover",
-    .summary = "save what is intact of a damaged trace",
+    .summary = "save the intact parts of a damaged trace",
     .help = help,
     .run = recover_run,
 };

@@ -16,7 +16,7 @@ static const char help[] =
     "\n"
     "      --strings        also remove the command line, directory, host and system, the\n"
     "                       names of functions, files, modules and threads, build-ids, and\n"
-    "                       what the program itself wrote into the trace\n"
+    "                       texts that the program itself wrote into the trace\n"
     "  -o, --output OUT     the trace to be made, readable by you only\n"
     "  -f, --format FORMAT  of the summary: text (the default), json or csv\n"
     "  -h, --help           this text\n"

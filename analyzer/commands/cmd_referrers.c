@@ -132,7 +132,7 @@ static const struct referrers_options defaults = {
 
 const struct command command_referrers = {
     .name = "referrers",
-    .summary = "who points at a block, up to what holds it",
+    .summary = "pointers to a block, up to the root that holds it",
     .help = help,
     .shares = COMMAND_FILTERS | COMMAND_KEYS | COMMAND_KNOWN_FINDINGS,
     .own = {own_options, &defaults, sizeof defaults},

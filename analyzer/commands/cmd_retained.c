@@ -9,15 +9,16 @@
 static const char retained_help[] =
     "Usage: ttdanalyze retained [OPTIONS] [TRACE]\n"
     "\n"
-    "Shows what would become free if something went away: all blocks to which every path\n"
-    "leads through it, from variables, stacks, registers and mappings on. It takes a\n"
+    "Shows the blocks that would become free if something went away: every path to them\n"
+    "from variables, stacks, registers and mappings leads through it. It takes a\n"
     "snapshot of references: the newest at the position or before.\n"
     "\n"
     "      --at POSITION  as of that position; the end if not given\n"
-    "      --by KEY       what goes away: block (the default); all blocks of a stack, function,\n"
+    "      --by KEY       the thing that goes away: block (the default); all blocks of a stack, "
+    "function,\n"
     "                     file, module, thread, heap or class; or root, a variable, stack or\n"
     "                     mapping\n"
-    "      --tree         the dominator tree: below each root what only it holds, and so on\n"
+    "      --tree         the dominator tree: below each root the blocks that only it holds\n"
     "      --depth N      at most N levels of the tree (16)\n"
     "      --limit N      at most N of them (50; 0 for all, but at most 4096 groups or roots);\n"
     "                     in a tree at the top (8), and on each level below half as many,\n"
@@ -27,8 +28,9 @@ static const char retained_help[] =
 static const char roots_help[] =
     "Usage: ttdanalyze roots [OPTIONS] [TRACE]\n"
     "\n"
-    "Shows what each variable, stack, register and mapping holds: the blocks that it leads\n"
-    "to, and those that nothing else leads to. It takes a snapshot of references: the newest\n"
+    "Shows the blocks that each variable, stack, register and mapping holds: all that it\n"
+    "leads to, and those that nothing else leads to. It takes a snapshot of references: the "
+    "newest\n"
     "at the position or before.\n"
     "\n"
     "      --at POSITION  as of that position; the end if not given\n"
@@ -159,7 +161,7 @@ static const struct retained_options roots_defaults = {
 
 const struct command command_retained = {
     .name = "retained",
-    .summary = "what would become free if something went away",
+    .summary = "blocks that would become free if something went away",
     .help = retained_help,
     .own = {retained_own_options, &retained_defaults, sizeof retained_defaults},
     .execute = retained_execute,
@@ -167,7 +169,7 @@ const struct command command_retained = {
 
 const struct command command_roots = {
     .name = "roots",
-    .summary = "what each variable, stack and mapping holds",
+    .summary = "blocks that each variable, stack and mapping holds",
     .help = roots_help,
     .own = {roots_own_options, &roots_defaults, sizeof roots_defaults},
     .execute = retained_execute,

@@ -6,7 +6,7 @@
 static const char help[] =
     "Usage: ttdanalyze snapshots [OPTIONS] [TRACE]\n"
     "\n"
-    "Lists the snapshots of a trace: when and why each was taken, what it stores, for how\n"
+    "Lists the snapshots of a trace: when and why each was taken, its contents, for how\n"
     "long the program was held, and whether it is consistent and complete.\n" COMMAND_COMMON_HELP;
 
 static int snapshots_execute(struct session *session, const void *context)

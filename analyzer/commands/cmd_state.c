@@ -19,13 +19,13 @@ static const char help[] =
     "them, by heap, by thread and by size.\n"
     "\n"
     "      --at POSITION       that position; the end if not given\n"
-    "      --address A         what the address A is then: which block it lies in, who\n"
+    "      --address A         the address A at that position: the block it lies in, who\n"
     "                          allocated and who will release it; or who released it\n"
     "                          before, and whose it will be next\n"
     "      --blocks            list all live blocks, by address (text and json)\n"
     "      --heaps             show the heaps as a tree, each below the one in whose blocks\n"
     "                          it lies, and which calls created them (text and json)\n"
-    "      --show-runtime      list as well what the C and C++ runtimes keep for\n"
+    "      --show-runtime      list also the blocks that the C and C++ runtimes keep for\n"
     "                          themselves until the end\n" ISLAND_OPTIONS_HELP VIEW_HELP_WITH_CLASS
         COMMAND_COMMON_HELP "\n"
     "A POSITION is one of:\n" POSITION_SPEC_FORMS;

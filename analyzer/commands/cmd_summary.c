@@ -10,7 +10,7 @@
 static const char help[] =
     "Usage: ttdanalyze [summary] [OPTIONS] TRACE\n"
     "\n"
-    "Says what a trace says, in a dozen lines: how the program ended, errors, what is lost,\n"
+    "Sums up a trace in a dozen lines: how the program ended, errors, lost blocks,\n"
     "the peak, temporary blocks and the cost of reallocations, each with the function of\n"
     "the program that has most of it. The word at the beginning of an answer is the\n"
     "command that shows more of it.\n" COMMAND_COMMON_HELP;
@@ -282,7 +282,7 @@ static int summary_run(const struct command *command, int count, char **argument
 
 const struct command command_summary = {
     .name = "summary",
-    .summary = "what a trace says, in a dozen lines",
+    .summary = "the trace in a dozen lines",
     .help = help,
     .run = summary_run,
     .execute = summary_execute,

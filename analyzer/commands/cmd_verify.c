@@ -15,12 +15,12 @@ static const char help[] =
     "Usage: ttdanalyze verify [OPTIONS] [TRACE]\n"
     "\n"
     "Checks everything: every checksum, that nothing is missing, swapped or left over,\n"
-    "that every part can be decoded and refers only to what is defined, and that the\n"
+    "that every part can be decoded and refers only to defined ids, and that the\n"
     "recording was closed. A line for each problem, then a line for the whole.\n"
-    "An index TRACE.idx is compared with what the trace gives; so it is if it is named.\n"
+    "An index TRACE.idx, or one that is named, is compared with the trace.\n"
     "\n"
-    "Exit status 0: intact; 1: problems found. What is intact of a damaged trace can be\n"
-    "read by every other command; 'ttdanalyze recover' makes a clean trace of "
+    "Exit status 0: intact; 1: problems found. Every other command reads the intact parts\n"
+    "of a damaged trace; 'ttdanalyze recover' makes a clean trace of "
     "it.\n" COMMAND_COMMON_HELP;
 
 struct checker {

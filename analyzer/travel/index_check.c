@@ -135,7 +135,7 @@ static enum ttd_status check_peaks(struct heap_index_check *check, const struct 
         if (!index_check_is_same(recorded->position, state->position) ||
             recorded->blocks != state->blocks || recorded->bytes != state->bytes ||
             recorded->bytes_high != state->bytes_high)
-            return differ(check, records, "the peak is not that of the trace");
+            return differ(check, records, "the peak differs from the trace's");
         check->compared++;
         records->taken_count++;
         status = find_state(check, records, true);
@@ -184,7 +184,7 @@ static bool is_of_list(const struct heap_index_records *records, const struct tt
 enum ttd_status heap_index_check_blocks(struct heap_index_check *check,
                                         const struct ttd_live_blocks *list)
 {
-    const char *difference = "a list of live blocks is not that of the trace";
+    const char *difference = "a list of live blocks differs from the trace's";
     struct heap_index_records *records = &check->lists;
     /* An empty list is a chunk without blocks. */
     if (!list->count && is_of_list(records, list) && !records->batch.u.live_blocks->count)
@@ -197,7 +197,7 @@ enum ttd_status heap_index_check_blocks(struct heap_index_check *check,
         const struct ttd_block *recorded =
             &records->batch.u.live_blocks->blocks[records->taken_count++];
         if (!are_same_blocks(recorded, &list->blocks[i]))
-            return differ(check, records, "a live block is not that of the trace");
+            return differ(check, records, "a live block differs from the trace's");
         if (records->taken_count == records->batch.u.live_blocks->count)
             status = index_check_read_batch(check, records);
     }
@@ -277,7 +277,7 @@ static enum ttd_status compare_lists(struct heap_index_check *check, struct sum_
     qsort(computed->sums, computed->count, sizeof *computed->sums, compare_sums);
     for (size_t i = 0; i < computed->count; i++)
         if (!are_same_sums(&recorded->sums[i], &computed->sums[i]))
-            return differ(check, location, "a sum of a summary is not that of the trace");
+            return differ(check, location, "a sum of a summary differs from the trace's");
     return TTD_OK;
 }
 

@@ -246,8 +246,8 @@ static int refuse_unknown(const struct command *command, const char *argument,
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
     if (option_is_of_islands(typed))
         return message_usage(command->name,
-                             "--%s does not apply: this command does not tell the calls and blocks "
-                             "of one island from those of others",
+                             "--%s does not apply: this command does not separate the calls "
+                             "and blocks of islands",
                              typed);
     struct suggestion best = {.typed = typed};
     for (size_t i = 0; long_options[i].name; i++)

@@ -51,7 +51,7 @@ bool known_findings_parse_option(struct known_findings_options *options, int opt
 const char *known_findings_check(const struct known_findings_options *options)
 {
     if (options->fails_on_growth && !options->baseline)
-        return "--fail-on-growth needs --baseline: it compares with what that has";
+        return "--fail-on-growth needs --baseline, to compare with";
     return NULL;
 }
 

@@ -42,13 +42,13 @@ const char *known_findings_check(const struct known_findings_options *options);
 
 /** For help texts. */
 #define KNOWN_FINDINGS_HELP                                                                        \
-    "      --suppressions FILE    do not report what the rules in FILE match, which are\n"         \
-    "                             those of LeakSanitizer or valgrind; may be repeated\n"           \
-    "      --baseline FILE        report only what is not in a baseline, by the functions\n"       \
-    "                             on the stack; --error-exitcode counts only that\n"               \
+    "      --suppressions FILE    leave out findings that match the rules in FILE, in the\n"       \
+    "                             form of LeakSanitizer or valgrind; may be repeated\n"            \
+    "      --baseline FILE        report only findings that are not in a baseline, by the\n"       \
+    "                             functions on the stack; --error-exitcode counts only these\n"    \
     "      --write-baseline FILE  write a baseline of all that is not suppressed\n"                \
     "      --fail-on-growth       exit with the status of --error-exitcode, or 1, as well if\n"    \
-    "                             there is more of what is in the baseline than there was\n"
+    "                             a finding of the baseline has grown\n"
 
 /** A finding: calls with the first stack, and the stacks that they conflict with. */
 struct finding {

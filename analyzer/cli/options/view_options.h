@@ -44,19 +44,19 @@ const char *view_options_check(struct view_options *options, const struct report
 
 #define VIEW_KEYS_HELP                                                                             \
     "      --by KEY            group by stack (the default), function, file, module, thread\n"     \
-    "                          or heap. Function, file and module are those of the last\n"
+    "                          or heap. Function, file and module belong to the last\n"
 
 /** For commands with COMMAND_CLASSES. */
 #define VIEW_KEYS_AND_CLASS_HELP                                                                   \
     "      --by KEY            group by stack (the default), function, file, module, thread,\n"    \
-    "                          heap or class: that of objects with virtual functions, as a\n"      \
-    "                          snapshot tells. Function, file and module are of the last\n"
+    "                          heap or class (of objects with virtual functions, by a\n"           \
+    "                          snapshot). Function, file and module belong to the last\n"
 
 #define VIEW_SKIP_HELP                                                                             \
     "                          call that is of the program: of no C or C++ library and\n"          \
     "                          no common wrapper of malloc()\n"                                    \
     "      --skip FUNCTION     take FUNCTION for one that allocates, and begin stacks with\n"      \
-    "                          what calls it; may have '*' and '?', and be repeated\n"
+    "                          its caller; may have '*' and '?', and be repeated\n"
 
 #define VIEW_TREES_HELP                                                                            \
     "      --tree ORDER        a tree of calls: top-down, from main() on, or bottom-up, from\n"    \

@@ -92,11 +92,11 @@ int session_islands(struct session *session, const struct heap_island_filter *fi
     *islands = &session->islands;
     if (heap_islands_have_any(&session->islands))
         return STATUS_OK;
-    message("%s%s: nothing in the trace is what %s",
+    message("%s%s: nothing in the trace matches %s",
             session->needs_known_patterns ? "" : "warning: ", session->source.path,
-            filter->has_client && filter->has_activity ? "--client and --activity name"
-            : filter->has_client                       ? "--client names"
-                                                       : "--activity names");
+            filter->has_client && filter->has_activity ? "--client and --activity"
+            : filter->has_client                       ? "--client"
+                                                       : "--activity");
     return session->needs_known_patterns ? STATUS_USAGE : STATUS_OK;
 }
 

@@ -220,7 +220,7 @@ static int sidecar_fail(struct source *source, const char *path, bool silent,
         return STATUS_INTERNAL;
     }
     if (status == TTD_ERROR_CORRUPT || status == TTD_ERROR_TRUNCATED)
-        message("%s: a damaged trace has no index; 'ttdanalyze recover' saves what is intact",
+        message("%s: a damaged trace has no index; 'ttdanalyze recover' saves the intact parts",
                 source->path);
     return source_fail(source, status, &reason->error);
 }

@@ -186,7 +186,7 @@ int group_find(const char *path, struct group *group)
     struct ttd_error error = {.offset = TTD_NOWHERE, .chunk = TTD_NOWHERE, .what = ""};
     *group = (struct group){.members = NULL};
     if (input_is_standard(path)) {
-        message("what is beside standard input? A group needs the name of a file");
+        message("--group needs a file name: standard input has no sibling traces");
         return STATUS_USAGE;
     }
     enum ttd_status status = open_trace(path, &reader, &error);
@@ -195,7 +195,7 @@ int group_find(const char *path, struct group *group)
     status = add_member(group, path, reader);
     ttd_reader_close(reader);
     if (status == TTD_OK && !group->members[0].trace.time_unit)
-        message("warning: %s: its first chunk is lost: what else was recorded is not known", path);
+        message("warning: %s: its first chunk is lost: sibling traces are not known", path);
     /* Then it has no group, and stands alone. */
     if (status == TTD_OK && memcmp(&group->members[0].trace.group, &no_group, sizeof no_group) != 0)
         status = look_beside(group, path);

@@ -98,7 +98,7 @@ void certainty_judge(struct certainty *certainty, const struct certainty_facts *
      * one. */
     if (facts->is_patched && !certainty->count)
         certainty_add(certainty,
-                      "the trace was recovered, and what is missing of it may have told more");
+                      "the trace was recovered, and its missing parts may have had more");
     if (!facts->is_intact && !certainty->count)
         certainty_add(certainty, "%s",
                       facts->is_closed ? "the file is not intact, or was changed meanwhile: see "

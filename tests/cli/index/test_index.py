@@ -103,7 +103,7 @@ class Failure(Index):
             whole = file.read()
         starts = [i for i in range(0, len(whole), 8) if whole.startswith(MAGIC, i)]
         middle = starts[len(starts) // 2]
-        damaged = "a damaged trace has no index; 'ttdanalyze recover' saves what is intact"
+        damaged = "a damaged trace has no index; 'ttdanalyze recover' saves the intact parts"
         for what, cut, flipped, why in (("cut off", len(whole) - 8, None, NOT_CLOSED),
                                         ("within a chunk", middle + 50, None, NOT_CLOSED),
                                         ("payload", None, middle + 120, damaged),

@@ -74,7 +74,7 @@ class Compared(HandMade):
                                                       self.lists(**{field: value})):
                 continue
             refused += 1
-            self.is_refused((field, value), "a live block is not that of the trace")
+            self.is_refused((field, value), "a live block differs from the trace's")
         self.assertGreater(refused, 60)
 
     def test_invisible(self):
@@ -120,7 +120,7 @@ class Compared(HandMade):
                 if number and ("first" in changes or "last" in changes):
                     continue
                 self.assertTrue(self.make_summary(record, [], self.middle_sums(number, **changes)))
-                self.is_refused((number, changes), "a sum of a summary is not that of the trace")
+                self.is_refused((number, changes), "a sum of a summary differs from the trace's")
         for changes in ({"end": "64:1"}, {"end": "63:3"}, {"end": NOWHERE}, {"failed": 1},
                         {"next": 99}, {"events": 99}, {"steps": 2}):
             if self.make_summary(self.middle(**changes), [], sums):
@@ -145,7 +145,7 @@ class Compared(HandMade):
         self.agrees()
         for changes in ({"bytes": 1}, {"blocks": 1}, {"position": "63:3"}, {"bytes_high": 1}):
             self.assertTrue(self.make([self.record()], self.lists(), peak={**true, **changes}))
-            self.is_refused(changes, "the peak is not that of the trace")
+            self.is_refused(changes, "the peak differs from the trace's")
 
     def test_not_compared(self):
         """No index, one of another trace, one without its trace, and --no-index."""

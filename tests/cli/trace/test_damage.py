@@ -91,7 +91,7 @@ class Damage(TestCase):
                 result = self.run_ok(*arguments, "-f", "json", out)
                 text = result.errors if arguments == ["events"] else " ".join(
                     result.json["reasons"])
-                self.assertIn("the trace was recovered, and what is missing", text, arguments)
+                self.assertIn("the trace was recovered, and its missing parts", text, arguments)
 
     def test_cut_before_all_events(self):
         """A part of no events is no position: the reason is not that the range was given wrongly."""

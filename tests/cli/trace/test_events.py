@@ -212,7 +212,7 @@ class Events(TestCase):
                  "thread,\n                          heap or class"),
                 (["leaks", "--limit", "x"], "      --limit N           show at most N groups"),
                 (["hot", "--sort", "size"],
-                 "      --sort ORDER        what comes first: calls, bytes (the default) or "
+                 "      --sort ORDER        the order: most calls, bytes (the default) or "
                  "lifetime\nttdanalyze: try"),
                 (["state", "--at", "now"], "  +1.5s       1.5 seconds after the start")):
             result = run(*arguments, "trace")

@@ -71,8 +71,8 @@ class Filters(TestCase):
                 ("--stack", "#99999999999", False), ("--stack", "TYPO", False)):
             for more in ((), ("--size", "9999"), ("--stacks",)):
                 result = self.run_ok("events", option, argument, *more, self.trace)
-                self.assertEqual(f"warning: {self.trace}: nothing in the trace is what {option} "
-                                 "names" in result.errors, not is_known, (option, argument, more))
+                warning = f"warning: {self.trace}: nothing in the trace matches {option}\n"
+                self.assertEqual(warning in result.errors, not is_known, (option, argument, more))
 
 
 support.main()

@@ -110,7 +110,7 @@ class Islands(TestCase):
             self.run_ok(command, "--client", GUID, "--activity", "7", path)
             warned = self.run_ok(command, "--activity", "99", path).errors
             what = "no mark of the trace" if command == "marks" else "nothing in the trace"
-            self.assertIn(f"{what} is what --activity names", warned)
+            self.assertIn(f"{what} matches --activity", warned)
 
     def test_exit_status(self):
         """An island that is not there is no proof that nothing is lost or wrong."""
@@ -118,7 +118,7 @@ class Islands(TestCase):
         for command in "leaks", "errors":
             result = run(command, "--activity", "99", "--error-exitcode", "7", path)
             self.assertEqual((result.status, result.text), (USAGE, ""))
-            self.assertIn("nothing in the trace is what --activity names", result.errors)
+            self.assertIn("nothing in the trace matches --activity", result.errors)
             self.assertNotIn("warning", result.errors)
 
 
