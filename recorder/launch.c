@@ -182,17 +182,34 @@ int launch_check(const char *path, const char *name)
     return check_program(path, name, 0);
 }
 
+/* Sets `path` to the directory of this program. Returns false and sets errno if it is unknown. */
+static bool launch_find_self(char path[LAUNCH_PATH_MAX])
+{
+    ssize_t size = readlink("/proc/self/exe", path, LAUNCH_PATH_MAX - 1);
+    if (size <= 0)
+        return false;
+    path[size] = '\0';
+    *strrchr(path, '/') = '\0';
+    return true;
+}
+
+bool launch_find_analyzer(char path[LAUNCH_PATH_MAX])
+{
+    static const char name[] = "/ttdanalyze";
+    if (!launch_find_self(path) || strlen(path) + sizeof name > LAUNCH_PATH_MAX)
+        return false;
+    strcat(path, name);
+    return access(path, X_OK) == 0;
+}
+
 /* Finds a library of the recorder, beside this program. */
 static bool find_library(const char *const candidates[2], char path[LAUNCH_PATH_MAX])
 {
     char self[LAUNCH_PATH_MAX], candidate[LAUNCH_PATH_MAX + 256];
-    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (size <= 0) {
+    if (!launch_find_self(self)) {
         message("cannot find my own path: %s", strerror(errno));
         return false;
     }
-    self[size] = '\0';
-    *strrchr(self, '/') = '\0';
     for (size_t i = 0; i < 2; i++) {
         snprintf(candidate, sizeof candidate, "%s/%s", self, candidates[i]);
         char *resolved = realpath(candidate, NULL);

@@ -63,7 +63,7 @@ static const char help[] =
     "  123  PROGRAM is setuid or alike        126  PROGRAM cannot be executed\n"
     "  124  PROGRAM is static, or of musl     127  PROGRAM is not found\n"
     "\n"
-    "Then ask the trace:  ttdanalyze leaks trace.bin\n";
+    "Then ask the trace:  ttdanalyze trace.bin\n";
 
 enum {
     OPTION_NO_CHILDREN = 256,

@@ -1,12 +1,79 @@
 /* SPDX-License-Identifier: MIT */
 #include "summary.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "launch.h"
 #include "messages.h"
+
+/* Events of a trace that the analyzer is asked about at once, and the processor time and the time
+ * that it may take, in seconds. */
+enum { ANSWER_EVENTS = 2000000, ANSWER_CPU = 1, ANSWER_TIME = 5 };
+
+/* 20 digits, six commas and the end. */
+enum { GROUPED = 27 };
+
+/* Formats a number with a comma for each three digits. */
+static const char *summary_group(uint64_t value, char text[GROUPED])
+{
+    char *begin = text + GROUPED - 1;
+    *begin = '\0';
+    for (unsigned digits = 0; digits == 0 || value != 0; digits++) {
+        if (digits != 0 && digits % 3 == 0)
+            *--begin = ',';
+        *--begin = (char)('0' + value % 10);
+        value /= 10;
+    }
+    return begin;
+}
+
+/* Executes the analyzer, which writes to stderr, in a process of its own. It may be killed at any
+ * moment: it writes its answer at once, at the end. */
+static void summary_ask_analyzer(const char *analyzer, const char *trace)
+{
+    static const int fatal[] = {SIGALRM, SIGXCPU, SIGPIPE};
+    struct rlimit processor = {ANSWER_CPU, ANSWER_CPU};
+    sigset_t none;
+    int input = open("/dev/null", O_RDONLY);
+    if (input < 0 || dup2(input, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        _exit(EXIT_RECORDER);
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+        signal(fatal[i], SIG_DFL);
+    /* A terminal would stop a process of a background group that writes. */
+    signal(SIGTTOU, SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setrlimit(RLIMIT_CPU, &processor);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    alarm(ANSWER_TIME);
+    execl(analyzer, analyzer, "summary", "--brief", "--", trace, (char *)NULL);
+    _exit(EXIT_RECORDER);
+}
+
+/* Prints the errors, what is lost and the peak, if the analyzer is installed beside this program
+ * and the trace is small. Says nothing of a failure: the answer is an extra. */
+static void summary_print_answers(const struct collector *collector, const char *output)
+{
+    char analyzer[LAUNCH_PATH_MAX];
+    if (collector->events == 0 || collector->events > ANSWER_EVENTS ||
+        !launch_find_analyzer(analyzer))
+        return;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        summary_ask_analyzer(analyzer, output);
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
 
 static void print_ending(const struct collector *collector)
 {
@@ -22,8 +89,8 @@ static void summary_print_largest(const struct collector *collector, const char 
 {
     const char *largest = collector->most_live_path;
     if (largest != NULL && strcmp(largest, output) != 0)
-        message("most blocks were left by another process, %" PRIu64 ": see 'ttdanalyze leaks %s'",
-                collector->most_live, largest);
+        message("most blocks were left by another process, %s: see 'ttdanalyze leaks %s'",
+                summary_group(collector->most_live, (char[GROUPED]){0}), largest);
     message("processes by the bytes that they lost: see 'ttdanalyze leaks --group %s'", output);
 }
 
@@ -32,8 +99,11 @@ void summary_print(const struct collector *collector, const char *output)
     struct stat status;
     bool file = stat(output, &status) == 0 && S_ISREG(status.st_mode);
     print_ending(collector);
-    message("%" PRIu64 " events (%" PRIu64 " allocations, %" PRIu64 " frees), %" PRIu64 " lost%s",
-            collector->events, collector->acquisitions, collector->releases, collector->lost,
+    message("%s events (%s allocations, %s frees), %s lost%s",
+            summary_group(collector->events, (char[GROUPED]){0}),
+            summary_group(collector->acquisitions, (char[GROUPED]){0}),
+            summary_group(collector->releases, (char[GROUPED]){0}),
+            summary_group(collector->lost, (char[GROUPED]){0}),
             collector->lost != 0 ? "; findings will say so" : "");
     if (collector->gaps != 0)
         message("recording was off %" PRIu64 " time%s: calls made meanwhile are not among these",
@@ -43,9 +113,11 @@ void summary_print(const struct collector *collector, const char *output)
                 collector->children, collector->children == 1 ? "" : "es", output, output);
     if (!file)
         return;
-    message("'%s', %.*f %s; see 'ttdanalyze leaks %s'", output, status.st_size < 1000000 ? 0 : 1,
+    summary_print_answers(collector, output);
+    message("'%s', %.*f %s; see 'ttdanalyze %s',", output, status.st_size < 1000000 ? 0 : 1,
             (double)status.st_size / (status.st_size < 1000000 ? 1e3 : 1e6),
             status.st_size < 1000000 ? "kB" : "MB", output);
+    message("or 'ttdanalyze report %s' for a page to look at", output);
     if (collector->children != 0)
         summary_print_largest(collector, output);
 }

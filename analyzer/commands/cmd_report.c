@@ -167,7 +167,7 @@ static int write_data(struct session *session, const struct page_facts *facts,
     int status = write_heap(session, facts, findings, &calls);
     page_begin_report(session, command_summary.name);
     if (status == STATUS_OK)
-        status = summary_print(session, &view, facts, findings);
+        status = summary_print(session, &view, facts, findings, false);
     session->report.stacks = (struct report_stacks){&calls, page_calls_number};
     if (status == STATUS_OK)
         status = report_write_parts(session, facts, trace, findings);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "cli/options/own_options.h"
 #include "cli/process/exit.h"
 #include "commands/report_pass.h"
 
@@ -13,7 +14,17 @@ static const char help[] =
     "Sums up a trace in a dozen lines: how the program ended, errors, lost blocks,\n"
     "the peak, temporary blocks and the cost of reallocations, each with the function of\n"
     "the program that has most of it. The word at the beginning of an answer is the\n"
-    "command that shows more of it.\n" COMMAND_COMMON_HELP;
+    "command that shows more of it.\n"
+    "\n"
+    "      --brief             only errors, what is lost and the peak, in a line each\n"
+    "                          (text): what ttdrecord prints at its end\n" COMMAND_COMMON_HELP;
+
+struct summary_options {
+    bool is_brief;
+};
+
+static const struct own_option own_options[] = {
+    OWN_OPTION("brief", option_flag, struct summary_options, is_brief), OWN_OPTIONS_END};
 
 /* The records of one function. */
 struct owner_sum {
@@ -215,11 +226,12 @@ static struct ttd_string find_fact(const struct info_findings *info, const char 
 }
 
 int summary_print(struct session *session, struct view *view, const struct page_facts *page,
-                  struct report_findings *findings)
+                  struct report_findings *findings, bool is_brief)
 {
     struct report_error_count counts[HEAP_ERROR_KINDS];
     struct heap_groups *at_peak = page ? &findings->ticks.at_peak : &findings->peak.groups;
     struct report_summary summary = {
+        .is_brief = is_brief,
         .info = {.stats = &findings->info.stats,
                  .trace = ttd_reader_trace(session->source.reader),
                  .is_closed = session->source.is_closed && findings->info.stats.has_end,
@@ -259,31 +271,36 @@ static int summary_execute(struct session *session, const void *context)
     struct heap_trace trace;
     struct report_findings findings;
     struct ttd_error error = {.what = NULL};
-    (void)context;
+    const struct summary_options *options = context;
     int status = session_trace(session, &trace);
     if (status != STATUS_OK)
         return status;
     enum ttd_status result = report_find(session, NULL, &trace, &findings, &error);
-    status = result == TTD_OK ? summary_print(session, &session->view, NULL, &findings)
-                              : source_fail(&session->source, result, &error);
+    status = result == TTD_OK
+                 ? summary_print(session, &session->view, NULL, &findings, options->is_brief)
+                 : source_fail(&session->source, result, &error);
     report_findings_free(&findings);
     return status;
 }
 
 static int summary_run(const struct command *command, int count, char **arguments)
 {
-    struct common_options options;
-    int status = command_options(&options, command, count, arguments, NULL);
+    struct summary_options options = {.is_brief = false};
+    struct common_options common;
+    int status = command_options(&common, command, count, arguments, &options);
     if (status >= 0)
         return status;
-    options.view.by = VIEW_BY_FUNCTION;
-    return session_execute(&options, NULL);
+    common.view.by = VIEW_BY_FUNCTION;
+    return session_execute(&common, &options);
 }
+
+static const struct summary_options defaults = {.is_brief = false};
 
 const struct command command_summary = {
     .name = "summary",
     .summary = "the trace in a dozen lines",
     .help = help,
+    .own = {own_options, &defaults, sizeof defaults},
     .run = summary_run,
     .execute = summary_execute,
 };

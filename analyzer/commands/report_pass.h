@@ -47,8 +47,9 @@ void report_findings_free(struct report_findings *findings);
  *
  * @param view  groups by function
  * @param page  NULL for a summary
+ * @param is_brief  text has the first answers only
  * @return an exit status */
 int summary_print(struct session *session, struct view *view, const struct page_facts *page,
-                  struct report_findings *findings);
+                  struct report_findings *findings, bool is_brief);
 
 #endif

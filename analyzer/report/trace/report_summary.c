@@ -29,12 +29,10 @@ static size_t summary_columns_left(const struct text_output *output, size_t need
     return used < width ? width - used : 0;
 }
 
-/* Writes "67 % by Index::add (index.cpp:41)" in a line of its own. */
-static void summary_owner(struct report *report, const struct report_owner *owner)
+/* Writes "67 % by Index::add (index.cpp:41)". */
+static void summary_owner_text(struct report *report, const struct report_owner *owner)
 {
     struct text_output *output = report->output;
-    if (!owner->is_known)
-        return;
     char line[24] = "";
     const struct frame *frame = summary_frame(report, owner);
     struct ttd_string file = {"", 0};
@@ -42,7 +40,6 @@ static void summary_owner(struct report *report, const struct report_owner *owne
         file = glob_base_name(frame->file);
         snprintf(line, sizeof line, ":%u", frame->line);
     }
-    out_tab(output, ANSWER_COLUMN);
     out_format(output, "%.0f %% by ", 100 * owner->share);
     if (owner->function.name.size) {
         size_t place = file.size ? file.size + strlen(line) + strlen(" ()") : 0;
@@ -56,7 +53,16 @@ static void summary_owner(struct report *report, const struct report_owner *owne
         out_text(output, line);
         out_char(output, ')');
     }
-    out_char(output, '\n');
+}
+
+/* Writes an owner in a line of its own. */
+static void summary_owner(struct report *report, const struct report_owner *owner)
+{
+    if (!owner->is_known)
+        return;
+    out_tab(report->output, ANSWER_COLUMN);
+    summary_owner_text(report, owner);
+    out_char(report->output, '\n');
 }
 
 static void summary_sum(struct text_output *output, struct report_sum sum)
@@ -222,9 +228,41 @@ static void summary_errors(struct report *report, const struct report_summary *d
     out_plain(output);
 }
 
+/* Writes a sum and its owner in one line: "16.9 MB, 95 % by Index::add (index.cpp:41)". */
+static void summary_brief_line(struct report *report, const char *command, uint64_t bytes,
+                               const char *what, const struct report_owner *owner)
+{
+    summary_label(report->output, command);
+    out_size(report->output, bytes);
+    out_text(report->output, what);
+    if (owner->is_known) {
+        out_text(report->output, ", ");
+        summary_owner_text(report, owner);
+    }
+    out_char(report->output, '\n');
+}
+
+static void summary_brief(struct report *report, const struct report_summary *data)
+{
+    report_certainty_text(report);
+    if (data->error_count || data->fatal)
+        summary_errors(report, data);
+    if (data->lost.blocks)
+        summary_brief_line(report, "leaks", data->lost.bytes,
+                           data->has_snapshot ? " definitely lost" : " never released",
+                           &data->lost_owner);
+    else
+        summary_lost(report, data);
+    summary_brief_line(report, "peak", data->peak.bytes, "", &data->peak_owner);
+}
+
 void text_summary(struct report *report, const struct report_summary *data)
 {
     struct text_output *output = report->output;
+    if (data->is_brief) {
+        summary_brief(report, data);
+        return;
+    }
     summary_process(report, data);
     report_certainty_text(report);
     summary_errors(report, data);

@@ -58,6 +58,8 @@ struct report_sum {
 
 /** The answers of several commands, each in a line or two, for `summary`. */
 struct report_summary {
+    /** Text has only errors, losses and the peak, each in one line. */
+    bool is_brief;
     struct report_info info;
     /** Size 0 if unknown. */
     struct ttd_string command;

@@ -13,7 +13,7 @@ import subprocess
 import time
 import unittest
 
-from support import PATIENCE, RECORDER, Recording, analyze, program
+from support import ANALYZER, PATIENCE, RECORDER, Recording, analyze, program
 
 
 def memory_file(path):
@@ -106,9 +106,9 @@ class Collector(Recording):
         summary = [RECORDER, '-o', self.trace, '--', 'sh', '-c']
         result = subprocess.run([*summary, f'perl -e 1; ({leaving}); perl -e 1; exit 0'],
                                 capture_output=True, text=True, timeout=PATIENCE)
-        left, path = re.search(r"left by another process, (\d+): see 'ttdanalyze leaks (.*)'",
+        left, path = re.search(r"left by another process, ([\d,]+): see 'ttdanalyze leaks (.*)'",
                                result.stderr).groups()
-        self.assertGreater(int(left), 30000)
+        self.assertGreater(int(left.replace(',', '')), 30000)
         self.assertGreater(analyze('leaks', path)['total_blocks'], 30000)
         family = f"see 'ttdanalyze leaks --group {self.trace}'"
         self.assertIn(family, result.stderr)
@@ -258,13 +258,43 @@ class Collector(Recording):
                 capture_output=True, text=True, timeout=PATIENCE,
                 env=dict(os.environ, PYTHONMALLOC='malloc'))
             self.assertEqual(result.returncode, status or 122, result.stderr)
-            numbers = re.search(r'(\d+) events \((\d+) allocations, (\d+) frees\), (\d+) lost;',
-                                result.stderr)
-            events, allocations, frees, lost = map(int, numbers.groups())
+            numbers = re.search(r'([\d,]+) events \(([\d,]+) allocations, ([\d,]+) frees\), '
+                                r'([\d,]+) lost;', result.stderr)
+            events, allocations, frees, lost = (int(number.replace(',', ''))
+                                                for number in numbers.groups())
             info = analyze('info', self.trace)
             self.assertEqual((info['events'], info['frees']), (events, frees))
             self.assertGreater(min(events, allocations, frees, lost), 100)
             self.assertGreater(events + lost, 300000)
+
+    def test_first_answers(self):
+        """Where the analyzer is beside the recorder, the summary has errors, leaks and the peak."""
+        beside = self.directory / 'bin'
+        shutil.copytree(pathlib.Path(RECORDER).parent / 'preload', beside / 'preload',
+                        ignore=lambda _, names: [name for name in names
+                                                 if not name.endswith('.so')])
+        shutil.copy(RECORDER, beside)
+        analyzer = beside / 'ttdanalyze'
+        command = [beside / 'ttdrecord', '-o', self.trace, '--', program('leaks_c')]
+        native = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertNotRegex(native.stderr, r'(?m)^(peak|leaks) ')
+        self.assertIn(f"ttdrecord: or 'ttdanalyze report {self.trace}'", native.stderr)
+        analyzer.symlink_to(ANALYZER)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((result.stdout, result.returncode), (native.stdout, native.returncode))
+        said = subprocess.run([ANALYZER, 'summary', '--brief', self.trace], capture_output=True,
+                              text=True, timeout=PATIENCE).stdout
+        self.assertRegex(said, r'(?m)^leaks .* definitely lost, \d+ % by ')
+        self.assertRegex(said, r'(?m)^peak .*, \d+ % by ')
+        self.assertIn(said, result.stderr)
+        self.assertNotIn(said, self.record('-q', program('leaks_c')).stderr.decode())
+        # An analyzer that takes too long is ended.
+        analyzer.unlink()
+        analyzer.write_text('#!/bin/sh\nwhile :; do :; done\n')
+        analyzer.chmod(0o755)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(result.returncode, native.returncode)
+        self.assertIn("ttdanalyze report", result.stderr)
 
     def test_nested(self):
         inner = self.directory / 'inner.bin'
