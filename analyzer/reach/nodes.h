@@ -80,11 +80,16 @@ static inline struct ttd_position heap_nodes_allocated(const struct heap_nodes *
                                  heap_nodes_get(nodes, node, HEAP_NODE_STEPS)};
 }
 
+/** Whether an allocator clears the memory of blocks from a function, an enum ttd_api. */
+static inline bool heap_api_clears(uint64_t api)
+{
+    return api == TTD_API_CALLOC || api == TTD_API_MI_CALLOC_ALIGNED;
+}
+
 /** Whether the allocator has cleared the memory of a block. */
 static inline bool heap_nodes_is_cleared(const struct heap_nodes *nodes, uint32_t node)
 {
-    uint64_t api = heap_nodes_get(nodes, node, HEAP_NODE_API);
-    return api == TTD_API_CALLOC || api == TTD_API_MI_CALLOC_ALIGNED;
+    return heap_api_clears(heap_nodes_get(nodes, node, HEAP_NODE_API));
 }
 
 /** The last address of a block; for a block of no bytes, its own address. */

@@ -6,6 +6,7 @@
 #include "base/task.h"
 #include "graph/graph_classes.h"
 #include "reach/between.h"
+#include "reach/copied_words.h"
 #include "reach/stale_words.h"
 #include "reach/survivors.h"
 
@@ -18,6 +19,7 @@
 struct search {
     struct heap_reach *reach;
     struct stale_words words;
+    struct copied_words copied;
     struct reach_survivors survivors;
 };
 
@@ -56,25 +58,15 @@ static void drop_needless(struct graph *graph, const struct graph_classes *class
     }
 }
 
-/* realloc() has copied the contents of the block before. */
-static void stale_acquire(struct search *search, const struct heap_effect *effect)
-{
-    const struct heap_block *block = effect->block;
-    uint64_t copied = effect->previous->size < block->size ? effect->previous->size : block->size;
-    uint32_t node = heap_nodes_of(&search->reach->nodes, block);
-    if (node != HEAP_NO_NODE)
-        stale_words_copy(&search->words, &search->reach->graph, node, block->address, copied);
-}
-
 static enum ttd_status stale_see_effect(void *context, const struct heap_effect *effect)
 {
     struct search *search = context;
     const struct heap_block *block = effect->block;
-    if (effect->kind == HEAP_ACQUIRED && effect->previous)
-        stale_acquire(search, effect);
-    else if (effect->kind != HEAP_ACQUIRED && block)
+    if (effect->kind != HEAP_ACQUIRED && block)
         stale_words_release(&search->words, block, effect->position);
-    return TTD_OK;
+    if (effect->kind == HEAP_ACQUIRED ? !effect->previous : !block || !block->user)
+        return TTD_OK;
+    return copied_words_see(&search->copied, &search->words, search->reach, effect);
 }
 
 static bool stale_survives(void *context, const struct heap_block *block)
@@ -91,7 +83,7 @@ static uint32_t target_of(const struct search *search, uint32_t word)
 /* Whether the memory of a word was released after a birth, and the word may have been there. */
 static bool was_released_after(const struct search *search, uint32_t word, struct ttd_position born)
 {
-    return !search->words.is_copied[word] &&
+    return search->words.ages[word] == WORD_AGE_OF_MEMORY &&
            ttd_position_compare(stale_words_last_release(&search->words, word), born) > 0;
 }
 
@@ -99,9 +91,10 @@ static bool was_released_after(const struct search *search, uint32_t word, struc
  * block that was there before the target. */
 static bool may_be_relic(const struct search *search, uint32_t word)
 {
-    return was_released_after(
-        search, word,
-        stale_words_first_birth(&search->words, &search->reach->nodes, target_of(search, word)));
+    return search->words.ages[word] == WORD_AGE_RELIC ||
+           was_released_after(search, word,
+                              stale_words_first_birth(&search->words, &search->reach->nodes,
+                                                      target_of(search, word)));
 }
 
 /* Whether a block that had the word of a root earlier may have pointed at the very target. */
@@ -188,6 +181,11 @@ static enum ttd_status stale_replay(struct search *search, const struct heap_tra
     }
     if (status == TTD_OK) {
         stale_words_settle(&search->words);
+        status = copied_words_decide(&search->copied, &search->words, reach, &search->survivors,
+                                     &checked_trace, error);
+    }
+    copied_words_free(&search->copied);
+    if (status == TTD_OK) {
         status = halves_do(stale_decide, search, search, search->words.words.count);
     }
     reach_survivors_free(&search->survivors);

@@ -6,8 +6,8 @@
  * block at the same address, had been allocated: it may have pointed at that. Otherwise A itself
  * has written the word. It does not matter whether A or B was allocated first.
  *
- * Not so in memory from calloc(), and in what realloc() has copied: of that it is not known what
- * was written when, and it counts as written.
+ * Not so in memory from calloc(). What realloc() has copied is as old as it was in the block
+ * before: see copied_words.h. What the program itself copies, as by memcpy(), counts as written.
  *
  * Private to reach/.
  */
@@ -20,7 +20,7 @@
  * Clears the flag GRAPH_STALE, which edges have whose word may be older than its block, where
  * nothing hangs by the edge, since its target is held by others, and where the word cannot be a
  * relic. Then classifies the nodes. For that the trace is replayed once more, unless
- * nothing hangs by such edges.
+ * nothing hangs by such edges; and again if realloc() may have copied relics.
  *
  * With options.omits_verdicts it only drops doubtful roots that something hangs by, and that are
  * relics: see between.h.

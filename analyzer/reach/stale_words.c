@@ -101,6 +101,17 @@ void address_marks_note(struct address_marks *marks, struct address_note note)
         mark_pending(marks);
 }
 
+struct ttd_position address_marks_now(struct address_marks *marks, uint32_t row)
+{
+    struct ttd_position latest = {0};
+    if (marks->pending_count)
+        mark_pending(marks);
+    for (uint64_t node = (uint64_t)row + marks->count; node; node /= 2)
+        latest =
+            ttd_position_compare(marks->latest[node], latest) > 0 ? marks->latest[node] : latest;
+    return latest;
+}
+
 void address_marks_settle(struct address_marks *marks)
 {
     mark_pending(marks);
@@ -233,7 +244,7 @@ enum ttd_status stale_words_take(struct stale_words *words, const struct heap_re
     struct address_marks *marks = &words->words;
     struct half first = new_half(reach, &marks->table), second = first;
     second.has_roots = true;
-    *words = (struct stale_words){.is_copied = NULL};
+    *words = (struct stale_words){.ages = NULL};
     /* First measured: rows have as many bytes as the values in them need. */
     (void)halves_do(measure, &first, &second, reach->nodes.count);
     uint64_t count = first.count + second.count;
@@ -303,10 +314,10 @@ enum ttd_status stale_words_begin(struct stale_words *words, const struct heap_r
     enum ttd_status status = address_marks_begin(&words->words);
     if (status != TTD_OK)
         return status;
-    words->is_copied = table_resize(NULL, 0, (size_t)words->words.count * sizeof *words->is_copied);
+    words->ages = table_resize(NULL, 0, words->words.count);
     words->is_target = calloc(groups, sizeof *words->is_target);
     words->targets_before = calloc(groups, sizeof *words->targets_before);
-    if (!words->is_copied || !words->is_target || !words->targets_before)
+    if (!words->ages || !words->is_target || !words->targets_before)
         return TTD_ERROR_NO_MEMORY;
     words->births = calloc(BIRTHS, sizeof *words->births);
     if (!words->births)
@@ -320,14 +331,14 @@ enum ttd_status stale_words_begin(struct stale_words *words, const struct heap_r
 
 void stale_words_free(struct stale_words *words)
 {
-    if (words->is_copied)
-        table_free(words->is_copied, (size_t)words->words.count * sizeof *words->is_copied);
+    if (words->ages)
+        table_free(words->ages, words->words.count);
     free(words->births);
     free(words->is_target);
     free(words->targets_before);
     address_marks_free(&words->words);
     address_marks_free(&words->targets);
-    *words = (struct stale_words){.is_copied = NULL};
+    *words = (struct stale_words){.ages = NULL};
 }
 
 static struct ttd_position complement_of(struct ttd_position position)
@@ -356,8 +367,8 @@ void stale_words_release(struct stale_words *words, const struct heap_block *blo
         note_birth(words, block);
 }
 
-void stale_words_copy(struct stale_words *words, const struct graph *graph, uint32_t node,
-                      uint64_t address, uint64_t size)
+struct address_span stale_words_of_node(struct stale_words *words, const struct graph *graph,
+                                        uint32_t node, uint64_t address, uint64_t size)
 {
     const struct packed_table *table = &words->words.table;
     struct address_span span = address_marks_find(&words->words, address, size);
@@ -365,9 +376,9 @@ void stale_words_copy(struct stale_words *words, const struct graph *graph, uint
         uint64_t edge = packed_table_get(table, i, STALE_EDGE);
         if (packed_table_get(table, i, STALE_IS_ROOT) || edge < graph->first[node] ||
             edge >= graph->first[node + 1])
-            break;
-        words->is_copied[i] = true;
+            span.end = i;
     }
+    return span;
 }
 
 void stale_words_settle(struct stale_words *words)

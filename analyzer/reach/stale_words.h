@@ -53,6 +53,9 @@ struct address_span address_marks_find(struct address_marks *marks, uint64_t add
  * together: memory is slower than all else. */
 void address_marks_note(struct address_marks *marks, struct address_note note);
 
+/** The latest position that was noted so far for the address of a row. */
+struct ttd_position address_marks_now(struct address_marks *marks, uint32_t row);
+
 /** Ends the noting: brings each note of many addresses to each of them. */
 void address_marks_settle(struct address_marks *marks);
 
@@ -64,12 +67,19 @@ static inline struct ttd_position address_marks_latest(const struct address_mark
     return marks->latest[(size_t)row + marks->count];
 }
 
+/** Whether a word of an edge may be older than its block. */
+enum word_age {
+    WORD_AGE_OF_MEMORY, /* decided by the last release of its memory */
+    WORD_AGE_WRITTEN,   /* realloc() has copied it, and it was written before */
+    WORD_AGE_RELIC      /* realloc() has copied it, and it may have been a relic before */
+};
+
 /** All zero when empty. */
 struct stale_words {
     /** The words, by address: see enum stale_field. Marked with the releases of their memory. */
     struct address_marks words;
-    /** By word: it was copied by realloc() into its block. */
-    bool *is_copied;
+    /** By word, an enum word_age. */
+    uint8_t *ages;
     /** The first addresses of the nodes that edges among the words lead to. Marked with the births
      * of blocks that had them earlier, each as its complement: the latest is the earliest. */
     struct address_marks targets;
@@ -97,12 +107,13 @@ enum ttd_status stale_words_take(struct stale_words *words, const struct heap_re
 enum ttd_status stale_words_begin(struct stale_words *words, const struct heap_reach *reach);
 void stale_words_free(struct stale_words *words);
 
-/** Notes that a block was released, or that memory was copied by realloc() into the block of a
- * node. */
+/** Notes that a block was released. */
 void stale_words_release(struct stale_words *words, const struct heap_block *block,
                          struct ttd_position position);
-void stale_words_copy(struct stale_words *words, const struct graph *graph, uint32_t node,
-                      uint64_t address, uint64_t size);
+
+/** Finds the words of a node in a part of it, which edges have. */
+struct address_span stale_words_of_node(struct stale_words *words, const struct graph *graph,
+                                        uint32_t node, uint64_t address, uint64_t size);
 
 /** Ends the noting. */
 void stale_words_settle(struct stale_words *words);

@@ -12,9 +12,10 @@ PAGE = 4096
 
 
 class Block:
-    def __init__(self, born, address, size, stack, api, copied=0):
+    def __init__(self, born, address, size, stack, api):
         self.born, self.address, self.size = born, address, size
-        self.stack, self.api, self.copied = stack, api, copied
+        self.stack, self.api = stack, api
+        self.ages = []  # by word: when its memory was last released before it was a block's
 
     def has(self, address):
         return self.address <= address < self.address + max(self.size, 1)
@@ -46,8 +47,13 @@ class Heap:
                 return address, size
         return None, size
 
-    def acquire(self, block):
+    def acquire(self, block, old=None):
         self.live.append(block)
+        for offset in range(0, block.size, WORD):
+            is_copied = old and offset < min(block.size, old.size)
+            is_cleared = block.api == CALLOC
+            block.ages.append(old.ages[offset // WORD] if is_copied else 0 if is_cleared else
+                              self.released.get(block.address + offset, 0))
         self.covered |= set(range(block.address, block.address + block.size, WORD))
         for address in range(block.address, block.address + max(block.size, 1), 16):
             self.first_born.setdefault(address, block.born)
@@ -73,7 +79,7 @@ class Heap:
             self.release(old)
             self.script.realloc(old.address, address, size, stack=stack)
             self.now += 1
-            self.acquire(Block(self.now, address, size, stack, REALLOC, min(size, old.size)))
+            self.acquire(Block(self.now, address, size, stack, REALLOC), old)
         elif self.live:
             block = self.random.choice(self.live)
             self.release(block)
@@ -151,9 +157,7 @@ class Graph:
         return found
 
     def is_stale(self, source, word, target):
-        return (source.api != CALLOC and word - source.address >= source.copied and
-                self.heap.first_born[target.address] < self.heap.released.get(word, 0) <=
-                source.born)
+        return self.heap.first_born[target.address] < source.ages[(word - source.address) // WORD]
 
     def is_doubtful(self, source, word, target, value):
         """A word of the heap outside of blocks that may be the program's: no relic, nor where an

@@ -248,6 +248,40 @@ class Holders(SnapshotCase):
         self.assertEqual(self.classes(script.close()), {"still_reachable": (3, 80),
                                                         "held_by_stale": (1, 8)})
 
+    def grown(self, *sizes, name, api=1, reuses=True):
+        """An array in memory that another block had when B and C were there, and that grows."""
+        script = SnapshotScript().basics()
+        script.alloc(B, 8)
+        script.alloc(C, 8)
+        script.alloc(A, 64)
+        if reuses:
+            script.free(A)
+        array = A if reuses else D
+        script.event("Alloc", address=array, size=sizes[0], stack=2, api=api)
+        for i, size in enumerate(sizes[1:]):
+            place = 0x80000 + i * 0x1000
+            script.realloc(array, place, size)
+            array = place
+        script.snapshot((IN_BSS, 0, array), (array + 8, B), (array + 40, C))
+        classes = self.classes(script.close(), name=name)
+        return {key: blocks for key, (blocks, _) in classes.items()}
+
+    def test_realloc_of_old_words(self):
+        """What realloc() copies is as old as it was in the block before."""
+        old, one, none = ({"still_reachable": 3, "held_by_stale": 2},
+                          {"still_reachable": 3, "held_by_stale": 1},
+                          {"still_reachable": 3})
+        self.assertEqual(self.grown(64, 128, name="a"), old)
+        self.assertEqual(self.grown(64, 128, 256, 512, name="b"), old)
+        self.assertEqual(self.grown(32, 128, name="c"), one)
+        self.assertEqual(self.grown(64, 32, 128, name="d"), one)
+        self.assertEqual(self.grown(64, 128, 256, api=CALLOC, name="e"), none)
+        self.assertEqual(self.grown(64, 128, reuses=False, name="f"),
+                         {"still_reachable": 3, "definitely_lost": 1})
+        # Reallocations before the last ones are dropped: then all counts as written.
+        self.assertEqual(self.grown(*[64] * 33, name="g"), old)
+        self.assertEqual(self.grown(*[64] * 34, name="h"), none)
+
 
 if __name__ == "__main__":
     support.main()

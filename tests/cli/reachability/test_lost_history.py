@@ -24,8 +24,8 @@ class TimedHeap(Heap):
         # (position, blocks, those held, holders by block, those held for certain)
         self.snapshots = []
 
-    def acquire(self, block):
-        super().acquire(block)
+    def acquire(self, block, old=None):
+        super().acquire(block, old)
         self.allocated[block] = self.script.clock
         if block.api == REALLOC:
             del self.freed[self.leaving]
