@@ -123,6 +123,7 @@ struct header_search {
     const struct heap_header *first;
     const struct heap_live *live;
     const struct heap_last_calls *calls;
+    const struct heap_freed *freed;
     /** Index of the first header in each 2^shift bytes of the run, and at last the number of
      * headers. */
     uint32_t *buckets;
@@ -307,6 +308,34 @@ static bool is_damaged_right(const struct header_search *search, const struct he
     return is_too_large(place->header->value, size);
 }
 
+/* Finds the block that was released last of those whose memory ended right before a header. Returns
+ * NULL if the one that had this memory last did not end there. */
+static const struct heap_freed_block *find_released(const struct header_search *search,
+                                                    uint64_t header)
+{
+    const struct heap_freed_block *last = NULL;
+    for (uint32_t i = 0; i < search->freed->capacity; i++) {
+        const struct heap_freed_block *block = &search->freed->records[i];
+        if (search->freed->keys[i].address && heap_call_is_known(&block->allocated) &&
+            is_own(block->allocated.api) && header >= block->address &&
+            header + HEADER_BYTES - block->address <= size_needed(block->size) + HEADER_SLACK &&
+            ttd_position_compare(block->released.position, search->headers->snapshot.position) <=
+                0 &&
+            (!last || ttd_position_compare(block->released.position, last->released.position) > 0))
+            last = block;
+    }
+    return last && header + HEADER_BYTES - last->address >= size_needed(last->size) ? last : NULL;
+}
+
+/* The same for the block of the header before this one, which leads here. */
+static const struct heap_freed_block *find_released_before(const struct header_search *search,
+                                                           const struct header_place *place)
+{
+    const struct heap_freed_block *block =
+        place->index ? find_released(search, place->header->address) : NULL;
+    return block && block->address == place->header[-1].address + HEADER_BYTES ? block : NULL;
+}
+
 static bool is_damaged(const struct header_search *search, const struct header_place *place)
 {
     switch (search->states[place->index] & HEADER_STATE) {
@@ -316,10 +345,12 @@ static bool is_damaged(const struct header_search *search, const struct header_p
         /* Where the blocks behind it are in order, the trace lacks the release of this one. */
         return !goes_on(search, place->index);
     default:
-        return place->right && !damage_is_mapped(search) &&
-               (is_broken(search, place->index) ||
-                (search->states[place->index] & HEADER_SWALLOWS &&
-                 search->headers->snapshot.reason == TTD_SNAPSHOT_SIGNAL));
+        if (damage_is_mapped(search))
+            return false;
+        return is_broken(search, place->index)
+                   ? place->right || find_released_before(search, place)
+                   : place->right && search->states[place->index] & HEADER_SWALLOWS &&
+                         search->headers->snapshot.reason == TTD_SNAPSHOT_SIGNAL;
     }
 }
 
@@ -361,17 +392,33 @@ static bool damage_is_certain(const struct header_search *search, const struct h
 }
 
 /* Finds the live block whose memory ends at a header, by the sizes of blocks: the headers before it
- * do not lead there. */
-static bool find_adjacent(const struct header_search *search, uint64_t header,
+ * do not lead there. A header between the two is of a block that is not live. */
+static bool find_adjacent(const struct header_search *search, const struct header_place *place,
                           struct heap_neighbour *before)
 {
+    uint64_t header = place->header->address;
     struct heap_neighbour nearest = heap_neighbours_find(search->live, header).before;
     uint64_t extent = header + HEADER_BYTES - nearest.address;
     if (!nearest.address || !is_own(nearest.allocated.api) || extent < size_needed(nearest.size) ||
-        is_too_large(extent, nearest.size))
+        is_too_large(extent, nearest.size) ||
+        (place->index && place->header[-1].address > nearest.address))
         return false;
     *before = nearest;
     return true;
+}
+
+/* Adds the released block that ended at a header to a finding about that. If no live block is
+ * behind the header, the finding is about the released one. */
+static void add_released(struct heap_finding *finding, const struct heap_freed_block *block,
+                         bool is_subject)
+{
+    finding->neighbours.before =
+        (struct heap_neighbour){block->address, block->size, block->allocated};
+    finding->released = block->released;
+    if (!is_subject)
+        return;
+    finding->call = block->allocated;
+    finding->size = block->size;
 }
 
 /* Makes the finding: the block that ends at the header was overrun, if there is a live one; else
@@ -385,10 +432,14 @@ static struct heap_finding finding_of(const struct header_search *search,
     bool is_derived = is_broken(search, place->index) && !behind.address &&
                       (search->run->flags & TTD_HEADERS_DERIVED);
     bool is_adjacent = place->right && place->right + 1 == header && !is_derived;
-    if (is_adjacent || (place->right && !behind.address))
+    const struct heap_freed_block *released = is_adjacent || is_derived ? NULL
+                                              : behind.address
+                                                  ? find_released(search, header->address)
+                                                  : find_released_before(search, place);
+    if (is_adjacent || (place->right && !behind.address && !released))
         before = damage_find_block(search, place->right->address + HEADER_BYTES);
     if (!before.address)
-        is_adjacent = find_adjacent(search, header->address, &before);
+        is_adjacent = find_adjacent(search, place, &before);
     const struct heap_neighbour *block = before.address ? &before : &behind;
     struct heap_finding finding = {.kind = HEAP_ERROR_HEAP_DAMAGE,
                                    .call = block->allocated,
@@ -413,7 +464,9 @@ static struct heap_finding finding_of(const struct header_search *search,
                                                 : bytes_written_anyhow(header->value));
     finding.neighbours.after =
         behind.address ? behind : heap_neighbours_find(search->live, header->address).after;
-    finding.is_certain = damage_is_certain(search, place, behind.address, is_adjacent);
+    if (released && !before.address)
+        add_released(&finding, released, !behind.address);
+    finding.is_certain = damage_is_certain(search, place, behind.address, is_adjacent || released);
     return finding;
 }
 
@@ -444,7 +497,8 @@ enum ttd_status heap_damage_find(struct error_finder *finder, const struct heap_
         struct header_search search = {.headers = headers,
                                        .run = &headers->runs[i],
                                        .live = live,
-                                       .calls = &finder->last_calls};
+                                       .calls = &finder->last_calls,
+                                       .freed = &finder->freed};
         /* A thread may have been changing headers: only a process that died of a fault has more to
          * show than that. */
         if ((search.run->flags & TTD_HEADERS_BUSY) && !search.calls->signal)

@@ -26,18 +26,27 @@ static void text_damage_header(struct text_output *output, const struct heap_fin
     out_format(output, " in snapshot %u\n", finding->damage.snapshot);
 }
 
+/* Whether the finding is about a block that was released. */
+static bool is_of_released(const struct heap_finding *finding)
+{
+    return !finding->block_address && finding->neighbours.before.address &&
+           finding->neighbours.after.address != finding->address + 8;
+}
+
 /* Writes which block the finding is about, and the known facts about its header. */
 static void text_damage_subject(struct text_output *output, const struct heap_finding *finding)
 {
-    const struct heap_neighbour *after = &finding->neighbours.after;
+    bool is_released = is_of_released(finding);
+    const struct heap_neighbour *block =
+        is_released ? &finding->neighbours.before : &finding->neighbours.after;
     bool has_before = finding->block_address;
-    out_text(output, "  block ");
-    out_hex(output, has_before ? finding->block_address : after->address);
+    out_text(output, is_released ? "  released block " : "  block ");
+    out_hex(output, has_before ? finding->block_address : block->address);
     out_text(output, ", ");
-    report_count(output, has_before ? finding->block_size : after->size, "byte");
-    if (!has_before)
+    report_count(output, has_before ? finding->block_size : block->size, "byte");
+    if (!has_before && !is_released)
         out_text(output, ": its header was overwritten\n");
-    else if (finding->damage.is_adjacent)
+    else if (is_released || finding->damage.is_adjacent)
         out_text(output, ": the header behind it was overwritten\n");
     else
         out_text(output, ": memory of the allocator behind it is damaged\n");
@@ -48,7 +57,9 @@ static void text_damage_subject(struct text_output *output, const struct heap_fi
 static void text_damage_cause(struct text_output *output, const struct heap_finding *finding)
 {
     bool has_header = finding->neighbours.after.address == finding->address + 8;
-    if (!finding->block_address) {
+    if (is_of_released(finding)) {
+        out_text(output, "  the block, or one that lay there before, was written beyond its end\n");
+    } else if (!finding->block_address) {
         out_text(output, "  by a write before its start, or beyond the end of a block that is not "
                          "live\n");
     } else if (finding->damage.is_adjacent) {
@@ -59,12 +70,27 @@ static void text_damage_cause(struct text_output *output, const struct heap_find
     }
 }
 
+/* Writes the released block before the header, if the finding is about the block behind. */
+static void text_damage_released(struct report *report, const struct heap_finding *finding)
+{
+    const struct heap_neighbour *before = &finding->neighbours.before;
+    if (!before->address || is_of_released(finding))
+        return;
+    out_text(report->output, "  released block ");
+    out_hex(report->output, before->address);
+    out_text(report->output, ", ");
+    report_count(report->output, before->size, "byte");
+    out_text(report->output, ", lay before it\n");
+    report_call_text(report, "allocated", &before->allocated);
+}
+
 void report_damage_text(struct report *report, const struct heap_finding *finding)
 {
     struct text_output *output = report->output;
     const struct heap_neighbour *after = &finding->neighbours.after;
     text_damage_subject(output, finding);
     text_damage_cause(output, finding);
+    text_damage_released(report, finding);
     if (!finding->block_address || !after->address)
         return;
     out_text(output, "  next block ");

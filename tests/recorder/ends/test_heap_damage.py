@@ -103,9 +103,34 @@ class HeapDamage(Recording):
                           finding['allocated'], finding['damage']['adjacent']),
                          (True, 'make_victim', None, None, False))
         self.assertIn(': its header was overwritten\n', self.text('errors'))
+        self.check_released(finding, 'make')
         (finding,), _ = self.damage('derived')
         self.assertEqual((finding['certain'], finding['damage']['adjacent'],
                           finding['damage']['bytes_beyond']), (False, False, None))
+
+    def check_released(self, finding, made):
+        """The block before the header, which was released."""
+        before = finding['before']
+        self.assertEqual((made_by(before['allocated']), before['size'],
+                          made_by(finding['released']),
+                          int(finding['address'], 16) - int(before['address'], 16)),
+                         (made, 24, 'damage', 24))
+
+    def test_released(self):
+        """A released block between the nearest live one and the header; and one where the next
+        block is released as well."""
+        (finding,), _ = self.damage('released-between')
+        self.assertEqual((finding['certain'], made_by(finding), finding['block']),
+                         (True, 'make', None))
+        self.assertIsNotNone(finding['after'])
+        self.check_released(finding, 'make_victim')
+        self.assertIn('\n  released block 0x', self.text('errors'))
+        (finding,), _ = self.damage('released-both')
+        self.assertEqual((finding['certain'], made_by(finding), finding['block']),
+                         (True, 'make_victim', None))
+        self.check_released(finding, 'make_victim')
+        self.assertRegex(self.text('errors'),
+                         r'\n  released block 0x\w+, 24 bytes: the header behind it was overwritten\n')
 
     def test_text_and_rows(self):
         self.damage('text', 'realloc', signal.SIGABRT)

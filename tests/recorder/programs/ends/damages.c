@@ -80,6 +80,13 @@ static void damage(const char *way, char *blocks[4])
     } else if (strcmp(way, "released") == 0) { /* nobody knows who was it */
         free(blocks[0]);
         put(blocks[0] + SMALL, 8, 'B');
+    } else if (strcmp(way, "released-between") == 0) { /* live blocks before and behind */
+        free(blocks[1]);
+        put(blocks[1] + SMALL, 8, 'B');
+    } else if (strcmp(way, "released-both") == 0) { /* no live block has the header */
+        free(blocks[2]);
+        free(blocks[1]);
+        put(blocks[1] + SMALL, 8, 'B');
     } else if (strncmp(way, "mapped", 6) == 0)
         damage_mapped(way);
 }
