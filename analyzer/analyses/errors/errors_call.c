@@ -220,6 +220,13 @@ static bool was_of_other_heap(struct error_finder *finder, const struct ttd_even
     return true;
 }
 
+/* Whether an allocator can have returned an address: not in the page of NULL, for one. */
+static bool errors_may_be_block(const struct error_finder *finder, uint64_t address)
+{
+    enum { PAGE = 4096 };
+    return !(address & finder->misaligned) && address >= PAGE;
+}
+
 /* Finds the live or released block that an address lies in, at which no block begins. */
 static void find_enclosing(struct error_finder *finder, struct heap_finding *finding)
 {
@@ -247,12 +254,13 @@ static enum ttd_status check_unknown(struct error_finder *finder, const struct t
         find_enclosing(finder, &finding);
     bool is_interior = finding.kind == HEAP_ERROR_INTERIOR_FREE;
     struct ttd_position since = is_interior ? finding.allocated.position : ttd_position_min();
-    bool is_aligned = heap_api_is_custom(event->api) || !(event->base_address & finder->misaligned);
-    if (is_aligned && errors_has_gap(finder, since, event)) {
+    bool is_possible =
+        heap_api_is_custom(event->api) || errors_may_be_block(finder, event->base_address);
+    if (is_possible && errors_has_gap(finder, since, event)) {
         finder->errors->gap_releases++;
         return release_unseen(finder, event);
     }
-    if (!is_interior && is_aligned && finder->has_early_blocks) {
+    if (!is_interior && is_possible && finder->has_early_blocks) {
         finder->errors->early_releases++;
         return release_unseen(finder, event);
     }
@@ -286,6 +294,8 @@ static enum ttd_status check_release(struct error_finder *finder, const struct t
         heap_finding_of(reallocates ? HEAP_ERROR_REALLOC_OF_FREED : HEAP_ERROR_DOUBLE_FREE, event);
     set_released(&finding, freed);
     finding.block_heap = event->heap;
+    /* No block may have been there the first time either. */
+    finding.is_certain = heap_call_is_known(&freed->allocated);
     /* A third release conflicts with the second one, which is nearer to the mistake. */
     freed->released = finding.call;
     *is_error = true;

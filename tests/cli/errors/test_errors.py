@@ -247,9 +247,14 @@ class Errors(ErrorCase):
             script.realloc(0x2000, 0x3000, 8)
             script.free(0x1000, stack=3)     # now that is known to be wrong
             script.free(0x1003, stack=3)     # no block begins there
+            script.free(0x20, stack=4)       # nor in the page of NULL
+            script.free(0x20, stack=4)
             found = self.findings(script, name=f"flags{flags}")
-            self.assertEqual([(f["kind"], f["address"]) for f in found["findings"]],
-                             [("double-free", "0x1000"), ("invalid-free", "0x1003")])
+            self.assertEqual([(f["kind"], f["address"], f["count"], f["certain"])
+                              for f in found["findings"]],
+                             [("double-free", "0x1000", 1, False),
+                              ("invalid-free", "0x1003", 1, True),
+                              ("invalid-free", "0x20", 2, True)])
             self.assertIsNone(found["findings"][0]["allocated"])
             self.assertEqual(found["early_releases"], 2)
 
