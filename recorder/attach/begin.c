@@ -488,7 +488,8 @@ static bool returns_there(const struct attachment *attachment, const struct thre
     bool returns = !maps_read(&maps, attachment->pid, attach_living(threads));
     for (size_t i = 0; i < threads->count && !returns; i++)
         returns = !threads->items[i].has_ended &&
-                  attach_stack_look(attachment, &maps, &threads->items[i], is_replaced).has_frame;
+                  attach_stack_look(attachment, &maps, &threads->items[i], is_replaced).has_frame &&
+                  !attach_stack_is_free(attachment, &threads->items[i], is_replaced);
     maps_free(&maps);
     return returns;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../snapshot/stacks/follower.h"
 #include "parts.h"
 
 /*
@@ -55,4 +56,57 @@ struct attach_stack attach_stack_look(const struct attachment *attachment, const
     }
     free(words);
     return found;
+}
+
+/* A look for an address among the frames of a thread. */
+struct frames_search {
+    const struct attachment *attachment;
+    bool (*is_sought)(const struct attachment *attachment, uint64_t address);
+    bool is_found;
+};
+
+static bool frames_visit(void *context, uint64_t pc)
+{
+    struct frames_search *search = context;
+    search->is_found = search->is_sought(search->attachment, pc);
+    return !search->is_found;
+}
+
+/* Follows a stack by the call frame information of the modules that are there by now. Returns
+ * whether all frames were seen. */
+static bool frames_follow(struct frames_search *search, const struct memory *memory,
+                          const struct attach_modules *modules, const struct thread_state *thread)
+{
+    uint64_t begin = thread->registers[THREAD_STACK_POINTER];
+    struct memory_span stack = {begin, end_of(&modules->maps, begin)};
+    struct snapshot_module *list = calloc(modules->count + 1, sizeof *list);
+    struct snapshot_subject subject = {.modules = list, .module_count = modules->count};
+    for (size_t i = 0; list != NULL && i < modules->count; i++) {
+        const struct attach_module *module = &modules->items[i];
+        list[i] = (struct snapshot_module){
+            .path = module->path, .bias = module->bias, .begin = module->begin, .end = module->end};
+    }
+    struct follower *follower =
+        list != NULL && stack.end != 0 ? follower_new(memory, &subject) : NULL;
+    bool is_whole = follower != NULL &&
+                    follower_visit(follower, thread->registers, stack, frames_visit, search);
+    follower_free(follower);
+    free(list);
+    return is_whole;
+}
+
+bool attach_stack_is_free(const struct attachment *attachment, const struct thread_state *thread,
+                          bool (*is_sought)(const struct attachment *attachment, uint64_t address))
+{
+    struct frames_search search = {attachment, is_sought, false};
+    struct attach_modules modules;
+    struct memory memory;
+    if (!memory_open(&memory, attachment->pid, thread->tid))
+        return false;
+    bool is_free =
+        attach_modules_read(&modules, attachment->pid, thread->tid, attachment->memory) &&
+        frames_follow(&search, &memory, &modules, thread) && !search.is_found;
+    attach_modules_free(&modules);
+    memory_close(&memory);
+    return is_free;
 }

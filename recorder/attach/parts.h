@@ -91,6 +91,11 @@ struct attach_stack attach_stack_look(const struct attachment *attachment, const
                                       bool (*is_sought)(const struct attachment *attachment,
                                                         uint64_t address));
 
+/* Whether no frame of a thread is at a sought address, as its frames prove, which are followed to
+ * the outermost: words on the stack may be older than these. */
+bool attach_stack_is_free(const struct attachment *attachment, const struct thread_state *thread,
+                          bool (*is_sought)(const struct attachment *attachment, uint64_t address));
+
 /* Sets the program counter of a stopped thread. */
 bool attach_move(struct thread_state *thread, uint64_t pc);
 

@@ -87,7 +87,7 @@ static bool is_within(const struct attachment *attachment, uint64_t address)
 }
 
 /* Whether a thread is in a hook, or about to enter or to leave one, or will return to one. A depth
- * that a longjmp() has left is disproved by the stack. */
+ * that a longjmp() has left is disproved by the stack: by its words, or else by its frames. */
 static bool is_inside(const struct attachment *attachment, const struct maps *maps,
                       const struct thread_state *thread)
 {
@@ -102,7 +102,8 @@ static bool is_inside(const struct attachment *attachment, const struct maps *ma
     struct attach_stack stack = attach_stack_look(attachment, maps, thread, is_within);
     if (attachment->thread_block != 0)
         attach_read(attachment, block, &own, sizeof own);
-    return stack.has_frame || (own.depth != 0 && stack.has_words);
+    bool may_be_inside = stack.has_frame || (own.depth != 0 && stack.has_words);
+    return may_be_inside && !attach_stack_is_free(attachment, thread, is_within);
 }
 
 static bool is_any_inside(const struct attachment *attachment, const struct threads *threads)

@@ -173,24 +173,63 @@ const struct debug_frame *modules_debug_frame(struct cfi_lookup *lookup, uintptr
     return NULL;
 }
 
+/* A walk through the frames of a thread. */
+struct follower_walk {
+    struct step_regs regs;
+    struct unwind_mem mem;
+};
+
+static void walk_begin(struct follower_walk *walk, struct follower *follower,
+                       const uint64_t registers[FOLLOWER_REGISTERS], struct memory_span stack)
+{
+    *walk =
+        (struct follower_walk){.regs = {.known = (1u << CFI_REGS) - 1}, .mem = UNWIND_MEM_PROBED};
+    walk->mem.process = follower;
+    follower->stack = stack;
+    follower->scratch.lookup.process = follower;
+    memcpy(walk->regs.reg, registers, sizeof walk->regs.reg);
+    walk->regs.reg[CFI_RA]++; /* it was interrupted there, and does not return to it */
+}
+
+/* Goes on to the next frame. */
+static enum step_result walk_step(struct follower_walk *walk, struct follower *follower)
+{
+    uintptr_t sp = walk->regs.reg[CFI_RSP];
+    if (memory_is_late(follower->memory))
+        return STEP_BAD;
+    cfi_forget(&follower->scratch.lookup); /* it compares places in `copy` */
+    enum step_result result = unwind_step(&walk->regs, &walk->mem, &follower->scratch);
+    bool is_outwards = walk->regs.reg[CFI_RSP] > sp || follower->scratch.log.is_signal_frame;
+    return result == STEP_DONE && !is_outwards ? STEP_BAD : result;
+}
+
 void follower_list(struct follower *follower, const uint64_t registers[FOLLOWER_REGISTERS],
                    struct memory_span stack, struct stack_frames *frames)
 {
-    struct step_regs regs = {.known = (1u << CFI_REGS) - 1};
-    struct unwind_mem mem = UNWIND_MEM_PROBED;
+    struct follower_walk walk;
     bool goes_on = true;
-    mem.process = follower;
-    follower->stack = stack;
-    follower->scratch.lookup.process = follower;
-    memcpy(regs.reg, registers, sizeof regs.reg);
-    regs.reg[CFI_RA]++; /* it was interrupted there, and does not return to it */
+    walk_begin(&walk, follower, registers, stack);
     for (frames->count = 0; goes_on && frames->count < STACK_FRAMES; frames->count++) {
-        uintptr_t sp = regs.reg[CFI_RSP];
-        frames->pcs[frames->count] = regs.reg[CFI_RA];
-        cfi_forget(&follower->scratch.lookup); /* it compares places in `copy` */
-        goes_on = !memory_is_late(follower->memory) &&
-                  unwind_step(&regs, &mem, &follower->scratch) == STEP_DONE &&
-                  (regs.reg[CFI_RSP] > sp || follower->scratch.log.is_signal_frame);
-        frames->cfas[frames->count] = goes_on ? regs.reg[CFI_RSP] : 0;
+        frames->pcs[frames->count] = walk.regs.reg[CFI_RA];
+        goes_on = walk_step(&walk, follower) == STEP_DONE;
+        frames->cfas[frames->count] = goes_on ? walk.regs.reg[CFI_RSP] : 0;
     }
+}
+
+bool follower_visit(struct follower *follower, const uint64_t registers[FOLLOWER_REGISTERS],
+                    struct memory_span stack, bool (*visit)(void *context, uint64_t pc),
+                    void *context)
+{
+    enum { FRAMES_MAX = 100000 };
+    struct follower_walk walk;
+    enum step_result result = STEP_DONE;
+    walk_begin(&walk, follower, registers, stack);
+    for (size_t i = 0; result == STEP_DONE && i < FRAMES_MAX; i++) {
+        /* One more than the address that was interrupted: see struct step_regs. */
+        bool is_interrupted = i == 0 || follower->scratch.log.is_signal_frame;
+        if (!visit(context, walk.regs.reg[CFI_RA] - is_interrupted))
+            return false;
+        result = walk_step(&walk, follower);
+    }
+    return result == STEP_END;
 }

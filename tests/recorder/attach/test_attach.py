@@ -339,6 +339,22 @@ class Moments(Attach):
             self.assertEqual(unrecorded == [], is_certain, unrecorded)
 
 
+    def test_a_call_is_left_by_a_jump(self):
+        """Its frames are on the stack, among those of what goes on deeper."""
+        process = self.start(program('counted'))
+        self.tell(process, 'calls 3')
+        before = self.image(process)
+        recorder = self.attach(process)
+        self.assertEqual(self.tell(process, 'jump'), [0])
+        for _ in range(2):
+            self.assertNotIn('warning', self.detach(process, recorder))
+            self.assertEqual(self.image(process)[:2], before[:2])
+            recorder = self.attach(process)
+            self.assertNotEqual(self.tell(process, 'calls 3'), [])
+            self.assertEqual(self.tell(process, 'jump'), [0])
+        self.detach(process, recorder)
+
+
 class Families(Attach):
 
     def test_children_that_fork(self):

@@ -3,12 +3,13 @@
  * Makes calls when it is told to, in several threads, and counts them itself. Commands on its
  * input: "calls N": N rounds in each thread; "keep N": N blocks of 100 bytes in a list; "lose N":
  * N blocks of 300 bytes without a reference; "fork", "wait", "spawn", "confine"; "lock": as if a
- * thread were at work on its arena from then on; "exit", "abort",
- * "exec", "fail". Each answer is a line.
+ * thread were at work on its arena from then on; "jump": leaves a call by a jump, and goes on
+ * deeper in the stack; "exit", "abort", "exec", "fail". Each answer is a line.
  */
 #define _GNU_SOURCE
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -120,6 +121,35 @@ static void wait_for_child(void)
     printf("%d\n", status);
 }
 
+static sigjmp_buf place;
+
+static void jump(int signal)
+{
+    (void)signal;
+    siglongjmp(place, 1);
+}
+
+/* Has a call of free() die of a signal, and jumps out of its handler. */
+static void leave_call(void)
+{
+    void *volatile nothing = (void *)0x20;
+    signal(SIGSEGV, jump);
+    signal(SIGABRT, jump);
+    if (sigsetjmp(place, 1) == 0)
+        free(nothing);
+}
+
+static void serve(void);
+
+/* Serves with the frames that were left on the stack above: as a local variable. */
+static __attribute__((noinline)) void serve_below(void)
+{
+    char room[1 << 16];
+    __asm__ volatile("" : : "r"(room) : "memory");
+    serve();
+    __asm__ volatile("" : : "r"(room) : "memory");
+}
+
 static void finish(const char *command)
 {
     if (strncmp(command, "exit", 4) == 0)
@@ -132,18 +162,9 @@ static void finish(const char *command)
         execl("/nothing", "nothing", NULL);
 }
 
-int main(void)
+static void serve(void)
 {
-    static char output[4096], input[4096];
     char line[64];
-    setvbuf(stdout, output, _IOLBF, sizeof output);
-    setvbuf(stdin, input, _IOLBF, sizeof input);
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-    pthread_barrier_init(&begin, NULL, THREADS + 1);
-    pthread_barrier_init(&end, NULL, THREADS + 1);
-    for (size_t i = 0; i < THREADS; i++)
-        pthread_create(&(pthread_t){0}, NULL, run, (void *)i);
-    puts("ready");
     while (fgets(line, sizeof line, stdin) != NULL) {
         if (sscanf(line, "calls %ld", &rounds) == 1) {
             pthread_barrier_wait(&begin);
@@ -162,6 +183,11 @@ int main(void)
             continue;
         } else if (strncmp(line, "lock", 4) == 0) {
             lock_arena();
+        } else if (strncmp(line, "jump", 4) == 0) {
+            leave_call();
+            puts("0");
+            serve_below();
+            return;
         } else if (strncmp(line, "confine", 7) == 0) {
             prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
         } else if (strncmp(line, "wait", 4) == 0) {
@@ -173,5 +199,19 @@ int main(void)
         printf("%lu %lu %lu\n", atomic_load(&acquisitions), atomic_load(&reallocations),
                atomic_load(&releases));
     }
+}
+
+int main(void)
+{
+    static char output[4096], input[4096];
+    setvbuf(stdout, output, _IOLBF, sizeof output);
+    setvbuf(stdin, input, _IOLBF, sizeof input);
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    pthread_barrier_init(&begin, NULL, THREADS + 1);
+    pthread_barrier_init(&end, NULL, THREADS + 1);
+    for (size_t i = 0; i < THREADS; i++)
+        pthread_create(&(pthread_t){0}, NULL, run, (void *)i);
+    puts("ready");
+    serve();
     return 0;
 }
