@@ -8,7 +8,8 @@
 /*
  * Code in the recorded process by which a thread that the collector holds executes one system call.
  * The thread enters with the number and the arguments in its registers, and with a struct
- * borrowed_frame on top of its stack, from which its registers return to what they were.
+ * borrowed_frame on top of its stack, from which its registers return to what they were. It has
+ * signals blocked meanwhile, but for those that its own instructions cause.
  */
 struct borrowed_code {
     uint64_t copy;        /* entry for a call that makes a process, which ends at once */
@@ -18,6 +19,7 @@ struct borrowed_code {
 };
 
 struct borrowed_frame {
+    uint64_t blocked; /* signals that the thread blocks */
     uint64_t rax, rdi, rsi, rdx, r10, r8, r9, rcx, r11;
     uint64_t rip, cs, flags, rsp, ss;
 };

@@ -148,7 +148,7 @@ int64_t attach_call(struct threads *threads, const struct borrowed_code *code, u
     return threads->are_stopped ? -EAGAIN : -EIO;
 }
 
-enum { CAVE_CODE = 32 };
+enum { CAVE_CODE = 64 };
 
 /* Whether nothing uses these bytes: they are 0, or what a recorder has left there that was killed.
  */

@@ -6,7 +6,9 @@
  */
 #include "borrowed.h"
 
+#include <signal.h>
 #include <stdalign.h>
+#include <sys/syscall.h>
 
 alignas(64) unsigned char borrowed_stack[BORROWED_STACK_SIZE];
 
@@ -24,7 +26,14 @@ __asm__(".pushsection .text.borrowed, \"ax\", @progbits\n"
         "    jmp 1b\n"
         "borrowed_call:\n"
         "    syscall\n"
-        "2:  popq %rax\n"
+        "2:  movl $14, %eax\n" /* SYS_rt_sigprocmask */
+        "    movl $2, %edi\n"  /* SIG_SETMASK */
+        "    movq %rsp, %rsi\n"
+        "    xorl %edx, %edx\n"
+        "    movl $8, %r10d\n"
+        "    syscall\n"
+        "    popq %rax\n"
+        "    popq %rax\n"
         "    popq %rdi\n"
         "    popq %rsi\n"
         "    popq %rdx\n"
@@ -35,6 +44,7 @@ __asm__(".pushsection .text.borrowed, \"ax\", @progbits\n"
         "    popq %r11\n"
         "    iretq\n"
         ".popsection\n");
+_Static_assert(SYS_rt_sigprocmask == 14 && SIG_SETMASK == 2, "as in borrowed_call above");
 
 void borrowed_publish(struct borrowed_code *code)
 {

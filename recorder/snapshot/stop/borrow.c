@@ -66,6 +66,45 @@ static bool set_registers(uint32_t tid, const struct user_regs_struct *registers
     return ptrace(PTRACE_SETREGSET, (pid_t)tid, (void *)NT_PRSTATUS, &buffer) == 0;
 }
 
+/* The signals that a thread blocks, in the place of requests that not all headers have. */
+enum { GET_BLOCKED = 0x420a, SET_BLOCKED = 0x420b };
+
+static bool get_blocked(uint32_t tid, uint64_t *blocked)
+{
+    return ptrace((enum __ptrace_request)GET_BLOCKED, (pid_t)tid, (void *)sizeof *blocked,
+                  blocked) == 0;
+}
+
+static bool set_blocked(uint32_t tid, uint64_t blocked)
+{
+    return ptrace((enum __ptrace_request)SET_BLOCKED, (pid_t)tid, (void *)sizeof blocked,
+                  &blocked) == 0;
+}
+
+/* Returns what a thread blocks while it is borrowed: a timer's signals would come again and again
+ * before its call. Those that instructions cause would end the process if they were blocked. */
+static uint64_t blocked_meanwhile(void)
+{
+    static const int caused[] = {SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS};
+    uint64_t signals = UINT64_MAX;
+    for (size_t i = 0; i < sizeof caused / sizeof *caused; i++)
+        signals &= ~(UINT64_C(1) << (caused[i] - 1));
+    return signals;
+}
+
+/* The registers of a thread, and the signals that it blocks. */
+struct borrow_state {
+    struct user_regs_struct registers;
+    uint64_t blocked;
+};
+
+/* Puts a stopped thread where it was. Its registers come last: until then the code that it is in
+ * would do so, if the recorder dies. */
+static bool borrow_restore(uint32_t tid, const struct borrow_state *state)
+{
+    return set_blocked(tid, state->blocked) && set_registers(tid, &state->registers);
+}
+
 /* Waits until the thread stops. Sets `signal` to that of the stop. */
 static enum stop await_stop(uint32_t tid, int *signal)
 {
@@ -139,10 +178,12 @@ static bool is_in_sequence(uint32_t tid, const struct user_regs_struct *register
 
 /* Puts the frame on the stack by which the code returns. An interrupted system call is then made
  * again, as the system would. Returns the stack pointer, or 0. */
-static uint64_t push_frame(uint32_t tid, uint64_t stack_end, const struct user_regs_struct *r)
+static uint64_t push_frame(uint32_t tid, uint64_t stack_end, const struct borrow_state *state)
 {
-    struct borrowed_frame frame = {r->rax, r->rdi, r->rsi, r->rdx, r->r10,    r->r8,  r->r9,
-                                   r->rcx, r->r11, r->rip, r->cs,  r->eflags, r->rsp, r->ss};
+    const struct user_regs_struct *r = &state->registers;
+    struct borrowed_frame frame = {state->blocked, r->rax, r->rdi,    r->rsi, r->rdx,
+                                   r->r10,         r->r8,  r->r9,     r->rcx, r->r11,
+                                   r->rip,         r->cs,  r->eflags, r->rsp, r->ss};
     long long error = -(long long)r->rax;
     if ((long long)r->orig_rax >= 0 &&
         ((error >= RESTART_FIRST && error <= RESTART_LAST) || error == RESTART_BLOCK)) {
@@ -160,8 +201,8 @@ static uint64_t push_frame(uint32_t tid, uint64_t stack_end, const struct user_r
 
 /* Puts a thread that has come back to where it was, in a stop in which the system still makes
  * interrupted calls again. */
-static enum borrow_result put_back(struct thread_state *thread,
-                                   const struct user_regs_struct *registers, bool is_at_call)
+static enum borrow_result put_back(struct thread_state *thread, const struct borrow_state *before,
+                                   bool is_at_call)
 {
     int signal = 0;
     if (is_at_call) {
@@ -173,24 +214,24 @@ static enum borrow_result put_back(struct thread_state *thread,
         if (stop == STOP_SIGNAL)
             thread->signal = signal;
     }
-    return set_registers(thread->tid, registers) ? BORROW_DONE : BORROW_RUNS_ON;
+    return borrow_restore(thread->tid, before) ? BORROW_DONE : BORROW_RUNS_ON;
 }
 
 /* Takes the signal that came before the call, and puts the thread back. A system that sends the
  * signal instead of the call sends it because of this call. */
 static enum borrow_result give_way(struct thread_state *thread, int signal,
-                                   const struct user_regs_struct *registers)
+                                   const struct borrow_state *before)
 {
     siginfo_t info = {0};
     ptrace(PTRACE_GETSIGINFO, (pid_t)thread->tid, NULL, &info);
     if (!(signal == SIGSYS && info.si_code > 0))
         thread->signal = signal;
-    return put_back(thread, registers, false) == BORROW_DONE ? BORROW_REFUSED : BORROW_RUNS_ON;
+    return put_back(thread, before, false) == BORROW_DONE ? BORROW_REFUSED : BORROW_RUNS_ON;
 }
 
 /* Follows the thread through the call. */
 static enum borrow_result borrow_follow(struct thread_state *thread, struct borrowed_call *call,
-                                        const struct user_regs_struct *before)
+                                        const struct borrow_state *before)
 {
     pid_t tid = (pid_t)thread->tid;
     struct user_regs_struct registers;
@@ -217,23 +258,25 @@ static enum borrow_result borrow_follow(struct thread_state *thread, struct borr
     return put_back(thread, before, true);
 }
 
-/* Sets out with a thread: where it is to be, with these arguments. Sets `before` to its registers.
+/* Sets out with a thread: where it is to be, with these arguments. Sets `before` to its state.
  * Returns false if it must not: nothing has happened then. */
 static bool set_out(const struct threads *threads, const struct thread_state *thread,
                     const struct borrowed_code *code, struct user_regs_struct *registers,
-                    struct user_regs_struct *before)
+                    struct borrow_state *before)
 {
     unsigned char instruction[SYSTEM_CALL_SIZE];
     int signal = 0;
     bool is_filtered = false;
     if (!thread->is_stopped || thread->has_ended || thread->signal != 0 ||
         await_stop(thread->tid, &signal) != STOP_INTERRUPTED ||
-        !get_registers(thread->tid, before) || before->cs != CODE_64_BITS ||
-        !is_unwatched(threads, thread->tid, &is_filtered) || is_in_sequence(thread->tid, before) ||
+        !get_registers(thread->tid, &before->registers) || before->registers.cs != CODE_64_BITS ||
+        !get_blocked(thread->tid, &before->blocked) ||
+        !is_unwatched(threads, thread->tid, &is_filtered) ||
+        is_in_sequence(thread->tid, &before->registers) ||
         !borrow_peek(thread->tid, code->call, instruction, sizeof instruction) ||
         memcmp(instruction, "\x0f\x05", sizeof instruction) != 0)
         return false;
-    struct user_regs_struct begin = *before;
+    struct user_regs_struct begin = before->registers;
     begin.rsp = push_frame(thread->tid, code->stack_end, before);
     begin.rip = registers->rip;
     begin.rax = registers->rax;
@@ -248,23 +291,24 @@ static bool set_out(const struct threads *threads, const struct thread_state *th
     void *options = (void *)(intptr_t)(PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD |
                                        (is_filtered ? PTRACE_O_SUSPEND_SECCOMP : 0));
     return begin.rsp != 0 && ptrace(PTRACE_SETOPTIONS, (pid_t)thread->tid, NULL, options) == 0 &&
-           set_registers(thread->tid, &begin);
+           set_registers(thread->tid, &begin) &&
+           set_blocked(thread->tid, before->blocked | blocked_meanwhile());
 }
 
 enum borrow_result borrow_call(const struct threads *threads, struct thread_state *thread,
                                struct borrowed_call *call)
 {
-    struct user_regs_struct before,
-        registers = {
-            .rip = call->makes_process ? call->code->copy : call->code->call,
-            .rax = call->number,
-            .rdi = call->arguments[0],
-            .rsi = call->arguments[1],
-            .rdx = call->arguments[2],
-            .r10 = call->arguments[3],
-            .r8 = call->arguments[4],
-            .r9 = call->arguments[5],
-        };
+    struct borrow_state before;
+    struct user_regs_struct registers = {
+        .rip = call->makes_process ? call->code->copy : call->code->call,
+        .rax = call->number,
+        .rdi = call->arguments[0],
+        .rsi = call->arguments[1],
+        .rdx = call->arguments[2],
+        .r10 = call->arguments[3],
+        .r8 = call->arguments[4],
+        .r9 = call->arguments[5],
+    };
     if (!set_out(threads, thread, call->code, &registers, &before))
         return BORROW_REFUSED;
     thread->is_stopped = false;
@@ -324,7 +368,7 @@ static enum stop look_for_stop(uint32_t tid, int *signal)
  */
 static enum borrow_result follow_run(const struct threads *threads, struct thread_state *thread,
                                      const struct borrowed_run *run,
-                                     const struct user_regs_struct *before)
+                                     const struct borrow_state *before)
 {
     const struct timespec moment = {.tv_nsec = POLL_NS};
     pid_t tid = (pid_t)thread->tid;
@@ -346,7 +390,7 @@ static enum borrow_result follow_run(const struct threads *threads, struct threa
     }
     ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     stop = await_stop(thread->tid, &signal);
-    if (stop == STOP_NONE || !set_registers(thread->tid, before))
+    if (stop == STOP_NONE || !borrow_restore(thread->tid, before))
         return BORROW_RUNS_ON;
     if (stop == STOP_SIGNAL)
         thread->signal = signal;
@@ -358,7 +402,8 @@ static enum borrow_result follow_run(const struct threads *threads, struct threa
 enum borrow_result borrow_run(const struct threads *threads, struct thread_state *thread,
                               struct borrowed_run *run)
 {
-    struct user_regs_struct before, registers = {.rip = run->entry};
+    struct borrow_state before;
+    struct user_regs_struct registers = {.rip = run->entry};
     if (!set_out(threads, thread, run->code, &registers, &before))
         return BORROW_REFUSED;
     thread->is_stopped = false;

@@ -63,6 +63,24 @@ for line in sys.stdin:
     print(7, flush=True)
 """
 
+# Its only thread gets a signal of a timer more often than it can be stopped and let go.
+TIMED = """
+import ctypes, signal, sys
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.free.argtypes = ctypes.c_void_p,
+libc.prctl(0x59616d61, -1, 0, 0, 0)
+count = 0
+def tick(*_):
+    global count
+    count += 1
+signal.signal(signal.SIGALRM, tick)
+signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)
+print('ready', flush=True)
+for line in sys.stdin:
+    libc.free(libc.malloc(12345))
+    print(count, flush=True)
+"""
 
 # The only frame of blocks from before.
 FOUND = '[found when the recorder was attached]'
@@ -181,6 +199,20 @@ class Calls(Attach):
             self.detach(process, self.attach(process))
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(PATIENCE), 0)
+
+    def test_signals_of_a_timer(self):
+        """They come while the process is stopped, before any call that it is to make."""
+        process = self.start(sys.executable, '-c', TIMED)
+        for _ in range(2):
+            recorder = self.attach(process)
+            before, = self.tell(process, '')
+            self.detach(process, recorder)
+            sizes = [event.get('size') for event in analyze('events', self.trace)
+                     if event['api'] != 'other']
+            self.assertIn(12345, sizes)
+            status = pathlib.Path(f'/proc/{process.pid}/status').read_text()
+            self.assertIn('SigBlk:\t0000000000000000\n', status)
+            self.assertGreater(self.tell(process, '')[0], before)
 
     def test_interrupt_detaches(self):
         process = self.start(program('counted'))
