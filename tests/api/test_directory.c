@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/directory.h"
+#include "read/read_internal.h"
 #include "support/chunk_edit.h"
 
 /** Memory whose reads are counted, and whose size may change. */

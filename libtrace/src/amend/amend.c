@@ -2,8 +2,8 @@
 #include <ttdtrace/amend.h>
 
 #include "base/fail.h"
-#include "read/recover.h"
-#include "write/adopt.h"
+#include "read/read_copy.h"
+#include "write/write_internal.h"
 
 /** Behind damage, strings may be in use whose definitions are lost. Their ids are not known, but
  * they are fewer than these. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/cursor.h"
 
-#include "base/varint_fast.h"
-
 void ttd_cursor_fail(struct ttd_cursor *cursor, const char *what)
 {
     if (!cursor->error)

@@ -8,10 +8,10 @@
 #include <ttdtrace/verify.h>
 
 #include "base/cursor.h"
-#include "codec/heap_state/blocks.h"
+#include "codec/heap_state/heap_states.h"
 #include "codec/chunk/header.h"
-#include "codec/chunk/chunk_index.h"
-#include "codec/snapshots/order.h"
+#include "codec/chunk/fixed_chunks.h"
+#include "codec/snapshots/snapshots.h"
 
 /** The number of ids defined so far, against which references are checked. */
 struct ttd_id_check {

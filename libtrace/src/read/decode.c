@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* From payloads to batches. */
 #include "base/memory.h"
-#include "codec/chunk/fixed.h"
-#include "codec/chunk/payload.h"
-#include "codec/heap_state/memory_map.h"
+#include "codec/chunk/fixed_chunks.h"
+#include "codec/chunk/header.h"
 #include "codec/heap_state/heap_states.h"
 #include "codec/records.h"
 #include "codec/snapshots/references.h"

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/fail.h"
-#include "codec/chunk/payload.h"
+#include "codec/chunk/header.h"
 #include "read/read_internal.h"
 
 /** A payload that was compressed further than most is not kept: it is decoded as a whole. */

@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "base/fail.h"
-#include "codec/chunk/fixed.h"
+#include "codec/chunk/fixed_chunks.h"
 #include "read/read_internal.h"
 
 struct ttd_reader_options ttd_reader_options_default(void)

@@ -7,12 +7,12 @@
 #include <ttdtrace/writer.h>
 
 #include "base/buffer.h"
-#include "codec/heap_state/blocks.h"
-#include "codec/stacks/stacks.h"
 #include "codec/chunk/emitter.h"
 #include "codec/events/events.h"
-#include "codec/snapshots/order.h"
+#include "codec/heap_state/heap_states.h"
+#include "codec/snapshots/snapshots.h"
 #include "codec/snapshots/references.h"
+#include "codec/stacks/stacks.h"
 
 /** A chunk of records of one kind in the making. */
 struct ttd_record_buffer {
@@ -35,7 +35,7 @@ struct ttd_writer {
     uint64_t time_unit;
     /** Identifiers come from another trace. */
     bool derived;
-    /** Only names are written: see write/adopt.h. */
+    /** Only names are written: see struct ttd_written. */
     bool adds_names;
     bool failed;
     struct ttd_error error;
@@ -130,5 +130,32 @@ enum ttd_status ttd_writer_put_payload(struct ttd_writer *writer, enum ttd_kind 
 /** Writes a chunk of `count` records, which are in writer->payload, and counts them. */
 enum ttd_status ttd_writer_put_records(struct ttd_writer *writer, enum ttd_kind kind, size_t count,
                                        struct ttd_position position);
+
+/* Writers that continue a trace, to add names to it. */
+
+/** The state of a trace that another writer has begun. */
+struct ttd_written {
+    struct ttd_emitter *emitter;
+    /** The last ids in use. */
+    ttd_id strings;
+    ttd_id modules;
+    /** Ordinals of the next records. */
+    uint64_t symbols;
+    uint64_t variables;
+};
+
+/**
+ * Makes a writer that accepts names only. The emitter is the writer's until ttd_writer_end_names().
+ *
+ * @param allocator  used by the emitter as well
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY
+ */
+enum ttd_status ttd_writer_begin_names(const struct ttd_written *written,
+                                       const struct ttd_allocator *allocator,
+                                       struct ttd_writer **writer);
+
+/** Writes out all that is buffered, gives the emitter back and releases the writer. The detail of a
+ * failure is in written->emitter->error. */
+enum ttd_status ttd_writer_end_names(struct ttd_writer *writer, const struct ttd_written *written);
 
 #endif

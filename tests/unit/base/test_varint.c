@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 
 #include "base/buffer.h"
-#include "base/varint_fast.h"
+#include "base/cursor.h"
 #include "layout.h"
 #include "support/entropy.h"
 

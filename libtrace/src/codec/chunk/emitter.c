@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 #include "base/fail.h"
-#include "codec/chunk/payload.h"
-#include "codec/chunk/fixed.h"
+#include "codec/chunk/header.h"
+#include "codec/chunk/fixed_chunks.h"
 
 enum { SMALL_CHUNK = 4096 };
 

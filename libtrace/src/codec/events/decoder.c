@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/varint_fast.h"
+#include "base/cursor.h"
 #include "codec/api.h"
 #include "codec/columns.h"
 

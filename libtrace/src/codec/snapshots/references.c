@@ -5,7 +5,7 @@
  */
 #include "codec/snapshots/references.h"
 
-#include "base/varint_fast.h"
+#include "base/cursor.h"
 #include "codec/columns.h"
 
 /*

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/varint_fast.h"
+#include "base/cursor.h"
 #include "codec/columns.h"
 
 void ttd_stacks_encoder_init(struct ttd_stacks_encoder *encoder,

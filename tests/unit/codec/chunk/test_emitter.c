@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "codec/chunk/emitter.h"
-#include "codec/chunk/fixed.h"
+#include "codec/chunk/fixed_chunks.h"
 #include "support/chaos.h"
 
 #define TRACE_ID 77

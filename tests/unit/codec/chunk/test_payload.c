@@ -4,7 +4,7 @@
 
 #include <criterion/criterion.h>
 
-#include "codec/chunk/payload.h"
+#include "codec/chunk/header.h"
 #include "support/chaos.h"
 #include "support/entropy.h"
 

@@ -4,7 +4,7 @@
 
 #include <ttdtrace/event.h>
 
-#include "codec/heap_state/blocks.h"
+#include "codec/heap_state/heap_states.h"
 #include "support/fixtures/buffer.h"
 
 static struct ttd_buffer columns[TTD_BLOCK_COLUMN_COUNT];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Pages: round trips, and what is refused. */
-#include "codec/heap_state/memory_map.h"
+#include "codec/heap_state/heap_states.h"
 #include "layout.h"
 #include "support/fixtures/buffer.h"
 

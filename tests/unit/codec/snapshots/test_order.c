@@ -2,7 +2,7 @@
 /* The order of snapshots and their parts: what continues, what is refused, what counts as there. */
 #include <criterion/criterion.h>
 
-#include "codec/snapshots/order.h"
+#include "codec/snapshots/snapshots.h"
 
 static struct ttd_snapshot_order order;
 

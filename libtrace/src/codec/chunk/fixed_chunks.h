@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/** Index chunks (spec, "Index"). */
-#ifndef TTD_CODEC_CHUNK_CHUNK_INDEX_H
-#define TTD_CODEC_CHUNK_CHUNK_INDEX_H
+/**
+ * Payloads of a fixed size: the first and the last chunk's. Encoders append to a buffer; decoders
+ * read from a cursor, which keeps the first failure.
+ */
+#ifndef TTD_CODEC_CHUNK_FIXED_CHUNKS_H
+#define TTD_CODEC_CHUNK_FIXED_CHUNKS_H
 
 #include <ttdtrace/position.h>
+#include <ttdtrace/trace.h>
 
 #include "base/buffer.h"
 #include "base/cursor.h"
 #include "codec/chunk/header.h"
+
+/* Index chunks (spec, "Index"). */
 
 /** A link to an index chunk: its place, and the begin of the chunks that it covers. */
 struct ttd_index_link {
@@ -29,5 +35,15 @@ void ttd_encode_index_links(struct ttd_buffer *buffer, const struct ttd_index_li
 /** Reads the links; the rest of the cursor is `entries` entries of TTD_HEADER_SIZE bytes. */
 void ttd_decode_index_links(struct ttd_cursor *cursor, struct ttd_index_links *links,
                             uint32_t entries);
+
+/* spec, "Trace"; trace_id is in the chunk's header. */
+void ttd_encode_trace(struct ttd_buffer *buffer, const struct ttd_trace *trace);
+void ttd_decode_trace(struct ttd_cursor *cursor, struct ttd_trace *trace);
+/** Validates the properties of a trace. Returns a description of the first violation, or NULL. */
+const char *ttd_check_trace(const struct ttd_trace *trace);
+
+/* spec, "End". */
+void ttd_encode_end(struct ttd_buffer *buffer, const struct ttd_end *end);
+void ttd_decode_end(struct ttd_cursor *cursor, struct ttd_end *end);
 
 #endif
