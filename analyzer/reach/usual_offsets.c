@@ -170,6 +170,9 @@ static enum ttd_status usual_find_groups(const struct usual_search *search, ttd_
     if (callers.count)
         status = usual_group_of(usual, usual_key(PREFIX_ADDRESS, callers.items[0].module),
                                 callers.items[0].offset, true, &groups[1]);
+    if (status == TTD_OK && callers.wrapper.module)
+        status = usual_group_of(usual, usual_key(PREFIX_ADDRESS, callers.wrapper.module),
+                                callers.wrapper.offset, true, &groups[USUAL_GROUPS - 1]);
     uint64_t prefix = PREFIX_FUNCTION;
     for (size_t i = 0; i < callers.count && status == TTD_OK; i++) {
         const struct heap_caller *caller = &callers.items[i];

@@ -40,7 +40,7 @@
 enum usual_layout { USUAL_SDS, USUAL_HASH_TABLE, USUAL_LAYOUTS };
 
 /** Groups that a block belongs to. */
-#define USUAL_GROUPS 5
+#define USUAL_GROUPS 6
 
 struct usual_group {
     uint32_t blocks;

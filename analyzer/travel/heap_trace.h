@@ -29,6 +29,9 @@ struct heap_caller {
 struct heap_callers {
     size_t count;
     struct heap_caller items[HEAP_CALLERS];
+    /** The innermost one of these wrappers, which may be the program's own and put a header before
+     * the data. Its module is TTD_NONE if there is none. */
+    struct heap_caller wrapper;
     /** By its name, the innermost one allocates strings of the library sds, or hash tables of
      * Rust. */
     bool is_sds;

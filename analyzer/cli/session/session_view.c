@@ -258,6 +258,9 @@ static void list_callers(void *context, ttd_id stack, struct heap_callers *calle
     size_t first = 0;
     while (first < frames->count && wraps_allocator(session, &frames->frames[first]))
         first++;
+    if (first)
+        callers->wrapper = (struct heap_caller){frames->frames[0].module_id,
+                                                frames->frames[0].offset, frames->frames[0].name};
     for (size_t i = first; i < frames->count && callers->count < HEAP_CALLERS; i++) {
         const struct frame *frame = &frames->frames[i];
         callers->items[callers->count++] =

@@ -325,6 +325,13 @@ class Owners(SnapshotCase):
             found = self.classes(script.close(), name=f"{frames}.ttd")
             self.assertEqual(found.get("possibly_lost", (0, 0))[0], others, frames)
 
+    def test_wrapper_with_a_header(self):
+        """The program's own operator new, or xmalloc(), may put a header before the data."""
+        for name in ("xmalloc", "_Znwm"):
+            self.assertEqual(self.of_function([(16,)] * 3, f"{name}@m.c@1"), {"still_reachable": 3})
+            self.assertEqual(self.of_function([(16,)] * 3 + [(0,)], f"{name}@m.c@1"),
+                             {"possibly_lost": 3, "still_reachable": 1})
+
     def test_inlined_function(self):
         """Its call of the allocator is at another address in each caller, and its name is known."""
         for inlined, expected in (("", {"possibly_lost": (3, 120)}),
