@@ -41,15 +41,16 @@ static bool has_utf8(void)
     return result;
 }
 
-/* Returns the columns of the terminal, or the value of COLUMNS; 0 if neither is known. */
+/* Returns the columns of the terminal, or the value of COLUMNS; 0 if neither is known, or it is too
+ * small. */
 static size_t output_terminal_width(int descriptor)
 {
     const char *columns = getenv("COLUMNS");
     long width = columns ? strtol(columns, NULL, 10) : 0;
     struct winsize size;
-    if (width > 0 && width <= WIDTH_MAX)
-        return (size_t)width;
-    return isatty(descriptor) && ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+    if (width <= 0 || width > WIDTH_MAX)
+        width = isatty(descriptor) && ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+    return width >= OUT_WIDTH_MIN ? (size_t)width : 0;
 }
 
 static void output_prepare(struct output_file *output, int descriptor)

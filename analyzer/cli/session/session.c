@@ -210,6 +210,9 @@ int session_output(struct session *session, bool is_long)
         output_open(&session->output, session->options.output, session->options.trace, pages);
     session->has_output = status == STATUS_OK;
     session->output.text.room = limits_output();
+    /* Only text has lines for people. */
+    if (!session->options.format->has_times)
+        session->output.text.width = 0;
     return status;
 }
 

@@ -135,8 +135,7 @@ static struct layout find_layout(struct text_output *output, const struct report
     return result;
 }
 
-/* Writes a bar in eighths of a column; in whole columns without UTF-8. Columns are counted here,
- * because out.column counts bytes, of which these characters have three. */
+/* Writes a bar in eighths of a column; in whole columns without UTF-8. */
 static void text_bar(struct text_output *output, const struct layout *layout, double value)
 {
     static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};

@@ -103,17 +103,17 @@ static void text_block_fields(struct report *report, const struct heap_block *bl
         out_text(output, ", ");
         report_function_text(report, class_name);
     }
+    report_expand(report, block->stack);
+    const struct frame *owner = block_owner_frame(report);
+    if (owner) {
+        out_text(output, " by ");
+        report_frame_text(report, owner);
+    }
     out_format(output, ", allocated by %s() at ", ttd_api_name(block->api));
     report_position_text(report, block->allocated);
     out_format(output, " in thread %u", block->thread);
     if (heap_is_unknown(block->allocated, report->unknown_before))
         out_text(output, ", unknown: perhaps released while recording was off");
-    report_expand(report, block->stack);
-    const struct frame *owner = block_owner_frame(report);
-    if (!owner)
-        return;
-    out_text(output, ", ");
-    report_frame_text(report, owner);
 }
 
 void report_owner_frame_text(struct report *report, ttd_id stack)

@@ -48,8 +48,8 @@ static size_t arguments_size(struct ttd_string name, size_t offset)
     return name.size - offset;
 }
 
-/* Copies a name without its long parameters. */
-static size_t drop_parameters(struct ttd_string name, char *text)
+/* Copies a name without parameters of more characters than these. */
+static size_t drop_parameters(struct ttd_string name, char *text, size_t longest)
 {
     static const char *const kept[] = {"(anonymous namespace)", "()"};
     size_t size = 0;
@@ -57,7 +57,7 @@ static size_t drop_parameters(struct ttd_string name, char *text)
         bool is_kept =
             name.data[i] != '(' || stands_at(name, i, kept[0]) || stands_at(name, i, kept[1]);
         size_t left_out = is_kept ? 0 : arguments_size(name, i);
-        if (left_out > ARGUMENTS_MAX) {
+        if (left_out > longest) {
             memcpy(text + size, "(…)", strlen("(…)"));
             size += strlen("(…)");
             i += left_out;
@@ -88,7 +88,8 @@ static size_t shorten(struct ttd_string name, char *text)
         if (stands_at(name, i, string)) {
             left_out = sizeof string - 1;
             replacement = "std::string";
-        } else if (!copied && name.data[i] == '<') {
+        } else if (!copied && i && name.data[i] == '<') {
+            /* At the begin stands a type of Rust, such as "<Map<I, F> as Iterator>::fold". */
             left_out = arguments_size(name, i);
         }
         if (left_out > ARGUMENTS_MAX) {
@@ -116,7 +117,7 @@ static struct ttd_string function_shorten(const struct report *report, struct tt
         name = (struct ttd_string){*text, shorten(name, *text)};
     /* Never longer: the text may be shortened in its place. */
     if (*text && columns_of(name) > COLUMNS_MAX)
-        name.size = drop_parameters(name, *text);
+        name.size = drop_parameters(name, *text, ARGUMENTS_MAX);
     return name;
 }
 
@@ -125,6 +126,14 @@ void report_function_text(struct report *report, struct ttd_string name)
     char *text;
     escape_text(report->output, function_shorten(report, name, &text));
     free(text);
+}
+
+size_t report_function_columns(const struct report *report, struct ttd_string name)
+{
+    char *text;
+    size_t columns = columns_of(function_shorten(report, name, &text));
+    free(text);
+    return columns;
 }
 
 /* Returns the offset of a character, which is the size for the one behind the last. */
@@ -141,9 +150,15 @@ static size_t function_offset(struct ttd_string name, size_t column)
 
 void report_function_cut(struct report *report, struct ttd_string name, size_t columns)
 {
-    char *text;
+    char *text, *copy = NULL;
     name = function_shorten(report, name, &text);
     size_t count = columns_of(name);
+    if (count > columns && memchr(name.data, '(', name.size))
+        copy = malloc(name.size);
+    if (copy) {
+        name = (struct ttd_string){copy, drop_parameters(name, copy, strlen("(…)"))};
+        count = columns_of(name);
+    }
     if (count <= columns || columns < 3) {
         escape_text(report->output, name);
     } else {
@@ -151,8 +166,8 @@ void report_function_cut(struct report *report, struct ttd_string name, size_t c
         size_t tail = function_offset(name, count - (columns - 1 - (columns - 1) / 2));
         escape_text(report->output, (struct ttd_string){name.data, head});
         out_text(report->output, "…");
-        report->output->column -= strlen("…") - 1;
         escape_text(report->output, (struct ttd_string){name.data + tail, name.size - tail});
     }
+    free(copy);
     free(text);
 }

@@ -36,10 +36,19 @@ void report_expand(struct report *report, ttd_id stack);
 /** Writes a function's name in text, without long template arguments unless report->shows_all. */
 void report_function_text(struct report *report, struct ttd_string name);
 
-/** Writes the name in so many columns at most: a longer one loses its middle. */
+/** Returns the columns of the name as report_function_text() writes it. */
+size_t report_function_columns(const struct report *report, struct ttd_string name);
+
+/** The columns that a cut name has at least, where the rest of a line leaves no room. */
+#define REPORT_FUNCTION_MIN 24
+
+/** Writes the name in so many columns at most: a longer one loses its parameters, then its middle.
+ */
 void report_function_cut(struct report *report, struct ttd_string name, size_t columns);
 
-/** Writes `function (file:line) in module`, or `module+0xoffset` for a frame without names. */
+/** Writes `function (file:line) in module`, or `module+0xoffset` for a frame without names. Where
+ * the line has no room for it, the file loses its folder, then the module is left out, then the
+ * function loses its middle. */
 void report_frame_text(struct report *report, const struct frame *frame);
 
 /** Writes the frames of a stack, each in a line of its own, indented. Frames below main(),

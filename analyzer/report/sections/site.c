@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sites of records: a stack, or the label that records are grouped by. */
+#include <string.h>
+
 #include "report/sections/sections.h"
 #include "report/writers/escape.h"
 #include "view/glob.h"
@@ -31,7 +33,10 @@ static void text_function(struct report *report, const struct view_label *label)
     struct text_output *output = report->output;
     struct ttd_string module = glob_base_name(label->module);
     if (label->name.size) {
-        report_function_text(report, label->name);
+        size_t place = output->column + (module.size ? module.size + strlen(" in ") : 0);
+        size_t room =
+            output->width > place + REPORT_FUNCTION_MIN ? output->width - place : SIZE_MAX;
+        report_function_cut(report, label->name, output->width ? room : SIZE_MAX);
         if (module.size)
             out_text(output, " in ");
         escape_text(output, module);

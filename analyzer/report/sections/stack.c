@@ -34,10 +34,61 @@ void report_expand(struct report *report, ttd_id stack)
     report->status = status;
 }
 
+#define INLINED_COLUMNS (sizeof " (inlined)" - 1)
+
+/* The parts of a frame that are written. */
+struct frame_layout {
+    size_t function;
+    bool has_folder;
+    bool has_module;
+};
+
+static struct frame_layout frame_fit(const struct report *report, const struct frame *frame)
+{
+    const struct text_output *output = report->output;
+    struct frame_layout layout = {SIZE_MAX, true, true};
+    if (!output->width || !frame->function.size)
+        return layout;
+    /* Within a line, which is then broken near the frame, the folder says too little. */
+    bool is_within = output->column >= output->width / 4;
+    size_t room = is_within ? output->width - 2 * 4 : output->width - output->column;
+    size_t module = glob_base_name(frame->module).size;
+    size_t others = (frame->is_inlined ? INLINED_COLUMNS : 0) + (module ? module + 4 : 0);
+    size_t file = frame->file.size ? frame->file.size + sizeof " (:12345)" - 1 : 0;
+    size_t name = report_function_columns(report, frame->function);
+    if (!is_within && name + file + others <= room)
+        return layout;
+    layout.has_folder = false;
+    if (frame->file.size)
+        file -= frame->file.size - glob_base_name(frame->file).size;
+    if (name + file + others > room && frame->file.size) {
+        layout.has_module = false;
+        others -= module ? module + 4 : 0;
+    }
+    if (name + file + others > room)
+        layout.function =
+            room > file + others + REPORT_FUNCTION_MIN ? room - file - others : REPORT_FUNCTION_MIN;
+    return layout;
+}
+
+static void frame_place_text(struct report *report, const struct frame *frame,
+                             const struct frame_layout *layout)
+{
+    struct text_output *output = report->output;
+    if (!frame->file.size)
+        return;
+    out_text(output, " (");
+    escape_text(output, layout->has_folder ? frame->file : glob_base_name(frame->file));
+    if (frame->line)
+        out_format(output, ":%u", frame->line);
+    out_char(output, ')');
+}
+
 void report_frame_text(struct report *report, const struct frame *frame)
 {
     struct text_output *output = report->output;
     struct ttd_string module = glob_base_name(frame->module);
+    struct frame_layout layout = frame_fit(report, frame);
     if (!frame->function.size) {
         if (module.size)
             escape_text(output, module);
@@ -48,16 +99,10 @@ void report_frame_text(struct report *report, const struct frame *frame)
         out_hex(output, frame->offset);
         module.size = 0;
     } else {
-        report_function_text(report, frame->function);
+        report_function_cut(report, frame->function, layout.function);
     }
-    if (frame->file.size) {
-        out_text(output, " (");
-        escape_text(output, frame->file);
-        if (frame->line)
-            out_format(output, ":%u", frame->line);
-        out_char(output, ')');
-    }
-    if (module.size) {
+    frame_place_text(report, frame, &layout);
+    if (module.size && layout.has_module) {
         out_text(output, " in ");
         escape_text(output, module);
     }

@@ -58,9 +58,9 @@ static void text_state_blocks(struct report *report, const struct heap_state *st
         const struct heap_block *block = &state->blocks[i];
         out_text(report->output, "  ");
         out_hex(report->output, block->address);
-        out_tab(report->output, 22);
+        out_tab(report->output, 20);
         report_count(report->output, block->size, "byte");
-        out_tab(report->output, 40);
+        out_tab(report->output, 34);
         out_text(report->output, "allocated at ");
         out_position(report->output, block->allocated);
         out_format(report->output, " in thread %u, stack #%u%s\n", block->thread, block->stack,

@@ -17,6 +17,8 @@ void out_init(struct text_output *output, int descriptor, bool has_color)
     output->has_utf8 = true;
     output->width = 0;
     output->used = 0;
+    output->line = 0;
+    output->is_line_begun = false;
     output->column = 0;
 }
 
@@ -38,8 +40,25 @@ bool out_flush(struct text_output *output)
         else if (errno != EINTR)
             output->error = errno;
     }
+    output->is_line_begun = output->line < output->used;
     output->used = 0;
+    output->line = 0;
     return !output->error;
+}
+
+/* Makes room in a full buffer. Writes whole lines if there are some: the last one may have to be
+ * broken. */
+static void out_make_room(struct text_output *output)
+{
+    size_t begin = output->width ? output->line : 0;
+    size_t kept = begin ? output->used - begin : 0;
+    output->used -= kept;
+    out_flush(output);
+    if (kept) {
+        memmove(output->buffer, output->buffer + begin, kept);
+        output->is_line_begun = false;
+    }
+    output->used = kept;
 }
 
 void out_write(struct text_output *output, const char *data, size_t size)
@@ -47,7 +66,7 @@ void out_write(struct text_output *output, const char *data, size_t size)
     output->column += size;
     while (size && !output->error) {
         if (output->used == OUT_BUFFER)
-            out_flush(output);
+            out_make_room(output);
         size_t room = OUT_BUFFER - output->used;
         size_t part = size < room ? size : room;
         memcpy(output->buffer + output->used, data, part);
@@ -57,20 +76,108 @@ void out_write(struct text_output *output, const char *data, size_t size)
     }
 }
 
+/* Whether a byte begins a character of UTF-8. */
+static bool out_is_first(char byte)
+{
+    return ((unsigned char)byte & 0xC0) != 0x80;
+}
+
+/* Returns the size of an escape sequence for a colour at the begin of a text; 0 if there is none.
+ */
+static size_t out_style_size(const char *text, size_t size)
+{
+    const char *end = size && text[0] == '\033' ? memchr(text, 'm', size) : NULL;
+    return end ? (size_t)(end - text) + 1 : 0;
+}
+
+/* Returns how many bytes of a line fit into `width` columns: all, or those before a space, at best
+ * one behind a comma; between parentheses only if there is no other one. */
+static size_t out_fit(const char *text, size_t size, size_t width)
+{
+    enum { INSIDE, OUTSIDE, BEHIND_COMMA, PLACES };
+    size_t at[PLACES] = {0}, reach[PLACES] = {0};
+    size_t columns = 0, depth = 0, i = 0;
+    while (i < size && text[i] == ' ')
+        i++;
+    for (columns = i; i < size; i++) {
+        size_t style = out_style_size(text + i, size - i);
+        i += style;
+        if (i == size)
+            break;
+        columns += out_is_first(text[i]);
+        if (text[i] == ' ' && columns <= width + 1) {
+            int place = depth ? INSIDE : text[i - 1] == ',' ? BEHIND_COMMA : OUTSIDE;
+            at[place] = i;
+            reach[place] = columns;
+        }
+        if (columns > width && out_is_first(text[i]))
+            return reach[BEHIND_COMMA] > width / 2 ? at[BEHIND_COMMA]
+                   : reach[OUTSIDE] > width / 3    ? at[OUTSIDE]
+                   : at[INSIDE]                    ? at[INSIDE]
+                   : at[OUTSIDE]                   ? at[OUTSIDE]
+                                                   : i;
+        if (text[i] == '(')
+            depth++;
+        else if (text[i] == ')' && depth)
+            depth--;
+    }
+    return size;
+}
+
+static void out_end_line(struct text_output *output)
+{
+    char line[OUT_BUFFER];
+    size_t size = output->used - output->line;
+    size_t indent = 0, begin = 0;
+    if (!output->is_line_begun && size > output->width) {
+        memcpy(line, output->buffer + output->line, size);
+        output->used = output->line;
+        while (indent < size && line[indent] == ' ')
+            indent++;
+        indent = indent + 4 < output->width / 2 ? indent + 4 : output->width / 2;
+        for (size_t room = output->width; begin < size; room = output->width - indent) {
+            size_t fitting = out_fit(line + begin, size - begin, room);
+            size_t end = begin + fitting;
+            while (end > begin + 1 && line[end - 1] == ' ')
+                end--;
+            out_write(output, line + begin, end - begin);
+            for (begin += fitting; begin < size && line[begin] == ' ';)
+                begin++;
+            if (begin == size)
+                break;
+            out_write(output, "\n", 1);
+            output->line = output->used;
+            for (size_t i = 0; i < indent; i++)
+                out_write(output, " ", 1);
+        }
+    }
+    out_write(output, "\n", 1);
+    output->line = output->used;
+    output->is_line_begun = false;
+    output->column = 0;
+}
+
 void out_char(struct text_output *output, char c)
 {
+    if (c == '\n' && output->width) {
+        out_end_line(output);
+        return;
+    }
     if (output->used == OUT_BUFFER)
-        out_flush(output);
+        out_make_room(output);
     output->buffer[output->used++] = c;
     output->column = c == '\n' ? 0 : output->column + 1;
 }
 
 void out_text(struct text_output *output, const char *text)
 {
+    for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {
+        out_write(output, text, (size_t)(end - text));
+        out_char(output, '\n');
+    }
     out_write(output, text, strlen(text));
-    const char *line = strrchr(text, '\n');
-    if (line)
-        output->column = strlen(line + 1);
+    for (; *text; text++)
+        output->column -= !out_is_first(*text);
 }
 
 void out_unsigned(struct text_output *output, uint64_t value)

@@ -12,6 +12,9 @@
 
 #define OUT_BUFFER 65536
 
+/** Fewer columns than these are taken for none: nothing would fit. */
+#define OUT_WIDTH_MIN 20
+
 struct text_output {
     int descriptor;
     /** The errno of the first failure, or 0. */
@@ -22,10 +25,16 @@ struct text_output {
     bool is_full;
     /** Whether escape sequences for colours may be used. */
     bool has_color;
-    /** Whether the reader's locale is UTF-8, and the number of columns; 0 if that is unknown. */
+    /** Whether the reader's locale is UTF-8. */
     bool has_utf8;
+    /** The columns of a line, from OUT_WIDTH_MIN on: a longer one goes on in lines that are
+     * indented further. 0 for lines of any length. */
     size_t width;
     size_t used;
+    /** Where the current line begins in the buffer; and whether a part of it was written already,
+     * so that it cannot be broken. */
+    size_t line;
+    bool is_line_begun;
     /** Characters since the last new line. */
     size_t column;
     char buffer[OUT_BUFFER];
@@ -36,6 +45,7 @@ void out_init(struct text_output *output, int descriptor, bool has_color);
 /** Writes the buffer to the descriptor. False if anything has failed so far. */
 bool out_flush(struct text_output *output);
 
+/** Writes characters without a new line. */
 void out_write(struct text_output *output, const char *data, size_t size);
 void out_char(struct text_output *output, char c);
 void out_text(struct text_output *output, const char *text);

@@ -93,7 +93,7 @@ class Find(TestCase):
         text = self.run_ok("find", "--pointer-to", "0x1400", path).text
         self.assertIn("2 places at 1:0", text)
         self.assertIn("1,536 bytes searched; 512 bytes could not be read", text)
-        self.assertRegex(text, r"  0x1018 has 0x1410, 8 bytes into block 0x1010, 40 bytes, alloc")
+        self.assertRegex(text, r"  0x1018 has 0x1410, 8 bytes into block 0x1010, 40 bytes by g")
         text = self.run_ok("find", "--string", "x", "--at", "0:1", path).text
         self.assertIn("No snapshot of memory was taken at this position or before", text)
 

@@ -120,8 +120,8 @@ class Memory(TestCase):
                             "--at", "2:1").text.splitlines()
         self.assertIn("as of snapshot 1 at 2:0", lines[1])
         self.assertRegex(lines[2], r"^0x1000 +41 41 41 41 41 41 41 41  41 .* 41   A{16}$")
-        self.assertRegex(lines[3], r"^block 0x1010, 40 bytes, allocated by malloc\(\) at 0:2 in "
-                                   r"thread 1, g\(int\) \(g.h:5\) in demo \(inlined\)$")
+        self.assertRegex(lines[3], r"^block 0x1010, 40 bytes by g\(int\) \(g.h:5\) in demo "
+                                   r"\(inlined\), allocated by malloc\(\) at 0:2 in thread 1$")
         self.assertRegex(lines[4], r"^0x1010 +\[41 41")
         self.assertEqual(lines[5], "*")
         self.assertIn("block 0x1038, 24 bytes", lines[6])

@@ -64,7 +64,7 @@ class Referrers(SnapshotCase):
         path = self.write(script.close())
         found, _ = self.items(path, BLOCKS[1])
         self.assertEqual([i["class"] for i in found["referrers"]], ["app::Server", None])
-        self.assertIn("byte 8 of 0x20000, 64 bytes, app::Server, allocated by",
+        self.assertIn("byte 8 of 0x20000, 64 bytes, app::Server by g",
                       self.run_ok("referrers", "--address", hex(BLOCKS[1]), path).text)
 
     def test_cycles(self):
@@ -244,7 +244,8 @@ class Earlier(SnapshotCase):
                              (hex(self.OWNER - 8), 32, 3, "2:1"))
         text = self.run_ok("referrers", "--address", self.LOST, "--limit", "1", path).text
         self.assertIn(f"\n  released memory, which holds nothing, word at {self.OWNER + 8:#x}\n"
-                      f"    was byte 16 of {self.OWNER - 8:#x}, 32 bytes, allocated by malloc() at ",
+                      f"    was byte 16 of {self.OWNER - 8:#x}, 32 bytes by libwork.so+0x300, "
+                      "allocated by malloc() at ",
                       text)
         self.assertIn("\n    released by free() at 2:1 in thread 1, ", text)
         self.assertIn("\n  … and 1 word more of released memory (--limit)\n", text)

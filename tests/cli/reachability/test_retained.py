@@ -152,7 +152,7 @@ class Retained(SnapshotCase):
         lines = text.splitlines()
         self.assertTrue(lines[0].startswith("6 blocks, 1,110 bytes by snapshot 1 at "))
         self.assertIn("2 blocks, 110 bytes, are held by nothing", lines[1])
-        self.assertRegex(lines[2], r"^400 bytes in 1 block: block 0x23000, 400 bytes, allocated by")
+        self.assertRegex(lines[2], r"^400 bytes in 1 block: block 0x23000, 400 bytes by libwork")
         self.assertEqual(lines[3], "300 bytes in 2 blocks: demo .bss")
         self.assertRegex(lines[4], r"^  300 bytes in 2 blocks: block 0x20000")
         self.assertRegex(lines[5], r"^    200 bytes in 1 block: block 0x21000")
@@ -224,7 +224,7 @@ class Retained(SnapshotCase):
         self.assertEqual([i["class"] for i in found["retainers"]], [None, "app::Server",
                                                                     "app::Server"])
         self.assertRegex(self.run_ok("retained", path).text,
-                         r"block 0x21000, 20 bytes, app::Server, allocated by malloc")
+                         r"block 0x21000, 20 bytes, app::Server by g")
         text = self.run_ok("retained", "--by", "class", path).text
         self.assertIn("30 bytes in 2 blocks, held by 2 blocks of 30 bytes: app::Server\n", text)
         self.assertIn(": table of virtual functions at 0x402000\n", text)
