@@ -17,7 +17,7 @@
 #include "channel_borrowed.h"
 
 #define ATTACHED_SYMBOL "ttdrecord_attached"
-#define ATTACHED_MAGIC  UINT64_C(0x3143545441445454) /* "TTDATTC1" */
+#define ATTACHED_MAGIC  UINT64_C(0x3243545441445454) /* "TTDATTC2" */
 
 /* In the padding of the identification of the image's ELF header, so that it is found in memory.
  * The entry point of that header is the offset of the struct attached. */
@@ -34,6 +34,7 @@ enum {
     ATTACHED_AREAS = 64,
     ATTACHED_INTERNAL = 1024,
     ATTACHED_ENTRY_SIZE = 5,
+    ATTACHED_SIGNALS = 64,
 };
 
 /* A hook, by the name of the function that it stands for. */
@@ -101,6 +102,13 @@ struct attached {
     uint32_t over;    /* it has begun, or has failed to */
     uint32_t records; /* it has begun */
     uint64_t channel; /* address of the channel */
+    /* Signals whose default action the library's handler may have taken the place of, a bit for
+     * each; that action, as the system has it, which the recorder restores; and room for the
+     * present one. */
+    uint64_t signals;
+    struct attached_action {
+        uint64_t handler, flags, restorer, mask;
+    } defaults[ATTACHED_SIGNALS + 1], present;
 };
 
 /* The thread-local data of the library begin with these. They lie in bytes of the thread's control

@@ -241,13 +241,51 @@ static void close_channel(struct attachment *attachment, struct threads *threads
     attachment->file = -1;
 }
 
+/* Restores the default action of a signal if the library's handler is in its place. */
+static bool restore_signal(struct attachment *attachment, struct threads *threads,
+                           const struct borrowed_code *code, uint64_t number)
+{
+    uint64_t own = attach_own_address(attachment);
+    uint64_t present = own + offsetof(struct attached, present);
+    uint64_t standard =
+        own + offsetof(struct attached, defaults) + number * sizeof(struct attached_action);
+    struct attached_action action;
+    if (attach_call(threads, code, SYS_rt_sigaction,
+                    (const uint64_t[6]){number, 0, present, sizeof action.mask, 0, 0}) != 0 ||
+        !attach_read(attachment, present, &action, sizeof action))
+        return false;
+    return !is_within(attachment, action.handler) ||
+           attach_call(threads, code, SYS_rt_sigaction,
+                       (const uint64_t[6]){number, standard, 0, sizeof action.mask, 0, 0}) == 0;
+}
+
+/* Restores the actions of all signals. Returns false if no thread can make the calls for it now. */
+static bool restore_signals(struct attachment *attachment, struct threads *threads)
+{
+    static const uint64_t nothing;
+    uint64_t address = attach_own_address(attachment) + offsetof(struct attached, signals);
+    uint64_t signals = 0;
+    struct attach_cave cave;
+    if (!attach_read(attachment, address, &signals, sizeof signals) || signals == 0)
+        return true;
+    if (!attach_cave_open(attachment, threads, &cave))
+        return false;
+    bool are_restored = true;
+    for (uint64_t number = 1; number <= ATTACHED_SIGNALS && are_restored; number++)
+        if ((signals >> (number - 1) & 1) != 0)
+            are_restored = restore_signal(attachment, threads, &cave.code, number);
+    attach_cave_close(attachment, threads, &cave);
+    return are_restored && attach_write(attachment, address, &nothing, sizeof nothing);
+}
+
 static bool take_away(struct attachment *attachment, struct threads *threads)
 {
     struct attach_cave cave;
     if (attach_is_gone(attachment))
         return true;
     unhook(attachment, threads); /* threads may not have stopped for it before */
-    if (attachment->is_left || is_any_inside(attachment, threads))
+    bool are_restored = restore_signals(attachment, threads);
+    if (!are_restored || attachment->is_left || is_any_inside(attachment, threads))
         return false;
     restore_entries(attachment, true);
     if (attachment->is_left)

@@ -64,6 +64,12 @@ class Attach(Recording):
         return result.stderr
 
     @staticmethod
+    def caught(process):
+        """The signals for which the process has handlers."""
+        status = pathlib.Path(f'/proc/{process.pid}/status').read_text()
+        return re.search('SigCgt:.*', status)[0]
+
+    @staticmethod
     def image(process):
         """The mappings of a process, but for the sizes of its heaps; and its code, and how much of
         that is not its files' any more."""

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../channel/target.h"
+#include "../end/fatal.h"
 #include "../process/attach.h"
 #include "../system/borrowed.h"
 #include "../system/own_memory.h"
@@ -86,6 +87,8 @@ void attached_start(void)
     if (attached.is_filtered != 0) {
         thread_id(); /* finds where the C library has it */
         process_confine();
+    } else if (attached.records != 0) {
+        fatal_watch();
     }
 }
 

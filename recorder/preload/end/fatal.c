@@ -10,6 +10,7 @@
 #include "../system/real.h"
 #include "../system/sys.h"
 #include "../channel/target.h"
+#include "../threads/internal.h"
 #include "../threads/signal_stack.h"
 
 #define SIGNAL(number) (UINT64_C(1) << ((number)-1))
@@ -18,15 +19,21 @@ static const uint64_t faults = SIGNAL(SIGSEGV) | SIGNAL(SIGBUS) | SIGNAL(SIGILL)
                                SIGNAL(SIGABRT) | SIGNAL(SIGTRAP) | SIGNAL(SIGSYS);
 
 /* Those of which no process dies, that cannot be caught, or that the C library keeps for itself. */
+#ifndef TTD_ATTACHED
 static const uint64_t others =
     SIGNAL(SIGCHLD) | SIGNAL(SIGCONT) | SIGNAL(SIGURG) | SIGNAL(SIGWINCH) | SIGNAL(SIGTSTP) |
     SIGNAL(SIGTTIN) | SIGNAL(SIGTTOU) | SIGNAL(SIGKILL) | SIGNAL(SIGSTOP) | SIGNAL(32) | SIGNAL(33);
+#endif
 enum { SIGNALS = 64 };
 
 /* How long a thread waits for the death of the process, and how often it looks meanwhile. */
 enum { DEATH_LOOKS = 60 * 50, DEATH_LOOK_NS = 20 * 1000 * 1000 };
 
+#ifdef TTD_ATTACHED
+#define watched attached.signals
+#else
 static uint64_t watched;
+#endif
 
 /*
  * The process dies of the signal when the handler returns: where it was interrupted, with the same
@@ -101,6 +108,8 @@ bool fatal_is_own(const struct sigaction *installed)
 {
     return (installed->sa_flags & SA_SIGINFO) != 0 && installed->sa_sigaction == fatal_on_signal;
 }
+
+#ifndef TTD_ATTACHED
 
 /* The C library's abort(); 0 if it is not known. */
 static uintptr_t abort_begin, abort_end;
@@ -197,12 +206,31 @@ static int is_go(struct dl_phdr_info *info, size_t size, void *unused)
     return -1; /* only the program, which comes first */
 }
 
+#endif
+
 static void fatal_set_action(int number, const struct sigaction *now, struct sigaction *before)
 {
     sigaction_function *function = fatal_real_sigaction();
     if (function != NULL)
         function(number, now, before);
 }
+
+#ifdef TTD_ATTACHED
+
+void fatal_watch(void)
+{
+    /* Each is restored by a call that the process is made to make, while it is stopped. */
+    static const uint64_t usual = SIGNAL(SIGHUP) | SIGNAL(SIGINT) | SIGNAL(SIGQUIT) |
+                                  SIGNAL(SIGTERM) | SIGNAL(SIGPIPE) | SIGNAL(SIGALRM) |
+                                  SIGNAL(SIGUSR1) | SIGNAL(SIGUSR2);
+    memset(&action.sa_mask, 0xff, sizeof action.sa_mask);
+    watched = sys_call3(SYS_getpid, 0, 0, 0) == 1 ? faults : faults | usual;
+    for (int number = 1; number <= SIGNALS; number++)
+        if (fatal_is_watched(number))
+            fatal_take_place(number);
+}
+
+#else
 
 void fatal_watch(void)
 {
@@ -221,6 +249,8 @@ void fatal_watch(void)
             fatal_set_action(number, &before, NULL);
     }
 }
+
+#endif
 
 /* Restores the default action of signals that are watched. */
 static void unwatch(uint64_t numbers)

@@ -20,6 +20,9 @@ void fatal_watch_child(void);
 /* Restores the default action, and leaves it from then on. */
 void fatal_unwatch(void);
 
+/* Puts the handler in the place of the default action that a watched signal has by now. */
+void fatal_take_place(int number);
+
 /* Whether the handler takes the place of the signal's default action. */
 bool fatal_is_watched(int number);
 

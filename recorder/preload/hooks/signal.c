@@ -40,8 +40,7 @@ static uint64_t bit_of(int number)
     return number > 0 && number <= NUMBERS ? UINT64_C(1) << (number - 1) : 0;
 }
 
-/* Puts the handler in the place of the default action that the program has just set. */
-static void take_place(int number)
+void fatal_take_place(int number)
 {
     struct sigaction action;
     if (!fatal_is_watched(number) || find_sigaction()(number, fatal_action, &action) != 0)
@@ -78,7 +77,7 @@ static uintptr_t once_begin(int number) __attribute__((used));
 static uintptr_t once_begin(int number)
 {
     int kept_errno = errno;
-    take_place(number);
+    fatal_take_place(number);
     errno = kept_errno;
     return atomic_load(&once[number]);
 }
@@ -192,7 +191,7 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
     if (own_before.sa_restorer == fatal_return)
         own_before.sa_restorer = library_return;
     if (becomes_default)
-        take_place(number);
+        fatal_take_place(number);
     if (before != NULL)
         *before = own_before;
     return 0;
@@ -243,7 +242,7 @@ static sighandler_t signal_settle(int number, sighandler_t handler, sighandler_t
     if (before == SIG_ERR)
         return before;
     if (handler == SIG_DFL)
-        take_place(number);
+        fatal_take_place(number);
     else if (find_sigaction()(number, NULL, &action) == 0 && action.sa_handler == handler &&
              (action.sa_flags & SA_RESETHAND) != 0)
         signal_set_action(number, &action, NULL);
@@ -295,6 +294,6 @@ __attribute__((used)) long sigaction_call(long number, int signal,
     else if (before != NULL && (uintptr_t)before->handler == (uintptr_t)once_entry)
         before->handler = (void (*)(int))handler;
     if (becomes_default)
-        take_place(signal);
+        fatal_take_place(signal);
     return 0;
 }

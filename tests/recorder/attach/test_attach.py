@@ -246,6 +246,7 @@ class Restless(Attach):
         self.assert_right()
 
     def test_detach_removes_what_a_killed_recorder_has_left(self):
+        before = self.caught(self.process)
         recorder = self.attach(self.process, '--no-children')
         recorder.kill()
         recorder.wait(PATIENCE)
@@ -254,6 +255,7 @@ class Restless(Attach):
         self.assertIn('removed from process', answer.stderr)
         names = [name for *_, name in self.image(self.process)[0] if 'ttdrecord' in name]
         self.assertEqual(names, [])
+        self.assertEqual(self.caught(self.process), before)
         self.assertEqual(self.ask('detach', self.process).returncode, 125)
         self.assert_right()
 
@@ -296,10 +298,38 @@ class Ends(Attach):
         self.assertLessEqual(3, sites.pop('lose'))  # one may be held by a register
         self.assertNotIn('keep', sites)
 
-    def test_abort(self):
-        process, info = self.finish('abort')
-        self.assertEqual(process.returncode, -signal.SIGABRT)
-        self.assertEqual(info['end_reason'], 'killed')
+    def test_signals_of_which_it_dies(self):
+        for command, number in ('abort', signal.SIGABRT), ('crash', signal.SIGSEGV):
+            process, info = self.finish(command)
+            self.assertEqual(process.returncode, -number)
+            self.assertEqual(info['end_reason'], 'killed')
+            fatal = analyze('errors', self.trace)['fatal_signal']
+            self.assertEqual(fatal['signal'], number)
+            self.assertIn('finish', [frame['function'] for frame in fatal['stack']])
+            leaks = analyze('leaks', self.trace, '--show', 'definite')
+            self.assertEqual(leaks['snapshot']['reason'], 'signal')
+
+    def test_it_is_asked_to_end(self):
+        process = self.start(program('counted'))
+        recorder = self.attach(process)
+        self.tell(process, 'keep 5')
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE), -signal.SIGTERM)
+        self.assertEqual(recorder.wait(PATIENCE), 0)
+        self.assertEqual(analyze('leaks', self.trace)['snapshot']['reason'], 'signal')
+
+    def test_actions_of_signals(self):
+        """The program sees its own, during and after; the system has them again."""
+        process = self.start(program('counted'))
+        before = self.caught(process)
+        for _ in range(2):
+            recorder = self.attach(process)
+            self.assertNotEqual(self.caught(process), before)
+            self.assertEqual(self.tell(process, 'signals'), [5, 5])
+            self.assertNotEqual(self.caught(process), before)
+            self.detach(process, recorder)
+            self.assertEqual(self.caught(process), before)
+            self.assertEqual(self.tell(process, 'signals'), [5, 5])
 
     def execute(self, process):
         """Has the process become another program."""

@@ -4,7 +4,8 @@
  * input: "calls N": N rounds in each thread; "keep N": N blocks of 100 bytes in a list; "lose N":
  * N blocks of 300 bytes without a reference; "fork", "wait", "spawn", "confine"; "lock": as if a
  * thread were at work on its arena from then on; "jump": leaves a call by a jump, and goes on
- * deeper in the stack; "exit", "abort", "exec", "fail". Each answer is a line.
+ * deeper in the stack; "signals": which of the usual signals have the default action; "exit",
+ * "abort", "crash", "exec", "fail". Each answer is a line.
  */
 #define _GNU_SOURCE
 #include <linux/seccomp.h>
@@ -139,6 +140,21 @@ static void leave_call(void)
         free(nothing);
 }
 
+/* Counts the signals that have the default action, and those that get it anew. */
+static void tell_signals(void)
+{
+    static const int numbers[] = {SIGTERM, SIGINT, SIGSEGV, SIGABRT, SIGUSR1};
+    int known = 0, set = 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction before;
+        sigaction(numbers[i], NULL, &before);
+        known += before.sa_handler == SIG_DFL;
+        signal(numbers[i], SIG_IGN);
+        set += signal(numbers[i], SIG_DFL) == SIG_IGN && signal(numbers[i], SIG_DFL) == SIG_DFL;
+    }
+    printf("%d %d\n", known, set);
+}
+
 static void serve(void);
 
 /* Serves with the frames that were left on the stack above: as a local variable. */
@@ -152,6 +168,8 @@ static __attribute__((noinline)) void serve_below(void)
 
 static void finish(const char *command)
 {
+    if (strncmp(command, "crash", 5) == 0)
+        *(volatile int *)16 = 0;
     if (strncmp(command, "exit", 4) == 0)
         exit(3);
     if (strncmp(command, "abort", 5) == 0)
@@ -190,6 +208,9 @@ static void serve(void)
             return;
         } else if (strncmp(line, "confine", 7) == 0) {
             prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+        } else if (strncmp(line, "signals", 7) == 0) {
+            tell_signals();
+            continue;
         } else if (strncmp(line, "wait", 4) == 0) {
             wait_for_child();
             continue;
