@@ -499,9 +499,10 @@ enum ttd_status heap_damage_find(struct error_finder *finder, const struct heap_
                                        .live = live,
                                        .calls = &finder->last_calls,
                                        .freed = &finder->freed};
-        /* A thread may have been changing headers: only a process that died of a fault has more to
-         * show than that. */
-        if ((search.run->flags & TTD_HEADERS_BUSY) && !search.calls->signal)
+        /* A thread may have been changing headers: only a process that died of a fault in a call of
+         * the allocator has more to show than that. */
+        if ((search.run->flags & TTD_HEADERS_BUSY) &&
+            (!search.calls->signal || !search.calls->count))
             continue;
         const struct heap_block *block;
         size_t cursor = 0;

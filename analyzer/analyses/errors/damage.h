@@ -8,7 +8,7 @@
  * that claims the memory of another live block, is wrong; and that of a free block is wrong if the
  * recorder says so. While a thread is in a call of the allocator, it may be changing headers, and
  * blocks that it reallocates may not be live any more: nothing is said then, unless the process
- * died of a fault, and that is not certain.
+ * died of a fault in a call of the allocator, and that is not certain.
  */
 #ifndef ANALYZER_ANALYSES_ERRORS_DAMAGE_H
 #define ANALYZER_ANALYSES_ERRORS_DAMAGE_H

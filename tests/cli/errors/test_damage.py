@@ -72,17 +72,21 @@ class Damage(TestCase):
         self.assertIn("  uncertain: memory between the two may be damaged, or ", text)
 
     def test_a_thread_in_a_call(self):
-        """Nothing is said of headers that it may be changing, unless the process died."""
-        for headers in ((0x21, 0x0), (0x21, 0x41)):
+        """Nothing is said of headers that it may be changing, unless the process died in a call."""
+        for headers, dies_in_call in (((0x21, 0x0), True), ((0x21, 0x41), False),
+                                      ((0x21, 0x41), True)):
             script = self.script(24, 24, 24)
             self.assertEqual(self.found(script, headers, BROKEN | BUSY), [])
             script = self.script(24, 24, 24)
+            if dies_in_call:
+                script.alloc(0, 64, end="never", result=0)
             script.snapshot(headers=(BEGIN, BROKEN | BUSY, headers), reason=AT_SIGNAL, flags=STOPPED)
             script.add("fatal", signal=SIGABRT, code=BY_RAISE, position="9:0", snapshot=1)
             path = self.write(script.close(reason=SIGNALED, code=SIGABRT),
-                              f"died{headers[1]}.ttd")
-            finding, = self.json_of("errors", path)["findings"]
-            self.assertEqual((finding["kind"], finding["certain"]), ("heap-damage", False))
+                              f"died{headers[1]}{dies_in_call}.ttd")
+            self.assertEqual([(finding["kind"], finding["certain"])
+                              for finding in self.json_of("errors", path)["findings"]],
+                             dies_in_call * [("heap-damage", False), ("died-in-call", True)])
         text = self.run_ok("errors", path).text
         self.assertIn("  uncertain: another thread may have been changing it, or ", text)
 
