@@ -38,6 +38,7 @@ static int peak_print(struct session *session, const struct peak_options *option
         status = session_view(session, &sites);
     if (status == STATUS_OK)
         status = session_output(session, true);
+    session_lead_with_functions(session);
     if (status == STATUS_OK && !session_print_tree(session, "block", "bytes"))
         session->options.format->peak(&session->report, &data);
     return status;

@@ -117,6 +117,7 @@ static int state_print(struct session *session, const struct state_options *opti
         status = state_find_heaps(session, data, &heaps);
     if (status == STATUS_OK)
         status = session_output(session, true);
+    session_lead_with_functions(session);
     if (status == STATUS_OK && !session_print_tree(session, "block", "bytes"))
         session->options.format->state(&session->report, data);
     heap_tree_free(&heaps);

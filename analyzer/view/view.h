@@ -31,6 +31,8 @@ struct view_patterns {
 
 struct view_options {
     enum view_key by;
+    /** The key was given, so that no report chooses a better one. */
+    bool is_by_given;
     enum view_shape shape;
     /** Levels of a tree; 0 for all. */
     uint64_t depth;

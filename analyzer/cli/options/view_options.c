@@ -60,6 +60,7 @@ bool view_options_parse(struct view_options *options, int option, const char *ar
     uint64_t limit;
     switch (option) {
     case OPTION_BY:
+        options->is_by_given = true;
         return take_key(argument, &options->by);
     case OPTION_TREE:
         return take_shape(argument, &options->shape);

@@ -115,6 +115,9 @@ int session_open(struct session *session, const struct common_options *options)
     map_init(&session->judged);
     map_init(&session->wrappers);
     view_init(&session->view, &session->options.view, &session->definitions);
+    struct view_options by_function = session->options.view;
+    by_function.by = VIEW_BY_FUNCTION;
+    view_init(&session->functions, &by_function, &session->definitions);
     session->report.view = &session->view;
     /* The number of digits of times depends on the duration, which only the End has. */
     if (options->format->has_times && session->source.is_closed)
@@ -216,6 +219,13 @@ int session_output(struct session *session, bool is_long)
     return status;
 }
 
+void session_lead_with_functions(struct session *session)
+{
+    /* Only text for people leads with something else than what is grouped. */
+    if (session->options.format->has_times && !session->options.view.is_by_given)
+        session->report.functions = &session->functions;
+}
+
 int session_begin_report(struct session *session, bool needs_names)
 {
     int status = session_names(session, needs_names);
@@ -280,6 +290,7 @@ int session_close(struct session *session, int status, bool keep)
     frame_list_free(&session->report.frames);
     view_tree_free(&session->tree);
     view_free(&session->view);
+    view_free(&session->functions);
     heap_block_classes_free(&session->classes);
     heap_islands_free(&session->islands);
     map_free(&session->judged);

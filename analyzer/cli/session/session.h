@@ -38,6 +38,8 @@ struct session {
     uint64_t steps;
     /** The view that the options ask for, and its tree if they ask for one. */
     struct view view;
+    /** The same by function. */
+    struct view functions;
     struct view_tree tree;
     /** See session_islands(). */
     struct heap_islands islands;
@@ -67,6 +69,10 @@ int session_open(struct session *session, const struct common_options *options);
 
 /** Opens the output, unless it is open: see page_begin(). Returns an exit status. */
 int session_output(struct session *session, bool is_long);
+
+/** Makes text list groups by function, with stacks below, unless the options say what to group by.
+ */
+void session_lead_with_functions(struct session *session);
 
 /** Reads the names, if the report needs them, and opens the output. Returns an exit status. */
 int session_begin_report(struct session *session, bool needs_names);

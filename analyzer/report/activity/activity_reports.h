@@ -20,6 +20,8 @@ struct report_moves {
 /** The findings of `hot`, `temporary` and `lifetimes`. */
 struct report_usage {
     const struct heap_usage *usage;
+    /** Sites are ranked by calls, not by bytes. */
+    bool is_by_calls;
     size_t limit;
 };
 

@@ -135,23 +135,6 @@ static struct layout find_layout(struct text_output *output, const struct report
     return result;
 }
 
-/* Writes a bar in eighths of a column; in whole columns without UTF-8. */
-static void text_bar(struct text_output *output, const struct layout *layout, double value)
-{
-    static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    double share = layout->most > 0 ? value / layout->most : 0;
-    unsigned eighths = (unsigned)(share * (double)layout->bar * 8 + 0.5);
-    if (!output->has_utf8)
-        eighths = (eighths + 4) / 8 * 8;
-    size_t used = eighths / 8;
-    for (size_t i = 0; i < used; i++)
-        out_text(output, output->has_utf8 ? "█" : "#");
-    out_text(output, parts[eighths % 8]);
-    used += eighths % 8 > 0;
-    for (; used < layout->bar + BAR_SPACE; used++)
-        out_char(output, ' ');
-}
-
 /* Writes seconds, with as many digits as the points need to differ. */
 static void timeline_text_time(struct text_output *output, uint64_t time, uint64_t width)
 {
@@ -171,7 +154,9 @@ static void text_point(struct text_output *output, const struct report_timeline 
     else
         out_position(output, data->timeline->points[index].position);
     out_tab(output, COLUMN_BAR);
-    text_bar(output, layout, timeline_bar_value(data, index));
+    out_bar(output, layout->most > 0 ? timeline_bar_value(data, index) / layout->most : 0,
+            layout->bar);
+    out_text(output, "  ");
     text_numbers(output, data, index, layout->is_narrow);
     out_char(output, '\n');
 }

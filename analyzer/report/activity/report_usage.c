@@ -49,6 +49,11 @@ static struct report_amounts usage_amounts(const struct report_usage *data)
     return (struct report_amounts){data->usage->count, usage_amount_at, data->usage};
 }
 
+static void usage_amounts_text(struct report *report, const void *usage, size_t index)
+{
+    text_usage_site(report->output, &((const struct heap_usage *)usage)->sites[index]);
+}
+
 void text_hot(struct report *report, const struct report_usage *data)
 {
     const struct heap_usage *usage = data->usage;
@@ -57,6 +62,15 @@ void text_hot(struct report *report, const struct report_usage *data)
     report_certainty_text(report);
     const struct report_amounts amounts = usage_amounts(data);
     report_wrapper_text(report, &amounts);
+    if (report->functions) {
+        const struct report_functions functions = {.groups = &amounts,
+                                                   .unit = "call",
+                                                   .is_by_count = data->is_by_calls,
+                                                   .limit = data->limit,
+                                                   .amounts = usage_amounts_text};
+        report_functions_text(report, &functions);
+        return;
+    }
     for (size_t i = 0; i < usage_shown_sites(data); i++) {
         out_char(report->output, '\n');
         out_bold(report->output);
@@ -187,17 +201,23 @@ static void text_histogram(struct text_output *output, const struct heap_usage *
                            enum heap_lifetime_kind kind)
 {
     const struct heap_lifetime *lifetimes = usage->lifetimes[kind];
+    uint64_t most = 0, all = 0;
+    for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
+        most = lifetimes[i].blocks > most ? lifetimes[i].blocks : most;
+        all += lifetimes[i].blocks;
+    }
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         if (!lifetimes[i].blocks)
             continue;
         text_usage_class(output, i, kind == HEAP_LIFETIME_TIME);
-        out_tab(output, 30);
+        out_tab(output, 25);
+        out_bar(output, (double)lifetimes[i].blocks / (double)most, 20);
+        out_text(output, "  ");
         report_count(output, lifetimes[i].blocks, "block");
-        out_tab(output, 46);
-        report_count(output, heap_sum_value(lifetimes[i].bytes), "byte");
+        out_format(output, " (%.0f %%), ", 100 * (double)lifetimes[i].blocks / (double)all);
+        out_size(output, heap_sum_value(lifetimes[i].bytes));
         out_char(output, '\n');
     }
-    out_char(output, '\n');
 }
 
 void text_lifetimes(struct report *report, const struct report_usage *data)

@@ -35,6 +35,8 @@ void report_damage_json(struct json *json, const struct heap_finding *finding);
 /** Writes the signal that the program died of, and the place of its address; nothing without one.
  */
 void report_fatal_text(struct report *report, const struct report_errors *data);
+/** Writes the registers that pointed at blocks then. */
+void report_registers_text(struct report *report, const struct report_errors *data);
 /** Writes the same as the member `fatal_signal`; null without one. */
 void report_fatal_json(struct report *report, struct json *json, const struct report_errors *data);
 

@@ -86,6 +86,27 @@ static const char *uncertain_text(const struct heap_finding *finding)
                : ": not everything before it is known\n";
 }
 
+/* Writes the call itself, behind the earlier ones that explain it. */
+static void text_error_call(struct report *report, const struct heap_finding *finding,
+                            bool is_damage)
+{
+    struct text_output *output = report->output;
+    bool has_earlier = (!is_damage && heap_call_is_known(&finding->allocated)) ||
+                       heap_call_is_known(&finding->released) ||
+                       heap_call_is_known(&finding->conflict);
+    if (has_earlier)
+        report_call_text(
+            report, finding->kind == HEAP_ERROR_DOUBLE_FREE ? "released again" : "this call, made",
+            &finding->call);
+    else
+        report_stack_text(report, finding->call.stack);
+    if (finding->signal) {
+        out_text(output, "  the process died of ");
+        report_signal_number_text(output, finding->signal);
+        out_text(output, " before the call returned\n");
+    }
+}
+
 static void text_finding(struct report *report, const struct report_errors *data,
                          const struct heap_finding *finding)
 {
@@ -95,12 +116,6 @@ static void text_finding(struct report *report, const struct report_errors *data
     out_plain(output);
     out_text(output, ": ");
     text_call(report, finding);
-    report_stack_text(report, finding->call.stack);
-    if (finding->signal) {
-        out_text(output, "  the process died of ");
-        report_signal_number_text(output, finding->signal);
-        out_text(output, " before the call returned\n");
-    }
     /* An Unlock too many is the call itself; a Lock too many shows only at the end. */
     if (finding->kind == HEAP_ERROR_UNBALANCED_LOCK && finding->call.action == TTD_ACTION_LOCK)
         out_text(output, "  the heap was still locked when the program exited\n");
@@ -114,6 +129,7 @@ static void text_finding(struct report *report, const struct report_errors *data
         report_call_text(report, "allocated", &finding->allocated);
     report_call_text(report, "released before", &finding->released);
     report_call_text(report, conflict_text(finding), &finding->conflict);
+    text_error_call(report, finding, is_damage);
     if (!is_damage)
         report_neighbours_text(report, &finding->neighbours, finding->address);
     if (!finding->is_certain) {
@@ -151,25 +167,27 @@ static void text_error_notes(struct report *report, const struct heap_errors *er
     }
 }
 
-/* Writes the findings of damage, which come before the signal that they explain. Returns how many
- * there are. */
-static size_t text_damage(struct report *report, const struct report_errors *data)
+/* Whether a finding explains the signal that the program died of, and so comes before it. */
+static bool errors_explain_signal(const struct heap_finding *finding)
 {
-    size_t count = 0;
-    for (;
-         count < errors_shown(data) && data->errors->findings[count].kind == HEAP_ERROR_HEAP_DAMAGE;
-         count++) {
-        text_finding(report, data, &data->errors->findings[count]);
+    return finding->kind == HEAP_ERROR_HEAP_DAMAGE || finding->signal;
+}
+
+static void text_explanations(struct report *report, const struct report_errors *data)
+{
+    for (size_t i = 0; i < errors_shown(data); i++) {
+        if (!errors_explain_signal(&data->errors->findings[i]))
+            continue;
+        text_finding(report, data, &data->errors->findings[i]);
         out_char(report->output, '\n');
     }
-    return count;
 }
 
 void text_errors(struct report *report, const struct report_errors *data)
 {
     const struct heap_errors *errors = data->errors;
     struct text_output *output = report->output;
-    size_t first = text_damage(report, data);
+    text_explanations(report, data);
     report_fatal_text(report, data);
     out_bold(output);
     if (errors->count) {
@@ -186,7 +204,9 @@ void text_errors(struct report *report, const struct report_errors *data)
     report_known_findings_text(report, REPORT_FINDINGS);
     text_error_notes(report, errors);
     report_certainty_text(report);
-    for (size_t i = first; i < errors_shown(data); i++) {
+    for (size_t i = 0; i < errors_shown(data); i++) {
+        if (errors_explain_signal(&errors->findings[i]))
+            continue;
         out_char(output, '\n');
         text_finding(report, data, &errors->findings[i]);
     }
@@ -195,6 +215,7 @@ void text_errors(struct report *report, const struct report_errors *data)
         report_count(output, errors->count - errors_shown(data), "finding");
         out_text(output, " more (--limit 0 for all)\n");
     }
+    report_registers_text(report, data);
 }
 
 static void json_block(struct json *json, const struct heap_finding *finding)

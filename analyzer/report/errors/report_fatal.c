@@ -117,11 +117,25 @@ void report_fatal_text(struct report *report, const struct report_errors *data)
     }
     report_stack_text(report, fatal->signal.stack);
     text_fatal_cause(report, data);
-    for (size_t i = 0; i < fatal->pointer_count; i++)
-        text_pointer(report, data->places, &fatal->pointers[i]);
+    if (fatal->has_address)
+        text_pointer(report, data->places, &fatal->pointers[0]);
     text_fatal_snapshot(report, fatal);
     text_fatal_earlier(report, fatal);
     out_char(output, '\n');
+}
+
+void report_registers_text(struct report *report, const struct report_errors *data)
+{
+    const struct heap_fatal *fatal = data->fatal;
+    bool has_heading = false;
+    for (size_t i = fatal ? fatal->has_address : 0; fatal && i < fatal->pointer_count; i++) {
+        if (fatal->pointers[i].where == HEAP_FATAL_ELSEWHERE)
+            continue;
+        if (!has_heading)
+            out_text(report->output, "\nRegisters that pointed at blocks when it died\n");
+        has_heading = true;
+        text_pointer(report, data->places, &fatal->pointers[i]);
+    }
 }
 
 static void json_pointer(struct report *report, struct json *json, const char *key,

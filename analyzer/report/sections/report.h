@@ -78,6 +78,9 @@ struct report {
     struct report_stacks stacks;
     /** The grouping of records. */
     const struct view *view;
+    /** Groups stacks by function: text lists these, with stacks below them. NULL if records are
+     * listed as they are grouped. */
+    struct view *functions;
     /** NULL for commands that report every finding. */
     const struct report_known_findings *known_findings;
     struct report_runtime runtime;

@@ -13,6 +13,32 @@ void report_group_positions_text(struct report *report, const struct heap_group 
     report_position_text(report, group->last);
 }
 
+static struct report_amount group_amount_at(const void *groups, size_t index)
+{
+    const struct heap_group *group = &((const struct heap_groups *)groups)->items[index];
+    return (struct report_amount){group->key, group->blocks, group->bytes};
+}
+
+static void group_amounts_text(struct report *report, const void *groups, size_t index)
+{
+    const struct heap_group *group = &((const struct heap_groups *)groups)->items[index];
+    report_count(report->output, group->bytes, "byte");
+    out_text(report->output, " in ");
+    report_count(report->output, group->blocks, "block");
+    out_char(report->output, '\n');
+}
+
+void report_live_groups_text(struct report *report, const struct heap_groups *groups, size_t limit)
+{
+    const struct report_amounts amounts = {groups->count, group_amount_at, groups};
+    const struct report_functions functions = {
+        .groups = &amounts, .unit = "block", .limit = limit, .amounts = group_amounts_text};
+    if (report->functions)
+        report_functions_text(report, &functions);
+    else
+        report_groups_text(report, groups, limit, false);
+}
+
 void report_groups_text(struct report *report, const struct heap_groups *groups, size_t limit,
                         bool shows_positions)
 {

@@ -202,6 +202,9 @@ void report_groups_json(struct report *report, struct json *json, const char *ke
 void report_groups_text(struct report *report, const struct heap_groups *groups, size_t limit,
                         bool shows_positions);
 
+/** Writes groups of live blocks: by function if report->functions is set. */
+void report_live_groups_text(struct report *report, const struct heap_groups *groups, size_t limit);
+
 /** Writes the fields blocks,bytes,first_position,last_position of a group and the fields of its
  * site. */
 void report_group_csv(struct report *report, struct csv *csv, const struct heap_group *group);
@@ -249,6 +252,34 @@ struct report_amounts {
     struct report_amount (*at)(const void *context, size_t index);
     const void *context;
 };
+
+/** Groups by stack, listed by function. */
+struct report_functions {
+    /** The largest first. */
+    const struct report_amounts *groups;
+    /** Name of what is counted, such as "block". */
+    const char *unit;
+    /** Shares are of the counts, not of the bytes. */
+    bool is_by_count;
+    /** Functions to show. */
+    size_t limit;
+    /** Writes the amounts of a group, a line. */
+    void (*amounts)(struct report *report, const void *context, size_t index);
+};
+
+/** Writes the functions by which there is most, each with its share and its largest stacks.
+ * report->functions groups them. */
+void report_functions_text(struct report *report, const struct report_functions *data);
+
+/** Sets report->frames to the frames of a stack, and returns the frame of a function; NULL if there
+ * is none. */
+const struct frame *report_function_frame(struct report *report, ttd_id stack,
+                                          const struct view_label *function);
+
+/** Writes a function and its file and line, as a frame of the stack has them, in so many columns.
+ */
+void report_function_place_text(struct report *report, ttd_id stack,
+                                const struct view_label *function, size_t columns);
 
 /** Offers a function that looks like a wrapper of an allocator, by its shape, if most groups and
  * most bytes come through it: one call of the allocator, of several sizes, from several functions.

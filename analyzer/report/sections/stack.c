@@ -6,6 +6,7 @@
 
 #include "report/writers/escape.h"
 #include "symbols/runtime.h"
+#include "view/allocators.h"
 #include "view/glob.h"
 
 /* Removes the first frames of a list, which the options skip. */
@@ -169,6 +170,17 @@ static size_t find_recursion(const struct frame *frames, size_t count, size_t *r
     return 0;
 }
 
+/* Whether a frame is of an allocator, of the C or C++ library or of Rust's: the reader looks for
+ * the others. */
+static bool stack_is_foreign(const struct report *report, const struct frame *frame)
+{
+    struct ttd_string canonical = definitions_canonical(report->definitions, frame->name);
+    bool is_mixed = false;
+    return allocators_have(frame->function) || allocators_wrap(canonical) ||
+           runtime_has_function(canonical, &is_mixed) || runtime_has_module(frame->module) ||
+           runtime_is_rust(frame);
+}
+
 /* Writes a frame with its number, or how many frames were not recorded there. Returns how many
  * frames it is. */
 static uint64_t text_frame(struct report *report, const struct frame *frame, uint64_t number)
@@ -181,8 +193,13 @@ static uint64_t text_frame(struct report *report, const struct frame *frame, uin
         out_text(output, left_out == 1 ? " was not recorded\n" : " were not recorded\n");
         return left_out;
     }
+    bool is_dim = output->has_color && report->definitions && stack_is_foreign(report, frame);
+    if (is_dim)
+        out_dim(output);
     out_format(output, "    #%-2llu ", (unsigned long long)number);
     report_frame_text(report, frame);
+    if (is_dim)
+        out_plain(output);
     out_char(output, '\n');
     return 1;
 }

@@ -65,10 +65,15 @@ static void text_lost(struct report *report, const struct heap_leaks *lost)
     }
 }
 
+/* What the range has added comes first. */
+static const enum heap_quadrant quadrant_order[HEAP_QUADRANTS] = {HEAP_AIFO, HEAP_AIFI, HEAP_AOFI,
+                                                                  HEAP_AOFO};
+
 void text_diff(struct report *report, const struct report_diff *data)
 {
-    for (int i = 0; i < HEAP_QUADRANTS; i++) {
-        text_quadrant(report, data, (enum heap_quadrant)i);
+    for (int n = 0; n < HEAP_QUADRANTS; n++) {
+        enum heap_quadrant i = quadrant_order[n];
+        text_quadrant(report, data, i);
         out_char(report->output, '\n');
         report_nested_text(report->output, "    ", diff_count_nested(&data->diff->quadrants[i]));
         if (i == HEAP_AIFO)
@@ -77,11 +82,12 @@ void text_diff(struct report *report, const struct report_diff *data)
     report_unknown_text(report, &data->diff->unknown);
     report_runtime_text(report);
     report_certainty_text(report);
-    for (int i = 0; i < HEAP_QUADRANTS; i++) {
+    for (int n = 0; n < HEAP_QUADRANTS; n++) {
+        enum heap_quadrant i = quadrant_order[n];
         if (!data->diff->quadrants[i].count)
             continue;
         out_char(report->output, '\n');
-        text_quadrant(report, data, (enum heap_quadrant)i);
+        text_quadrant(report, data, i);
         out_text(report->output, ":\n");
         report_groups_text(report, &data->diff->quadrants[i], data->limit, false);
     }

@@ -99,7 +99,7 @@ static void text_state_address(struct report *report, const struct report_state 
 static void text_tables(struct report *report, const struct report_state *data)
 {
     const struct heap_state *state = data->state;
-    report_groups_text(report, &state->tables.by[HEAP_BY_STACK], data->limit, false);
+    report_live_groups_text(report, &state->tables.by[HEAP_BY_STACK], data->limit);
     text_table(report, &state->tables.by[HEAP_BY_HEAP], text_heap);
     text_table(report, &state->tables.by[HEAP_BY_THREAD], text_thread);
     text_table(report, &state->tables.by[HEAP_BY_SIZE], text_state_size);
@@ -406,7 +406,7 @@ void text_peak(struct report *report, const struct report_peak *data)
     out_char(report->output, '\n');
     report_runtime_text(report);
     report_certainty_text(report);
-    report_groups_text(report, groups, data->limit, false);
+    report_live_groups_text(report, groups, data->limit);
     report_runtime_groups_text(report, data->limit, false);
 }
 

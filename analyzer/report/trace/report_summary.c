@@ -33,26 +33,9 @@ static size_t summary_columns_left(const struct text_output *output, size_t need
 static void summary_owner_text(struct report *report, const struct report_owner *owner)
 {
     struct text_output *output = report->output;
-    char line[24] = "";
-    const struct frame *frame = summary_frame(report, owner);
-    struct ttd_string file = {"", 0};
-    if (frame && frame->file.size) {
-        file = glob_base_name(frame->file);
-        snprintf(line, sizeof line, ":%u", frame->line);
-    }
     out_format(output, "%.0f %% by ", 100 * owner->share);
-    if (owner->function.name.size) {
-        size_t place = file.size ? file.size + strlen(line) + strlen(" ()") : 0;
-        report_function_cut(report, owner->function.name, summary_columns_left(output, place));
-    } else {
-        report_label_text(report, &owner->function);
-    }
-    if (file.size) {
-        out_text(output, " (");
-        escape_text(output, file);
-        out_text(output, line);
-        out_char(output, ')');
-    }
+    report_function_place_text(report, owner->stack, &owner->function,
+                               summary_columns_left(output, 0));
 }
 
 /* Writes an owner in a line of its own. */
@@ -279,14 +262,7 @@ void text_summary(struct report *report, const struct report_summary *data)
 
 const struct frame *summary_frame(struct report *report, const struct report_owner *owner)
 {
-    report_expand(report, owner->stack);
-    for (size_t i = 0; i < report->frames.count; i++) {
-        struct view_label label = label_of_frame(LABEL_FUNCTION, &report->frames.frames[i]);
-        if (label.name.size == owner->function.name.size &&
-            label.name.data == owner->function.name.data)
-            return &report->frames.frames[i];
-    }
-    return NULL;
+    return report_function_frame(report, owner->stack, &owner->function);
 }
 
 static void summary_json_sum(struct json *json, struct report_sum sum)

@@ -266,6 +266,20 @@ void out_tab(struct text_output *output, size_t column)
         out_char(output, ' ');
 }
 
+void out_bar(struct text_output *output, double share, size_t columns)
+{
+    static const char *const parts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    unsigned eighths = (unsigned)(share * (double)columns * 8 + 0.5);
+    if (!output->has_utf8)
+        eighths = (eighths + 4) / 8 * 8;
+    size_t used = eighths / 8;
+    for (size_t i = 0; i < used; i++)
+        out_text(output, output->has_utf8 ? "█" : "#");
+    out_text(output, parts[eighths % 8]);
+    for (used += eighths % 8 > 0; used < columns; used++)
+        out_char(output, ' ');
+}
+
 static uint64_t round_time(uint64_t time, uint64_t step)
 {
     uint64_t rest = time % step;

@@ -71,6 +71,10 @@ __attribute__((format(printf, 2, 3))) void out_format(struct text_output *output
 /** Writes spaces up to `column`, counted from 0; at least one unless the line is empty. */
 void out_tab(struct text_output *output, size_t column);
 
+/** Writes a bar of `columns` columns if the share is 1, with spaces up to these: in eighths of a
+ * column, in whole columns without UTF-8. */
+void out_bar(struct text_output *output, double share, size_t columns);
+
 /** Starts bold text, until out_plain(), if there are colours. */
 void out_bold(struct text_output *output);
 /** Starts text about errors and uncertainty. */

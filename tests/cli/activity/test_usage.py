@@ -69,8 +69,9 @@ class Usage(TestCase):
                          [(0, 0, 3, 111), (8, 15, 1, 100), (1 << 30, (1 << 31) - 1, 1, 100)])
         self.assertEqual([(h["shortest"], h["blocks"]) for h in found["by_calls"]],
                          [(1, 4), (2, 1)])
-        text = self.run_ok("lifetimes", self.trace).text
-        self.assertIn("  up to 15 ns                 1 block         100 bytes\n", text)
+        text = self.run_ok("lifetimes", self.trace, env={"LC_ALL": "C"}).text
+        self.assertIn("  up to 15 ns            " + "#" * 7 + " " * 15 + "1 block (20 %), 100 bytes\n",
+                      text)
         self.assertIn("7 blocks; 1 never released, 1 released with their heap\n", text)
         rows = self.run_ok("lifetimes", "-f", "csv", self.trace).csv
         self.assertEqual([r["unit"] for r in rows], ["ns"] * 3 + ["calls"] * 2)
@@ -105,8 +106,8 @@ class Usage(TestCase):
         path = self.write(script.close(), "back")
         found = self.json_of("lifetimes", path)["by_time"]
         self.assertEqual([(h["longest"], h["blocks"]) for h in found], [(0, 1)])
-        self.assertIn("by time\n  too short to measure        1 block ",
-                      self.run_ok("lifetimes", path).text)
+        self.assertIn("by time\n  too short to measure   " + "#" * 20 + "  1 block (100 %), 100 bytes",
+                      self.run_ok("lifetimes", path, env={"LC_ALL": "C"}).text)
 
     def test_uncertain(self):
         for command in ("hot", "temporary", "lifetimes"):

@@ -34,9 +34,13 @@ class Errors(ErrorCase):
         self.assertEqual(finding["stack"][0]["address"], "0xdead")
         self.assertEqual(finding["allocated"]["stack"][1]["function"], "f::run()")
         text = self.run_ok("errors", self.path("trace.ttd")).text
-        self.assertIn("double-free: free(0x1000) at 1:1 in thread 1\n    #0  0xdead\n", text)
-        self.assertIn("  allocated by malloc() at 0:2 in thread 1\n    #0  g(int)", text)
-        self.assertIn("  released before by free() at 0:3 in thread 1\n    #0  libwork.so", text)
+        # The finding, its block, and three stacks in the order of time.
+        self.assertRegex(text, r"double-free: free\(0x1000\) at 1:1 in thread 1\n"
+                         r"  the block at 0x1000 has 24 bytes\n"
+                         r"  allocated by malloc\(\) at 0:2 in thread 1\n    #0  g\(int\)[^:]*:5(.|\n)*"
+                         r"\n  released before by free\(\) at 0:3 in thread 1\n    #0  libwork.so(.|\n)*"
+                         r"\n  released again by free\(\) at 1:1 in thread 1, which never returned\n"
+                         r"    #0  0xdead\n")
         row, = self.run_ok("errors", "-f", "csv", self.path("trace.ttd")).csv
         self.assertEqual((row["kind"], row["released_position"], row["conflict_stack"]),
                          ("double-free", "0:3", ""))

@@ -140,6 +140,8 @@ class Fatal(TestCase):
         self.assertIsNone(fatal["registers"][0]["released"])
         self.assertEqual(fatal["registers"][4]["before"]["address"], "0x1000")
         text = self.run_ok("errors", self.trace).text
+        self.assertLess(text.index("No other errors"), text.index("\nRegisters that pointed"))
+        self.assertLess(text.index("\nRegisters that pointed"), text.index("  rax = "))
         self.assertIn("  rax = 0x1008 lies 8 bytes inside a live block: 0x1000, 24 bytes\n", text)
         self.assertIn("  register 99 = 0x1020 lies in no block\n  the block before it, at 0x1000",
                       text)
