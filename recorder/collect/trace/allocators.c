@@ -122,27 +122,53 @@ static bool is_hooked(const char *path, const char *name)
     return is_hooked_name(name) && strstr(slash != NULL ? slash : path, "malloc") != NULL;
 }
 
-const char *allocators_find(const struct module *module)
+enum { KNOWN = 256, KNOWN_TRIED = 8 };
+
+/* Answers for files that were read. */
+static struct known_file {
+    struct symbolize_file file; /* no inode if there is none */
+    const char *name;
+} known_files[KNOWN];
+
+/* Returns the answer for a file, or the place for one, of another file or of none. */
+static struct known_file *known_place(const struct symbolize_file *file)
 {
-    enum { KNOWN = 256 };
-    static struct {
-        struct symbolize_file file;
-        const char *name;
-    } known[KNOWN];
+    size_t first = (file->inode ^ file->device) % KNOWN;
+    struct known_file *place = &known_files[first];
+    for (size_t i = KNOWN_TRIED; i-- > 0;) {
+        struct known_file *known = &known_files[(first + i) % KNOWN];
+        if (image_file_same(&known->file, file))
+            return known;
+        place = known->file.inode == 0 ? known : place;
+    }
+    return place;
+}
+
+/* Reads the module's file, if it is the one that was loaded. */
+static const struct known_file *known_read(const struct module *module)
+{
+    const struct known_file *known = NULL;
     struct symbolize_file file;
     const char *path = module_files_place(module);
     int fd = image_file_open(path != NULL ? path : module->path);
-    if (fd < 0)
-        return NULL;
-    const char *name = NULL;
-    if (image_file_read(fd, &file) && image_file_is(fd, &module->file)) {
-        size_t place = (file.inode ^ file.device) % KNOWN;
-        if (memcmp(&known[place].file, &file, sizeof file) != 0) {
-            known[place].name = allocators_find_in_file(fd);
-            known[place].file = file;
-        }
-        name = known[place].name;
+    if (fd >= 0 && image_file_read(fd, &file) && image_file_is(fd, &module->file)) {
+        struct known_file *place = known_place(&file);
+        if (!image_file_same(&place->file, &file))
+            *place = (struct known_file){file, allocators_find_in_file(fd)};
+        known = place;
     }
-    close(fd);
-    return name != NULL && !is_hooked(module->path, name) ? name : NULL;
+    if (fd >= 0)
+        close(fd);
+    return known;
+}
+
+const char *allocators_find(const struct module *module)
+{
+    /* Forked children have the modules of their parents. */
+    const struct known_file *known = known_place(&module->file);
+    if (module->file.inode == 0 || !image_file_same(&known->file, &module->file))
+        known = known_read(module);
+    return known != NULL && known->name != NULL && !is_hooked(module->path, known->name)
+               ? known->name
+               : NULL;
 }

@@ -39,12 +39,14 @@ bool image_file_read(int fd, struct symbolize_file *file)
     return true;
 }
 
+bool image_file_same(const struct symbolize_file *now, const struct symbolize_file *file)
+{
+    return now->device == file->device && now->inode == file->inode && now->size == file->size &&
+           now->modified == file->modified && (file->changed == 0 || now->changed == file->changed);
+}
+
 bool image_file_is(int fd, const struct symbolize_file *file)
 {
     struct symbolize_file now;
-    if (file->inode == 0)
-        return true;
-    return image_file_read(fd, &now) && now.device == file->device && now.inode == file->inode &&
-           now.size == file->size && now.modified == file->modified &&
-           (file->changed == 0 || now.changed == file->changed);
+    return file->inode == 0 || (image_file_read(fd, &now) && image_file_same(&now, file));
 }

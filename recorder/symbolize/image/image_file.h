@@ -14,6 +14,9 @@ int image_file_open(const char *path);
 /** Sets `file` to what an open file is now. */
 bool image_file_read(int fd, struct symbolize_file *file);
 
+/** Whether a file, as it was when it was read, is the given one, unchanged. */
+bool image_file_same(const struct symbolize_file *now, const struct symbolize_file *file);
+
 /** Whether an open file is the given one, unchanged; true if nothing is known of that. */
 bool image_file_is(int fd, const struct symbolize_file *file);
 

@@ -92,7 +92,8 @@ class Children(Recording):
         self.assert_adds_less(100, program('variants') + ' $i', '--no-snapshot')
 
     def calls(self, *command):
-        """Reads of memory, questions about pages, writes and forks of the recorder itself."""
+        """Reads of memory, questions about pages, writes, forks and opened files of others, of the
+        recorder itself."""
         file = self.directory / 'calls'
         environment = dict(os.environ, LD_PRELOAD=os.environ['SYSTEM_CALLS_COUNTER'],
                            SYSTEM_CALLS=str(file))
@@ -100,27 +101,32 @@ class Children(Recording):
                        check=True, stdout=subprocess.DEVNULL, env=environment)
         return [int(word) for word in file.read_text().split()]
 
-    def calls_each(self, child):
+    def calls_each(self, parent):
         """The same, for each child."""
-        counts = [self.calls(*loop(child, count)) for count in (MANY, FEW)]
+        counts = [self.calls(*parent(count)) for count in (MANY, FEW)]
         return [(many - few) / (MANY - FEW) for many, few in zip(*counts)]
 
     def test_calls_for_a_snapshot(self):
         """The memory of a process that waits is read at once, and not structure by structure."""
-        reads, questions, _, _ = self.calls_each(program('leaks_c'))
+        reads, questions, *_ = self.calls_each(lambda count: loop(program('leaks_c'), count))
         self.assertGreaterEqual(reads, 2)
         self.assertLess(reads, 10)
         self.assertLess(questions, 4)
 
     def test_writes(self):
         """The chunks of a trace are gathered: its begin, what comes before its names, the rest."""
-        _, _, writes, _ = self.calls_each(program('leaks_c'))
+        _, _, writes, *_ = self.calls_each(lambda count: loop(program('leaks_c'), count))
         self.assertGreaterEqual(writes, 1)
         self.assertLess(writes, 5)
 
+    def test_modules_of_forks(self):
+        """The files of the modules that a child shares with its parent are not opened again."""
+        *_, opens = self.calls_each(lambda count: ['/usr/bin/python3', '-c', FORKS, str(count)])
+        self.assertLess(opens, 1)
+
     def test_many_words_of_one_variable(self):
         """Their names are looked up without a copy of the recorder, as those of a few are."""
-        few, many = (self.calls(program(name))[-1] for name in ('leaks_c', 'shared'))
+        few, many = (self.calls(program(name))[3] for name in ('leaks_c', 'shared'))
         self.assertGreaterEqual(few, 1)
         self.assertEqual(many, few)
 

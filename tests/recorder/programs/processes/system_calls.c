@@ -3,6 +3,7 @@
  * and writes their numbers into the file that $SYSTEM_CALLS names. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static atomic_int reads, scans, writes, forks;
+static atomic_int reads, scans, writes, forks, opens;
 static pid_t counted;
 
 /* PAGEMAP_SCAN, which looks at the pages of a process. What asks for one mapping costs little. */
@@ -51,6 +52,20 @@ ssize_t write(int file, const void *bytes, size_t size)
     return real(file, bytes, size);
 }
 
+/* As programs with large offsets call it. Files of others are opened so that nothing blocks. */
+int open64(const char *path, int flags, ...)
+{
+    static int (*real)(const char *, int, mode_t);
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = (flags & O_CREAT) != 0 ? va_arg(list, mode_t) : 0;
+    va_end(list);
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "open64");
+    opens += (flags & (O_ACCMODE | O_NONBLOCK)) == (O_RDONLY | O_NONBLOCK);
+    return real(path, flags, mode);
+}
+
 pid_t fork(void)
 {
     static pid_t (*real)(void);
@@ -73,6 +88,6 @@ __attribute__((destructor)) static void end(void)
     FILE *file = counted == getpid() && path != NULL ? fopen(path, "w") : NULL;
     if (file == NULL)
         return;
-    fprintf(file, "%d %d %d %d\n", reads, scans, writes, forks);
+    fprintf(file, "%d %d %d %d %d\n", reads, scans, writes, forks, opens);
     fclose(file);
 }
