@@ -48,6 +48,7 @@ struct attachment {
     bool is_filtered;  /* by seccomp: that is suspended while it is stopped */
     bool is_to_wait;   /* a thread is where nothing can begin at this moment */
     bool is_mapped;    /* all of the image */
+    bool has_run;      /* the library, so that any thread may be in it */
     bool is_patched;
     bool was_cleaned; /* an image that another recorder has left was removed */
     bool is_left;     /* pages stay in the process, since a thread has not left the hooks */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/memfd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -174,6 +175,23 @@ static bool map_areas(struct attachment *attachment, struct threads *threads)
     return true;
 }
 
+/* Takes a descriptor of the channel's file, or opens that anew: the list of descriptors of a first
+ * thread that has ended is empty. Returns -1 with errno if neither is possible. */
+static int take_channel(const struct attachment *attachment, uint32_t tid)
+{
+    char path[64];
+    int process = (int)syscall(SYS_pidfd_open, (pid_t)attachment->pid, 0);
+    int taken = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, attachment->file, 0) : -1;
+    if (process >= 0)
+        close(process);
+    if (taken >= 0) {
+        fcntl(taken, F_SETFD, FD_CLOEXEC);
+        return taken;
+    }
+    snprintf(path, sizeof path, "/proc/%u/task/%u/fd/%d", attachment->pid, tid, attachment->file);
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
 /* Makes the channel's file there, and takes a descriptor of it. */
 static bool make_channel(struct attachment *attachment, struct threads *threads)
 {
@@ -191,17 +209,9 @@ static bool make_channel(struct attachment *attachment, struct threads *threads)
         return false;
     attachment->file = (int)file;
     attach_write(attachment, note, &attachment->file, sizeof attachment->file);
-    int process = (int)syscall(SYS_pidfd_open, (pid_t)attachment->pid, 0);
-    attachment->channel =
-        process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, attachment->file, 0) : -1;
-    int error = errno;
-    if (process >= 0)
-        close(process);
-    if (attachment->channel < 0)
-        return attach_refuse(attachment, "its descriptors cannot be taken over: %s",
-                             strerror(error));
-    fcntl(attachment->channel, F_SETFD, FD_CLOEXEC);
-    return true;
+    attachment->channel = take_channel(attachment, attach_living(threads));
+    return attachment->channel >= 0 ||
+           attach_refuse(attachment, "its descriptors cannot be taken over: %s", strerror(errno));
 }
 
 /* Goes on where it was refused the last time. */
@@ -386,6 +396,7 @@ static bool run_library(struct attachment *attachment, struct threads *threads)
         return attach_refuse(attachment,
                              "none of its threads is where it can be interrupted; try again");
     attachment->file = -1;
+    attachment->has_run = true;
     if (result == BORROW_RUNS_ON)
         return attach_refuse(attachment, "the recorder's library did not answer in time");
     return (attach_read(attachment, records, &is_recorded, sizeof is_recorded) &&

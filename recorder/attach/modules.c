@@ -15,12 +15,13 @@ static bool attach_modules_read_at(int file, void *bytes, size_t size, uint64_t 
     return pread(file, bytes, size, (off_t)offset) == (ssize_t)size;
 }
 
-/* Opens the file of a module as the process sees it, if it is still the one that is mapped. */
-static int attach_modules_open_file(uint32_t pid, const struct mapping *mapping)
+/* Opens the file of a module as the process sees it, if it is still the one that is mapped. A first
+ * thread that has ended sees none. */
+static int attach_modules_open_file(uint32_t pid, uint32_t tid, const struct mapping *mapping)
 {
     char path[64 + 4096];
     struct stat status;
-    snprintf(path, sizeof path, "/proc/%u/root%s", pid, mapping->name);
+    snprintf(path, sizeof path, "/proc/%u/task/%u/root%s", pid, tid, mapping->name);
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
         status.st_ino == mapping->inode)
@@ -82,7 +83,7 @@ bool attach_modules_read(struct attach_modules *modules, uint32_t pid, uint32_t 
             free(module->segments);
             continue;
         }
-        module->file = attach_modules_open_file(pid, mapping);
+        module->file = attach_modules_open_file(pid, tid, mapping);
         end = module->end;
         modules->count++;
     }

@@ -62,10 +62,10 @@ static bool check_modules(struct attachment *attachment)
     return true;
 }
 
-static void read_command(struct attachment *attachment)
+static void read_command(struct attachment *attachment, uint32_t tid)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%u/cmdline", attachment->pid);
+    snprintf(path, sizeof path, "/proc/%u/task/%u/cmdline", attachment->pid, tid);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t size = file >= 0 ? read(file, attachment->command, sizeof attachment->command) : 0;
     attachment->command_size = size > 0 ? (size_t)size : 0;
@@ -90,7 +90,7 @@ static bool open_all(struct attachment *attachment, uint32_t pid, const char *li
         return attach_refuse(attachment, "its memory cannot be read: %s", strerror(errno));
     if (!attach_image_load(&attachment->image, library))
         return attach_refuse(attachment, "the recorder's library is missing");
-    read_command(attachment);
+    read_command(attachment, tid);
     return true;
 }
 

@@ -160,11 +160,17 @@ static bool refuse_permission(uint32_t pid, uint32_t tid, char *reason, size_t s
         scope = '0';
     if (file >= 0)
         close(file);
-    if (error != EPERM && error != EACCES)
+    if (error == ESRCH)
+        snprintf(reason, size, "it is one of the system's own, or ends just now");
+    else if (error != EPERM && error != EACCES)
         snprintf(reason, size, "its memory cannot be opened: %s", strerror(error));
     else if (scope != '0' && geteuid() != 0)
         snprintf(reason, size,
                  "the system permits it to root only (kernel.yama.ptrace_scope is %c)", scope);
+    else if (attach_process_status(pid, tid, "Uid") == (long)getuid())
+        snprintf(reason, size,
+                 "it protects itself from its user, as set-user-ID programs do; run ttdrecord as "
+                 "root");
     else
         snprintf(reason, size,
                  "the system does not permit it; run ttdrecord as root, or as its user");

@@ -310,7 +310,10 @@ static bool take_away(struct attachment *attachment, struct threads *threads)
 
 bool attach_remove(struct attachment *attachment)
 {
-    if (attachment->base != 0 && !attachment->is_left && !attach_stopped(attachment, take_away))
+    /* As long as nothing leads there, a few threads are enough: others may be unable to stop. */
+    bool (*const stop)(struct attachment *, bool (*)(struct attachment *, struct threads *)) =
+        attachment->has_run ? attach_stopped : attach_stopped_some;
+    if (attachment->base != 0 && !attachment->is_left && !stop(attachment, take_away))
         return false;
     attachment->base = 0;
     return true;
@@ -371,7 +374,7 @@ static bool read_left(struct attachment *attachment, uint64_t begin, const Elf64
         }
         attachment->undo = own->undo;
         attachment->file = own->file != 0 ? own->file : -1;
-        attachment->is_patched = true;
+        attachment->is_patched = attachment->has_run = true;
     }
     free(own);
     return is_read;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "module_files.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,15 +106,37 @@ static int open_logged(const char *path, const struct symbolize_file *logged,
     return fd;
 }
 
+/* Opens the file of a module as the process sees it, or any of its threads: a first thread that has
+ * ended sees no files. */
+static int open_as_seen(const char *module, const struct symbolize_file *sought, uint32_t pid,
+                        struct symbolize_file *file)
+{
+    char path[PATH_MAX], threads[64], program;
+    int size = snprintf(path, sizeof path, "/proc/%u/root%s", pid, module);
+    int fd = size < (int)sizeof path ? open_logged(path, sought, file) : -1;
+    snprintf(threads, sizeof threads, "/proc/%u/exe", pid);
+    if (fd >= 0 || readlink(threads, &program, sizeof program) > 0)
+        return fd;
+    snprintf(threads, sizeof threads, "/proc/%u/task", pid);
+    DIR *directory = opendir(threads);
+    const struct dirent *entry;
+    while (fd < 0 && directory != NULL && (entry = readdir(directory)) != NULL) {
+        size = snprintf(path, sizeof path, "%s/%.16s/root%s", threads, entry->d_name, module);
+        if (entry->d_name[0] != '.' && size < (int)sizeof path)
+            fd = open_logged(path, sought, file);
+    }
+    if (directory != NULL)
+        closedir(directory);
+    return fd;
+}
+
 /* Opens the file of a module by what the system says of the process. It may have been removed. */
 static int open_of_process(const struct module *module, const struct logged_file *logged,
                            uint32_t pid, struct symbolize_file *file)
 {
     char path[PATH_MAX];
     struct symbolize_file sought = logged->file;
-    int fd = -1, size = snprintf(path, sizeof path, "/proc/%u/root%s", pid, module->path);
-    if (logged->is_there && size < (int)sizeof path)
-        fd = open_logged(path, &sought, file);
+    int fd = logged->is_there ? open_as_seen(module->path, &sought, pid, file) : -1;
     sought.changed = 0;
     if (fd < 0) {
         snprintf(path, sizeof path, "/proc/%u/exe", pid);

@@ -27,7 +27,7 @@ void module_files_begin(void)
 {
     if (process_is_confined || maps_text != NULL)
         return;
-    long file = sys_call3(SYS_open, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+    long file = sys_open_maps();
     if (file < 0)
         return;
     char *text = unwind_pages(MAPS_SIZE);
@@ -109,8 +109,10 @@ static bool find_mapping(uintptr_t address)
 /* Sets the path of the program itself, when the map cannot be read. */
 static void take_program(void)
 {
-    if (program_path[0] == '\0' && !process_is_confined)
+    if (program_path[0] == '\0' && !process_is_confined &&
         sys_call3(SYS_readlink, (long)"/proc/self/exe", (long)program_path,
+                  sizeof program_path - 1) < 0)
+        sys_call3(SYS_readlink, (long)"/proc/thread-self/exe", (long)program_path,
                   sizeof program_path - 1);
     strcpy(module_file.path, program_path);
 }

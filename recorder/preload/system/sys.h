@@ -35,6 +35,19 @@ static inline long sys_call3(long number, long a, long b, long c)
     return sys_call6(number, a, b, c, 0, 0, 0);
 }
 
+/* Opens the list of mappings. That of a process whose first thread has ended is empty; the calling
+ * thread's is not. Returns a negative errno on failure. */
+static inline long sys_open_maps(void)
+{
+    enum { CURRENT = -100 /* AT_FDCWD */, CLOSED_ON_EXEC = 02000000 /* O_CLOEXEC */ };
+    char first;
+    long file = sys_call6(SYS_openat, CURRENT, (long)"/proc/self/maps", CLOSED_ON_EXEC, 0, 0, 0);
+    if (file < 0 || sys_call6(SYS_pread64, file, (long)&first, sizeof first, 0, 0, 0) > 0)
+        return file;
+    sys_call3(SYS_close, file, 0, 0);
+    return sys_call6(SYS_openat, CURRENT, (long)"/proc/thread-self/maps", CLOSED_ON_EXEC, 0, 0, 0);
+}
+
 /* CLOCK_MONOTONIC in nanoseconds; 0 if there is none. */
 static inline uint64_t sys_clock(void)
 {

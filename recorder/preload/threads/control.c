@@ -46,8 +46,7 @@ static bool maps_find(uintptr_t address, struct line *line)
     char buffer[1024];
     long size;
     bool is_found = false;
-    long file =
-        sys_call6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    long file = sys_open_maps();
     if (file < 0)
         return false;
     memset(line, 0, sizeof *line);

@@ -12,56 +12,8 @@ import time
 import types
 import unittest
 
-from attaching import Attach
+from attaching import CONFINED, Attach
 from support import ANALYZER, PATIENCE, RECORDER, analyze, program
-
-# Holds a process as a debugger does.
-TRACER = """
-import ctypes, sys
-libc = ctypes.CDLL(None, use_errno=True)
-assert libc.ptrace(0x4206, int(sys.argv[1]), None, None) == 0, ctypes.get_errno()
-print('ready', flush=True)
-input()
-"""
-
-# Has a malloc() that changes few registers.
-LEAF = """
-#include <stdio.h>
-static char memory[1 << 20];
-static size_t used;
-void *malloc(size_t size) { used += (size + 63) / 64 * 64; return memory + used - size / 64 * 64; }
-int main(void)
-{
-    char line[8];
-    setvbuf(stdout, memory, _IOLBF, 1024);
-    used = 1024;
-    puts("ready");
-    read(0, line, sizeof line);
-    puts("over");
-}
-"""
-
-# Confines itself: no memory may be mapped or made accessible, nor a file be made in memory.
-CONFINED = """
-import ctypes, struct, sys
-libc = ctypes.CDLL(None)
-libc.malloc.restype = ctypes.c_void_p
-libc.free.argtypes = ctypes.c_void_p,
-libc.prctl(0x59616d61, -1, 0, 0, 0)
-libc.prctl(38, 1, 0, 0, 0)
-mmap, mremap, memfd_create, madvise, clone = 9, 25, 319, 28, 56
-filters = [struct.pack('<HBBI', 0x20, 0, 0, 0)]
-for number in mmap, mremap, memfd_create, madvise, clone:
-    filters += struct.pack('<HBBI', 0x15, 0, 1, number), struct.pack('<HBBI', 6, 0, 0, 0x80000000)
-filters += struct.pack('<HBBI', 6, 0, 0, 0x7fff0000),
-bytes = ctypes.create_string_buffer(b''.join(filters))
-program = ctypes.create_string_buffer(struct.pack('<HxxxxxxQ', len(filters), ctypes.addressof(bytes)))
-assert libc.prctl(22, 2, program, 0, 0) == 0
-print('ready', flush=True)
-for line in sys.stdin:
-    libc.free(libc.malloc(12345))
-    print(7, flush=True)
-"""
 
 # Its only thread gets a signal of a timer more often than it can be stopped and let go.
 TIMED = """
@@ -213,6 +165,16 @@ class Calls(Attach):
             status = pathlib.Path(f'/proc/{process.pid}/status').read_text()
             self.assertIn('SigBlk:\t0000000000000000\n', status)
             self.assertGreater(self.tell(process, '')[0], before)
+
+    def test_the_first_thread_has_ended(self):
+        process = self.start(program('counted'))
+        self.tell(process, 'leave')
+        before = self.tell(process, 'calls 50')
+        for _ in range(2):
+            recorder = self.attach(process)
+            start, before = before, self.tell(process, 'calls 70')
+            self.detach(process, recorder)
+            self.assertEqual(self.counts(), [b - a for a, b in zip(start, before)])
 
     def test_interrupt_detaches(self):
         process = self.start(program('counted'))
@@ -536,107 +498,6 @@ class Surroundings(Calls):
         self.assertNotIn('ttdrecord', maps)
         process.stdin.close()
         self.assertEqual(process.wait(PATIENCE), 0)
-
-
-class Refusals(Attach):
-
-    def test_no_process(self):
-        self.assertIn('there is no such process', self.refusal(2 ** 22 - 1))
-
-    def test_wrong_usage(self):
-        for arguments in ([], ['12x'], ['1', '2'], ['0']):
-            result = subprocess.run([RECORDER, 'attach', *arguments], capture_output=True,
-                                    text=True, timeout=PATIENCE)
-            self.assertEqual(result.returncode, 125)
-
-    def test_ended(self):
-        process = subprocess.Popen(['true'])
-        self.addCleanup(process.wait)
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        self.assertIn('it has ended', self.refusal(process.pid))
-
-    def test_stopped(self):
-        process = self.start(program('counted'))
-        process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
-        self.assertIn('it is stopped', self.refusal(process.pid))
-        process.send_signal(signal.SIGCONT)
-        self.assertNotEqual(self.tell(process, 'calls 1'), [])
-
-    def test_traced(self):
-        process = self.start(program('counted'))
-        tracer = self.start(sys.executable, '-c', TRACER, str(process.pid))
-        self.assertIn(f'process {tracer.pid} (', self.refusal(process.pid))
-
-    @unittest.skipIf(os.geteuid() == 0, 'root may suspend filters')
-    def test_confined(self):
-        process = self.start(sys.executable, '-c', CONFINED)
-        self.assertIn('a seccomp filter watches its system calls', self.refusal(process.pid))
-        self.assertEqual(process.poll(), None)
-
-    def test_static(self):
-        process = subprocess.Popen([program('static_sleeper'), '60'])
-        self.addCleanup(self.end, process)
-        for _ in range(100 * PATIENCE):
-            if os.readlink(f'/proc/{process.pid}/exe').endswith('static_sleeper'):
-                break
-            time.sleep(0.01)
-        self.assertIn('has no GNU C library as a module of its own', self.refusal(process.pid))
-
-    def test_recorded_from_its_start(self):
-        recorder = subprocess.Popen([RECORDER, '-q', '-o', str(self.directory / 'first'),
-                                     program('counted')], stdin=subprocess.PIPE,
-                                    stdout=subprocess.PIPE, text=True, bufsize=1)
-        self.addCleanup(self.end, recorder)
-        self.assertEqual(recorder.stdout.readline(), 'ready\n')
-        with open(f'/proc/{recorder.pid}/task/{recorder.pid}/children') as children:
-            pids = [int(pid) for pid in children.read().split()]
-        pid, = [pid for pid in pids if os.readlink(f'/proc/{pid}/exe') == program('counted')]
-        self.assertIn(f'process {recorder.pid} records it already', self.refusal(pid))
-
-    @unittest.skipIf(os.geteuid() == 0, 'root may attach to everything')
-    def test_not_permitted(self):
-        self.assertIn('the system', self.refusal(1))
-
-    def test_changed_code(self):
-        """By another tool, in the first bytes of a function."""
-        process = self.start(program('counted'))
-        for line in pathlib.Path(f'/proc/{process.pid}/maps').read_text().splitlines():
-            if 'libc.so.6' in line:
-                begin, path = int(line.split('-')[0], 16), line.split()[-1]
-                break
-        symbols = subprocess.run(['readelf', '-W', '--dyn-syms', path], capture_output=True,
-                                 text=True, check=True).stdout
-        offset = int(re.search(r'([0-9a-f]+) +\d+ FUNC +\S+ +\S+ +\d+ pvalloc@', symbols)[1], 16)
-        with open(f'/proc/{process.pid}/mem', 'r+b', buffering=0) as memory:
-            memory.seek(begin + offset)
-            memory.write(b'\xcc')
-        self.assertIn('pvalloc() of', self.refusal(process.pid))
-
-    def test_function_that_calls_nothing(self):
-        """A compiler may have left values in registers that it does not change."""
-        path = self.directory / 'leaf'
-        (self.directory / 'leaf.c').write_text(LEAF)
-        subprocess.run([*os.environ['COMPILER'].split(), '-O2', '-fno-builtin', '-rdynamic', '-w',
-                        '-o', path, self.directory / 'leaf.c'], check=True)
-        process = self.start(path)
-        self.assertIn('values in registers', self.refusal(process.pid))
-        self.assertEqual(process.communicate('\n')[0], 'over\n')
-
-    def test_output_that_cannot_be_written(self):
-        process = self.start(program('counted'))
-        before = self.image(process)[0]
-        self.trace = self.directory / 'nothing' / 'trace.bin'
-        result = subprocess.run([RECORDER, 'attach', '-o', str(self.trace), str(process.pid)],
-                                capture_output=True, text=True, timeout=PATIENCE)
-        self.assertEqual(result.returncode, 122)
-        self.assertEqual(self.image(process)[0], before)
-
-    def test_detach_of_a_process_that_is_not_attached_to(self):
-        process = self.start(program('counted'))
-        answer = self.ask('detach', process)
-        self.assertEqual(answer.returncode, 125)
-        self.assertIn('is not being recorded by this user', answer.stderr)
 
 
 if __name__ == '__main__':

@@ -2,9 +2,10 @@
 /*
  * Makes calls when it is told to, in several threads, and counts them itself. Commands on its
  * input: "calls N": N rounds in each thread; "keep N": N blocks of 100 bytes in a list; "lose N":
- * N blocks of 300 bytes without a reference; "fork", "wait", "spawn", "confine"; "lock": as if a
- * thread were at work on its arena from then on; "jump": leaves a call by a jump, and goes on
- * deeper in the stack; "signals": which of the usual signals have the default action; "exit",
+ * N blocks of 300 bytes without a reference; "fork", "wait", "spawn", "vfork": waits for a child
+ * that never ends, "confine"; "lock": as if a thread were at work on its arena from then on;
+ * "leave": its first thread ends, and another one serves; "jump": leaves a call by a jump, and goes
+ * on deeper in the stack; "signals": which of the usual signals have the default action; "exit",
  * "abort", "crash", "exec", "fail". Each answer is a line.
  */
 #define _GNU_SOURCE
@@ -115,6 +116,21 @@ static void fork_child(void)
     printf("%d\n", (int)child);
 }
 
+/* Waits in the system for a child, which says its id. */
+static void wait_in_vfork(void)
+{
+    child = vfork();
+    if (child == 0) {
+        char text[16];
+        int size = snprintf(text, sizeof text, "%d\n", (int)getpid());
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        if (write(STDOUT_FILENO, text, (size_t)size) == size)
+            pause();
+        _exit(1);
+    }
+    puts("0");
+}
+
 static void wait_for_child(void)
 {
     int status;
@@ -156,6 +172,12 @@ static void tell_signals(void)
 }
 
 static void serve(void);
+
+static void *serve_on(void *unused)
+{
+    serve();
+    return unused;
+}
 
 /* Serves with the frames that were left on the stack above: as a local variable. */
 static __attribute__((noinline)) void serve_below(void)
@@ -199,6 +221,9 @@ static void serve(void)
             posix_spawn(&child, "/bin/true", NULL, NULL, (char *[]){name, NULL}, NULL);
             wait_for_child();
             continue;
+        } else if (strncmp(line, "vfork", 5) == 0) {
+            wait_in_vfork();
+            continue;
         } else if (strncmp(line, "lock", 4) == 0) {
             lock_arena();
         } else if (strncmp(line, "jump", 4) == 0) {
@@ -206,6 +231,10 @@ static void serve(void)
             puts("0");
             serve_below();
             return;
+        } else if (strncmp(line, "leave", 5) == 0) {
+            puts("0");
+            pthread_create(&(pthread_t){0}, NULL, serve_on, NULL);
+            pthread_exit(NULL);
         } else if (strncmp(line, "confine", 7) == 0) {
             prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
         } else if (strncmp(line, "signals", 7) == 0) {
