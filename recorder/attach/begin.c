@@ -50,6 +50,16 @@ static bool is_failed(struct attachment *attachment, int64_t result, const char 
     return true;
 }
 
+/* Writes the image. Its header, by which another recorder finds it, comes last: whatever has it is
+ * complete, should this recorder be killed. */
+static bool write_found(const struct attachment *attachment)
+{
+    const struct attach_image *image = &attachment->image;
+    return attach_write(attachment, attachment->base + ATTACH_PAGE, image->bytes + ATTACH_PAGE,
+                        image->size - ATTACH_PAGE) &&
+           attach_write(attachment, attachment->base, image->bytes, ATTACH_PAGE);
+}
+
 /* Maps the image, and makes its data writable, by the code in a cave. It is written at once, so
  * that it can be found and removed. */
 static bool map_parts(struct attachment *attachment, struct threads *threads,
@@ -65,17 +75,13 @@ static bool map_parts(struct attachment *attachment, struct threads *threads,
         attachment->base = (uint64_t)base;
         attachment->size = image->size;
         attachment->own = image->own;
-        if (!attach_write(attachment, attachment->base, image->bytes, image->size))
+        if (!write_found(attachment))
             return attach_refuse(attachment, "its memory cannot be written");
     }
     uint64_t begin = attachment->base + image->data, size = image->size - image->data;
-    int64_t data =
-        attach_call(threads, &cave->code, SYS_mmap,
-                    (const uint64_t[6]){begin, size, PROT_READ | PROT_WRITE,
-                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, UINT64_MAX, 0});
-    return !is_failed(attachment, data, "mmap()") &&
-           (attach_write(attachment, begin, image->bytes + image->data, size) ||
-            attach_refuse(attachment, "its memory cannot be written"));
+    int64_t result = attach_call(threads, &cave->code, SYS_mprotect,
+                                 (const uint64_t[6]){begin, size, PROT_READ | PROT_WRITE, 0, 0, 0});
+    return !is_failed(attachment, result, "mprotect()");
 }
 
 static bool map_image(struct attachment *attachment, struct threads *threads)
