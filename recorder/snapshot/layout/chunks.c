@@ -179,14 +179,14 @@ enum glibc_chunks_end glibc_chunks_list(const struct memory *memory,
 }
 
 /* Whether chunks begin with one that the allocator has given away, as the first one of an arena is.
- */
+ * In an arena other than the main one it is free once the thread has ended that began the arena. */
 static bool chunks_begin(const struct memory *memory, const struct glibc_chunks *chunks)
 {
     uint64_t words[2];
-    unsigned bits = CHUNK_PREVIOUS_IN_USE | (chunks->is_main ? 0 : CHUNK_OF_OTHER_ARENA);
+    unsigned may_be = chunks->is_main ? 0 : CHUNK_OF_OTHER_ARENA;
     return chunks->begin < chunks->end && memory_read(memory, chunks->begin, words, sizeof words) &&
-           (words[1] & (CHUNK_ALIGNMENT - 1)) == bits && words[1] >= CHUNK_MIN &&
-           words[1] < chunks->end - chunks->begin;
+           (words[1] & (CHUNK_ALIGNMENT - 1) & ~(uint64_t)may_be) == CHUNK_PREVIOUS_IN_USE &&
+           words[1] >= CHUNK_MIN && words[1] < chunks->end - chunks->begin;
 }
 
 bool glibc_chunks_of_break(const struct memory *memory, struct memory_span span,

@@ -80,6 +80,10 @@ class HeapDamage(Recording):
         (finding,), _ = self.damage('free')
         self.check(finding, 'make', 20, '0x4343434343434343', 'make')
 
+    def test_arena_of_a_thread_that_ended(self):
+        (finding,), _ = self.damage('arena')
+        self.check(finding, 'make', 8, LETTERS, 'make_victim')
+
     def test_mappings(self):
         """Blocks with mappings of their own; free() dies of it."""
         for way, beyond, header, number in (('mapped-letter', 697, '0x31041', 0),

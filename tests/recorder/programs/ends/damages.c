@@ -4,6 +4,7 @@
  * The blocks `first`, `second`, `third` and `fourth` lie one behind the other, at the end of the
  * heap.
  */
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,24 @@ static void damage_mapped(const char *way)
         free(upper);
 }
 
+/* Blocks of an arena whose thread ends. */
+static void *make_in_thread(void *argument)
+{
+    char **blocks = argument;
+    blocks[0] = make(SMALL);
+    blocks[1] = make_victim(SMALL);
+    return NULL;
+}
+
+static void damage_arena(char *blocks[4])
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, make_in_thread, blocks) != 0 ||
+        pthread_join(thread, NULL) != 0)
+        exit(2);
+    put(blocks[0] + SMALL, 8, 'A');
+}
+
 static void damage(const char *way, char *blocks[4])
 {
     if (strcmp(way, "zero") == 0) /* as strcpy() does that forgets the end of the text */
@@ -87,6 +106,8 @@ static void damage(const char *way, char *blocks[4])
         free(blocks[2]);
         free(blocks[1]);
         put(blocks[1] + SMALL, 8, 'B');
+    } else if (strcmp(way, "arena") == 0) {
+        damage_arena(blocks);
     } else if (strncmp(way, "mapped", 6) == 0)
         damage_mapped(way);
 }
