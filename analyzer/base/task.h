@@ -1,13 +1,54 @@
 /* SPDX-License-Identifier: MIT */
-/** A task that runs in another thread. */
+/** Threads of the system, tasks that run in another one, and rings between two. */
 #ifndef ANALYZER_BASE_TASK_H
 #define ANALYZER_BASE_TASK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <ttdtrace/status.h>
 
-#include "base/thread.h"
+/* The threads of the system. On one without any, such as WebAssembly, none can be started, which
+ * everybody who starts one allows for; locks then do nothing. */
+
+#ifdef __wasm__
+
+#include <errno.h>
+
+typedef char pthread_t;
+typedef char pthread_mutex_t;
+typedef char pthread_cond_t;
+
+static inline int pthread_create(pthread_t *thread, const void *attributes,
+                                 void *(*run)(void *argument), void *argument)
+{
+    (void)thread;
+    (void)attributes;
+    (void)run;
+    (void)argument;
+    return ENOSYS;
+}
+
+/* Nobody waits, since there is nobody to wait for. */
+#define pthread_join(thread, result)          ((void)(thread))
+#define pthread_mutex_init(mutex, options)    ((void)(mutex))
+#define pthread_mutex_destroy(mutex)          ((void)(mutex))
+#define pthread_mutex_lock(mutex)             ((void)(mutex))
+#define pthread_mutex_unlock(mutex)           ((void)(mutex))
+#define pthread_cond_init(condition, options) ((void)(condition))
+#define pthread_cond_destroy(condition)       ((void)(condition))
+#define pthread_cond_signal(condition)        ((void)(condition))
+#define pthread_cond_wait(condition, mutex)   ((void)(condition))
+
+/** There are no threads. */
+#define THREAD_NONE
+
+#else
+
+#include <pthread.h>
+
+#endif
 
 typedef enum ttd_status (*task_function)(void *context);
 
@@ -49,5 +90,54 @@ static inline size_t halves_middle(size_t count)
  * @return the status of the first half; if it is TTD_OK, the status of the second
  */
 enum ttd_status halves_do(halves_function function, void *first, void *second, size_t count);
+
+/* A ring of slots that one thread, the filler, fills, and another, the taker, empties. The slots
+ * are the caller's: number i is in slot i modulo the size. */
+
+struct ring {
+    uint64_t size;
+    /** Number of slots ever filled, changed by the filler only; and ever emptied, by the taker
+     * only. */
+    _Atomic uint64_t head;
+    _Atomic uint64_t tail;
+    /** Locked only by a side that has to wait, and to wake it. */
+    pthread_mutex_t mutex;
+    pthread_cond_t filled;
+    pthread_cond_t emptied;
+    _Atomic bool filler_waits;
+    _Atomic bool taker_waits;
+    /** A side has ended: the other one does not wait for it any more. */
+    _Atomic bool filler_ended;
+    _Atomic bool taker_ended;
+};
+
+void ring_init(struct ring *ring, uint64_t size);
+void ring_destroy(struct ring *ring);
+
+/** Counts the filled slots. The other side's count may have moved on since. */
+static inline uint64_t ring_count(const struct ring *ring)
+{
+    uint64_t tail = atomic_load(&ring->tail);
+    return atomic_load(&ring->head) - tail;
+}
+
+/* ---- The filler ---- */
+
+/** Hands over the slot at `head`, which is filled, then waits until at most `tolerated` slots are
+ * filled, or the taker has ended. Returns whether it has not. */
+bool ring_fill(struct ring *ring, uint64_t tolerated);
+
+void ring_end_filling(struct ring *ring);
+
+/* ---- The taker ---- */
+
+/** Waits until the slot at `tail` is filled, or the filler has ended. Returns whether it is
+ * filled. */
+bool ring_wait_filled(struct ring *ring);
+
+/** Gives back the slot at `tail`. */
+void ring_empty(struct ring *ring);
+
+void ring_end_taking(struct ring *ring);
 
 #endif

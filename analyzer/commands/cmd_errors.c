@@ -8,7 +8,7 @@
 #include "commands/family.h"
 #include "commands/findings.h"
 #include "reach/reach_snapshots.h"
-#include "symbols/runtime.h"
+#include "symbols/frames.h"
 #include "view/allocators.h"
 
 static const char help[] =

@@ -6,7 +6,7 @@
 
 #include "analyses/activity/ticks.h"
 #include "analyses/state/peak.h"
-#include "analyses/trace/snapshot_list.h"
+#include "analyses/trace/trace_stats.h"
 #include "commands/findings.h"
 #include "report/page/page_model.h"
 

@@ -2,9 +2,9 @@
 /* Sums and memory at a moment. */
 #include <stdlib.h>
 
-#include "analyses/chronicle/chronicle_sums.h"
+#include "analyses/chronicle/chronicle.h"
 #include "analyses/state/fragmentation.h"
-#include "engine/engine_parts.h"
+#include "engine/engine.h"
 
 /* Calls, read from the trace. */
 

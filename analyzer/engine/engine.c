@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "engine/engine_parts.h"
 
 struct engine engine;
 

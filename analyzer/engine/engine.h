@@ -12,6 +12,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <ttdtrace/reader.h>
+
+#include "analyses/chronicle/chronicle.h"
 
 #ifdef __wasm__
 #define ENGINE_EXPORT(name) __attribute__((export_name(#name)))
@@ -105,5 +108,36 @@ ENGINE_EXPORT(engine_events) size_t engine_events(uint64_t first, size_t count);
 /** Return the name of an action and of a function. */
 ENGINE_EXPORT(engine_action) const char *engine_action(unsigned action);
 ENGINE_EXPORT(engine_api) const char *engine_api(unsigned api);
+
+/* Internals of the engine. */
+
+struct engine {
+    uint8_t *trace;
+    struct ttd_reader *reader;
+    struct ttd_error error;
+    struct chronicle chronicle;
+    /** The values of the last answer. */
+    uint64_t *values;
+    size_t count;
+    size_t capacity;
+    bool is_short;
+    /** Numbers of stacks as they were given; and by stack, from 0, whether its blocks count. */
+    uint32_t *given;
+    size_t given_count;
+    bool *wanted;
+    size_t wanted_count;
+};
+
+extern struct engine engine;
+
+/** Begins an answer. */
+void engine_answer(void);
+
+/** Adds a value to the answer. */
+void engine_add(uint64_t value);
+void engine_add_position(struct ttd_position position);
+
+/** Returns how many values the answer has; 0 if there was not enough memory. */
+size_t engine_end(void);
 
 #endif

@@ -2,7 +2,7 @@
 #include "graph/dominators.h"
 
 #include "base/task.h"
-#include "graph/graph_arrays.h"
+#include "graph/graph.h"
 #include "graph/spanning_tree.h"
 
 /* Immediate dominators of the nodes of a spanning tree. */

@@ -5,10 +5,12 @@
 #define ANALYZER_GRAPH_GRAPH_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <ttdtrace/status.h>
+
+#include "base/table.h"
 
 /** No node. */
 #define GRAPH_NONE UINT32_MAX
@@ -108,5 +110,79 @@ enum ttd_status graph_add_root(struct graph *graph, uint32_t target, unsigned fl
 
 /** Ends the adding of edges. The algorithms need a finished graph, and leave it as it is. */
 void graph_finish(struct graph *graph);
+
+/** Allocates `count` elements of `size` bytes, all zero: no more than are used, since pages that
+ * another array had are cleared. NULL without memory. */
+static inline void *array_new(size_t count, size_t size)
+{
+    return count < SIZE_MAX / size ? table_resize(NULL, 0, (count ? count : 1) * size) : NULL;
+}
+
+/** @param array  NULL, or the result of array_new() for the same count and size */
+static inline void array_free(void *array, size_t count, size_t size)
+{
+    if (array)
+        table_free(array, (count ? count : 1) * size);
+}
+
+/** Counts the elements of an array that are 0. */
+static inline uint32_t count_zeros(const uint8_t *array, uint32_t count)
+{
+    uint32_t zeros = 0;
+    for (uint32_t i = 0; i < count; i++)
+        zeros += !array[i];
+    return zeros;
+}
+
+/** Adds sizes; UINT64_MAX if the sum is more than that. */
+static inline uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* Ways from roots to blocks, and who points at a block. */
+
+/** Shortest ways from the roots to all nodes. */
+struct graph_paths {
+    uint32_t node_count;
+    /** By node: pointers between it and a block that a root points at, which has 0 itself;
+     * GRAPH_NONE if no root leads to it. */
+    uint32_t *distances;
+    /** By node: the node before it on a shortest way; of distance 0 the number of the root. */
+    uint32_t *origins;
+};
+
+/**
+ * Finds shortest ways by pointers that have none of `unused_flags`. Among ways of the same length,
+ * the one from the first root counts.
+ *
+ * @param unused_flags  of enum graph_flag
+ * @return TTD_OK, or TTD_ERROR_NO_MEMORY. graph_paths_free() may be called in any case.
+ */
+enum ttd_status graph_paths_find(const struct graph *graph, unsigned unused_flags,
+                                 struct graph_paths *paths);
+void graph_paths_free(struct graph_paths *paths);
+
+/** The reverse edges of each node n: their sources are those from first[n] up to first[n + 1], in
+ * order of address, each as often as it has edges to the node. Likewise roots, in their order.
+ */
+struct graph_reverse {
+    uint32_t node_count;
+    uint64_t edge_count;
+    uint64_t root_count;
+    uint64_t *first;
+    uint32_t *sources;
+    uint64_t *first_root;
+    uint32_t *roots;
+};
+
+/**
+ * Turns all edges around.
+ *
+ * @return TTD_OK, or TTD_ERROR_NO_MEMORY. graph_reverse_free() may be called in any case.
+ */
+enum ttd_status graph_reverse_init(struct graph_reverse *reverse, const struct graph *graph);
+void graph_reverse_free(struct graph_reverse *reverse);
 
 #endif

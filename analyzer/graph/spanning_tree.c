@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "graph/spanning_tree.h"
 
-#include "graph/graph_arrays.h"
+#include "graph/graph.h"
 
 static uint32_t count_leaders(const struct graph_classes *classes)
 {

@@ -5,7 +5,7 @@
  * Nearly all nodes get all their bits the first time that they are reached. Nodes whose bits have
  * changed wait in a ring, each once.
  */
-#include "graph/graph_arrays.h"
+#include "graph/graph.h"
 #include "graph/dominators.h"
 
 struct marking {

@@ -3,9 +3,37 @@
 #ifndef ANALYZER_HEAP_GROUPS_H
 #define ANALYZER_HEAP_GROUPS_H
 
-#include "heap/block_classes.h"
-#include "heap/parents.h"
+#include <ttdtrace/snapshot.h>
+
+#include "base/hash_map.h"
+#include "heap/heap_live.h"
 #include "heap/site_table.h"
+
+/* The classes of blocks that begin with the address of a vtable, from a snapshot. */
+
+/** All zero when empty. */
+struct heap_block_classes {
+    /** The snapshot that the classes come from; number 0 if there is none. */
+    struct ttd_snapshot snapshot;
+    /** References of the snapshot that lie in none of its regions. */
+    uint64_t misplaced;
+    struct ttd_class *classes;
+    size_t count;
+    /** By the address of a block and the number of the event that acquired it: the number of its
+     * class, which is 1 more than the index in `classes`. */
+    struct hash_map numbers;
+};
+
+void heap_block_classes_free(struct heap_block_classes *classes);
+
+/** Returns the number of a block's class; TTD_NONE if it is not known, because the block was not
+ * live at the snapshot or begins with something else. */
+static inline ttd_id heap_block_classes_get(const struct heap_block_classes *classes,
+                                            const struct heap_block *block)
+{
+    uint32_t number = map_get(&classes->numbers, block->address, block->event);
+    return number == MAP_NONE ? TTD_NONE : number;
+}
 
 /** When the blocks of a group were lost: after the first position, at the second at the latest. */
 struct heap_lost_range {
@@ -168,5 +196,33 @@ enum ttd_status heap_groups_join(struct heap_groups *groups);
 
 /** The groups as a table by call site, valid while nothing is added. Their weight is bytes. */
 struct heap_site_table heap_groups_site_table(struct heap_groups *groups);
+
+/* Sums of the live blocks by stack, heap, thread and size, each in a table of its own. */
+
+/** The tables. All but the first sum over all stacks. */
+enum {
+    HEAP_BY_STACK,
+    HEAP_BY_HEAP,
+    HEAP_BY_THREAD,
+    /** By heap_class_of(). */
+    HEAP_BY_SIZE,
+    HEAP_TABLES
+};
+
+struct heap_tables {
+    struct heap_groups by[HEAP_TABLES];
+};
+
+void heap_tables_init(struct heap_tables *tables);
+void heap_tables_free(struct heap_tables *tables);
+
+/** Empties the tables: they are as after heap_tables_init(). */
+void heap_tables_clear(struct heap_tables *tables);
+
+/** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status heap_tables_add(struct heap_tables *tables, const struct heap_block *block);
+
+/** Sorts each table like heap_groups_sort(). */
+enum ttd_status heap_tables_sort(struct heap_tables *tables);
 
 #endif

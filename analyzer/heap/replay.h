@@ -15,7 +15,7 @@
  *
  *     runs of events that nobody watches (replay_apply.c)          1.09  1.12
  *     ReAlloc without the queue (is_alone_call() in replay_apply.c)     1.02  1.00
- *     each address looked up once a chunk (ordinal_map.h)          1.04  1.01
+ *     each address looked up once a chunk (ordinal_map)            1.04  1.01
  *     events decoded in batches, not one by one                    5.11  5.01
  *     an index, for `state --at 50%`                                     1.87
  *     summaries in it, for `state --at 75%`                              3.94
@@ -23,9 +23,9 @@
  *
  * `index` takes 1.74 times the instructions with summaries; they do nothing for a position that
  * none of them covers. Instructions do not show what prefetching memory saves. Nor do they show
- * the thread that reads ahead (prefetcher.h): it takes 1.3 times the processor time, and can save
- * wall time only where another processor is idle; on two busy ones none was saved. So `report`,
- * which has much to tell, replays a trace twice at the same time instead (report_pass.h).
+ * the thread that reads ahead (struct prefetcher): it takes 1.3 times the processor time, and can
+ * save wall time only where another processor is idle; on two busy ones none was saved. So
+ * `report`, which has much to tell, replays a trace twice at the same time instead (report_pass.h).
  *
  * Summaries are an observer of blocks (struct heap_block_observer), which is told the block and no
  * more. `index` of generated-summaries takes 1.01 times the instructions of a replay that collects
@@ -35,9 +35,87 @@
 #ifndef ANALYZER_HEAP_REPLAY_H
 #define ANALYZER_HEAP_REPLAY_H
 
+#include <ttdtrace/reader.h>
+
 #include "heap/heap_live.h"
-#include "heap/ordinal_map.h"
-#include "heap/pending.h"
+
+/*
+ * Maps the ordinals of a chunk's addresses (see ttd_event) to records of the table of live blocks,
+ * so that each address is looked up once a chunk.
+ */
+
+/** All zero but for `chunk` when empty: see heap_ordinal_map_init(). */
+struct heap_ordinal_map {
+    /** By ordinal. */
+    uint32_t *records;
+    size_t count;
+    size_t capacity;
+    /** Offset of the chunk in the file, since in a damaged trace two may have the same number. */
+    uint64_t chunk;
+};
+
+void heap_ordinal_map_init(struct heap_ordinal_map *ordinals);
+void heap_ordinal_map_free(struct heap_ordinal_map *ordinals);
+
+/**
+ * Begins a chunk. A chunk other than the last one makes the map forget all records, and sweeps the
+ * table if it is littered.
+ *
+ * @param chunk  offset of the chunk
+ */
+void heap_ordinal_map_begin(struct heap_ordinal_map *ordinals, struct heap_live *live,
+                            uint64_t chunk);
+
+/**
+ * Finds the records of all addresses that a batch of events adds to those of its chunk; the batches
+ * before were added already. A batch may be added twice.
+ *
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_ARGUMENT (batches before are missing).
+ */
+enum ttd_status heap_ordinal_map_add(struct heap_ordinal_map *ordinals, struct heap_live *live,
+                                     const struct ttd_batch *batch);
+
+/** Returns the record of an ordinal that was added. */
+static inline uint32_t heap_ordinal_map_get(const struct heap_ordinal_map *ordinals,
+                                            uint32_t ordinal)
+{
+    return ordinals->records[ordinal];
+}
+
+/* Pending effects: blocks that reallocations in flight will acquire. */
+
+struct heap_pending {
+    /** The block to be acquired, at block.allocated. */
+    struct heap_block block;
+    /** Flags of the call. */
+    uint64_t flags;
+    /** Address passed to the call, or 0. */
+    uint64_t previous_address;
+    /** The block at that address, if known. */
+    bool has_previous;
+    struct heap_block previous;
+};
+
+/** A priority queue, ordered by position and then by event. All zero when empty. */
+struct heap_queue {
+    struct heap_pending *items;
+    size_t count;
+    size_t capacity;
+};
+
+void heap_queue_free(struct heap_queue *queue);
+
+/** @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status heap_queue_push(struct heap_queue *queue, const struct heap_pending *pending);
+
+/** Removes the first one; the queue must not be empty. */
+void heap_queue_pop(struct heap_queue *queue, struct heap_pending *pending);
+
+/** Whether an effect is due at `position` or before. */
+static inline bool heap_queue_due(const struct heap_queue *queue, struct ttd_position position)
+{
+    return queue->count && ttd_position_compare(queue->items[0].block.allocated, position) <= 0;
+}
 
 /* An array of copies of blocks, each with the number of its record. */
 

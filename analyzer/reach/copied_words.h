@@ -10,8 +10,8 @@
 #ifndef ANALYZER_REACH_COPIED_WORDS_H
 #define ANALYZER_REACH_COPIED_WORDS_H
 
-#include "reach/stale_words.h"
-#include "reach/survivors.h"
+#include "reach/stale.h"
+#include "reach/nodes.h"
 #include "travel/replay_to.h"
 
 /** A block that a reallocation ended. */

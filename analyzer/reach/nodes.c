@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/task.h"
+#include "base/grow.h"
 #include "base/table.h"
-#include "heap/sort_blocks.h"
+#include "base/task.h"
 #include "graph/graph.h"
+#include "heap/sort_blocks.h"
 
 /* Blocks between a prefetch and its use. */
 #define AHEAD 16
@@ -224,4 +225,123 @@ uint32_t heap_nodes_of(struct heap_nodes *nodes, const struct heap_block *block)
                                     heap_nodes_get(nodes, node, HEAP_NODE_EVENT) != block->event))
         node = heap_nodes_outer(nodes, node);
     return node;
+}
+
+#define CAPACITY_MIN 64
+
+static size_t edge_offsets_bytes(size_t capacity)
+{
+    return capacity * sizeof(uint32_t);
+}
+
+enum ttd_status edge_offsets_grow(const struct edge_offsets *offsets,
+                                  struct edge_offset_array *array, uint64_t edge, uint32_t offset)
+{
+    size_t capacity = array->capacity ? array->capacity : offsets->expected;
+    if (capacity < CAPACITY_MIN)
+        capacity = CAPACITY_MIN;
+    while (capacity <= edge) {
+        if (capacity > SIZE_MAX / 2 / sizeof(uint32_t))
+            return TTD_ERROR_NO_MEMORY;
+        capacity = table_next(capacity, sizeof(uint32_t));
+    }
+    uint32_t *grown = table_resize(array->offsets, edge_offsets_bytes(array->capacity),
+                                   edge_offsets_bytes(capacity));
+    if (!grown)
+        return TTD_ERROR_NO_MEMORY;
+    *array = (struct edge_offset_array){grown, capacity};
+    grown[edge] = offset;
+    return TTD_OK;
+}
+
+void edge_offsets_free(struct edge_offsets *offsets)
+{
+    table_free(offsets->in_source.offsets, edge_offsets_bytes(offsets->in_source.capacity));
+    table_free(offsets->in_target.offsets, edge_offsets_bytes(offsets->in_target.capacity));
+    free(offsets->far);
+    *offsets = (struct edge_offsets){.expected = offsets->expected,
+                                     .is_without_sources = offsets->is_without_sources};
+}
+
+static void clear_array(const struct edge_offset_array *array, uint64_t count)
+{
+    if (array->offsets)
+        memset(array->offsets, 0,
+               edge_offsets_bytes(count < array->capacity ? count : array->capacity));
+}
+
+void edge_offsets_clear(struct edge_offsets *offsets, uint64_t count)
+{
+    clear_array(&offsets->in_source, count);
+    clear_array(&offsets->in_target, count);
+    offsets->far_count = 0;
+}
+
+enum ttd_status edge_offsets_add_far(struct edge_offsets *offsets, uint64_t edge, uint64_t source)
+{
+    enum ttd_status status = grow_array((void **)&offsets->far, &offsets->far_capacity,
+                                        offsets->far_count + 1, sizeof *offsets->far);
+    if (status != TTD_OK)
+        return status;
+    offsets->far[offsets->far_count++] = (struct edge_far_offset){edge, source};
+    return edge_offsets_set(offsets, &offsets->in_source, edge, UINT32_MAX);
+}
+
+uint64_t edge_offset_in_source(const struct edge_offsets *offsets, uint64_t edge)
+{
+    uint32_t near = edge < offsets->in_source.capacity ? offsets->in_source.offsets[edge] : 0;
+    if (near != UINT32_MAX)
+        return near;
+    size_t low = 0, high = offsets->far_count;
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+        if (offsets->far[middle].edge <= edge)
+            low = middle;
+        else
+            high = middle;
+    }
+    return offsets->far[low].offset;
+}
+
+#define BITS_MIN      4096
+#define BITS_PER_NODE 16
+
+static size_t survivors_bytes(const struct reach_survivors *survivors)
+{
+    return (size_t)(survivors->bit_count / 8);
+}
+
+static uint64_t last_event(const struct heap_nodes *nodes)
+{
+    uint64_t last = 0;
+    for (uint32_t node = 0; node < nodes->count; node++) {
+        uint64_t event = heap_nodes_get(nodes, node, HEAP_NODE_EVENT);
+        last = event > last ? event : last;
+    }
+    return last;
+}
+
+enum ttd_status reach_survivors_init(struct reach_survivors *survivors, struct heap_nodes *nodes)
+{
+    uint64_t last = last_event(nodes);
+    *survivors = (struct reach_survivors){.nodes = nodes, .bit_count = BITS_MIN};
+    while (survivors->bit_count <= last &&
+           survivors->bit_count < (uint64_t)nodes->count * BITS_PER_NODE)
+        survivors->bit_count *= 2;
+    survivors->is_exact = last < survivors->bit_count;
+    survivors->bits = table_resize(NULL, 0, survivors_bytes(survivors));
+    if (!survivors->bits)
+        return TTD_ERROR_NO_MEMORY;
+    for (uint32_t node = 0; node < nodes->count; node++) {
+        uint64_t bit = heap_nodes_get(nodes, node, HEAP_NODE_EVENT) & (survivors->bit_count - 1);
+        survivors->bits[bit / 64] |= UINT64_C(1) << bit % 64;
+    }
+    return TTD_OK;
+}
+
+void reach_survivors_free(struct reach_survivors *survivors)
+{
+    if (survivors->bits)
+        table_free(survivors->bits, survivors_bytes(survivors));
+    *survivors = (struct reach_survivors){.bits = NULL};
 }

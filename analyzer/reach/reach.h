@@ -13,7 +13,6 @@
 #include <ttdtrace/snapshot.h>
 
 #include "graph/graph_classes.h"
-#include "reach/edge_offsets.h"
 #include "reach/nodes.h"
 #include "reach/reach_snapshots.h"
 #include "travel/replay_to.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "reach/reach_references.h"
+#include "reach/builder.h"
 
 #include <stdlib.h>
 

@@ -7,8 +7,7 @@
 #include "graph/graph_classes.h"
 #include "reach/between.h"
 #include "reach/copied_words.h"
-#include "reach/stale_words.h"
-#include "reach/survivors.h"
+#include "reach/nodes.h"
 
 /* Edges between a prefetch and its use. */
 #define AHEAD 16

@@ -14,7 +14,136 @@
 #ifndef ANALYZER_REACH_STALE_H
 #define ANALYZER_REACH_STALE_H
 
+#include <ttdtrace/model.h>
+
+#include "reach/address_index.h"
 #include "reach/reach.h"
+
+/** Notes that are looked up together. */
+#define ADDRESS_MARKS_PENDING 32
+
+struct address_note {
+    uint64_t address;
+    uint64_t size;
+    struct ttd_position position;
+};
+
+/** All zero when empty. */
+struct address_marks {
+    uint32_t count;
+    /** The addresses, in their order: field 0; and further fields of the owner's. */
+    struct packed_table table;
+    struct address_index index;
+    /**
+     * A tree above the addresses, which are its leaves from `count` on; node n is the parent of 2n
+     * and 2n + 1. Holds the position that was noted for all addresses below a node at once: that of
+     * an address is the latest one from its leaf up to the root.
+     */
+    struct ttd_position *latest;
+    /** Notes that are not in `latest` yet. */
+    struct address_note pending[ADDRESS_MARKS_PENDING];
+    size_t pending_count;
+};
+
+/** A range of rows. */
+struct address_span {
+    uint32_t first;
+    uint32_t end;
+};
+
+/** Begins the noting, once the table is filled. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status address_marks_begin(struct address_marks *marks);
+void address_marks_free(struct address_marks *marks);
+
+/** The addresses in a range of memory. */
+struct address_span address_marks_find(struct address_marks *marks, uint64_t address,
+                                       uint64_t size);
+
+/** Notes a position for the addresses in a range of memory. Notes are kept and entered many
+ * together: memory is slower than all else. */
+void address_marks_note(struct address_marks *marks, struct address_note note);
+
+/** The latest position that was noted so far for the address of a row. */
+struct ttd_position address_marks_now(struct address_marks *marks, uint32_t row);
+
+/** Ends the noting: brings each note of many addresses to each of them. */
+void address_marks_settle(struct address_marks *marks);
+
+/** The latest position that was noted for an address, by its row; 0:0 if none was. After
+ * address_marks_settle(). */
+static inline struct ttd_position address_marks_latest(const struct address_marks *marks,
+                                                       uint32_t row)
+{
+    return marks->latest[(size_t)row + marks->count];
+}
+
+/** Whether a word of an edge may be older than its block. */
+enum word_age {
+    WORD_AGE_OF_MEMORY, /* decided by the last release of its memory */
+    WORD_AGE_WRITTEN,   /* realloc() has copied it, and it was written before */
+    WORD_AGE_RELIC      /* realloc() has copied it, and it may have been a relic before */
+};
+
+/** All zero when empty. */
+struct stale_words {
+    /** The words, by address: see enum stale_field. Marked with the releases of their memory. */
+    struct address_marks words;
+    /** By word, an enum word_age. */
+    uint8_t *ages;
+    /** The first addresses of the nodes that edges among the words lead to. Marked with the births
+     * of blocks that had them earlier, each as its complement: the latest is the earliest. */
+    struct address_marks targets;
+    /** The notes of births, by a few bits of the address: of those at one address, mostly the first
+     * one is the earliest. Allocated. */
+    struct address_note *births;
+    /** By node: whether it is among `targets`; and by 64 nodes, how many are before these. */
+    uint64_t *is_target;
+    uint32_t *targets_before;
+};
+
+/** The edge or root of a word, and whether it is a root. */
+enum stale_field { STALE_ADDRESS, STALE_EDGE, STALE_IS_ROOT, STALE_FIELDS };
+
+/**
+ * Takes the words of edges and of roots that have GRAPH_STALE, but for REACH_ROOT_DROPPED.
+ *
+ * @param reach  has offsets of edges
+ * @param words  release with stale_words_free(), also on failure
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY.
+ */
+enum ttd_status stale_words_take(struct stale_words *words, const struct heap_reach *reach);
+/** Begins the noting of releases, for which it takes most of its memory. Offsets of edges are not
+ * needed any more. @return TTD_OK, TTD_ERROR_NO_MEMORY. */
+enum ttd_status stale_words_begin(struct stale_words *words, const struct heap_reach *reach);
+void stale_words_free(struct stale_words *words);
+
+/** Notes that a block was released. */
+void stale_words_release(struct stale_words *words, const struct heap_block *block,
+                         struct ttd_position position);
+
+/** Finds the words of a node in a part of it, which edges have. */
+struct address_span stale_words_of_node(struct stale_words *words, const struct graph *graph,
+                                        uint32_t node, uint64_t address, uint64_t size);
+
+/** Ends the noting. */
+void stale_words_settle(struct stale_words *words);
+
+/** The node that a word points at. */
+uint32_t stale_words_target(const struct stale_words *words, const struct graph *graph,
+                            uint32_t word);
+
+/** The position at which the memory of a word was last released; 0:0 if never. After
+ * stale_words_settle(). */
+static inline struct ttd_position stale_words_last_release(const struct stale_words *words,
+                                                           uint32_t word)
+{
+    return address_marks_latest(&words->words, word);
+}
+
+/** The birth of the first block, which may be the target itself, that had the first address of a
+ * target of an edge. After stale_words_settle(). */
+struct ttd_position stale_words_first_birth(const struct stale_words *words,
+                                            const struct heap_nodes *nodes, uint32_t target);
 
 /**
  * Clears the flag GRAPH_STALE, which edges have whose word may be older than its block, where

@@ -7,7 +7,7 @@
 
 #include "base/grow.h"
 #include "symbols/canonical.h"
-#include "symbols/runtime.h"
+#include "symbols/frames.h"
 
 /* Role of a frame in a fingerprint. */
 enum frame_kind {

@@ -2,6 +2,7 @@
 #include "symbols/memo.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/grow.h"
 
@@ -86,5 +87,149 @@ enum ttd_status stack_memo_find(struct stack_memo *memo, const struct stack_tabl
     }
     if (status == TTD_OK)
         *fact = caller_fact;
+    return status;
+}
+
+void same_stacks_free(struct same_stacks *same)
+{
+    map_free(&same->first_modules);
+    map_free(&same->stacks);
+    map_free(&same->sites);
+    stack_memo_free(&same->memo);
+    *same = (struct same_stacks){.site_count = 0};
+}
+
+static bool same_stacks_text(struct ttd_string a, struct ttd_string b)
+{
+    return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+}
+
+/* Returns a number that modules which are alike have in common. */
+static uint64_t module_hash(const struct definitions *definitions,
+                            const struct definition_module *module)
+{
+    struct ttd_string text = {(const char *)module->build_id, module->build_id_size};
+    if (!text.size)
+        text = definitions_text(definitions, module->path);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < text.size; i++)
+        hash = (hash ^ (unsigned char)text.data[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static bool same_module(const struct definitions *definitions, const struct definition_module *a,
+                        const struct definition_module *b)
+{
+    if (a->build_id_size != b->build_id_size || a->end - a->begin != b->end - b->begin)
+        return false;
+    if (a->build_id_size)
+        return memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
+    return same_stacks_text(definitions_text(definitions, a->path),
+                            definitions_text(definitions, b->path));
+}
+
+/* Notes a module: as like the first of its hash, if it is. */
+static enum ttd_status compare_module(struct same_stacks *same, struct hash_map *by_hash, ttd_id id,
+                                      const struct definition_module *module)
+{
+    uint64_t hash = module_hash(same->definitions, module);
+    uint32_t first = map_get(by_hash, hash, 1);
+    if (first == MAP_NONE)
+        return map_set(by_hash, hash, 1, id);
+    if (!same_module(same->definitions, definitions_module(same->definitions, first), module))
+        return TTD_OK;
+    same->has_any = true;
+    return map_set(&same->first_modules, id, 0, first);
+}
+
+enum ttd_status same_stacks_are_there(struct same_stacks *same, struct definitions *definitions,
+                                      bool *are_there)
+{
+    enum ttd_status status = TTD_OK;
+    if (!same->has_compared) {
+        struct hash_map by_hash;
+        map_init(&by_hash);
+        map_init(&same->first_modules);
+        map_init(&same->stacks);
+        map_init(&same->sites);
+        same->definitions = definitions;
+        for (size_t run = 0; run < definitions->modules.run_count; run++) {
+            const struct idtable_run *modules = &definitions->modules.runs[run];
+            const struct definition_module *records = modules->records;
+            for (size_t i = 0; i < modules->count && status == TTD_OK; i++)
+                status = compare_module(same, &by_hash, modules->first + (ttd_id)i, &records[i]);
+        }
+        map_free(&by_hash);
+        same->has_compared = status == TTD_OK;
+    }
+    *are_there = same->has_any;
+    return status;
+}
+
+/* Whether an address has the same names in two modules, and has any. */
+static bool same_names(const struct definitions *definitions, ttd_id a, ttd_id b, uint64_t offset)
+{
+    const struct definition_symbol *left = definitions_symbol(definitions, a, offset);
+    const struct definition_symbol *right = definitions_symbol(definitions, b, offset);
+    if (!left || !right || !left->count || left->count != right->count)
+        return false;
+    for (uint32_t i = 0; i < left->count; i++) {
+        const struct ttd_symbol_frame *one = &definitions->frames[left->first + i];
+        const struct ttd_symbol_frame *other = &definitions->frames[right->first + i];
+        if (!definitions_text(definitions, one->function).size || one->line != other->line ||
+            !same_stacks_text(definitions_text(definitions, one->function),
+                              definitions_text(definitions, other->function)) ||
+            !same_stacks_text(definitions_text(definitions, one->file),
+                              definitions_text(definitions, other->file)))
+            return false;
+    }
+    return true;
+}
+
+static ttd_id first_module(const struct same_stacks *same, const struct ttd_stack *stack)
+{
+    uint32_t first = map_get(&same->first_modules, stack->module, 0);
+    if (first == MAP_NONE)
+        return stack->module;
+    const struct definition_module *module = definitions_module(same->definitions, first);
+    bool is_same = module && (module->build_id_size ||
+                              same_names(same->definitions, first, stack->module, stack->offset));
+    return is_same ? first : stack->module;
+}
+
+/* Finds the number of an address, which is the same in modules that are alike. */
+static enum ttd_status find_site(struct same_stacks *same, const struct ttd_stack *stack,
+                                 uint32_t *site)
+{
+    ttd_id module = first_module(same, stack);
+    *site = map_get(&same->sites, module, stack->offset);
+    if (*site != MAP_NONE)
+        return TTD_OK;
+    *site = ++same->site_count;
+    return map_set(&same->sites, module, stack->offset, *site);
+}
+
+static enum ttd_status find_first(void *context, const struct ttd_stack *stack, uint32_t above,
+                                  uint32_t *fact)
+{
+    struct same_stacks *same = context;
+    uint32_t site;
+    enum ttd_status status = find_site(same, stack, &site);
+    *fact = status == TTD_OK ? map_get(&same->stacks, above, site) : stack->id;
+    if (status == TTD_OK && *fact == MAP_NONE) {
+        *fact = stack->id;
+        status = map_set(&same->stacks, above, site, stack->id);
+    }
+    return status;
+}
+
+enum ttd_status same_stacks_find(struct same_stacks *same, ttd_id stack, ttd_id *first)
+{
+    struct stack_memo_finder finder = {.context = same, .find = find_first};
+    uint32_t fact = 0;
+    enum ttd_status status =
+        stack_memo_find(&same->memo, &same->definitions->stacks, stack, &finder, &fact);
+    if (status == TTD_OK)
+        *first = fact ? fact : stack;
     return status;
 }

@@ -5,7 +5,7 @@
 
 #include <ttdtrace/reader.h>
 
-#include "heap/moved.h"
+#include "heap/call.h"
 #include "heap/heap_live.h"
 
 /**

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "travel/state_records.h"
+#include "travel/keyframes.h"
 
 #define LIST_KINDS (TTD_KIND_BIT(TTD_KIND_LIVE_BLOCKS) | TTD_KIND_BIT(TTD_KIND_SUMS))
 

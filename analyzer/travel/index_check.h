@@ -9,7 +9,7 @@
 
 #include <ttdtrace/reader.h>
 
-#include "heap/tables.h"
+#include "heap/groups.h"
 
 /** Iterates over the records of a reader. */
 struct heap_index_records {

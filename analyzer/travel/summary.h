@@ -14,7 +14,7 @@
 
 #include "heap/heap_live.h"
 #include "travel/index_check.h"
-#include "travel/state_records.h"
+#include "travel/keyframes.h"
 
 /* Writing the records of an index: states, and lists of live blocks. */
 

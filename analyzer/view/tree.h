@@ -3,7 +3,7 @@
 #ifndef ANALYZER_VIEW_TREE_H
 #define ANALYZER_VIEW_TREE_H
 
-#include "analyses/state/compare.h"
+#include "analyses/state/diff.h"
 #include "view/view.h"
 
 /** Index of no node. */

@@ -6,7 +6,7 @@
 
 #include "base/grow.h"
 #include "symbols/trace_definitions.h"
-#include "symbols/runtime.h"
+#include "symbols/frames.h"
 #include "view/allocators.h"
 #include "view/glob.h"
 

@@ -4,10 +4,9 @@
 #ifndef ANALYZER_VIEW_VIEW_H
 #define ANALYZER_VIEW_VIEW_H
 
-#include "heap/block_classes.h"
+#include "heap/groups.h"
 #include "heap/site_table.h"
 #include "symbols/memo.h"
-#include "symbols/same_stacks.h"
 #include "view/labels.h"
 
 #define VIEW_PATTERNS 64

@@ -6,10 +6,9 @@
  */
 #include <stdlib.h>
 
-#include "analyses/state/compare.h"
+#include "analyses/state/diff.h"
 #include "analyses/errors/errors.h"
 #include "analyses/state/history.h"
-#include "analyses/state/owners.h"
 #include "analyses/reachability/leaks.h"
 #include "analyses/activity/moves.h"
 #include "analyses/state/peak.h"

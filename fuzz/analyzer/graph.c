@@ -5,7 +5,7 @@
  */
 #include "../target.h"
 #include "graph/dominators.h"
-#include "graph/paths.h"
+#include "graph/graph.h"
 #include "support/heap/random_graph.h"
 
 static node_set reached(const struct graph *graph, unsigned unused_flags)

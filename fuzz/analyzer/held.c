@@ -9,7 +9,6 @@
 #include "analyses/memory/heap_memory.h"
 #include "analyses/reachability/referrers.h"
 #include "analyses/reachability/retained.h"
-#include "analyses/memory/search.h"
 #include "heap/site_table.h"
 #include "../target.h"
 

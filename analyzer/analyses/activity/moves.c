@@ -8,7 +8,7 @@
 #include "base/grow.h"
 #include "base/hash_map.h"
 #include "base/table.h"
-#include "heap/moved.h"
+#include "heap/call.h"
 
 /* The chains of reallocations whose blocks are live, by the event that acquired the block. */
 

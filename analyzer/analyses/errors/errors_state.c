@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyses/errors/errors_state.h"
+#include "analyses/errors/errors.h"
 #include "base/grow.h"
 #include "base/table.h"
 

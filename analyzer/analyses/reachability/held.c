@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyses/reachability/held.h"
+#include "analyses/reachability/retained.h"
 
 #include <stdlib.h>
 

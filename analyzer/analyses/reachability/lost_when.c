@@ -8,7 +8,7 @@
  * A last replay looks between the two bounds for the release of the block's only holder. That
  * release lost the block. Other causes, such as a pointer that was overwritten, leave no event.
  */
-#include "analyses/reachability/lost_when.h"
+#include "analyses/reachability/leaks.h"
 
 #include <stdlib.h>
 

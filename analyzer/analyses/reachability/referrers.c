@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "graph/paths.h"
+#include "graph/graph.h"
 #include "reach/in_flight.h"
 #include "travel/replay_to.h"
 

@@ -5,7 +5,7 @@
 #define ANALYZER_ANALYSES_REACHABILITY_REFERRERS_H
 
 #include "analyses/reachability/places.h"
-#include "analyses/state/owners.h"
+#include "analyses/state/history.h"
 #include "reach/reach.h"
 #include "travel/heap_trace.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "heap/parents.h"
+#include "heap/heap_live.h"
 #include "heap/sum.h"
 
 /* The tree while the trace is read. */

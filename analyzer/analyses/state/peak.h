@@ -3,7 +3,7 @@
 #ifndef ANALYZER_ANALYSES_STATE_PEAK_H
 #define ANALYZER_ANALYSES_STATE_PEAK_H
 
-#include "analyses/state/kept.h"
+#include "analyses/state/state.h"
 #include "travel/islands.h"
 #include "travel/pass.h"
 

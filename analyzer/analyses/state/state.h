@@ -1,13 +1,102 @@
 /* SPDX-License-Identifier: MIT */
-/** The live blocks at a position, from several points of view. */
+/** The live blocks at a position, from several points of view, and which of them the language
+ * runtimes keep until the end. */
 #ifndef ANALYZER_ANALYSES_STATE_STATE_H
 #define ANALYZER_ANALYSES_STATE_STATE_H
 
-#include "analyses/state/kept.h"
+#include "base/hash_map.h"
 #include "heap/call.h"
-#include "heap/tables.h"
+#include "heap/groups.h"
+#include "travel/heap_cursor.h"
 #include "travel/islands.h"
 #include "travel/replay_to.h"
+
+/* Separating the blocks that the C and C++ runtimes keep until the end from all other blocks. */
+
+/** Completeness of the list of runtime blocks in a trace. */
+enum heap_runtime_list {
+    /** There is no list. */
+    HEAP_RUNTIME_UNKNOWN,
+    /** The list is not complete. */
+    HEAP_RUNTIME_CUT_SHORT,
+    HEAP_RUNTIME_TOLD
+};
+
+/** The live blocks at some position that the runtimes keep, grouped by stack. */
+struct heap_runtime {
+    enum heap_runtime_list list;
+    struct heap_groups groups;
+};
+
+/** The criteria by which a block belongs to a runtime, and the blocks that are not decided yet. */
+struct heap_kept {
+    /** The addresses of the trace's list of runtime blocks. */
+    struct hash_map addresses;
+    size_t address_count;
+    /** Blocks whose address is listed. Each belongs to a runtime only if it is still live at the
+     * end of the trace, because another block may have had the address before. */
+    struct heap_block *candidates;
+    size_t count;
+    size_t capacity;
+    struct heap_stack_judge judge;
+};
+
+/**
+ * Reads the list of runtime blocks of a trace. It comes last in the trace, so the reader goes there
+ * from header to header.
+ *
+ * @param trace    its hook has the judge of stacks
+ * @param split    splits the groups of `runtime`
+ * @param runtime  set; its groups are empty
+ * @param kept     release with heap_kept_free(), also on failure
+ * @return TTD_OK, TTD_ERROR_NO_MEMORY, TTD_ERROR_IO, and others of a reader.
+ */
+enum ttd_status heap_kept_read(struct heap_kept *kept, const struct heap_trace *trace,
+                               enum heap_split split, struct heap_runtime *runtime,
+                               struct ttd_error *error);
+void heap_kept_free(struct heap_kept *kept);
+
+/** Whether the address of a block is in the list. */
+static inline bool heap_kept_names(const struct heap_kept *kept, const struct heap_block *block)
+{
+    return kept->address_count && map_get(&kept->addresses, block->address, 0) != MAP_NONE;
+}
+
+/** Whether a runtime keeps a block because of the stack that allocated it. */
+static inline bool heap_kept_has_stack(const struct heap_kept *kept, const struct heap_block *block)
+{
+    return kept->judge.keeps && kept->judge.keeps(kept->judge.context, block->stack);
+}
+
+/** Whether a block may belong to a runtime: certainly by its stack, or, if its address is listed,
+ * if it is still live at the end. */
+static inline bool heap_kept_may_have(const struct heap_kept *kept, const struct heap_block *block)
+{
+    return heap_kept_names(kept, block) || heap_kept_has_stack(kept, block);
+}
+
+/** Whether no block can belong to a runtime. */
+static inline bool heap_kept_is_empty(const struct heap_kept *kept)
+{
+    return !kept->address_count && !kept->judge.keeps;
+}
+
+/** Adds a block for heap_kept_decide(); heap_kept_may_have() is true of it. @return TTD_OK,
+ * TTD_ERROR_NO_MEMORY. */
+enum ttd_status heap_kept_defer(struct heap_kept *kept, const struct heap_block *block);
+
+/** Is called with each deferred block that no runtime keeps. */
+typedef enum ttd_status heap_kept_function(void *context, const struct heap_block *block);
+
+/**
+ * Decides on all deferred blocks: adds them to `runtime`, or passes them to `add`. If any of their
+ * addresses is listed, the cursor goes to the end of the trace.
+ *
+ * @return TTD_OK, what `add` returns, and as heap_cursor_seek().
+ */
+enum ttd_status heap_kept_decide(struct heap_kept *kept, struct heap_cursor *cursor,
+                                 struct heap_runtime *runtime, heap_kept_function *add,
+                                 void *context, struct ttd_error *error);
 
 /* The live blocks beside an address. If memory there is corrupt, the program may have written
  * beyond the end of one of them. */

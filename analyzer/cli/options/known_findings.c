@@ -11,7 +11,7 @@
 #include "cli/process/message.h"
 #include "cli/process/output.h"
 #include "report/writers/escape.h"
-#include "symbols/runtime.h"
+#include "symbols/frames.h"
 #include "view/allocators.h"
 
 /* Functions shown in a line of a baseline. */

@@ -3,7 +3,7 @@
 #ifndef ANALYZER_CLI_SESSION_H
 #define ANALYZER_CLI_SESSION_H
 
-#include "analyses/state/kept.h"
+#include "analyses/state/state.h"
 #include "cli/options/command.h"
 #include "cli/process/output.h"
 #include "cli/traces/position_spec.h"

@@ -3,9 +3,9 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
-#include "heap/block_classes.h"
+#include "heap/groups.h"
 #include "reach/reach.h"
-#include "symbols/runtime.h"
+#include "symbols/frames.h"
 #include "travel/replay_to.h"
 #include "view/allocators.h"
 

@@ -7,7 +7,6 @@
 #define ANALYZER_REPORT_MEMORY_MEMORY_REPORTS_H
 
 #include "analyses/memory/heap_memory.h"
-#include "analyses/memory/search.h"
 #include "analyses/reachability/referrers.h"
 #include "report/sections/sections.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/writers/escape.h"
-#include "symbols/runtime.h"
+#include "symbols/frames.h"
 #include "view/allocators.h"
 #include "view/glob.h"
 

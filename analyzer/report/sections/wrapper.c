@@ -2,7 +2,7 @@
 /* A function that looks like a wrapper of an allocator, by its shape: many stacks go through it. */
 #include "report/sections/sections.h"
 #include "report/writers/escape.h"
-#include "symbols/runtime.h"
+#include "symbols/frames.h"
 #include "view/allocators.h"
 
 /* Groups that are looked at, the first of the report; candidates among their functions; and

@@ -6,12 +6,10 @@
 #ifndef ANALYZER_REPORT_STATE_STATE_REPORTS_H
 #define ANALYZER_REPORT_STATE_STATE_REPORTS_H
 
-#include "analyses/state/compare.h"
 #include "analyses/state/diff.h"
 #include "analyses/state/fragmentation.h"
 #include "analyses/state/heap_tree.h"
 #include "analyses/state/history.h"
-#include "analyses/state/owners.h"
 #include "analyses/state/peak.h"
 #include "analyses/state/state.h"
 #include "report/reachability/reachability_reports.h"

@@ -10,7 +10,6 @@
 #include <ttdtrace/verify.h>
 
 #include "travel/islands.h"
-#include "analyses/trace/snapshot_list.h"
 #include "analyses/trace/trace_stats.h"
 #include "report/sections/sections.h"
 

@@ -2,7 +2,7 @@
 /* Strongly connected components, against closures. */
 #include <criterion/criterion.h>
 
-#include "graph/components.h"
+#include "graph/graph_classes.h"
 #include "support/heap/random_graph.h"
 
 static struct graph graph;

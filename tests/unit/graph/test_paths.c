@@ -2,7 +2,7 @@
 /* Shortest ways from roots, and who points at a block, against closures. */
 #include <criterion/criterion.h>
 
-#include "graph/paths.h"
+#include "graph/graph.h"
 #include "support/heap/random_graph.h"
 #include "support/memory_limit.h"
 

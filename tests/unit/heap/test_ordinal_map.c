@@ -2,7 +2,7 @@
 /* From the ordinals of a chunk's addresses to entries of the table of live blocks. */
 #include <criterion/criterion.h>
 
-#include "heap/ordinal_map.h"
+#include "heap/replay.h"
 
 #define CHUNK 64
 #define MANY  1000

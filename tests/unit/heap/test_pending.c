@@ -2,7 +2,7 @@
 /* The queue of blocks that reallocations in flight will acquire. */
 #include <criterion/criterion.h>
 
-#include "heap/pending.h"
+#include "heap/replay.h"
 #include "support/entropy.h"
 
 static struct heap_queue queue;

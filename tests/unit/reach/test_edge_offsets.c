@@ -2,7 +2,7 @@
 /* Offsets of edges in their sources and targets. */
 #include <criterion/criterion.h>
 
-#include "reach/edge_offsets.h"
+#include "reach/nodes.h"
 
 /* Some offsets are larger than four bytes hold, or as large as that. */
 static uint64_t source_of(uint64_t edge)

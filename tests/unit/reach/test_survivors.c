@@ -2,7 +2,7 @@
 /* Which acquired blocks are nodes of a snapshot. */
 #include <criterion/criterion.h>
 
-#include "reach/survivors.h"
+#include "reach/nodes.h"
 
 #define BLOCKS 1000
 

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "travel/prefetcher.h"
+#include "travel/heap_cursor.h"
 #include "support/records/model.h"
 
 #define RECORDS       60000

@@ -3,7 +3,7 @@
  * differences of the model's. */
 #include <criterion/criterion.h>
 
-#include "analyses/chronicle/chronicle_sums.h"
+#include "analyses/chronicle/chronicle.h"
 #include "support/heap/indexed_trace.h"
 
 #define TRACES 400

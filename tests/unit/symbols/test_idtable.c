@@ -2,7 +2,7 @@
 /* Records by identifier. */
 #include <criterion/criterion.h>
 
-#include "base/idtable.h"
+#include "symbols/trace_definitions.h"
 
 struct record {
     uint64_t value;

@@ -2,7 +2,7 @@
 /* Tables of integers whose fields are as wide as their values need. */
 #include <criterion/criterion.h>
 
-#include "base/packed_table.h"
+#include "reach/address_index.h"
 
 static const uint64_t highest[] = {0,       1,          255,        256,       65535,
                                    1 << 23, UINT32_MAX, UINT64_MAX, 1ull << 40};
