@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Allocators that are linked into programs under names of their own: their malloc(). */
-#ifndef TTD_RECORDER_ALLOCATOR_NAMES_H
-#define TTD_RECORDER_ALLOCATOR_NAMES_H
+#ifndef RECORDER_ALLOCATOR_NAMES_H
+#define RECORDER_ALLOCATOR_NAMES_H
 
 /* Every name ends like this, so one search of the names of a file finds them all. What comes before
  * it also comes before their other functions. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Records a process from its first instruction on that was not started by this recorder. */
-#ifndef TTD_RECORDER_ARMED_H
-#define TTD_RECORDER_ARMED_H
+#ifndef RECORDER_ARMED_H
+#define RECORDER_ARMED_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Growing arrays, and searching sorted ones. */
-#ifndef TTD_RECORDER_ARRAYS_H
-#define TTD_RECORDER_ARRAYS_H
+#ifndef RECORDER_ARRAYS_H
+#define RECORDER_ARRAYS_H
 
 #include <stddef.h>
 #include <stdint.h>

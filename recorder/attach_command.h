@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `ttdrecord attach PID`. */
-#ifndef TTD_RECORDER_ATTACH_COMMAND_H
-#define TTD_RECORDER_ATTACH_COMMAND_H
+#ifndef RECORDER_ATTACH_COMMAND_H
+#define RECORDER_ATTACH_COMMAND_H
 
 #include <stdbool.h>
 #include <stdint.h>

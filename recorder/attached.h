@@ -9,8 +9,8 @@
  * behind it: the trampoline, as an argument more than the function has. So the same hook serves the
  * functions of a name in all modules.
  */
-#ifndef TTD_RECORDER_ATTACHED_H
-#define TTD_RECORDER_ATTACHED_H
+#ifndef RECORDER_ATTACHED_H
+#define RECORDER_ATTACHED_H
 
 #include <stdint.h>
 

@@ -29,8 +29,8 @@
  *
  * The collector trusts nothing in here: a recorded program may overwrite it.
  */
-#ifndef TTD_RECORDER_CHANNEL_H
-#define TTD_RECORDER_CHANNEL_H
+#ifndef RECORDER_CHANNEL_H
+#define RECORDER_CHANNEL_H
 
 #include <stdalign.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* System calls that the collector makes threads of the recorded process execute. */
-#ifndef TTD_CHANNEL_BORROWED_H
-#define TTD_CHANNEL_BORROWED_H
+#ifndef RECORDER_CHANNEL_BORROWED_H
+#define RECORDER_CHANNEL_BORROWED_H
 
 #include <stdint.h>
 

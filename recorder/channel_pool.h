@@ -3,8 +3,8 @@
  * Free entries of the channel's tables: both sides take and give them back, without locks. The
  * collector cannot rely on it: a recorded program may put anything there.
  */
-#ifndef TTD_RECORDER_CHANNEL_POOL_H
-#define TTD_RECORDER_CHANNEL_POOL_H
+#ifndef RECORDER_CHANNEL_POOL_H
+#define RECORDER_CHANNEL_POOL_H
 
 #include "channel_view.h"
 

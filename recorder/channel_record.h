@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Records: what the data of a chunk consists of. */
-#ifndef TTD_RECORDER_CHANNEL_RECORD_H
-#define TTD_RECORDER_CHANNEL_RECORD_H
+#ifndef RECORDER_CHANNEL_RECORD_H
+#define RECORDER_CHANNEL_RECORD_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * How a process of the program asks the collector for a snapshot of its memory, and what it says of
  * this memory. Part of the channel: see channel.h, which others include.
  */
-#ifndef TTD_RECORDER_CHANNEL_SNAPSHOT_H
-#define TTD_RECORDER_CHANNEL_SNAPSHOT_H
+#ifndef RECORDER_CHANNEL_SNAPSHOT_H
+#define RECORDER_CHANNEL_SNAPSHOT_H
 
 #include <stdalign.h>
 #include <stdatomic.h>

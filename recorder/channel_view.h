@@ -3,8 +3,8 @@
  * The layout of the channel's file, and a process's view of it: the windows that it has mapped, and
  * the entries of the tables within them.
  */
-#ifndef TTD_RECORDER_CHANNEL_VIEW_H
-#define TTD_RECORDER_CHANNEL_VIEW_H
+#ifndef RECORDER_CHANNEL_VIEW_H
+#define RECORDER_CHANNEL_VIEW_H
 
 #include "channel.h"
 

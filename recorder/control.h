@@ -5,8 +5,8 @@
  * The kernel chooses its name, which stands in the channel, and tells each side who the other one
  * is: only the user who records, and root, may ask, and only the collector may answer.
  */
-#ifndef TTD_RECORDER_CONTROL_H
-#define TTD_RECORDER_CONTROL_H
+#ifndef RECORDER_CONTROL_H
+#define RECORDER_CONTROL_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Asks the recorder of a process that is being recorded: `ttdrecord status PID` and
  * `ttdrecord snapshot PID`. */
-#ifndef TTD_RECORDER_CONTROL_CLIENT_H
-#define TTD_RECORDER_CONTROL_CLIENT_H
+#ifndef RECORDER_CONTROL_CLIENT_H
+#define RECORDER_CONTROL_CLIENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Reads an ELF file of 64 bits before it is executed: its segments and its dynamic section. Shared
  * by ttdrecord and the library that it preloads, which may not allocate.
  */
-#ifndef TTD_RECORDER_ELF_FILE_H
-#define TTD_RECORDER_ELF_FILE_H
+#ifndef RECORDER_ELF_FILE_H
+#define RECORDER_ELF_FILE_H
 
 #include <elf.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds, checks and starts the program to record. */
-#ifndef TTD_RECORDER_LAUNCH_H
-#define TTD_RECORDER_LAUNCH_H
+#ifndef RECORDER_LAUNCH_H
+#define RECORDER_LAUNCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * Tells which programs' loaders can load the preload library: it is for x86-64 and the GNU C
  * library. Any other loader complains, or does not start the program.
  */
-#ifndef TTD_RECORDER_LOADER_H
-#define TTD_RECORDER_LOADER_H
+#ifndef RECORDER_LOADER_H
+#define RECORDER_LOADER_H
 
 #include "elf_file.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages of the recorder, all on stderr: stdout belongs to the recorded program. */
-#ifndef TTD_MESSAGES_H
-#define TTD_MESSAGES_H
+#ifndef RECORDER_MESSAGES_H
+#define RECORDER_MESSAGES_H
 
 #include <stdbool.h>
 

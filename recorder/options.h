@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of ttdrecord. */
-#ifndef TTD_RECORDER_OPTIONS_H
-#define TTD_RECORDER_OPTIONS_H
+#ifndef RECORDER_OPTIONS_H
+#define RECORDER_OPTIONS_H
 
 #include "collect/collector.h"
 

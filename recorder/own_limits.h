@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Limits of the recorder's own process. */
-#ifndef TTD_RECORDER_OWN_LIMITS_H
-#define TTD_RECORDER_OWN_LIMITS_H
+#ifndef RECORDER_OWN_LIMITS_H
+#define RECORDER_OWN_LIMITS_H
 
 #include "collect/channel/host.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A thread in which no handler of a signal runs. */
-#ifndef TTD_RECORDER_QUIET_THREAD_H
-#define TTD_RECORDER_QUIET_THREAD_H
+#ifndef RECORDER_QUIET_THREAD_H
+#define RECORDER_QUIET_THREAD_H
 
 #include <pthread.h>
 #include <signal.h>

@@ -3,8 +3,8 @@
  * Recognises programs that load a sanitizer's runtime, as gcc links it. It replaces malloc itself,
  * and ends the program, or crashes, where another library comes before it.
  */
-#ifndef TTD_RECORDER_SANITIZER_H
-#define TTD_RECORDER_SANITIZER_H
+#ifndef RECORDER_SANITIZER_H
+#define RECORDER_SANITIZER_H
 
 #include "elf_file.h"
 

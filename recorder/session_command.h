@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `ttdrecord session` and `ttdrecord enable|query|disable`: recordings of sets of processes. */
-#ifndef TTD_RECORDER_SESSION_COMMAND_H
-#define TTD_RECORDER_SESSION_COMMAND_H
+#ifndef RECORDER_SESSION_COMMAND_H
+#define RECORDER_SESSION_COMMAND_H
 
 #include <stdbool.h>
 

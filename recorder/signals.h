@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Passes signals on between ttdrecord, the program and the shell. */
-#ifndef TTD_RECORDER_SIGNALS_H
-#define TTD_RECORDER_SIGNALS_H
+#ifndef RECORDER_SIGNALS_H
+#define RECORDER_SIGNALS_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The messages about a recording at its end. */
-#ifndef TTD_RECORDER_SUMMARY_H
-#define TTD_RECORDER_SUMMARY_H
+#ifndef RECORDER_SUMMARY_H
+#define RECORDER_SUMMARY_H
 
 #include "collect/collector.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `ttdrecord suspend PROGRAM` and `ttdrecord resume PID`: programs that wait for their recorder. */
-#ifndef TTD_RECORDER_SUSPEND_COMMAND_H
-#define TTD_RECORDER_SUSPEND_COMMAND_H
+#ifndef RECORDER_SUSPEND_COMMAND_H
+#define RECORDER_SUSPEND_COMMAND_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Adds names to a trace that was recorded before: `ttdrecord symbolize TRACE`. */
-#ifndef TTD_RECORDER_SYMBOLIZE_COMMAND_H
-#define TTD_RECORDER_SYMBOLIZE_COMMAND_H
+#ifndef RECORDER_SYMBOLIZE_COMMAND_H
+#define RECORDER_SYMBOLIZE_COMMAND_H
 
 #include <stdbool.h>
 

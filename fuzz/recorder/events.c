@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../recorder/channel_record.h"
+#include "channel_record.h"
 #include "../target.h"
 #include "collect/process/dump_queue.h"
 #include "collect/process/user_events.h"

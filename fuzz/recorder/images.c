@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "../capture.h"
-#include "wire/wire_decoder.h"
-#include "names/names.h"
+#include "symbolize/wire/wire_decoder.h"
+#include "symbolize/names/names.h"
 #include "../target.h"
 
 /* Addresses within the code of the seeds, and outside of any code. */

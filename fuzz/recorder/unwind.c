@@ -12,9 +12,9 @@
 #include <sys/mman.h>
 
 #include "../target.h"
-#include "unwind/compile.h"
+#include "preload/unwind/compile.h"
 #include "dwarf/scratch.h"
-#include "system/memory.h"
+#include "preload/system/memory.h"
 
 enum { PAGE = 4096, IMAGE_PAGES = 5, STACK_SIZE = 256, INFO_MAX = (IMAGE_PAGES - 1) * PAGE };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "arm.h"
+#include "arm/arm.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../channel.h"
+#include "channel.h"
 
 enum {
     WORDS_MAX =

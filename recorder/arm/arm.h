@@ -5,8 +5,8 @@
  * below its stack pointer is written, then that pointer moves: whenever the recorder dies, the
  * process is runnable. All functions are for the thread that traces the process.
  */
-#ifndef TTD_ARM_H
-#define TTD_ARM_H
+#ifndef RECORDER_ARM_ARM_H
+#define RECORDER_ARM_ARM_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "arm.h"
+#include "arm/arm.h"
 
 /* The ids by which a process opens files. */
 struct door_user {

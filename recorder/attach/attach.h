@@ -4,16 +4,16 @@
  * and functions are patched, while all threads are stopped; nothing of the process's C library or
  * loader is called. Whatever happens to the recorder meanwhile, the process can run on.
  */
-#ifndef TTD_ATTACH_ATTACH_H
-#define TTD_ATTACH_ATTACH_H
+#ifndef RECORDER_ATTACH_ATTACH_H
+#define RECORDER_ATTACH_ATTACH_H
 
-#include "../patch/patch.h"
-#include "../snapshot/stop/interrupted.h"
-#include "../snapshot/stop/threads.h"
-#include "../snapshot/stop/copy.h"
-#include "image.h"
-#include "known_blocks.h"
-#include "modules.h"
+#include "patch/patch.h"
+#include "snapshot/stop/interrupted.h"
+#include "snapshot/stop/threads.h"
+#include "snapshot/stop/copy.h"
+#include "attach/image.h"
+#include "attach/known_blocks.h"
+#include "attach/modules.h"
 
 /* A function that is to be patched. */
 struct attach_function {

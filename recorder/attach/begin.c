@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../arrays.h"
-#include "../channel.h"
-#include "parts.h"
-#include "process.h"
+#include "arrays.h"
+#include "channel.h"
+#include "attach/parts.h"
+#include "attach/process.h"
 
 /* A gate: the trampoline, then what a call enters. */
 enum { GATE_SIZE = 128, GATE_ENTRY = 64, GATE_LOAD = 10 };

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../snapshot/stacks/follower.h"
-#include "parts.h"
+#include "snapshot/stacks/follower.h"
+#include "attach/parts.h"
 
 /*
  * A frame that the system makes for a handler of a signal begins with the address of the code that

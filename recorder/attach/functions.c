@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../allocator_names.h"
-#include "../arrays.h"
-#include "../patch/clobbers.h"
-#include "../patch/instruction.h"
-#include "parts.h"
+#include "allocator_names.h"
+#include "arrays.h"
+#include "patch/clobbers.h"
+#include "patch/instruction.h"
+#include "attach/parts.h"
 
 /* The library's hooks by the names of their functions. */
 struct function_table {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "image.h"
+#include "attach/image.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../messages.h"
+#include "messages.h"
 
 /* The file is part of the installation: it is checked for mistakes, not for malice. */
 enum { PAGE = 4096, FILE_MAX = 64 << 20 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The image of the library that is attached: loaded from its file, and relocated for a process. */
-#ifndef TTD_ATTACH_IMAGE_H
-#define TTD_ATTACH_IMAGE_H
+#ifndef RECORDER_ATTACH_IMAGE_H
+#define RECORDER_ATTACH_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../attached.h"
-#include "modules.h"
+#include "attached.h"
+#include "attach/modules.h"
 
 struct attach_image {
     uint8_t *bytes;     /* as they are to be in the process */

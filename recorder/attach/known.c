@@ -3,7 +3,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "parts.h"
+#include "attach/parts.h"
 
 /* Whether there is an allocator that takes the place of the C library's, or one beside it. */
 static bool has_allocator(const struct attachment *attachment, bool is_beside)

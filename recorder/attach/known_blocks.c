@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "known_blocks.h"
+#include "attach/known_blocks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "known_parts.h"
+#include "attach/known_parts.h"
 
 /* An arena: what it has before the lists that glibc_arena_find() finds, and behind them. */
 enum {

@@ -4,11 +4,11 @@
  * library: all of its arenas and their heaps, and blocks with mappings of their own. Free chunks
  * are left out, also those in bins and in threads' caches that look as if they were in use.
  */
-#ifndef TTD_ATTACH_KNOWN_BLOCKS_H
-#define TTD_ATTACH_KNOWN_BLOCKS_H
+#ifndef RECORDER_ATTACH_KNOWN_BLOCKS_H
+#define RECORDER_ATTACH_KNOWN_BLOCKS_H
 
-#include "../snapshot/layout/maps.h"
-#include "../snapshot/memory.h"
+#include "snapshot/layout/maps.h"
+#include "snapshot/memory.h"
 
 /* Versions 2.x of the library whose structures are known. */
 enum { KNOWN_BLOCKS_OLDEST = 31, KNOWN_BLOCKS_NEWEST = 40 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "../arrays.h"
-#include "known_parts.h"
+#include "arrays.h"
+#include "attach/known_parts.h"
 
 /* Head of a chunk: the size of the one before, if that is free, then its own with bits. */
 enum {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts of the search for known blocks. */
-#ifndef TTD_ATTACH_KNOWN_PARTS_H
-#define TTD_ATTACH_KNOWN_PARTS_H
+#ifndef RECORDER_ATTACH_KNOWN_PARTS_H
+#define RECORDER_ATTACH_KNOWN_PARTS_H
 
-#include "../snapshot/layout/glibc.h"
-#include "known_blocks.h"
+#include "snapshot/layout/glibc.h"
+#include "attach/known_blocks.h"
 
 enum { KNOWN_WINDOW = 1 << 16 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "modules.h"
+#include "attach/modules.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The modules of another process, and the symbols that their files export. */
-#ifndef TTD_ATTACH_MODULES_H
-#define TTD_ATTACH_MODULES_H
+#ifndef RECORDER_ATTACH_MODULES_H
+#define RECORDER_ATTACH_MODULES_H
 
 #include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../snapshot/layout/maps.h"
+#include "snapshot/layout/maps.h"
 
 /* A table of symbols of a module's file. */
 struct attach_symbols {

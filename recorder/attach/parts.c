@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parts.h"
+#include "attach/parts.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../quiet_thread.h"
-#include "process.h"
+#include "quiet_thread.h"
+#include "attach/process.h"
 
 enum { TICK_NS = 1000000 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Shared by the parts of attaching; private to attach/. */
-#ifndef TTD_ATTACH_PARTS_H
-#define TTD_ATTACH_PARTS_H
+#ifndef RECORDER_ATTACH_PARTS_H
+#define RECORDER_ATTACH_PARTS_H
 
 #include <string.h>
 
-#include "../snapshot/stop/borrow.h"
-#include "attach.h"
+#include "snapshot/stop/borrow.h"
+#include "attach/attach.h"
 
 enum { ATTACH_PAGE = 4096 };
 

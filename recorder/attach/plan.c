@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../channel.h"
-#include "parts.h"
-#include "process.h"
+#include "channel.h"
+#include "attach/parts.h"
+#include "attach/process.h"
 
 /* Refuses a process that is recorded: it has a channel mapped, which tells by whom. */
 static bool check_unrecorded(struct attachment *attachment)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "process.h"
+#include "attach/process.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Facts about a process by which it cannot be attached to. */
-#ifndef TTD_ATTACH_PROCESS_H
-#define TTD_ATTACH_PROCESS_H
+#ifndef RECORDER_ATTACH_PROCESS_H
+#define RECORDER_ATTACH_PROCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

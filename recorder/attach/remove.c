@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../channel.h"
-#include "parts.h"
+#include "channel.h"
+#include "attach/parts.h"
 
 /* How long threads are waited for that are in the hooks, and how often that is looked at. */
 #define GIVE_UP_NS UINT64_C(5000000000)

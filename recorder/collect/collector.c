@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#include "collector.h"
+#include "collect/collector.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../channel_pool.h"
-#include "dumps.h"
-#include "launched.h"
-#include "../messages.h"
-#include "process/heaps.h"
-#include "process/namespace.h"
-#include "process/origin.h"
-#include "process_end.h"
-#include "snapshots.h"
-#include "upkeep.h"
-#include "waiting.h"
+#include "channel_pool.h"
+#include "collect/dumps.h"
+#include "collect/launched.h"
+#include "messages.h"
+#include "collect/process/heaps.h"
+#include "collect/process/namespace.h"
+#include "collect/process/origin.h"
+#include "collect/process_end.h"
+#include "collect/snapshots.h"
+#include "collect/upkeep.h"
+#include "collect/waiting.h"
 
 enum { SLEEP_BUSY_MS = 1, SLEEP_LIGHT_MS = 4, SLEEP_IDLE_MS = 10 };
 enum { LIGHT_RECORDS = 8192, IDLE_ROUNDS = 20, UNHELD_LOOKS = 10 };

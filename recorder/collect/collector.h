@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* The collector: writes what the launched program and its children publish into traces. */
-#ifndef TTD_COLLECT_COLLECTOR_H
-#define TTD_COLLECT_COLLECTOR_H
+#ifndef RECORDER_COLLECT_COLLECTOR_H
+#define RECORDER_COLLECT_COLLECTOR_H
 
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "control.h"
-#include "earlier.h"
-#include "loans.h"
-#include "trace/closers.h"
-#include "trace/group.h"
-#include "channel/host.h"
-#include "process/processes.h"
+#include "collect/collector_control.h"
+#include "collect/earlier.h"
+#include "collect/loans.h"
+#include "collect/trace/closers.h"
+#include "collect/trace/group.h"
+#include "collect/channel/host.h"
+#include "collect/process/processes.h"
 
 /* The snapshots to take. Contents are sums of enum ttd_snapshot_contents. */
 struct snapshot_options {

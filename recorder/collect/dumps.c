@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "dumps.h"
+#include "collect/dumps.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -7,11 +7,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "../snapshot/pages/contents.h"
-#include "../snapshot/layout/maps.h"
-#include "../snapshot/reader.h"
-#include "../snapshot/stop/threads.h"
-#include "snapshots.h"
+#include "snapshot/pages/contents.h"
+#include "snapshot/layout/maps.h"
+#include "snapshot/reader.h"
+#include "snapshot/stop/threads.h"
+#include "collect/snapshots.h"
 
 enum { PAGE = 4096 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Takes the dumps that processes ask for by ttdtrace/live_dump.h. */
-#ifndef TTD_COLLECT_DUMPS_H
-#define TTD_COLLECT_DUMPS_H
+#ifndef RECORDER_COLLECT_DUMPS_H
+#define RECORDER_COLLECT_DUMPS_H
 
-#include "collector.h"
+#include "collect/collector.h"
 
 /* Takes, and answers, all dumps that were asked for. */
 void dumps_step(struct collector *collector);

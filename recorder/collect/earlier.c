@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "earlier.h"
+#include "collect/earlier.h"
 
 #include <ttdtrace/names.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The blocks that a process had before the recorder was attached to it. */
-#ifndef TTD_COLLECT_EARLIER_H
-#define TTD_COLLECT_EARLIER_H
+#ifndef RECORDER_COLLECT_EARLIER_H
+#define RECORDER_COLLECT_EARLIER_H
 
-#include "../attach/known_blocks.h"
-#include "trace/trace.h"
+#include "attach/known_blocks.h"
+#include "collect/trace/trace.h"
 
 /*
  * Writes the blocks into the trace, which has no events yet: as allocations without a function, a

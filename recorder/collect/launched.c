@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "launched.h"
+#include "collect/launched.h"
 
 #include <sys/wait.h>
 
-#include "process/origin.h"
+#include "collect/process/origin.h"
 
 uint32_t launched_child(const struct collector *collector)
 {

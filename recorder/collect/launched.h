@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The launched program, a child of the collector's process: its end, and its stops. */
-#ifndef TTD_COLLECT_LAUNCHED_H
-#define TTD_COLLECT_LAUNCHED_H
+#ifndef RECORDER_COLLECT_LAUNCHED_H
+#define RECORDER_COLLECT_LAUNCHED_H
 
-#include "collector.h"
+#include "collect/collector.h"
 
 /* Returns the process whose exit status this process waits for; 0 for none. */
 uint32_t launched_child(const struct collector *collector);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "loans.h"
+#include "collect/loans.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "process/namespace.h"
+#include "collect/process/namespace.h"
 
 /* Much longer than a process waits. */
 #define LOAN_NS UINT64_C(60000000000)

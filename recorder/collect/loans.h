@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Hands the channel over to processes that cannot open it: see struct loan. */
-#ifndef TTD_COLLECT_LOANS_H
-#define TTD_COLLECT_LOANS_H
+#ifndef RECORDER_COLLECT_LOANS_H
+#define RECORDER_COLLECT_LOANS_H
 
-#include "channel/host.h"
+#include "collect/channel/host.h"
 
 /* The last known state of a loan, and its begin: all zero at first. */
 struct loan_seen {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "process_end.h"
+#include "collect/process_end.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include "launched.h"
-#include "process/heaps.h"
-#include "process/origin.h"
-#include "process/runtime.h"
-#include "trace/written.h"
+#include "collect/launched.h"
+#include "collect/process/heaps.h"
+#include "collect/process/origin.h"
+#include "collect/process/runtime.h"
+#include "collect/trace/written.h"
 
 bool process_end_is_due(struct collector *collector, const struct process *process)
 {

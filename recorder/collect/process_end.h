@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The end of a recorded process: its exit status, and the last records of its trace. */
-#ifndef TTD_COLLECT_PROCESS_END_H
-#define TTD_COLLECT_PROCESS_END_H
+#ifndef RECORDER_COLLECT_PROCESS_END_H
+#define RECORDER_COLLECT_PROCESS_END_H
 
-#include "collector.h"
+#include "collect/collector.h"
 
 /* Whether a process has ended, as far as processes_poll() or waitpid() has found out. */
 bool process_end_is_due(struct collector *collector, const struct process *process);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "requests.h"
+#include "collect/requests.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "snapshots.h"
-#include "process/user_events.h"
+#include "collect/snapshots.h"
+#include "collect/process/user_events.h"
 
 static void answer_status(const struct process *process, struct control_answer *answer)
 {

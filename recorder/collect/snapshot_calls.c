@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "snapshot_calls.h"
+#include "collect/snapshot_calls.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "process/ahead.h"
+#include "collect/process/ahead.h"
 
 /* Lists the modules that are loaded. Returns false if memory ran out. */
 static bool taking_list_modules(struct snapshot_taking *taking, struct snapshot_subject *subject)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The collector's side of a snapshot: tells what is known of the process, and writes the trace. */
-#ifndef TTD_COLLECT_SNAPSHOT_CALLS_H
-#define TTD_COLLECT_SNAPSHOT_CALLS_H
+#ifndef RECORDER_COLLECT_SNAPSHOT_CALLS_H
+#define RECORDER_COLLECT_SNAPSHOT_CALLS_H
 
-#include "../snapshot/take.h"
-#include "collector.h"
-#include "trace/reference_writer.h"
+#include "snapshot/take.h"
+#include "collect/collector.h"
+#include "collect/trace/reference_writer.h"
 
 /* A snapshot that is being taken of a process. */
 struct snapshot_taking {

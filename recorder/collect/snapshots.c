@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "snapshots.h"
+#include "collect/snapshots.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "dumps.h"
-#include "launched.h"
-#include "snapshot_calls.h"
-#include "upkeep.h"
-#include "waiting_thread.h"
+#include "collect/dumps.h"
+#include "collect/launched.h"
+#include "collect/snapshot_calls.h"
+#include "collect/upkeep.h"
+#include "collect/waiting_thread.h"
 
 /* Answers a request. Returns false if it was withdrawn. */
 static bool snapshots_answer_request(struct snapshot_request *request, uint32_t state)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Takes snapshots of processes: those that they ask for, those at intervals, and others. */
-#ifndef TTD_COLLECT_SNAPSHOTS_H
-#define TTD_COLLECT_SNAPSHOTS_H
+#ifndef RECORDER_COLLECT_SNAPSHOTS_H
+#define RECORDER_COLLECT_SNAPSHOTS_H
 
-#include "../snapshot/take.h"
-#include "collector.h"
+#include "snapshot/take.h"
+#include "collect/collector.h"
 
 /* Looks for requests of processes, and answers each. */
 void snapshots_answer(struct collector *collector);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "upkeep.h"
+#include "collect/upkeep.h"
 
 #include <inttypes.h>
 
-#include "../messages.h"
-#include "requests.h"
+#include "messages.h"
+#include "collect/requests.h"
 
 #define FLUSH_NS         UINT64_C(1000000000)
 #define REAP_NS          UINT64_C(500000000)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Periodic tasks of the collector: names, flushing, removal of ended threads. */
-#ifndef TTD_COLLECT_UPKEEP_H
-#define TTD_COLLECT_UPKEEP_H
+#ifndef RECORDER_COLLECT_UPKEEP_H
+#define RECORDER_COLLECT_UPKEEP_H
 
 #include <stdint.h>
 
-#include "collector.h"
+#include "collect/collector.h"
 
 /* Does what is due at `now`, a time of the channel's clock. */
 void upkeep(struct collector *collector, uint64_t now);

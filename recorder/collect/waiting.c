@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "waiting.h"
+#include "collect/waiting.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "../messages.h"
+#include "messages.h"
 
 #define PATIENCE_NS UINT64_C(1000000000)
 

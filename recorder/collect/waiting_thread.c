@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "waiting_thread.h"
+#include "collect/waiting_thread.h"
 
 #include <string.h>
 

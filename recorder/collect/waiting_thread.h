@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The records about a thread that waits for a snapshot: its frames, the signal of which it dies. */
-#ifndef TTD_COLLECT_WAITING_THREAD_H
-#define TTD_COLLECT_WAITING_THREAD_H
+#ifndef RECORDER_COLLECT_WAITING_THREAD_H
+#define RECORDER_COLLECT_WAITING_THREAD_H
 
-#include "../channel.h"
-#include "process/process.h"
+#include "channel.h"
+#include "collect/process/process.h"
 
 /* Writes the addresses of the thread's frames. `request` is a private copy of the request in shared
  * memory. Returns false if the trace has failed. */

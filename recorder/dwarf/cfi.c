@@ -2,10 +2,10 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* _dl_find_object */
 #endif
-#include "cfi.h"
+#include "dwarf/cfi.h"
 
-#include "debug_frame.h"
-#include "modules.h"
+#include "dwarf/debug_frame.h"
+#include "dwarf/modules.h"
 
 /* The most of .eh_frame_hdr that comes before its table. */
 #define HEADER_MAX 32u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_RECORDER_DWARF_CFI_H
-#define TTD_RECORDER_DWARF_CFI_H
+#ifndef RECORDER_DWARF_CFI_H
+#define RECORDER_DWARF_CFI_H
 
 /*
  * Call frame information: finds the function around an address, and the row of rules that holds at
@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cursor.h"
-#include "span.h"
+#include "dwarf/cursor.h"
+#include "dwarf/span.h"
 
 #pragma GCC visibility push(hidden)
 

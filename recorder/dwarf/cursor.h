@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_RECORDER_DWARF_CURSOR_H
-#define TTD_RECORDER_DWARF_CURSOR_H
+#ifndef RECORDER_DWARF_CURSOR_H
+#define RECORDER_DWARF_CURSOR_H
 
 /*
  * Bounds-safe reading of call frame information. The first error empties the cursor and sticks:
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "dwarf.h"
+#include "dwarf/dwarf.h"
 
 struct cursor {
     const uint8_t *next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "debug_frame.h"
+#include "dwarf/debug_frame.h"
 
-#include "cursor.h"
+#include "dwarf/cursor.h"
 
 /* Moves fdes[i] down to where none below it is larger: the first `count` become a heap again. */
 static void fde_sift(struct debug_fde *fdes, size_t i, size_t count)

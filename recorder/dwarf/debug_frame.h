@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_RECORDER_DWARF_DEBUG_FRAME_H
-#define TTD_RECORDER_DWARF_DEBUG_FRAME_H
+#ifndef RECORDER_DWARF_DEBUG_FRAME_H
+#define RECORDER_DWARF_DEBUG_FRAME_H
 
 /*
  * The section .debug_frame: call frame information for debuggers. No segment has it, so it is read

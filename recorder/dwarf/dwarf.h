@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_RECORDER_DWARF_DWARF_H
-#define TTD_RECORDER_DWARF_DWARF_H
+#ifndef RECORDER_DWARF_DWARF_H
+#define RECORDER_DWARF_DWARF_H
 
 /* Constants of DWARF and .eh_frame that the unwinder understands. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "expr.h"
+#include "dwarf/expr.h"
 
 /* Operations that one expression may run: it may branch backwards. */
 #define STEPS_MAX 256

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_RECORDER_DWARF_EXPR_H
-#define TTD_RECORDER_DWARF_EXPR_H
+#ifndef RECORDER_DWARF_EXPR_H
+#define RECORDER_DWARF_EXPR_H
 
 /* DWARF expressions, as call frame information uses them. */
 
-#include "expr_stack.h"
-#include "step.h"
+#include "dwarf/expr_stack.h"
+#include "dwarf/step.h"
 
 /* The state of the evaluation of an expression. */
 struct expr_machine {

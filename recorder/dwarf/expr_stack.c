@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "expr_stack.h"
+#include "dwarf/expr_stack.h"
 
 /* Pushes a copy of the value that is `depth` values below the top. */
 static void pick(struct expr_stack *stack, unsigned depth)

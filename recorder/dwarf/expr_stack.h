@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_RECORDER_DWARF_EXPR_STACK_H
-#define TTD_RECORDER_DWARF_EXPR_STACK_H
+#ifndef RECORDER_DWARF_EXPR_STACK_H
+#define RECORDER_DWARF_EXPR_STACK_H
 
 /* The stack of a DWARF expression, and the operations that need nothing else. */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cursor.h"
-#include "dwarf.h"
+#include "dwarf/cursor.h"
+#include "dwarf/dwarf.h"
 
 #define EXPR_STACK_MAX 24
 

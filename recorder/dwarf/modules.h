@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_RECORDER_DWARF_MODULES_H
-#define TTD_RECORDER_DWARF_MODULES_H
+#ifndef RECORDER_DWARF_MODULES_H
+#define RECORDER_DWARF_MODULES_H
 
 /*
  * The modules of the process whose frames are followed. Each program that follows frames has its
  * own functions for that: the preload library is in that process, the collector is not.
  */
 
-#include "cfi.h"
-#include "debug_frame.h"
+#include "dwarf/cfi.h"
+#include "dwarf/debug_frame.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs the call frame instructions of a function up to an address, which makes the row for it. */
-#include "cfi.h"
-#include "dwarf.h"
+#include "dwarf/cfi.h"
+#include "dwarf/dwarf.h"
 
 struct machine {
     const struct cfi_function *function;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_RECORDER_DWARF_SCRATCH_H
-#define TTD_RECORDER_DWARF_SCRATCH_H
+#ifndef RECORDER_DWARF_SCRATCH_H
+#define RECORDER_DWARF_SCRATCH_H
 
 /*
  * The memory of the general path: part of each unwinder. It would take more of the stack than a
  * thread with the least stack, or a handler on a signal stack, may have left.
  */
 
-#include "cfi.h"
-#include "expr.h"
-#include "step.h"
+#include "dwarf/cfi.h"
+#include "dwarf/expr.h"
+#include "dwarf/step.h"
 
 struct unwind_scratch {
     struct cfi_lookup lookup;

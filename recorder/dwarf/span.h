@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_RECORDER_DWARF_SPAN_H
-#define TTD_RECORDER_DWARF_SPAN_H
+#ifndef RECORDER_DWARF_SPAN_H
+#define RECORDER_DWARF_SPAN_H
 
 /* Memory that call frame information is read from: the segment of a module that holds it. */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cursor.h"
+#include "dwarf/cursor.h"
 
 /* [low, high) may be read. */
 struct cfi_span {

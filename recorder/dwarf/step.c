@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "step.h"
+#include "dwarf/step.h"
 
-#include "expr.h"
-#include "modules.h"
-#include "scratch.h"
+#include "dwarf/expr.h"
+#include "dwarf/modules.h"
+#include "dwarf/scratch.h"
 
 static bool find_cfa(struct expr_machine *machine, const struct cfi_function *function,
                      const struct cfi_row *row, uintptr_t *cfa)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_RECORDER_DWARF_STEP_H
-#define TTD_RECORDER_DWARF_STEP_H
+#ifndef RECORDER_DWARF_STEP_H
+#define RECORDER_DWARF_STEP_H
 
 /* The general path: one step outwards by the full rules, with all registers. */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cfi.h"
-#include "words.h"
+#include "dwarf/cfi.h"
+#include "dwarf/words.h"
 
 #pragma GCC visibility push(hidden)
 

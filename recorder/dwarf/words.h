@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_RECORDER_DWARF_WORDS_H
-#define TTD_RECORDER_DWARF_WORDS_H
+#ifndef RECORDER_DWARF_WORDS_H
+#define RECORDER_DWARF_WORDS_H
 
 /* Reads words of the process whose frames are followed. */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "add_names.h"
+#include "later/add_names.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "collect/trace/frame_names.h"
-#include "report.h"
+#include "later/report.h"
 
 /* Limits in milliseconds. The user waits for the names, and servers take their time. */
 enum {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Looks up names for a trace that was recorded before, and writes them. */
-#ifndef TTD_LATER_ADD_NAMES_H
-#define TTD_LATER_ADD_NAMES_H
+#ifndef RECORDER_LATER_ADD_NAMES_H
+#define RECORDER_LATER_ADD_NAMES_H
 
 #include "symbolize/symbolize.h"
-#include "wanted.h"
+#include "later/wanted.h"
 
 /* The names that are being added to a trace. All zero but the first group when it begins. */
 struct names_to_add {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "replace.h"
+#include "later/replace.h"
 
 #include <errno.h>
 #include <fcntl.h>

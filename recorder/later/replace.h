@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A new file that replaces an existing one, if there is one, only when it is complete. */
-#ifndef TTD_LATER_REPLACE_H
-#define TTD_LATER_REPLACE_H
+#ifndef RECORDER_LATER_REPLACE_H
+#define RECORDER_LATER_REPLACE_H
 
 #include "common/output_path.h"
 

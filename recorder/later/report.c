@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report.h"
+#include "later/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Tells which names were added to a trace, and why others were not. */
-#ifndef TTD_LATER_REPORT_H
-#define TTD_LATER_REPORT_H
+#ifndef RECORDER_LATER_REPORT_H
+#define RECORDER_LATER_REPORT_H
 
-#include "add_names.h"
+#include "later/add_names.h"
 
 /* Shows on the terminal, in one line that is overwritten, which of `count` lookups has begun. */
 void report_progress(const struct wanted_module *module, size_t index, size_t count);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "wanted.h"
+#include "later/wanted.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "arrays.h"
-#include "wanted_data.h"
+#include "later/wanted_data.h"
 
 void wanted_free(struct wanted *wanted)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The frames and variables of a recorded trace that names can be looked up for. */
-#ifndef TTD_LATER_WANTED_H
-#define TTD_LATER_WANTED_H
+#ifndef RECORDER_LATER_WANTED_H
+#define RECORDER_LATER_WANTED_H
 
 #include <stdbool.h>
 #include <stddef.h>

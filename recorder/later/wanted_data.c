@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "wanted_data.h"
+#include "later/wanted_data.h"
 
 #include <stdlib.h>
 

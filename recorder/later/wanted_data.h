@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The words of modules' data that held references in snapshots. */
-#ifndef TTD_LATER_WANTED_DATA_H
-#define TTD_LATER_WANTED_DATA_H
+#ifndef RECORDER_LATER_WANTED_DATA_H
+#define RECORDER_LATER_WANTED_DATA_H
 
-#include "wanted.h"
+#include "later/wanted.h"
 
 /* Everything but modules, which are read before. */
 #define WANTED_KINDS                                                                               \

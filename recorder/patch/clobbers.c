@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "clobbers.h"
+#include "patch/clobbers.h"
 
-#include "instruction.h"
+#include "patch/instruction.h"
 
 enum {
     PATHS_MAX = 256,

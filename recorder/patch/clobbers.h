@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_RECORDER_PATCH_CLOBBERS_H
-#define TTD_RECORDER_PATCH_CLOBBERS_H
+#ifndef RECORDER_PATCH_CLOBBERS_H
+#define RECORDER_PATCH_CLOBBERS_H
 
 /*
  * Whether callers of a function must expect that it changes every register that functions may

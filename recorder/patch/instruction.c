@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "instruction.h"
+#include "patch/instruction.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_RECORDER_PATCH_INSTRUCTION_H
-#define TTD_RECORDER_PATCH_INSTRUCTION_H
+#ifndef RECORDER_PATCH_INSTRUCTION_H
+#define RECORDER_PATCH_INSTRUCTION_H
 
 /*
  * The size of one x86-64 instruction, and what in it depends on the place where it stands. Pure: no

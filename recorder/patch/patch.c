@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "patch.h"
+#include "patch/patch.h"
 
 #include <string.h>
 
-#include "instruction.h"
+#include "patch/instruction.h"
 
 enum {
     MOVED_COUNT_MAX = PATCH_JUMP_SIZE, /* of one byte each */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_RECORDER_PATCH_PATCH_H
-#define TTD_RECORDER_PATCH_PATCH_H
+#ifndef RECORDER_PATCH_PATCH_H
+#define RECORDER_PATCH_PATCH_H
 
 /*
  * A function whose first bytes are replaced by a jump elsewhere, and the trampoline, which does the

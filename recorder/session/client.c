@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "client.h"
+#include "session/client.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,9 +14,9 @@
 
 #include "common/visible.h"
 
-#include "../launch.h"
+#include "launch.h"
 #include "../messages.h"
-#include "place.h"
+#include "session/place.h"
 
 enum { ANSWER_MS = 60 * 1000, LOOK_NS = 10 * 1000 * 1000 };
 

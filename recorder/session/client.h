@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The side of a session that asks: all functions print why something fails. */
-#ifndef TTD_SESSION_CLIENT_H
-#define TTD_SESSION_CLIENT_H
+#ifndef RECORDER_SESSION_CLIENT_H
+#define RECORDER_SESSION_CLIENT_H
 
 #include <stddef.h>
 
-#include "messages.h"
+#include "session/messages.h"
 
 /* Connects to the daemon of a session. Returns -1 if there is no such session. */
 int client_connect(const char *session);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon.h"
+#include "session/daemon.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -15,10 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../arrays.h"
-#include "../launch.h"
+#include "arrays.h"
+#include "launch.h"
 #include "../messages.h"
-#include "recorders.h"
+#include "session/recorders.h"
 
 /* How long a program may wait for its recorder before it is let go unrecorded. */
 #define PENDING_NS UINT64_C(2000000000)

@@ -3,14 +3,14 @@
  * The daemon of a session: has a recorder for each process, in a process of its own, and keeps the
  * list. It sleeps in poll() without a time limit unless a program is just being executed.
  */
-#ifndef TTD_SESSION_DAEMON_H
-#define TTD_SESSION_DAEMON_H
+#ifndef RECORDER_SESSION_DAEMON_H
+#define RECORDER_SESSION_DAEMON_H
 
 #include <signal.h>
 
-#include "../options.h"
-#include "messages.h"
-#include "names.h"
+#include "options.h"
+#include "session/messages.h"
+#include "session/names.h"
 
 enum { DAEMON_CLIENTS = 16, DAEMON_PENDING = 64, DAEMON_RECORDS = 4096 };
 

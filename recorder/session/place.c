@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "place.h"
+#include "session/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "messages.h"
+#include "session/messages.h"
 
 #define PLACE_NAME "ttdrecord"
 

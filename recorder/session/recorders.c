@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "recorders.h"
+#include "session/recorders.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,13 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../arm/arm.h"
-#include "../armed.h"
-#include "../attach_command.h"
-#include "../launch.h"
+#include "arm/arm.h"
+#include "armed.h"
+#include "attach_command.h"
+#include "launch.h"
 #include "../messages.h"
-#include "../signals.h"
-#include "daemon.h"
+#include "signals.h"
+#include "session/daemon.h"
 
 enum {
     FIRST_OWN = 3, /* descriptors of a recorder, behind the standard ones */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The recorders of a session: processes that the daemon forks. */
-#ifndef TTD_SESSION_RECORDERS_H
-#define TTD_SESSION_RECORDERS_H
+#ifndef RECORDER_SESSION_RECORDERS_H
+#define RECORDER_SESSION_RECORDERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "start.h"
+#include "session/start.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../launch.h"
+#include "launch.h"
 #include "../messages.h"
-#include "../own_limits.h"
-#include "daemon.h"
-#include "place.h"
+#include "own_limits.h"
+#include "session/daemon.h"
+#include "session/place.h"
 
 /* Makes the folder, which must be this user's alone. Returns its absolute path, or NULL. */
 static char *session_make_folder(const char *folder)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "status.h"
+#include "session/status.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -12,10 +12,10 @@
 
 #include "common/visible.h"
 
-#include "../control_client.h"
-#include "../launch.h"
+#include "control_client.h"
+#include "launch.h"
 #include "../messages.h"
-#include "client.h"
+#include "session/client.h"
 
 enum { REFRESH_SECONDS = 1, ROWS_MAX = 100000, PATH_SIZE = 4096 + 256, PROGRAM_WIDTH = 13 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The state of a session: the daemon has the list, each recorder its counts. */
-#ifndef TTD_SESSION_STATUS_H
-#define TTD_SESSION_STATUS_H
+#ifndef RECORDER_SESSION_STATUS_H
+#define RECORDER_SESSION_STATUS_H
 
 #include <stdbool.h>
 
-#include "../control.h"
+#include "control.h"
 
 /* Prints the processes of a session with their counts; again and again if `watches`. Returns an
  * exit status. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Callbacks of a snapshot: its caller knows the process, and writes the trace. */
-#ifndef TTD_SNAPSHOT_CALLS_H
-#define TTD_SNAPSHOT_CALLS_H
+#ifndef RECORDER_SNAPSHOT_CALLS_H
+#define RECORDER_SNAPSHOT_CALLS_H
 
-#include "layout/layout.h"
-#include "stacks/frames.h"
+#include "snapshot/layout/layout.h"
+#include "snapshot/stacks/frames.h"
 
 /* Those that return a bool return false to give up. */
 struct snapshot_calls {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "heap_pages.h"
+#include "snapshot/heap_pages.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../arrays.h"
+#include "arrays.h"
 
 /* Bytes of the table of leaves. It is mapped: a process touches two or three pages of it, while an
  * allocator would clear it all. */

@@ -4,8 +4,8 @@
  * pages are: one bit each. A word of memory whose value lies outside of it is no pointer to a
  * block.
  */
-#ifndef TTD_SNAPSHOT_HEAP_PAGES_H
-#define TTD_SNAPSHOT_HEAP_PAGES_H
+#ifndef RECORDER_SNAPSHOT_HEAP_PAGES_H
+#define RECORDER_SNAPSHOT_HEAP_PAGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "image.h"
+#include "snapshot/image.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
-#include "../arrays.h"
+#include "snapshot/memory.h"
+#include "arrays.h"
 
 const struct image_span *image_span_from(const struct memory_image *image, uint64_t address)
 {

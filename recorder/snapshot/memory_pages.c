@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The part of reading a process's memory that tells which of its pages are there. */
-#include "memory.h"
+#include "snapshot/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "image.h"
-#include "reader.h"
-#include "../arrays.h"
+#include "snapshot/image.h"
+#include "snapshot/reader.h"
+#include "arrays.h"
 
 /* Linux 6.7; headers may be older. */
 struct scan_region {

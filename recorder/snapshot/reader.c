@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "reader.h"
+#include "snapshot/reader.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../quiet_thread.h"
+#include "quiet_thread.h"
 
 #define WATCH_NS UINT64_C(20000000)
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "take.h"
+#include "snapshot/take.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "../quiet_thread.h"
-#include "reader.h"
-#include "taking.h"
+#include "quiet_thread.h"
+#include "snapshot/reader.h"
+#include "snapshot/taking.h"
 
 enum { RED_ZONE = 128 };
 

@@ -3,14 +3,14 @@
  * Takes a snapshot of a process: stops its threads, finds out what its memory is, and
  * tells the words that may point into blocks; and what the heaps contain, if that is asked for.
  */
-#ifndef TTD_SNAPSHOT_TAKE_H
-#define TTD_SNAPSHOT_TAKE_H
+#ifndef RECORDER_SNAPSHOT_TAKE_H
+#define RECORDER_SNAPSHOT_TAKE_H
 
-#include "../channel.h"
-#include "calls.h"
-#include "stop/copy.h"
-#include "stop/interrupted.h"
-#include "pages/page_store.h"
+#include "channel.h"
+#include "snapshot/calls.h"
+#include "snapshot/stop/copy.h"
+#include "snapshot/stop/interrupted.h"
+#include "snapshot/pages/page_store.h"
 
 /* Reads of a process's memory that did not end in time, kept from one snapshot to the next. Zeroed
  * at first. */

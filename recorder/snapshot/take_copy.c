@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The part of taking a snapshot that lets the process go on early. */
-#include "taking.h"
+#include "snapshot/taking.h"
 
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "reader.h"
+#include "snapshot/reader.h"
 
 /* Time to read a copy, in units of that for which a process may be held: less than a process at its
  * end waits. */

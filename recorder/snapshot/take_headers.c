@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "taking.h"
+#include "snapshot/taking.h"
 
 enum {
     HEADERS_AT_ONCE = 8192,

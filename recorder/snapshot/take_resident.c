@@ -4,7 +4,7 @@
  * process has not touched them. The system tells that to the process only, so a thread of it that
  * is held, or waits for the snapshot, is made to ask.
  */
-#include "taking.h"
+#include "snapshot/taking.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 #include <sys/sysinfo.h>
 #include <sys/uio.h>
 
-#include "../quiet_thread.h"
-#include "reader.h"
-#include "stop/borrow.h"
+#include "quiet_thread.h"
+#include "snapshot/reader.h"
+#include "snapshot/stop/borrow.h"
 
 /* Room for a signal handler, on the stack that has the answer at its other end. */
 enum { RESIDENT_MARGIN = 16 * 1024 };

@@ -2,8 +2,8 @@
 /* The part of taking a snapshot that numbers the regions, searches them and copies their pages. */
 #include <stdlib.h>
 
-#include "pages/contents.h"
-#include "taking.h"
+#include "snapshot/pages/contents.h"
+#include "snapshot/taking.h"
 
 enum { REFERENCES_MAX = 100000000 };
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "stacks/follower.h"
-#include "taking.h"
+#include "snapshot/stacks/follower.h"
+#include "snapshot/taking.h"
 
 /* Processor time to follow all stacks, while the process may be held. On a busy machine as many are
  * followed as on an idle one; the deadline of the snapshot holds as well. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A snapshot that is being taken; private to take*.c. */
-#ifndef TTD_SNAPSHOT_TAKING_H
-#define TTD_SNAPSHOT_TAKING_H
+#ifndef RECORDER_SNAPSHOT_TAKING_H
+#define RECORDER_SNAPSHOT_TAKING_H
 
-#include "stop/copy.h"
-#include "search/scan.h"
-#include "take.h"
-#include "stop/threads.h"
+#include "snapshot/stop/copy.h"
+#include "snapshot/search/scan.h"
+#include "snapshot/take.h"
+#include "snapshot/stop/threads.h"
 
 /* A stack, and the registers of its thread, which are gone once the thread goes on. */
 struct held_stack {

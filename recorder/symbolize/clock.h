@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** Monotonic time in milliseconds, for deadlines. */
-#ifndef TTD_SYMBOLIZE_CLOCK_H
-#define TTD_SYMBOLIZE_CLOCK_H
+#ifndef RECORDER_SYMBOLIZE_CLOCK_H
+#define RECORDER_SYMBOLIZE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

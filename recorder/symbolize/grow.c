@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "grow.h"
+#include "symbolize/grow.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** Growing arrays for the child process, which is expendable: running out of memory ends it. */
-#ifndef TTD_SYMBOLIZE_GROW_H
-#define TTD_SYMBOLIZE_GROW_H
+#ifndef RECORDER_SYMBOLIZE_GROW_H
+#define RECORDER_SYMBOLIZE_GROW_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The parent process: starts children, limits their time, and decides what follows a failure. */
 #define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
-#include "symbolize.h"
+#include "symbolize/symbolize.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "process/helper.h"
-#include "wire/wire_decoder.h"
-#include "process/worker.h"
+#include "symbolize/clock.h"
+#include "symbolize/process/helper.h"
+#include "symbolize/wire/wire_decoder.h"
+#include "symbolize/process/worker.h"
 
 enum { MODULE_TIME = 60 * 1000, TOTAL_TIME = 120 * 1000, PIPE_SIZE = 1024 * 1024 };
 

@@ -17,8 +17,8 @@
  * Modules that are no regular files (the vDSO, deleted files) and have no
  * debug file have no names; that is no error.
  */
-#ifndef TTD_RECORDER_SYMBOLIZE_H
-#define TTD_RECORDER_SYMBOLIZE_H
+#ifndef RECORDER_SYMBOLIZE_SYMBOLIZE_H
+#define RECORDER_SYMBOLIZE_SYMBOLIZE_H
 
 #include <stdbool.h>
 #include <stddef.h>

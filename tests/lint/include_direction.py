@@ -174,8 +174,7 @@ def resolve(root, source, name):
         candidate = (root / base / name).resolve()
         if candidate.is_file() and candidate.is_relative_to(root):
             return candidate.relative_to(root)
-    for base in ('libtrace/src', 'analyzer', 'recorder', 'recorder/preload', 'recorder/snapshot',
-                 'recorder/symbolize', 'tests'):
+    for base in ('libtrace/src', 'analyzer', 'recorder', 'tests'):
         candidate = (root / base / name).resolve()
         if candidate.is_file():
             return candidate.relative_to(root)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "host.h"
+#include "collect/channel/host.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../channel_pool.h"
+#include "channel_pool.h"
 
 enum { PROBES = 3, PROBE_US = 1000 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The collector's side of the channel. */
-#ifndef TTD_COLLECT_CHANNEL_HOST_H
-#define TTD_COLLECT_CHANNEL_HOST_H
+#ifndef RECORDER_COLLECT_CHANNEL_HOST_H
+#define RECORDER_COLLECT_CHANNEL_HOST_H
 
-#include "../../channel_view.h"
+#include "channel_view.h"
 
 struct thread_stream;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stream.h"
+#include "collect/channel/stream.h"
 
 bool stream_break(struct stream *stream)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A stream: the records in a chain of chunks, read while an untrusted process writes them. */
-#ifndef TTD_COLLECT_CHANNEL_STREAM_H
-#define TTD_COLLECT_CHANNEL_STREAM_H
+#ifndef RECORDER_COLLECT_CHANNEL_STREAM_H
+#define RECORDER_COLLECT_CHANNEL_STREAM_H
 
-#include "../../channel_record.h"
-#include "host.h"
+#include "channel_record.h"
+#include "collect/channel/host.h"
 
 struct stream {
     uint32_t index;            /* of the chunk, CHANNEL_NONE before the first */

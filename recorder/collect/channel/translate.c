@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "translate.h"
+#include "collect/channel/translate.h"
 
-#include "../../channel_record.h"
+#include "channel_record.h"
 
 #define ZERO OPERAND_ZERO
 #define ONE  OPERAND_ONE

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Translates a recorded call into a normalized event of the trace. */
-#ifndef TTD_COLLECT_CHANNEL_TRANSLATE_H
-#define TTD_COLLECT_CHANNEL_TRANSLATE_H
+#ifndef RECORDER_COLLECT_CHANNEL_TRANSLATE_H
+#define RECORDER_COLLECT_CHANNEL_TRANSLATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ahead.h"
+#include "collect/process/ahead.h"
 
 /* The next word of a thread's chain of chunks. Unlike a stream it frees no chunk that it leaves. */
 struct stream_cursor {

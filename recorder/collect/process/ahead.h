@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Looks ahead at records that are published but cannot be written yet, because their order is not
  * known. */
-#ifndef TTD_COLLECT_PROCESS_AHEAD_H
-#define TTD_COLLECT_PROCESS_AHEAD_H
+#ifndef RECORDER_COLLECT_PROCESS_AHEAD_H
+#define RECORDER_COLLECT_PROCESS_AHEAD_H
 
-#include "process.h"
+#include "collect/process/process.h"
 
 /* Adds the blocks that these records acquire to the heap pages of the process's trace, so that a
  * snapshot finds references to them. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "dump_queue.h"
+#include "collect/process/dump_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../arrays.h"
-#include "../channel/host.h"
+#include "arrays.h"
+#include "collect/channel/host.h"
 
 static void dump_queue_refuse_one(struct dump_queue *queue, const struct dump *dump)
 {

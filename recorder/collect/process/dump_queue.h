@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The dumps that threads of a process have asked for by ttdtrace/live_dump.h, in their order. */
-#ifndef TTD_COLLECT_DUMP_QUEUE_H
-#define TTD_COLLECT_DUMP_QUEUE_H
+#ifndef RECORDER_COLLECT_PROCESS_DUMP_QUEUE_H
+#define RECORDER_COLLECT_PROCESS_DUMP_QUEUE_H
 
-#include "thread_stream.h"
+#include "collect/process/thread_stream.h"
 
 /* Limit on waiting dumps. More are refused, so that a program which asks without pause cannot
  * exhaust the collector's memory. */

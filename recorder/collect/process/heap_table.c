@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "heap_table.h"
+#include "collect/process/heap_table.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The custom heaps that the collector remembers of a process, by handle. Nothing here writes. */
-#ifndef TTD_COLLECT_PROCESS_HEAP_TABLE_H
-#define TTD_COLLECT_PROCESS_HEAP_TABLE_H
+#ifndef RECORDER_COLLECT_PROCESS_HEAP_TABLE_H
+#define RECORDER_COLLECT_PROCESS_HEAP_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

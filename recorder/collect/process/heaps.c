@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "heaps.h"
+#include "collect/process/heaps.h"
 
 #include <stdlib.h>
 #include <string.h>

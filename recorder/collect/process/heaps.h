@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The custom heaps of a process: those that it defines by ttdtrace/live_heap.h. */
-#ifndef TTD_COLLECT_HEAPS_H
-#define TTD_COLLECT_HEAPS_H
+#ifndef RECORDER_COLLECT_PROCESS_HEAPS_H
+#define RECORDER_COLLECT_PROCESS_HEAPS_H
 
-#include "process.h"
+#include "collect/process/process.h"
 
 struct heap_definition {
     uint64_t handle;

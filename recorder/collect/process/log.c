@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "log.h"
+#include "collect/process/log.h"
 
 #include <string.h>
 
-#include "../../channel_record.h"
-#include "../trace/allocators.h"
-#include "../trace/module_files.h"
+#include "channel_record.h"
+#include "collect/trace/allocators.h"
+#include "collect/trace/module_files.h"
 
 static void copy_bytes(void *bytes, const volatile uint64_t *words, size_t size)
 {

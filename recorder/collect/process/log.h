@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The log of a process: its modules, as they are loaded and unloaded. */
-#ifndef TTD_COLLECT_PROCESS_LOG_H
-#define TTD_COLLECT_PROCESS_LOG_H
+#ifndef RECORDER_COLLECT_PROCESS_LOG_H
+#define RECORDER_COLLECT_PROCESS_LOG_H
 
-#include "process.h"
+#include "collect/process/process.h"
 
 /* Writes the loads and unloads of modules up to `sequence`. */
 void log_apply(struct process *process, struct host *host, uint64_t sequence);

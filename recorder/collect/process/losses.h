@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes losses: calls that are missing in a trace. */
-#ifndef TTD_COLLECT_PROCESS_LOSSES_H
-#define TTD_COLLECT_PROCESS_LOSSES_H
+#ifndef RECORDER_COLLECT_PROCESS_LOSSES_H
+#define RECORDER_COLLECT_PROCESS_LOSSES_H
 
-#include "process.h"
+#include "collect/process/process.h"
 
 /*
  * Reports calls that a thread has lost since its counters were last read. The loss ends with the

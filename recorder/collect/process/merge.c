@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Merges the threads of a process: writes fragments in the order of their sequences. */
-#include "../../channel_record.h"
-#include "heaps.h"
-#include "log.h"
-#include "losses.h"
-#include "merge_queue.h"
-#include "process.h"
-#include "run.h"
-#include "user_events.h"
+#include "channel_record.h"
+#include "collect/process/heaps.h"
+#include "collect/process/log.h"
+#include "collect/process/losses.h"
+#include "collect/process/merge_queue.h"
+#include "collect/process/process.h"
+#include "collect/process/run.h"
+#include "collect/process/user_events.h"
 
 enum { RECORDS_PER_TICK = 4096 };
 #define PRESSED_NS UINT64_C(100000000)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A binary heap of threads, the one whose next record has the least sequence first. */
-#ifndef TTD_COLLECT_PROCESS_MERGE_QUEUE_H
-#define TTD_COLLECT_PROCESS_MERGE_QUEUE_H
+#ifndef RECORDER_COLLECT_PROCESS_MERGE_QUEUE_H
+#define RECORDER_COLLECT_PROCESS_MERGE_QUEUE_H
 
-#include "process.h"
+#include "collect/process/process.h"
 
 struct merge_queue {
     struct merge_entry *entries;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "namespace.h"
+#include "collect/process/namespace.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Ids of processes and threads in other PID namespaces, which these state: what they are here. */
-#ifndef TTD_COLLECT_PROCESS_NAMESPACE_H
-#define TTD_COLLECT_PROCESS_NAMESPACE_H
+#ifndef RECORDER_COLLECT_PROCESS_NAMESPACE_H
+#define RECORDER_COLLECT_PROCESS_NAMESPACE_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "origin.h"
+#include "collect/process/origin.h"
 
 #include <errno.h>
 #include <signal.h>

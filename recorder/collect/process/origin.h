@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Facts about a recorded process, from the system and from its slot. */
-#ifndef TTD_COLLECT_PROCESS_ORIGIN_H
-#define TTD_COLLECT_PROCESS_ORIGIN_H
+#ifndef RECORDER_COLLECT_PROCESS_ORIGIN_H
+#define RECORDER_COLLECT_PROCESS_ORIGIN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../channel.h"
-#include "../trace/trace.h"
+#include "channel.h"
+#include "collect/trace/trace.h"
 
 /* Writes the metadata that all traces of a recording share; the flags are enum channel_flags. */
 void origin_describe(struct trace *trace, uint32_t channel_flags);

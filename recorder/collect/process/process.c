@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "process.h"
+#include "collect/process/process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,12 +7,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "../../channel_pool.h"
-#include "../trace/descriptors.h"
-#include "heaps.h"
-#include "losses.h"
-#include "namespace.h"
-#include "origin.h"
+#include "channel_pool.h"
+#include "collect/trace/descriptors.h"
+#include "collect/process/heaps.h"
+#include "collect/process/losses.h"
+#include "collect/process/namespace.h"
+#include "collect/process/origin.h"
 
 /* Returns -1 if there is no such process, or if descriptors are scarce. */
 static int open_pidfd(uint32_t pid)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* A recorded process: merges the streams of its threads into its trace. */
-#ifndef TTD_COLLECT_PROCESS_PROCESS_H
-#define TTD_COLLECT_PROCESS_PROCESS_H
+#ifndef RECORDER_COLLECT_PROCESS_PROCESS_H
+#define RECORDER_COLLECT_PROCESS_PROCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../../control.h"
-#include "../../snapshot/take.h"
-#include "../channel/host.h"
-#include "dump_queue.h"
-#include "heap_table.h"
-#include "thread_stream.h"
-#include "../trace/trace.h"
+#include "control.h"
+#include "snapshot/take.h"
+#include "collect/channel/host.h"
+#include "collect/process/dump_queue.h"
+#include "collect/process/heap_table.h"
+#include "collect/process/thread_stream.h"
+#include "collect/trace/trace.h"
 
 /* An entry of the queue of a merge: a thread and the sequence of its next record. */
 struct merge_entry {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "processes.h"
+#include "collect/process/processes.h"
 
 #include <stdlib.h>
 
-#include "origin.h"
+#include "collect/process/origin.h"
 
 /* Processes without a pidfd that are looked at each time. It takes some microseconds for each. */
 enum { LOOKS = 32 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The set of processes being recorded. */
-#ifndef TTD_COLLECT_PROCESS_PROCESSES_H
-#define TTD_COLLECT_PROCESS_PROCESSES_H
+#ifndef RECORDER_COLLECT_PROCESS_PROCESSES_H
+#define RECORDER_COLLECT_PROCESS_PROCESSES_H
 
 #include <poll.h>
 
-#include "process.h"
+#include "collect/process/process.h"
 
 /* All zero when empty. */
 struct processes {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "run.h"
+#include "collect/process/run.h"
 
 #include <string.h>
 
-#include "../../channel_record.h"
+#include "channel_record.h"
 
 enum { RUN_CALLS = 64, RUN_FRAMES = 512 };
 

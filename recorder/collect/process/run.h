@@ -4,10 +4,10 @@
  * returned, and belong to the fragment and the time of the record before. They are written
  * together, at a third of the cost.
  */
-#ifndef TTD_COLLECT_PROCESS_RUN_H
-#define TTD_COLLECT_PROCESS_RUN_H
+#ifndef RECORDER_COLLECT_PROCESS_RUN_H
+#define RECORDER_COLLECT_PROCESS_RUN_H
 
-#include "process.h"
+#include "collect/process/process.h"
 
 /*
  * Writes the usual calls that come next in a thread, all of one sequence and all known to be

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime.h"
+#include "collect/process/runtime.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../channel_pool.h"
-#include "../../channel_record.h"
-#include "../channel/stream.h"
-#include "../channel/translate.h"
+#include "channel_pool.h"
+#include "channel_record.h"
+#include "collect/channel/stream.h"
+#include "collect/channel/translate.h"
 
 enum {
     BLOCKS_MAX = 65536, /* no more fit into a chunk, see ttd_writer_live_blocks() */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The blocks that the C and C++ runtimes keep, as found by a copy of the process: see
  * preload/end/runtime.c. */
-#ifndef TTD_COLLECT_PROCESS_RUNTIME_H
-#define TTD_COLLECT_PROCESS_RUNTIME_H
+#ifndef RECORDER_COLLECT_PROCESS_RUNTIME_H
+#define RECORDER_COLLECT_PROCESS_RUNTIME_H
 
-#include "../channel/host.h"
-#include "../trace/trace.h"
+#include "collect/channel/host.h"
+#include "collect/trace/trace.h"
 
 /*
  * Writes the list of runtime blocks of an ended process, which had `slot` and `pid`. The list is

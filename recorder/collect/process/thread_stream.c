@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "thread_stream.h"
+#include "collect/process/thread_stream.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The stream of one thread, or of one inner level of it, and the state of decoding it. */
-#ifndef TTD_COLLECT_PROCESS_THREAD_STREAM_H
-#define TTD_COLLECT_PROCESS_THREAD_STREAM_H
+#ifndef RECORDER_COLLECT_PROCESS_THREAD_STREAM_H
+#define RECORDER_COLLECT_PROCESS_THREAD_STREAM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../channel/stream.h"
-#include "../trace/trace.h"
-#include "../channel/translate.h"
+#include "collect/channel/stream.h"
+#include "collect/trace/trace.h"
+#include "collect/channel/translate.h"
 
 enum { STACK_DEPTH_MAX = 4096 };
 

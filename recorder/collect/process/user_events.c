@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "user_events.h"
+#include "collect/process/user_events.h"
 
 #include <string.h>
 
-#include "../../arrays.h"
-#include "heaps.h"
-#include "losses.h"
+#include "arrays.h"
+#include "collect/process/heaps.h"
+#include "collect/process/losses.h"
 
 /* Fields of an event of TTD_CLIENT_THREADS, by their words. */
 enum { CLIENT_SIZE = 16, ISLAND_STATE = 5, ISLAND_SKIPPED = 6 };

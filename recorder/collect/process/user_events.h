@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* User events of a process: its own, from the live API, and those from outside of the program. */
-#ifndef TTD_COLLECT_USER_EVENTS_H
-#define TTD_COLLECT_USER_EVENTS_H
+#ifndef RECORDER_COLLECT_PROCESS_USER_EVENTS_H
+#define RECORDER_COLLECT_PROCESS_USER_EVENTS_H
 
-#include "process.h"
+#include "collect/process/process.h"
 
 /* Writes the event of an OP_EVENT record: its operands, then `words` words of data. False if it is
  * invalid: the program has overwritten it. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "allocators.h"
+#include "collect/trace/allocators.h"
 
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../../allocator_names.h"
-#include "../../symbolize/image/image_file.h"
-#include "module_files.h"
+#include "allocator_names.h"
+#include "symbolize/image/image_file.h"
+#include "collect/trace/module_files.h"
 
 static const char ending[] = ALLOCATOR_NAMES_ENDING;
 

@@ -3,10 +3,10 @@
  * Allocators that are linked into a module under names of their own, such as the jemalloc of Rust
  * programs. Their calls never reach the C library.
  */
-#ifndef TTD_COLLECT_TRACE_ALLOCATORS_H
-#define TTD_COLLECT_TRACE_ALLOCATORS_H
+#ifndef RECORDER_COLLECT_TRACE_ALLOCATORS_H
+#define RECORDER_COLLECT_TRACE_ALLOCATORS_H
 
-#include "modules.h"
+#include "collect/trace/modules.h"
 
 /* Returns the name of the function by which the module's file has such an allocator; NULL if its
  * symbol tables have none, or cannot be read. Remembers the answers for files. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "child_file.h"
+#include "collect/trace/child_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "descriptors.h"
+#include "collect/trace/descriptors.h"
 
 struct child_file {
     char *const *place;

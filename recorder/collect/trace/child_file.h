@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The file of a child's trace, which is open only while it is written to if descriptors are
  * scarce. */
-#ifndef TTD_COLLECT_TRACE_CHILD_FILE_H
-#define TTD_COLLECT_TRACE_CHILD_FILE_H
+#ifndef RECORDER_COLLECT_TRACE_CHILD_FILE_H
+#define RECORDER_COLLECT_TRACE_CHILD_FILE_H
 
 #include <ttdtrace/ttdtrace.h>
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "closers.h"
+#include "collect/trace/closers.h"
 
 #include <errno.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "../../symbolize/cache/cache.h"
-#include "../../symbolize/clock.h"
-#include "../../messages.h"
+#include "symbolize/cache/cache.h"
+#include "symbolize/clock.h"
+#include "messages.h"
 
 /* Writing the cached names of this many frames takes a few milliseconds. A word takes less than a
  * frame: mostly it lies in the same variable as the word before. */

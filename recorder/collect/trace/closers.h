@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Closes traces. Other processes look names up meanwhile, so that the collector can go on. */
-#ifndef TTD_COLLECT_TRACE_CLOSERS_H
-#define TTD_COLLECT_TRACE_CLOSERS_H
+#ifndef RECORDER_COLLECT_TRACE_CLOSERS_H
+#define RECORDER_COLLECT_TRACE_CLOSERS_H
 
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "trace.h"
+#include "collect/trace/trace.h"
 
 /* Waiting traces keep their files open, so their number is limited; the program waits instead. */
 enum { TRACE_CLOSERS_MAX = 16, TRACE_CLOSERS_WAITING = 256 };

@@ -4,8 +4,8 @@
  * there are recorded processes, and other work needs some for a moment. The system gives out the
  * lowest free number, so a number tells how many are in use.
  */
-#ifndef TTD_COLLECT_TRACE_DESCRIPTORS_H
-#define TTD_COLLECT_TRACE_DESCRIPTORS_H
+#ifndef RECORDER_COLLECT_TRACE_DESCRIPTORS_H
+#define RECORDER_COLLECT_TRACE_DESCRIPTORS_H
 
 #include <stdbool.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The file of a trace: opens, renames, removes and releases it. */
-#include "trace.h"
+#include "collect/trace/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "child_file.h"
+#include "collect/trace/child_file.h"
 #include "common/output_path.h"
 
 /* Replaces an existing file, not its content: a program that has the old one open keeps it. */

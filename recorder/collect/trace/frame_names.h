@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The names of an address, from the form in which they are looked up to that in which they are
  * written. */
-#ifndef TTD_COLLECT_FRAME_NAMES_H
-#define TTD_COLLECT_FRAME_NAMES_H
+#ifndef RECORDER_COLLECT_TRACE_FRAME_NAMES_H
+#define RECORDER_COLLECT_TRACE_FRAME_NAMES_H
 
 #include <ttdtrace/names.h>
 
-#include "../../symbolize/symbolize.h"
+#include "symbolize/symbolize.h"
 
 /* Writes the names of an address. `count` is at most SYMBOLIZE_FRAMES_MAX. */
 static inline enum ttd_status frame_names_write(struct ttd_names *names, ttd_id module,

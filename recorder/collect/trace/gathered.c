@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "gathered.h"
+#include "collect/trace/gathered.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * An output before that of a file: it gathers the chunks of a trace, most of which are small, so
  * that a flush is one call of the system.
  */
-#ifndef TTD_COLLECT_TRACE_GATHERED_H
-#define TTD_COLLECT_TRACE_GATHERED_H
+#ifndef RECORDER_COLLECT_TRACE_GATHERED_H
+#define RECORDER_COLLECT_TRACE_GATHERED_H
 
 #include <ttdtrace/io.h>
 

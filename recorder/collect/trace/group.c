@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "group.h"
+#include "collect/trace/group.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../arrays.h"
-#include "../../messages.h"
-#include "stale.h"
+#include "arrays.h"
+#include "messages.h"
+#include "collect/trace/stale.h"
 
 static void fill_random(void *bytes, size_t size)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The traces of a recording: the file of the launched program, and one beside it for each child. */
-#ifndef TTD_COLLECT_TRACE_GROUP_H
-#define TTD_COLLECT_TRACE_GROUP_H
+#ifndef RECORDER_COLLECT_TRACE_GROUP_H
+#define RECORDER_COLLECT_TRACE_GROUP_H
 
 #include <sys/types.h>
 
-#include "../channel/host.h"
-#include "trace.h"
+#include "collect/channel/host.h"
+#include "collect/trace/trace.h"
 
 struct group {
     const char *output; /* the launched program's file */

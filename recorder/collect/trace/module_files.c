@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "module_files.h"
+#include "collect/trace/module_files.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../symbolize/image/image_file.h"
-#include "descriptors.h"
-#include "module_image.h"
+#include "symbolize/image/image_file.h"
+#include "collect/trace/descriptors.h"
+#include "collect/trace/module_image.h"
 
 /* A file that stays open. */
 struct kept_file {

@@ -4,13 +4,13 @@
  * are removed once they are loaded, that never had a path, or that are replaced while they run.
  * They stay open in the collector, where the processes that look up names read them.
  */
-#ifndef TTD_COLLECT_TRACE_MODULE_FILES_H
-#define TTD_COLLECT_TRACE_MODULE_FILES_H
+#ifndef RECORDER_COLLECT_TRACE_MODULE_FILES_H
+#define RECORDER_COLLECT_TRACE_MODULE_FILES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "modules.h"
+#include "collect/trace/modules.h"
 
 enum { MODULE_FILES_MAX = 128 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory of a process may contain anything: sizes and offsets are limited. */
-#include "module_image.h"
+#include "collect/trace/module_image.h"
 
 #include <elf.h>
 #include <stdbool.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "modules.h"
+#include "collect/trace/modules.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../arrays.h"
-#include "module_files.h"
+#include "arrays.h"
+#include "collect/trace/module_files.h"
 
 bool modules_init(struct modules *modules)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The modules of a process, and the frames of its stacks as modules and offsets. */
-#ifndef TTD_COLLECT_TRACE_MODULES_H
-#define TTD_COLLECT_TRACE_MODULES_H
+#ifndef RECORDER_COLLECT_TRACE_MODULES_H
+#define RECORDER_COLLECT_TRACE_MODULES_H
 
-#include "../../symbolize/symbolize.h"
-#include "stacks.h"
+#include "symbolize/symbolize.h"
+#include "collect/trace/stacks.h"
 
 struct module {
     char *path;

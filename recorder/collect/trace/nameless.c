@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "nameless.h"
+#include "collect/trace/nameless.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../messages.h"
-#include "../../symbolize/image/image_file.h"
-#include "../../symbolize/image/inflate.h"
-#include "module_files.h"
+#include "messages.h"
+#include "symbolize/image/image_file.h"
+#include "symbolize/image/inflate.h"
+#include "collect/trace/module_files.h"
 
 /* Returns why the file of a module cannot be read; NULL if it can. */
 static const char *nameless_reason(const struct module *module)

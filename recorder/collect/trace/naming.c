@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../symbolize/cache/cache.h"
-#include "../../messages.h"
-#include "frame_names.h"
-#include "module_files.h"
-#include "nameless.h"
-#include "trace.h"
+#include "symbolize/cache/cache.h"
+#include "messages.h"
+#include "collect/trace/frame_names.h"
+#include "collect/trace/module_files.h"
+#include "collect/trace/nameless.h"
+#include "collect/trace/trace.h"
 
 /* An address to name, and the index of its frame. */
 struct address {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "reference_writer.h"
+#include "collect/trace/reference_writer.h"
 
 #include <ttdtrace/advanced.h>
 
-#include "../../quiet_thread.h"
+#include "quiet_thread.h"
 
 void reference_writer_open(struct reference_writer *writer, struct trace *trace, struct host *host,
                            const struct ttd_snapshot *snapshot)

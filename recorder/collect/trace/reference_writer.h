@@ -5,13 +5,13 @@
  * is compressed and written by the other thread. What is left at the end of the search is written
  * when the writer is closed, and the process need not wait for that.
  */
-#ifndef TTD_COLLECT_TRACE_REFERENCE_WRITER_H
-#define TTD_COLLECT_TRACE_REFERENCE_WRITER_H
+#ifndef RECORDER_COLLECT_TRACE_REFERENCE_WRITER_H
+#define RECORDER_COLLECT_TRACE_REFERENCE_WRITER_H
 
 #include <pthread.h>
 
-#include "../channel/host.h"
-#include "trace.h"
+#include "collect/channel/host.h"
+#include "collect/trace/trace.h"
 
 /* One pack is filled, while the others wait to be written: the search is so far ahead at most. Each
  * takes memory that is new, so they are few. */

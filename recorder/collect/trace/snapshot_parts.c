@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The records of snapshots in a trace. */
-#include "trace.h"
+#include "collect/trace/trace.h"
 
 bool trace_regions(struct trace *trace, const struct ttd_regions *regions)
 {

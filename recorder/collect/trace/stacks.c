@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stacks.h"
+#include "collect/trace/stacks.h"
 
 #include <stdlib.h>
 #include <string.h>

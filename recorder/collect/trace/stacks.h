@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Hash table of a trace's stacks: from (caller's stack, return address) to the stack's id. Also of
  * other pairs of a number and an address. */
-#ifndef TTD_COLLECT_TRACE_STACKS_H
-#define TTD_COLLECT_TRACE_STACKS_H
+#ifndef RECORDER_COLLECT_TRACE_STACKS_H
+#define RECORDER_COLLECT_TRACE_STACKS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stale.h"
+#include "collect/trace/stale.h"
 
 #include <dirent.h>
 #include <fcntl.h>

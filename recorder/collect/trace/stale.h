@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Removes children's traces that an earlier recording left beside the trace being replaced. */
-#ifndef TTD_COLLECT_TRACE_STALE_H
-#define TTD_COLLECT_TRACE_STALE_H
+#ifndef RECORDER_COLLECT_TRACE_STALE_H
+#define RECORDER_COLLECT_TRACE_STALE_H
 
 #include <stdbool.h>
 

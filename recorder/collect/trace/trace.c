@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The records of a trace. */
-#include "trace.h"
+#include "collect/trace/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "module_files.h"
+#include "collect/trace/module_files.h"
 
 /* Reports, once, invalid records: the program has overwritten them, and calls may be missing. */
 static void report_damage(struct trace *trace)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The trace of one process: its file, and what is defined in it. */
-#ifndef TTD_COLLECT_TRACE_TRACE_H
-#define TTD_COLLECT_TRACE_TRACE_H
+#ifndef RECORDER_COLLECT_TRACE_TRACE_H
+#define RECORDER_COLLECT_TRACE_TRACE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,13 +9,13 @@
 #include <ttdtrace/advanced.h>
 #include <ttdtrace/ttdtrace.h>
 
-#include "../../snapshot/heap_pages.h"
-#include "../../snapshot/pages/page_store.h"
-#include "../../snapshot/stacks/frames.h"
-#include "gathered.h"
-#include "modules.h"
-#include "stacks.h"
-#include "variables.h"
+#include "snapshot/heap_pages.h"
+#include "snapshot/pages/page_store.h"
+#include "snapshot/stacks/frames.h"
+#include "collect/trace/gathered.h"
+#include "collect/trace/modules.h"
+#include "collect/trace/stacks.h"
+#include "collect/trace/variables.h"
 
 struct symbolize_cache;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "variables.h"
+#include "collect/trace/variables.h"
 
 #include <stdlib.h>
 
-#include "../../arrays.h"
+#include "arrays.h"
 
 void variables_free(struct variables *variables)
 {

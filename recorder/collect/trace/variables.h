@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The variables of modules that held references in snapshots: the words of data for which a name is
  * needed, and the ranges of data that have one. */
-#ifndef TTD_COLLECT_TRACE_VARIABLES_H
-#define TTD_COLLECT_TRACE_VARIABLES_H
+#ifndef RECORDER_COLLECT_TRACE_VARIABLES_H
+#define RECORDER_COLLECT_TRACE_VARIABLES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "written.h"
+#include "collect/trace/written.h"
 
 static void written_add(struct trace *written, const struct ttd_batch *batch)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts that a library which is attached to a running process does not have. */
-#include "../system/real.h"
-#include "../threads/signal_stack.h"
+#include "preload/system/real.h"
+#include "preload/threads/signal_stack.h"
 
 /* A signal stack would have to be taken away from a thread that runs. */
 void signal_stack_give(void **memory)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts of the library that is attached to a process which runs. */
-#ifndef TTD_PRELOAD_ATTACHED_ATTACHED_H
-#define TTD_PRELOAD_ATTACHED_ATTACHED_H
+#ifndef RECORDER_PRELOAD_ATTACHED_ATTACHED_H
+#define RECORDER_PRELOAD_ATTACHED_ATTACHED_H
 
 #include <dlfcn.h>
 
-#include "../hooks/patched.h"
-#include "../threads/internal.h"
+#include "preload/hooks/patched.h"
+#include "preload/threads/internal.h"
 
 /* Begins to record the process; runs in a thread that the recorder has stopped, and puts back
  * afterwards. */

@@ -3,9 +3,9 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "../channel/target.h"
-#include "../threads/thread.h"
-#include "attached.h"
+#include "preload/channel/target.h"
+#include "preload/threads/thread.h"
+#include "preload/attached/attached.h"
 
 PATCHED_IN(ATTACHED_IN_LIBC, int, prctl, 5,
            (int option, long a, long b, long c, long d,

@@ -2,11 +2,11 @@
 /* Asks for a snapshot at the end of the process, in _exit(), which exit() calls last. */
 #include <signal.h>
 
-#include "../end/end.h"
-#include "../system/sys.h"
-#include "../threads/island.h"
-#include "../threads/levels.h"
-#include "attached.h"
+#include "preload/end/end.h"
+#include "preload/system/sys.h"
+#include "preload/threads/island.h"
+#include "preload/threads/levels.h"
+#include "preload/attached/attached.h"
 
 void attached_end(void)
 {

@@ -8,8 +8,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "../hooks/executing.h"
-#include "attached.h"
+#include "preload/hooks/executing.h"
+#include "preload/attached/attached.h"
 
 /* Unwinders find the frames of hooks by it, which exceptions pass. */
 PATCHED_IN(ATTACHED_IN_LOADER, int, _dl_find_object, 2,

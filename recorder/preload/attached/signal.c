@@ -6,10 +6,10 @@
  */
 #include <string.h>
 
-#include "../channel/target.h"
-#include "../end/fatal.h"
-#include "../system/sys.h"
-#include "attached.h"
+#include "preload/channel/target.h"
+#include "preload/end/fatal.h"
+#include "preload/system/sys.h"
+#include "preload/attached/attached.h"
 
 enum { RESTORER = 0x04000000 /* SA_RESTORER, which the C library does not declare */ };
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Begins to record a process that runs, as the recorder has ordered. */
-#include "attached.h"
+#include "preload/attached/attached.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <stdalign.h>
 #include <string.h>
 
-#include "../channel/target.h"
-#include "../end/fatal.h"
-#include "../process/attach.h"
-#include "../system/borrowed.h"
-#include "../system/own_memory.h"
-#include "../system/sys.h"
-#include "../threads/stale.h"
+#include "preload/channel/target.h"
+#include "preload/end/fatal.h"
+#include "preload/process/attach.h"
+#include "preload/system/borrowed.h"
+#include "preload/system/own_memory.h"
+#include "preload/system/sys.h"
+#include "preload/threads/stale.h"
 
 extern const unsigned char attached_run[];
 extern const struct attached_hook first_hook __asm__("__start_patched_hooks")

@@ -7,9 +7,9 @@
 #include <linux/futex.h>
 #include <time.h>
 
-#include "../../channel_pool.h"
-#include "../system/sys.h"
-#include "target.h"
+#include "channel_pool.h"
+#include "preload/system/sys.h"
+#include "preload/channel/target.h"
 
 enum {
     WAIT_ONCE_NS = 20 * 1000 * 1000,

@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "../system/sys.h"
-#include "target.h"
+#include "preload/system/sys.h"
+#include "preload/channel/target.h"
 
 #define LEND_ONCE_NS 20000000
 #define LEND_NS      UINT64_C(20000000000)

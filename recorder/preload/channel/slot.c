@@ -5,11 +5,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../channel_pool.h"
-#include "../system/borrowed.h"
-#include "../system/own_memory.h"
-#include "../system/sys.h"
-#include "target.h"
+#include "channel_pool.h"
+#include "preload/system/borrowed.h"
+#include "preload/system/own_memory.h"
+#include "preload/system/sys.h"
+#include "preload/channel/target.h"
 
 #define SLOT_WAIT_ONCE_NS 20000000
 #define SLOT_WAIT_NS      UINT64_C(5000000000)

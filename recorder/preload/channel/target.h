@@ -7,14 +7,14 @@
  * signal handlers and in the children of fork and vfork. So memory comes only from mmap, the fast
  * path takes no lock, errno is never changed, and nothing is torn down.
  */
-#ifndef TTD_PRELOAD_CHANNEL_TARGET_H
-#define TTD_PRELOAD_CHANNEL_TARGET_H
+#ifndef RECORDER_PRELOAD_CHANNEL_TARGET_H
+#define RECORDER_PRELOAD_CHANNEL_TARGET_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../channel_view.h"
+#include "channel_view.h"
 
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)

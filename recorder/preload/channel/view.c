@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "../../channel_pool.h"
-#include "../system/sys.h"
-#include "target.h"
+#include "channel_pool.h"
+#include "preload/system/sys.h"
+#include "preload/channel/target.h"
 
 /* Threads and processes that have room when no more windows can be mapped. */
 enum { AHEAD = 64 };

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Notices the end of the process, in whatever way the C library ends it. */
-#include "end.h"
+#include "preload/end/end.h"
 
 #include <gnu/libc-version.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include "../threads/levels.h"
-#include "fatal.h"
-#include "last.h"
-#include "../system/real.h"
-#include "../system/sys.h"
-#include "../threads/island.h"
+#include "preload/threads/levels.h"
+#include "preload/end/fatal.h"
+#include "preload/end/last.h"
+#include "preload/system/real.h"
+#include "preload/system/sys.h"
+#include "preload/threads/island.h"
 
 int libc_at_quick_exit(void (*function)(void *), void *module) __asm__("__cxa_at_quick_exit");
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The end of a process, once its handlers and destructors have run. */
-#ifndef TTD_PRELOAD_END_END_H
-#define TTD_PRELOAD_END_END_H
+#ifndef RECORDER_PRELOAD_END_END_H
+#define RECORDER_PRELOAD_END_END_H
 
 #include <signal.h>
 #include <ucontext.h>
 
-#include "../threads/thread.h"
+#include "preload/threads/thread.h"
 
 /* Registers for the ends that the C library sees, before the program can. */
 void end_register(void);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "fatal.h"
+#include "preload/end/fatal.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <linux/futex.h>
 #include <string.h>
 
-#include "end.h"
-#include "../system/real.h"
-#include "../system/sys.h"
-#include "../channel/target.h"
-#include "../threads/internal.h"
-#include "../threads/signal_stack.h"
+#include "preload/end/end.h"
+#include "preload/system/real.h"
+#include "preload/system/sys.h"
+#include "preload/channel/target.h"
+#include "preload/threads/internal.h"
+#include "preload/threads/signal_stack.h"
 
 #define SIGNAL(number) (UINT64_C(1) << ((number)-1))
 

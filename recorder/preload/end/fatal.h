@@ -4,8 +4,8 @@
  * and only that. It tells the collector, and lets the process die of the signal as it would have.
  * The program sees the default action: see hooks/signal.c.
  */
-#ifndef TTD_PRELOAD_END_FATAL_H
-#define TTD_PRELOAD_END_FATAL_H
+#ifndef RECORDER_PRELOAD_END_FATAL_H
+#define RECORDER_PRELOAD_END_FATAL_H
 
 #include <signal.h>
 #include <stdbool.h>

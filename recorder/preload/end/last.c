@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "last.h"
+#include "preload/end/last.h"
 
 /* The C library's registration of handlers, which it runs in reverse order. It calls them with the
  * status as well, as on_exit() does. */

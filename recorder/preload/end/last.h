@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The handler of exit() that runs after all others. */
-#ifndef TTD_PRELOAD_END_LAST_H
-#define TTD_PRELOAD_END_LAST_H
+#ifndef RECORDER_PRELOAD_END_LAST_H
+#define RECORDER_PRELOAD_END_LAST_H
 
 #include <stdbool.h>
 

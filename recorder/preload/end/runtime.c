@@ -26,10 +26,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "end.h"
-#include "../system/real.h"
-#include "../system/replaced.h"
-#include "../system/sys.h"
+#include "preload/end/end.h"
+#include "preload/system/real.h"
+#include "preload/system/replaced.h"
+#include "preload/system/sys.h"
 
 /* How long the program waits for a copy, at its end and at its start, where nothing can hold one up
  * but the program's functions. */

@@ -11,11 +11,11 @@
 #include <ttdtrace/definitions.h>
 #include <ttdtrace/snapshot.h>
 
-#include "end.h"
-#include "fatal.h"
-#include "../system/sys.h"
-#include "../unwind/list.h"
-#include "../system/memory.h"
+#include "preload/end/end.h"
+#include "preload/end/fatal.h"
+#include "preload/system/sys.h"
+#include "preload/unwind/list.h"
+#include "preload/system/memory.h"
 
 /* A thread looks around so often at first, and less often later: thousands may wait at once, and
  * take the processors from the collector otherwise. */

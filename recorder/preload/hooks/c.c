@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../system/replaced.h"
-#include "hooks.h"
+#include "preload/system/replaced.h"
+#include "preload/hooks/hooks.h"
 
 /* While the real functions are looked up, all calls come from the lookup and get arena memory. */
 

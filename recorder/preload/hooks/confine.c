@@ -6,9 +6,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "../channel/target.h"
-#include "../system/sys.h"
-#include "../threads/thread.h"
+#include "preload/channel/target.h"
+#include "preload/system/sys.h"
+#include "preload/threads/thread.h"
 
 EXPORT int prctl(int option, ...)
 {

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #ifndef TTD_ATTACHED
-#include "../system/replaced.h"
+#include "preload/system/replaced.h"
 #endif
-#include "patched.h"
+#include "preload/hooks/patched.h"
 
 /* Prepares a call that may throw: keeps all that is needed to record it if it does not return. */
 static inline void expect_exception(struct thread *thread, unsigned operation,

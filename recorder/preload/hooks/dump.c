@@ -9,9 +9,9 @@
 
 #include <ttdtrace/live.h>
 
-#include "../end/end.h"
-#include "../system/sys.h"
-#include "live.h"
+#include "preload/end/end.h"
+#include "preload/system/sys.h"
+#include "preload/hooks/live.h"
 
 /* A thread looks around so often while it waits, and gives up after so long. */
 #define WAIT_ONCE_NS 20000000

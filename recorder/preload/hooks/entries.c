@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the functions that only one allocator has, and puts the hooks in their place. */
-#include "entries.h"
+#include "preload/hooks/entries.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-#include "../channel/target.h"
-#include "symbols.h"
+#include "preload/channel/target.h"
+#include "preload/hooks/symbols.h"
 
 extern struct redirection first_entry __asm__("__start_entries")
     __attribute__((visibility("hidden")));

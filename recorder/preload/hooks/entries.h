@@ -6,14 +6,14 @@
  * bound to it already is bound to the hook (rebind.c). In a process to which the recorder is
  * attached they are rows of the table of patched.h.
  */
-#ifndef TTD_PRELOAD_HOOKS_ENTRIES_H
-#define TTD_PRELOAD_HOOKS_ENTRIES_H
+#ifndef RECORDER_PRELOAD_HOOKS_ENTRIES_H
+#define RECORDER_PRELOAD_HOOKS_ENTRIES_H
 
-#include "hooks.h"
+#include "preload/hooks/hooks.h"
 
 #ifdef TTD_ATTACHED
 
-#include "patched.h"
+#include "preload/hooks/patched.h"
 
 #define ENTRY(result, function, parameters)                                                        \
     PATCHED_IN(ATTACHED_IN_ALLOCATOR, result, function, PATCHED_COUNT parameters,                  \

@@ -3,15 +3,15 @@
  * Shared by the hooks that execute a program. The child of a vfork may run them, in its parent's
  * memory: all new data is on the stack.
  */
-#ifndef TTD_PRELOAD_HOOKS_EXECUTING_H
-#define TTD_PRELOAD_HOOKS_EXECUTING_H
+#ifndef RECORDER_PRELOAD_HOOKS_EXECUTING_H
+#define RECORDER_PRELOAD_HOOKS_EXECUTING_H
 
 #include <alloca.h>
 
-#include "../process/environment.h"
-#include "../process/program.h"
-#include "../system/sys.h"
-#include "hooks.h"
+#include "preload/process/environment.h"
+#include "preload/process/program.h"
+#include "preload/system/sys.h"
+#include "preload/hooks/hooks.h"
 
 /* A child of posix_spawn() has a stack of 32 kB, on which a process that was started does not run
  * this. */

@@ -7,8 +7,8 @@
 
 #include <ttdtrace/event.h>
 
-#include "hooks.h"
-#include "live.h"
+#include "preload/hooks/hooks.h"
+#include "preload/hooks/live.h"
 
 /* Returns the bytes of a name, cut off before a character that has no room. */
 static size_t name_size(const char *name)

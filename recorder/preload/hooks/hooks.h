@@ -3,12 +3,12 @@
  * The steps of every hook before and after the real call. Hooks are compiled with frame pointers,
  * for unwind_here().
  */
-#ifndef TTD_PRELOAD_HOOKS_HOOKS_H
-#define TTD_PRELOAD_HOOKS_HOOKS_H
+#ifndef RECORDER_PRELOAD_HOOKS_HOOKS_H
+#define RECORDER_PRELOAD_HOOKS_HOOKS_H
 
-#include "../../channel_record.h"
-#include "../threads/levels.h"
-#include "../system/real.h"
+#include "channel_record.h"
+#include "preload/threads/levels.h"
+#include "preload/system/real.h"
 
 /* First in each hook: unwinders call level_personality() when they unwind its frame. */
 #ifdef TTD_ATTACHED

@@ -2,7 +2,7 @@
 /* jemalloc's own functions. */
 #include <string.h>
 
-#include "entries.h"
+#include "preload/hooks/entries.h"
 
 ENTRY_ACQUIRES(mallocx, TTD_API_MALLOCX, (size_t size, int flags), (size, flags), size,
                (uint64_t)flags)

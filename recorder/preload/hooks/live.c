@@ -7,8 +7,8 @@
 
 #include <ttdtrace/trace.h>
 
-#include "../system/real.h"
-#include "live.h"
+#include "preload/system/real.h"
+#include "preload/hooks/live.h"
 
 enum { CLIENTS = 1024 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts common to the files of the live API: its clients, and their events. */
-#ifndef TTD_PRELOAD_HOOKS_LIVE_H
-#define TTD_PRELOAD_HOOKS_LIVE_H
+#ifndef RECORDER_PRELOAD_HOOKS_LIVE_H
+#define RECORDER_PRELOAD_HOOKS_LIVE_H
 
 #include <ttdtrace/live.h>
 
-#include "../threads/island.h"
-#include "../threads/levels_parts.h"
+#include "preload/threads/island.h"
+#include "preload/threads/levels_parts.h"
 
 /* Whether the client was not closed. */
 bool live_client_is_open(const struct ttd_live *live);

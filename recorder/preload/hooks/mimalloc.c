@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "entries.h"
+#include "preload/hooks/entries.h"
 
 /* Each function, with one of the same name that has a heap as well. */
 #define SIZE(name, operation, heap_name)                                                           \

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "entries.h"
+#include "preload/hooks/entries.h"
 
 /* Releases the block if it cannot be made larger. That is recorded behind it: there is no telling
  * before. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The hooks of functions that the program defines itself. */
-#include "patched.h"
+#include "preload/hooks/patched.h"
 
 /* A function that returns a block; its operands in the record follow, without the block. */
 #define PATCHED_ACQUIRES(function, count, operation, parameters, types, arguments, ...)            \

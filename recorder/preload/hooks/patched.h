@@ -6,10 +6,10 @@
  * gate adds (patch.h): so one hook serves the functions of one kind, whatever their names and
  * modules.
  */
-#ifndef TTD_PRELOAD_HOOKS_PATCHED_H
-#define TTD_PRELOAD_HOOKS_PATCHED_H
+#ifndef RECORDER_PRELOAD_HOOKS_PATCHED_H
+#define RECORDER_PRELOAD_HOOKS_PATCHED_H
 
-#include "hooks.h"
+#include "preload/hooks/hooks.h"
 
 #ifdef TTD_ATTACHED
 

@@ -10,17 +10,17 @@
 #include <sys/mman.h>
 #include <sys/single_threaded.h>
 
-#include "../../patch/clobbers.h"
-#include "../../patch/instruction.h"
-#include "../../patch/patch.h"
-#include "../system/own_memory.h"
-#include "../system/replaced.h"
-#include "../system/sys.h"
-#include "../../allocator_names.h"
-#include "entries.h"
-#include "patched.h"
-#include "program_symbols.h"
-#include "symbols.h"
+#include "patch/clobbers.h"
+#include "patch/instruction.h"
+#include "patch/patch.h"
+#include "preload/system/own_memory.h"
+#include "preload/system/replaced.h"
+#include "preload/system/sys.h"
+#include "allocator_names.h"
+#include "preload/hooks/entries.h"
+#include "preload/hooks/patched.h"
+#include "preload/hooks/program_symbols.h"
+#include "preload/hooks/symbols.h"
 
 extern const struct patched_hook first_hook __asm__("__start_patched_hooks")
     __attribute__((visibility("hidden")));

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "executing.h"
+#include "preload/hooks/executing.h"
 
 typedef int exec_function(const char *, char *const[], char *const[]);
 typedef int fexecve_function(int, char *const[], char *const[]);

@@ -5,7 +5,7 @@
  */
 #include <unistd.h>
 
-#include "hooks.h"
+#include "preload/hooks/hooks.h"
 
 REAL(__typeof__(sbrk), sbrk, NULL)
 REAL(__typeof__(brk), brk, NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "program_symbols.h"
+#include "preload/hooks/program_symbols.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "../../allocator_names.h"
-#include "../system/sys.h"
+#include "allocator_names.h"
+#include "preload/system/sys.h"
 
 /* The file, mapped; and its symbols, which are within it. */
 struct program_file {

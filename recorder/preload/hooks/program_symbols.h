@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The symbol table in the program's file, which has functions that no other module sees. */
-#ifndef TTD_PRELOAD_HOOKS_PROGRAM_SYMBOLS_H
-#define TTD_PRELOAD_HOOKS_PROGRAM_SYMBOLS_H
+#ifndef RECORDER_PRELOAD_HOOKS_PROGRAM_SYMBOLS_H
+#define RECORDER_PRELOAD_HOOKS_PROGRAM_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../channel/target.h"
-#include "../system/real.h"
-#include "../system/sys.h"
-#include "symbols.h"
+#include "preload/channel/target.h"
+#include "preload/system/real.h"
+#include "preload/system/sys.h"
+#include "preload/hooks/symbols.h"
 
 struct rebinding {
     const struct redirection *redirections;

@@ -7,10 +7,10 @@
  */
 #include <sys/mman.h>
 
-#include "../system/real.h"
-#include "../system/sys.h"
-#include "../channel/target.h"
-#include "symbols.h"
+#include "preload/system/real.h"
+#include "preload/system/sys.h"
+#include "preload/channel/target.h"
+#include "preload/hooks/symbols.h"
 
 enum { PAGE = 4096 };
 

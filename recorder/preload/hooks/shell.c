@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../process/program.h"
-#include "../system/sys.h"
-#include "hooks.h"
+#include "preload/process/program.h"
+#include "preload/system/sys.h"
+#include "preload/hooks/hooks.h"
 
 typedef int system_function(const char *);
 typedef FILE *popen_function(const char *, const char *);

@@ -7,10 +7,10 @@
 #include <signal.h>
 #include <string.h>
 
-#include "../end/fatal.h"
-#include "../system/sys.h"
-#include "../threads/signal_stack.h"
-#include "hooks.h"
+#include "preload/end/fatal.h"
+#include "preload/system/sys.h"
+#include "preload/threads/signal_stack.h"
+#include "preload/hooks/hooks.h"
 
 REAL(sigaction_function, sigaction, NULL)
 

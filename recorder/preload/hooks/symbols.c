@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbols.h"
+#include "preload/hooks/symbols.h"
 
 #include <elf.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* tcmalloc's own functions: other names of those of C and of C++, as which they are recorded. */
 #include <errno.h>
 
-#include "entries.h"
+#include "preload/hooks/entries.h"
 
 /* Each takes a function and its operation. */
 #define SIZE(name, operation) ENTRY_ACQUIRES(name, operation, (size_t size), (size), size)

@@ -3,7 +3,7 @@
  * collector needs to look at them. See prctl() as well. */
 #include <pthread.h>
 
-#include "hooks.h"
+#include "preload/hooks/hooks.h"
 
 typedef int setname_function(pthread_t, const char *);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* How a process begins to record. */
-#ifndef TTD_PRELOAD_PROCESS_ATTACH_H
-#define TTD_PRELOAD_PROCESS_ATTACH_H
+#ifndef RECORDER_PRELOAD_PROCESS_ATTACH_H
+#define RECORDER_PRELOAD_PROCESS_ATTACH_H
 
-#include "../channel/target.h"
+#include "preload/channel/target.h"
 
 /* Attaches the process to the channel, once; false if it does not record (loaded.c, or, in a
  * process that had run before, attached/start.c). */

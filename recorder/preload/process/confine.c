@@ -4,9 +4,9 @@
  * call may kill the process, so the recorder makes none: it maps memory beforehand and spins where
  * it would wait for the collector. Records that would need a system call are lost and counted.
  */
-#include "../end/fatal.h"
-#include "../channel/target.h"
-#include "../system/memory.h"
+#include "preload/end/fatal.h"
+#include "preload/channel/target.h"
+#include "preload/system/memory.h"
 
 /* Memory for threads that start later, and for stacks that get deeper. Pages that are never touched
  * cost only addresses. */

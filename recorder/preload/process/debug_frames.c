@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "debug_frames.h"
+#include "preload/process/debug_frames.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../system/memory.h"
-#include "../system/sys.h"
-#include "module_file.h"
+#include "preload/system/memory.h"
+#include "preload/system/sys.h"
+#include "preload/process/module_file.h"
 
 /* A larger section is not copied: the program may have little memory. */
 #define SECTION_MAX ((size_t)64 << 20)

@@ -5,11 +5,11 @@
  * truncated would end the program. Its callers hold the lock of modules.c, except those of
  * debug_frames_find().
  */
-#ifndef TTD_PRELOAD_PROCESS_DEBUG_FRAMES_H
-#define TTD_PRELOAD_PROCESS_DEBUG_FRAMES_H
+#ifndef RECORDER_PRELOAD_PROCESS_DEBUG_FRAMES_H
+#define RECORDER_PRELOAD_PROCESS_DEBUG_FRAMES_H
 
-#include "../../dwarf/debug_frame.h"
-#include "module_log.h"
+#include "dwarf/debug_frame.h"
+#include "preload/process/module_log.h"
 
 /* Sets `*frame` to the section of the module that begins there, or to NULL if it has none that can
    be read. False if that is not known yet. */

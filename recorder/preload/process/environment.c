@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "environment.h"
+#include "preload/process/environment.h"
 
 #include <string.h>
 
-#include "../channel/target.h"
+#include "preload/channel/target.h"
 
 static const char preload_name[] = "LD_PRELOAD=";
 static const char channel_name[] = CHANNEL_ENV "=";

@@ -5,8 +5,8 @@
  *
  * The child of a vfork may run this, in its parent's memory: all new data is on the caller's stack.
  */
-#ifndef TTD_PRELOAD_PROCESS_ENVIRONMENT_H
-#define TTD_PRELOAD_PROCESS_ENVIRONMENT_H
+#ifndef RECORDER_PRELOAD_PROCESS_ENVIRONMENT_H
+#define RECORDER_PRELOAD_PROCESS_ENVIRONMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

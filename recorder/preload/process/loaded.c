@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../end/end.h"
-#include "../end/fatal.h"
-#include "../system/real.h"
-#include "../system/replaced.h"
-#include "../system/sys.h"
-#include "../threads/levels.h"
-#include "attach.h"
+#include "preload/end/end.h"
+#include "preload/end/fatal.h"
+#include "preload/system/real.h"
+#include "preload/system/replaced.h"
+#include "preload/system/sys.h"
+#include "preload/threads/levels.h"
+#include "preload/process/attach.h"
 
 /* NAME=VALUE, for the processes that this one starts. */
 static char preload_variable[4200];

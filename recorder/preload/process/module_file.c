@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "module_file.h"
+#include "preload/process/module_file.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
-#include "../channel/target.h"
-#include "../system/memory.h"
-#include "../system/sys.h"
+#include "preload/channel/target.h"
+#include "preload/system/memory.h"
+#include "preload/system/sys.h"
 
 /* Room for /proc/self/maps; of a longer one, the begin is read. */
 enum { MAPS_SIZE = 8 << 20 };

@@ -4,11 +4,11 @@
  * memory map decides, since the loader's name may be relative, a symbolic link, or that of a file
  * that was replaced. Its callers hold the lock of modules.c.
  */
-#ifndef TTD_PRELOAD_PROCESS_MODULE_FILE_H
-#define TTD_PRELOAD_PROCESS_MODULE_FILE_H
+#ifndef RECORDER_PRELOAD_PROCESS_MODULE_FILE_H
+#define RECORDER_PRELOAD_PROCESS_MODULE_FILE_H
 
-#include "../../channel_record.h"
-#include "module_log.h"
+#include "channel_record.h"
+#include "preload/process/module_log.h"
 
 struct module_file {
     char path[MODULE_PATH_MAX];

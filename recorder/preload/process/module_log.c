@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "module_log.h"
+#include "preload/process/module_log.h"
 
 #include <elf.h>
 #include <string.h>
 
-#include "../../channel_record.h"
-#include "../channel/target.h"
-#include "../system/memory.h"
-#include "module_file.h"
+#include "channel_record.h"
+#include "preload/channel/target.h"
+#include "preload/system/memory.h"
+#include "preload/process/module_file.h"
 
 static struct {
     uint32_t index; /* of the chunk, CHANNEL_NONE at first */

@@ -4,8 +4,8 @@
  * hold the lock of modules.c. Records that there is no room for are left out; the module then has
  * no name.
  */
-#ifndef TTD_PRELOAD_PROCESS_MODULE_LOG_H
-#define TTD_PRELOAD_PROCESS_MODULE_LOG_H
+#ifndef RECORDER_PRELOAD_PROCESS_MODULE_LOG_H
+#define RECORDER_PRELOAD_PROCESS_MODULE_LOG_H
 
 #include <link.h>
 #include <stdbool.h>

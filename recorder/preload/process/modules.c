@@ -3,13 +3,13 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include "debug_frames.h"
-#include "module_file.h"
-#include "module_log.h"
-#include "../system/real.h"
-#include "../system/sys.h"
-#include "../threads/thread.h"
-#include "../system/memory.h"
+#include "preload/process/debug_frames.h"
+#include "preload/process/module_file.h"
+#include "preload/process/module_log.h"
+#include "preload/system/real.h"
+#include "preload/system/sys.h"
+#include "preload/threads/thread.h"
+#include "preload/system/memory.h"
 
 enum { MODULES_MAX = 16384 };
 

@@ -6,13 +6,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "../end/fatal.h"
-#include "../system/sys.h"
-#include "../threads/levels.h"
-#include "../system/memory.h"
-#include "../threads/island.h"
-#include "../threads/stale.h"
-#include "attach.h"
+#include "preload/end/fatal.h"
+#include "preload/system/sys.h"
+#include "preload/threads/levels.h"
+#include "preload/system/memory.h"
+#include "preload/threads/island.h"
+#include "preload/threads/stale.h"
+#include "preload/process/attach.h"
 
 static struct on_page nothing_on;
 struct on_page *target_on = &nothing_on;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "program.h"
+#include "preload/process/program.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "../../loader.h"
-#include "../../sanitizer.h"
-#include "../channel/target.h"
-#include "../system/sys.h"
+#include "loader.h"
+#include "sanitizer.h"
+#include "preload/channel/target.h"
+#include "preload/system/sys.h"
 
 /* Where the C library looks without PATH. */
 #define DEFAULT_PATH "/bin:/usr/bin"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs that are about to be executed: whether this library can be loaded into them. */
-#ifndef TTD_PRELOAD_PROCESS_PROGRAM_H
-#define TTD_PRELOAD_PROCESS_PROGRAM_H
+#ifndef RECORDER_PRELOAD_PROCESS_PROGRAM_H
+#define RECORDER_PRELOAD_PROCESS_PROGRAM_H
 
 enum program_kind {
     PROGRAM_RECORDED,

@@ -4,7 +4,7 @@
  * again where it was, with all its registers. The collector puts them back itself; that this code
  * would do so as well lets the program go on even if the collector dies meanwhile.
  */
-#include "borrowed.h"
+#include "preload/system/borrowed.h"
 
 #include <signal.h>
 #include <stdalign.h>

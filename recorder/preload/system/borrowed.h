@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Code for system calls that the collector makes a thread execute: see struct borrowed_code. */
-#ifndef TTD_PRELOAD_SYSTEM_BORROWED_H
-#define TTD_PRELOAD_SYSTEM_BORROWED_H
+#ifndef RECORDER_PRELOAD_SYSTEM_BORROWED_H
+#define RECORDER_PRELOAD_SYSTEM_BORROWED_H
 
-#include "../../channel.h"
+#include "channel.h"
 
 /* Room for a signal handler, which runs here only if the collector has died. */
 enum { BORROWED_STACK_SIZE = 64 * 1024 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "memory.h"
+#include "preload/system/memory.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-#include "own_memory.h"
-#include "sys.h"
+#include "preload/system/own_memory.h"
+#include "preload/system/sys.h"
 
 /*
  * The kernel copies the signal set in before it looks at `how`: EFAULT if the memory cannot be

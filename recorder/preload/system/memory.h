@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_PRELOAD_SYSTEM_MEMORY_H
-#define TTD_PRELOAD_SYSTEM_MEMORY_H
+#ifndef RECORDER_PRELOAD_SYSTEM_MEMORY_H
+#define RECORDER_PRELOAD_SYSTEM_MEMORY_H
 
 /* Reads memory that may not be mapped, and maps memory; errno is never changed. */
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../dwarf/words.h"
+#include "dwarf/words.h"
 
 #pragma GCC visibility push(hidden)
 

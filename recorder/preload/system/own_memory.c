@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "own_memory.h"
+#include "preload/system/own_memory.h"
 
 #include <sys/mman.h>
 
-#include "sys.h"
+#include "preload/system/sys.h"
 
 struct own_memory own_memory;
 

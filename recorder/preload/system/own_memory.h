@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The list of what the recorder has mapped for itself: see struct own_memory of the channel. */
-#ifndef TTD_PRELOAD_SYSTEM_OWN_MEMORY_H
-#define TTD_PRELOAD_SYSTEM_OWN_MEMORY_H
+#ifndef RECORDER_PRELOAD_SYSTEM_OWN_MEMORY_H
+#define RECORDER_PRELOAD_SYSTEM_OWN_MEMORY_H
 
-#include "../../channel.h"
+#include "channel.h"
 
 #pragma GCC visibility push(hidden)
 

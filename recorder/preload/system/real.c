@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "real.h"
+#include "preload/system/real.h"
 
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replaced.h"
-#include "sys.h"
+#include "preload/system/replaced.h"
+#include "preload/system/sys.h"
 
 /* The C library's other names, which no header declares; hooks here. */
 void *__libc_malloc(size_t);

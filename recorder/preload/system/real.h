@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The real functions, which the hooks call. */
-#ifndef TTD_PRELOAD_SYSTEM_REAL_H
-#define TTD_PRELOAD_SYSTEM_REAL_H
+#ifndef RECORDER_PRELOAD_SYSTEM_REAL_H
+#define RECORDER_PRELOAD_SYSTEM_REAL_H
 
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "replaced.h"
+#include "preload/system/replaced.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "real.h"
+#include "preload/system/real.h"
 
 bool replaced_any;
 

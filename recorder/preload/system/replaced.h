@@ -3,8 +3,8 @@
  * Functions that the program defines in place of those of the C library and the C++ runtime. It
  * comes before this library, so it calls its own and not the hooks.
  */
-#ifndef TTD_PRELOAD_SYSTEM_REPLACED_H
-#define TTD_PRELOAD_SYSTEM_REPLACED_H
+#ifndef RECORDER_PRELOAD_SYSTEM_REPLACED_H
+#define RECORDER_PRELOAD_SYSTEM_REPLACED_H
 
 #include <stdbool.h>
 #include <stddef.h>

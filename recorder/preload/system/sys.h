@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* System calls without the C library: no errno, no cancellation, no locks. */
-#ifndef TTD_PRELOAD_SYSTEM_SYS_H
-#define TTD_PRELOAD_SYSTEM_SYS_H
+#ifndef RECORDER_PRELOAD_SYSTEM_SYS_H
+#define RECORDER_PRELOAD_SYSTEM_SYS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -12,9 +12,9 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "../system/sys.h"
-#include "../channel/target.h"
-#include "../system/memory.h"
+#include "preload/system/sys.h"
+#include "preload/channel/target.h"
+#include "preload/system/memory.h"
 
 /* A line of maps, parsed as it streams by. */
 struct line {

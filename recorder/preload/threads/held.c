@@ -3,8 +3,8 @@
  * Distinguishes calls that serve the call around them from independent ones: holds an acquisition
  * until the call around it returns, then drops or records it.
  */
-#include "../../channel_record.h"
-#include "levels_parts.h"
+#include "channel_record.h"
+#include "preload/threads/levels_parts.h"
 
 _Atomic uintptr_t level_serving_sites[SERVING_SITES];
 

@@ -4,13 +4,13 @@
  * library that is loaded before it takes no part in them: they are the allocator's own doing. One
  * whose functions are patched sees them, and lets them pass.
  */
-#ifndef TTD_PRELOAD_THREADS_INTERNAL_H
-#define TTD_PRELOAD_THREADS_INTERNAL_H
+#ifndef RECORDER_PRELOAD_THREADS_INTERNAL_H
+#define RECORDER_PRELOAD_THREADS_INTERNAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "thread.h"
+#include "preload/threads/thread.h"
 
 #ifdef TTD_ATTACHED
 

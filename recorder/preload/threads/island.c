@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "island.h"
+#include "preload/threads/island.h"
 
 #include <string.h>
 
-#include "levels_parts.h"
+#include "preload/threads/levels_parts.h"
 
 enum ttd_island_state island_state(const struct thread *thread)
 {

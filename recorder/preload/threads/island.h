@@ -4,14 +4,14 @@
  * is *suspended*: it is not target_self, so that all its hooks take the slow path, and threads that
  * record pay nothing. Each change is an event of TTD_CLIENT_THREADS in the thread's stream.
  */
-#ifndef TTD_PRELOAD_ISLAND_H
-#define TTD_PRELOAD_ISLAND_H
+#ifndef RECORDER_PRELOAD_THREADS_ISLAND_H
+#define RECORDER_PRELOAD_THREADS_ISLAND_H
 
 #include <stdbool.h>
 
 #include <ttdtrace/trace.h>
 
-#include "thread.h"
+#include "preload/threads/thread.h"
 
 /* Returns level 0 of the thread. */
 static inline struct thread *island_thread(struct thread *level)

@@ -2,8 +2,8 @@
 /* Finds out which hooks of a thread still run, and frees the levels of those left by a jump. */
 #include <dlfcn.h>
 
-#include "levels.h"
-#include "levels_parts.h"
+#include "preload/threads/levels.h"
+#include "preload/threads/levels_parts.h"
 
 static struct unwind_regs caller_of(uintptr_t frame)
 {

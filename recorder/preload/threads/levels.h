@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Chooses the level at which a hook records: see struct thread. */
-#ifndef TTD_PRELOAD_THREADS_LEVELS_H
-#define TTD_PRELOAD_THREADS_LEVELS_H
+#ifndef RECORDER_PRELOAD_THREADS_LEVELS_H
+#define RECORDER_PRELOAD_THREADS_LEVELS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "internal.h"
-#include "stale.h"
-#include "thread.h"
+#include "preload/threads/internal.h"
+#include "preload/threads/stale.h"
+#include "preload/threads/thread.h"
 
 /*
  * Returns the level at which the hook with this frame records; attaches the thread and the process

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Internals of the levels, private to levels.c and held.c. */
-#ifndef TTD_PRELOAD_THREADS_LEVELS_PARTS_H
-#define TTD_PRELOAD_THREADS_LEVELS_PARTS_H
+#ifndef RECORDER_PRELOAD_THREADS_LEVELS_PARTS_H
+#define RECORDER_PRELOAD_THREADS_LEVELS_PARTS_H
 
-#include "levels.h"
+#include "preload/threads/levels.h"
 
 /* Notes that the calls from `pc` serve the call around them. */
 void level_learn(uintptr_t pc);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Appends a thread's records to its chunks. */
-#include "thread.h"
+#include "preload/threads/thread.h"
 
 #include <string.h>
 
-#include "../../channel_record.h"
-#include "../system/sys.h"
-#include "island.h"
+#include "channel_record.h"
+#include "preload/system/sys.h"
+#include "preload/threads/island.h"
 
 /* A difference of clocks that no thread brings about: it is another clock. */
 #define LEAP_NS UINT64_C(1000000000)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "signal_stack.h"
+#include "preload/threads/signal_stack.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-#include "../system/memory.h"
-#include "../system/sys.h"
+#include "preload/system/memory.h"
+#include "preload/system/sys.h"
 
 /* A guard takes two of the mappings of which the system allows 65530; threads need some. */
 enum { STACKS_MAX = 4096 };

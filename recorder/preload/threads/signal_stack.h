@@ -3,8 +3,8 @@
  * Signal stacks of the recorder, for its handler of fatal signals in a thread that has used up its
  * own stack. Threads get one when they attach, unless they have one; the program does not see it.
  */
-#ifndef TTD_PRELOAD_THREADS_SIGNAL_STACK_H
-#define TTD_PRELOAD_THREADS_SIGNAL_STACK_H
+#ifndef RECORDER_PRELOAD_THREADS_SIGNAL_STACK_H
+#define RECORDER_PRELOAD_THREADS_SIGNAL_STACK_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -5,11 +5,11 @@
  * process has its data in bytes of the control block that the C library does not use, and does not
  * clear: a cookie beside them tells which attachment, and which thread, they belong to.
  */
-#ifndef TTD_PRELOAD_THREADS_STALE_H
-#define TTD_PRELOAD_THREADS_STALE_H
+#ifndef RECORDER_PRELOAD_THREADS_STALE_H
+#define RECORDER_PRELOAD_THREADS_STALE_H
 
-#include "island.h"
-#include "thread.h"
+#include "preload/threads/island.h"
+#include "preload/threads/thread.h"
 
 #ifdef TTD_ATTACHED
 

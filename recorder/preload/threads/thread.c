@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads begin to record: their slots in the channel, and their memory. */
-#include "thread.h"
+#include "preload/threads/thread.h"
 
 #include <pthread.h>
 #include <sys/prctl.h>
 
-#include "../../channel_pool.h"
-#include "../system/memory.h"
-#include "../system/sys.h"
-#include "island.h"
-#include "signal_stack.h"
+#include "channel_pool.h"
+#include "preload/system/memory.h"
+#include "preload/system/sys.h"
+#include "preload/threads/island.h"
+#include "preload/threads/signal_stack.h"
 
 __thread struct thread_locals thread_locals __attribute__((tls_model("initial-exec")));
 

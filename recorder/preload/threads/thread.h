@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* A recording thread: where it is within a hook, its stamps and its records. */
-#ifndef TTD_PRELOAD_THREADS_THREAD_H
-#define TTD_PRELOAD_THREADS_THREAD_H
+#ifndef RECORDER_PRELOAD_THREADS_THREAD_H
+#define RECORDER_PRELOAD_THREADS_THREAD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../channel_record.h"
-#include "../channel/target.h"
-#include "../unwind/unwind.h"
+#include "channel_record.h"
+#include "preload/channel/target.h"
+#include "preload/unwind/unwind.h"
 #ifdef TTD_ATTACHED
-#include "../../attached.h"
+#include "attached.h"
 #endif
 
 /* The part of a hook that a thread executes. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The arrays of an unwinder: room for as many frames as its thread's stack ever had. */
-#include "state.h"
+#include "preload/unwind/state.h"
 
 #include <string.h>
 

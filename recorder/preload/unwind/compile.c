@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "compile.h"
+#include "preload/unwind/compile.h"
 
-#include "../../dwarf/dwarf.h"
+#include "dwarf/dwarf.h"
 
 const uint8_t rule_other_regs[RULE_OTHER_COUNT] = {CFI_RBX, CFI_R12, 13, 14, CFI_R15};
 

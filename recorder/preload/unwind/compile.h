@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_PRELOAD_UNWIND_COMPILE_H
-#define TTD_PRELOAD_UNWIND_COMPILE_H
+#ifndef RECORDER_PRELOAD_UNWIND_COMPILE_H
+#define RECORDER_PRELOAD_UNWIND_COMPILE_H
 
 /* Makes the rule of one word for an address from its row of call frame information. */
 
-#include "../../dwarf/cfi.h"
-#include "rules.h"
+#include "dwarf/cfi.h"
+#include "preload/unwind/rules.h"
 
 #pragma GCC visibility push(hidden)
 

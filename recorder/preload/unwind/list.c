@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "list.h"
+#include "preload/unwind/list.h"
 
-#include "state.h"
+#include "preload/unwind/state.h"
 
 /* Frames of this library, of the C library and of handlers within it, at most. */
 enum { SKIPPED_MAX = 64 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_PRELOAD_UNWIND_LIST_H
-#define TTD_PRELOAD_UNWIND_LIST_H
+#ifndef RECORDER_PRELOAD_UNWIND_LIST_H
+#define RECORDER_PRELOAD_UNWIND_LIST_H
 
 /* Lists a stack with all that is known of its frames, slowly. What an unwinder remembers of the
    last capture stays as it is. */
 
-#include "unwind.h"
-#include "../../dwarf/step.h"
+#include "preload/unwind/unwind.h"
+#include "dwarf/step.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -2,7 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* _dl_find_object */
 #endif
-#include "own_modules.h"
+#include "preload/unwind/own_modules.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "../../dwarf/modules.h"
-#include "../system/memory.h"
+#include "dwarf/modules.h"
+#include "preload/system/memory.h"
 
 /* Bytes of call frame information that are followed in memory of unknown extent. */
 #define PROBED_MAX ((uintptr_t)1 << 28)

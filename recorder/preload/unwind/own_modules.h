@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_PRELOAD_UNWIND_OWN_MODULES_H
-#define TTD_PRELOAD_UNWIND_OWN_MODULES_H
+#ifndef RECORDER_PRELOAD_UNWIND_OWN_MODULES_H
+#define RECORDER_PRELOAD_UNWIND_OWN_MODULES_H
 
 /* The modules of this process, in which the unwinder runs: see dwarf/modules.h. */
 
-#include "unwind.h"
+#include "preload/unwind/unwind.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Turns the frames of a walk into those of the last capture, with the words that they rest on. */
-#include "state.h"
+#include "preload/unwind/state.h"
 
 /* The rule of a frame if the step from it depends on nothing but the state; else RULE_NONE. */
 static unwind_rule plain_rule(const struct new_frame *frame)

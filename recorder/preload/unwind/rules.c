@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "rules.h"
+#include "preload/unwind/rules.h"
 
 #include <dlfcn.h>
 #include <link.h>
 
-#include "../../dwarf/modules.h"
-#include "compile.h"
-#include "own_modules.h"
-#include "../system/memory.h"
+#include "dwarf/modules.h"
+#include "preload/unwind/compile.h"
+#include "preload/unwind/own_modules.h"
+#include "preload/system/memory.h"
 
 /* Sizes of the table: powers of two. */
 #define FIRST_BITS 10

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_PRELOAD_UNWIND_RULES_H
-#define TTD_PRELOAD_UNWIND_RULES_H
+#ifndef RECORDER_PRELOAD_UNWIND_RULES_H
+#define RECORDER_PRELOAD_UNWIND_RULES_H
 
 /*
  * Rules compiled from call frame information: one word per return address, in a hash table that
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "unwind.h"
+#include "preload/unwind/unwind.h"
 
 struct cfi_lookup;
 

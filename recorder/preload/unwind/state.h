@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_PRELOAD_UNWIND_STATE_H
-#define TTD_PRELOAD_UNWIND_STATE_H
+#ifndef RECORDER_PRELOAD_UNWIND_STATE_H
+#define RECORDER_PRELOAD_UNWIND_STATE_H
 
 /*
  * The state of an unwinder, and why it may keep most of the last stack.
@@ -62,11 +62,11 @@
  * that the thread has used last (find_rule).
  */
 
-#include "unwind.h"
-#include "rules.h"
-#include "../../dwarf/scratch.h"
-#include "../../dwarf/step.h"
-#include "../system/memory.h"
+#include "preload/unwind/unwind.h"
+#include "preload/unwind/rules.h"
+#include "dwarf/scratch.h"
+#include "dwarf/step.h"
+#include "preload/system/memory.h"
 
 /* Frames that an unwinder has room for at first; then four times as many, and again. */
 #define UNWIND_FIRST_FRAMES 64u

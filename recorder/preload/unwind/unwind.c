@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "unwind.h"
+#include "preload/unwind/unwind.h"
 
 #include <string.h>
 
-#include "walk_fast.h"
+#include "preload/unwind/walk_fast.h"
 
 /* The most that the main thread's stack is assumed to grow between two captures. */
 #define GROWTH_MAX ((uintptr_t)64 << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TTD_PRELOAD_UNWIND_UNWIND_H
-#define TTD_PRELOAD_UNWIND_UNWIND_H
+#ifndef RECORDER_PRELOAD_UNWIND_UNWIND_H
+#define RECORDER_PRELOAD_UNWIND_UNWIND_H
 
 /*
  * The stack unwinder of the preload library: the stack of return addresses at every heap call,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Walks a stack from the innermost frame until a frame of the last capture is met. */
-#include "walk_fast.h"
+#include "preload/unwind/walk_fast.h"
 
 /* Frames of this library between walk_registers() and the hook's caller, at most. */
 #define OWN_FRAMES 8

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The steps of a walk that nearly all are. */
-#ifndef TTD_PRELOAD_UNWIND_WALK_FAST_H
-#define TTD_PRELOAD_UNWIND_WALK_FAST_H
+#ifndef RECORDER_PRELOAD_UNWIND_WALK_FAST_H
+#define RECORDER_PRELOAD_UNWIND_WALK_FAST_H
 
-#include "state.h"
+#include "preload/unwind/state.h"
 
 #define always_inline inline __attribute__((always_inline))
 

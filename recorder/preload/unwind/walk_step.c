@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One step of a walk, by the kind of the frame's rule. walk.c takes the common ones itself.
  */
-#include "state.h"
+#include "preload/unwind/state.h"
 
 /* Frame pointers that are followed through unknown code, at most. */
 #define LINKS_MAX 128u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "backing.h"
+#include "snapshot/layout/backing.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../reader.h"
+#include "snapshot/reader.h"
 
 static bool name_begins(const char *name, const char *begin)
 {

@@ -3,11 +3,11 @@
  * What is behind the mappings of a process: memory, files or devices. Decides whether a pointer of
  * the program may be in a mapping that it cannot write to, and what may be done to read it.
  */
-#ifndef TTD_SNAPSHOT_BACKING_H
-#define TTD_SNAPSHOT_BACKING_H
+#ifndef RECORDER_SNAPSHOT_LAYOUT_BACKING_H
+#define RECORDER_SNAPSHOT_LAYOUT_BACKING_H
 
-#include "maps.h"
-#include "regions.h"
+#include "snapshot/layout/maps.h"
+#include "snapshot/layout/regions.h"
 
 enum backing_kind {
     BACKING_ANONYMOUS, /* memory of the process alone */

@@ -2,7 +2,7 @@
 /* Chunks of the GNU C library's allocator: the memory of blocks, live or free, one behind the
  * other.
  */
-#include "glibc.h"
+#include "snapshot/layout/glibc.h"
 
 /* The head of a chunk: its size, and bits. */
 enum {

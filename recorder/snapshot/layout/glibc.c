@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "glibc.h"
+#include "snapshot/layout/glibc.h"
 
 #include <stdlib.h>
 #include <string.h>

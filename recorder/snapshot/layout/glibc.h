@@ -5,10 +5,10 @@
  * has arenas. Found without symbols, by structures that refer to themselves. With another C library
  * nothing is found.
  */
-#ifndef TTD_SNAPSHOT_GLIBC_H
-#define TTD_SNAPSHOT_GLIBC_H
+#ifndef RECORDER_SNAPSHOT_LAYOUT_GLIBC_H
+#define RECORDER_SNAPSHOT_LAYOUT_GLIBC_H
 
-#include "../memory.h"
+#include "snapshot/memory.h"
 
 struct glibc_thread {
     uint64_t pointer; /* of the thread; its own structure begins here */

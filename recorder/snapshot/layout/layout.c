@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "layout.h"
+#include "snapshot/layout/layout.h"
 
 #include <string.h>
 
-#include "../../channel.h"
-#include "layout_parts.h"
+#include "channel.h"
+#include "snapshot/layout/layout_parts.h"
 
 static bool layout_begins_with(const char *text, const char *begin)
 {

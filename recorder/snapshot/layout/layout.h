@@ -3,14 +3,14 @@
  * The layout of a process's memory: the regions that are searched for references. The
  * mappings are cut, in turn, by what modules, the recorder, threads and allocators have in them.
  */
-#ifndef TTD_SNAPSHOT_LAYOUT_H
-#define TTD_SNAPSHOT_LAYOUT_H
+#ifndef RECORDER_SNAPSHOT_LAYOUT_LAYOUT_H
+#define RECORDER_SNAPSHOT_LAYOUT_LAYOUT_H
 
-#include "../heap_pages.h"
-#include "glibc.h"
-#include "maps.h"
-#include "../memory.h"
-#include "regions.h"
+#include "snapshot/heap_pages.h"
+#include "snapshot/layout/glibc.h"
+#include "snapshot/layout/maps.h"
+#include "snapshot/memory.h"
+#include "snapshot/layout/regions.h"
 
 struct snapshot_module {
     ttd_id id; /* in the trace */

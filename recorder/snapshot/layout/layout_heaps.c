@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory that allocators give blocks from. */
-#include "layout_parts.h"
+#include "snapshot/layout/layout_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "glibc.h"
+#include "snapshot/layout/glibc.h"
 
 static void add_heap(struct layout_search *search, const struct region *region, uint64_t begin,
                      uint64_t end, ttd_id allocator)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The data of modules, as their program headers in memory tell. */
-#include "layout_parts.h"
+#include "snapshot/layout/layout_parts.h"
 
 #include <string.h>
 
-#include "segments.h"
+#include "snapshot/layout/segments.h"
 
 const char layout_data_name[] = ".data", layout_bss_name[] = ".bss";
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Internals of the search for regions, private to layout*.c. */
-#ifndef TTD_SNAPSHOT_LAYOUT_PARTS_H
-#define TTD_SNAPSHOT_LAYOUT_PARTS_H
+#ifndef RECORDER_SNAPSHOT_LAYOUT_LAYOUT_PARTS_H
+#define RECORDER_SNAPSHOT_LAYOUT_LAYOUT_PARTS_H
 
-#include "backing.h"
-#include "glibc.h"
-#include "layout.h"
-#include "tls.h"
+#include "snapshot/layout/backing.h"
+#include "snapshot/layout/glibc.h"
+#include "snapshot/layout/layout.h"
+#include "snapshot/layout/tls.h"
 
 /* A search for regions. Each part of it collects regions in `refined`, then cuts `regions` by
  * them. */

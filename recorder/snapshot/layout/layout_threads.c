@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Stacks and thread-local storage of threads, and what the C library keeps of threads that ended.
  */
-#include "layout_parts.h"
+#include "snapshot/layout/layout_parts.h"
 
-#include "glibc.h"
+#include "snapshot/layout/glibc.h"
 
 /* Adds a thread's regions. Nothing of its stack before `begin` is in use. */
 static void add_thread(struct layout_search *search, const struct glibc_thread *thread,

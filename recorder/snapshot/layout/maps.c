@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "maps.h"
+#include "snapshot/layout/maps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "../../arrays.h"
-#include "../reader.h"
+#include "arrays.h"
+#include "snapshot/reader.h"
 
 /* A million mappings or so; the rest is left out. */
 enum { TEXT_FIRST = 64 * 1024, TEXT_MAX = 128 << 20 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The mappings of another process, from /proc. */
-#ifndef TTD_SNAPSHOT_MAPS_H
-#define TTD_SNAPSHOT_MAPS_H
+#ifndef RECORDER_SNAPSHOT_LAYOUT_MAPS_H
+#define RECORDER_SNAPSHOT_LAYOUT_MAPS_H
 
 #include <stdbool.h>
 #include <stddef.h>

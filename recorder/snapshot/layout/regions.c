@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "regions.h"
+#include "snapshot/layout/regions.h"
 
 #include <stdlib.h>
 
-#include "../../arrays.h"
+#include "arrays.h"
 
 void regions_free(struct regions *regions)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory that is to be searched, by address: what each part of it is. */
-#ifndef TTD_SNAPSHOT_REGIONS_H
-#define TTD_SNAPSHOT_REGIONS_H
+#ifndef RECORDER_SNAPSHOT_LAYOUT_REGIONS_H
+#define RECORDER_SNAPSHOT_LAYOUT_REGIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "segments.h"
+#include "snapshot/layout/segments.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The segments of a module, as its program headers in the memory of a process tell. */
-#ifndef TTD_SNAPSHOT_SEGMENTS_H
-#define TTD_SNAPSHOT_SEGMENTS_H
+#ifndef RECORDER_SNAPSHOT_LAYOUT_SEGMENTS_H
+#define RECORDER_SNAPSHOT_LAYOUT_SEGMENTS_H
 
 #include <elf.h>
 
-#include "layout.h"
+#include "snapshot/layout/layout.h"
 
 enum { MODULE_SEGMENTS = 64 };
 

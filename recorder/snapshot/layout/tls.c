@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tls.h"
+#include "snapshot/layout/tls.h"
 
 enum {
     DYNAMIC_MAX = 128,     /* entries of a dynamic section */

@@ -5,13 +5,13 @@
  * interface tells. The program's own block comes first, by a rule; that of a library is told by
  * what the loader has written for the library's code to find it.
  */
-#ifndef TTD_SNAPSHOT_TLS_H
-#define TTD_SNAPSHOT_TLS_H
+#ifndef RECORDER_SNAPSHOT_LAYOUT_TLS_H
+#define RECORDER_SNAPSHOT_LAYOUT_TLS_H
 
 #include <elf.h>
 
-#include "../memory.h"
-#include "regions.h"
+#include "snapshot/memory.h"
+#include "snapshot/layout/regions.h"
 
 enum { TLS_BLOCKS_MAX = 256 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "contents.h"
+#include "snapshot/pages/contents.h"
 
 #include <stdlib.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies what the heaps of a process contain, page by page. */
-#ifndef TTD_SNAPSHOT_CONTENTS_H
-#define TTD_SNAPSHOT_CONTENTS_H
+#ifndef RECORDER_SNAPSHOT_PAGES_CONTENTS_H
+#define RECORDER_SNAPSHOT_PAGES_CONTENTS_H
 
-#include "../heap_pages.h"
-#include "../memory.h"
-#include "page_store.h"
-#include "../layout/regions.h"
+#include "snapshot/heap_pages.h"
+#include "snapshot/memory.h"
+#include "snapshot/pages/page_store.h"
+#include "snapshot/layout/regions.h"
 
 struct contents_job {
     struct memory *memory;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "page_store.h"
+#include "snapshot/pages/page_store.h"
 
 #include <stdlib.h>
 #include <string.h>

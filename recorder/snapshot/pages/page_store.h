@@ -6,8 +6,8 @@
  * Whether two pages are the same is decided by a hash of 128 bits, whose seed is a secret: nobody
  * can make two pages of the same hash on purpose.
  */
-#ifndef TTD_SNAPSHOT_PAGE_STORE_H
-#define TTD_SNAPSHOT_PAGE_STORE_H
+#ifndef RECORDER_SNAPSHOT_PAGES_PAGE_STORE_H
+#define RECORDER_SNAPSHOT_PAGES_PAGE_STORE_H
 
 #include <ttdtrace/writer.h>
 

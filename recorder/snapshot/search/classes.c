@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "classes.h"
+#include "snapshot/search/classes.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "../../arrays.h"
+#include "arrays.h"
 
 enum { WORD = sizeof(uint64_t), FIRST_VALUES = 1024 };
 

@@ -15,8 +15,8 @@
  * The memory belongs to the recorded program and may hold anything. Each value is looked at once,
  * and their number is limited.
  */
-#ifndef TTD_SNAPSHOT_CLASSES_H
-#define TTD_SNAPSHOT_CLASSES_H
+#ifndef RECORDER_SNAPSHOT_SEARCH_CLASSES_H
+#define RECORDER_SNAPSHOT_SEARCH_CLASSES_H
 
 #include <stdbool.h>
 #include <stddef.h>

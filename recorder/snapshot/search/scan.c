@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "scan.h"
+#include "snapshot/search/scan.h"
 
 #include <emmintrin.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Searches regions for words that may point into blocks, and writes these. */
-#ifndef TTD_SNAPSHOT_SCAN_H
-#define TTD_SNAPSHOT_SCAN_H
+#ifndef RECORDER_SNAPSHOT_SEARCH_SCAN_H
+#define RECORDER_SNAPSHOT_SEARCH_SCAN_H
 
-#include "../heap_pages.h"
-#include "../memory.h"
-#include "../layout/regions.h"
-#include "../calls.h"
-#include "tables.h"
+#include "snapshot/heap_pages.h"
+#include "snapshot/memory.h"
+#include "snapshot/layout/regions.h"
+#include "snapshot/calls.h"
+#include "snapshot/search/tables.h"
 
 /* The words that are searched for, until the deadline of the memory, and the trace that they go to.
  */

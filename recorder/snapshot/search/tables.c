@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "tables.h"
+#include "snapshot/search/tables.h"
 
 #include <stdlib.h>
 
-#include "../image.h"
+#include "snapshot/image.h"
 
 static bool read_page(void *context, uint64_t address, void *page)
 {

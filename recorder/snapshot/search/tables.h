@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The ranges where tables of virtual functions may be: the modules of a process in its memory. */
-#ifndef TTD_SNAPSHOT_TABLES_H
-#define TTD_SNAPSHOT_TABLES_H
+#ifndef RECORDER_SNAPSHOT_SEARCH_TABLES_H
+#define RECORDER_SNAPSHOT_SEARCH_TABLES_H
 
-#include "classes.h"
-#include "../heap_pages.h"
-#include "../layout/layout.h"
+#include "snapshot/search/classes.h"
+#include "snapshot/heap_pages.h"
+#include "snapshot/layout/layout.h"
 
 struct tables {
     struct classes classes;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "follower.h"
+#include "snapshot/stacks/follower.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../dwarf/modules.h"
-#include "../../dwarf/scratch.h"
-#include "../layout/segments.h"
+#include "dwarf/modules.h"
+#include "dwarf/scratch.h"
+#include "snapshot/layout/segments.h"
 
 enum {
     PAGES = 256,       /* that are kept, each in the place that its address gives */

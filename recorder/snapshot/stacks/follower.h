@@ -4,11 +4,11 @@
  * Nothing that the process has there is trusted: words are read from the thread's stack alone, and
  * rules from the segments of its modules. Every walk ends.
  */
-#ifndef TTD_SNAPSHOT_FOLLOWER_H
-#define TTD_SNAPSHOT_FOLLOWER_H
+#ifndef RECORDER_SNAPSHOT_STACKS_FOLLOWER_H
+#define RECORDER_SNAPSHOT_STACKS_FOLLOWER_H
 
-#include "../layout/layout.h"
-#include "frames.h"
+#include "snapshot/layout/layout.h"
+#include "snapshot/stacks/frames.h"
 
 enum { FOLLOWER_REGISTERS = 17 /* DWARF numbers 0 to 16 of x86-64 */ };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The frames of a stack. */
-#ifndef TTD_SNAPSHOT_FRAMES_H
-#define TTD_SNAPSHOT_FRAMES_H
+#ifndef RECORDER_SNAPSHOT_STACKS_FRAMES_H
+#define RECORDER_SNAPSHOT_STACKS_FRAMES_H
 
-#include "../../channel.h"
+#include "channel.h"
 
 enum { STACK_FRAMES = SNAPSHOT_FRAMES /* as many as of a thread that waits */ };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "borrow.h"
+#include "snapshot/stop/borrow.h"
 
 #include <elf.h>
 #include <errno.h>

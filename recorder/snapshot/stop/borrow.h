@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes a thread that is held execute one system call, and puts it back where it was. */
-#ifndef TTD_SNAPSHOT_BORROW_H
-#define TTD_SNAPSHOT_BORROW_H
+#ifndef RECORDER_SNAPSHOT_STOP_BORROW_H
+#define RECORDER_SNAPSHOT_STOP_BORROW_H
 
-#include "../../channel_borrowed.h"
-#include "threads.h"
+#include "channel_borrowed.h"
+#include "snapshot/stop/threads.h"
 
 struct borrowed_call {
     const struct borrowed_code *code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "copy.h"
+#include "snapshot/stop/copy.h"
 
 #include <fcntl.h>
 #include <linux/close_range.h>

@@ -8,11 +8,11 @@
  * descriptors, so that what the process closes is closed. It is stopped from the begin and dies
  * with the tracer; if the system runs out of memory, it dies first.
  */
-#ifndef TTD_SNAPSHOT_COPY_H
-#define TTD_SNAPSHOT_COPY_H
+#ifndef RECORDER_SNAPSHOT_STOP_COPY_H
+#define RECORDER_SNAPSHOT_STOP_COPY_H
 
-#include "borrow.h"
-#include "../memory.h"
+#include "snapshot/stop/borrow.h"
+#include "snapshot/memory.h"
 
 /* State of a process that lasts from one snapshot to the next. Zeroed at first. */
 struct copy_history {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "copy.h"
+#include "snapshot/stop/copy.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../reader.h"
+#include "snapshot/reader.h"
 
 static uint64_t resident(uint32_t pid)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "interrupted.h"
+#include "snapshot/stop/interrupted.h"
 
 #include <errno.h>
 #include <linux/io_uring.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../arrays.h"
+#include "arrays.h"
 
 /* Result of a system call that is to be made again unless a handler of a signal has run. */
 #define RESTART_NO_HANDLER 514

@@ -3,8 +3,8 @@
  * System calls that fail when their thread is stopped, even if it has no handler of a signal: they
  * are made again, or end as if their time had passed once it has.
  */
-#ifndef TTD_SNAPSHOT_INTERRUPTED_H
-#define TTD_SNAPSHOT_INTERRUPTED_H
+#ifndef RECORDER_SNAPSHOT_STOP_INTERRUPTED_H
+#define RECORDER_SNAPSHOT_STOP_INTERRUPTED_H
 
 #include <stdbool.h>
 #include <stddef.h>

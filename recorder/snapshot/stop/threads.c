@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "threads.h"
+#include "snapshot/stop/threads.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "../../arrays.h"
+#include "arrays.h"
 
 #define STOP_NS        UINT64_C(1000000000)
 #define STOP_UNABLE_NS UINT64_C(150000000) /* for one that waits and cannot be interrupted */

@@ -4,14 +4,14 @@
  * functions must be called by the same thread, which should end soon after: the system then lets go
  * what could not be let go, because it has not stopped in time.
  */
-#ifndef TTD_SNAPSHOT_THREADS_H
-#define TTD_SNAPSHOT_THREADS_H
+#ifndef RECORDER_SNAPSHOT_STOP_THREADS_H
+#define RECORDER_SNAPSHOT_STOP_THREADS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "interrupted.h"
+#include "snapshot/stop/interrupted.h"
 
 enum { THREAD_REGISTERS = 17 /* DWARF numbers 0 to 16 of x86-64 */ };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "answer_index.h"
+#include "symbolize/cache/answer_index.h"
 
 #include <stdlib.h>
 #include <string.h>

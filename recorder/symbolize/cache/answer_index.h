@@ -3,14 +3,14 @@
  * Hash table over the answers in a cache's log (see cache.c), by image and offset. Each process
  * has its own, since the table holds addresses.
  */
-#ifndef TTD_SYMBOLIZE_ANSWER_INDEX_H
-#define TTD_SYMBOLIZE_ANSWER_INDEX_H
+#ifndef RECORDER_SYMBOLIZE_CACHE_ANSWER_INDEX_H
+#define RECORDER_SYMBOLIZE_CACHE_ANSWER_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../symbolize.h"
+#include "symbolize/symbolize.h"
 
 /** A file that the log has answers for. Build-id and path point into the log. */
 struct answered_image {

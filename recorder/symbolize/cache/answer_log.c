@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "answer_log.h"
+#include "symbolize/cache/answer_log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,14 +3,14 @@
  * Encoder of a cache's log: passes answers on to a function, and encodes them as batches of the
  * log, whose format cache.c describes.
  */
-#ifndef TTD_SYMBOLIZE_ANSWER_LOG_H
-#define TTD_SYMBOLIZE_ANSWER_LOG_H
+#ifndef RECORDER_SYMBOLIZE_CACHE_ANSWER_LOG_H
+#define RECORDER_SYMBOLIZE_CACHE_ANSWER_LOG_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../symbolize.h"
+#include "symbolize/symbolize.h"
 
 /* The owner sets the first group, zeroes the rest, and frees `data`. */
 struct answer_log {

@@ -11,7 +11,7 @@
  * Bytes below `used` never change, so that they are read without a lock.
  */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, MADV_DONTFORK, pthread_mutex_clocklock */
-#include "cache.h"
+#include "symbolize/cache/cache.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,10 +21,10 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "answer_log.h"
-#include "../process/lookup_process.h"
-#include "../process/helper.h"
-#include "answer_index.h"
+#include "symbolize/cache/answer_log.h"
+#include "symbolize/process/lookup_process.h"
+#include "symbolize/process/helper.h"
+#include "symbolize/cache/answer_index.h"
 
 enum { CAPACITY = 64 * 1024 * 1024, PATIENCE = 2 /* seconds */ };
 

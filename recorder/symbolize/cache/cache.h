@@ -7,12 +7,12 @@
  * Answers are stored by path and build-id; modules without a build-id are looked up each time. Only
  * answers of children that read everything are stored. Answers are never removed; there is a limit.
  */
-#ifndef TTD_SYMBOLIZE_CACHE_H
-#define TTD_SYMBOLIZE_CACHE_H
+#ifndef RECORDER_SYMBOLIZE_CACHE_CACHE_H
+#define RECORDER_SYMBOLIZE_CACHE_CACHE_H
 
 #include <stddef.h>
 
-#include "../symbolize.h"
+#include "symbolize/symbolize.h"
 
 struct symbolize_cache;
 

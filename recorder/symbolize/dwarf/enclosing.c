@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "enclosing.h"
+#include "symbolize/dwarf/enclosing.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 
-#include "../grow.h"
+#include "symbolize/grow.h"
 
 /* A limit against crafted debug information, which may nest deeply. */
 enum { DEPTH_MAX = 64 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** Enclosing scopes of DIEs: DWARF has no references from a DIE to its parent. */
-#ifndef TTD_SYMBOLIZE_ENCLOSING_H
-#define TTD_SYMBOLIZE_ENCLOSING_H
+#ifndef RECORDER_SYMBOLIZE_DWARF_ENCLOSING_H
+#define RECORDER_SYMBOLIZE_DWARF_ENCLOSING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "lines.h"
+#include "symbolize/dwarf/lines.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../grow.h"
+#include "symbolize/grow.h"
 
 static void load_files(struct files *files, Dwarf_Die *unit)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** Files and lines of a compilation unit. */
-#ifndef TTD_SYMBOLIZE_LINES_H
-#define TTD_SYMBOLIZE_LINES_H
+#ifndef RECORDER_SYMBOLIZE_DWARF_LINES_H
+#define RECORDER_SYMBOLIZE_DWARF_LINES_H
 
 #include <stddef.h>
 #include <stdint.h>

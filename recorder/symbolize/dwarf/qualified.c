@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "qualified.h"
+#include "symbolize/dwarf/qualified.h"
 
 #include <dwarf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../grow.h"
+#include "symbolize/grow.h"
 
 /* Limits against crafted debug information, which may nest deeply or refer to itself. */
 enum { TYPE_DEPTH_MAX = 32, PARAMETERS_MAX = 64, NAME_SIZE_MAX = 16384 };

@@ -3,8 +3,8 @@
  * Qualified names of C++ functions without a linkage name: gcc omits it for functions local to a
  * file, such as those of anonymous namespaces, and for lambdas.
  */
-#ifndef TTD_SYMBOLIZE_QUALIFIED_H
-#define TTD_SYMBOLIZE_QUALIFIED_H
+#ifndef RECORDER_SYMBOLIZE_DWARF_QUALIFIED_H
+#define RECORDER_SYMBOLIZE_DWARF_QUALIFIED_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include <elfutils/libdw.h>
 
-#include "enclosing.h"
+#include "symbolize/dwarf/enclosing.h"
 
 /** Names written so far, sorted by DIE, and the scopes of a unit. All zero when empty. */
 struct qualified {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "scopes.h"
+#include "symbolize/dwarf/scopes.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 
-#include "../grow.h"
+#include "symbolize/grow.h"
 
 enum { DEPTH_MAX = 256 };
 

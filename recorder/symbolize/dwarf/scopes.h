@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /** Functions of a compilation unit and the calls inlined in them, as a tree of scopes. */
-#ifndef TTD_SYMBOLIZE_SCOPES_H
-#define TTD_SYMBOLIZE_SCOPES_H
+#ifndef RECORDER_SYMBOLIZE_DWARF_SCOPES_H
+#define RECORDER_SYMBOLIZE_DWARF_SCOPES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../image/image.h"
+#include "symbolize/image/image.h"
 
 #define SCOPE_NONE UINT32_MAX
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "statics.h"
+#include "symbolize/dwarf/statics.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../grow.h"
+#include "symbolize/grow.h"
 
 /* A limit against crafted debug information, which may nest deeply. */
 enum { DEPTH_MAX = 64 };

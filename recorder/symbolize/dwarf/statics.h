@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /** Variables of functions, which symbol tables name without their function: from debug
  * information. */
-#ifndef TTD_SYMBOLIZE_STATICS_H
-#define TTD_SYMBOLIZE_STATICS_H
+#ifndef RECORDER_SYMBOLIZE_DWARF_STATICS_H
+#define RECORDER_SYMBOLIZE_DWARF_STATICS_H
 
-#include "../image/symbols.h"
-#include "units.h"
+#include "symbolize/image/symbols.h"
+#include "symbolize/dwarf/units.h"
 
 /** A variable of a function, with a name such as "run()::kept". */
 struct static_variable {

@@ -2,12 +2,12 @@
 /*
  * Ranges come from the units' DIEs, since .debug_aranges is optional and clang omits it.
  */
-#include "units.h"
+#include "symbolize/dwarf/units.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 
-#include "../grow.h"
+#include "symbolize/grow.h"
 
 static void add_unit(struct units *units, size_t *unit_capacity, size_t *span_capacity,
                      Dwarf_Die die, const struct image *image)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /** Compilation units of a module and the address ranges of each. */
-#ifndef TTD_SYMBOLIZE_UNITS_H
-#define TTD_SYMBOLIZE_UNITS_H
+#ifndef RECORDER_SYMBOLIZE_DWARF_UNITS_H
+#define RECORDER_SYMBOLIZE_DWARF_UNITS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../image/image.h"
+#include "symbolize/image/image.h"
 
 struct units {
     /** The DIE of each unit, by the `index` of its spans; with split DWARF that of the skeleton. */

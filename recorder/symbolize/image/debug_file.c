@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE /* asprintf, strchrnul */
-#include "debug_file.h"
+#include "symbolize/image/debug_file.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "image_file.h"
+#include "symbolize/image/image_file.h"
 
 enum { BUILD_ID_MAX = 64 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /** Debug files found by build-id alone: libdwfl looks for them only beside a module's own file. */
-#ifndef TTD_SYMBOLIZE_DEBUG_FILE_H
-#define TTD_SYMBOLIZE_DEBUG_FILE_H
+#ifndef RECORDER_SYMBOLIZE_IMAGE_DEBUG_FILE_H
+#define RECORDER_SYMBOLIZE_IMAGE_DEBUG_FILE_H
 
-#include "../symbolize.h"
+#include "symbolize/symbolize.h"
 
 /** Search path of libdwfl: the default, and what symbolize_set_debug_path() has added. */
 extern char *debug_file_path;

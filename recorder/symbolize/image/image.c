@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "image.h"
+#include "symbolize/image/image.h"
 
 #include <elfutils/libdwelf.h>
 #include <gelf.h>
@@ -8,10 +8,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "../../arrays.h"
-#include "debug_file.h"
-#include "image_file.h"
-#include "../grow.h"
+#include "arrays.h"
+#include "symbolize/image/debug_file.h"
+#include "symbolize/image/image_file.h"
+#include "symbolize/grow.h"
 
 static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
                        char **path, Elf **elf)

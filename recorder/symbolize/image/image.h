@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** The ELF file of a module, or its debug file, opened only if its build-id is the module's. */
-#ifndef TTD_SYMBOLIZE_IMAGE_H
-#define TTD_SYMBOLIZE_IMAGE_H
+#ifndef RECORDER_SYMBOLIZE_IMAGE_IMAGE_H
+#define RECORDER_SYMBOLIZE_IMAGE_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,9 +9,9 @@
 
 #include <elfutils/libdwfl.h>
 
-#include "inflate.h"
-#include "spans.h"
-#include "../symbolize.h"
+#include "symbolize/image/inflate.h"
+#include "symbolize/image/spans.h"
+#include "symbolize/symbolize.h"
 
 /** Ranges of addresses: sections, whose number is the index of the span; or segments, with 0, if
  * there are no sections. Sorted. */

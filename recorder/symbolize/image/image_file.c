@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "image_file.h"
+#include "symbolize/image/image_file.h"
 
 #include <fcntl.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /** Files of modules, and what tells one from another. */
-#ifndef TTD_SYMBOLIZE_IMAGE_FILE_H
-#define TTD_SYMBOLIZE_IMAGE_FILE_H
+#ifndef RECORDER_SYMBOLIZE_IMAGE_IMAGE_FILE_H
+#define RECORDER_SYMBOLIZE_IMAGE_IMAGE_FILE_H
 
 #include <stdbool.h>
 
-#include "../symbolize.h"
+#include "symbolize/symbolize.h"
 
 /** Opens a regular file by its absolute path, or returns -1: opening a FIFO may block, opening a
  * device may have effects. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "inflate.h"
+#include "symbolize/image/inflate.h"
 
 #include <gelf.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include <zstd.h>
 #endif
 
-#include "image_file.h"
+#include "symbolize/image/image_file.h"
 
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2

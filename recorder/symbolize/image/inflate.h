@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** Compressed debug sections, decompressed into one mapping. */
-#ifndef TTD_SYMBOLIZE_INFLATE_H
-#define TTD_SYMBOLIZE_INFLATE_H
+#ifndef RECORDER_SYMBOLIZE_IMAGE_INFLATE_H
+#define RECORDER_SYMBOLIZE_IMAGE_INFLATE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "spans.h"
+#include "symbolize/image/spans.h"
 
 #include <stdlib.h>
 
-#include "../grow.h"
+#include "symbolize/grow.h"
 
 static int compare_spans(const void *left, const void *right)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** Address ranges, and a search for the innermost range that holds an address. */
-#ifndef TTD_SYMBOLIZE_SPANS_H
-#define TTD_SYMBOLIZE_SPANS_H
+#ifndef RECORDER_SYMBOLIZE_IMAGE_SPANS_H
+#define RECORDER_SYMBOLIZE_IMAGE_SPANS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /** Functions or variables of a module's symbol table. */
-#ifndef TTD_SYMBOLIZE_SYMBOLS_H
-#define TTD_SYMBOLIZE_SYMBOLS_H
+#ifndef RECORDER_SYMBOLIZE_IMAGE_SYMBOLS_H
+#define RECORDER_SYMBOLIZE_IMAGE_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image.h"
+#include "symbolize/image/image.h"
 
 /** A symbol. The name points into the image and has no version suffix. */
 struct symbol {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "image_cache.h"
+#include "symbolize/names/image_cache.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../grow.h"
+#include "symbolize/grow.h"
 
 static void close_binary(struct binary *binary)
 {

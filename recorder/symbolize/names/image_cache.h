@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /** Cache of opened images with their symbol tables and units, for later requests. */
-#ifndef TTD_SYMBOLIZE_IMAGE_CACHE_H
-#define TTD_SYMBOLIZE_IMAGE_CACHE_H
+#ifndef RECORDER_SYMBOLIZE_NAMES_IMAGE_CACHE_H
+#define RECORDER_SYMBOLIZE_NAMES_IMAGE_CACHE_H
 
 #include <sys/stat.h>
 
-#include "../image/image.h"
-#include "../image/symbols.h"
-#include "../dwarf/statics.h"
-#include "../dwarf/units.h"
+#include "symbolize/image/image.h"
+#include "symbolize/image/symbols.h"
+#include "symbolize/dwarf/statics.h"
+#include "symbolize/dwarf/units.h"
 
 enum { IMAGE_CACHE_MAX = 16 };
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "names.h"
+#include "symbolize/names/names.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../grow.h"
-#include "../dwarf/lines.h"
-#include "../dwarf/qualified.h"
-#include "../dwarf/scopes.h"
-#include "variables.h"
+#include "symbolize/grow.h"
+#include "symbolize/dwarf/lines.h"
+#include "symbolize/dwarf/qualified.h"
+#include "symbolize/dwarf/scopes.h"
+#include "symbolize/names/variables.h"
 
 /* The addresses to name, in ascending order, as parallel arrays. */
 struct targets {

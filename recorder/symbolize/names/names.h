@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /** Looks up the names of a module's addresses, in symbol tables and debug information. */
-#ifndef TTD_SYMBOLIZE_NAMES_H
-#define TTD_SYMBOLIZE_NAMES_H
+#ifndef RECORDER_SYMBOLIZE_NAMES_NAMES_H
+#define RECORDER_SYMBOLIZE_NAMES_NAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../wire/wire_encoder.h"
-#include "image_cache.h"
+#include "symbolize/wire/wire_encoder.h"
+#include "symbolize/names/image_cache.h"
 
 /**
  * Encodes an answer for each offset that has a name.

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "variables.h"
+#include "symbolize/names/variables.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../grow.h"
+#include "symbolize/grow.h"
 
 enum { SECTION_NAME_MAX = 256 };
 

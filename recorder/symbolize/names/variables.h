@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /** Names of a module's data: variables, or else sections. */
-#ifndef TTD_SYMBOLIZE_VARIABLES_H
-#define TTD_SYMBOLIZE_VARIABLES_H
+#ifndef RECORDER_SYMBOLIZE_NAMES_VARIABLES_H
+#define RECORDER_SYMBOLIZE_NAMES_VARIABLES_H
 
 #include <stdint.h>
 
-#include "image_cache.h"
-#include "../wire/wire_encoder.h"
+#include "symbolize/names/image_cache.h"
+#include "symbolize/wire/wire_encoder.h"
 
 /**
  * Encodes the variable that holds each of the module's offsets, once: for the first of them. An

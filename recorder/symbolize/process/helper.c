@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE /* syscall */
-#include "helper.h"
+#include "symbolize/process/helper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../clock.h"
-#include "lookup_request.h"
-#include "worker.h"
+#include "symbolize/clock.h"
+#include "symbolize/process/lookup_request.h"
+#include "symbolize/process/worker.h"
 
 /* Limit of processor time, in case the child loops after all its users are gone. */
 enum { SECONDS = 600 };

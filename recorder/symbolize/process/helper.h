@@ -10,12 +10,12 @@
  * Every process forked after its start may use it, one at a time: the user holds a lock that all
  * of them share.
  */
-#ifndef TTD_SYMBOLIZE_HELPER_H
-#define TTD_SYMBOLIZE_HELPER_H
+#ifndef RECORDER_SYMBOLIZE_PROCESS_HELPER_H
+#define RECORDER_SYMBOLIZE_PROCESS_HELPER_H
 
 #include <sys/types.h>
 
-#include "../symbolize.h"
+#include "symbolize/symbolize.h"
 
 enum helper_state {
     HELPER_NONE,  /* not started, or given up */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE /* close_range */
-#include "lookup_process.h"
+#include "symbolize/process/lookup_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lookup_request.h"
-#include "worker.h"
+#include "symbolize/process/lookup_request.h"
+#include "symbolize/process/worker.h"
 
 static bool is_kept(int fd, int own_file, const int *files, size_t count)
 {

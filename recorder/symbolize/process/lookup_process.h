@@ -4,12 +4,12 @@
  * must not wait. It is forked while the parent is small: forking a process that uses much memory
  * costs more than most lookups.
  */
-#ifndef TTD_SYMBOLIZE_LOOKUP_PROCESS_H
-#define TTD_SYMBOLIZE_LOOKUP_PROCESS_H
+#ifndef RECORDER_SYMBOLIZE_PROCESS_LOOKUP_PROCESS_H
+#define RECORDER_SYMBOLIZE_PROCESS_LOOKUP_PROCESS_H
 
 #include <sys/types.h>
 
-#include "../symbolize.h"
+#include "symbolize/symbolize.h"
 
 /** Looks up the names of a request and keeps them where others find them. Runs in the process. */
 typedef void lookup_function(void *context, const struct symbolize_module *modules, size_t count);

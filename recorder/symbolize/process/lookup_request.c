@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "lookup_request.h"
+#include "symbolize/process/lookup_request.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../grow.h"
+#include "symbolize/grow.h"
 
 enum { NUMBER = sizeof(uint64_t), MODULE_NUMBERS = 10 };
 

@@ -8,10 +8,10 @@
  * data, five u64 of struct symbolize_file, path, NUL, place, NUL, build-id, zeros up to a multiple
  * of 8, u64 offsets
  */
-#ifndef TTD_SYMBOLIZE_LOOKUP_REQUEST_H
-#define TTD_SYMBOLIZE_LOOKUP_REQUEST_H
+#ifndef RECORDER_SYMBOLIZE_PROCESS_LOOKUP_REQUEST_H
+#define RECORDER_SYMBOLIZE_PROCESS_LOOKUP_REQUEST_H
 
-#include "../symbolize.h"
+#include "symbolize/symbolize.h"
 
 /** A received request. The modules point into `data`. */
 struct lookup_request {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker.h"
+#include "symbolize/process/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../names/names.h"
-#include "../wire/wire_encoder.h"
-#include "lookup_request.h"
+#include "symbolize/names/names.h"
+#include "symbolize/wire/wire_encoder.h"
+#include "symbolize/process/lookup_request.h"
 
 enum { PIPE_FD = 3 };
 

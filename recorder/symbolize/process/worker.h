@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /** The child process that reads debug information and answers. */
-#ifndef TTD_SYMBOLIZE_WORKER_H
-#define TTD_SYMBOLIZE_WORKER_H
+#ifndef RECORDER_SYMBOLIZE_PROCESS_WORKER_H
+#define RECORDER_SYMBOLIZE_PROCESS_WORKER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../symbolize.h"
+#include "symbolize/symbolize.h"
 
 /** The work of a child, and its limits. */
 struct worker_job {

@@ -13,8 +13,8 @@
  * VARIABLE takes the place of ANSWER in modules whose offsets are data. Only MODULE and FINISHED
  * may stand outside a MODULE and its END. A size of 0 means unknown.
  */
-#ifndef TTD_SYMBOLIZE_WIRE_H
-#define TTD_SYMBOLIZE_WIRE_H
+#ifndef RECORDER_SYMBOLIZE_WIRE_WIRE_H
+#define RECORDER_SYMBOLIZE_WIRE_WIRE_H
 
 enum wire_kind { WIRE_MODULE = 1, WIRE_ANSWER, WIRE_END, WIRE_FINISHED, WIRE_VARIABLE };
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /** Decoder of the child's messages (wire.h), which are untrusted: passes well-formed answers on. */
-#ifndef TTD_SYMBOLIZE_WIRE_DECODER_H
-#define TTD_SYMBOLIZE_WIRE_DECODER_H
+#ifndef RECORDER_SYMBOLIZE_WIRE_WIRE_DECODER_H
+#define RECORDER_SYMBOLIZE_WIRE_WIRE_DECODER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../symbolize.h"
-#include "wire.h"
+#include "symbolize/symbolize.h"
+#include "symbolize/wire/wire.h"
 
 struct wire_decoder {
     const struct symbolize_module *modules;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /** Encoder of the child's messages (wire.h). Ends the process if the parent is gone. */
-#ifndef TTD_SYMBOLIZE_WIRE_ENCODER_H
-#define TTD_SYMBOLIZE_WIRE_ENCODER_H
+#ifndef RECORDER_SYMBOLIZE_WIRE_WIRE_ENCODER_H
+#define RECORDER_SYMBOLIZE_WIRE_WIRE_ENCODER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../symbolize.h"
-#include "wire.h"
+#include "symbolize/symbolize.h"
+#include "symbolize/wire/wire.h"
 
 struct wire_encoder {
     int fd;

@@ -8,7 +8,7 @@
 
 #include <criterion/criterion.h>
 
-#include "search/classes.h"
+#include "snapshot/search/classes.h"
 #include "shapes.h"
 
 enum { RANGES_MAX = 1024 };

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../../recorder/snapshot/layout/maps.h"
+#include "snapshot/layout/maps.h"
 
 enum { SIZE = 64 * 1024, MANY = 3000 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pages of memory snapshots come back as they were, and what is the same is stored once. */
 #include "api/fixture.h"
-#include "pages/page_store.h"
+#include "snapshot/pages/page_store.h"
 
 #include <stdlib.h>
 #include <string.h>

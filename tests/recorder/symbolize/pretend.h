@@ -12,8 +12,8 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
-#include "process/helper.h"
-#include "symbolize.h"
+#include "symbolize/process/helper.h"
+#include "symbolize/symbolize.h"
 
 enum { OFFSETS = 3 };
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbolize.h"
+#include "symbolize/symbolize.h"
 
 /** Makes a new working directory, for copies of the fixtures and programs built of them. */
 void enter_directory(void);

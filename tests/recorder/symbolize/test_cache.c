@@ -11,7 +11,7 @@
 
 #include <criterion/criterion.h>
 
-#include "cache/cache.h"
+#include "symbolize/cache/cache.h"
 #include "support.h"
 
 static struct symbolize_cache *cache;

@@ -8,7 +8,7 @@
 
 #include <criterion/criterion.h>
 
-#include "image/inflate.h"
+#include "symbolize/image/inflate.h"
 #include "support.h"
 
 static void enter(void)

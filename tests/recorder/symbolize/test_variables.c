@@ -5,7 +5,7 @@
 
 #include <criterion/criterion.h>
 
-#include "cache/cache.h"
+#include "symbolize/cache/cache.h"
 #include "support.h"
 
 TestSuite(variables, .init = enter_directory, .fini = leave_directory, .timeout = 60);

@@ -12,7 +12,7 @@
  * to it at exit.
  */
 
-#include "unwind/unwind.h"
+#include "preload/unwind/unwind.h"
 
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>

@@ -9,10 +9,10 @@
  * the program gets to its end is the test.
  */
 
-#include "unwind/unwind.h"
+#include "preload/unwind/unwind.h"
 #include "dwarf/cfi.h"
-#include "unwind/compile.h"
-#include "unwind/state.h"
+#include "preload/unwind/compile.h"
+#include "preload/unwind/state.h"
 
 #include "support/entropy.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "control.h"
+#include "collect/collector_control.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The collector's end of the control socket: see recorder/control.h. */
-#ifndef TTD_COLLECT_CONTROL_H
-#define TTD_COLLECT_CONTROL_H
+#ifndef RECORDER_COLLECT_COLLECTOR_CONTROL_H
+#define RECORDER_COLLECT_COLLECTOR_CONTROL_H
 
-#include "../control.h"
-#include "channel/host.h"
+#include "control.h"
+#include "collect/channel/host.h"
 
 enum { CONTROL_CLIENTS = 8 };
 
