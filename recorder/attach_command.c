@@ -32,6 +32,7 @@ static struct attachment attachment;
 static char library[LAUNCH_PATH_MAX];
 static unsigned children_left; /* with the library in them */
 static volatile sig_atomic_t is_detached;
+static const struct options *attach_options; /* NULL once it is said that the process is recorded */
 
 bool attach_is_command(int argc, char **argv)
 {
@@ -94,10 +95,26 @@ static bool attach_is_followed(void)
     return is_told;
 }
 
+/* Says that the process is recorded, once others who ask for it find it: in another PID namespace
+ * that takes the collector a moment. */
+static void attach_say(const struct collector *collector)
+{
+    const struct options *options = attach_options;
+    if (options == NULL || !collector->has_attached_first)
+        return;
+    attach_options = NULL;
+    options_report_ready(options);
+    if (!options->is_quiet)
+        message("attached to process %u, which was stopped for %.1f ms; ^C or 'ttdrecord detach "
+                "%u' ends it",
+                attachment.pid, (double)attachment.stop_time / 1e6, attachment.pid);
+}
+
 /* Called in each round of the collector. */
 static void attach_step(struct collector *collector)
 {
     static uint64_t since, next;
+    attach_say(collector);
     static bool is_followed; /* the process executes another program, which is recorded */
     bool is_wanted = collector->is_to_detach || signals_seen.detach != 0;
     uint64_t now = attach_command_now();
@@ -179,11 +196,7 @@ static int attach_record(const struct options *options)
     }
     limits_raise(RLIMIT_FSIZE);
     limits_keep_memory();
-    options_report_ready(options);
-    if (!options->is_quiet)
-        message("attached to process %u, which was stopped for %.1f ms; ^C or 'ttdrecord detach "
-                "%u' ends it",
-                attachment.pid, (double)attachment.stop_time / 1e6, attachment.pid);
+    attach_options = options;
     collector.done = &signals_seen.done;
     collector.wants_stop = signals_want_stop;
     collector.stop = signals_stop;

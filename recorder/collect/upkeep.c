@@ -75,9 +75,7 @@ static void tell_losses(struct trace *trace)
 
 void upkeep(struct collector *collector, uint64_t now)
 {
-    /* A process that is attached to may have to be found in its namespace first. */
-    bool is_to_answer = !collector->had_run || collector->has_attached_first;
-    if (now >= collector->next_control && is_to_answer) {
+    if (now >= collector->next_control) {
         control_step(&collector->control, now, requests_answer, collector);
         collector->next_control = now + CONTROL_NS;
     }
