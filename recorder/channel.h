@@ -176,7 +176,8 @@ struct trace_name {
 };
 
 /* LOSS_OFF counts calls of the allocator that were not recorded because the thread was suspended,
- * calls within calls included: more than the events that are missing. */
+ * calls within calls included whose sites are not known to serve others: it may be more than the
+ * events that are missing. */
 enum loss_counter { LOSS_OVERFLOW, LOSS_REENTRANT, LOSS_OFF, LOSS_COUNTERS };
 
 enum { THREAD_NAME_SIZE = 16 };

@@ -158,7 +158,7 @@ struct thread *target_enter_slow(uintptr_t frame, uint64_t base)
     stale_forget();
     struct thread *thread = target_self; /* a fork's child has just lost its parent's */
     if (thread == NULL && island_suspended() != NULL) {
-        thread = island_try_awake();
+        thread = island_try_awake(((const uintptr_t *)frame)[1]);
         if (thread == NULL)
             return NULL;
     }

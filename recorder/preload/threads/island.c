@@ -90,11 +90,20 @@ void island_update(struct thread *level)
     }
 }
 
-struct thread *island_try_awake(void)
+/* Whether a call serves the one around it: from a site that is known for that, or from a hook. */
+static bool island_is_serving(uintptr_t site)
+{
+    extern const char own_begin __asm__("__ehdr_start") __attribute__((visibility("hidden")));
+    extern const char own_end __asm__("_end") __attribute__((visibility("hidden")));
+    return level_is_serving(site) || (site >= (uintptr_t)&own_begin && site < (uintptr_t)&own_end);
+}
+
+struct thread *island_try_awake(uintptr_t site)
 {
     struct thread *thread = thread_locals.suspended;
     if (island_state(thread) != TTD_ISLAND_RECORDING || thread->guard != 0) {
-        atomic_fetch_add_explicit(&thread->slot->lost[LOSS_OFF], 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&thread->slot->lost[LOSS_OFF], !island_is_serving(site),
+                                  memory_order_relaxed);
         return NULL;
     }
     thread->guard = (uintptr_t)__builtin_frame_address(0);

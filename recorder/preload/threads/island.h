@@ -28,8 +28,9 @@ enum ttd_island_state island_state(const struct thread *thread);
 struct thread *island_suspended(void);
 
 /* Lets the calling thread record if nothing suspends it any more. Returns it; NULL, with the call
- * counted as not recorded, if it stays suspended. */
-struct thread *island_try_awake(void);
+ * counted as not recorded, if it stays suspended. A call that serves the one around it is not
+ * counted, as far as its `site` is known for that. */
+struct thread *island_try_awake(uintptr_t site);
 
 /* Lets the calling thread record, whatever suspends it, until island_update(). */
 void island_awake(void);

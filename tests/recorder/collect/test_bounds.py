@@ -1,10 +1,23 @@
 # SPDX-License-Identifier: MIT
 """Recording less than all, for programs that run for long: options that bound what a trace has."""
 
+import os
 import subprocess
 import unittest
 
 from support import PATIENCE, ANALYZER, RECORDER, Recording, analyze, program
+
+
+# Makes many calls of sizes that no pattern foretells.
+OPERATORS = """
+#include <cstdlib>
+int main()
+{
+    unsigned seed = 1;
+    for (int i = 0; i < 1500000; i++, seed = seed * 1103515245 + 12345)
+        ::operator delete(::operator new(seed / 65536 % 5000 + 1));
+}
+"""
 
 
 class Bounded(Recording):
@@ -101,6 +114,19 @@ class Size(Bounded):
         self.record(program('growing'), options=['--max-size', '1', '--no-snapshot'])
         info = analyze('info', self.trace)
         self.assertGreaterEqual(info['lost_events'] + info['events'], whole['events'])
+
+    def test_calls_of_operators_that_were_seen(self):
+        """From then on a call that an operator makes does not count."""
+        path = self.directory / 'operators'
+        path.with_suffix('.cpp').write_text(OPERATORS)
+        subprocess.run([*os.environ['COMPILER_CXX'].split(), '-O1', '-fno-builtin', '-o', path,
+                        path.with_suffix('.cpp')], check=True)
+        self.record(path, options=['--no-snapshot'])
+        whole = analyze('info', self.trace)
+        self.record(path, options=['--max-size', '50K', '--no-snapshot'])
+        info = analyze('info', self.trace)
+        self.assertGreater(info['lost_events'], whole['events'] // 2)
+        self.assertEqual(info['lost_events'] + info['events'], whole['events'])
 
     def test_reallocations(self):
         """A thread is not suspended between the two records of a reallocation, which would count
