@@ -5,6 +5,7 @@
 #include "cli/process/exit.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
+#include "report/state/state_reports.h"
 
 /* The whole work: what is left of each trace is its names, and how certain it is. */
 struct compared_heaps {
@@ -181,7 +182,7 @@ static int compare_write_page(struct compared_heaps *heaps, const struct report_
     page_write_facts(&session->report, options->facts);
     session->report.stacks = (struct report_stacks){&calls, number_stack};
     page_begin_part(session->report.output, "diff");
-    session->options.format->compare(&session->report, data);
+    report_compare(&session->report, data);
     session->report.stacks = (struct report_stacks){NULL, NULL};
     for (int i = 0; i < HEAP_SIDES; i++) {
         page_write_calls(&calls.sides[i], names[i], session->report.output);
@@ -203,7 +204,7 @@ static int compare_print(struct compared_heaps *heaps, const struct compare_opti
         status = session_names(session, true); /* of threads and heaps, for both */
     struct view_tree_scope scope = {.levels = view_tree_levels(&session->options.view),
                                     .limit = session_tree_limit(session),
-                                    .has_same = session->options.format->needs_tree};
+                                    .has_same = session->options.form == REPORT_FOLDED};
     if (has_tree && status == STATUS_OK)
         status = session_check_tree(session, view_tree_end(&heaps->tree, &scope));
     if (status == STATUS_OK && !options->page)
@@ -213,9 +214,9 @@ static int compare_print(struct compared_heaps *heaps, const struct compare_opti
     if (status != STATUS_OK)
         return status;
     heap_comparison_sort(&heaps->comparison);
+    session->report.limit = options->limit;
     struct report_compare data = {.comparison = &heaps->comparison,
                                   .tree = has_tree ? &heaps->tree : NULL,
-                                  .limit = options->limit,
                                   .has_same = options->page};
     for (int i = 0; i < HEAP_SIDES; i++) {
         struct session *side = &heaps->sessions[i];
@@ -230,7 +231,7 @@ static int compare_print(struct compared_heaps *heaps, const struct compare_opti
     }
     if (options->page)
         return compare_write_page(heaps, &data, options);
-    session->options.format->compare(&session->report, &data);
+    report_compare(&session->report, &data);
     return STATUS_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/page/page_compress.h"
 #include "cli/traces/position_spec.h"
 #include "report/page/page_model.h"
+#include "report/state/state_reports.h"
 #include "travel/islands.h"
 
 struct compare_options {

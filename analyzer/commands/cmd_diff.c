@@ -10,6 +10,7 @@
 #include "cli/session/sidecar.h"
 #include "cli/traces/position_spec.h"
 #include "commands/findings.h"
+#include "report/state/state_reports.h"
 
 static const char help[] =
     "Usage: ttdanalyze diff [--from POSITION] [--to POSITION] [OPTIONS] [TRACE]\n"
@@ -156,8 +157,8 @@ static int diff_print_sides(struct session *session, const struct diff_options *
         status = session_output(session, true);
     if (status != STATUS_OK || session_print_tree(session, "block", "bytes"))
         return status;
-    struct report_diff data = {.diff = diff, .lost = lost, .limit = session->options.view.limit};
-    session->options.format->diff(&session->report, &data);
+    struct report_diff data = {.diff = diff, .lost = lost};
+    report_diff(&session->report, &data);
     return STATUS_OK;
 }
 

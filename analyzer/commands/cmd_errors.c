@@ -10,6 +10,7 @@
 #include "reach/reach_snapshots.h"
 #include "symbols/frames.h"
 #include "view/allocators.h"
+#include "report/errors/error_reports.h"
 
 static const char help[] =
     "Usage: ttdanalyze errors [OPTIONS] [TRACE]\n"
@@ -246,10 +247,10 @@ static int errors_print_findings(struct session *session, size_t limit, struct h
         status = session_output(session, true);
     struct report_errors data = {.errors = errors,
                                  .fatal = has_fatal ? fatal : NULL,
-                                 .places = names.are_known ? &names.places : NULL,
-                                 .limit = limit};
+                                 .places = names.are_known ? &names.places : NULL};
+    session->report.limit = limit;
     if (status == STATUS_OK)
-        session->options.format->errors(&session->report, &data);
+        report_errors(&session->report, &data);
     heap_places_free(&names.places);
     heap_reach_free(&names.reach);
     if (status != STATUS_OK)

@@ -5,6 +5,7 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
+#include "report/trace/trace_reports.h"
 
 #define READ_KINDS (TTD_KIND_BIT(TTD_KIND_EVENTS) | TTD_KIND_BIT(TTD_KIND_LOSSES))
 
@@ -137,7 +138,7 @@ static void events_print(struct lister *lister, const struct ttd_event *event)
     struct session *session = lister->session;
     struct report_event data = {event, &lister->details, events_is_certain(lister, event)};
     lister->count++;
-    session->options.format->event(&session->report, &data);
+    report_event(&session->report, &data);
 }
 
 /* Adds recorded losses. A loss may be recorded long after it happened, so these are read in a pass
@@ -260,14 +261,14 @@ static int list_all(struct lister *lister)
 {
     struct session *session = lister->session;
     struct heap_batch_hook hook = {.context = lister, .batch = events_see_batch};
-    session->options.format->events_begin(&session->report, &lister->details);
+    report_events_begin(&session->report, &lister->details);
     int status = source_read_on(&session->source, &hook);
     lister->outcome.reached_end = !lister->is_cut;
     session_outcome(session, &lister->outcome,
                     lister->is_cut ? lister->outcome.position : ttd_position_max());
-    session->has_reasons = session->options.format->rows_end;
+    session->has_reasons = session->options.form == REPORT_TEXT;
     if (session->has_reasons)
-        session->options.format->rows_end(&session->report);
+        report_certainty_text(&session->report);
     return status == STATUS_OK ? check_filter(lister) : status;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/process/numbers.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
+#include "report/memory/memory_reports.h"
 
 /* Words of a snapshot of references that are shown, at most. */
 #define POINTERS_MAX 1024
@@ -137,7 +138,7 @@ static int find_print(struct session *session, const struct heap_search_options 
         certainty_add_search(&session->report.certainty, search->searched, search->unreadable);
     int status = session_begin_report(session, true);
     if (status == STATUS_OK)
-        session->options.format->find(&session->report, &data);
+        report_matches(&session->report, &data);
     return status;
 }
 

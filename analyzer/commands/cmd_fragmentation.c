@@ -2,6 +2,7 @@
 /* ttdanalyze fragmentation */
 #include "cli/process/exit.h"
 #include "cli/session/session.h"
+#include "report/state/state_reports.h"
 
 static const char help[] =
     "Usage: ttdanalyze fragmentation [OPTIONS] [TRACE]\n"
@@ -31,13 +32,13 @@ static const struct own_option own_options[] = {
 static int fragmentation_print(struct session *session, const struct fragmentation_options *options,
                                struct heap_fragmentation *fragmentation)
 {
-    struct report_fragmentation data = {.fragmentation = fragmentation, .limit = options->limit};
+    session->report.limit = options->limit;
     struct heap_site_table sites = heap_sparse_site_table(&fragmentation->sparse);
     int status = session_view(session, &sites);
     if (status == STATUS_OK)
         status = session_output(session, true);
     if (status == STATUS_OK)
-        session->options.format->fragmentation(&session->report, &data);
+        report_fragmentation(&session->report, fragmentation);
     return status;
 }
 

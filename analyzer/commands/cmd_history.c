@@ -5,6 +5,7 @@
 #include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
+#include "report/state/state_reports.h"
 
 /* More blocks than these are not kept. */
 #define OWNERS_MAX 1000000
@@ -48,7 +49,7 @@ static int history_print(struct session *session, const struct heap_history *his
         certainty_add_snapshot(&session->report.certainty, &leaks->snapshot, leaks->misplaced);
     int status = session_begin_report(session, history->count);
     if (status == STATUS_OK)
-        session->options.format->history(&session->report, history);
+        report_history(&session->report, history);
     return status;
 }
 

@@ -2,6 +2,7 @@
 /* ttdanalyze hot */
 #include "cli/options/own_options.h"
 #include "commands/cmd_usage.h"
+#include "report/activity/activity_reports.h"
 
 #include <string.h>
 
@@ -42,7 +43,7 @@ static int hot_execute(struct session *session, const void *context)
                                                         .island = options->island,
                                                         .unit = "call",
                                                         .weight = orders[options->order],
-                                                        .print = session->options.format->hot});
+                                                        .print = report_hot});
 }
 
 static const struct hot_options defaults = {.order = HEAP_RANK_BY_BYTES};

@@ -10,6 +10,7 @@
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
 #include "cli/traces/input.h"
+#include "report/trace/trace_reports.h"
 
 static const char help[] =
     "Usage: ttdanalyze index [OPTIONS] [TRACE]\n"
@@ -39,7 +40,7 @@ static int index_print(struct session *session, const char *path,
                                 .bytes = (uint64_t)file.st_size};
     int status = session_output(session, false);
     if (status == STATUS_OK)
-        session->options.format->index(&session->report, &data);
+        report_index(&session->report, &data);
     return status;
 }
 

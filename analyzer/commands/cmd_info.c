@@ -7,6 +7,7 @@
 #include "cli/process/output.h"
 #include "cli/traces/trace_group.h"
 #include "commands/findings.h"
+#include "report/trace/trace_reports.h"
 
 /* Facts of the recording that are kept; the format allows any number. */
 #define METADATA_MAX 4096
@@ -98,7 +99,7 @@ int info_print(struct session *session, const struct info_findings *findings)
                                .file_bytes = ttd_reader_size(session->source.reader),
                                .metadata = findings->metadata,
                                .metadata_count = findings->metadata_count};
-    session->options.format->info(&session->report, &data);
+    report_info(&session->report, &data);
     return STATUS_OK;
 }
 
@@ -161,10 +162,12 @@ static int print_group(const struct common_options *options, const struct group 
     int status = output_open(&output, options->output, options->trace, options->has_pager);
     if (status != STATUS_OK)
         return status;
-    struct report report = {
-        .output = &output.text, .path = options->trace, .shows_all = options->has_full_stacks};
+    struct report report = {.output = &output.text,
+                            .form = options->form,
+                            .path = options->trace,
+                            .shows_all = options->has_full_stacks};
     struct report_group data = {&group->members[0].trace.group, group->members, group->count};
-    options->format->group(&report, &data);
+    report_recording(&report, &data);
     return output_close(&output, STATUS_OK, true);
 }
 

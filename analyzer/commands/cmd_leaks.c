@@ -10,6 +10,7 @@
 #include "cli/traces/position_spec.h"
 #include "commands/family.h"
 #include "commands/findings.h"
+#include "report/reachability/reachability_reports.h"
 
 /** A set of kinds of leaks is a bit mask. */
 #define KIND_BIT(kind) (1u << (kind))
@@ -227,13 +228,12 @@ static int leaks_print_list(struct session *session, const struct leaks_options 
     struct report_leaks data = {
         .leaks = leaks,
         .groups = list,
-        .limit = session->options.view.limit,
         .heaps = is_by_heap ? &heaps : NULL,
         .folds_possible = options->shown_kinds & KINDS_FOLDED,
         .is_at_end = ttd_position_compare(position, ttd_position_max()) == 0,
         .has_early_blocks = heap_has_early_blocks(session->source.reader),
         .is_attached = ttd_reader_trace(session->source.reader)->flags & TTD_TRACE_ATTACHED};
-    session->options.format->leaks(&session->report, &data);
+    report_leaks(&session->report, &data);
     heap_tree_free(&heaps);
     return STATUS_OK;
 }

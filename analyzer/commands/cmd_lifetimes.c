@@ -3,6 +3,7 @@
 #include "cli/options/own_options.h"
 #include "cli/process/exit.h"
 #include "commands/findings.h"
+#include "report/activity/activity_reports.h"
 
 static const char help[] =
     "Usage: ttdanalyze lifetimes [OPTIONS] [TRACE]\n"
@@ -27,9 +28,8 @@ int lifetimes_print(struct session *session, struct heap_usage *usage)
     int status = session_filter(session, &sites);
     if (status == STATUS_OK)
         status = session_output(session, true);
-    struct report_usage data = {.usage = usage, .limit = 0};
     if (status == STATUS_OK)
-        session->options.format->lifetimes(&session->report, &data);
+        report_lifetimes(&session->report, usage);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/process/message.h"
 #include "cli/session/session.h"
 #include "cli/traces/position_spec.h"
+#include "report/trace/trace_reports.h"
 
 static const char help[] =
     "Usage: ttdanalyze marks [OPTIONS] [TRACE]\n"
@@ -49,7 +50,7 @@ struct lister {
     struct ttd_position from;
     struct ttd_position to;
     uint64_t count;
-    struct report_marks details;
+    bool has_times;
     /** The trace has a mark of the thread, client or activity that the options name. */
     bool has_thread;
     bool has_client;
@@ -87,7 +88,7 @@ static enum ttd_status marks_see_batch(void *context, const struct ttd_batch *ba
         struct heap_mark mark = heap_mark_of(&batch->u.user_events[i]);
         if (!marks_passes(lister, &mark))
             continue;
-        session->options.format->mark(&session->report, &lister->details, &mark);
+        report_mark(&session->report, lister->has_times, &mark);
         lister->count++;
         if (session->output.text.error || lister->count == lister->options->limit)
             return TTD_END;
@@ -120,12 +121,12 @@ static int marks_list(struct lister *lister)
     struct heap_outcome outcome = {.reached_end = true};
     session_outcome(session, &outcome, ttd_position_max());
     session->output.text.room = UINT64_MAX;
-    lister->details.has_times = source_has_times(&session->source);
-    session->options.format->marks_begin(&session->report);
+    lister->has_times = source_has_times(&session->source);
+    report_marks_begin(&session->report);
     int status = source_read(&session->source, TTD_KIND_BIT(TTD_KIND_USER_EVENTS), &hook);
-    session->has_reasons = session->options.format->rows_end;
+    session->has_reasons = session->options.form == REPORT_TEXT;
     if (session->has_reasons)
-        session->options.format->rows_end(&session->report);
+        report_certainty_text(&session->report);
     if (!lister->count)
         check_names(lister);
     return status;

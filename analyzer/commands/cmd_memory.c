@@ -4,6 +4,7 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/session.h"
+#include "report/memory/memory_reports.h"
 
 static const char help[] =
     "Usage: ttdanalyze memory --address A [OPTIONS] [TRACE]\n"
@@ -85,7 +86,7 @@ static int memory_print(struct session *session, const struct memory_options *op
         write_raw(session, &data);
         session->has_reasons = false;
     } else {
-        session->options.format->memory(&session->report, &data);
+        report_memory(&session->report, &data);
     }
     return data.status == TTD_OK ? STATUS_OK
                                  : source_fail(&session->source, data.status, &data.error);

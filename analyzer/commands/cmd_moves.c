@@ -3,6 +3,8 @@
 #include "cli/options/own_options.h"
 #include "cli/process/exit.h"
 #include "commands/findings.h"
+#include "report/activity/activity_reports.h"
+#include "report/sections/section_tree.h"
 
 /* More of the worst chains than these are not kept. */
 #define CHAINS_MAX 10000
@@ -33,7 +35,7 @@ static const struct own_option own_options[] = {
 /* Writes inferred growth as folded stacks of their own. */
 static int print_folded(struct session *session, const struct heap_site_table *sites)
 {
-    if (!session->options.format->needs_tree || !*sites->count)
+    if (session->options.form != REPORT_FOLDED || !*sites->count)
         return STATUS_OK;
     view_tree_free(&session->tree);
     int status = session_view(session, sites);
@@ -41,7 +43,7 @@ static int print_folded(struct session *session, const struct heap_site_table *s
         return status;
     struct report_tree data = {
         .tree = &session->tree, .options = &session->options.view, .root = "[inferred]"};
-    session->options.format->tree(&session->report, &data);
+    report_tree(&session->report, &data);
     return STATUS_OK;
 }
 
@@ -61,8 +63,7 @@ int moves_print(struct session *session, struct heap_moves *moves)
         return status;
     if (session_print_tree(session, "reallocation", "bytes copied"))
         return print_folded(session, &regrown);
-    struct report_moves data = {.moves = moves, .limit = session->options.view.limit};
-    session->options.format->moves(&session->report, &data);
+    report_moves(&session->report, moves);
     return STATUS_OK;
 }
 

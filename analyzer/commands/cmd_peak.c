@@ -6,6 +6,7 @@
 #include "cli/process/message.h"
 #include "cli/session/sidecar.h"
 #include "commands/family.h"
+#include "report/state/state_reports.h"
 
 static const char help[] =
     "Usage: ttdanalyze peak [OPTIONS] [TRACE]\n"
@@ -32,7 +33,6 @@ static int peak_print(struct session *session, const struct peak_options *option
                       struct heap_peak_state *state)
 {
     struct heap_site_table sites = heap_groups_site_table(&state->groups);
-    struct report_peak data = {.peak = state, .limit = session->options.view.limit};
     int status = session_runtime(session, &state->runtime, options->shows_runtime);
     if (status == STATUS_OK)
         status = session_view(session, &sites);
@@ -40,7 +40,7 @@ static int peak_print(struct session *session, const struct peak_options *option
         status = session_output(session, true);
     session_lead_with_functions(session);
     if (status == STATUS_OK && !session_print_tree(session, "block", "bytes"))
-        session->options.format->peak(&session->report, &data);
+        report_peak(&session->report, state);
     return status;
 }
 

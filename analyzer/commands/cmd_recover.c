@@ -3,6 +3,7 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/new_trace.h"
+#include "report/trace/trace_reports.h"
 
 /* Problems that are reported one by one. */
 #define REPORTED_MAX 10
@@ -54,7 +55,7 @@ static int recover_print(const struct common_options *options, const struct ttd_
     if (status != STATUS_OK)
         return status;
     struct report_recovery data = {.verdict = verdict, .result = options->output};
-    options->format->recover(&report, &data);
+    report_recover(&report, &data);
     return output_close(&summary, STATUS_OK, true);
 }
 

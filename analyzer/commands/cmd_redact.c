@@ -5,6 +5,7 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/session/new_trace.h"
+#include "report/trace/trace_reports.h"
 
 static const char help[] =
     "Usage: ttdanalyze redact [OPTIONS] -o OUT IN\n"
@@ -54,7 +55,7 @@ static int redact_print(const struct common_options *options, const struct reque
     struct report_redaction data = {.removed = &request->removed,
                                     .has_strings = !request->removes_strings,
                                     .result = options->output};
-    options->format->redact(&report, &data);
+    report_redact(&report, &data);
     return output_close(&summary, STATUS_OK, true);
 }
 

@@ -4,6 +4,7 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "commands/findings.h"
+#include "report/reachability/reachability_reports.h"
 
 static const char help[] =
     "Usage: ttdanalyze referrers [--address A | --group N] [OPTIONS] [TRACE]\n"
@@ -94,7 +95,7 @@ static int referrers_print(struct session *session, struct report_referrers *dat
                            referrers->reach.misplaced);
     int status = session_begin_report(session, referrers->target != GRAPH_NONE);
     if (status == STATUS_OK)
-        session->options.format->referrers(&session->report, data);
+        report_referrers(&session->report, data);
     return status;
 }
 

@@ -13,6 +13,8 @@
 #include "commands/cmd_compare.h"
 #include "commands/report_pass.h"
 #include "report/page/page_model.h"
+#include "report/memory/memory_reports.h"
+#include "report/trace/trace_reports.h"
 
 /* The data of one trace in a page. */
 
@@ -119,7 +121,7 @@ static int write_snapshots(struct session *session, const struct heap_snapshot_l
 {
     page_begin_report(session, command_snapshots.name);
     session_outcome(session, &list->outcome, ttd_position_max());
-    session->options.format->snapshots(&session->report, list);
+    report_snapshots(&session->report, list);
     return STATUS_OK;
 }
 
@@ -160,8 +162,8 @@ static int write_data(struct session *session, const struct page_facts *facts,
     options.by = VIEW_BY_FUNCTION;
     view_init(&view, &options, &session->definitions);
     page_calls_init(&calls, &view);
-    session->options.format = report_format_find("json");
-    session->options.view.limit = REPORT_GROUPS_MAX;
+    session->options.form = session->report.form = REPORT_JSON;
+    session->options.view.limit = session->report.limit = REPORT_GROUPS_MAX;
     session->has_reasons = true;
     page_write_facts(&session->report, facts);
     int status = write_heap(session, facts, findings, &calls);
@@ -304,7 +306,7 @@ static int report_check_options(const struct common_options *options,
                                        "page answers for all blocks of the trace");
     if (own->has_contents && !own->is_exact)
         return message_usage("report", "--with-contents goes with --exact");
-    if (strcmp(options->format->name, "text") != 0)
+    if (options->form != REPORT_TEXT)
         return message_usage("report", "a page has no --format");
     if (!options->output && isatty(STDOUT_FILENO))
         return message_usage("report", "a page is for a browser: write it with '-o report.html'");
@@ -363,7 +365,7 @@ static int make_page(struct page *page, const struct common_options *common,
         .limit = SIZE_MAX, .island = options->island, .page = &page->comparison, .facts = &facts};
     struct position_spec last;
     int status = STATUS_OK;
-    as_json.format = report_format_find("json");
+    as_json.form = REPORT_JSON;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         facts.number = i + 1;
         status = add_trace(page, common, options, &facts, &last);

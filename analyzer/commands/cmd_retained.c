@@ -5,6 +5,7 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "commands/findings.h"
+#include "report/reachability/reachability_reports.h"
 
 static const char retained_help[] =
     "Usage: ttdanalyze retained [OPTIONS] [TRACE]\n"
@@ -99,7 +100,7 @@ int retained_print(struct session *session, const struct heap_retained_options *
     certainty_add_snapshot(&session->report.certainty, &reach->snapshot, reach->misplaced);
     int status = session_begin_report(session, reach->snapshot.number);
     if (status == STATUS_OK)
-        session->options.format->retained(&session->report, &data);
+        report_retained(&session->report, &data);
     return status;
 }
 

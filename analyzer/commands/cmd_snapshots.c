@@ -2,6 +2,7 @@
 /* ttdanalyze snapshots */
 #include "cli/process/exit.h"
 #include "cli/session/session.h"
+#include "report/trace/trace_reports.h"
 
 static const char help[] =
     "Usage: ttdanalyze snapshots [OPTIONS] [TRACE]\n"
@@ -20,7 +21,7 @@ static int snapshots_execute(struct session *session, const void *context)
         return status;
     status = session_output(session, true);
     if (status == STATUS_OK)
-        session->options.format->snapshots(&session->report, &list);
+        report_snapshots(&session->report, &list);
     heap_snapshot_list_free(&list);
     return status;
 }

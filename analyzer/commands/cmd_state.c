@@ -8,6 +8,7 @@
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
 #include "cli/traces/position_spec.h"
+#include "report/state/state_reports.h"
 
 /* Pointers to its block that are shown. */
 #define POINTERS_SHOWN 8
@@ -119,7 +120,7 @@ static int state_print(struct session *session, const struct state_options *opti
         status = session_output(session, true);
     session_lead_with_functions(session);
     if (status == STATUS_OK && !session_print_tree(session, "block", "bytes"))
-        session->options.format->state(&session->report, data);
+        report_state(&session->report, data);
     heap_tree_free(&heaps);
     return status;
 }
@@ -170,12 +171,12 @@ static int state_find_address(struct session *session, const struct state_option
 static int state_check_options(const struct session *session, const struct state_options *options)
 {
     const struct view_options *view = &session->options.view;
-    const char *format = session->options.format->name;
-    bool is_text = strcmp(format, "text") == 0;
+    enum report_form form = session->options.form;
+    bool is_text = form == REPORT_TEXT;
     bool has_more = options->shows_blocks || options->shows_heaps || options->address.is_given;
-    if (has_more && !is_text && strcmp(format, "json") != 0)
+    if (has_more && !is_text && form != REPORT_JSON)
         return message_usage("state", "--blocks, --heaps and --address have no %s: try json",
-                             format);
+                             command_form_name(form));
     if (is_text && options->address.is_given && !options->shows_blocks && !options->shows_heaps &&
         (view_has_filter(view) || view->skip.count || view->by != VIEW_BY_STACK))
         return message_usage("state", "with --address text shows no groups: options that choose "
@@ -189,7 +190,7 @@ static int state_check_options(const struct session *session, const struct state
 static int state_execute(struct session *session, const void *context)
 {
     const struct state_options *options = context;
-    struct report_state data = {.limit = session->options.view.limit};
+    struct report_state data = {.state = NULL};
     struct question question;
     int status = state_check_options(session, options);
     if (status == STATUS_OK)

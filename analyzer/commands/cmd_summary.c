@@ -7,6 +7,8 @@
 #include "cli/options/own_options.h"
 #include "cli/process/exit.h"
 #include "commands/report_pass.h"
+#include "report/memory/memory_reports.h"
+#include "report/trace/trace_reports.h"
 
 static const char help[] =
     "Usage: ttdanalyze [summary] [OPTIONS] TRACE\n"
@@ -262,7 +264,7 @@ int summary_print(struct session *session, struct view *view, const struct page_
     summary.errors = counts;
     summary.error_count = count_errors(&findings->errors, counts);
     summary.fatal = has_fatal ? &findings->fatal.signal : NULL;
-    session->options.format->summary(&session->report, &summary);
+    report_summary(&session->report, &summary);
     return STATUS_OK;
 }
 

@@ -2,6 +2,7 @@
 /* ttdanalyze temporary */
 #include "cli/options/own_options.h"
 #include "commands/cmd_usage.h"
+#include "report/activity/activity_reports.h"
 
 static const char help[] =
     "Usage: ttdanalyze temporary [OPTIONS] [TRACE]\n"
@@ -25,13 +26,12 @@ static const struct own_option own_options[] = {
 static int temporary_execute(struct session *session, const void *context)
 {
     const struct temporary_options *options = context;
-    return rank_usage(session,
-                      &(struct usage_question){
-                          .query = {.steps = options->steps, .order = HEAP_RANK_BY_TEMPORARY},
-                          .island = options->island,
-                          .unit = "temporary block",
-                          .weight = "temporary blocks",
-                          .print = session->options.format->temporary});
+    return rank_usage(session, &(struct usage_question){.query = {.steps = options->steps,
+                                                                  .order = HEAP_RANK_BY_TEMPORARY},
+                                                        .island = options->island,
+                                                        .unit = "temporary block",
+                                                        .weight = "temporary blocks",
+                                                        .print = report_temporary});
 }
 
 static const struct temporary_options defaults = {.steps = 0};

@@ -5,6 +5,7 @@
 #include "cli/options/own_options.h"
 #include "cli/process/exit.h"
 #include "cli/session/session.h"
+#include "report/activity/activity_reports.h"
 
 #define POINTS_MAX 1000000
 
@@ -93,7 +94,7 @@ static int timeline_execute(struct session *session, const void *context)
                                    .plot = options->plot,
                                    .has_times = source_has_times(&session->source)};
     if (status == STATUS_OK)
-        session->options.format->timeline(&session->report, &data);
+        report_timeline(&session->report, &data);
     heap_timeline_free(&timeline);
     return status;
 }

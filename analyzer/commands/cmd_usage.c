@@ -21,14 +21,11 @@ int rank_usage(struct session *session, const struct usage_question *asked)
     status = session_view(session, &sites);
     if (status == STATUS_OK)
         status = session_output(session, true);
-    struct report_usage data = {.usage = &usage,
-                                .is_by_calls = asked->query.order == HEAP_RANK_BY_CALLS,
-                                .limit = session->options.view.limit};
     /* There are no shares of lifetimes. */
     if (asked->query.order != HEAP_RANK_BY_LIFETIME)
         session_lead_with_functions(session);
     if (status == STATUS_OK && !session_print_tree(session, asked->unit, asked->weight))
-        asked->print(&session->report, &data);
+        asked->print(&session->report, &usage);
     heap_usage_free(&usage);
     return status;
 }

@@ -15,7 +15,7 @@ struct usage_question {
     const char *unit;
     const char *weight;
     /** The report of the format that is used where the options ask for no tree. */
-    void (*print)(struct report *report, const struct report_usage *data);
+    void (*print)(struct report *report, const struct heap_usage *usage);
 };
 
 /** Ranks the call sites and prints them. Returns the exit status. */

@@ -10,6 +10,7 @@
 #include "cli/session/session.h"
 #include "cli/session/sidecar.h"
 #include "cli/traces/input.h"
+#include "report/trace/trace_reports.h"
 
 static const char help[] =
     "Usage: ttdanalyze verify [OPTIONS] [TRACE]\n"
@@ -26,7 +27,6 @@ static const char help[] =
 struct checker {
     struct report report;
     struct output_file output;
-    const struct report_format *format;
     uint64_t problems;
 };
 
@@ -34,8 +34,8 @@ static bool verify_see_problem(void *context, const struct ttd_problem *problem)
 {
     struct checker *checker = context;
     if (!checker->problems)
-        checker->format->verify_begin(&checker->report);
-    checker->format->problem(&checker->report, problem, checker->problems++);
+        report_verify_begin(&checker->report);
+    report_problem(&checker->report, problem, checker->problems++);
     return !checker->output.text.error;
 }
 
@@ -86,8 +86,8 @@ static int verify_finish(struct checker *checker, const struct common_options *o
     if (result->verdict.ok && options->has_index && find_pair(options->trace, &trace, &index))
         status = check_index(checker, trace, index, result);
     if (!checker->problems)
-        checker->format->verify_begin(&checker->report);
-    checker->format->verify_end(&checker->report, result);
+        report_verify_begin(&checker->report);
+    report_verify_end(&checker->report, result);
     free(trace);
     free(index);
     if (status == STATUS_OK && (!result->verdict.ok || result->is_index_wrong))
@@ -102,8 +102,8 @@ static int verify(const struct common_options *options)
     enum ttd_status status = input_open(options->trace, &input, &error);
     if (status != TTD_OK)
         return input_fail(options->trace, status, &error);
-    struct checker checker = {.format = options->format};
-    checker.report = (struct report){.output = &checker.output.text, .path = options->trace};
+    struct checker checker = {
+        .report = {.output = &checker.output.text, .form = options->form, .path = options->trace}};
     int result = output_open(&checker.output, options->output, options->trace, false);
     if (result != STATUS_OK) {
         if (input.close)
@@ -118,7 +118,7 @@ static int verify(const struct common_options *options)
         return verify_finish(&checker, options, &whole);
     /* Closes a report that was begun, so that it can be parsed. */
     if (status != TTD_END && checker.problems)
-        checker.format->verify_end(&checker.report, &(struct report_verification){.index = NULL});
+        report_verify_end(&checker.report, &(struct report_verification){.index = NULL});
     if (status != TTD_END)
         input_fail(options->trace, status, &error);
     return output_close(&checker.output, exit_for(status), false);

@@ -11,6 +11,7 @@
 #include "cli/process/message.h"
 #include "cli/traces/trace_group.h"
 #include "symbols/fingerprint.h"
+#include "report/trace/trace_reports.h"
 
 /* Sessions are open one at a time: of each process there remain sums, and of each call site the
  * names of its frames. */
@@ -228,9 +229,12 @@ static int family_print(const struct common_options *common, struct family *fami
         return status;
     if (data->site_count)
         qsort(data->sites, data->site_count, sizeof *data->sites, family_compare_sites);
-    struct report report = {
-        .output = &output.text, .path = common->trace, .shows_all = common->has_full_stacks};
-    common->format->family(&report, data);
+    struct report report = {.output = &output.text,
+                            .form = common->form,
+                            .limit = common->view.limit,
+                            .path = common->trace,
+                            .shows_all = common->has_full_stacks};
+    report_family(&report, data);
     frame_list_free(&report.frames);
     if (report.status != TTD_OK)
         return output_close(&output, message_status(common->trace, report.status), false);
@@ -258,8 +262,7 @@ int family_run(const struct common_options *common, const struct family_question
 {
     struct family family = {.data = {.unit = question->unit,
                                      .has_bytes = question->has_bytes,
-                                     .title = question->title,
-                                     .limit = common->view.limit}};
+                                     .title = question->title}};
     struct group group = {.members = NULL};
     bool is_error = false;
     int failure = STATUS_OK;

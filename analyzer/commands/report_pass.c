@@ -5,6 +5,7 @@
 
 #include "base/table.h"
 #include "base/task.h"
+#include "report/memory/memory_reports.h"
 
 /* Events of a trace whose moves the pass over the heap finds, and whose statistics the pass over
  * the calls counts. */

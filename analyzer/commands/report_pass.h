@@ -9,6 +9,7 @@
 #include "analyses/trace/trace_stats.h"
 #include "commands/findings.h"
 #include "report/page/page_model.h"
+#include "report/memory/memory_reports.h"
 
 struct report_findings {
     /** Those of the range; NULL for all calls and blocks. */

@@ -268,7 +268,9 @@ static void try_line(char *typed)
     capture_end();
     limits_lift();
     target_require(status == -1 || status == STATUS_OK || status == STATUS_USAGE, "a status");
-    target_require(status != -1 || (result.trace && result.format && result.view.limit), "options");
+    target_require(status != -1 ||
+                       (result.trace && result.form <= REPORT_FOLDED && result.view.limit),
+                   "options");
     target_require((int)own.option_count + own.has_blocks < count, "as many options as there are");
     check_messages(status);
 }

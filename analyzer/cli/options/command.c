@@ -102,11 +102,19 @@ static void command_merge_options(struct option *long_options, const struct comm
     memcpy(long_options + count, common_long_options, sizeof common_long_options);
 }
 
+const char *command_form_name(enum report_form form)
+{
+    static const char *const names[] = {"text", "json", "csv", "folded"};
+    return names[form];
+}
+
 static int take_format(struct common_options *result, const char *name)
 {
-    result->format = report_format_find(name);
-    if (result->format)
-        return -1;
+    for (int form = 0; form <= REPORT_FOLDED; form++) {
+        result->form = (enum report_form)form;
+        if (strcmp(command_form_name(result->form), name) == 0)
+            return -1;
+    }
     bool has_trees = result->command->shares & COMMAND_GROUPS;
     return message_usage(result->command->name, "unknown format '%s' (text, json%s)", name,
                          has_trees ? ", csv or folded" : " or csv");
@@ -228,13 +236,13 @@ static int command_check_options(struct common_options *result)
     if (problem)
         return message_usage(name, "%s", problem);
     if (!(result->command->shares & COMMAND_GROUPS))
-        return result->format->needs_tree
+        return result->form == REPORT_FOLDED
                    ? message_usage(name, "format '%s' works only with commands that group by stack",
-                                   result->format->name)
+                                   command_form_name(result->form))
                    : -1;
     if (result->view.by == VIEW_BY_CLASS && !(result->command->shares & COMMAND_CLASSES))
         return message_usage(name, "--by class works only with leaks, state, diff and retained");
-    problem = view_options_check(&result->view, result->format);
+    problem = view_options_check(&result->view, result->form);
     return problem ? message_usage(name, "%s", problem) : -1;
 }
 
@@ -304,10 +312,7 @@ static int take_options(struct common_options *result, int count, char **argumen
 int command_options(struct common_options *result, const struct command *command, int count,
                     char **arguments, void *own_values)
 {
-    *result = (struct common_options){.command = command,
-                                      .format = report_format_find("text"),
-                                      .has_pager = true,
-                                      .has_index = true};
+    *result = (struct common_options){.command = command, .has_pager = true, .has_index = true};
     view_options_init(&result->view);
     int status = take_options(result, count, arguments, own_values);
     return status >= 0 ? status : take_operands(result, count, arguments);

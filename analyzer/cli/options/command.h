@@ -9,7 +9,7 @@
 #include "cli/options/known_findings.h"
 #include "cli/options/own_options.h"
 #include "cli/options/view_options.h"
-#include "report/format.h"
+#include "report/sections/report.h"
 
 /** Options that several commands share, as bits. */
 enum {
@@ -87,10 +87,13 @@ struct command_entry {
 /** All commands, in the order of the help; ends with a command NULL. */
 extern const struct command_entry command_table[];
 
+/** The name of a form of reports, as --format takes it. Static. */
+const char *command_form_name(enum report_form form);
+
 /** The options that all commands have, and those that COMMAND_* bits stand for. */
 struct common_options {
     const struct command *command;
-    const struct report_format *format;
+    enum report_form form;
     /** NULL for standard output. */
     const char *output;
     bool has_pager;

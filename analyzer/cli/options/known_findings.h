@@ -5,7 +5,7 @@
 
 #include <getopt.h>
 
-#include "report/format.h"
+#include "report/sections/report.h"
 #include "view/baseline.h"
 
 #define KNOWN_FINDINGS_FILES_MAX 64

@@ -80,10 +80,10 @@ bool view_options_parse(struct view_options *options, int option, const char *ar
     }
 }
 
-const char *view_options_check(struct view_options *options, const struct report_format *format)
+const char *view_options_check(struct view_options *options, enum report_form form)
 {
     /* Folded stacks are a tree; who asks for them need not say so. */
-    if (format->needs_tree && options->shape == VIEW_FLAT)
+    if (form == REPORT_FOLDED && options->shape == VIEW_FLAT)
         options->shape = VIEW_TOP_DOWN;
     if (options->depth && options->shape == VIEW_FLAT)
         return "--depth needs --tree";

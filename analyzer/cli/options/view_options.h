@@ -5,7 +5,7 @@
 
 #include <getopt.h>
 
-#include "report/format.h"
+#include "report/sections/report.h"
 #include "view/view.h"
 
 /** Range of the values of the options; OPTION_VIEW_END is none of them. */
@@ -35,7 +35,7 @@ bool view_options_parse(struct view_options *options, int option, const char *ar
 
 /** Checks the options together. Returns a description of the first fault, or NULL. Chooses a tree
  * for a format that needs one. */
-const char *view_options_check(struct view_options *options, const struct report_format *format);
+const char *view_options_check(struct view_options *options, enum report_form form);
 
 /** Help texts of groups, trees and filters; and of all. */
 #define VIEW_LIMIT_HELP                                                                            \

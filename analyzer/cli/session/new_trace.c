@@ -137,6 +137,7 @@ int new_trace_summary(const struct common_options *options, struct output_file *
                       struct report *report)
 {
     int status = output_open(summary, NULL, options->trace, false);
-    *report = (struct report){.output = &summary->text, .path = options->trace};
+    *report =
+        (struct report){.output = &summary->text, .form = options->form, .path = options->trace};
     return status;
 }

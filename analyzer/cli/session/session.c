@@ -85,8 +85,10 @@ int session_open(struct session *session, const struct common_options *options)
     session->options = *options;
     session->has_output = false;
     session->uses_times = false;
-    session->has_reasons = options->format->has_reasons;
+    session->has_reasons = options->form == REPORT_TEXT || options->form == REPORT_JSON;
     session->report = (struct report){.output = &session->output.text,
+                                      .form = options->form,
+                                      .limit = options->view.limit,
                                       .shows_all = options->has_full_stacks,
                                       .path = options->trace};
     int status = known_findings_open(&session->known_findings, &session->options.known_findings);
@@ -120,7 +122,7 @@ int session_open(struct session *session, const struct common_options *options)
     view_init(&session->functions, &by_function, &session->definitions);
     session->report.view = &session->view;
     /* The number of digits of times depends on the duration, which only the End has. */
-    if (options->format->has_times && session->source.is_closed)
+    if (options->form == REPORT_TEXT && session->source.is_closed)
         clock_begin(&session->source.clock, session->source.end.wall_time);
     session->report.clock = (struct report_clock){&session->source, tell_time};
     return STATUS_OK;
@@ -214,7 +216,7 @@ int session_output(struct session *session, bool is_long)
     session->has_output = status == STATUS_OK;
     session->output.text.room = limits_output();
     /* Only text has lines for people. */
-    if (!session->options.format->has_times)
+    if (session->options.form != REPORT_TEXT)
         session->output.text.width = 0;
     return status;
 }
@@ -222,7 +224,7 @@ int session_output(struct session *session, bool is_long)
 void session_lead_with_functions(struct session *session)
 {
     /* Only text for people leads with something else than what is grouped. */
-    if (session->options.format->has_times && !session->options.view.is_by_given)
+    if (session->options.form == REPORT_TEXT && !session->options.view.is_by_given)
         session->report.functions = &session->functions;
 }
 

@@ -8,6 +8,7 @@
 #include "symbols/frames.h"
 #include "travel/replay_to.h"
 #include "view/allocators.h"
+#include "report/sections/section_tree.h"
 
 /* Finding the classes of blocks: the targets of their first words. */
 
@@ -164,7 +165,7 @@ int session_group(struct session *session, const struct heap_site_table *sites)
  * the frames above them too small. So the limit is for text, JSON and CSV only. */
 size_t session_tree_limit(const struct session *session)
 {
-    return session->options.format->needs_tree ? SIZE_MAX : session->options.view.limit;
+    return session->options.form == REPORT_FOLDED ? SIZE_MAX : session->options.view.limit;
 }
 
 int session_check_tree(struct session *session, enum ttd_status status)
@@ -182,7 +183,7 @@ bool session_print_tree(struct session *session, const char *unit, const char *w
         return false;
     struct report_tree data = {
         .tree = &session->tree, .options = &session->options.view, .unit = unit, .weight = weight};
-    session->options.format->tree(&session->report, &data);
+    report_tree(&session->report, &data);
     return true;
 }
 

@@ -14,6 +14,7 @@
 #include "cli/process/exit.h"
 #include "cli/process/message.h"
 #include "cli/traces/input.h"
+#include "report/trace/trace_reports.h"
 
 static enum ttd_status open_trace(const char *path, struct ttd_reader **reader,
                                   struct ttd_error *error)

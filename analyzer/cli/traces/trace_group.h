@@ -4,7 +4,8 @@
 #define ANALYZER_CLI_TRACES_TRACE_GROUP_H
 
 #include "base/arena.h"
-#include "report/format.h"
+#include "report/sections/report.h"
+#include "report/trace/trace_reports.h"
 
 struct group {
     struct report_member *members;

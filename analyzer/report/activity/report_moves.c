@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reallocations as JSON and as CSV. */
+/* The report of `moves`: the sums, the groups, the worst blocks, and inferred growth. */
 #include "report/activity/activity_reports.h"
 
-/* Reallocations as text: the sums, the groups, the worst blocks, and inferred growth. */
+#include <math.h>
 
 static void text_growth(struct text_output *output, const struct heap_move_group *group)
 {
@@ -116,9 +116,9 @@ static void text_regrown_sums(struct text_output *output, const struct heap_move
 
 /* Inferred growth is a list of its own, after everything that was recorded, so that nobody adds it
  * to the reallocations. */
-static void text_regrown(struct report *report, const struct report_moves *data)
+static void text_regrown(struct report *report, const struct heap_moves *moves)
 {
-    const struct heap_move_table *table = &data->moves->regrown;
+    const struct heap_move_table *table = &moves->regrown;
     struct text_output *output = report->output;
     if (!table->count)
         return;
@@ -127,12 +127,12 @@ static void text_regrown(struct report *report, const struct report_moves *data)
              "\nInferred, and no reallocations: a larger block was allocated, and a smaller "
              "one of the same stack released soon\n");
     out_plain(output);
-    for (size_t i = 0; i < report_shown(table->count, data->limit); i++) {
+    for (size_t i = 0; i < report_shown(table->count, report->limit); i++) {
         out_char(output, '\n');
         text_regrown_sums(output, &table->groups[i].counts);
         text_sizes(report, &table->groups[i]);
     }
-    report_site_more(report, table->count - report_shown(table->count, data->limit));
+    report_site_more(report, table->count - report_shown(table->count, report->limit));
 }
 
 static void text_chains(struct report *report, const struct heap_moves *moves)
@@ -167,9 +167,8 @@ static void text_chains(struct report *report, const struct heap_moves *moves)
     }
 }
 
-void text_moves(struct report *report, const struct report_moves *data)
+static void text_moves(struct report *report, const struct heap_moves *moves)
 {
-    const struct heap_moves *moves = data->moves;
     out_bold(report->output);
     out_text(report->output, "All: ");
     text_move_counts(report->output, &moves->reallocs.total);
@@ -185,178 +184,120 @@ void text_moves(struct report *report, const struct report_moves *data)
     }
     report_certainty_text(report);
     const struct heap_move_table *table = &moves->reallocs;
-    for (size_t i = 0; i < report_shown(table->count, data->limit); i++)
+    for (size_t i = 0; i < report_shown(table->count, report->limit); i++)
         text_move_group(report, &table->groups[i]);
-    report_site_more(report, table->count - report_shown(table->count, data->limit));
+    report_site_more(report, table->count - report_shown(table->count, report->limit));
     text_chains(report, moves);
-    text_regrown(report, data);
+    text_regrown(report, moves);
 }
 
-static void json_copies(struct json *json, const struct heap_copies *copies, uint64_t avoidable)
+static void row_copies(struct row *row, const struct heap_copies *copies, uint64_t avoidable)
 {
-    json_unsigned(json, "remapped", copies->remapped);
-    json_unsigned(json, "unknown_moves", copies->unknown);
-    json_unsigned(json, "bytes_copied", copies->bytes);
-    json_unsigned(json, "bytes_copied_at_most", copies->bytes_at_most);
-    json_unsigned(json, "bytes_avoidable", avoidable);
+    row_unsigned(row, "remapped", copies->remapped);
+    row_unsigned(row, "unknown_moves", copies->unknown);
+    row_unsigned(row, "bytes_copied", copies->bytes);
+    row_unsigned(row, "bytes_copied_at_most", copies->bytes_at_most);
+    row_unsigned(row, "bytes_avoidable", avoidable);
 }
 
-static void json_counts(struct json *json, const struct heap_move_counts *counts)
+static void row_move_counts(struct row *row, const struct heap_move_counts *counts)
 {
-    json_unsigned(json, "reallocs", counts->reallocs);
-    json_unsigned(json, "moved", counts->moved);
-    json_unsigned(json, "in_place", counts->in_place);
-    json_unsigned(json, "from_null", counts->from_null);
-    json_unsigned(json, "to_zero", counts->to_zero);
-    json_unsigned(json, "failed", counts->failed);
-    json_unsigned(json, "unfinished", counts->unfinished);
-    json_unsigned(json, "unknown_old", counts->unknown_old);
-    json_copies(json, &counts->copies, heap_move_avoidable(counts));
+    row_unsigned(row, "reallocs", counts->reallocs);
+    row_unsigned(row, "moved", counts->moved);
+    row_unsigned(row, "in_place", counts->in_place);
+    row_unsigned(row, "from_null", counts->from_null);
+    row_unsigned(row, "to_zero", counts->to_zero);
+    row_unsigned(row, "failed", counts->failed);
+    row_unsigned(row, "unfinished", counts->unfinished);
+    row_unsigned(row, "unknown_old", counts->unknown_old);
+    row_copies(row, &counts->copies, heap_move_avoidable(counts));
 }
 
-static void json_move_sizes(struct report *report, struct json *json,
-                            const struct heap_move_group *group)
+/* Inferred growth has other members than reallocations have, so that a program cannot take it for
+ * recorded calls. In CSV the columns of reallocations stay empty. */
+static void row_regrown_counts(struct row *row, const struct heap_move_counts *counts)
+{
+    if (row->is_json) {
+        row_unsigned(row, "replaced", counts->reallocs);
+        row_unsigned(row, "bytes_copied_at_most", counts->copies.bytes_at_most);
+        return;
+    }
+    row_null(row, "reallocs");
+    row_unsigned(row, "moved", counts->moved);
+    for (int i = 0; i < 9; i++)
+        row_null(row, NULL);
+    row_unsigned(row, "bytes_copied_at_most", counts->copies.bytes_at_most);
+    row_null(row, "bytes_avoidable");
+}
+
+static void row_move_group(struct row *row, const struct heap_move_group *group, bool is_inferred)
 {
     double measure;
     enum heap_growth growth = heap_move_growth(group, &measure);
     bool has_sizes = group->largest >= group->smallest;
-    json_count(json, "smallest_size", has_sizes ? group->smallest : TTD_UNKNOWN);
-    json_count(json, "largest_size", has_sizes ? group->largest : TTD_UNKNOWN);
-    json_unsigned(json, "grown", group->grown);
-    json_unsigned(json, "shrunk", group->shrunk);
-    json_text(json, "growth", heap_growth_name(growth));
-    if (growth == HEAP_GROWTH_LINEAR)
-        json_double(json, "growth_bytes", measure);
+    if (!row->is_json)
+        row_text(row, "kind", is_inferred ? "inferred" : "realloc");
+    if (is_inferred)
+        row_regrown_counts(row, &group->counts);
     else
-        json_null(json, "growth_bytes");
-    if (growth == HEAP_GROWTH_GEOMETRIC)
-        json_double(json, "growth_factor", measure);
-    else
-        json_null(json, "growth_factor");
-    report_site_json(report, json, group->key);
-    json_end_object(json);
-}
-
-/* An object of its own, with other names of members than reallocations have, so that a program
- * cannot take inferred growth for recorded calls. */
-static void json_regrown(struct report *report, struct json *json, const struct report_moves *data)
-{
-    const struct heap_move_table *table = &data->moves->regrown;
-    json_begin_object(json, "inferred");
-    json_unsigned(json, "replaced", table->total.reallocs);
-    json_unsigned(json, "bytes_copied_at_most", table->total.copies.bytes_at_most);
-    json_unsigned(json, "total_groups", table->count);
-    json_begin_array(json, "groups");
-    for (size_t i = 0; i < report_shown(table->count, data->limit); i++) {
-        json_begin_object(json, NULL);
-        json_unsigned(json, "replaced", table->groups[i].counts.reallocs);
-        json_unsigned(json, "bytes_copied_at_most", table->groups[i].counts.copies.bytes_at_most);
-        json_move_sizes(report, json, &table->groups[i]);
+        row_move_counts(row, &group->counts);
+    if (row->is_json) {
+        row_count(row, "smallest_size", has_sizes ? group->smallest : TTD_UNKNOWN);
+        row_count(row, "largest_size", has_sizes ? group->largest : TTD_UNKNOWN);
+        row_unsigned(row, "grown", group->grown);
+        row_unsigned(row, "shrunk", group->shrunk);
     }
-    json_end_array(json);
-    json_end_object(json);
-}
-
-static void json_chain(struct json *json, const struct heap_chain *chain)
-{
-    json_begin_object(json, NULL);
-    json_unsigned(json, "start_size", chain->start_size);
-    json_unsigned(json, "final_size", chain->final_size);
-    json_unsigned(json, "reallocs", chain->reallocs);
-    json_unsigned(json, "moved", chain->moved);
-    json_copies(json, &chain->copies, chain->avoidable);
-    json_position(json, "first_position", chain->first);
-    json_position(json, "last_position", chain->last);
-    json_hex(json, "address", chain->address);
-    json_unsigned(json, "stack_id", chain->stack);
-    json_end_object(json);
-}
-
-void json_moves(struct report *report, const struct report_moves *data)
-{
-    const struct heap_moves *moves = data->moves;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    report_certainty_json(report, &json);
-    json_counts(&json, &moves->reallocs.total);
-    json_text(&json, "by", view_key_name(report->view->options.by));
-    const struct heap_move_table *table = &moves->reallocs;
-    json_unsigned(&json, "total_groups", table->count);
-    json_begin_array(&json, "groups");
-    for (size_t i = 0; i < report_shown(table->count, data->limit); i++) {
-        json_begin_object(&json, NULL);
-        json_counts(&json, &table->groups[i].counts);
-        json_move_sizes(report, &json, &table->groups[i]);
+    row_text(row, "growth", heap_growth_name(growth));
+    if (row->is_json) {
+        row_double(row, "growth_bytes", growth == HEAP_GROWTH_LINEAR ? measure : NAN);
+        row_double(row, "growth_factor", growth == HEAP_GROWTH_GEOMETRIC ? measure : NAN);
     }
-    json_end_array(&json);
-    json_begin_array(&json, "chains");
+    row_site(row, group->key);
+}
+
+static void row_move_table(struct row *row, const struct heap_move_table *table, bool is_inferred)
+{
+    row_unsigned(row, "total_groups", table->count);
+    ROW_EACH(row, "groups", struct heap_move_group, group, table->groups,
+             row_listed(row, table->count))
+    row_move_group(row, group, is_inferred);
+}
+
+static void row_chain(struct row *row, const struct heap_chain *chain)
+{
+    row_begin_object(row, NULL);
+    row_unsigned(row, "start_size", chain->start_size);
+    row_unsigned(row, "final_size", chain->final_size);
+    row_unsigned(row, "reallocs", chain->reallocs);
+    row_unsigned(row, "moved", chain->moved);
+    row_copies(row, &chain->copies, chain->avoidable);
+    row_position(row, "first_position", chain->first);
+    row_position(row, "last_position", chain->last);
+    row_hex(row, "address", chain->address);
+    row_unsigned(row, "stack_id", chain->stack);
+    row_end_object(row);
+}
+
+void report_moves(struct report *report, const struct heap_moves *moves)
+{
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_moves(report, moves);
+        return;
+    }
+    row_open(&row, report);
+    row_certainty(&row);
+    row_move_counts(&row, &moves->reallocs.total);
+    row_text(&row, "by", view_key_name(report->view->options.by));
+    row_move_table(&row, &moves->reallocs, false);
+    row_begin_array(&row, "chains");
     for (size_t i = 0; i < moves->worst_count; i++)
-        json_chain(&json, &moves->worst[i]);
-    json_end_array(&json);
-    json_regrown(report, &json, data);
-    json_end_object(&json);
-}
-
-static void csv_counts(struct csv *csv, const struct heap_move_counts *counts)
-{
-    csv_unsigned(csv, counts->reallocs);
-    csv_unsigned(csv, counts->moved);
-    csv_unsigned(csv, counts->in_place);
-    csv_unsigned(csv, counts->from_null);
-    csv_unsigned(csv, counts->to_zero);
-    csv_unsigned(csv, counts->failed);
-    csv_unsigned(csv, counts->unfinished);
-    csv_unsigned(csv, counts->unknown_old);
-}
-
-/* Writes the counts of inferred growth; the columns of reallocations stay empty. */
-static void csv_regrown_counts(struct csv *csv, const struct heap_move_counts *counts)
-{
-    csv_empty(csv);
-    csv_unsigned(csv, counts->moved);
-    for (int i = 0; i < 6; i++)
-        csv_empty(csv);
-}
-
-/* It is unknown how much was copied where growth is inferred. */
-static void csv_copies(struct csv *csv, const struct heap_move_counts *counts, bool is_inferred)
-{
-    csv_unsigned_if(csv, !is_inferred, counts->copies.remapped);
-    csv_unsigned_if(csv, !is_inferred, counts->copies.unknown);
-    csv_unsigned_if(csv, !is_inferred, counts->copies.bytes);
-    csv_unsigned(csv, counts->copies.bytes_at_most);
-    csv_unsigned_if(csv, !is_inferred, heap_move_avoidable(counts));
-}
-
-static void csv_table(struct report *report, struct csv *csv, const struct report_moves *data,
-                      const struct heap_move_table *table)
-{
-    bool is_inferred = table == &data->moves->regrown;
-    size_t count = report_listed(report, table->count, data->limit);
-    for (size_t i = 0; i < count; i++) {
-        const struct heap_move_group *group = &table->groups[i];
-        double measure;
-        csv_text(csv, is_inferred ? "inferred" : "realloc");
-        if (is_inferred)
-            csv_regrown_counts(csv, &group->counts);
-        else
-            csv_counts(csv, &group->counts);
-        csv_copies(csv, &group->counts, is_inferred);
-        csv_text(csv, heap_growth_name(heap_move_growth(group, &measure)));
-        report_site_csv(report, csv, group->key);
-        csv_end_row(csv);
-    }
-}
-
-void csv_moves(struct report *report, const struct report_moves *data)
-{
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    report_site_header(report, &csv,
-                       "kind,reallocs,moved,in_place,from_null,to_zero,failed,unfinished,"
-                       "unknown_old,remapped,unknown_moves,bytes_copied,bytes_copied_at_most,"
-                       "bytes_avoidable,growth");
-    csv_table(report, &csv, data, &data->moves->reallocs);
-    csv_table(report, &csv, data, &data->moves->regrown);
+        row_chain(&row, &moves->worst[i]);
+    row_end_array(&row);
+    row_begin_object(&row, "inferred");
+    row_unsigned(&row, "replaced", moves->regrown.total.reallocs);
+    row_unsigned(&row, "bytes_copied_at_most", moves->regrown.total.copies.bytes_at_most);
+    row_move_table(&row, &moves->regrown, true);
+    row_end_object(&row);
+    row_end_object(&row);
 }

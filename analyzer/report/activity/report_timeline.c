@@ -161,7 +161,7 @@ static void text_point(struct text_output *output, const struct report_timeline 
     out_char(output, '\n');
 }
 
-void text_timeline(struct report *report, const struct report_timeline *data)
+static void text_timeline(struct report *report, const struct report_timeline *data)
 {
     static const char *const titles[] = {"Live bytes at most, allocations and releases",
                                          "Allocations per second", "Bytes allocated per second"};
@@ -185,65 +185,38 @@ static double rate(double amount, uint64_t duration)
     return duration ? per_second(amount, duration) : NAN;
 }
 
-void json_timeline(struct report *report, const struct report_timeline *data)
+static void row_point(struct row *row, const struct report_timeline *data,
+                      const struct heap_point *point)
 {
     const struct heap_timeline *timeline = data->timeline;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    report_certainty_json(report, &json);
-    json_text(&json, "over", data->axis == HEAP_AXIS_TIME ? "time" : "position");
-    json_unsigned(&json, "width", timeline->width);
-    json_begin_array(&json, "points");
-    for (size_t i = 0; i < timeline->count; i++) {
-        const struct heap_point *point = &timeline->points[i];
-        json_begin_object(&json, NULL);
-        json_unsigned(&json, "first", timeline_point_first(timeline, i));
-        json_position(&json, "position", point->position);
-        json_unsigned(&json, "peak_bytes", heap_sum_value(point->peak));
-        json_unsigned(&json, "live_bytes", heap_sum_value(point->live.bytes));
-        json_unsigned(&json, "live_blocks", point->live.blocks);
-        json_unsigned(&json, "allocations", point->allocations);
-        json_unsigned(&json, "allocated_bytes", heap_sum_value(point->allocated));
-        json_unsigned(&json, "releases", point->releases);
-        uint64_t duration = heap_timeline_duration(timeline, i);
-        json_count(&json, "duration_ns", data->has_times ? duration : TTD_UNKNOWN);
-        json_double(&json, "allocations_per_second", rate((double)point->allocations, duration));
-        json_double(&json, "bytes_per_second", rate(as_double(point->allocated), duration));
-        json_end_object(&json);
-    }
-    json_end_array(&json);
-    json_end_object(&json);
+    size_t index = row->is_header ? 0 : (size_t)(point - timeline->points);
+    uint64_t duration = row->is_header ? 0 : heap_timeline_duration(timeline, index);
+    row_unsigned(row, "first", timeline_point_first(timeline, index));
+    row_position(row, "position", point->position);
+    row_unsigned(row, "peak_bytes", heap_sum_value(point->peak));
+    row_unsigned(row, "live_bytes", heap_sum_value(point->live.bytes));
+    row_unsigned(row, "live_blocks", point->live.blocks);
+    row_unsigned(row, "allocations", point->allocations);
+    row_unsigned(row, "allocated_bytes", heap_sum_value(point->allocated));
+    row_unsigned(row, "releases", point->releases);
+    row_count(row, "duration_ns", data->has_times ? duration : TTD_UNKNOWN);
+    row_double(row, "allocations_per_second", rate((double)point->allocations, duration));
+    row_double(row, "bytes_per_second", rate(as_double(point->allocated), duration));
 }
 
-static void csv_rate(struct csv *csv, double value)
+void report_timeline(struct report *report, const struct report_timeline *data)
 {
-    if (isnan(value))
-        csv_empty(csv);
-    else
-        csv_double(csv, value);
-}
-
-void csv_timeline(struct report *report, const struct report_timeline *data)
-{
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    csv_header(&csv, "first,position,peak_bytes,live_bytes,live_blocks,allocations,allocated_bytes,"
-                     "releases,duration_ns,allocations_per_second,bytes_per_second");
-    for (size_t i = 0; i < data->timeline->count; i++) {
-        const struct heap_point *point = &data->timeline->points[i];
-        uint64_t duration = heap_timeline_duration(data->timeline, i);
-        csv_unsigned(&csv, timeline_point_first(data->timeline, i));
-        csv_position(&csv, point->position);
-        csv_unsigned(&csv, heap_sum_value(point->peak));
-        csv_unsigned(&csv, heap_sum_value(point->live.bytes));
-        csv_unsigned(&csv, point->live.blocks);
-        csv_unsigned(&csv, point->allocations);
-        csv_unsigned(&csv, heap_sum_value(point->allocated));
-        csv_unsigned(&csv, point->releases);
-        csv_count(&csv, data->has_times ? duration : TTD_UNKNOWN);
-        csv_rate(&csv, rate((double)point->allocations, duration));
-        csv_rate(&csv, rate(as_double(point->allocated), duration));
-        csv_end_row(&csv);
+    const struct heap_timeline *timeline = data->timeline;
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_timeline(report, data);
+        return;
     }
+    row_open(&row, report);
+    row_certainty(&row);
+    row_text(&row, "over", data->axis == HEAP_AXIS_TIME ? "time" : "position");
+    row_unsigned(&row, "width", timeline->width);
+    ROW_EACH(&row, "points", struct heap_point, point, timeline->points, timeline->count)
+    row_point(&row, data, point);
+    row_end_object(&row);
 }

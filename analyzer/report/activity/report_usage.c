@@ -2,9 +2,9 @@
 /* The reports of `hot`, `temporary` and `lifetimes`, which one analysis answers. */
 #include "report/activity/activity_reports.h"
 
-static size_t usage_shown_sites(const struct report_usage *data)
+static size_t usage_shown_sites(const struct report *report, const struct heap_usage *usage)
 {
-    return report_shown(data->usage->count, data->limit);
+    return report_shown(usage->count, report->limit);
 }
 
 /* Writes byte-seconds: in whole numbers like all counts, but with three digits where these would
@@ -44,9 +44,9 @@ static struct report_amount usage_amount_at(const void *usage, size_t index)
     return (struct report_amount){site->key, site->allocations, heap_sum_value(site->bytes)};
 }
 
-static struct report_amounts usage_amounts(const struct report_usage *data)
+static struct report_amounts usage_amounts(const struct heap_usage *usage)
 {
-    return (struct report_amounts){data->usage->count, usage_amount_at, data->usage};
+    return (struct report_amounts){usage->count, usage_amount_at, usage};
 }
 
 static void usage_amounts_text(struct report *report, const void *usage, size_t index)
@@ -54,87 +54,68 @@ static void usage_amounts_text(struct report *report, const void *usage, size_t 
     text_usage_site(report->output, &((const struct heap_usage *)usage)->sites[index]);
 }
 
-void text_hot(struct report *report, const struct report_usage *data)
+static void text_hot(struct report *report, const struct heap_usage *usage)
 {
-    const struct heap_usage *usage = data->usage;
     out_text(report->output, "All: ");
     text_usage_site(report->output, &usage->total);
     report_certainty_text(report);
-    const struct report_amounts amounts = usage_amounts(data);
+    const struct report_amounts amounts = usage_amounts(usage);
     report_wrapper_text(report, &amounts);
     if (report->functions) {
         const struct report_functions functions = {.groups = &amounts,
                                                    .unit = "call",
-                                                   .is_by_count = data->is_by_calls,
-                                                   .limit = data->limit,
+                                                   .is_by_count =
+                                                       usage->options.order == HEAP_RANK_BY_CALLS,
+                                                   .limit = report->limit,
                                                    .amounts = usage_amounts_text};
         report_functions_text(report, &functions);
         return;
     }
-    for (size_t i = 0; i < usage_shown_sites(data); i++) {
+    for (size_t i = 0; i < usage_shown_sites(report, usage); i++) {
         out_char(report->output, '\n');
         out_bold(report->output);
         text_usage_site(report->output, &usage->sites[i]);
         out_plain(report->output);
         report_site_text(report, usage->sites[i].key);
     }
-    report_site_more(report, usage->count - usage_shown_sites(data));
+    report_site_more(report, usage->count - usage_shown_sites(report, usage));
 }
 
-static void json_usage_site(struct json *json, const struct heap_site *site)
+static void row_usage_site(struct row *row, const struct heap_site *site)
 {
-    json_unsigned(json, "allocations", site->allocations);
-    json_unsigned(json, "bytes", heap_sum_value(site->bytes));
-    json_double(json, "byte_seconds", site->byte_seconds);
-    json_unsigned(json, "temporary", site->temporary);
-    json_unsigned(json, "temporary_bytes", heap_sum_value(site->temporary_bytes));
-    json_unsigned(json, "never_released", site->never_released);
-    json_unsigned(json, "destroyed", site->destroyed);
+    row_unsigned(row, "allocations", site->allocations);
+    row_unsigned(row, "bytes", heap_sum_value(site->bytes));
+    row_double(row, "byte_seconds", site->byte_seconds);
+    row_unsigned(row, "temporary", site->temporary);
+    row_unsigned(row, "temporary_bytes", heap_sum_value(site->temporary_bytes));
+    row_unsigned(row, "never_released", site->never_released);
+    row_unsigned(row, "destroyed", site->destroyed);
 }
 
-void json_hot(struct report *report, const struct report_usage *data)
+static void data_usage(struct report *report, const struct heap_usage *usage)
 {
-    const struct heap_usage *usage = data->usage;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    report_certainty_json(report, &json);
-    json_usage_site(&json, &usage->total);
-    json_text(&json, "by", view_key_name(report->view->options.by));
-    json_unsigned(&json, "total_groups", usage->count);
-    const struct report_amounts amounts = usage_amounts(data);
-    report_wrapper_json(report, &json, &amounts);
-    json_begin_array(&json, "groups");
-    for (size_t i = 0; i < usage_shown_sites(data); i++) {
-        json_begin_object(&json, NULL);
-        json_usage_site(&json, &usage->sites[i]);
-        report_site_json(report, &json, usage->sites[i].key);
-        json_end_object(&json);
+    const struct report_amounts amounts = usage_amounts(usage);
+    struct row row;
+    row_open(&row, report);
+    row_certainty(&row);
+    row_usage_site(&row, &usage->total);
+    row_text(&row, "by", view_key_name(report->view->options.by));
+    row_unsigned(&row, "total_groups", usage->count);
+    row_wrapper(&row, &amounts);
+    ROW_EACH(&row, "groups", struct heap_site, site, usage->sites, row_listed(&row, usage->count))
+    {
+        row_usage_site(&row, site);
+        row_site(&row, site->key);
     }
-    json_end_array(&json);
-    json_end_object(&json);
+    row_end_object(&row);
 }
 
-void csv_hot(struct report *report, const struct report_usage *data)
+void report_hot(struct report *report, const struct heap_usage *usage)
 {
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    report_site_header(report, &csv,
-                       "allocations,bytes,byte_seconds,temporary,temporary_bytes,never_released,"
-                       "destroyed");
-    size_t count = report_listed(report, data->usage->count, data->limit);
-    for (size_t i = 0; i < count; i++) {
-        const struct heap_site *site = &data->usage->sites[i];
-        csv_unsigned(&csv, site->allocations);
-        csv_unsigned(&csv, heap_sum_value(site->bytes));
-        csv_double(&csv, site->byte_seconds);
-        csv_unsigned(&csv, site->temporary);
-        csv_unsigned(&csv, heap_sum_value(site->temporary_bytes));
-        csv_unsigned(&csv, site->never_released);
-        csv_unsigned(&csv, site->destroyed);
-        report_site_csv(report, &csv, site->key);
-        csv_end_row(&csv);
-    }
+    if (report->form == REPORT_TEXT)
+        text_hot(report, usage);
+    else
+        data_usage(report, usage);
 }
 
 static void text_share(struct text_output *output, const struct heap_site *site)
@@ -147,13 +128,12 @@ static void text_share(struct text_output *output, const struct heap_site *site)
     out_char(output, '\n');
 }
 
-void text_temporary(struct report *report, const struct report_usage *data)
+static void text_temporary(struct report *report, const struct heap_usage *usage)
 {
-    const struct heap_usage *usage = data->usage;
     out_text(report->output, "All: ");
     text_share(report->output, &usage->total);
     report_certainty_text(report);
-    for (size_t i = 0; i < usage_shown_sites(data) && usage->sites[i].temporary; i++) {
+    for (size_t i = 0; i < usage_shown_sites(report, usage) && usage->sites[i].temporary; i++) {
         out_char(report->output, '\n');
         out_bold(report->output);
         text_share(report->output, &usage->sites[i]);
@@ -165,8 +145,16 @@ void text_temporary(struct report *report, const struct report_usage *data)
      * report. */
     while (count < usage->count && usage->sites[count].temporary)
         count++;
-    if (count > usage_shown_sites(data))
-        report_site_more(report, count - usage_shown_sites(data));
+    if (count > usage_shown_sites(report, usage))
+        report_site_more(report, count - usage_shown_sites(report, usage));
+}
+
+void report_temporary(struct report *report, const struct heap_usage *usage)
+{
+    if (report->form == REPORT_TEXT)
+        text_temporary(report, usage);
+    else
+        data_usage(report, usage);
 }
 
 /* Writes nanoseconds as a time of three digits. */
@@ -220,9 +208,8 @@ static void text_histogram(struct text_output *output, const struct heap_usage *
     }
 }
 
-void text_lifetimes(struct report *report, const struct report_usage *data)
+static void text_lifetimes(struct report *report, const struct heap_usage *usage)
 {
-    const struct heap_usage *usage = data->usage;
     struct text_output *output = report->output;
     report_count(output, usage->total.allocations, "block");
     out_text(output, "; ");
@@ -241,64 +228,48 @@ void text_lifetimes(struct report *report, const struct report_usage *data)
     text_histogram(output, usage, HEAP_LIFETIME_CALLS);
 }
 
-static void json_histogram(struct json *json, const char *key, const struct heap_usage *usage,
-                           enum heap_lifetime_kind kind)
+static void row_lifetime(struct row *row, const char *unit, unsigned class,
+                         const struct heap_lifetime *lifetime)
 {
-    const struct heap_lifetime *lifetimes = usage->lifetimes[kind];
-    json_begin_array(json, key);
+    uint64_t first, last;
+    heap_class_range(class, &first, &last);
+    if (!row->is_json)
+        row_text(row, "unit", unit);
+    row_unsigned(row, "shortest", first);
+    row_unsigned(row, "longest", last);
+    row_unsigned(row, "blocks", lifetime->blocks);
+    row_unsigned(row, "bytes", heap_sum_value(lifetime->bytes));
+    row_end_record(row);
+}
+
+static void row_histogram(struct row *row, const char *key, const char *unit,
+                          const struct heap_lifetime *lifetimes)
+{
+    row_begin_array(row, key);
+    if (row_begin_header(row))
+        row_lifetime(row, unit, 0, lifetimes);
     for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
         if (!lifetimes[i].blocks)
             continue;
-        uint64_t first, last;
-        heap_class_range(i, &first, &last);
-        json_begin_object(json, NULL);
-        json_unsigned(json, "shortest", first);
-        json_unsigned(json, "longest", last);
-        json_unsigned(json, "blocks", lifetimes[i].blocks);
-        json_unsigned(json, "bytes", heap_sum_value(lifetimes[i].bytes));
-        json_end_object(json);
+        row_begin_record(row);
+        row_lifetime(row, unit, i, &lifetimes[i]);
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
-void json_lifetimes(struct report *report, const struct report_usage *data)
+void report_lifetimes(struct report *report, const struct heap_usage *usage)
 {
-    const struct heap_usage *usage = data->usage;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    report_certainty_json(report, &json);
-    json_unsigned(&json, "total_blocks", usage->total.allocations);
-    json_unsigned(&json, "never_released", usage->total.never_released);
-    json_unsigned(&json, "destroyed", usage->total.destroyed);
-    json_histogram(&json, "by_time", usage, HEAP_LIFETIME_TIME);
-    json_histogram(&json, "by_calls", usage, HEAP_LIFETIME_CALLS);
-    json_end_object(&json);
-}
-
-static void csv_histogram(struct csv *csv, const char *unit, const struct heap_usage *usage,
-                          enum heap_lifetime_kind kind)
-{
-    const struct heap_lifetime *lifetimes = usage->lifetimes[kind];
-    for (unsigned i = 0; i < HEAP_LIFETIMES; i++) {
-        if (!lifetimes[i].blocks)
-            continue;
-        uint64_t first, last;
-        heap_class_range(i, &first, &last);
-        csv_text(csv, unit);
-        csv_unsigned(csv, first);
-        csv_unsigned(csv, last);
-        csv_unsigned(csv, lifetimes[i].blocks);
-        csv_unsigned(csv, heap_sum_value(lifetimes[i].bytes));
-        csv_end_row(csv);
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_lifetimes(report, usage);
+        return;
     }
-}
-
-void csv_lifetimes(struct report *report, const struct report_usage *data)
-{
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    csv_header(&csv, "unit,shortest,longest,blocks,bytes");
-    csv_histogram(&csv, "ns", data->usage, HEAP_LIFETIME_TIME);
-    csv_histogram(&csv, "calls", data->usage, HEAP_LIFETIME_CALLS);
+    row_open(&row, report);
+    row_certainty(&row);
+    row_unsigned(&row, "total_blocks", usage->total.allocations);
+    row_unsigned(&row, "never_released", usage->total.never_released);
+    row_unsigned(&row, "destroyed", usage->total.destroyed);
+    row_histogram(&row, "by_time", "ns", usage->lifetimes[HEAP_LIFETIME_TIME]);
+    row_histogram(&row, "by_calls", "calls", usage->lifetimes[HEAP_LIFETIME_CALLS]);
+    row_end_object(&row);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The report of `errors`: its data, and the function of each format that writes it. Nothing is
+ * The report of `errors`: its data, and the function that writes it in all forms. Nothing is
  * owned.
  */
 #ifndef ANALYZER_REPORT_ERRORS_ERROR_REPORTS_H
@@ -19,18 +19,14 @@ struct report_errors {
     /** Places of addresses that lie in no block; NULL if no snapshot has them, or none is asked
      * for. */
     const struct heap_places *places;
-    /** Findings to show. */
-    size_t limit;
 };
 
-void text_errors(struct report *report, const struct report_errors *data);
-void json_errors(struct report *report, const struct report_errors *data);
-void csv_errors(struct report *report, const struct report_errors *data);
+void report_errors(struct report *report, const struct report_errors *data);
 
 /** Writes the header of a finding of damage, and the block behind it. */
 void report_damage_text(struct report *report, const struct heap_finding *finding);
 /** Writes the member `damage`; null for another finding. */
-void report_damage_json(struct json *json, const struct heap_finding *finding);
+void row_damage(struct row *row, const struct heap_finding *finding);
 
 /** Writes the signal that the program died of, and the place of its address; nothing without one.
  */
@@ -38,6 +34,6 @@ void report_fatal_text(struct report *report, const struct report_errors *data);
 /** Writes the registers that pointed at blocks then. */
 void report_registers_text(struct report *report, const struct report_errors *data);
 /** Writes the same as the member `fatal_signal`; null without one. */
-void report_fatal_json(struct report *report, struct json *json, const struct report_errors *data);
+void row_fatal(struct row *row, const struct report_errors *data);
 
 #endif

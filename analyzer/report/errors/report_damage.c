@@ -101,18 +101,18 @@ void report_damage_text(struct report *report, const struct heap_finding *findin
     report_call_text(report, "allocated", &after->allocated);
 }
 
-void report_damage_json(struct json *json, const struct heap_finding *finding)
+void row_damage(struct row *row, const struct heap_finding *finding)
 {
     const struct heap_damage *damage = &finding->damage;
     if (finding->kind != HEAP_ERROR_HEAP_DAMAGE) {
-        json_null(json, "damage");
+        row_null(row, "damage");
         return;
     }
-    json_begin_object(json, "damage");
-    json_unsigned(json, "snapshot", damage->snapshot);
-    json_position(json, "position", damage->position);
-    json_hex(json, "header", damage->header);
-    json_bool(json, "adjacent", damage->is_adjacent);
-    json_count(json, "bytes_beyond", damage->is_adjacent ? damage->beyond : TTD_UNKNOWN);
-    json_end_object(json);
+    row_begin_object(row, "damage");
+    row_unsigned(row, "snapshot", damage->snapshot);
+    row_position(row, "position", damage->position);
+    row_hex(row, "header", damage->header);
+    row_bool(row, "adjacent", damage->is_adjacent);
+    row_count(row, "bytes_beyond", damage->is_adjacent ? damage->beyond : TTD_UNKNOWN);
+    row_end_object(row);
 }

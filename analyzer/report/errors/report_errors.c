@@ -2,9 +2,9 @@
 /* The report of `errors`: findings with all the calls that explain them. */
 #include "report/errors/error_reports.h"
 
-static size_t errors_shown(const struct report_errors *data)
+static size_t errors_shown(const struct report *report, const struct report_errors *data)
 {
-    return report_shown(data->errors->count, data->limit);
+    return report_shown(data->errors->count, report->limit);
 }
 
 /* Writes the call of a finding: function, argument, position, and how often it occurred. */
@@ -175,7 +175,7 @@ static bool errors_explain_signal(const struct heap_finding *finding)
 
 static void text_explanations(struct report *report, const struct report_errors *data)
 {
-    for (size_t i = 0; i < errors_shown(data); i++) {
+    for (size_t i = 0; i < errors_shown(report, data); i++) {
         if (!errors_explain_signal(&data->errors->findings[i]))
             continue;
         text_finding(report, data, &data->errors->findings[i]);
@@ -183,7 +183,7 @@ static void text_explanations(struct report *report, const struct report_errors 
     }
 }
 
-void text_errors(struct report *report, const struct report_errors *data)
+static void text_errors(struct report *report, const struct report_errors *data)
 {
     const struct heap_errors *errors = data->errors;
     struct text_output *output = report->output;
@@ -204,164 +204,185 @@ void text_errors(struct report *report, const struct report_errors *data)
     report_known_findings_text(report, REPORT_FINDINGS);
     text_error_notes(report, errors);
     report_certainty_text(report);
-    for (size_t i = 0; i < errors_shown(data); i++) {
+    for (size_t i = 0; i < errors_shown(report, data); i++) {
         if (errors_explain_signal(&errors->findings[i]))
             continue;
         out_char(output, '\n');
         text_finding(report, data, &errors->findings[i]);
     }
-    if (errors_shown(data) < errors->count) {
+    if (errors_shown(report, data) < errors->count) {
         out_text(output, "\n… and ");
-        report_count(output, errors->count - errors_shown(data), "finding");
+        report_count(output, errors->count - errors_shown(report, data), "finding");
         out_text(output, " more (--limit 0 for all)\n");
     }
     report_registers_text(report, data);
 }
 
-static void json_block(struct json *json, const struct heap_finding *finding)
+static void row_error_block(struct row *row, const struct heap_finding *finding)
 {
     if (!finding->block_address) {
-        json_null(json, "block");
+        row_null(row, "block");
         return;
     }
     /* A block that was live before the recording has an address, but no known size. */
     bool is_known = heap_call_is_known(&finding->allocated);
-    json_begin_object(json, "block");
-    json_hex(json, "address", finding->block_address);
-    json_count(json, "size", is_known ? finding->block_size : TTD_UNKNOWN);
-    json_unsigned(json, "offset", finding->address - finding->block_address);
-    json_unsigned(json, "heap_id", finding->block_heap);
-    json_end_object(json);
+    row_begin_object(row, "block");
+    row_hex(row, "address", finding->block_address);
+    row_count(row, "size", is_known ? finding->block_size : TTD_UNKNOWN);
+    row_unsigned(row, "offset", finding->address - finding->block_address);
+    row_unsigned(row, "heap_id", finding->block_heap);
+    row_end_object(row);
 }
 
-static void json_finding(struct report *report, struct json *json, const struct report_errors *data,
+static void row_error_place(struct row *row, const struct report_errors *data,
+                            const struct heap_finding *finding)
+{
+    bool has_place = finding->kind == HEAP_ERROR_INVALID_FREE && !finding->block_address;
+    row_address(row, has_place ? data->places : NULL, finding->address);
+}
+
+/* Writes the members that JSON and CSV have in this order. */
+static void row_error_call(struct row *row, const struct heap_finding *finding)
+{
+    row_unsigned(row, "size", finding->size);
+    row_text(row, "action", ttd_action_name((enum ttd_action)finding->call.action));
+    row_text(row, "api", ttd_api_name(finding->call.api));
+}
+
+static void json_finding(struct row *row, const struct report_errors *data,
                          const struct heap_finding *finding)
 {
-    json_begin_object(json, NULL);
-    json_text(json, "kind", heap_error_name(finding->kind));
-    json_bool(json, "certain", finding->is_certain);
-    json_unsigned(json, "count", finding->count);
-    json_position(json, "position", finding->call.position);
-    json_position(json, "last_position", finding->last);
-    json_hex_if(json, "address", finding->address, finding->address);
-    json_unsigned(json, "size", finding->size);
-    json_text(json, "action", ttd_action_name((enum ttd_action)finding->call.action));
-    json_text(json, "api", ttd_api_name(finding->call.api));
-    json_unsigned(json, "heap_id", finding->heap);
-    json_unsigned(json, "thread", finding->call.thread);
-    json_unsigned(json, "stack_id", finding->call.stack);
-    report_stack_json(report, json, "stack", finding->call.stack);
-    json_block(json, finding);
-    if (finding->kind == HEAP_ERROR_INVALID_FREE && !finding->block_address)
-        report_address_json(report, json, data->places, finding->address);
-    else
-        json_null(json, "place");
-    report_call_json(report, json, "allocated", &finding->allocated);
-    report_call_json(report, json, "released", &finding->released);
-    report_call_json(report, json, "conflict", &finding->conflict);
-    json_count(json, "signal", finding->signal ? finding->signal : TTD_UNKNOWN);
-    report_neighbours_json(report, json, &finding->neighbours);
-    report_damage_json(json, finding);
-    json_end_object(json);
+    row_position(row, "position", finding->call.position);
+    row_position(row, "last_position", finding->last);
+    row_hex_if(row, "address", finding->address, finding->address);
+    row_error_call(row, finding);
+    row_unsigned(row, "heap_id", finding->heap);
+    row_unsigned(row, "thread", finding->call.thread);
+    row_unsigned(row, "stack_id", finding->call.stack);
+    row_stack(row, "stack", finding->call.stack);
+    row_error_block(row, finding);
+    row_error_place(row, data, finding);
+    row_call(row, "allocated", &finding->allocated);
+    row_call(row, "released", &finding->released);
+    row_call(row, "conflict", &finding->conflict);
+    row_count(row, "signal", finding->signal ? finding->signal : TTD_UNKNOWN);
+    row_neighbours(row, &finding->neighbours);
+    row_damage(row, finding);
 }
 
-void json_errors(struct report *report, const struct report_errors *data)
+/* Writes the two columns of a call. */
+static void csv_call(struct row *row, const char *position, const char *stack,
+                     const struct heap_call *call)
 {
-    const struct heap_errors *errors = data->errors;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    report_certainty_json(report, &json);
-    json_unsigned(&json, "total_findings", errors->count);
-    json_unsigned(&json, "total_calls", errors->calls);
-    json_unsigned(&json, "omitted_calls", errors->omitted);
-    json_unsigned(&json, "early_releases", errors->early_releases);
-    json_unsigned(&json, "gap_releases", errors->gap_releases);
-    json_unsigned(&json, "forgotten_releases", errors->forgotten);
-    json_unsigned(&json, "unexamined_addresses", errors->unexamined);
-    report_known_findings_json(report, &json, REPORT_FINDINGS);
-    report_fatal_json(report, &json, data);
-    json_begin_array(&json, "findings");
-    for (size_t i = 0; i < errors_shown(data); i++)
-        json_finding(report, &json, data, &errors->findings[i]);
-    json_end_array(&json);
-    json_end_object(&json);
+    row_position(row, position, call->position);
+    if (row_has(row, stack, heap_call_is_known(call)))
+        row_stack(row, stack, call->stack);
 }
 
-static void csv_call(struct report *report, struct csv *csv, const struct heap_call *call)
+static void csv_calls(struct row *row, const struct heap_call *call,
+                      const struct heap_call *allocated, const struct heap_call *released,
+                      const struct heap_call *conflict)
 {
-    csv_position(csv, call->position);
-    if (heap_call_is_known(call))
-        report_stack_csv(report, csv, call->stack);
-    else
-        csv_empty(csv);
+    csv_call(row, "position", "stack", call);
+    csv_call(row, "allocated_position", "allocated_stack", allocated);
+    csv_call(row, "released_position", "released_stack", released);
+    csv_call(row, "conflict_position", "conflict_stack", conflict);
 }
 
-static void csv_signal(struct report *report, struct csv *csv, const struct report_errors *data,
+static void row_finding(struct row *row, const struct report_errors *data,
+                        const struct heap_finding *finding)
+{
+    row_text(row, "kind", heap_error_name(finding->kind));
+    row_bool(row, "certain", finding->is_certain);
+    row_unsigned(row, "count", finding->count);
+    if (row->is_json) {
+        json_finding(row, data, finding);
+        return;
+    }
+    row_hex(row, "address", finding->address);
+    row_error_call(row, finding);
+    row_unsigned(row, "thread", finding->call.thread);
+    csv_calls(row, &finding->call, &finding->allocated, &finding->released, &finding->conflict);
+    row_unsigned_if(row, "signal", finding->signal, finding->signal);
+    row_error_place(row, data, finding);
+}
+
+static void csv_signal(struct row *row, const struct report_errors *data,
                        const struct ttd_fatal_signal *signal,
                        const struct heap_fatal_pointer *pointer)
 {
     struct heap_call died = {.position = signal->position, .stack = signal->stack};
     struct heap_call no_call = heap_call_none();
-    csv_text(csv, "fatal-signal");
-    csv_bool(csv, data->fatal->is_certain);
-    csv_unsigned(csv, 1);
-    csv_hex_if(csv, heap_fatal_has_address(signal), signal->address);
-    csv_empty(csv);
-    csv_empty(csv);
-    csv_empty(csv);
-    csv_unsigned(csv, signal->thread);
-    csv_call(report, csv, &died);
-    csv_call(report, csv, pointer ? &pointer->allocated : &no_call);
-    csv_call(report, csv, pointer ? &pointer->released : &no_call);
-    csv_call(report, csv, &no_call);
-    csv_unsigned(csv, signal->signal);
-    report_address_csv(report, csv, pointer && !pointer->block_address ? data->places : NULL,
-                       signal->address);
-    csv_end_row(csv);
+    row_begin_record(row);
+    row_text(row, NULL, "fatal-signal");
+    row_bool(row, NULL, data->fatal->is_certain);
+    row_unsigned(row, NULL, 1);
+    row_hex_if(row, NULL, heap_fatal_has_address(signal), signal->address);
+    row_null(row, NULL);
+    row_null(row, NULL);
+    row_null(row, NULL);
+    row_unsigned(row, NULL, signal->thread);
+    csv_calls(row, &died, pointer ? &pointer->allocated : &no_call,
+              pointer ? &pointer->released : &no_call, &no_call);
+    row_unsigned(row, NULL, signal->signal);
+    row_address(row, pointer && !pointer->block_address ? data->places : NULL, signal->address);
+    row_end_record(row);
 }
 
-static void csv_fatal(struct report *report, struct csv *csv, const struct report_errors *data)
+static void csv_fatal(struct row *row, const struct report_errors *data)
 {
     const struct heap_fatal *fatal = data->fatal;
+    if (!fatal)
+        return;
     for (size_t i = 0; i < fatal->earlier_count; i++)
-        csv_signal(report, csv, data, &fatal->earlier[i], NULL);
-    csv_signal(report, csv, data, &fatal->signal, fatal->has_address ? &fatal->pointers[0] : NULL);
+        csv_signal(row, data, &fatal->earlier[i], NULL);
+    csv_signal(row, data, &fatal->signal, fatal->has_address ? &fatal->pointers[0] : NULL);
 }
 
-static void csv_finding(struct report *report, struct csv *csv, const struct report_errors *data,
-                        const struct heap_finding *finding)
+static void row_findings(struct row *row, const struct report_errors *data,
+                         const struct heap_finding *findings, size_t count)
 {
-    bool has_place = finding->kind == HEAP_ERROR_INVALID_FREE && !finding->block_address;
-    csv_text(csv, heap_error_name(finding->kind));
-    csv_bool(csv, finding->is_certain);
-    csv_unsigned(csv, finding->count);
-    csv_hex(csv, finding->address);
-    csv_unsigned(csv, finding->size);
-    csv_text(csv, ttd_action_name((enum ttd_action)finding->call.action));
-    csv_text(csv, ttd_api_name(finding->call.api));
-    csv_unsigned(csv, finding->call.thread);
-    csv_call(report, csv, &finding->call);
-    csv_call(report, csv, &finding->allocated);
-    csv_call(report, csv, &finding->released);
-    csv_call(report, csv, &finding->conflict);
-    csv_unsigned_if(csv, finding->signal, finding->signal);
-    report_address_csv(report, csv, has_place ? data->places : NULL, finding->address);
-    csv_end_row(csv);
+    ROW_EACH(row, "findings", struct heap_finding, finding, findings, count)
+    row_finding(row, data, finding);
 }
 
-void csv_errors(struct report *report, const struct report_errors *data)
+/* In CSV the signal comes behind damage, which it may follow from, and before all others. */
+static void csv_errors(struct row *row, const struct report_errors *data, size_t count)
 {
-    struct csv csv;
-    csv_init(&csv, report->output);
-    csv_header(&csv, "kind,certain,count,address,size,action,api,thread,position,stack,"
-                     "allocated_position,allocated_stack,released_position,released_stack,"
-                     "conflict_position,conflict_stack,signal,place");
-    size_t count = report_listed(report, data->errors->count, data->limit), i = 0;
-    for (; i < count && data->errors->findings[i].kind == HEAP_ERROR_HEAP_DAMAGE; i++)
-        csv_finding(report, &csv, data, &data->errors->findings[i]);
-    if (data->fatal)
-        csv_fatal(report, &csv, data);
-    for (; i < count; i++)
-        csv_finding(report, &csv, data, &data->errors->findings[i]);
+    const struct heap_finding *findings = data->errors->findings;
+    size_t damaged = 0;
+    while (damaged < count && findings[damaged].kind == HEAP_ERROR_HEAP_DAMAGE)
+        damaged++;
+    row->has_verdict = false;
+    row_findings(row, data, findings, damaged);
+    csv_fatal(row, data);
+    row_findings(row, data, findings + damaged, count - damaged);
+}
+
+void report_errors(struct report *report, const struct report_errors *data)
+{
+    const struct heap_errors *errors = data->errors;
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_errors(report, data);
+        return;
+    }
+    row_open(&row, report);
+    size_t count = row_listed(&row, errors->count);
+    if (!row.is_json) {
+        csv_errors(&row, data, count);
+        return;
+    }
+    row_certainty(&row);
+    row_unsigned(&row, "total_findings", errors->count);
+    row_unsigned(&row, "total_calls", errors->calls);
+    row_unsigned(&row, "omitted_calls", errors->omitted);
+    row_unsigned(&row, "early_releases", errors->early_releases);
+    row_unsigned(&row, "gap_releases", errors->gap_releases);
+    row_unsigned(&row, "forgotten_releases", errors->forgotten);
+    row_unsigned(&row, "unexamined_addresses", errors->unexamined);
+    row_known_findings(&row, REPORT_FINDINGS);
+    row_fatal(&row, data);
+    row_findings(&row, data, errors->findings, count);
+    row_end_object(&row);
 }

@@ -138,69 +138,68 @@ void report_registers_text(struct report *report, const struct report_errors *da
     }
 }
 
-static void json_pointer(struct report *report, struct json *json, const char *key,
-                         const struct heap_places *places, const struct heap_fatal_pointer *pointer)
+static void row_fatal_pointer(struct row *row, const char *key, const struct heap_places *places,
+                              const struct heap_fatal_pointer *pointer)
 {
     static const char *const wheres[] = {"elsewhere", "live", "released", "near"};
-    json_begin_object(json, key);
+    row_begin_object(row, key);
     if (pointer->is_register) {
-        json_unsigned(json, "number", pointer->number);
-        json_text(json, "name", report_register_name(pointer->number));
+        row_unsigned(row, "number", pointer->number);
+        row_text(row, "name", report_register_name(pointer->number));
     }
-    json_hex(json, "address", pointer->address);
-    json_text(json, "where", wheres[pointer->where]);
-    json_bool(json, "certain", pointer->is_certain);
+    row_hex(row, "address", pointer->address);
+    row_text(row, "where", wheres[pointer->where]);
+    row_bool(row, "certain", pointer->is_certain);
     if (pointer->block_address) {
-        json_begin_object(json, "block");
-        json_hex(json, "address", pointer->block_address);
-        json_unsigned(json, "size", pointer->block_size);
-        json_unsigned(json, "offset", pointer->address - pointer->block_address);
-        json_end_object(json);
+        row_begin_object(row, "block");
+        row_hex(row, "address", pointer->block_address);
+        row_unsigned(row, "size", pointer->block_size);
+        row_unsigned(row, "offset", pointer->address - pointer->block_address);
+        row_end_object(row);
     } else {
-        json_null(json, "block");
+        row_null(row, "block");
     }
-    report_call_json(report, json, "allocated", &pointer->allocated);
-    report_call_json(report, json, "released", &pointer->released);
-    report_neighbours_json(report, json, &pointer->neighbours);
-    report_address_json(report, json, pointer->block_address ? NULL : places, pointer->address);
-    json_end_object(json);
+    row_call(row, "allocated", &pointer->allocated);
+    row_call(row, "released", &pointer->released);
+    row_neighbours(row, &pointer->neighbours);
+    row_address(row, pointer->block_address ? NULL : places, pointer->address);
+    row_end_object(row);
 }
 
-static void json_signal(struct report *report, struct json *json,
-                        const struct ttd_fatal_signal *signal)
+static void row_fatal_signal(struct row *row, const struct ttd_fatal_signal *signal)
 {
-    report_signal_json(json, signal);
-    json_unsigned(json, "stack_id", signal->stack);
-    report_stack_json(report, json, "stack", signal->stack);
-    json_unsigned(json, "snapshot_number", signal->snapshot);
+    row_signal(row, signal);
+    row_unsigned(row, "stack_id", signal->stack);
+    row_stack(row, "stack", signal->stack);
+    row_unsigned(row, "snapshot_number", signal->snapshot);
 }
 
-void report_fatal_json(struct report *report, struct json *json, const struct report_errors *data)
+void row_fatal(struct row *row, const struct report_errors *data)
 {
     static const char *const causes[] = {NULL, "jump", "stack-overflow"};
     const struct heap_fatal *fatal = data->fatal;
     if (!fatal) {
-        json_null(json, "fatal_signal");
+        row_null(row, "fatal_signal");
         return;
     }
-    json_begin_object(json, "fatal_signal");
-    json_signal(report, json, &fatal->signal);
-    json_text(json, "cause", causes[cause_of(data)]);
-    report_snapshot_json(json, "snapshot", fatal->snapshot.number ? &fatal->snapshot : NULL);
+    row_begin_object(row, "fatal_signal");
+    row_fatal_signal(row, &fatal->signal);
+    row_text(row, "cause", causes[cause_of(data)]);
+    row_snapshot(row, "snapshot", fatal->snapshot.number ? &fatal->snapshot : NULL);
     if (fatal->has_address)
-        json_pointer(report, json, "fault", data->places, &fatal->pointers[0]);
+        row_fatal_pointer(row, "fault", data->places, &fatal->pointers[0]);
     else
-        json_null(json, "fault");
-    json_begin_array(json, "registers");
+        row_null(row, "fault");
+    row_begin_array(row, "registers");
     for (size_t i = fatal->has_address; i < fatal->pointer_count; i++)
-        json_pointer(report, json, NULL, data->places, &fatal->pointers[i]);
-    json_end_array(json);
-    json_begin_array(json, "earlier");
+        row_fatal_pointer(row, NULL, data->places, &fatal->pointers[i]);
+    row_end_array(row);
+    row_begin_array(row, "earlier");
     for (size_t i = 0; i < fatal->earlier_count; i++) {
-        json_begin_object(json, NULL);
-        json_signal(report, json, &fatal->earlier[i]);
-        json_end_object(json);
+        row_begin_object(row, NULL);
+        row_fatal_signal(row, &fatal->earlier[i]);
+        row_end_object(row);
     }
-    json_end_array(json);
-    json_end_object(json);
+    row_end_array(row);
+    row_end_object(row);
 }

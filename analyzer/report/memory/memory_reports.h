@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The reports about contents of memory: their data, and the function of each format that writes
- * them. Nothing is owned.
+ * The reports about contents of memory: their data, and the functions that write them in all
+ * forms. Nothing is owned.
  */
 #ifndef ANALYZER_REPORT_MEMORY_MEMORY_REPORTS_H
 #define ANALYZER_REPORT_MEMORY_MEMORY_REPORTS_H
@@ -30,12 +30,7 @@ struct report_search {
  * snapshots that cover the range, or would if they were complete. */
 void report_judge_contents(struct certainty *certainty, const struct heap_memory *memory);
 
-void text_memory(struct report *report, struct report_memory *data);
-void json_memory(struct report *report, struct report_memory *data);
-void csv_memory(struct report *report, struct report_memory *data);
-
-void text_find(struct report *report, const struct report_search *data);
-void json_find(struct report *report, const struct report_search *data);
-void csv_find(struct report *report, const struct report_search *data);
+void report_memory(struct report *report, struct report_memory *data);
+void report_matches(struct report *report, const struct report_search *data);
 
 #endif

@@ -80,7 +80,7 @@ static void text_match_total(struct report *report, const struct heap_search *se
     text_scope(report, search);
 }
 
-void text_find(struct report *report, const struct report_search *data)
+static void text_find(struct report *report, const struct report_search *data)
 {
     const struct heap_search *search = data->search;
     struct text_output *output = report->output;
@@ -113,93 +113,125 @@ void text_find(struct report *report, const struct report_search *data)
         report_pointers_text(report, data->referrers);
 }
 
-void json_find(struct report *report, const struct report_search *data)
+static void json_match(struct row *row, const struct report_search *data,
+                       const struct heap_match *match)
 {
     const struct heap_search *search = data->search;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_position(&json, "position", search->outcome.position);
-    report_certainty_json(report, &json);
-    json_unsigned(&json, "searched_bytes", search->searched);
-    json_unsigned(&json, "unreadable_bytes", search->unreadable);
-    report_block_json(report, &json, "target", search->target);
-    report_pointers_json(report, &json, "pointers", data->referrers);
-    json_unsigned(&json, "total_places", search->total);
-    json_begin_array(&json, "places");
-    for (size_t i = 0; i < search->count; i++) {
-        const struct heap_match *match = &search->matches[i];
-        json_begin_object(&json, NULL);
-        json_hex(&json, "address", match->address);
-        json_hex_if(&json, "value", data->options->kind != HEAP_SEARCH_PATTERN, match->value);
-        report_snapshot_json(&json, "snapshot", match_snapshot(search, match));
-        report_block_json(report, &json, "block", match_block(search, match));
-        json_bool(&json, "is_older_than_block", is_older(search, match));
-        json_end_object(&json);
-    }
-    json_end_array(&json);
-    json_end_object(&json);
+    row_hex(row, "address", match->address);
+    row_hex_if(row, "value", data->options->kind != HEAP_SEARCH_PATTERN, match->value);
+    row_snapshot(row, "snapshot", match_snapshot(search, match));
+    row_block(row, "block", match_block(search, match));
+    row_bool(row, "is_older_than_block", is_older(search, match));
+}
+
+static void json_find(struct report *report, const struct report_search *data)
+{
+    const struct heap_search *search = data->search;
+    struct row row;
+    row_open(&row, report);
+    row_position(&row, "position", search->outcome.position);
+    row_certainty(&row);
+    row_unsigned(&row, "searched_bytes", search->searched);
+    row_unsigned(&row, "unreadable_bytes", search->unreadable);
+    row_block(&row, "target", search->target);
+    row_pointers(&row, "pointers", data->referrers);
+    row_unsigned(&row, "total_places", search->total);
+    ROW_EACH(&row, "places", struct heap_match, match, search->matches, search->count)
+    json_match(&row, data, match);
+    row_end_object(&row);
+}
+
+/* A word as a row of CSV: one that the search found, or one that a snapshot of references lists. */
+struct csv_word {
+    bool has_address;
+    uint64_t address;
+    bool has_value;
+    uint64_t value;
+    const struct ttd_snapshot *snapshot;
+    const struct heap_block *block;
+    bool is_older;
+    /** NULL for a word in a block, and for what the search found. */
+    const struct heap_place *root;
+};
+
+static void csv_word(struct row *row, const struct csv_word *word)
+{
+    row_hex_if(row, "address", word->has_address, word->address);
+    row_hex_if(row, "value", word->has_value, word->value);
+    row_unsigned(row, "snapshot", word->snapshot->number);
+    row_position(row, "position", word->snapshot->position);
+    row_hex_if(row, "block", word->block, word->block ? word->block->address : 0);
+    row_unsigned_if(row, "size", word->block, word->block ? word->block->size : 0);
+    row_bool(row, "older", word->is_older);
+    if (row_has(row, "root", word->root))
+        row_place(row, "root", word->root, true);
+    row_end_record(row);
 }
 
 /* Writes the words that point at the block by the snapshot of references. A register has no
  * address. */
-static void csv_pointers(struct report *report, struct csv *csv,
-                         const struct heap_referrers *referrers)
+static void csv_pointers(struct row *row, const struct heap_referrers *referrers)
 {
     const struct heap_reach *reach = &referrers->reach;
     uint64_t target = heap_nodes_address(&reach->nodes, referrers->target);
     for (size_t i = 0; i < referrers->count; i++) {
         const struct heap_referrer *referrer = &referrers->lines[i];
+        struct heap_block block;
+        struct heap_place place;
         if (referrer->kind == HEAP_REFERRER_MORE)
-            report->left_out += referrer->count;
+            row->report->left_out += referrer->count;
         if (referrer->kind != HEAP_REFERRER_BLOCK && referrer->kind != HEAP_REFERRER_ROOT)
             continue;
-        bool is_block = referrer->kind == HEAP_REFERRER_BLOCK;
-        struct heap_block block = {.address = 0};
-        if (is_block)
+        struct csv_word word = {.has_value = referrer->target_offset < UINT32_MAX,
+                                .value = target + referrer->target_offset,
+                                .snapshot = &reach->snapshot};
+        if (referrer->kind == HEAP_REFERRER_BLOCK) {
             block = heap_nodes_block(&reach->nodes, referrer->node);
-        const struct ttd_region *region =
-            is_block ? NULL : heap_reach_region(reach, referrer->region);
-        bool has_address = is_block || (region && region->kind != TTD_REGION_REGISTERS);
-        uint64_t begin = is_block ? block.address : region ? region->begin : 0;
-        csv_hex_if(csv, has_address, begin + referrer->offset);
-        csv_hex_if(csv, referrer->target_offset < UINT32_MAX, target + referrer->target_offset);
-        csv_unsigned(csv, reach->snapshot.number);
-        csv_position(csv, reach->snapshot.position);
-        csv_hex_if(csv, is_block, block.address);
-        csv_unsigned_if(csv, is_block, block.size);
-        csv_bool(csv, false);
-        if (is_block) {
-            csv_empty(csv);
+            word.block = &block;
+            word.has_address = true;
+            word.address = block.address + referrer->offset;
         } else {
-            struct heap_place place =
-                heap_place_of(&referrers->places, referrer->region, referrer->offset);
-            report_place_csv(report, csv, &place, true);
+            const struct ttd_region *region = heap_reach_region(reach, referrer->region);
+            place = heap_place_of(&referrers->places, referrer->region, referrer->offset);
+            word.root = &place;
+            word.has_address = region && region->kind != TTD_REGION_REGISTERS;
+            word.address = (region ? region->begin : 0) + referrer->offset;
         }
-        csv_end_row(csv);
+        row_begin_record(row);
+        csv_word(row, &word);
     }
 }
 
-void csv_find(struct report *report, const struct report_search *data)
+static void csv_find(struct report *report, const struct report_search *data)
 {
+    static const struct ttd_snapshot no_snapshot;
     const struct heap_search *search = data->search;
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    csv_header(&csv, "address,value,snapshot,position,block,size,older,root");
+    struct row row;
+    row_open(&row, report);
+    row_begin_header(&row);
+    csv_word(&row, &(struct csv_word){.snapshot = &no_snapshot});
     report->left_out += search->total - search->count;
     for (size_t i = 0; i < search->count; i++) {
         const struct heap_match *match = &search->matches[i];
-        const struct heap_block *block = match_block(search, match);
-        csv_hex(&csv, match->address);
-        csv_hex_if(&csv, data->options->kind != HEAP_SEARCH_PATTERN, match->value);
-        csv_unsigned(&csv, match_snapshot(search, match)->number);
-        csv_position(&csv, match_snapshot(search, match)->position);
-        csv_hex_if(&csv, block, block ? block->address : 0);
-        csv_unsigned_if(&csv, block, block ? block->size : 0);
-        csv_bool(&csv, is_older(search, match));
-        csv_empty(&csv);
-        csv_end_row(&csv);
+        row_begin_record(&row);
+        csv_word(&row, &(struct csv_word){.has_address = true,
+                                          .address = match->address,
+                                          .has_value = data->options->kind != HEAP_SEARCH_PATTERN,
+                                          .value = match->value,
+                                          .snapshot = match_snapshot(search, match),
+                                          .block = match_block(search, match),
+                                          .is_older = is_older(search, match)});
     }
     if (data->referrers)
-        csv_pointers(report, &csv, data->referrers);
+        csv_pointers(&row, data->referrers);
+}
+
+void report_matches(struct report *report, const struct report_search *data)
+{
+    if (report->form == REPORT_TEXT)
+        text_find(report, data);
+    else if (report->form == REPORT_JSON)
+        json_find(report, data);
+    else
+        csv_find(report, data);
 }

@@ -173,7 +173,7 @@ static void text_part(struct dump *dump, const struct contents_part *part)
     out_char(output, '\n');
 }
 
-void text_memory(struct report *report, struct report_memory *data)
+static void text_memory(struct report *report, struct report_memory *data)
 {
     const struct heap_memory_options *options = &data->memory->options;
     struct dump dump = {.report = report, .data = data, .snapshot = SIZE_MAX};
@@ -199,79 +199,57 @@ void text_memory(struct report *report, struct report_memory *data)
     out_text(report->output, " are known\n");
 }
 
-static void json_part(struct json *json, const struct heap_memory *memory,
-                      const struct contents_part *part)
+static void row_part(struct row *row, const struct heap_memory *memory,
+                     const struct contents_part *part)
 {
     uint64_t size = heap_add(part->last - part->first, 1);
-    bool has_snapshot = part->state != CONTENTS_UNKNOWN;
-    json_begin_object(json, NULL);
-    json_hex(json, "address", part->first);
-    json_unsigned(json, "size", size);
-    json_text(json, "state", contents_state_name(part->state));
-    report_snapshot_json(json, "snapshot",
-                         has_snapshot ? &memory->snapshots.snapshots[part->snapshot] : NULL);
+    const struct ttd_snapshot *snapshot = NULL;
+    if (!row->is_header && part->state != CONTENTS_UNKNOWN)
+        snapshot = &memory->snapshots.snapshots[part->snapshot];
+    row_hex(row, "address", part->first);
+    row_unsigned(row, "size", size);
+    row_text(row, "state", contents_state_name(part->state));
+    if (row->is_json) {
+        row_snapshot(row, "snapshot", snapshot);
+    } else {
+        row_unsigned_if(row, "snapshot", snapshot, snapshot ? snapshot->number : 0);
+        row_position(row, "position", snapshot ? snapshot->position : ttd_position_invalid());
+    }
     if (part->data)
-        json_bytes(json, "bytes", part->data, (size_t)size);
+        row_bytes(row, "bytes", part->data, (size_t)size);
     else
-        json_null(json, "bytes");
-    json_end_object(json);
+        row_null(row, "bytes");
+    row_end_record(row);
 }
 
-void json_memory(struct report *report, struct report_memory *data)
+void report_memory(struct report *report, struct report_memory *data)
 {
     const struct heap_memory *memory = data->memory;
-    struct contents_cursor cursor = dump_begin(data);
-    struct contents_part part;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_position(&json, "position", memory->outcome.position);
-    report_certainty_json(report, &json);
-    json_hex(&json, "address", memory->options.first);
-    json_unsigned(&json, "size", heap_add(memory->options.last - memory->options.first, 1));
-    json_begin_array(&json, "parts");
-    while (!report->output->error && dump_take_part(&cursor, data, &part))
-        json_part(&json, memory, &part);
-    json_end_array(&json);
-    json_begin_array(&json, "blocks");
-    for (size_t i = 0; i < memory->block_count; i++)
-        report_block_json(report, &json, NULL, &memory->blocks[i]);
-    json_end_array(&json);
-    json_end_object(&json);
-}
-
-static void csv_bytes(struct csv *csv, const struct contents_part *part)
-{
-    if (!part->data) {
-        csv_empty(csv);
+    struct contents_part part = {0};
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_memory(report, data);
         return;
     }
-    csv_list_begin(csv);
-    for (uint64_t i = 0; i <= part->last - part->first; i++)
-        out_format(csv->output, "%02x", part->data[i]);
-    csv_list_end(csv);
-}
-
-void csv_memory(struct report *report, struct report_memory *data)
-{
-    const struct heap_memory *memory = data->memory;
     struct contents_cursor cursor = dump_begin(data);
-    struct contents_part part;
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    csv_header(&csv, "address,size,state,snapshot,position,bytes");
+    row_open(&row, report);
+    row_position(&row, "position", memory->outcome.position);
+    row_certainty(&row);
+    row_hex(&row, "address", memory->options.first);
+    row_unsigned(&row, "size", heap_add(memory->options.last - memory->options.first, 1));
+    row_begin_array(&row, "parts");
+    if (row_begin_header(&row))
+        row_part(&row, memory, &part);
     while (!report->output->error && dump_take_part(&cursor, data, &part)) {
-        bool has_snapshot = part.state != CONTENTS_UNKNOWN;
-        const struct ttd_snapshot *snapshot =
-            has_snapshot ? &memory->snapshots.snapshots[part.snapshot] : NULL;
-        csv_hex(&csv, part.first);
-        csv_unsigned(&csv, heap_add(part.last - part.first, 1));
-        csv_text(&csv, contents_state_name(part.state));
-        csv_unsigned_if(&csv, has_snapshot, snapshot ? snapshot->number : 0);
-        csv_position(&csv, snapshot ? snapshot->position : ttd_position_invalid());
-        csv_bytes(&csv, &part);
-        csv_end_row(&csv);
+        row_begin_record(&row);
+        row_part(&row, memory, &part);
     }
+    row_end_array(&row);
+    row_begin_array(&row, "blocks");
+    for (size_t i = 0; i < memory->block_count; i++)
+        row_block(&row, NULL, &memory->blocks[i]);
+    row_end_array(&row);
+    row_end_object(&row);
 }
 
 /* How certain contents of memory are: by the snapshots that cover the range, or would if they

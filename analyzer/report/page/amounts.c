@@ -38,7 +38,7 @@ static struct heap_site *list_usage(const struct heap_usage *usage, struct page_
 }
 
 /* Writes the amounts that call sites have in the whole trace: those of heap_site. */
-enum ttd_status page_usage_json(struct json *json, const struct heap_usage *usage,
+enum ttd_status page_usage_json(struct row *row, const struct heap_usage *usage,
                                 struct page_sites *sites)
 {
     static const char *const names[] = {"allocations", "bytes", "temporary", "temporary_bytes"};
@@ -46,18 +46,18 @@ enum ttd_status page_usage_json(struct json *json, const struct heap_usage *usag
     struct heap_site *list = list_usage(usage, sites, &count);
     if (!list)
         return TTD_ERROR_NO_MEMORY;
-    json_begin_object(json, "usage");
+    row_begin_object(row, "usage");
     for (size_t column = 0; column < sizeof names / sizeof names[0]; column++) {
-        json_begin_array(json, names[column]);
+        row_begin_array(row, names[column]);
         for (size_t i = 0; i < count; i++) {
             const struct heap_site *site = &list[i];
             const uint64_t values[] = {site->allocations, heap_sum_value(site->bytes),
                                        site->temporary, heap_sum_value(site->temporary_bytes)};
-            json_unsigned(json, NULL, values[column]);
+            row_unsigned(row, NULL, values[column]);
         }
-        json_end_array(json);
+        row_end_array(row);
     }
-    json_end_object(json);
+    row_end_object(row);
     free(list);
     return TTD_OK;
 }
@@ -87,26 +87,26 @@ static enum ttd_status fold_groups(const struct heap_groups *groups, struct page
 }
 
 /* Writes the blocks of groups by call site. */
-static enum ttd_status groups_json(struct json *json, const char *key,
+static enum ttd_status groups_json(struct row *row, const char *key,
                                    const struct heap_groups *groups, struct page_sites *sites)
 {
     size_t count = 0;
     struct heap_tick_change *sums = malloc((groups->count + 1) * sizeof *sums);
     enum ttd_status status = sums ? fold_groups(groups, sites, sums, &count) : TTD_ERROR_NO_MEMORY;
-    json_begin_object(json, key);
-    json_begin_array(json, "site");
+    row_begin_object(row, key);
+    row_begin_array(row, "site");
     for (size_t i = 0; i < count; i++)
-        json_difference(json, NULL, i ? sums[i - 1].record : 0, sums[i].record);
-    json_end_array(json);
-    json_begin_array(json, "bytes");
+        row_difference(row, NULL, i ? sums[i - 1].record : 0, sums[i].record);
+    row_end_array(row);
+    row_begin_array(row, "bytes");
     for (size_t i = 0; i < count; i++)
-        json_unsigned(json, NULL, (uint64_t)sums[i].bytes);
-    json_end_array(json);
-    json_begin_array(json, "blocks");
+        row_unsigned(row, NULL, (uint64_t)sums[i].bytes);
+    row_end_array(row);
+    row_begin_array(row, "blocks");
     for (size_t i = 0; i < count; i++)
-        json_unsigned(json, NULL, (uint64_t)sums[i].blocks);
-    json_end_array(json);
-    json_end_object(json);
+        row_unsigned(row, NULL, (uint64_t)sums[i].blocks);
+    row_end_array(row);
+    row_end_object(row);
     free(sums);
     return status;
 }
@@ -173,7 +173,7 @@ static enum ttd_status take_peak(const struct heap_ticks *ticks, struct heap_tic
 }
 
 /* Writes what of a series was live at the peak, as what differs from the end of its tick. */
-static enum ttd_status peak_series_json(struct json *json, const char *name,
+static enum ttd_status peak_series_json(struct row *row, const char *name,
                                         const struct heap_ticks *ticks, enum heap_tick_key key,
                                         size_t tick)
 {
@@ -190,54 +190,53 @@ static enum ttd_status peak_series_json(struct json *json, const char *name,
         if (change.bytes || change.blocks)
             sums[count++] = change;
     }
-    json_begin_object(json, name);
-    page_changes_json(json, "record", sums, count);
-    json_end_object(json);
+    row_begin_object(row, name);
+    page_changes_json(row, "record", sums, count);
+    row_end_object(row);
     free(sums);
     return TTD_OK;
 }
 
 /* Writes the tick that the peak would end. */
-static enum ttd_status peak_tick_json(struct json *json, const struct heap_ticks *ticks,
-                                      size_t tick)
+static enum ttd_status peak_tick_json(struct row *row, const struct heap_ticks *ticks, size_t tick)
 {
     const struct heap_tick *peak = &ticks->peak_tick;
-    json_unsigned(json, "event", peak->event);
-    json_unsigned(json, "time", peak->wall_time);
-    json_unsigned(json, "allocations", peak->allocations);
-    json_unsigned(json, "allocated", heap_sum_value(peak->allocated));
-    json_unsigned(json, "releases", peak->releases);
-    json_begin_object(json, "series");
-    enum ttd_status status = peak_series_json(json, "thread", ticks, HEAP_TICK_BY_THREAD, tick);
+    row_unsigned(row, "event", peak->event);
+    row_unsigned(row, "time", peak->wall_time);
+    row_unsigned(row, "allocations", peak->allocations);
+    row_unsigned(row, "allocated", heap_sum_value(peak->allocated));
+    row_unsigned(row, "releases", peak->releases);
+    row_begin_object(row, "series");
+    enum ttd_status status = peak_series_json(row, "thread", ticks, HEAP_TICK_BY_THREAD, tick);
     if (status == TTD_OK)
-        status = peak_series_json(json, "heap", ticks, HEAP_TICK_BY_HEAP, tick);
+        status = peak_series_json(row, "heap", ticks, HEAP_TICK_BY_HEAP, tick);
     if (status == TTD_OK)
-        status = peak_series_json(json, "size", ticks, HEAP_TICK_BY_SIZE, tick);
-    json_end_object(json);
+        status = peak_series_json(row, "size", ticks, HEAP_TICK_BY_SIZE, tick);
+    row_end_object(row);
     return status;
 }
 
 /* Writes what was live at the peak, as the tick in which it is and what differs from its end. */
-enum ttd_status page_peak_json(struct json *json, const struct heap_ticks *ticks,
+enum ttd_status page_peak_json(struct row *row, const struct heap_ticks *ticks,
                                struct page_sites *sites)
 {
     size_t tick = tick_of_peak(ticks), count;
     struct heap_tick_change *sums = sums_at(&ticks->series[HEAP_TICK_BY_STACK], tick);
     enum ttd_status status = sums ? take_peak(ticks, sums, sites, &count) : TTD_ERROR_NO_MEMORY;
     if (status == TTD_OK) {
-        json_begin_object(json, "at_peak");
-        json_unsigned(json, "tick", tick);
-        page_changes_json(json, "site", sums, count);
+        row_begin_object(row, "at_peak");
+        row_unsigned(row, "tick", tick);
+        page_changes_json(row, "site", sums, count);
         if (ticks->has_peak_tick)
-            status = peak_tick_json(json, ticks, tick);
-        json_end_object(json);
+            status = peak_tick_json(row, ticks, tick);
+        row_end_object(row);
     }
     free(sums);
     return status;
 }
 
 /* Writes the blocks that are lost, by kind; null if no snapshot tells. */
-enum ttd_status page_lost_json(struct json *json, const struct heap_leaks *leaks,
+enum ttd_status page_lost_json(struct row *row, const struct heap_leaks *leaks,
                                struct page_sites *sites)
 {
     static const char *const names[] = {[HEAP_DEFINITELY_LOST] = "definitely",
@@ -245,12 +244,12 @@ enum ttd_status page_lost_json(struct json *json, const struct heap_leaks *leaks
                                         [HEAP_INDIRECTLY_LOST] = "indirectly"};
     enum ttd_status status = TTD_OK;
     if (!leaks->snapshot.number) {
-        json_null(json, "lost");
+        row_null(row, "lost");
         return TTD_OK;
     }
-    json_begin_object(json, "lost");
+    row_begin_object(row, "lost");
     for (size_t kind = 0; kind < sizeof names / sizeof names[0] && status == TTD_OK; kind++)
-        status = groups_json(json, names[kind], &leaks->kinds[kind], sites);
-    json_end_object(json);
+        status = groups_json(row, names[kind], &leaks->kinds[kind], sites);
+    row_end_object(row);
     return status;
 }

@@ -35,12 +35,12 @@ enum ttd_status page_strings_add(struct page_strings *strings, struct ttd_string
     return status;
 }
 
-void page_strings_json(const struct page_strings *strings, struct json *json, const char *key)
+void page_strings_json(const struct page_strings *strings, struct row *row, const char *key)
 {
-    json_begin_array(json, key);
+    row_begin_array(row, key);
     for (size_t i = 0; i < strings->count; i++)
-        json_string(json, NULL, strings->texts[i]);
-    json_end_array(json);
+        row_string(row, NULL, strings->texts[i]);
+    row_end_array(row);
 }
 
 void page_calls_init(struct page_calls *calls, struct view *view)
@@ -187,60 +187,60 @@ enum ttd_status page_calls_add(struct page_calls *calls, ttd_id stack, struct pa
     return TTD_OK;
 }
 
-static void frames_json(const struct page_calls *calls, struct json *json)
+static void frames_json(const struct page_calls *calls, struct row *row)
 {
     static const char *const names[] = {"function", "module", "file", "line", "flags"};
-    json_begin_object(json, "frames");
+    row_begin_object(row, "frames");
     for (size_t column = 0; column < sizeof names / sizeof names[0]; column++) {
-        json_begin_array(json, names[column]);
+        row_begin_array(row, names[column]);
         for (size_t i = 0; i < calls->frame_count; i++) {
             const struct page_frame *frame = &calls->frames[i];
             uint32_t flags = frame->is_inlined | frame->is_own << 1 | frame->allocates << 2;
             const uint32_t values[] = {frame->function, frame->module, frame->file, frame->line,
                                        flags};
-            json_unsigned(json, NULL, values[column]);
+            row_unsigned(row, NULL, values[column]);
         }
-        json_end_array(json);
+        row_end_array(row);
     }
-    json_begin_array(json, "number");
+    row_begin_array(row, "number");
     for (size_t i = 0; i < calls->frame_count; i++) {
         const struct view_label *label = &calls->view->labels.labels[calls->frames[i].label];
         if (label->name.size)
-            json_unsigned(json, NULL, 0);
+            row_unsigned(row, NULL, 0);
         else
-            json_hex(json, NULL, label->number);
+            row_hex(row, NULL, label->number);
     }
-    json_end_array(json);
-    json_end_object(json);
+    row_end_array(row);
+    row_end_object(row);
 }
 
-static void nodes_json(const struct page_calls *calls, struct json *json)
+static void nodes_json(const struct page_calls *calls, struct row *row)
 {
-    json_begin_object(json, "nodes");
+    row_begin_object(row, "nodes");
     /* The distance to the parent: 0 for none. Most are small, and compress well. */
-    json_begin_array(json, "up");
+    row_begin_array(row, "up");
     for (size_t i = 0; i < calls->node_count; i++) {
         uint32_t parent = calls->nodes[i].parent;
-        json_unsigned(json, NULL, parent == PAGE_NO_NODE ? 0 : i - parent);
+        row_unsigned(row, NULL, parent == PAGE_NO_NODE ? 0 : i - parent);
     }
-    json_end_array(json);
-    json_begin_array(json, "frame");
+    row_end_array(row);
+    row_begin_array(row, "frame");
     for (size_t i = 0; i < calls->node_count; i++)
-        json_unsigned(json, NULL, calls->nodes[i].frame);
-    json_end_array(json);
-    json_end_object(json);
+        row_unsigned(row, NULL, calls->nodes[i].frame);
+    row_end_array(row);
+    row_end_object(row);
 }
 
 void page_write_calls(const struct page_calls *calls, const char *name, struct text_output *output)
 {
-    struct json json;
+    struct row row;
     page_begin_part(output, name);
-    json_init(&json, output, false);
-    json_begin_object(&json, NULL);
-    page_strings_json(&calls->strings, &json, "strings");
-    frames_json(calls, &json);
-    nodes_json(calls, &json);
-    json_end_object(&json);
+    row_init_json(&row, output, false);
+    row_begin_object(&row, NULL);
+    page_strings_json(&calls->strings, &row, "strings");
+    frames_json(calls, &row);
+    nodes_json(calls, &row);
+    row_end_object(&row);
     out_char(output, '\n');
 }
 
@@ -248,7 +248,7 @@ void page_write_calls(const struct page_calls *calls, const char *name, struct t
  */
 
 /* Writes a property of all stacks: the number in the trace, or that in the tree. */
-static enum ttd_status write_column(struct json *json, const struct stack_table *table,
+static enum ttd_status write_column(struct row *row, const struct stack_table *table,
                                     struct page_calls *calls)
 {
     enum ttd_status status = TTD_OK;
@@ -259,7 +259,7 @@ static enum ttd_status write_column(struct json *json, const struct stack_table 
             uint64_t number = chunk->first + k;
             if (calls)
                 status = page_calls_number(calls, (ttd_id)number, &number);
-            json_difference(json, NULL, last, number);
+            row_difference(row, NULL, last, number);
             last = number;
         }
     }
@@ -269,17 +269,17 @@ static enum ttd_status write_column(struct json *json, const struct stack_table 
 enum ttd_status page_write_stacks(struct report *report, struct page_calls *calls)
 {
     const struct stack_table *table = &report->definitions->stacks;
-    struct json json;
+    struct row row;
     page_begin_part(report->output, "stacks");
-    json_init(&json, report->output, false);
-    json_begin_object(&json, NULL);
-    json_begin_array(&json, "stack");
-    (void)write_column(&json, table, NULL);
-    json_end_array(&json);
-    json_begin_array(&json, "number");
-    enum ttd_status status = write_column(&json, table, calls);
-    json_end_array(&json);
-    json_end_object(&json);
+    row_init_json(&row, report->output, false);
+    row_begin_object(&row, NULL);
+    row_begin_array(&row, "stack");
+    (void)write_column(&row, table, NULL);
+    row_end_array(&row);
+    row_begin_array(&row, "number");
+    enum ttd_status status = write_column(&row, table, calls);
+    row_end_array(&row);
+    row_end_object(&row);
     out_char(report->output, '\n');
     return status;
 }

@@ -7,7 +7,7 @@
 #include <ttdtrace/model.h>
 
 #include "base/hash_map.h"
-#include "report/writers/json.h"
+#include "report/writers/row.h"
 #include "view/view.h"
 
 /* A table of texts, each with a number from 0 on. */
@@ -29,7 +29,7 @@ enum ttd_status page_strings_add(struct page_strings *strings, struct ttd_string
                                  uint32_t *number);
 
 /** Writes the texts as an array. */
-void page_strings_json(const struct page_strings *strings, struct json *json, const char *key);
+void page_strings_json(const struct page_strings *strings, struct row *row, const char *key);
 
 /** No node. */
 #define PAGE_NO_NODE UINT32_MAX

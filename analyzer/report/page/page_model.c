@@ -13,70 +13,69 @@ void page_begin_part(struct text_output *output, const char *name)
     out_char(output, '\n');
 }
 
-static void patterns_json(struct json *json, const char *key, const struct view_patterns *patterns)
+static void patterns_json(struct row *row, const char *key, const struct view_patterns *patterns)
 {
-    json_begin_array(json, key);
+    row_begin_array(row, key);
     for (size_t i = 0; i < patterns->count; i++)
-        json_string(json, NULL, patterns->patterns[i]);
-    json_end_array(json);
+        row_string(row, NULL, patterns->patterns[i]);
+    row_end_array(row);
 }
 
-static void islands_json(struct json *json, const struct heap_island_filter *island)
+static void islands_json(struct row *row, const struct heap_island_filter *island)
 {
     char guid[GUID_TEXT];
-    json_text(json, "client", island->has_client ? guid_text(island->client, guid) : NULL);
+    row_text(row, "client", island->has_client ? guid_text(island->client, guid) : NULL);
     if (island->has_activity)
-        json_unsigned(json, "activity", island->activity);
+        row_unsigned(row, "activity", island->activity);
     else
-        json_null(json, "activity");
+        row_null(row, "activity");
 }
 
 void page_write_facts(struct report *report, const struct page_facts *facts)
 {
-    struct json json;
+    struct row row;
     page_begin_part(report->output, "facts");
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_text(&json, "title", facts->title);
-    json_text(&json, "path", report->path);
-    json_begin_array(&json, "paths");
+    row_open(&row, report);
+    row_text(&row, "title", facts->title);
+    row_text(&row, "path", report->path);
+    row_begin_array(&row, "paths");
     for (size_t i = 0; i < facts->path_count; i++)
-        json_text(&json, NULL, facts->paths[i]);
-    json_end_array(&json);
-    json_unsigned(&json, "number", facts->number);
-    json_position(&json, "from", facts->from);
+        row_text(&row, NULL, facts->paths[i]);
+    row_end_array(&row);
+    row_unsigned(&row, "number", facts->number);
+    row_position(&row, "from", facts->from);
     if (facts->reaches_end)
-        json_null(&json, "to");
+        row_null(&row, "to");
     else
-        json_position(&json, "to", facts->last);
-    json_bool(&json, "has_times", facts->has_times);
-    patterns_json(&json, "include", &facts->filters->include);
-    patterns_json(&json, "exclude", &facts->filters->exclude);
-    islands_json(&json, facts->island);
-    json_end_object(&json);
+        row_position(&row, "to", facts->last);
+    row_bool(&row, "has_times", facts->has_times);
+    patterns_json(&row, "include", &facts->filters->include);
+    patterns_json(&row, "exclude", &facts->filters->exclude);
+    islands_json(&row, facts->island);
+    row_end_object(&row);
 }
 
 /* ---- Call sites ---- */
 
 /* Writes for each call site the number of the thread that allocated its blocks, from 1 in the
  * series by thread; 0 if there are several. */
-static void site_threads_json(struct json *json, const struct page_sites *sites,
+static void site_threads_json(struct row *row, const struct page_sites *sites,
                               const struct heap_ticks *ticks)
 {
     const struct heap_tick_series *by_stack = &ticks->series[HEAP_TICK_BY_STACK];
     const struct heap_tick_series *by_thread = &ticks->series[HEAP_TICK_BY_THREAD];
-    json_begin_array(json, "thread");
+    row_begin_array(row, "thread");
     for (size_t i = 0; i < sites->count; i++) {
         uint32_t record = map_get(&by_stack->by_key, sites->stacks[i], 0), thread = MAP_NONE;
         if (record != MAP_NONE && !by_stack->records[record].has_several_threads)
             thread = map_get(&by_thread->by_key, by_stack->records[record].thread, 0);
-        json_unsigned(json, NULL, thread == MAP_NONE ? 0 : (uint64_t)thread + 1);
+        row_unsigned(row, NULL, thread == MAP_NONE ? 0 : (uint64_t)thread + 1);
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
 /* Writes the call sites; stacks as differences, since they come in increasing order at first. */
-static enum ttd_status sites_json(struct json *json, const struct page_sites *sites,
+static enum ttd_status sites_json(struct row *row, const struct page_sites *sites,
                                   const struct heap_ticks *ticks, struct page_calls *calls)
 {
     struct page_site *found = malloc((sites->count + 1) * sizeof *found);
@@ -87,83 +86,84 @@ static enum ttd_status sites_json(struct json *json, const struct page_sites *si
             status = page_calls_add(calls, sites->stacks[i], &found[i]);
     }
     if (status == TTD_OK) {
-        json_begin_object(json, "sites");
-        json_begin_array(json, "stack");
+        row_begin_object(row, "sites");
+        row_begin_array(row, "stack");
         for (size_t i = 0; i < sites->count; i++)
-            json_difference(json, NULL, i ? sites->stacks[i - 1] : 0, sites->stacks[i]);
-        json_end_array(json);
-        json_begin_array(json, "node");
+            row_difference(row, NULL, i ? sites->stacks[i - 1] : 0, sites->stacks[i]);
+        row_end_array(row);
+        row_begin_array(row, "node");
         for (size_t i = 0; i < sites->count; i++)
-            json_difference(json, NULL, i ? found[i - 1].node : 0, found[i].node);
-        json_end_array(json);
-        json_begin_array(json, "up");
+            row_difference(row, NULL, i ? found[i - 1].node : 0, found[i].node);
+        row_end_array(row);
+        row_begin_array(row, "up");
         for (size_t i = 0; i < sites->count; i++)
-            json_unsigned(json, NULL, found[i].up);
-        json_end_array(json);
-        site_threads_json(json, sites, ticks);
-        json_end_object(json);
+            row_unsigned(row, NULL, found[i].up);
+        row_end_array(row);
+        site_threads_json(row, sites, ticks);
+        row_end_object(row);
     }
     free(found);
     return status;
 }
 
 /* Writes which call site stands for how many others; null if none does. */
-static void others_json(struct json *json, const struct page_sites *sites)
+static void others_json(struct row *row, const struct page_sites *sites)
 {
     if (!sites->other_count) {
-        json_null(json, "others");
+        row_null(row, "others");
         return;
     }
-    json_begin_object(json, "others");
-    json_unsigned(json, "site", sites->others);
-    json_unsigned(json, "count", sites->other_count);
-    json_end_object(json);
+    row_begin_object(row, "others");
+    row_unsigned(row, "site", sites->others);
+    row_unsigned(row, "count", sites->other_count);
+    row_end_object(row);
 }
 
-static void names_json(struct report *report, struct json *json, const struct heap_ticks *ticks)
+static void names_json(struct report *report, struct row *row, const struct heap_ticks *ticks)
 {
     const struct definitions *definitions = report->definitions;
     const struct heap_tick_series *threads = &ticks->series[HEAP_TICK_BY_THREAD];
     const struct heap_tick_series *heaps = &ticks->series[HEAP_TICK_BY_HEAP];
-    json_begin_array(json, "threads");
+    row_begin_array(row, "threads");
     for (size_t i = 0; i < threads->count; i++) {
         ttd_id id = threads->records[i].key;
         const struct definition_thread *thread = definitions_thread(definitions, id);
-        json_name(json, NULL, definitions_text(definitions, thread ? thread->name : TTD_NONE));
+        row_name(row, NULL, definitions_text(definitions, thread ? thread->name : TTD_NONE));
     }
-    json_end_array(json);
-    json_begin_array(json, "heaps");
+    row_end_array(row);
+    row_begin_array(row, "heaps");
     for (size_t i = 0; i < heaps->count; i++) {
         ttd_id id = heaps->records[i].key;
         const struct definition_heap *heap = definitions_heap(definitions, id);
-        json_name(json, NULL, definitions_text(definitions, heap ? heap->name : TTD_NONE));
+        row_name(row, NULL, definitions_text(definitions, heap ? heap->name : TTD_NONE));
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
 enum ttd_status page_write_heap(struct report *report, const struct page_heap *heap)
 {
-    struct json json;
+    struct row row;
     struct page_sites sites;
     enum ttd_status status = page_sites_choose(&sites, heap->ticks, heap->usage, heap->sites_max);
     page_begin_part(report->output, "heap");
-    json_init(&json, report->output, false);
-    json_begin_object(&json, NULL);
-    report_certainty_json(report, &json);
-    others_json(&json, &sites);
+    row_init_json(&row, report->output, false);
+    row.report = report;
+    row_begin_object(&row, NULL);
+    row_certainty(&row);
+    others_json(&row, &sites);
     if (status == TTD_OK)
-        status = page_usage_json(&json, heap->usage, &sites);
-    page_ticks_json(&json, heap->ticks);
+        status = page_usage_json(&row, heap->usage, &sites);
+    page_ticks_json(&row, heap->ticks);
     if (status == TTD_OK)
-        status = page_series_json(&json, heap->ticks, &sites);
+        status = page_series_json(&row, heap->ticks, &sites);
     if (status == TTD_OK)
-        status = page_peak_json(&json, heap->ticks, &sites);
+        status = page_peak_json(&row, heap->ticks, &sites);
     if (status == TTD_OK)
-        status = page_lost_json(&json, heap->leaks, &sites);
+        status = page_lost_json(&row, heap->leaks, &sites);
     if (status == TTD_OK)
-        status = sites_json(&json, &sites, heap->ticks, heap->calls);
-    names_json(report, &json, heap->ticks);
-    json_end_object(&json);
+        status = sites_json(&row, &sites, heap->ticks, heap->calls);
+    names_json(report, &row, heap->ticks);
+    row_end_object(&row);
     out_char(report->output, '\n');
     page_sites_free(&sites);
     return status;

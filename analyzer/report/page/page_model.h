@@ -73,23 +73,23 @@ enum ttd_status page_write_stacks(struct report *report, struct page_calls *call
 
 /** Writes changes as members: their records, as differences from one to the next, with the name
  * `key`; and their bytes and blocks. */
-void page_changes_json(struct json *json, const char *key, const struct heap_tick_change *changes,
+void page_changes_json(struct row *row, const char *key, const struct heap_tick_change *changes,
                        size_t count);
 
 /** Writes the members `ticks`, `peak`, `spans` and `series`; the records of the series by stack are
  * call sites. */
-void page_ticks_json(struct json *json, const struct heap_ticks *ticks);
-enum ttd_status page_series_json(struct json *json, const struct heap_ticks *ticks,
+void page_ticks_json(struct row *row, const struct heap_ticks *ticks);
+enum ttd_status page_series_json(struct row *row, const struct heap_ticks *ticks,
                                  struct page_sites *sites);
 
 /** Write members: the amounts that call sites have in the whole trace; what is live at the peak, as
  * the tick in which it is and what differs from its end; and the blocks that are lost, by kind,
  * null if no snapshot shows it. */
-enum ttd_status page_usage_json(struct json *json, const struct heap_usage *usage,
+enum ttd_status page_usage_json(struct row *row, const struct heap_usage *usage,
                                 struct page_sites *sites);
-enum ttd_status page_peak_json(struct json *json, const struct heap_ticks *ticks,
+enum ttd_status page_peak_json(struct row *row, const struct heap_ticks *ticks,
                                struct page_sites *sites);
-enum ttd_status page_lost_json(struct json *json, const struct heap_leaks *leaks,
+enum ttd_status page_lost_json(struct row *row, const struct heap_leaks *leaks,
                                struct page_sites *sites);
 
 #endif

@@ -25,17 +25,17 @@ static uint64_t page_tick_value(const struct heap_tick *tick, enum column column
 
 /* Writes a number; of those that go on from tick to tick, the difference to the one before; and how
  * far the peak is above the end of the tick. */
-static void column_json(struct json *json, const struct heap_ticks *ticks, size_t i,
+static void column_json(struct row *row, const struct heap_ticks *ticks, size_t i,
                         enum column column)
 {
     const struct heap_tick *tick = &ticks->ticks[i];
     uint64_t value = page_tick_value(tick, column);
     if (column == PEAK)
-        json_difference(json, NULL, page_tick_value(tick, BYTES), value);
+        row_difference(row, NULL, page_tick_value(tick, BYTES), value);
     else if (column < PEAK)
-        json_difference(json, NULL, i ? page_tick_value(tick - 1, column) : 0, value);
+        row_difference(row, NULL, i ? page_tick_value(tick - 1, column) : 0, value);
     else
-        json_unsigned(json, NULL, value);
+        row_unsigned(row, NULL, value);
 }
 
 /** Properties of spans, and their names. */
@@ -45,7 +45,7 @@ static const char *const span_columns[SPAN_COLUMNS] = {
     [SPAN_BEGIN] = "begin", [SPAN_BLOCKS] = "blocks", [SPAN_BYTES] = "bytes"};
 
 /* Writes a property of the spans that end in a tick; of ticks, the difference to the one before. */
-static void spans_of_tick_json(struct json *json, const struct heap_ticks *ticks, size_t end,
+static void spans_of_tick_json(struct row *row, const struct heap_ticks *ticks, size_t end,
                                enum span_column column, size_t *last)
 {
     const struct heap_tick_span *spans = heap_spans_of(&ticks->spans, end);
@@ -53,134 +53,134 @@ static void spans_of_tick_json(struct json *json, const struct heap_ticks *ticks
         if (!spans[begin].blocks)
             continue;
         if (column == SPAN_BEGIN)
-            json_difference(json, NULL, *last, begin);
+            row_difference(row, NULL, *last, begin);
         else
-            json_unsigned(json, NULL,
-                          column == SPAN_BLOCKS ? spans[begin].blocks : spans[begin].bytes);
+            row_unsigned(row, NULL,
+                         column == SPAN_BLOCKS ? spans[begin].blocks : spans[begin].bytes);
         *last = begin;
     }
 }
 
 /* Writes the blocks that outlive their tick: how many ticks are one, how many spans end in each
  * that is left, and the properties of these. */
-static void spans_json(struct json *json, const struct heap_ticks *ticks)
+static void spans_json(struct row *row, const struct heap_ticks *ticks)
 {
-    json_begin_object(json, "spans");
-    json_unsigned(json, "width", ticks->spans.width);
-    json_begin_array(json, "counts");
+    row_begin_object(row, "spans");
+    row_unsigned(row, "width", ticks->spans.width);
+    row_begin_array(row, "counts");
     for (size_t end = 0; end < ticks->span_count; end++)
-        json_unsigned(json, NULL, heap_spans_count(&ticks->spans, end));
-    json_end_array(json);
+        row_unsigned(row, NULL, heap_spans_count(&ticks->spans, end));
+    row_end_array(row);
     for (int column = 0; column < SPAN_COLUMNS; column++) {
         size_t last = 0;
-        json_begin_array(json, span_columns[column]);
+        row_begin_array(row, span_columns[column]);
         for (size_t end = 0; end < ticks->span_count; end++)
-            spans_of_tick_json(json, ticks, end, (enum span_column)column, &last);
-        json_end_array(json);
+            spans_of_tick_json(row, ticks, end, (enum span_column)column, &last);
+        row_end_array(row);
     }
-    json_end_object(json);
+    row_end_object(row);
 }
 
-void page_ticks_json(struct json *json, const struct heap_ticks *ticks)
+void page_ticks_json(struct row *row, const struct heap_ticks *ticks)
 {
-    json_begin_object(json, "ticks");
-    json_begin_array(json, "position");
+    row_begin_object(row, "ticks");
+    row_begin_array(row, "position");
     for (size_t i = 0; i < ticks->count; i++)
-        json_position(json, NULL, ticks->ticks[i].position);
-    json_end_array(json);
+        row_position(row, NULL, ticks->ticks[i].position);
+    row_end_array(row);
     for (int column = 0; column < COLUMNS; column++) {
-        json_begin_array(json, columns[column]);
+        row_begin_array(row, columns[column]);
         for (size_t i = 0; i < ticks->count; i++)
-            column_json(json, ticks, i, (enum column)column);
-        json_end_array(json);
+            column_json(row, ticks, i, (enum column)column);
+        row_end_array(row);
     }
-    json_end_object(json);
-    json_begin_object(json, "peak");
-    json_position(json, "position", ticks->peak.position);
-    json_unsigned(json, "bytes", heap_sum_value(ticks->peak.bytes));
-    json_unsigned(json, "blocks", ticks->peak.blocks);
-    json_end_object(json);
-    spans_json(json, ticks);
+    row_end_object(row);
+    row_begin_object(row, "peak");
+    row_position(row, "position", ticks->peak.position);
+    row_unsigned(row, "bytes", heap_sum_value(ticks->peak.bytes));
+    row_unsigned(row, "blocks", ticks->peak.blocks);
+    row_end_object(row);
+    spans_json(row, ticks);
 }
 
-static void signed_json(struct json *json, int64_t value)
+static void signed_json(struct row *row, int64_t value)
 {
     uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    json_difference(json, NULL, value < 0 ? size : 0, value < 0 ? 0 : size);
+    row_difference(row, NULL, value < 0 ? size : 0, value < 0 ? 0 : size);
 }
 
-void page_changes_json(struct json *json, const char *key, const struct heap_tick_change *changes,
+void page_changes_json(struct row *row, const char *key, const struct heap_tick_change *changes,
                        size_t count)
 {
-    json_begin_array(json, key);
+    row_begin_array(row, key);
     for (size_t i = 0; i < count; i++)
-        json_difference(json, NULL, i ? changes[i - 1].record : 0, changes[i].record);
-    json_end_array(json);
-    json_begin_array(json, "bytes");
+        row_difference(row, NULL, i ? changes[i - 1].record : 0, changes[i].record);
+    row_end_array(row);
+    row_begin_array(row, "bytes");
     for (size_t i = 0; i < count; i++)
-        signed_json(json, changes[i].bytes);
-    json_end_array(json);
-    json_begin_array(json, "blocks");
+        signed_json(row, changes[i].bytes);
+    row_end_array(row);
+    row_begin_array(row, "blocks");
     for (size_t i = 0; i < count; i++)
-        signed_json(json, changes[i].blocks);
-    json_end_array(json);
+        signed_json(row, changes[i].blocks);
+    row_end_array(row);
 }
 
 /* Writes the changes: how many each tick has; their records, as differences from one to the next;
  * and their bytes and blocks. */
-static void changes_json(struct json *json, const struct heap_tick_series *series)
+static void changes_json(struct row *row, const struct heap_tick_series *series)
 {
-    json_begin_array(json, "counts");
+    row_begin_array(row, "counts");
     for (size_t i = 0; i < series->tick_count; i++)
-        json_unsigned(json, NULL, series->ends[i] - (i ? series->ends[i - 1] : 0));
-    json_end_array(json);
-    page_changes_json(json, "record", series->changes, series->change_count);
+        row_unsigned(row, NULL, series->ends[i] - (i ? series->ends[i - 1] : 0));
+    row_end_array(row);
+    page_changes_json(row, "record", series->changes, series->change_count);
 }
 
 /* Writes a series. The keys of one by stack are numbers of call sites. */
-static enum ttd_status series_json(struct json *json, const char *name,
+static enum ttd_status series_json(struct row *row, const char *name,
                                    const struct heap_tick_series *series, struct page_sites *sites)
 {
     enum ttd_status status = TTD_OK;
-    json_begin_object(json, name);
-    json_begin_array(json, "keys");
+    row_begin_object(row, name);
+    row_begin_array(row, "keys");
     for (size_t i = 0, last = 0; i < series->count && status == TTD_OK; i++) {
         uint32_t number = series->records[i].key;
         if (sites)
             status = page_sites_add(sites, series->records[i].key, &number);
-        json_difference(json, NULL, last, number);
+        row_difference(row, NULL, last, number);
         last = number;
     }
-    json_end_array(json);
-    changes_json(json, series);
-    json_end_object(json);
+    row_end_array(row);
+    changes_json(row, series);
+    row_end_object(row);
     return status;
 }
 
 /* Writes the series by stack, in which the stacks that are one call site are one record. */
-static enum ttd_status stacks_json(struct json *json, const char *name,
+static enum ttd_status stacks_json(struct row *row, const char *name,
                                    const struct heap_tick_series *series, struct page_sites *sites)
 {
     struct heap_tick_series folded;
     if (!sites->other_count)
-        return series_json(json, name, series, sites);
+        return series_json(row, name, series, sites);
     enum ttd_status status = page_sites_fold(sites, series, &folded);
     if (status == TTD_OK)
-        status = series_json(json, name, &folded, sites);
+        status = series_json(row, name, &folded, sites);
     heap_series_free(&folded);
     return status;
 }
 
-enum ttd_status page_series_json(struct json *json, const struct heap_ticks *ticks,
+enum ttd_status page_series_json(struct row *row, const struct heap_ticks *ticks,
                                  struct page_sites *sites)
 {
     static const char *const names[HEAP_TICK_KEYS] = {"stack", "thread", "heap", "size"};
     enum ttd_status status = TTD_OK;
-    json_begin_object(json, "series");
+    row_begin_object(row, "series");
     for (int key = 0; key < HEAP_TICK_KEYS && status == TTD_OK; key++)
         status = key == HEAP_TICK_BY_STACK
-                     ? stacks_json(json, names[key], &ticks->series[key], sites)
-                     : series_json(json, names[key], &ticks->series[key], NULL);
-    json_end_object(json);
+                     ? stacks_json(row, names[key], &ticks->series[key], sites)
+                     : series_json(row, names[key], &ticks->series[key], NULL);
+    row_end_object(row);
     return status;
 }

@@ -119,40 +119,28 @@ void leaks_way_text(struct report *report, const struct heap_group *group)
     out_char(report->output, '\n');
 }
 
-static void way_json(struct json *json, struct heap_way way)
-{
-    json_text(json, "way", way_names[way.kind]);
-    if (way.kind == HEAP_WAY_INTO)
-        json_unsigned(json, "way_offset", way.offset);
-}
-
-void leaks_possible_json(struct json *json, const struct heap_groups *groups)
+void row_possible_ways(struct row *row, const struct heap_groups *groups)
 {
     struct way_sums sums;
     way_sum_up(groups, WAYS_MAX, &sums);
-    json_begin_array(json, "possible_ways");
+    row_begin_array(row, "possible_ways");
     for (size_t i = 0; i < sums.count; i++) {
-        json_begin_object(json, NULL);
-        way_json(json, sums.items[i].way);
-        json_unsigned(json, "groups", sums.items[i].groups);
-        json_unsigned(json, "blocks", sums.items[i].blocks);
-        json_unsigned(json, "bytes", sums.items[i].bytes);
-        json_end_object(json);
+        row_begin_object(row, NULL);
+        row_way(row, sums.items[i].way);
+        row_unsigned(row, "groups", sums.items[i].groups);
+        row_unsigned(row, "blocks", sums.items[i].blocks);
+        row_unsigned(row, "bytes", sums.items[i].bytes);
+        row_end_object(row);
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
-void leaks_way_json(struct json *json, const struct heap_group *group)
+void row_way(struct row *row, struct heap_way way)
 {
-    if (group->way.kind != HEAP_WAY_NONE)
-        way_json(json, group->way);
-}
-
-void leaks_way_csv(struct csv *csv, const struct heap_group *group)
-{
-    enum heap_way_kind kind = group ? group->way.kind : HEAP_WAY_NONE;
-    csv_text(csv, kind == HEAP_WAY_NONE ? "" : way_names[kind]);
-    csv_count(csv, kind == HEAP_WAY_INTO ? group->way.offset : TTD_UNKNOWN);
+    if (row_has(row, "way", way.kind != HEAP_WAY_NONE))
+        row_text(row, "way", way_names[way.kind]);
+    if (row_has(row, "way_offset", way.kind == HEAP_WAY_INTO))
+        row_unsigned(row, "way_offset", way.offset);
 }
 
 /* Call sites below a group that are shown. */
@@ -280,40 +268,58 @@ void leaks_details_text(struct report *report, const struct report_leaks *data,
     text_below(report, group);
 }
 
-static void json_holder(struct report *report, struct json *json, const struct report_leaks *data,
-                        const struct heap_holder *holder)
+static void row_holder(struct row *row, const struct report_leaks *data,
+                       const struct heap_holder *holder)
 {
+    bool is_root = holder && !holder->block.address;
+    struct heap_place place;
+    if (is_root)
+        place = leak_holder_place(data, holder);
     if (!holder) {
-        json_null(json, "holder");
+        row_null(row, "holder");
         return;
     }
-    bool is_root = !holder->block.address;
-    json_begin_object(json, "holder");
-    json_text(json, "kind", is_root ? "root" : "block");
-    report_block_json(report, json, "block", is_root ? NULL : &holder->block);
-    if (is_root) {
-        struct heap_place place = leak_holder_place(data, holder);
-        report_place_json(report, json, "root", &place, true);
-    } else {
-        json_null(json, "root");
+    if (!row->is_json) {
+        if (is_root)
+            row_place(row, "holder", &place, true);
+        else
+            row_hex(row, "holder", holder->block.address);
+        return;
     }
-    json_end_object(json);
+    row_begin_object(row, "holder");
+    row_text(row, "kind", is_root ? "root" : "block");
+    row_block(row, "block", is_root ? NULL : &holder->block);
+    if (is_root)
+        row_place(row, "root", &place, true);
+    else
+        row_null(row, "root");
+    row_end_object(row);
 }
 
-static void json_below(struct report *report, struct json *json, const struct heap_group *group)
+/* Writes the largest call sites below a group; in CSV as texts such as "4096:12". */
+static void row_below(struct row *row, const struct heap_group *group)
 {
-    struct below_sites sites = below_sum(report, group);
-    json_unsigned(json, "below_stacks", sites.count + sites.more);
-    json_begin_array(json, "below");
+    struct below_sites sites = below_sum(row->report, group);
+    bool is_field = !row->is_json && row_begin_field(row, "below");
+    if (row->is_json)
+        row_unsigned(row, "below_stacks", sites.count + sites.more);
+    row_begin_array(row, "below");
     for (size_t i = 0; i < sites.count; i++) {
-        json_begin_object(json, NULL);
-        json_unsigned(json, "blocks", sites.largest[i].blocks);
-        json_unsigned(json, "bytes", sites.largest[i].bytes);
-        json_unsigned(json, "stack_id", sites.largest[i].stack);
-        report_stack_json(report, json, "stack", sites.largest[i].stack);
-        json_end_object(json);
+        char text[48];
+        row_begin_object(row, NULL);
+        row_unsigned(row, "blocks", sites.largest[i].blocks);
+        row_unsigned(row, "bytes", sites.largest[i].bytes);
+        row_unsigned(row, "stack_id", sites.largest[i].stack);
+        row_stack(row, "stack", sites.largest[i].stack);
+        row_end_object(row);
+        int size = snprintf(text, sizeof text, "%llu:%u",
+                            (unsigned long long)sites.largest[i].bytes, sites.largest[i].stack);
+        if (is_field)
+            row_field_text(row, (struct ttd_string){text, (size_t)size}, !i);
     }
-    json_end_array(json);
+    row_end_array(row);
+    if (is_field)
+        row_end_field(row);
 }
 
 static bool is_in_doubt(const struct heap_group *group)
@@ -321,41 +327,13 @@ static bool is_in_doubt(const struct heap_group *group)
     return group->kind == HEAP_POSSIBLY_LOST || report_leak_kinds[group->kind].held_by;
 }
 
-void leaks_details_json(struct report *report, struct json *json, const struct report_leaks *data,
-                        const struct heap_group *group, size_t number)
+void row_leak_details(struct row *row, const struct report_leaks *data,
+                      const struct heap_group *group, size_t number)
 {
-    json_unsigned(json, "group", number);
-    json_hex(json, "address", group->address);
-    if (is_in_doubt(group))
-        json_holder(report, json, data, group->holder);
-    if (data->leaks->snapshot.number && group->kind == HEAP_DEFINITELY_LOST)
-        json_below(report, json, group);
-}
-
-static void csv_below(struct report *report, struct csv *csv, const struct heap_group *group)
-{
-    struct below_sites sites = below_sum(report, group);
-    csv_list_begin(csv);
-    for (size_t i = 0; i < sites.count; i++) {
-        char text[48];
-        int size = snprintf(text, sizeof text, "%llu:%u",
-                            (unsigned long long)sites.largest[i].bytes, sites.largest[i].stack);
-        csv_list_item(csv, (struct ttd_string){text, (size_t)size}, !i);
-    }
-    csv_list_end(csv);
-}
-
-void leaks_details_csv(struct report *report, struct csv *csv, const struct report_leaks *data,
-                       const struct heap_group *group, size_t number)
-{
-    const struct heap_holder *holder = group ? group->holder : NULL;
-    csv_unsigned_if(csv, group, number);
-    csv_hex_if(csv, group, group ? group->address : 0);
-    if (holder && !holder->block.address) {
-        struct heap_place place = leak_holder_place(data, holder);
-        report_place_csv(report, csv, &place, true);
-    } else {
-        csv_hex_if(csv, holder, holder ? holder->block.address : 0);
-    }
-    csv_below(report, csv, group);
+    row_unsigned_if(row, "group", group, number);
+    row_hex_if(row, "address", group, group ? group->address : 0);
+    if (!row->is_json || is_in_doubt(group))
+        row_holder(row, data, group ? group->holder : NULL);
+    if (!row->is_json || (data->leaks->snapshot.number && group->kind == HEAP_DEFINITELY_LOST))
+        row_below(row, group);
 }

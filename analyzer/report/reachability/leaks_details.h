@@ -8,9 +8,6 @@
 
 /* Possibly lost blocks, by the way in which they are held: part of the report of `leaks`. */
 
-/** Columns of leaks_way_csv(), with a comma before. */
-#define LEAKS_WAY_HEADER ",way,way_offset"
-
 /** Returns the number of groups that are listed one by one. The others come last, and are possibly
  * lost. */
 size_t leaks_listed(const struct report_leaks *data);
@@ -18,23 +15,18 @@ size_t leaks_listed(const struct report_leaks *data);
 /** Writes the groups that are not listed one by one, if any, as one. */
 void leaks_possible_text(struct report *report, const struct report_leaks *data);
 /** Writes the sums of all possibly lost groups by way, as an array. */
-void leaks_possible_json(struct json *json, const struct heap_groups *groups);
+void row_possible_ways(struct row *row, const struct heap_groups *groups);
 
 /** Writes the way in which a group is held: text as a line; nothing, or empty columns, if the group
  * is not possibly lost. */
 void leaks_way_text(struct report *report, const struct heap_group *group);
-void leaks_way_json(struct json *json, const struct heap_group *group);
-void leaks_way_csv(struct csv *csv, const struct heap_group *group);
+void row_way(struct row *row, struct heap_way way);
 
 /** @param number  of the group, from 1, as `referrers --group` takes it */
 void leaks_details_text(struct report *report, const struct report_leaks *data,
                         const struct heap_group *group, size_t number);
-void leaks_details_json(struct report *report, struct json *json, const struct report_leaks *data,
-                        const struct heap_group *group, size_t number);
-
-/** The columns that leaks_details_csv() writes; empty for NULL. */
-#define LEAKS_DETAILS_HEADER ",group,address,holder,below"
-void leaks_details_csv(struct report *report, struct csv *csv, const struct report_leaks *data,
-                       const struct heap_group *group, size_t number);
+/** @param group  NULL for empty columns in CSV */
+void row_leak_details(struct row *row, const struct report_leaks *data,
+                      const struct heap_group *group, size_t number);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The reports about what leads to blocks: their data, and the function of each format that
- * writes them. Nothing is owned.
+ * The reports about what leads to blocks: their data, and the functions that write them in
+ * all forms. Nothing is owned.
  */
 #ifndef ANALYZER_REPORT_REACHABILITY_REACHABILITY_REPORTS_H
 #define ANALYZER_REPORT_REACHABILITY_REACHABILITY_REPORTS_H
@@ -17,8 +17,6 @@ struct report_leaks {
     const struct heap_leaks *leaks;
     /** The groups of the kinds to list, one kind after the other. */
     const struct heap_groups *groups;
-    /** Groups to show. */
-    size_t limit;
     /** With groups by heap, the heaps; else NULL. */
     const struct heap_tree *heaps;
     /** Text shows the possibly lost groups as one, if there are several; they come last. */
@@ -46,22 +44,13 @@ struct report_retained {
     const struct heap_retained_options *options;
 };
 
-void text_leaks(struct report *report, const struct report_leaks *data);
-void json_leaks(struct report *report, const struct report_leaks *data);
-void csv_leaks(struct report *report, const struct report_leaks *data);
-
-void text_referrers(struct report *report, const struct report_referrers *data);
-void json_referrers(struct report *report, const struct report_referrers *data);
-void csv_referrers(struct report *report, const struct report_referrers *data);
-
-void text_retained(struct report *report, const struct report_retained *data);
-void json_retained(struct report *report, const struct report_retained *data);
-void csv_retained(struct report *report, const struct report_retained *data);
+void report_leaks(struct report *report, const struct report_leaks *data);
+void report_referrers(struct report *report, const struct report_referrers *data);
+void report_retained(struct report *report, const struct report_retained *data);
 
 /** Writes who points at a block, in lines of their own. */
 void report_pointers_text(struct report *report, const struct heap_referrers *referrers);
 /** Writes the same as an object; null for NULL. */
-void report_pointers_json(struct report *report, struct json *json, const char *key,
-                          const struct heap_referrers *referrers);
+void row_pointers(struct row *row, const char *key, const struct heap_referrers *referrers);
 
 #endif

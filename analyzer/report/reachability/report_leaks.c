@@ -107,7 +107,7 @@ static void text_groups(struct report *report, const struct report_leaks *data)
 {
     struct text_output *output = report->output;
     size_t listed = leaks_listed(data);
-    size_t count = report_shown(listed, data->limit);
+    size_t count = report_shown(listed, report->limit);
     for (size_t i = 0; i < count; i++) {
         const struct heap_group *group = &data->groups->items[i];
         out_char(output, '\n');
@@ -154,7 +154,7 @@ static struct report_amounts leaks_amounts(const struct report_leaks *data)
     return (struct report_amounts){data->groups->count, leaks_amount_at, data->groups};
 }
 
-void text_leaks(struct report *report, const struct report_leaks *data)
+static void text_leaks(struct report *report, const struct report_leaks *data)
 {
     out_bold(report->output);
     if (data->leaks->snapshot.number)
@@ -171,35 +171,29 @@ void text_leaks(struct report *report, const struct report_leaks *data)
     const struct report_amounts amounts = leaks_amounts(data);
     report_wrapper_text(report, &amounts);
     text_groups(report, data);
-    report_runtime_groups_text(report, data->limit, true);
+    report_runtime_groups_text(report, true);
 }
 
-static void json_groups(struct report *report, struct json *json, const struct report_leaks *data)
+static void json_leak(struct row *row, const struct report_leaks *data,
+                      const struct heap_group *group, size_t number)
 {
     bool has_classes = data->leaks->snapshot.number;
-    json_begin_array(json, "groups");
-    for (size_t i = 0; i < data->groups->count && i < data->limit; i++) {
-        const struct heap_group *group = &data->groups->items[i];
-        json_begin_object(json, NULL);
-        if (has_classes || group->kind == HEAP_UNKNOWN)
-            json_text(json, "class", report_leak_kinds[group->kind].name);
-        if (report_leak_kinds[group->kind].held_by)
-            json_text(json, "held_by", report_leak_kinds[group->kind].held_by);
-        leaks_way_json(json, group);
-        if (has_classes && group->kind == HEAP_DEFINITELY_LOST) {
-            json_unsigned(json, "total_blocks", group->total_blocks);
-            json_unsigned(json, "total_bytes", group->total_bytes);
-            report_lost_json(json, group->lost);
-        }
-        if (data->heaps) {
-            struct heap_call created = creation(report, data, group);
-            report_call_json(report, json, "created", &created);
-        }
-        leaks_details_json(report, json, data, group, i + 1);
-        report_group_json(report, json, group);
-        json_end_object(json);
+    if (has_classes || group->kind == HEAP_UNKNOWN)
+        row_text(row, "class", report_leak_kinds[group->kind].name);
+    if (report_leak_kinds[group->kind].held_by)
+        row_text(row, "held_by", report_leak_kinds[group->kind].held_by);
+    row_way(row, group->way);
+    if (has_classes && group->kind == HEAP_DEFINITELY_LOST) {
+        row_unsigned(row, "total_blocks", group->total_blocks);
+        row_unsigned(row, "total_bytes", group->total_bytes);
+        row_lost(row, group->lost);
     }
-    json_end_array(json);
+    if (data->heaps) {
+        struct heap_call created = creation(row->report, data, group);
+        row_call(row, "created", &created);
+    }
+    row_leak_details(row, data, group, number);
+    row_group(row, group);
 }
 
 /* Bytes of all kinds; the sum saturates. */
@@ -211,95 +205,114 @@ static uint64_t leaks_bytes(const struct heap_leaks *leaks)
     return bytes;
 }
 
-void json_leaks(struct report *report, const struct report_leaks *data)
+static void json_leaks(struct row *row, const struct report_leaks *data)
 {
+    const struct report *report = row->report;
     const struct heap_leaks *leaks = data->leaks;
     struct report_nested nested = leaks_count_nested(leaks);
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_position(&json, "position", leaks->outcome.position);
-    report_certainty_json(report, &json);
-    report_snapshot_json(&json, "snapshot", leaks->snapshot.number ? &leaks->snapshot : NULL);
-    report_classes_json(&json, leaks);
-    leaks_possible_json(&json, &leaks->kinds[HEAP_POSSIBLY_LOST]);
-    json_unsigned(&json, "total_blocks", heap_leaks_blocks(leaks));
-    json_unsigned(&json, "total_bytes", leaks_bytes(leaks));
-    json_unsigned(&json, "nested_blocks", nested.blocks);
-    json_unsigned(&json, "nested_bytes", nested.bytes);
-    report_unknown_json(&json, &leaks->kinds[HEAP_UNKNOWN]);
-    json_text(&json, "by", view_key_name(report->view->options.by));
-    json_unsigned(&json, "total_groups", data->groups->count);
+    row_position(row, "position", leaks->outcome.position);
+    row_certainty(row);
+    row_snapshot(row, "snapshot", leaks->snapshot.number ? &leaks->snapshot : NULL);
+    row_classes(row, leaks);
+    row_possible_ways(row, &leaks->kinds[HEAP_POSSIBLY_LOST]);
+    row_unsigned(row, "total_blocks", heap_leaks_blocks(leaks));
+    row_unsigned(row, "total_bytes", leaks_bytes(leaks));
+    row_unsigned(row, "nested_blocks", nested.blocks);
+    row_unsigned(row, "nested_bytes", nested.bytes);
+    row_unknown(row, &leaks->kinds[HEAP_UNKNOWN]);
+    row_text(row, "by", view_key_name(report->view->options.by));
+    row_unsigned(row, "total_groups", data->groups->count);
     const struct report_amounts amounts = leaks_amounts(data);
-    report_wrapper_json(report, &json, &amounts);
-    report_runtime_json(&report->runtime, &json);
-    json_bool(&json, "attached", data->is_attached);
-    json_unsigned(&json, "unknown_releases", leaks->outcome.counts.unknown_releases);
-    json_unsigned(&json, "overlaps", leaks->outcome.counts.overlaps);
-    json_unsigned(&json, "reallocs_in_flight", leaks->outcome.in_flight);
-    report_known_findings_json(report, &json, REPORT_BLOCKS);
-    json_groups(report, &json, data);
-    report_runtime_groups_json(report, &json, data->limit);
-    json_end_object(&json);
+    row_wrapper(row, &amounts);
+    row_runtime(row, &report->runtime);
+    row_bool(row, "attached", data->is_attached);
+    row_unsigned(row, "unknown_releases", leaks->outcome.counts.unknown_releases);
+    row_unsigned(row, "overlaps", leaks->outcome.counts.overlaps);
+    row_unsigned(row, "reallocs_in_flight", leaks->outcome.in_flight);
+    row_known_findings(row, REPORT_BLOCKS);
+    size_t number = 0;
+    ROW_EACH(row, "groups", struct heap_group, group, data->groups->items,
+             row_listed(row, data->groups->count))
+    json_leak(row, data, group, ++number);
+    row_runtime_groups(row);
+}
+
+/* Writes a row of CSV; `group` is the same, or NULL for blocks that are no leak. */
+static void csv_leak(struct row *row, const struct report_leaks *data, const char *kind,
+                     const struct heap_group *sums, const struct heap_group *group, size_t number)
+{
+    bool has_classes = group && data->leaks->snapshot.number;
+    bool has_totals = has_classes && group->kind == HEAP_DEFINITELY_LOST;
+    bool has_class = has_classes || (group && group->kind == HEAP_UNKNOWN);
+    row_text(row, "kind", kind);
+    row_text(row, "class", has_class ? report_leak_kinds[group->kind].name : NULL);
+    row_unsigned(row, "blocks", sums->blocks);
+    row_unsigned(row, "bytes", sums->bytes);
+    row_unsigned_if(row, "total_blocks", has_totals, sums->total_blocks);
+    row_unsigned_if(row, "total_bytes", has_totals, sums->total_bytes);
+    row_position(row, "first_position", sums->first);
+    row_position(row, "last_position", sums->last);
+    row_lost(row, has_totals ? group->lost : NULL);
+    row_way(row, sums->way);
+    row_leak_details(row, data, group, number);
+    row_site(row, sums->key);
+}
+
+static void csv_leaks(struct row *row, const struct report_leaks *data)
+{
+    const struct report_runtime *runtime = &row->report->runtime;
+    const struct heap_groups *groups = data->groups;
+    size_t number = 0;
+    ROW_EACH(row, "groups", struct heap_group, group, groups->items, row_listed(row, groups->count))
+    {
+        number += !row->is_header;
+        csv_leak(row, data, "leak", group, group, number);
+    }
+    if (!runtime->is_shown)
+        return;
+    ROW_EACH(row, "runtime_groups", struct heap_group, group, runtime->groups->items,
+             row_listed(row, runtime->groups->count))
+    csv_leak(row, data, "runtime", group, NULL, 0);
 }
 
 /* Writes the stacks that have more blocks than in the baseline. By other keys than the stack, a
  * growth has no group to belong to. */
-static void csv_growths(struct report *report, struct csv *csv, const struct report_leaks *data)
+static void csv_growths(struct row *row, const struct report_leaks *data)
 {
-    const struct report_known_findings *known_findings = report->known_findings;
-    if (report->view->options.by != VIEW_BY_STACK)
+    const struct report_known_findings *known_findings = row->report->known_findings;
+    struct ttd_position no_position = ttd_position_invalid();
+    if (row->report->view->options.by != VIEW_BY_STACK)
         return;
-    size_t count = report_listed(report, known_findings->growth_count, data->limit);
-    for (size_t i = 0; i < count; i++) {
-        const struct report_growth *growth = &known_findings->growths[i];
-        csv_text(csv, "grown");
-        csv_empty(csv);
-        csv_unsigned(csv, growth->now);
-        for (int empty = 0; empty < 5; empty++)
-            csv_empty(csv);
-        report_lost_csv(csv, NULL);
-        leaks_way_csv(csv, NULL);
-        leaks_details_csv(report, csv, data, NULL, 0);
-        report_site_csv(report, csv, (struct heap_key){growth->stack, 0});
-        csv_end_row(csv);
+    ROW_EACH(row, "grown", struct report_growth, growth, known_findings->growths,
+             row_listed(row, known_findings->growth_count))
+    {
+        row_text(row, NULL, "grown");
+        row_null(row, NULL);
+        row_unsigned(row, NULL, growth->now);
+        for (int empty = 0; empty < 3; empty++)
+            row_null(row, NULL);
+        row_position(row, NULL, no_position);
+        row_position(row, NULL, no_position);
+        row_lost(row, NULL);
+        row_way(row, (struct heap_way){.kind = HEAP_WAY_NONE});
+        row_leak_details(row, data, NULL, 0);
+        row_site(row, (struct heap_key){growth->stack, 0});
     }
 }
 
-static void csv_groups(struct report *report, struct csv *csv, const char *kind,
-                       const struct heap_groups *groups, const struct report_leaks *data)
+void report_leaks(struct report *report, const struct report_leaks *data)
 {
-    bool has_classes = data->leaks->snapshot.number && groups == data->groups;
-    size_t count = report_listed(report, groups->count, data->limit);
-    for (size_t i = 0; i < count; i++) {
-        const struct heap_group *group = &groups->items[i];
-        bool has_totals = has_classes && group->kind == HEAP_DEFINITELY_LOST;
-        bool has_class = has_classes || (groups == data->groups && group->kind == HEAP_UNKNOWN);
-        csv_text(csv, kind);
-        csv_text(csv, has_class ? report_leak_kinds[group->kind].name : "");
-        csv_unsigned(csv, group->blocks);
-        csv_unsigned(csv, group->bytes);
-        csv_count(csv, has_totals ? group->total_blocks : TTD_UNKNOWN);
-        csv_count(csv, has_totals ? group->total_bytes : TTD_UNKNOWN);
-        csv_position(csv, group->first);
-        csv_position(csv, group->last);
-        report_lost_csv(csv, has_totals ? group->lost : NULL);
-        leaks_way_csv(csv, group);
-        leaks_details_csv(report, csv, data, groups == data->groups ? group : NULL, i + 1);
-        report_site_csv(report, csv, group->key);
-        csv_end_row(csv);
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_leaks(report, data);
+        return;
     }
-}
-
-void csv_leaks(struct report *report, const struct report_leaks *data)
-{
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    report_site_header(report, &csv,
-                       "kind,class,blocks,bytes,total_blocks,total_bytes,first_position,last_"
-                       "position," REPORT_LOST_HEADER LEAKS_WAY_HEADER LEAKS_DETAILS_HEADER);
-    csv_groups(report, &csv, "leak", data->groups, data);
-    if (report->runtime.is_shown)
-        csv_groups(report, &csv, "runtime", report->runtime.groups, data);
-    csv_growths(report, &csv, data);
+    row_open(&row, report);
+    if (row.is_json) {
+        json_leaks(&row, data);
+    } else {
+        csv_leaks(&row, data);
+        csv_growths(&row, data);
+    }
+    row_end_object(&row);
 }

@@ -171,7 +171,7 @@ static void text_target(struct report *report, const struct report_referrers *da
     out_char(output, '\n');
 }
 
-void text_referrers(struct report *report, const struct report_referrers *data)
+static void text_referrers(struct report *report, const struct report_referrers *data)
 {
     const struct heap_referrers *referrers = data->referrers;
     if (!referrers->reach.snapshot.number) {
@@ -194,132 +194,140 @@ void text_referrers(struct report *report, const struct report_referrers *data)
     text_lines(report, referrers);
 }
 
-static void json_referrer(struct report *report, struct json *json,
-                          const struct heap_referrers *referrers,
+static void row_root(struct row *row, const struct heap_referrers *referrers,
+                     const struct heap_referrer *referrer)
+{
+    if (referrer->kind != HEAP_REFERRER_ROOT && referrer->kind != HEAP_REFERRER_RELIC) {
+        row_null(row, "root");
+        return;
+    }
+    struct heap_place place = referrer_place(referrers, referrer);
+    row_place(row, "root", &place, true);
+}
+
+static const char *const referrer_kinds[] = {"block", "root", "more", "chain", "relic"};
+
+static void json_referrer(struct row *row, const struct heap_referrers *referrers,
                           const struct heap_referrer *referrer)
 {
-    static const char *const kinds[] = {"block", "root", "more", "chain", "relic"};
-    bool is_root = referrer->kind == HEAP_REFERRER_ROOT || referrer->kind == HEAP_REFERRER_RELIC;
     const struct heap_owner *earlier = referrer->earlier;
     /* A line that counts further pointers is about no single word. */
     bool is_word = referrer->kind != HEAP_REFERRER_MORE;
     struct heap_block copy;
-    json_begin_object(json, NULL);
-    json_text(json, "kind", kinds[referrer->kind]);
-    json_unsigned(json, "depth", referrer->depth);
-    report_block_json(report, json, "block", referrer_block(referrers, referrer->node, &copy));
-    json_name(json, "class", report_node_class(report, &referrers->reach, referrer->node));
-    if (is_root) {
-        struct heap_place place = referrer_place(referrers, referrer);
-        report_place_json(report, json, "root", &place, true);
-    } else {
-        json_null(json, "root");
-    }
+    row_begin_object(row, NULL);
+    row_text(row, "kind", referrer_kinds[referrer->kind]);
+    row_unsigned(row, "depth", referrer->depth);
+    row_block(row, "block", referrer_block(referrers, referrer->node, &copy));
+    row_name(row, "class", report_node_class(row->report, &referrers->reach, referrer->node));
+    row_root(row, referrers, referrer);
     uint64_t address = heap_referrer_address(referrers, referrer);
-    json_hex_if(json, "address", address != TTD_UNKNOWN, address);
-    json_count(json, "offset", referrer_offset(referrer));
-    json_count(json, "target_offset", is_word ? referrer->target_offset : TTD_UNKNOWN);
-    json_bool(json, "interior", referrer->flags & GRAPH_INTERIOR);
-    json_bool(json, "stale", referrer->flags & GRAPH_STALE);
-    json_count(json, "distance",
-               is_word && referrer->distance != GRAPH_NONE ? referrer->distance : TTD_UNKNOWN);
-    json_bool(json, "repeated", referrer->is_repeated);
-    json_bool(json, "cut", referrer->is_too_deep);
+    row_hex_if(row, "address", address != TTD_UNKNOWN, address);
+    row_count(row, "offset", referrer_offset(referrer));
+    row_count(row, "target_offset", is_word ? referrer->target_offset : TTD_UNKNOWN);
+    row_bool(row, "interior", referrer->flags & GRAPH_INTERIOR);
+    row_bool(row, "stale", referrer->flags & GRAPH_STALE);
+    row_count(row, "distance",
+              is_word && referrer->distance != GRAPH_NONE ? referrer->distance : TTD_UNKNOWN);
+    row_bool(row, "repeated", referrer->is_repeated);
+    row_bool(row, "cut", referrer->is_too_deep);
     /* Only lines that stand for several pointers count them. */
-    json_unsigned(json, "pointers", referrer->count ? referrer->count : 1);
-    report_block_json(report, json, "earlier_block", earlier ? &earlier->block : NULL);
+    row_unsigned(row, "pointers", referrer->count ? referrer->count : 1);
+    row_block(row, "earlier_block", earlier ? &earlier->block : NULL);
     if (earlier)
-        report_call_json(report, json, "earlier_released", &earlier->released);
+        row_call(row, "earlier_released", &earlier->released);
     else
-        json_null(json, "earlier_released");
-    json_end_object(json);
+        row_null(row, "earlier_released");
+    row_end_object(row);
 }
 
 /* Writes the members about the words that point at the block. */
-static void json_pointers(struct report *report, struct json *json,
-                          const struct heap_referrers *referrers)
+static void json_pointers(struct row *row, const struct heap_referrers *referrers)
 {
-    json_count(json, "distance",
-               referrers->distance == GRAPH_NONE ? TTD_UNKNOWN : referrers->distance);
-    json_unsigned(json, "total_pointers", referrers->total);
-    json_unsigned(json, "total_relics", referrers->relic_count);
-    json_begin_array(json, "referrers");
+    row_count(row, "distance",
+              referrers->distance == GRAPH_NONE ? TTD_UNKNOWN : referrers->distance);
+    row_unsigned(row, "total_pointers", referrers->total);
+    row_unsigned(row, "total_relics", referrers->relic_count);
+    row_begin_array(row, "referrers");
     for (size_t i = 0; i < referrers->count; i++)
-        json_referrer(report, json, referrers, &referrers->lines[i]);
-    json_end_array(json);
+        json_referrer(row, referrers, &referrers->lines[i]);
+    row_end_array(row);
 }
 
-void report_pointers_json(struct report *report, struct json *json, const char *key,
-                          const struct heap_referrers *referrers)
+void row_pointers(struct row *row, const char *key, const struct heap_referrers *referrers)
 {
     if (!referrers) {
-        json_null(json, key);
+        row_null(row, key);
         return;
     }
-    json_begin_object(json, key);
-    report_snapshot_json(json, "snapshot", &referrers->reach.snapshot);
-    json_pointers(report, json, referrers);
-    json_end_object(json);
+    row_begin_object(row, key);
+    row_snapshot(row, "snapshot", &referrers->reach.snapshot);
+    json_pointers(row, referrers);
+    row_end_object(row);
 }
 
-void json_referrers(struct report *report, const struct report_referrers *data)
+static void json_referrers(struct row *row, const struct report_referrers *data)
 {
     const struct heap_referrers *referrers = data->referrers;
     const struct ttd_snapshot *snapshot = &referrers->reach.snapshot;
     struct heap_block copy;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_hex(&json, "address", data->address);
-    json_count(&json, "group", data->group ? data->number : TTD_UNKNOWN);
-    report_certainty_json(report, &json);
-    report_snapshot_json(&json, "snapshot", snapshot->number ? snapshot : NULL);
-    report_block_json(report, &json, "block", referrer_block(referrers, referrers->target, &copy));
-    json_pointers(report, &json, referrers);
-    json_end_object(&json);
+    row_hex(row, "address", data->address);
+    row_count(row, "group", data->group ? data->number : TTD_UNKNOWN);
+    row_certainty(row);
+    row_snapshot(row, "snapshot", snapshot->number ? snapshot : NULL);
+    row_block(row, "block", referrer_block(referrers, referrers->target, &copy));
+    json_pointers(row, referrers);
 }
 
-static void csv_earlier(struct report *report, struct csv *csv, const struct heap_owner *earlier)
+static void csv_earlier(struct row *row, const struct heap_owner *earlier)
 {
-    csv_hex_if(csv, earlier, earlier ? earlier->block.address : 0);
-    csv_unsigned_if(csv, earlier, earlier ? earlier->block.size : 0);
-    report_stack_csv(report, csv, earlier ? earlier->block.stack : TTD_NONE);
-    csv_position(csv, earlier ? earlier->released.position : ttd_position_invalid());
-    report_stack_csv(report, csv, earlier ? earlier->released.stack : TTD_NONE);
+    row_hex_if(row, "earlier_block", earlier, earlier ? earlier->block.address : 0);
+    row_unsigned_if(row, "earlier_size", earlier, earlier ? earlier->block.size : 0);
+    row_stack(row, "earlier_stack", earlier ? earlier->block.stack : TTD_NONE);
+    row_position(row, "earlier_released",
+                 earlier ? earlier->released.position : ttd_position_invalid());
+    row_stack(row, "earlier_released_stack", earlier ? earlier->released.stack : TTD_NONE);
 }
 
-void csv_referrers(struct report *report, const struct report_referrers *data)
+static void csv_referrer(struct row *row, const struct heap_referrers *referrers,
+                         const struct heap_referrer *referrer)
 {
-    static const char *const kinds[] = {"block", "root", "more", "chain", "relic"};
-    const struct heap_referrers *referrers = data->referrers;
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    report->left_out += relics_left_out(referrers);
-    csv_header(&csv, "depth,kind,block,size,root,address,offset,target_offset,stale,pointers,"
-                     "earlier_block,earlier_size,earlier_stack,earlier_released,"
-                     "earlier_released_stack");
-    for (size_t i = 0; i < referrers->count; i++) {
-        const struct heap_referrer *referrer = &referrers->lines[i];
-        struct heap_block copy;
-        const struct heap_block *block = referrer_block(referrers, referrer->node, &copy);
-        bool is_word = referrer->kind != HEAP_REFERRER_MORE;
-        csv_unsigned(&csv, referrer->depth);
-        csv_text(&csv, kinds[referrer->kind]);
-        csv_hex_if(&csv, block, block ? block->address : 0);
-        csv_unsigned_if(&csv, block, block ? block->size : 0);
-        if (referrer->kind == HEAP_REFERRER_ROOT || referrer->kind == HEAP_REFERRER_RELIC) {
-            struct heap_place place = referrer_place(referrers, referrer);
-            report_place_csv(report, &csv, &place, true);
-        } else {
-            csv_empty(&csv);
-        }
-        uint64_t address = heap_referrer_address(referrers, referrer);
-        csv_hex_if(&csv, address != TTD_UNKNOWN, address);
-        csv_count(&csv, referrer_offset(referrer));
-        csv_unsigned_if(&csv, is_word, referrer->target_offset);
-        csv_bool(&csv, referrer->flags & GRAPH_STALE);
-        csv_unsigned(&csv, referrer->count ? referrer->count : 1);
-        csv_earlier(report, &csv, referrer->earlier);
-        csv_end_row(&csv);
+    struct heap_block copy;
+    const struct heap_block *block = NULL;
+    uint64_t address = TTD_UNKNOWN;
+    if (!row->is_header) {
+        block = referrer_block(referrers, referrer->node, &copy);
+        address = heap_referrer_address(referrers, referrer);
     }
+    row_unsigned(row, "depth", referrer->depth);
+    row_text(row, "kind", referrer_kinds[referrer->kind]);
+    row_hex_if(row, "block", block, block ? block->address : 0);
+    row_unsigned_if(row, "size", block, block ? block->size : 0);
+    row_root(row, referrers, referrer);
+    row_hex_if(row, "address", address != TTD_UNKNOWN, address);
+    row_count(row, "offset", referrer_offset(referrer));
+    row_unsigned_if(row, "target_offset", referrer->kind != HEAP_REFERRER_MORE,
+                    referrer->target_offset);
+    row_bool(row, "stale", referrer->flags & GRAPH_STALE);
+    row_unsigned(row, "pointers", referrer->count ? referrer->count : 1);
+    csv_earlier(row, referrer->earlier);
+}
+
+void report_referrers(struct report *report, const struct report_referrers *data)
+{
+    const struct heap_referrers *referrers = data->referrers;
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_referrers(report, data);
+        return;
+    }
+    row_open(&row, report);
+    if (row.is_json) {
+        json_referrers(&row, data);
+    } else {
+        report->left_out += relics_left_out(referrers);
+        ROW_EACH(&row, "referrers", struct heap_referrer, referrer, referrers->lines,
+                 referrers->count)
+        csv_referrer(&row, referrers, referrer);
+    }
+    row_end_object(&row);
 }

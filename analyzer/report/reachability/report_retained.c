@@ -57,124 +57,100 @@ static struct ttd_string retained_class(struct report *report, const struct heap
 }
 
 /* Writes the subject of a record. Every record has the same members. */
-static void json_subject(struct report *report, struct json *json,
-                         const struct report_retained *data, const struct heap_retainer *retainer)
+static void json_subject(struct row *row, const struct report_retained *data,
+                         const struct heap_retainer *retainer)
 {
     const struct heap_retained *retained = data->retained;
     const struct heap_root_group *group = retained_root(retained, retainer);
     bool is_site = !data->options->depth && data->options->by == HEAP_RETAINED_BY_STACK;
     bool is_class = !data->options->depth && data->options->by == HEAP_RETAINED_BY_CLASS;
     struct heap_block copy;
-    report_block_json(report, json, "block", retained_block(retained, retainer, &copy));
+    row_block(row, "block", retained_block(retained, retainer, &copy));
     if (group)
-        report_place_json(report, json, "root", &group->place, false);
+        row_place(row, "root", &group->place, false);
     else
-        json_null(json, "root");
-    json_name(json, "class",
-              is_class ? retained_class(report, retained, retainer)
-                       : report_node_class(report, &retained->held.reach, retainer->node));
-    json_hex_if(json, "class_address", is_class && retainer->index,
-                is_class && retainer->index
-                    ? retained->held.reach.classes[retainer->index - 1].address
-                    : 0);
-    json_unsigned(json, "stack_id", is_site ? retainer->stack : TTD_NONE);
-    report_stack_json(report, json, "stack", is_site ? retainer->stack : TTD_NONE);
+        row_null(row, "root");
+    row_name(row, "class",
+             is_class ? retained_class(row->report, retained, retainer)
+                      : report_node_class(row->report, &retained->held.reach, retainer->node));
+    row_hex_if(row, "class_address", is_class && retainer->index,
+               is_class && retainer->index
+                   ? retained->held.reach.classes[retainer->index - 1].address
+                   : 0);
+    row_unsigned(row, "stack_id", is_site ? retainer->stack : TTD_NONE);
+    row_stack(row, "stack", is_site ? retainer->stack : TTD_NONE);
 }
 
-static void json_retainer(struct report *report, struct json *json,
-                          const struct report_retained *data, const struct heap_retainer *retainer)
+static void csv_subject(struct row *row, const struct report_retained *data,
+                        const struct heap_retainer *retainer)
 {
-    const struct heap_root_group *group = retained_root(data->retained, retainer);
-    bool is_root = group && !data->options->depth;
-    json_begin_object(json, NULL);
-    json_subject(report, json, data, retainer);
-    json_unsigned(json, "depth", retainer->depth);
-    json_unsigned(json, "others", retainer->others);
-    json_unsigned(json, "retained_blocks", retainer->retained_blocks);
-    json_unsigned(json, "retained_bytes", retainer->retained_bytes);
-    json_unsigned(json, "blocks", retainer->blocks);
-    json_unsigned(json, "bytes", retainer->bytes);
-    json_count(json, "reachable_blocks", is_root ? retainer->reachable_blocks : TTD_UNKNOWN);
-    json_count(json, "reachable_bytes", is_root ? retainer->reachable_bytes : TTD_UNKNOWN);
-    json_count(json, "pointers", group ? group->words : TTD_UNKNOWN);
-    if (retained_is_by_label(data))
-        report_site_json(report, json, retained_label(retainer));
-    json_end_object(json);
+    const struct heap_root_group *group = NULL;
+    const struct heap_block *block = NULL;
+    struct heap_block copy;
+    bool is_list = !data->options->depth;
+    if (!row->is_header) {
+        group = retained_root(data->retained, retainer);
+        block = retained_block(data->retained, retainer, &copy);
+    }
+    row_hex_if(row, "block", block, block ? block->address : 0);
+    if (row_has(row, "root", group))
+        row_place(row, "root", &group->place, false);
+    if (row_has(row, "class", is_list && data->options->by == HEAP_RETAINED_BY_CLASS))
+        row_string(row, "class", retained_class(row->report, data->retained, retainer));
+    if (row_has(row, "stack", is_list && data->options->by == HEAP_RETAINED_BY_STACK))
+        row_stack(row, "stack", retainer->stack);
 }
 
-void json_retained(struct report *report, const struct report_retained *data)
+static void row_retainer(struct row *row, const struct report_retained *data,
+                         const struct heap_retainer *retainer)
+{
+    const struct heap_root_group *group =
+        row->is_header ? NULL : retained_root(data->retained, retainer);
+    bool is_root = group && !data->options->depth;
+    if (row->is_json)
+        json_subject(row, data, retainer);
+    row_unsigned(row, "depth", retainer->depth);
+    if (row->is_json)
+        row_unsigned(row, "others", retainer->others);
+    row_unsigned(row, "retained_blocks", retainer->retained_blocks);
+    row_unsigned(row, "retained_bytes", retainer->retained_bytes);
+    row_unsigned(row, "blocks", retainer->blocks);
+    row_unsigned(row, "bytes", retainer->bytes);
+    row_count(row, "reachable_blocks", is_root ? retainer->reachable_blocks : TTD_UNKNOWN);
+    row_count(row, "reachable_bytes", is_root ? retainer->reachable_bytes : TTD_UNKNOWN);
+    if (row->is_json) {
+        row_count(row, "pointers", group ? group->words : TTD_UNKNOWN);
+    } else {
+        row_unsigned(row, "others", retainer->others);
+        csv_subject(row, data, retainer);
+    }
+    if (retained_is_by_label(data))
+        row_site(row, retained_label(retainer));
+}
+
+static void data_retained(struct report *report, const struct report_retained *data)
 {
     const struct heap_retained *retained = data->retained;
     const struct heap_held *held = &retained->held;
     const struct ttd_snapshot *snapshot = &held->reach.snapshot;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    report_certainty_json(report, &json);
-    report_snapshot_json(&json, "snapshot", snapshot->number ? snapshot : NULL);
-    json_unsigned(&json, "total_blocks", held->blocks);
-    json_unsigned(&json, "total_bytes", held->bytes);
-    json_unsigned(&json, "unheld_blocks", held->unheld_blocks);
-    json_unsigned(&json, "unheld_bytes", held->unheld_bytes);
-    json_text(&json, "by", data->options->depth ? "tree" : retained_key_name(report, data));
-    json_unsigned(&json, "total_retainers", retained->total);
-    json_begin_array(&json, "retainers");
-    for (size_t i = 0; i < retained->count && !report->output->error; i++)
-        json_retainer(report, &json, data, &retained->records[i]);
-    json_end_array(&json);
-    json_end_object(&json);
-}
-
-static void csv_subject(struct report *report, struct csv *csv, const struct report_retained *data,
-                        const struct heap_retainer *retainer)
-{
-    const struct heap_root_group *group = retained_root(data->retained, retainer);
-    struct heap_block copy;
-    const struct heap_block *block = retained_block(data->retained, retainer, &copy);
-    bool is_list = !data->options->depth;
-    csv_hex_if(csv, block, block ? block->address : 0);
-    if (group)
-        report_place_csv(report, csv, &group->place, false);
-    else
-        csv_empty(csv);
-    if (is_list && data->options->by == HEAP_RETAINED_BY_CLASS)
-        csv_string(csv, retained_class(report, data->retained, retainer));
-    else
-        csv_empty(csv);
-    if (is_list && data->options->by == HEAP_RETAINED_BY_STACK)
-        report_stack_csv(report, csv, retainer->stack);
-    else
-        csv_empty(csv);
-}
-
-void csv_retained(struct report *report, const struct report_retained *data)
-{
-    const struct heap_retained *retained = data->retained;
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    static const char columns[] = "depth,retained_blocks,retained_bytes,blocks,bytes,"
-                                  "reachable_blocks,reachable_bytes,others,block,root,class,stack";
-    if (retained_is_by_label(data))
-        report_site_header(report, &csv, columns);
-    else
-        csv_header(&csv, columns);
-    report->left_out += retained->total - retained->count;
-    for (size_t i = 0; i < retained->count && !report->output->error; i++) {
-        const struct heap_retainer *retainer = &retained->records[i];
-        bool is_root = retained_root(retained, retainer) && !data->options->depth;
-        csv_unsigned(&csv, retainer->depth);
-        csv_unsigned(&csv, retainer->retained_blocks);
-        csv_unsigned(&csv, retainer->retained_bytes);
-        csv_unsigned(&csv, retainer->blocks);
-        csv_unsigned(&csv, retainer->bytes);
-        csv_unsigned_if(&csv, is_root, retainer->reachable_blocks);
-        csv_unsigned_if(&csv, is_root, retainer->reachable_bytes);
-        csv_unsigned(&csv, retainer->others);
-        csv_subject(report, &csv, data, retainer);
-        if (retained_is_by_label(data))
-            report_site_csv(report, &csv, retained_label(retainer));
-        csv_end_row(&csv);
+    struct row row;
+    row_open(&row, report);
+    row_certainty(&row);
+    row_snapshot(&row, "snapshot", snapshot->number ? snapshot : NULL);
+    row_unsigned(&row, "total_blocks", held->blocks);
+    row_unsigned(&row, "total_bytes", held->bytes);
+    row_unsigned(&row, "unheld_blocks", held->unheld_blocks);
+    row_unsigned(&row, "unheld_bytes", held->unheld_bytes);
+    row_text(&row, "by", data->options->depth ? "tree" : retained_key_name(report, data));
+    row_unsigned(&row, "total_retainers", retained->total);
+    if (!row.is_json)
+        report->left_out += retained->total - retained->count;
+    ROW_EACH(&row, "retainers", struct heap_retainer, retainer, retained->records, retained->count)
+    {
+        if (!report->output->error)
+            row_retainer(&row, data, retainer);
     }
+    row_end_object(&row);
 }
 
 /* The report of `retained` and `roots` as text. */
@@ -321,7 +297,7 @@ static void text_held_totals(struct report *report, const struct heap_held *held
     out_text(output, ", are held by nothing: see 'ttdanalyze leaks'\n");
 }
 
-void text_retained(struct report *report, const struct report_retained *data)
+static void text_retained(struct report *report, const struct report_retained *data)
 {
     const struct heap_retained *retained = data->retained;
     if (!retained->held.reach.snapshot.number)
@@ -338,4 +314,12 @@ void text_retained(struct report *report, const struct report_retained *data)
                      retained_key_name(report, data));
         out_text(report->output, is_limited ? " more (--limit 0 for all)\n" : " more\n");
     }
+}
+
+void report_retained(struct report *report, const struct report_retained *data)
+{
+    if (report->form == REPORT_TEXT)
+        text_retained(report, data);
+    else
+        data_retained(report, data);
 }

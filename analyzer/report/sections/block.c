@@ -54,28 +54,15 @@ bool report_address_text(struct report *report, const char *label, const struct 
     return true;
 }
 
-void report_address_json(struct report *report, struct json *json, const struct heap_places *places,
-                         uint64_t address)
+void row_address(struct row *row, const struct heap_places *places, uint64_t address)
 {
     struct heap_place place = {.region = NULL};
     if (places)
         place = heap_place_at(places, address);
     if (place.region || place.module)
-        report_place_json(report, json, "place", &place, true);
+        row_place(row, "place", &place, true);
     else
-        json_null(json, "place");
-}
-
-void report_address_csv(struct report *report, struct csv *csv, const struct heap_places *places,
-                        uint64_t address)
-{
-    struct heap_place place = {.region = NULL};
-    if (places)
-        place = heap_place_at(places, address);
-    if (place.region || place.module)
-        report_place_csv(report, csv, &place, true);
-    else
-        csv_empty(csv);
+        row_null(row, "place");
 }
 
 /* The first frame of report->frames that only passes memory on to no other; NULL if there are no
@@ -146,20 +133,19 @@ void report_node_text(struct report *report, const struct heap_reach *reach, uin
     text_block_fields(report, &block, report_node_class(report, reach, node));
 }
 
-void report_block_json(struct report *report, struct json *json, const char *key,
-                       const struct heap_block *block)
+void row_block(struct row *row, const char *key, const struct heap_block *block)
 {
     if (!block) {
-        json_null(json, key);
+        row_null(row, key);
         return;
     }
     struct heap_call allocated = heap_call_of_block(block);
-    json_begin_object(json, key);
-    json_hex(json, "address", block->address);
-    json_unsigned(json, "size", block->size);
-    report_call_json(report, json, "allocated", &allocated);
-    json_bool(json, "unknown", heap_is_unknown(block->allocated, report->unknown_before));
-    json_end_object(json);
+    row_begin_object(row, key);
+    row_hex(row, "address", block->address);
+    row_unsigned(row, "size", block->size);
+    row_call(row, "allocated", &allocated);
+    row_bool(row, "unknown", heap_is_unknown(block->allocated, row->report->unknown_before));
+    row_end_object(row);
 }
 
 /* The blocks beside an address, which often show whose pointer has gone astray. */
@@ -187,23 +173,21 @@ void report_neighbours_text(struct report *report, const struct heap_neighbours 
     text_one(report, &neighbours->after, neighbours->after.address - address, false);
 }
 
-static void json_one(struct report *report, struct json *json, const char *key,
-                     const struct heap_neighbour *block)
+static void row_neighbour(struct row *row, const char *key, const struct heap_neighbour *block)
 {
     if (!block->address) {
-        json_null(json, key);
+        row_null(row, key);
         return;
     }
-    json_begin_object(json, key);
-    json_hex(json, "address", block->address);
-    json_unsigned(json, "size", block->size);
-    report_call_json(report, json, "allocated", &block->allocated);
-    json_end_object(json);
+    row_begin_object(row, key);
+    row_hex(row, "address", block->address);
+    row_unsigned(row, "size", block->size);
+    row_call(row, "allocated", &block->allocated);
+    row_end_object(row);
 }
 
-void report_neighbours_json(struct report *report, struct json *json,
-                            const struct heap_neighbours *neighbours)
+void row_neighbours(struct row *row, const struct heap_neighbours *neighbours)
 {
-    json_one(report, json, "before", &neighbours->before);
-    json_one(report, json, "after", &neighbours->after);
+    row_neighbour(row, "before", &neighbours->before);
+    row_neighbour(row, "after", &neighbours->after);
 }

@@ -266,38 +266,31 @@ static char *place_label_join(struct report *report, const struct label *label,
     return text;
 }
 
-void report_place_csv(struct report *report, struct csv *csv, const struct heap_place *place,
-                      bool has_offset)
-{
-    struct label label;
-    struct ttd_string joined;
-    make_label(report, place, has_offset, &label);
-    char *text = place_label_join(report, &label, &joined);
-    csv_string(csv, joined);
-    free(text);
-}
-
-void report_place_json(struct report *report, struct json *json, const char *key,
-                       const struct heap_place *place, bool has_offset)
+void row_place(struct row *row, const char *key, const struct heap_place *place, bool has_offset)
 {
     static const char *const kinds[] = {"unknown",   "heap", "module",    "stack",
                                         "registers", "tls",  "anonymous", "file"};
+    struct report *report = row->report;
     struct label label;
     struct ttd_string joined;
     const struct ttd_region *region = place->region;
+    if (row_is_skipped(row))
+        return;
     make_label(report, place, has_offset, &label);
     char *text = place_label_join(report, &label, &joined);
-    json_begin_object(json, key);
-    json_text(json, "kind", kinds[region ? region->kind : place->module ? TTD_REGION_MODULE : 0]);
-    json_name(json, "label", joined);
+    if (!row->is_json)
+        row_string(row, key, joined);
+    row_begin_object(row, key);
+    row_text(row, "kind", kinds[region ? region->kind : place->module ? TTD_REGION_MODULE : 0]);
+    row_name(row, "label", joined);
     free(text);
-    json_unsigned(json, "thread", region ? region->thread : 0);
-    json_unsigned(json, "module", region ? region->module : place->module);
-    json_name(json, "variable",
-              place->variable ? definitions_function(report->definitions, place->variable->name)
-                              : (struct ttd_string){"", 0});
+    row_unsigned(row, "thread", region ? region->thread : 0);
+    row_unsigned(row, "module", region ? region->module : place->module);
+    row_name(row, "variable",
+             place->variable ? definitions_function(report->definitions, place->variable->name)
+                             : (struct ttd_string){"", 0});
     bool has_address = region && region->kind != TTD_REGION_REGISTERS;
-    json_hex_if(json, "address", has_address,
-                has_address ? region->begin + (has_offset ? place->offset : 0) : 0);
-    json_end_object(json);
+    row_hex_if(row, "address", has_address,
+               has_address ? region->begin + (has_offset ? place->offset : 0) : 0);
+    row_end_object(row);
 }

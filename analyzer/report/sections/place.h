@@ -6,8 +6,7 @@
 
 #include "analyses/reachability/places.h"
 #include "report/sections/report.h"
-#include "report/writers/csv.h"
-#include "report/writers/json.h"
+#include "report/writers/row.h"
 
 /**
  * Writes a label such as "redis-server .bss: server+0x1f8", "thread 3, stack, main (redis.c:7012)
@@ -18,11 +17,8 @@
  *                    whose frames are not known, or of all registers of the thread
  */
 void report_place_text(struct report *report, const struct heap_place *place, bool has_offset);
-void report_place_csv(struct report *report, struct csv *csv, const struct heap_place *place,
-                      bool has_offset);
-/** Writes the label and its parts as an object. */
-void report_place_json(struct report *report, struct json *json, const char *key,
-                       const struct heap_place *place, bool has_offset);
+/** Writes the label and its parts as an object; in CSV the label. */
+void row_place(struct row *row, const char *key, const struct heap_place *place, bool has_offset);
 
 /**
  * Writes what an address is that lies in no block, such as "prog .data: table+0x10", "prog+0x2010,
@@ -35,10 +31,6 @@ void report_place_json(struct report *report, struct json *json, const char *key
 bool report_address_text(struct report *report, const char *label, const struct heap_places *places,
                          uint64_t address);
 /** Writes the place of the address as the member `place`; null if no snapshot shows it. */
-void report_address_json(struct report *report, struct json *json, const struct heap_places *places,
-                         uint64_t address);
-/** Writes it as a column, which is empty then. */
-void report_address_csv(struct report *report, struct csv *csv, const struct heap_places *places,
-                        uint64_t address);
+void row_address(struct row *row, const struct heap_places *places, uint64_t address);
 
 #endif

@@ -64,8 +64,20 @@ struct report_stacks {
     enum ttd_status (*find)(void *context, ttd_id stack, uint64_t *number);
 };
 
+/** The forms of a report. */
+enum report_form {
+    REPORT_TEXT,
+    REPORT_JSON,
+    REPORT_CSV,
+    /** Folded stacks, for flame graphs: trees of calls only. */
+    REPORT_FOLDED
+};
+
 struct report {
     struct text_output *output;
+    enum report_form form;
+    /** Records of a list that are shown. */
+    size_t limit;
     /** Name of the trace's file. */
     const char *path;
     /** How the trace ends; NULL if it was not closed, or for commands that need it not. */

@@ -28,22 +28,22 @@ static void group_amounts_text(struct report *report, const void *groups, size_t
     out_char(report->output, '\n');
 }
 
-void report_live_groups_text(struct report *report, const struct heap_groups *groups, size_t limit)
+void report_live_groups_text(struct report *report, const struct heap_groups *groups)
 {
     const struct report_amounts amounts = {groups->count, group_amount_at, groups};
     const struct report_functions functions = {
-        .groups = &amounts, .unit = "block", .limit = limit, .amounts = group_amounts_text};
+        .groups = &amounts, .unit = "block", .limit = report->limit, .amounts = group_amounts_text};
     if (report->functions)
         report_functions_text(report, &functions);
     else
-        report_groups_text(report, groups, limit, false);
+        report_groups_text(report, groups, false);
 }
 
-void report_groups_text(struct report *report, const struct heap_groups *groups, size_t limit,
+void report_groups_text(struct report *report, const struct heap_groups *groups,
                         bool shows_positions)
 {
     struct text_output *output = report->output;
-    size_t count = report_shown(groups->count, limit);
+    size_t count = report_shown(groups->count, report->limit);
     for (size_t i = 0; i < count; i++) {
         const struct heap_group *group = &groups->items[i];
         out_char(output, '\n');
@@ -72,60 +72,30 @@ void report_nested_text(struct text_output *output, const char *indent, struct r
     out_char(output, '\n');
 }
 
-void report_group_json(struct report *report, struct json *json, const struct heap_group *group)
+void row_group(struct row *row, const struct heap_group *group)
 {
-    json_unsigned(json, "blocks", group->blocks);
-    json_unsigned(json, "bytes", group->bytes);
-    json_position(json, "first_position", group->first);
-    json_position(json, "last_position", group->last);
-    report_site_json(report, json, group->key);
+    row_unsigned(row, "blocks", group->blocks);
+    row_unsigned(row, "bytes", group->bytes);
+    row_position(row, "first_position", group->first);
+    row_position(row, "last_position", group->last);
+    row_site(row, group->key);
 }
 
-void report_groups_json(struct report *report, struct json *json, const char *key,
-                        const struct heap_groups *groups, size_t limit)
+void row_groups(struct row *row, const char *key, const struct heap_groups *groups,
+                const char *column, const char *kind)
 {
-    json_begin_array(json, key);
-    for (size_t i = 0; i < groups->count && i < limit; i++) {
-        json_begin_object(json, NULL);
-        report_group_json(report, json, &groups->items[i]);
-        json_end_object(json);
-    }
-    json_end_array(json);
-}
-
-void report_group_csv(struct report *report, struct csv *csv, const struct heap_group *group)
-{
-    csv_unsigned(csv, group->blocks);
-    csv_unsigned(csv, group->bytes);
-    csv_position(csv, group->first);
-    csv_position(csv, group->last);
-    report_site_csv(report, csv, group->key);
-}
-
-void report_kind_csv(struct report *report, struct csv *csv, const char *kind,
-                     const struct heap_groups *groups, size_t limit)
-{
-    size_t count = report_listed(report, groups->count, limit);
-    for (size_t i = 0; i < count; i++) {
-        if (kind)
-            csv_text(csv, kind);
-        report_group_csv(report, csv, &groups->items[i]);
-        csv_end_row(csv);
+    ROW_EACH(row, key, struct heap_group, group, groups->items, row_listed(row, groups->count))
+    {
+        if (kind && !row->is_json)
+            row_text(row, column, kind);
+        row_group(row, group);
     }
 }
 
-/* A file without blocks of the runtimes has no column for the kind: most readers want only the
- * groups, and a column with one value would say nothing. */
-void report_groups_csv(struct report *report, const struct heap_groups *groups, size_t limit)
+void row_live_groups(struct row *row, const struct heap_groups *groups)
 {
-    struct csv csv;
-    bool has_kinds = report->runtime.is_shown;
-    report_csv_begin(report, &csv);
-    report_site_header(report, &csv,
-                       has_kinds ? "kind,blocks,bytes,first_position,last_position"
-                                 : "blocks,bytes,first_position,last_position");
-    report_kind_csv(report, &csv, has_kinds ? "live" : NULL, groups, limit);
-    report_runtime_csv(report, &csv, limit);
+    row_groups(row, "groups", groups, "kind", row->report->runtime.is_shown ? "live" : NULL);
+    row_runtime_groups(row);
 }
 
 /* The kinds of blocks that a snapshot distinguishes, from lost to reachable. */
@@ -160,7 +130,7 @@ void report_snapshot_why_text(struct report *report, const struct ttd_snapshot *
         out_text(report->output, reasons[snapshot->reason]);
 }
 
-static void json_class_sums(struct json *json, const char *key, const struct heap_groups *groups,
+static void json_class_sums(struct row *row, const char *key, const struct heap_groups *groups,
                             enum heap_leak_kind first, enum heap_leak_kind last)
 {
     uint64_t blocks = 0;
@@ -169,29 +139,29 @@ static void json_class_sums(struct json *json, const char *key, const struct hea
         blocks += groups[kind].blocks;
         bytes = heap_add(bytes, groups[kind].bytes);
     }
-    json_begin_object(json, key);
-    json_unsigned(json, "blocks", blocks);
-    json_unsigned(json, "bytes", bytes);
-    json_end_object(json);
+    row_begin_object(row, key);
+    row_unsigned(row, "blocks", blocks);
+    row_unsigned(row, "bytes", bytes);
+    row_end_object(row);
 }
 
-void report_classes_json(struct json *json, const struct heap_leaks *leaks)
+void row_classes(struct row *row, const struct heap_leaks *leaks)
 {
     const struct heap_groups *groups = leaks->kinds;
     if (!leaks->snapshot.number) {
-        json_text(json, "classes", NULL);
+        row_text(row, "classes", NULL);
         return;
     }
-    json_begin_object(json, "classes");
-    json_class_sums(json, "definitely_lost", groups, HEAP_DEFINITELY_LOST, HEAP_DEFINITELY_LOST);
-    json_class_sums(json, "indirectly_lost", groups, HEAP_INDIRECTLY_LOST, HEAP_INDIRECTLY_LOST);
-    json_class_sums(json, "possibly_lost", groups, HEAP_POSSIBLY_LOST, HEAP_POSSIBLY_LOST);
-    json_class_sums(json, "still_reachable", groups, HEAP_HELD_BY_STALE, HEAP_REACHABLE);
-    json_class_sums(json, "held_by_stale", groups, HEAP_HELD_BY_STALE, HEAP_HELD_BY_STALE);
-    json_class_sums(json, "held_by_stack", groups, HEAP_HELD_WEAKLY, HEAP_HELD_WEAKLY);
-    json_class_sums(json, "not_seen", groups, HEAP_NOT_SEEN, HEAP_NOT_SEEN);
-    json_class_sums(json, "unknown", groups, HEAP_UNKNOWN, HEAP_UNKNOWN);
-    json_end_object(json);
+    row_begin_object(row, "classes");
+    json_class_sums(row, "definitely_lost", groups, HEAP_DEFINITELY_LOST, HEAP_DEFINITELY_LOST);
+    json_class_sums(row, "indirectly_lost", groups, HEAP_INDIRECTLY_LOST, HEAP_INDIRECTLY_LOST);
+    json_class_sums(row, "possibly_lost", groups, HEAP_POSSIBLY_LOST, HEAP_POSSIBLY_LOST);
+    json_class_sums(row, "still_reachable", groups, HEAP_HELD_BY_STALE, HEAP_REACHABLE);
+    json_class_sums(row, "held_by_stale", groups, HEAP_HELD_BY_STALE, HEAP_HELD_BY_STALE);
+    json_class_sums(row, "held_by_stack", groups, HEAP_HELD_WEAKLY, HEAP_HELD_WEAKLY);
+    json_class_sums(row, "not_seen", groups, HEAP_NOT_SEEN, HEAP_NOT_SEEN);
+    json_class_sums(row, "unknown", groups, HEAP_UNKNOWN, HEAP_UNKNOWN);
+    row_end_object(row);
 }
 
 /* The blocks that the C and C++ runtimes keep until the end, apart from all others. */
@@ -230,31 +200,26 @@ void report_runtime_text(struct report *report)
         text_counted(output, runtime);
 }
 
-void report_runtime_groups_text(struct report *report, size_t limit, bool shows_positions)
+void report_runtime_groups_text(struct report *report, bool shows_positions)
 {
     if (report->runtime.is_shown)
-        report_groups_text(report, report->runtime.groups, limit, shows_positions);
+        report_groups_text(report, report->runtime.groups, shows_positions);
 }
 
-void report_runtime_json(const struct report_runtime *runtime, struct json *json)
+void row_runtime(struct row *row, const struct report_runtime *runtime)
 {
     if (!runtime->groups)
         return;
-    json_bool(json, "runtime_counted", runtime->is_counted);
-    json_unsigned(json, "runtime_blocks", runtime->groups->blocks);
-    json_unsigned(json, "runtime_bytes", runtime->groups->bytes);
+    row_bool(row, "runtime_counted", runtime->is_counted);
+    row_unsigned(row, "runtime_blocks", runtime->groups->blocks);
+    row_unsigned(row, "runtime_bytes", runtime->groups->bytes);
 }
 
-void report_runtime_groups_json(struct report *report, struct json *json, size_t limit)
+void row_runtime_groups(struct row *row)
 {
-    if (report->runtime.is_shown)
-        report_groups_json(report, json, "runtime_groups", report->runtime.groups, limit);
-}
-
-void report_runtime_csv(struct report *report, struct csv *csv, size_t limit)
-{
-    if (report->runtime.is_shown)
-        report_kind_csv(report, csv, "runtime", report->runtime.groups, limit);
+    const struct report_runtime *runtime = &row->report->runtime;
+    if (runtime->is_shown)
+        row_groups(row, "runtime_groups", runtime->groups, "kind", "runtime");
 }
 
 /* Live blocks that may have been released in a gap of recording. */
@@ -268,8 +233,8 @@ void report_unknown_text(struct report *report, const struct heap_groups *unknow
     out_text(output, " of these are unknown: perhaps released while recording was off\n");
 }
 
-void report_unknown_json(struct json *json, const struct heap_groups *unknown)
+void row_unknown(struct row *row, const struct heap_groups *unknown)
 {
-    json_unsigned(json, "unknown_blocks", unknown->blocks);
-    json_unsigned(json, "unknown_bytes", unknown->bytes);
+    row_unsigned(row, "unknown_blocks", unknown->blocks);
+    row_unsigned(row, "unknown_bytes", unknown->bytes);
 }

@@ -86,58 +86,59 @@ void report_known_findings_text(struct report *report, enum report_unit unit)
 /* The pairs of members for sums: matched by a rule, suppressed by any rule, and in the baseline. */
 enum json_prefix { MATCHED, SUPPRESSED, KNOWN };
 
-static void json_known_sums(struct json *json, enum json_prefix prefix, enum report_unit unit,
-                            uint64_t count, uint64_t amount)
+static void row_known_sums(struct row *row, enum json_prefix prefix, enum report_unit unit,
+                           uint64_t count, uint64_t amount)
 {
     static const char *const names[][2][2] = {
         [MATCHED] = {{"blocks", "bytes"}, {"findings", "calls"}},
         [SUPPRESSED] = {{"suppressed_blocks", "suppressed_bytes"},
                         {"suppressed_findings", "suppressed_calls"}},
         [KNOWN] = {{"known_blocks", "known_bytes"}, {"known_findings", "known_calls"}}};
-    json_unsigned(json, names[prefix][unit][0], count);
-    json_unsigned(json, names[prefix][unit][1], amount);
+    row_unsigned(row, names[prefix][unit][0], count);
+    row_unsigned(row, names[prefix][unit][1], amount);
 }
 
-static void json_growths(struct report *report, struct json *json)
+static void row_growths(struct row *row)
 {
-    json_unsigned(json, "grown", report->known_findings->growth_count);
-    json_begin_array(json, "growths");
+    const struct report *report = row->report;
+    row_unsigned(row, "grown", report->known_findings->growth_count);
+    row_begin_array(row, "growths");
     for (size_t i = 0; i < known_shown_growths(report); i++) {
         const struct report_growth *growth = &report->known_findings->growths[i];
-        json_begin_object(json, NULL);
-        json_text(json, "kind", baseline_kind_name(growth->kind));
-        json_unsigned(json, "before", growth->before);
-        json_unsigned(json, "now", growth->now);
-        json_unsigned(json, "stack_id", growth->stack);
-        report_stack_json(report, json, "stack", growth->stack);
-        json_end_object(json);
+        row_begin_object(row, NULL);
+        row_text(row, "kind", baseline_kind_name(growth->kind));
+        row_unsigned(row, "before", growth->before);
+        row_unsigned(row, "now", growth->now);
+        row_unsigned(row, "stack_id", growth->stack);
+        row_stack(row, "stack", growth->stack);
+        row_end_object(row);
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
-void report_known_findings_json(struct report *report, struct json *json, enum report_unit unit)
+void row_known_findings(struct row *row, enum report_unit unit)
 {
-    const struct report_known_findings *known_findings = report->known_findings;
+    const struct report_known_findings *known_findings = row->report->known_findings;
     if (known_findings && known_findings->has_suppressions) {
-        json_known_sums(json, SUPPRESSED, unit, known_findings->suppressed,
-                        known_findings->suppressed_amount);
-        json_begin_array(json, "suppressions");
+        row_known_sums(row, SUPPRESSED, unit, known_findings->suppressed,
+                       known_findings->suppressed_amount);
+        row_begin_array(row, "suppressions");
         for (size_t i = 0; i < known_findings->suppressions->count; i++) {
             const struct suppression *rule = &known_findings->suppressions->rules[i];
             if (!rule->matched)
                 continue;
-            json_begin_object(json, NULL);
-            json_known_sums(json, MATCHED, unit, rule->matched, rule->amount);
-            json_string(json, "rule", rule->name);
-            json_text(json, "file", rule->file);
-            json_unsigned(json, "line", rule->line);
-            json_end_object(json);
+            row_begin_object(row, NULL);
+            row_known_sums(row, MATCHED, unit, rule->matched, rule->amount);
+            row_string(row, "rule", rule->name);
+            row_text(row, "file", rule->file);
+            row_unsigned(row, "line", rule->line);
+            row_end_object(row);
         }
-        json_end_array(json);
+        row_end_array(row);
     }
     if (known_findings && known_findings->has_baseline) {
-        json_known_sums(json, KNOWN, unit, known_findings->in_baseline,
-                        known_findings->in_baseline_amount);
-        json_growths(report, json);
+        row_known_sums(row, KNOWN, unit, known_findings->in_baseline,
+                       known_findings->in_baseline_amount);
+        row_growths(row);
     }
 }

@@ -99,24 +99,24 @@ void report_signal_text(struct report *report, const struct ttd_fatal_signal *si
     out_format(output, " (%s) in thread %u", time, signal->thread);
 }
 
-void report_signal_json(struct json *json, const struct ttd_fatal_signal *signal)
+void row_signal(struct row *row, const struct ttd_fatal_signal *signal)
 {
-    json_unsigned(json, "signal", signal->signal);
-    json_text(json, "name", report_signal_name(signal->signal));
+    row_unsigned(row, "signal", signal->signal);
+    row_text(row, "name", report_signal_name(signal->signal));
     if (!ttd_position_is_valid(signal->position)) {
         static const char *const unknown[] = {"code",         "reason", "position",
                                               "wall_time_ns", "thread", "address"};
         for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
-            json_null(json, unknown[i]);
+            row_null(row, unknown[i]);
         return;
     }
     if (signal->code < 0)
-        json_difference(json, "code", 0 - (uint64_t)signal->code, 0);
+        row_difference(row, "code", 0 - (uint64_t)signal->code, 0);
     else
-        json_unsigned(json, "code", (uint64_t)signal->code);
-    json_text(json, "reason", signal_reason(signal));
-    json_position(json, "position", signal->position);
-    json_unsigned(json, "wall_time_ns", signal->wall_time);
-    json_unsigned(json, "thread", signal->thread);
-    json_hex_if(json, "address", heap_fatal_has_address(signal), signal->address);
+        row_unsigned(row, "code", (uint64_t)signal->code);
+    row_text(row, "reason", signal_reason(signal));
+    row_position(row, "position", signal->position);
+    row_unsigned(row, "wall_time_ns", signal->wall_time);
+    row_unsigned(row, "thread", signal->thread);
+    row_hex_if(row, "address", heap_fatal_has_address(signal), signal->address);
 }

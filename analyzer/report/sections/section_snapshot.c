@@ -9,19 +9,19 @@ const char *report_snapshot_reason(const struct ttd_snapshot *snapshot)
     return snapshot->reason < sizeof names / sizeof names[0] ? names[snapshot->reason] : names[0];
 }
 
-void report_snapshot_json(struct json *json, const char *key, const struct ttd_snapshot *snapshot)
+void row_snapshot(struct row *row, const char *key, const struct ttd_snapshot *snapshot)
 {
     if (!snapshot) {
-        json_null(json, key);
+        row_null(row, key);
         return;
     }
-    json_begin_object(json, key);
-    json_unsigned(json, "number", snapshot->number);
-    json_position(json, "position", snapshot->position);
-    json_text(json, "reason", report_snapshot_reason(snapshot));
-    json_bool(json, "stopped", snapshot->flags & TTD_SNAPSHOT_STOPPED);
-    json_bool(json, "complete", !(snapshot->flags & TTD_SNAPSHOT_INCOMPLETE));
-    json_end_object(json);
+    row_begin_object(row, key);
+    row_unsigned(row, "number", snapshot->number);
+    row_position(row, "position", snapshot->position);
+    row_text(row, "reason", report_snapshot_reason(snapshot));
+    row_bool(row, "stopped", snapshot->flags & TTD_SNAPSHOT_STOPPED);
+    row_bool(row, "complete", !(snapshot->flags & TTD_SNAPSHOT_INCOMPLETE));
+    row_end_object(row);
 }
 
 void report_snapshot_text(struct report *report, const struct ttd_snapshot *snapshot)
@@ -95,25 +95,18 @@ void report_lost_text(struct report *report, const struct heap_lost_range *lost,
     out_char(output, '\n');
 }
 
-void report_lost_json(struct json *json, const struct heap_lost_range *lost)
-{
-    if (!lost)
-        return;
-    json_position(json, "lost_after", lost->after);
-    json_position(json, "lost_before", lost->before);
-    json_unsigned(json, "holders_released", lost->released);
-    if (!lost->released)
-        return;
-    json_position(json, "first_release", lost->first_release);
-    json_position(json, "last_release", lost->last_release);
-}
-
-/* The columns exist in each row, also where it is not known when blocks were lost. */
-void report_lost_csv(struct csv *csv, const struct heap_lost_range *lost)
+/* In CSV the columns exist in each row, also where it is not known when blocks were lost. */
+void row_lost(struct row *row, const struct heap_lost_range *lost)
 {
     bool is_released = lost && lost->released;
-    csv_position(csv, lost ? lost->after : ttd_position_invalid());
-    csv_position(csv, lost ? lost->before : ttd_position_invalid());
-    csv_position(csv, is_released ? lost->first_release : ttd_position_invalid());
-    csv_position(csv, is_released ? lost->last_release : ttd_position_invalid());
+    if (row_has(row, "lost_after", lost))
+        row_position(row, "lost_after", lost->after);
+    if (row_has(row, "lost_before", lost))
+        row_position(row, "lost_before", lost->before);
+    if (lost && row->is_json)
+        row_unsigned(row, "holders_released", lost->released);
+    if (row_has(row, "first_release", is_released))
+        row_position(row, "first_release", lost->first_release);
+    if (row_has(row, "last_release", is_released))
+        row_position(row, "last_release", lost->last_release);
 }

@@ -95,7 +95,7 @@ void report_tree_more(struct report *report, const struct view_tree *tree, size_
     }
 }
 
-void text_tree(struct report *report, const struct report_tree *data)
+static void text_tree(struct report *report, const struct report_tree *data)
 {
     struct text_output *output = report->output;
     const struct view_node *root = &data->tree->nodes[0];
@@ -122,55 +122,13 @@ void text_tree(struct report *report, const struct report_tree *data)
         report_tree_name(report, data->tree, &data->tree->nodes[i], limit);
     }
     report_tree_more(report, data->tree, limit);
-    report_runtime_groups_text(report, limit, false);
+    report_runtime_groups_text(report, false);
 }
 
-static void json_amount(struct json *json, const struct view_node *node)
+void row_tree(struct row *row, const struct view_options *options)
 {
-    json_unsigned(json, "weight", node->total.weight);
-    json_unsigned(json, "self_weight", node->self.weight);
-    json_unsigned(json, "bytes", node->total.bytes);
-    json_unsigned(json, "self_bytes", node->self.bytes);
-    json_unsigned(json, "count", node->total.count);
-    json_unsigned(json, "self_count", node->self.count);
-}
-
-void report_tree_json(struct json *json, const struct view_options *options)
-{
-    json_text(json, "tree", options->shape == VIEW_TOP_DOWN ? "top-down" : "bottom-up");
-    json_text(json, "by", view_key_name(options->by));
-}
-
-void json_tree(struct report *report, const struct report_tree *data)
-{
-    const struct heap_amount *total = &data->tree->nodes[0].total;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    report_certainty_json(report, &json);
-    report_tree_json(&json, data->options);
-    json_text(&json, "weight_of", data->weight);
-    json_text(&json, "count_of", data->unit);
-    json_unsigned(&json, "total_weight", total->weight);
-    json_unsigned(&json, "total_bytes", total->bytes);
-    json_unsigned(&json, "total_count", total->count);
-    json_unsigned(&json, "total_nodes", data->tree->linked);
-    report_runtime_json(&report->runtime, &json);
-    report_known_findings_json(report, &json, REPORT_BLOCKS);
-    /* A flat list with depths: stacks may be deeper than parsers of JSON allow objects to be. */
-    json_begin_array(&json, "nodes");
-    for (uint32_t i = 0;
-         (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
-        const struct view_node *node = &data->tree->nodes[i];
-        const struct view_label *label = view_tree_label(data->tree, node);
-        json_begin_object(&json, NULL);
-        json_unsigned(&json, "depth", node->depth);
-        json_amount(&json, node);
-        report_label_json(report, &json, label);
-        json_end_object(&json);
-    }
-    json_end_array(&json);
-    json_end_object(&json);
+    row_text(row, "tree", options->shape == VIEW_TOP_DOWN ? "top-down" : "bottom-up");
+    row_text(row, "by", view_key_name(options->by));
 }
 
 const char *report_tree_kind(enum label_kind kind)
@@ -180,41 +138,74 @@ const char *report_tree_kind(enum label_kind kind)
     return names[kind];
 }
 
-void report_tree_csv(struct report *report, struct csv *csv, const struct view_label *label)
+void row_tree_label(struct row *row, const struct view_tree *tree, uint32_t node)
 {
-    csv_text(csv, report_tree_kind(label->kind));
-    csv_string(csv, report_label_name(report, label));
-    csv_string(csv, label->module);
+    static const struct view_label no_label = {.kind = LABEL_NONE};
+    const struct view_label *label =
+        row->is_header ? &no_label : view_tree_label(tree, &tree->nodes[node]);
+    if (row->is_json) {
+        row_label(row, label);
+        return;
+    }
+    row_text(row, "kind", report_tree_kind(label->kind));
+    row_string(row, "name", report_label_name(row->report, label));
+    row_string(row, "module", label->module);
     if ((label->kind == LABEL_FUNCTION || label->kind == LABEL_CLASS) && label->number)
-        csv_hex(csv, label->number);
-    else if (label->kind == LABEL_THREAD || label->kind == LABEL_HEAP)
-        csv_unsigned(csv, label->number);
+        row_hex(row, "number", label->number);
     else
-        csv_empty(csv);
+        row_unsigned_if(row, "number", label->kind == LABEL_THREAD || label->kind == LABEL_HEAP,
+                        label->number);
 }
 
-void csv_tree(struct report *report, const struct report_tree *data)
+static void row_tree_node(struct row *row, const struct view_tree *tree, uint32_t number)
 {
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    csv_header(&csv,
-               "depth,weight,self_weight,bytes,self_bytes,count,self_count," REPORT_TREE_FIELDS);
-    size_t rows = 0;
-    for (uint32_t i = 0;
-         (i = view_tree_next(data->tree, i, data->options->limit)) != VIEW_NO_NODE;) {
-        const struct view_node *node = &data->tree->nodes[i];
-        rows++;
-        csv_unsigned(&csv, node->depth);
-        csv_unsigned(&csv, node->total.weight);
-        csv_unsigned(&csv, node->self.weight);
-        csv_unsigned(&csv, node->total.bytes);
-        csv_unsigned(&csv, node->self.bytes);
-        csv_unsigned(&csv, node->total.count);
-        csv_unsigned(&csv, node->self.count);
-        report_tree_csv(report, &csv, view_tree_label(data->tree, node));
-        csv_end_row(&csv);
+    const struct view_node *node = &tree->nodes[number];
+    row_unsigned(row, "depth", node->depth);
+    row_unsigned(row, "weight", node->total.weight);
+    row_unsigned(row, "self_weight", node->self.weight);
+    row_unsigned(row, "bytes", node->total.bytes);
+    row_unsigned(row, "self_bytes", node->self.bytes);
+    row_unsigned(row, "count", node->total.count);
+    row_unsigned(row, "self_count", node->self.count);
+    row_tree_label(row, tree, number);
+}
+
+void row_tree_nodes(struct row *row, const struct view_tree *tree, row_tree_visitor *visit)
+{
+    size_t limit = row->report->limit, rows = 0;
+    /* A flat list with depths: stacks may be deeper than parsers of JSON allow objects to be. */
+    row_begin_array(row, "nodes");
+    if (row_begin_header(row)) {
+        visit(row, tree, 0);
+        row_end_record(row);
     }
-    report->left_out += data->tree->linked - rows;
+    for (uint32_t i = 0; (i = view_tree_next(tree, i, limit)) != VIEW_NO_NODE; rows++) {
+        row_begin_record(row);
+        visit(row, tree, i);
+        row_end_record(row);
+    }
+    row_end_array(row);
+    if (!row->is_json)
+        row->report->left_out += tree->linked - rows;
+}
+
+static void data_tree(struct report *report, const struct report_tree *data)
+{
+    const struct heap_amount *total = &data->tree->nodes[0].total;
+    struct row row;
+    row_open(&row, report);
+    row_certainty(&row);
+    row_tree(&row, data->options);
+    row_text(&row, "weight_of", data->weight);
+    row_text(&row, "count_of", data->unit);
+    row_unsigned(&row, "total_weight", total->weight);
+    row_unsigned(&row, "total_bytes", total->bytes);
+    row_unsigned(&row, "total_count", total->count);
+    row_unsigned(&row, "total_nodes", data->tree->linked);
+    row_runtime(&row, &report->runtime);
+    row_known_findings(&row, REPORT_BLOCKS);
+    row_tree_nodes(&row, data->tree, row_tree_node);
+    row_end_object(&row);
 }
 
 /* Trees of calls as folded stacks, for flame graphs. */
@@ -295,7 +286,7 @@ uint32_t *report_tree_path_room(struct report *report, const struct view_tree *t
     return path;
 }
 
-void folded_tree(struct report *report, const struct report_tree *data)
+static void folded_tree(struct report *report, const struct report_tree *data)
 {
     struct arena arena = {0};
     uint32_t *path = report_tree_path_room(report, data->tree, &arena);
@@ -313,4 +304,14 @@ void folded_tree(struct report *report, const struct report_tree *data)
         out_char(report->output, '\n');
     }
     arena_free(&arena);
+}
+
+void report_tree(struct report *report, const struct report_tree *data)
+{
+    if (report->form == REPORT_TEXT)
+        text_tree(report, data);
+    else if (report->form == REPORT_FOLDED)
+        folded_tree(report, data);
+    else
+        data_tree(report, data);
 }

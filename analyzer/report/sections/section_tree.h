@@ -18,10 +18,7 @@ struct report_tree {
     const char *root;
 };
 
-void text_tree(struct report *report, const struct report_tree *data);
-void json_tree(struct report *report, const struct report_tree *data);
-void csv_tree(struct report *report, const struct report_tree *data);
-void folded_tree(struct report *report, const struct report_tree *data);
+void report_tree(struct report *report, const struct report_tree *data);
 
 /** Writes `sign` and a number, right-aligned at column `end`. */
 void report_tree_number(struct text_output *output, const char *sign, uint64_t value, size_t end);
@@ -37,14 +34,19 @@ void report_tree_name(struct report *report, const struct view_tree *tree,
 void report_tree_more(struct report *report, const struct view_tree *tree, size_t limit);
 
 /** Writes the members of an object that describe a tree: its shape and grouping. */
-void report_tree_json(struct json *json, const struct view_options *options);
+void row_tree(struct row *row, const struct view_options *options);
 
 /** Returns the name of a kind of labels, such as "function". Static. */
 const char *report_tree_kind(enum label_kind kind);
 
-/** Writes the fields REPORT_TREE_FIELDS of a label. */
-#define REPORT_TREE_FIELDS "kind,name,module,number"
-void report_tree_csv(struct report *report, struct csv *csv, const struct view_label *label);
+/** Writes the label of a node: the members of its kind; in CSV four columns for all kinds. */
+void row_tree_label(struct row *row, const struct view_tree *tree, uint32_t node);
+
+/** Visits a node of a tree. */
+typedef void row_tree_visitor(struct row *row, const struct view_tree *tree, uint32_t node);
+
+/** Writes the nodes that a report shows. */
+void row_tree_nodes(struct row *row, const struct view_tree *tree, row_tree_visitor *visit);
 
 /** Writes a folded stack: the labels from the root to a node. `path` is from
  * report_tree_path_room(). */

@@ -12,8 +12,7 @@
 #include "analyses/errors/fatal.h"
 #include "analyses/reachability/leaks.h"
 #include "report/sections/report.h"
-#include "report/writers/csv.h"
-#include "report/writers/json.h"
+#include "report/writers/row.h"
 
 /** Returns the number of `count` records that a report shows. */
 static inline size_t report_shown(size_t count, size_t limit)
@@ -21,14 +20,32 @@ static inline size_t report_shown(size_t count, size_t limit)
     return count < limit ? count : limit;
 }
 
-/** Does the same for a list in CSV, which has no place to say how many it leaves out: they are
+/** Does the same by report->limit. CSV has no place to say how many records it leaves out: they are
  * counted in report->left_out. */
-static inline size_t report_listed(struct report *report, size_t count, size_t limit)
+static inline size_t row_listed(struct row *row, size_t count)
 {
-    size_t shown = report_shown(count, limit);
-    report->left_out += count - shown;
+    size_t shown = report_shown(count, row->report->limit);
+    if (!row->is_json)
+        row->report->left_out += count - shown;
     return shown;
 }
+
+/** Begins a report in JSON or CSV, by its form; in JSON, with an object that row_end_object() ends.
+ */
+void row_open(struct row *row, struct report *report);
+
+/** Begins one record of a report in JSON lines or CSV, or the header of the CSV. */
+void row_open_line(struct row *row, struct report *report, bool is_header);
+void row_close_line(struct row *row);
+
+/** A loop over the only record of a report, whose body writes the members: once in JSON, once more
+ * for the header in CSV. */
+#define ROW_ONLY(row, report)                                                                      \
+    for (bool is_open = row_open_only(row, report); is_open; is_open = row_close_only(row))
+
+/* For ROW_ONLY. */
+bool row_open_only(struct row *row, struct report *report);
+bool row_close_only(struct row *row);
 
 /** Sets report->frames to the frames of a stack; empty on failure. */
 void report_expand(struct report *report, ttd_id stack);
@@ -55,30 +72,23 @@ void report_frame_text(struct report *report, const struct frame *frame);
  * or below the first function of a thread, are counted, and written only if report->shows_all. */
 void report_stack_text(struct report *report, ttd_id stack);
 
-/** Writes the frames of a stack as an array of objects, or its number: see report->stacks. */
-void report_stack_json(struct report *report, struct json *json, const char *key, ttd_id stack);
-
-/** Writes the frames of a stack as one field, such as "malloc;f;main". */
-void report_stack_csv(struct report *report, struct csv *csv, ttd_id stack);
+/** Writes the frames of a stack as an array of objects, or its number: see report->stacks; in CSV
+ * as one field, such as "malloc;f;main". */
+void row_stack(struct row *row, const char *key, ttd_id stack);
 
 /** Whether the stack that was expanded last ends before the function that its thread began with. */
 bool report_stack_is_cut(struct report *report);
 
 /** The same of report->frames, for stacks that are of no single trace. */
 void report_frames_text(struct report *report, bool is_cut);
-void report_frames_json(struct report *report, struct json *json, const char *key, bool is_cut);
-void report_frames_csv(struct report *report, struct csv *csv, bool is_cut);
+void row_frames(struct row *row, const char *key, bool is_cut);
 
 /** Writes the site of a record, in indented lines: its stack, or the label that it is grouped by.
  */
 void report_site_text(struct report *report, struct heap_key key);
 
-/** Writes the site of a record as members of an object. */
-void report_site_json(struct report *report, struct json *json, struct heap_key key);
-
-/** Writes a header: the fields `names`, then those that report_site_csv() writes. */
-void report_site_header(struct report *report, struct csv *csv, const char *names);
-void report_site_csv(struct report *report, struct csv *csv, struct heap_key key);
+/** Writes the site of a record as members. */
+void row_site(struct row *row, struct heap_key key);
 
 /** Writes how many groups there are, such as ", from 3 stacks". */
 void report_from_sites(struct report *report, const struct heap_groups *groups);
@@ -91,11 +101,10 @@ struct ttd_string report_label_name(const struct report *report, const struct vi
 
 /** Write a label: in one line, or as members of an object. */
 void report_label_text(struct report *report, const struct view_label *label);
-void report_label_json(struct report *report, struct json *json, const struct view_label *label);
+void row_label(struct row *row, const struct view_label *label);
 
 /** Writes a call, with its stack, as an object; null if it is unknown. */
-void report_call_json(struct report *report, struct json *json, const char *key,
-                      const struct heap_call *call);
+void row_call(struct row *row, const char *key, const struct heap_call *call);
 
 /** Writes a line such as "allocated by malloc() at FAB:17B1 in thread 1", and the stack. */
 void report_call_text(struct report *report, const char *label, const struct heap_call *call);
@@ -107,8 +116,7 @@ void report_position_text(struct report *report, struct ttd_position position);
 void report_neighbours_text(struct report *report, const struct heap_neighbours *neighbours,
                             uint64_t address);
 /** Writes those blocks as the members `before` and `after`. */
-void report_neighbours_json(struct report *report, struct json *json,
-                            const struct heap_neighbours *neighbours);
+void row_neighbours(struct row *row, const struct heap_neighbours *neighbours);
 
 /** Returns the name of a register of x86-64, by its DWARF number; NULL if it has none. Static. */
 const char *report_register_name(uint64_t number);
@@ -122,7 +130,7 @@ void report_signal_number_text(struct text_output *output, uint32_t number);
  * thread 1". */
 void report_signal_text(struct report *report, const struct ttd_fatal_signal *signal);
 /** Writes the same, and the fault address, as members of an object. */
-void report_signal_json(struct json *json, const struct ttd_fatal_signal *signal);
+void row_signal(struct row *row, const struct ttd_fatal_signal *signal);
 
 /** Writes that there is no snapshot of references, why, and how to get one. */
 void report_no_snapshot_text(struct report *report);
@@ -156,13 +164,13 @@ void report_sums_text(struct text_output *output, const struct heap_groups *grou
 void report_snapshot_why_text(struct report *report, const struct ttd_snapshot *snapshot);
 
 /** Writes the member `classes`; null without a snapshot. */
-void report_classes_json(struct json *json, const struct heap_leaks *leaks);
+void row_classes(struct row *row, const struct heap_leaks *leaks);
 
 /** Writes the positions of the first and last allocation of a group: ", allocated at 0:2". */
 void report_group_positions_text(struct report *report, const struct heap_group *group);
 
 /** Writes the sums, positions and site of a group as members of an object. */
-void report_group_json(struct report *report, struct json *json, const struct heap_group *group);
+void row_group(struct row *row, const struct heap_group *group);
 
 /** Writes a block and its allocation in one line, without its end: "0x1000, 24 bytes, allocated by
  * malloc() at 1:2 in thread 1, main (main.c:7) in demo". */
@@ -180,66 +188,54 @@ struct ttd_string report_node_class(struct report *report, const struct heap_rea
                                     uint32_t node);
 
 /** Writes a block and its allocation as an object; null for NULL. */
-void report_block_json(struct report *report, struct json *json, const char *key,
-                       const struct heap_block *block);
+void row_block(struct row *row, const char *key, const struct heap_block *block);
 
 /** Returns one word for why a snapshot was taken. Static. */
 const char *report_snapshot_reason(const struct ttd_snapshot *snapshot);
 
 /** Writes a snapshot as an object: its number, position, and how consistent it is; null for NULL.
  */
-void report_snapshot_json(struct json *json, const char *key, const struct ttd_snapshot *snapshot);
+void row_snapshot(struct row *row, const char *key, const struct ttd_snapshot *snapshot);
 
 /** Writes a snapshot and how consistent it is, such as "snapshot 1 at 1:2". */
 void report_snapshot_text(struct report *report, const struct ttd_snapshot *snapshot);
 
-/** Writes groups as an array of objects. */
-void report_groups_json(struct report *report, struct json *json, const char *key,
-                        const struct heap_groups *groups, size_t limit);
+/** Writes groups as a list; in CSV with the column `column` for their kind, unless `kind` is NULL.
+ */
+void row_groups(struct row *row, const char *key, const struct heap_groups *groups,
+                const char *column, const char *kind);
+
+/** Writes groups of live blocks, and behind them those that the runtimes keep if these are shown:
+ * only then CSV has a column for the kind, which would have one value otherwise. */
+void row_live_groups(struct row *row, const struct heap_groups *groups);
 
 /** Writes groups, each with its sums and, if `shows_positions`, the positions of its first and last
  * allocation; then how many groups are not shown. */
-void report_groups_text(struct report *report, const struct heap_groups *groups, size_t limit,
+void report_groups_text(struct report *report, const struct heap_groups *groups,
                         bool shows_positions);
 
 /** Writes groups of live blocks: by function if report->functions is set. */
-void report_live_groups_text(struct report *report, const struct heap_groups *groups, size_t limit);
-
-/** Writes the fields blocks,bytes,first_position,last_position of a group and the fields of its
- * site. */
-void report_group_csv(struct report *report, struct csv *csv, const struct heap_group *group);
-/** Writes a row for each group, which begins with the kind of the groups unless that is NULL. */
-void report_kind_csv(struct report *report, struct csv *csv, const char *kind,
-                     const struct heap_groups *groups, size_t limit);
+void report_live_groups_text(struct report *report, const struct heap_groups *groups);
 
 /* Write the sums of the blocks that the runtimes keep, or their groups if these are to be shown.
  * Each function writes nothing for a command that does not separate these blocks from the others.
  */
 void report_runtime_text(struct report *report);
-void report_runtime_groups_text(struct report *report, size_t limit, bool shows_positions);
+void report_runtime_groups_text(struct report *report, bool shows_positions);
 void report_runtime_sums(struct text_output *output, const struct report_runtime *runtime);
-void report_runtime_json(const struct report_runtime *runtime, struct json *json);
-void report_runtime_groups_json(struct report *report, struct json *json, size_t limit);
-void report_runtime_csv(struct report *report, struct csv *csv, size_t limit);
-
-/** Writes a whole CSV file: a header and a row for each group. If the groups that the runtimes keep
- * are shown, they follow, and every row begins with its kind. */
-void report_groups_csv(struct report *report, const struct heap_groups *groups, size_t limit);
+void row_runtime(struct row *row, const struct report_runtime *runtime);
+void row_runtime_groups(struct row *row);
 
 /** Writes how many live blocks are unknown, as a line and as members; nothing as a line if none is.
  */
 void report_unknown_text(struct report *report, const struct heap_groups *unknown);
-void report_unknown_json(struct json *json, const struct heap_groups *unknown);
+void row_unknown(struct row *row, const struct heap_groups *unknown);
 
 /** Writes when `blocks` blocks were lost: "lost after 1:2, at 3:0 at the latest". */
 void report_lost_text(struct report *report, const struct heap_lost_range *lost, uint64_t blocks);
 
-/** Writes the members with the time at which blocks were lost; none for NULL. */
-void report_lost_json(struct json *json, const struct heap_lost_range *lost);
-
-/** The columns that report_lost_csv() writes, empty for NULL. */
-#define REPORT_LOST_HEADER "lost_after,lost_before,first_release,last_release"
-void report_lost_csv(struct csv *csv, const struct heap_lost_range *lost);
+/** Writes the members with the time at which blocks were lost; none, or empty columns, for NULL. */
+void row_lost(struct row *row, const struct heap_lost_range *lost);
 
 /** The blocks of a call site, and all call sites of a report, in the order of the report. */
 struct report_amount {
@@ -285,23 +281,19 @@ void report_function_place_text(struct report *report, ttd_id stack,
  * most bytes come through it: one call of the allocator, of several sizes, from several functions.
  * The member is null if there is none. */
 void report_wrapper_text(struct report *report, const struct report_amounts *groups);
-void report_wrapper_json(struct report *report, struct json *json,
-                         const struct report_amounts *groups);
+void row_wrapper(struct row *row, const struct report_amounts *groups);
 
 /** Writes the totals of findings that were not reported, by rule; nothing if there are none. */
 void report_known_findings_text(struct report *report, enum report_unit unit);
 
 /** Writes these totals as members; none if neither suppressions nor a baseline are given. */
-void report_known_findings_json(struct report *report, struct json *json, enum report_unit unit);
+void row_known_findings(struct row *row, enum report_unit unit);
 
 /** Writes the members `certain` and `reasons`. */
-void report_certainty_json(const struct report *report, struct json *json);
+void row_certainty(struct row *row);
 
 /** Writes a line for each reason for uncertainty. */
 void report_certainty_text(const struct report *report);
-
-/** Begins a CSV file whose rows say whether they are certain. */
-void report_csv_begin(const struct report *report, struct csv *csv);
 
 /** Begins a folded stack. An uncertain one hangs from a frame that says so, since a flame graph has
  * neither columns nor comments. */

@@ -114,34 +114,35 @@ void report_label_text(struct report *report, const struct view_label *label)
 }
 
 /* All labels of a kind have the same members: an unknown one is null. */
-void report_label_json(struct report *report, struct json *json, const struct view_label *label)
+void row_label(struct row *row, const struct view_label *label)
 {
+    const struct report *report = row->report;
     switch (label->kind) {
     case LABEL_NONE:
     case LABEL_FUNCTION:
-        json_name(json, "function", label->name);
-        json_name(json, "module", label->module);
-        json_hex_if(json, "offset", label->number, label->number);
+        row_name(row, "function", label->name);
+        row_name(row, "module", label->module);
+        row_hex_if(row, "offset", label->number, label->number);
         break;
     case LABEL_FILE:
-        json_name(json, "file", label->name);
-        json_name(json, "module", label->module);
+        row_name(row, "file", label->name);
+        row_name(row, "module", label->module);
         break;
     case LABEL_MODULE:
-        json_name(json, "module", label->name);
+        row_name(row, "module", label->name);
         break;
     case LABEL_THREAD:
-        json_unsigned(json, "thread", label->number);
-        json_name(json, "name", report_label_name(report, label));
+        row_unsigned(row, "thread", label->number);
+        row_name(row, "name", report_label_name(report, label));
         break;
     case LABEL_HEAP:
-        json_unsigned(json, "heap_id", label->number);
-        json_hex(json, "heap", definitions_heap_handle(report->definitions, (ttd_id)label->number));
-        json_name(json, "name", report_label_name(report, label));
+        row_unsigned(row, "heap_id", label->number);
+        row_hex(row, "heap", definitions_heap_handle(report->definitions, (ttd_id)label->number));
+        row_name(row, "name", report_label_name(report, label));
         break;
     case LABEL_CLASS:
-        json_name(json, "class_name", label->name);
-        json_hex_if(json, "class_address", label->number, label->number);
+        row_name(row, "class_name", label->name);
+        row_hex_if(row, "class_address", label->number, label->number);
         break;
     }
 }
@@ -157,81 +158,30 @@ void report_site_text(struct report *report, struct heap_key key)
     out_char(report->output, '\n');
 }
 
-/* Returns the label of a record. A group without frames gets an empty label of the kind that all
- * groups have, so that it has the same members. */
-static struct view_label label_of(const struct report *report, struct heap_key key)
+/* Returns the label of a record. A group without frames, and a header, get an empty label of the
+ * kind that all groups have, so that they have the same members. */
+static struct view_label label_of(const struct row *row, struct heap_key key)
 {
     static const enum label_kind kinds[] = {LABEL_NONE,   LABEL_FUNCTION, LABEL_FILE, LABEL_MODULE,
                                             LABEL_THREAD, LABEL_HEAP,     LABEL_CLASS};
-    struct view_label label = *view_find_label(report->view, key);
+    const struct view *view = row->report->view;
+    struct view_label label = {.kind = LABEL_NONE};
+    if (!row->is_header)
+        label = *view_find_label(view, key);
     if (label.kind == LABEL_NONE)
-        label = (struct view_label){.kind = kinds[report->view->options.by]};
+        label = (struct view_label){.kind = kinds[view->options.by]};
     return label;
 }
 
-void report_site_json(struct report *report, struct json *json, struct heap_key key)
+void row_site(struct row *row, struct heap_key key)
 {
-    if (site_is_by_stack(report)) {
-        json_unsigned(json, "stack_id", key.stack);
-        report_stack_json(report, json, "stack", key.stack);
+    if (site_is_by_stack(row->report)) {
+        row_unsigned(row, "stack_id", key.stack);
+        row_stack(row, "stack", key.stack);
         return;
     }
-    struct view_label label = label_of(report, key);
-    report_label_json(report, json, &label);
-}
-
-void report_site_header(struct report *report, struct csv *csv, const char *names)
-{
-    /* By the key of the view. */
-    static const char *const fields[] = {
-        ",stack_id,stack",    ",function,module,offset",  ",file,module", ",module", ",thread,name",
-        ",heap_id,heap,name", ",class_name,class_address"};
-    out_text(report->output, names);
-    csv_header(csv, fields[report->view->options.by]);
-}
-
-static void csv_label(struct report *report, struct csv *csv, const struct view_label *label)
-{
-    switch (label->kind) {
-    case LABEL_NONE:
-        break;
-    case LABEL_FUNCTION:
-        csv_string(csv, label->name);
-        csv_string(csv, label->module);
-        csv_hex_if(csv, label->number, label->number);
-        break;
-    case LABEL_FILE:
-        csv_string(csv, label->name);
-        csv_string(csv, label->module);
-        break;
-    case LABEL_MODULE:
-        csv_string(csv, label->name);
-        break;
-    case LABEL_THREAD:
-        csv_unsigned(csv, label->number);
-        csv_string(csv, report_label_name(report, label));
-        break;
-    case LABEL_HEAP:
-        csv_unsigned(csv, label->number);
-        csv_hex(csv, definitions_heap_handle(report->definitions, (ttd_id)label->number));
-        csv_string(csv, report_label_name(report, label));
-        break;
-    case LABEL_CLASS:
-        csv_string(csv, label->name);
-        csv_hex_if(csv, label->number, label->number);
-        break;
-    }
-}
-
-void report_site_csv(struct report *report, struct csv *csv, struct heap_key key)
-{
-    if (site_is_by_stack(report)) {
-        csv_unsigned(csv, key.stack);
-        report_stack_csv(report, csv, key.stack);
-        return;
-    }
-    struct view_label label = label_of(report, key);
-    csv_label(report, csv, &label);
+    struct view_label label = label_of(row, key);
+    row_label(row, &label);
 }
 
 static void site_count(struct report *report, size_t count)

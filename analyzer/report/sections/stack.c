@@ -279,91 +279,92 @@ void report_stack_text(struct report *report, ttd_id stack)
     report_frames_text(report, report_stack_is_cut(report));
 }
 
-static void stack_number_json(struct report *report, struct json *json, const char *key,
-                              ttd_id stack)
+static void row_stack_number(struct row *row, const char *key, ttd_id stack)
 {
+    const struct report_stacks *stacks = &row->report->stacks;
     uint64_t number = 0;
-    enum ttd_status status = report->stacks.find(report->stacks.context, stack, &number);
+    enum ttd_status status = stacks->find(stacks->context, stack, &number);
     if (status != TTD_OK)
-        report->status = status;
-    json_unsigned(json, key, number);
+        row->report->status = status;
+    row_unsigned(row, key, number);
 }
 
-void report_stack_json(struct report *report, struct json *json, const char *key, ttd_id stack)
+void row_stack(struct row *row, const char *key, ttd_id stack)
 {
-    if (report->stacks.find) {
-        stack_number_json(report, json, key, stack);
+    if (row_is_skipped(row))
+        return;
+    if (row->report->stacks.find) {
+        row_stack_number(row, key, stack);
         return;
     }
-    report_expand(report, stack);
-    report_frames_json(report, json, key, report_stack_is_cut(report));
+    if (!row->is_header)
+        report_expand(row->report, stack);
+    row_frames(row, key, !row->is_header && report_stack_is_cut(row->report));
 }
 
-void report_frames_json(struct report *report, struct json *json, const char *key, bool is_cut)
-{
-    json_begin_array(json, key);
-    for (size_t i = 0; i < report->frames.count; i++) {
-        const struct frame *frame = &report->frames.frames[i];
-        json_begin_object(json, NULL);
-        json_name(json, "function", frame->function);
-        json_name(json, "file", frame->file);
-        if (frame->line)
-            json_unsigned(json, "line", frame->line);
-        else
-            json_null(json, "line");
-        json_name(json, "module", frame->module);
-        json_hex(json, "offset", frame->offset);
-        json_hex(json, "address", frame->address);
-        json_bool(json, "inlined", frame->is_inlined);
-        if (is_cut && i + 1 == report->frames.count)
-            json_bool(json, "callers_unknown", true);
-        json_end_object(json);
-    }
-    json_end_array(json);
-}
-
-void report_stack_csv(struct report *report, struct csv *csv, ttd_id stack)
-{
-    report_expand(report, stack);
-    report_frames_csv(report, csv, report_stack_is_cut(report));
-}
-
-void report_frames_csv(struct report *report, struct csv *csv, bool is_cut)
+/* Writes the frames as one field, such as "malloc;f;main". */
+static void row_frames_field(struct row *row, const char *key, bool is_cut)
 {
     static const char unknown[] = "(callers unknown)";
-    csv_list_begin(csv);
-    for (size_t i = 0; i < report->frames.count; i++) {
-        const struct frame *frame = &report->frames.frames[i];
+    const struct frame_list *list = &row->report->frames;
+    if (!row_begin_field(row, key))
+        return;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct frame *frame = &list->frames[i];
         struct ttd_string name =
             frame->function.size ? frame->function : glob_base_name(frame->module);
-        csv_list_item(csv, name, !i);
+        row_field_text(row, name, !i);
         if (frame->function.size)
             continue;
         if (name.size)
-            out_char(report->output, '+');
-        out_hex(report->output, frame->offset);
+            out_char(row->output, '+');
+        out_hex(row->output, frame->offset);
     }
-    if (is_cut && report->frames.count)
-        csv_list_item(csv, (struct ttd_string){unknown, sizeof unknown - 1}, false);
-    csv_list_end(csv);
+    if (is_cut && list->count)
+        row_field_text(row, (struct ttd_string){unknown, sizeof unknown - 1}, false);
+    row_end_field(row);
 }
 
-void report_call_json(struct report *report, struct json *json, const char *key,
-                      const struct heap_call *call)
+void row_frames(struct row *row, const char *key, bool is_cut)
 {
-    if (!heap_call_is_known(call)) {
-        json_null(json, key);
+    const struct frame_list *list = &row->report->frames;
+    if (!row->is_json) {
+        row_frames_field(row, key, is_cut);
         return;
     }
-    json_begin_object(json, key);
-    json_position(json, "position", call->position);
-    json_text(json, "action", ttd_action_name((enum ttd_action)call->action));
-    json_text(json, "api", ttd_api_name(call->api));
-    json_unsigned(json, "thread", call->thread);
-    json_unsigned(json, "stack_id", call->stack);
-    report_stack_json(report, json, "stack", call->stack);
-    json_bool(json, "returned", !call->is_unfinished);
-    json_end_object(json);
+    row_begin_array(row, key);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct frame *frame = &list->frames[i];
+        row_begin_object(row, NULL);
+        row_name(row, "function", frame->function);
+        row_name(row, "file", frame->file);
+        row_unsigned_if(row, "line", frame->line, frame->line);
+        row_name(row, "module", frame->module);
+        row_hex(row, "offset", frame->offset);
+        row_hex(row, "address", frame->address);
+        row_bool(row, "inlined", frame->is_inlined);
+        if (is_cut && i + 1 == list->count)
+            row_bool(row, "callers_unknown", true);
+        row_end_object(row);
+    }
+    row_end_array(row);
+}
+
+void row_call(struct row *row, const char *key, const struct heap_call *call)
+{
+    if (!heap_call_is_known(call)) {
+        row_null(row, key);
+        return;
+    }
+    row_begin_object(row, key);
+    row_position(row, "position", call->position);
+    row_text(row, "action", ttd_action_name((enum ttd_action)call->action));
+    row_text(row, "api", ttd_api_name(call->api));
+    row_unsigned(row, "thread", call->thread);
+    row_unsigned(row, "stack_id", call->stack);
+    row_stack(row, "stack", call->stack);
+    row_bool(row, "returned", !call->is_unfinished);
+    row_end_object(row);
 }
 
 void report_position_text(struct report *report, struct ttd_position position)
@@ -385,13 +386,63 @@ void report_call_text(struct report *report, const char *label, const struct hea
     report_stack_text(report, call->stack);
 }
 
-void report_certainty_json(const struct report *report, struct json *json)
+static void row_init(struct row *row, struct report *report, bool is_indented)
 {
-    json_bool(json, "certain", !report->certainty.count);
-    json_begin_array(json, "reasons");
-    for (size_t i = 0; i < report->certainty.count; i++)
-        json_text(json, NULL, report->certainty.reasons[i]);
-    json_end_array(json);
+    if (report->form == REPORT_CSV)
+        row_init_csv(row, report->output);
+    else
+        row_init_json(row, report->output, is_indented);
+    row->report = report;
+    row->has_verdict = true;
+    row->is_certain = !report->certainty.count;
+}
+
+void row_open(struct row *row, struct report *report)
+{
+    row_init(row, report, true);
+    row_begin_object(row, NULL);
+}
+
+void row_open_line(struct row *row, struct report *report, bool is_header)
+{
+    row_init(row, report, false);
+    row->is_header = is_header;
+    row_begin_record(row);
+}
+
+void row_close_line(struct row *row)
+{
+    row_end_record(row);
+    if (row->is_json)
+        out_char(row->output, '\n');
+}
+
+bool row_open_only(struct row *row, struct report *report)
+{
+    row_init(row, report, true);
+    row->has_verdict = false;
+    if (!row_begin_header(row))
+        row_begin_record(row);
+    return true;
+}
+
+bool row_close_only(struct row *row)
+{
+    bool was_header = row->is_header;
+    row_end_record(row);
+    if (was_header)
+        row_begin_record(row);
+    return was_header;
+}
+
+void row_certainty(struct row *row)
+{
+    const struct certainty *certainty = &row->report->certainty;
+    row_bool(row, "certain", !certainty->count);
+    row_begin_array(row, "reasons");
+    for (size_t i = 0; i < certainty->count; i++)
+        row_text(row, NULL, certainty->reasons[i]);
+    row_end_array(row);
 }
 
 void report_certainty_text(const struct report *report)
@@ -404,13 +455,6 @@ void report_certainty_text(const struct report *report)
         out_text(report->output, report->certainty.reasons[i]);
         out_char(report->output, '\n');
     }
-}
-
-void report_csv_begin(const struct report *report, struct csv *csv)
-{
-    csv_init(csv, report->output);
-    csv->has_verdict = true;
-    csv->is_certain = !report->certainty.count;
 }
 
 void report_folded_begin(struct text_output *output, bool is_certain)

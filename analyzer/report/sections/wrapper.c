@@ -139,17 +139,18 @@ void report_wrapper_text(struct report *report, const struct report_amounts *gro
     out_format(report->output, "%s shows its callers\n", quote);
 }
 
-void report_wrapper_json(struct report *report, struct json *json,
-                         const struct report_amounts *groups)
+void row_wrapper(struct row *row, const struct report_amounts *groups)
 {
     struct report_wrapper wrapper;
-    if (!report_find_wrapper(report, groups, &wrapper)) {
-        json_null(json, "wrapper");
+    if (row_is_skipped(row))
+        return;
+    if (!report_find_wrapper(row->report, groups, &wrapper)) {
+        row_null(row, "wrapper");
         return;
     }
-    json_begin_object(json, "wrapper");
-    json_string(json, "function", wrapper.function);
-    json_unsigned(json, "groups", wrapper.groups);
-    json_unsigned(json, "bytes", wrapper.bytes);
-    json_end_object(json);
+    row_begin_object(row, "wrapper");
+    row_string(row, "function", wrapper.function);
+    row_unsigned(row, "groups", wrapper.groups);
+    row_unsigned(row, "bytes", wrapper.bytes);
+    row_end_object(row);
 }

@@ -42,9 +42,9 @@ static size_t wanted(const struct report_compare *data)
     return comparison->count - same;
 }
 
-static size_t compare_shown(const struct report_compare *data)
+static size_t compare_shown(const struct report *report, const struct report_compare *data)
 {
-    return report_shown(wanted(data), data->limit);
+    return report_shown(wanted(data), report->limit);
 }
 
 /* Returns the key of a change, and switches the report to the definitions that it refers to: those
@@ -221,84 +221,44 @@ static void text_compare_tree(struct report *report, const struct report_compare
         return;
     out_char(output, '\n');
     text_compare_tree_header(output);
-    for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;) {
+    for (uint32_t i = 0; (i = view_tree_next(tree, i, report->limit)) != VIEW_NO_NODE;) {
         struct node_sides total = compare_tree_total(tree, i);
         text_compare_tree_signed(output, total.bytes, END_CHANGE);
         text_compare_tree_signed(output, total.blocks, END_BLOCKS);
         report_tree_number(output, "", total.bytes[HEAP_OLD], END_OLD);
         report_tree_number(output, "", total.bytes[HEAP_NEW], END_NEW);
-        report_tree_name(report, tree, &tree->nodes[i], data->limit);
+        report_tree_name(report, tree, &tree->nodes[i], report->limit);
     }
-    report_tree_more(report, tree, data->limit);
+    report_tree_more(report, tree, report->limit);
 }
 
-static void json_compare_tree_node(struct report *report, struct json *json,
-                                   const struct view_tree *tree, uint32_t node)
+/* Writes the amounts of both heaps, and their difference. */
+static void row_sides(struct row *row, const struct node_sides *sides)
+{
+    row_difference(row, "change_blocks", sides->blocks[HEAP_OLD], sides->blocks[HEAP_NEW]);
+    row_difference(row, "change_bytes", sides->bytes[HEAP_OLD], sides->bytes[HEAP_NEW]);
+    row_unsigned(row, "old_blocks", sides->blocks[HEAP_OLD]);
+    row_unsigned(row, "old_bytes", sides->bytes[HEAP_OLD]);
+    row_unsigned(row, "new_blocks", sides->blocks[HEAP_NEW]);
+    row_unsigned(row, "new_bytes", sides->bytes[HEAP_NEW]);
+}
+
+static void row_compare_node(struct row *row, const struct view_tree *tree, uint32_t node)
 {
     struct node_sides total = compare_tree_total(tree, node);
     struct node_sides self = self_of(tree, node);
-    json_begin_object(json, NULL);
-    json_unsigned(json, "depth", tree->nodes[node].depth);
-    json_difference(json, "change_blocks", total.blocks[HEAP_OLD], total.blocks[HEAP_NEW]);
-    json_difference(json, "change_bytes", total.bytes[HEAP_OLD], total.bytes[HEAP_NEW]);
-    json_unsigned(json, "old_blocks", total.blocks[HEAP_OLD]);
-    json_unsigned(json, "old_bytes", total.bytes[HEAP_OLD]);
-    json_unsigned(json, "new_blocks", total.blocks[HEAP_NEW]);
-    json_unsigned(json, "new_bytes", total.bytes[HEAP_NEW]);
-    json_unsigned(json, "old_self_blocks", self.blocks[HEAP_OLD]);
-    json_unsigned(json, "old_self_bytes", self.bytes[HEAP_OLD]);
-    json_unsigned(json, "new_self_blocks", self.blocks[HEAP_NEW]);
-    json_unsigned(json, "new_self_bytes", self.bytes[HEAP_NEW]);
-    report_label_json(report, json, view_tree_label(tree, &tree->nodes[node]));
-    json_end_object(json);
-}
-
-static void json_compare_tree(struct report *report, struct json *json,
-                              const struct report_compare *data)
-{
-    const struct view_tree *tree = data->tree;
-    report_tree_json(json, &report->view->options);
-    json_unsigned(json, "total_nodes", tree->linked);
-    json_begin_array(json, "nodes");
-    for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;)
-        json_compare_tree_node(report, json, tree, i);
-    json_end_array(json);
-}
-
-static void csv_compare_tree(struct report *report, const struct report_compare *data)
-{
-    const struct view_tree *tree = data->tree;
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    csv.is_certain = report_compare_is_certain(data);
-    csv_header(&csv, "depth,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
-                     "new_bytes,old_self_blocks,old_self_bytes,new_self_blocks,"
-                     "new_self_bytes," REPORT_TREE_FIELDS);
-    size_t rows = 0;
-    for (uint32_t i = 0; (i = view_tree_next(tree, i, data->limit)) != VIEW_NO_NODE;) {
-        struct node_sides total = compare_tree_total(tree, i);
-        struct node_sides self = self_of(tree, i);
-        rows++;
-        csv_unsigned(&csv, tree->nodes[i].depth);
-        csv_difference(&csv, total.blocks[HEAP_OLD], total.blocks[HEAP_NEW]);
-        csv_difference(&csv, total.bytes[HEAP_OLD], total.bytes[HEAP_NEW]);
-        csv_unsigned(&csv, total.blocks[HEAP_OLD]);
-        csv_unsigned(&csv, total.bytes[HEAP_OLD]);
-        csv_unsigned(&csv, total.blocks[HEAP_NEW]);
-        csv_unsigned(&csv, total.bytes[HEAP_NEW]);
-        csv_unsigned(&csv, self.blocks[HEAP_OLD]);
-        csv_unsigned(&csv, self.bytes[HEAP_OLD]);
-        csv_unsigned(&csv, self.blocks[HEAP_NEW]);
-        csv_unsigned(&csv, self.bytes[HEAP_NEW]);
-        report_tree_csv(report, &csv, view_tree_label(tree, &tree->nodes[i]));
-        csv_end_row(&csv);
-    }
-    report->left_out += tree->linked - rows;
+    row_unsigned(row, "depth", tree->nodes[node].depth);
+    row_sides(row, &total);
+    row_unsigned(row, "old_self_blocks", self.blocks[HEAP_OLD]);
+    row_unsigned(row, "old_self_bytes", self.bytes[HEAP_OLD]);
+    row_unsigned(row, "new_self_blocks", self.blocks[HEAP_NEW]);
+    row_unsigned(row, "new_self_bytes", self.bytes[HEAP_NEW]);
+    row_tree_label(row, tree, node);
 }
 
 /* Writes bytes of the old heap and of the new one for each stack. Unchanged stacks are included, as
  * the base of a differential flame graph. */
-void folded_compare(struct report *report, const struct report_compare *data)
+static void folded_compare(struct report *report, const struct report_compare *data)
 {
     const struct view_tree *tree = data->tree;
     struct arena arena = {0};
@@ -318,7 +278,7 @@ void folded_compare(struct report *report, const struct report_compare *data)
     arena_free(&arena);
 }
 
-void text_compare(struct report *report, const struct report_compare *data)
+static void text_compare(struct report *report, const struct report_compare *data)
 {
     if (data->tree) {
         text_compare_tree(report, data);
@@ -326,7 +286,7 @@ void text_compare(struct report *report, const struct report_compare *data)
     }
     const struct heap_comparison *comparison = data->comparison;
     size_t changed = comparison->count - comparison->kinds[HEAP_CHANGE_SAME];
-    size_t count = compare_shown(data);
+    size_t count = compare_shown(report, data);
     text_compare_sums(report, data);
     text_kinds(report, comparison);
     text_compare_runtime(report, data);
@@ -336,113 +296,80 @@ void text_compare(struct report *report, const struct report_compare *data)
     report_site_more(report, changed - count);
 }
 
-static void json_side(struct json *json, const struct report_compare *data, enum heap_side which)
+static void row_side(struct row *row, const struct report_compare *data, enum heap_side which)
 {
     const struct report_side *side = &data->sides[which];
-    json_begin_object(json, side_names[which]);
-    json_hex(json, "trace_id", side->trace_id);
-    json_position(json, "position", side->position);
-    json_bool(json, "certain", !side->certainty->count);
-    json_begin_array(json, "reasons");
+    row_begin_object(row, side_names[which]);
+    row_hex(row, "trace_id", side->trace_id);
+    row_position(row, "position", side->position);
+    row_bool(row, "certain", !side->certainty->count);
+    row_begin_array(row, "reasons");
     for (size_t i = 0; i < side->certainty->count; i++)
-        json_text(json, NULL, side->certainty->reasons[i]);
-    json_end_array(json);
-    report_live_json(json, &side->live);
-    report_runtime_json(side->runtime, json);
-    json_end_object(json);
+        row_text(row, NULL, side->certainty->reasons[i]);
+    row_end_array(row);
+    row_live(row, &side->live);
+    row_runtime(row, side->runtime);
+    row_end_object(row);
 }
 
-static void json_change(struct report *report, struct json *json, const struct report_compare *data,
-                        const struct heap_change *change, struct fingerprinter *fingerprinter)
+static void row_change(struct row *row, const struct report_compare *data,
+                       const struct heap_change *change, struct fingerprinter *fingerprinter)
 {
-    char text[FINGERPRINT_TEXT];
+    struct report *report = row->report;
+    char text[FINGERPRINT_TEXT] = "";
     struct heap_key key = use_side(report, data, change);
-    json_begin_object(json, NULL);
-    json_text(json, "change", kind_name(heap_change_kind_of(change)));
-    json_difference(json, "change_blocks", change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]);
-    json_difference(json, "change_bytes", change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]);
-    json_unsigned(json, "old_blocks", change->blocks[HEAP_OLD]);
-    json_unsigned(json, "old_bytes", change->bytes[HEAP_OLD]);
-    json_unsigned(json, "new_blocks", change->blocks[HEAP_NEW]);
-    json_unsigned(json, "new_bytes", change->bytes[HEAP_NEW]);
+    row_text(row, "change", kind_name(heap_change_kind_of(change)));
+    row_sides(row, &(struct node_sides){{change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]},
+                                        {change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]}});
     if (compare_is_by_stack(report)) {
-        fingerprint_format(fingerprint_of(report, fingerprinter, key.stack), text);
-        json_text(json, "fingerprint", text);
+        if (!row->is_header)
+            fingerprint_format(fingerprint_of(report, fingerprinter, key.stack), text);
+        row_text(row, "fingerprint", text);
     }
-    report_site_json(report, json, key);
-    json_end_object(json);
+    row_site(row, key);
 }
 
-static void json_certainty(struct json *json, const struct report_compare *data)
-{
-    json_bool(json, "certain", report_compare_is_certain(data));
-}
-
-static void json_changes(struct report *report, struct json *json,
-                         const struct report_compare *data)
+static void row_changes(struct row *row, const struct report_compare *data)
 {
     static const char *const totals[HEAP_CHANGE_KINDS] = {
         "new_stacks", "gone_stacks", "grown_stacks", "shrunk_stacks", "same_stacks"};
     struct fingerprinter fingerprinter = {.definitions = NULL};
     for (int i = 0; i < HEAP_CHANGE_KINDS; i++)
-        json_unsigned(json, totals[i], data->comparison->kinds[i]);
-    json_begin_array(json, "changes");
-    for (size_t i = 0; i < compare_shown(data); i++)
-        json_change(report, json, data, &data->comparison->changes[i], &fingerprinter);
-    json_end_array(json);
+        row_unsigned(row, totals[i], data->comparison->kinds[i]);
+    ROW_EACH(row, "changes", struct heap_change, change, data->comparison->changes,
+             row_listed(row, wanted(data)))
+    row_change(row, data, change, &fingerprinter);
     fingerprinter_free(&fingerprinter);
 }
 
-void json_compare(struct report *report, const struct report_compare *data)
+static void data_compare(struct report *report, const struct report_compare *data)
 {
     const struct report_live *old = &data->sides[HEAP_OLD].live;
     const struct report_live *new = &data->sides[HEAP_NEW].live;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_certainty(&json, data);
-    json_side(&json, data, HEAP_OLD);
-    json_side(&json, data, HEAP_NEW);
-    json_difference(&json, "change_blocks", old->blocks, new->blocks);
-    json_difference(&json, "change_bytes", old->bytes, new->bytes);
-    if (data->tree)
-        json_compare_tree(report, &json, data);
-    else
-        json_changes(report, &json, data);
-    json_end_object(&json);
+    struct row row;
+    row_open(&row, report);
+    row.is_certain = report_compare_is_certain(data);
+    row_bool(&row, "certain", row.is_certain);
+    row_side(&row, data, HEAP_OLD);
+    row_side(&row, data, HEAP_NEW);
+    row_difference(&row, "change_blocks", old->blocks, new->blocks);
+    row_difference(&row, "change_bytes", old->bytes, new->bytes);
+    if (data->tree) {
+        row_tree(&row, &report->view->options);
+        row_unsigned(&row, "total_nodes", data->tree->linked);
+        row_tree_nodes(&row, data->tree, row_compare_node);
+    } else {
+        row_changes(&row, data);
+    }
+    row_end_object(&row);
 }
 
-void csv_compare(struct report *report, const struct report_compare *data)
+void report_compare(struct report *report, const struct report_compare *data)
 {
-    if (data->tree) {
-        csv_compare_tree(report, data);
-        return;
-    }
-    struct fingerprinter fingerprinter = {.definitions = NULL};
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    csv.is_certain = report_compare_is_certain(data);
-    out_text(report->output, "change,change_blocks,change_bytes,old_blocks,old_bytes,new_blocks,"
-                             "new_bytes");
-    report_site_header(report, &csv, compare_is_by_stack(report) ? ",fingerprint" : "");
-    size_t count = report_listed(report, wanted(data), data->limit);
-    for (size_t i = 0; i < count; i++) {
-        const struct heap_change *change = &data->comparison->changes[i];
-        char text[FINGERPRINT_TEXT];
-        struct heap_key key = use_side(report, data, change);
-        csv_text(&csv, kind_name(heap_change_kind_of(change)));
-        csv_difference(&csv, change->blocks[HEAP_OLD], change->blocks[HEAP_NEW]);
-        csv_difference(&csv, change->bytes[HEAP_OLD], change->bytes[HEAP_NEW]);
-        csv_unsigned(&csv, change->blocks[HEAP_OLD]);
-        csv_unsigned(&csv, change->bytes[HEAP_OLD]);
-        csv_unsigned(&csv, change->blocks[HEAP_NEW]);
-        csv_unsigned(&csv, change->bytes[HEAP_NEW]);
-        if (compare_is_by_stack(report)) {
-            fingerprint_format(fingerprint_of(report, &fingerprinter, key.stack), text);
-            csv_text(&csv, text);
-        }
-        report_site_csv(report, &csv, key);
-        csv_end_row(&csv);
-    }
-    fingerprinter_free(&fingerprinter);
+    if (report->form == REPORT_TEXT)
+        text_compare(report, data);
+    else if (report->form == REPORT_FOLDED)
+        folded_compare(report, data);
+    else
+        data_compare(report, data);
 }

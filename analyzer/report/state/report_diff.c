@@ -69,7 +69,7 @@ static void text_lost(struct report *report, const struct heap_leaks *lost)
 static const enum heap_quadrant quadrant_order[HEAP_QUADRANTS] = {HEAP_AIFO, HEAP_AIFI, HEAP_AOFI,
                                                                   HEAP_AOFO};
 
-void text_diff(struct report *report, const struct report_diff *data)
+static void text_diff(struct report *report, const struct report_diff *data)
 {
     for (int n = 0; n < HEAP_QUADRANTS; n++) {
         enum heap_quadrant i = quadrant_order[n];
@@ -89,48 +89,43 @@ void text_diff(struct report *report, const struct report_diff *data)
         out_char(report->output, '\n');
         text_quadrant(report, data, i);
         out_text(report->output, ":\n");
-        report_groups_text(report, &data->diff->quadrants[i], data->limit, false);
+        report_groups_text(report, &data->diff->quadrants[i], false);
     }
-    report_runtime_groups_text(report, data->limit, false);
+    report_runtime_groups_text(report, false);
 }
 
-void json_diff(struct report *report, const struct report_diff *data)
+static void row_quadrant(struct row *row, enum heap_quadrant quadrant,
+                         const struct heap_groups *groups)
 {
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_position(&json, "position", data->diff->outcome.position);
-    report_certainty_json(report, &json);
-    report_unknown_json(&json, &data->diff->unknown);
-    report_runtime_json(&report->runtime, &json);
-    report_snapshot_json(&json, "snapshot",
-                         data->lost->snapshot.number ? &data->lost->snapshot : NULL);
-    report_classes_json(&json, data->lost);
-    json_text(&json, "by", view_key_name(report->view->options.by));
-    for (int i = 0; i < HEAP_QUADRANTS; i++) {
-        const struct heap_groups *groups = &data->diff->quadrants[i];
-        struct report_nested nested = diff_count_nested(groups);
-        json_begin_object(&json, heap_quadrant_name((enum heap_quadrant)i));
-        json_unsigned(&json, "blocks", groups->blocks);
-        json_unsigned(&json, "bytes", groups->bytes);
-        json_unsigned(&json, "nested_blocks", nested.blocks);
-        json_unsigned(&json, "nested_bytes", nested.bytes);
-        json_unsigned(&json, "total_groups", groups->count);
-        report_groups_json(report, &json, "groups", groups, data->limit);
-        json_end_object(&json);
-    }
-    report_runtime_groups_json(report, &json, data->limit);
-    json_end_object(&json);
+    struct report_nested nested = diff_count_nested(groups);
+    row_begin_object(row, heap_quadrant_name(quadrant));
+    row_unsigned(row, "blocks", groups->blocks);
+    row_unsigned(row, "bytes", groups->bytes);
+    row_unsigned(row, "nested_blocks", nested.blocks);
+    row_unsigned(row, "nested_bytes", nested.bytes);
+    row_unsigned(row, "total_groups", groups->count);
+    row_groups(row, "groups", groups, "quadrant", heap_quadrant_name(quadrant));
+    row_end_object(row);
 }
 
-void csv_diff(struct report *report, const struct report_diff *data)
+void report_diff(struct report *report, const struct report_diff *data)
 {
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    report_site_header(report, &csv, "quadrant,blocks,bytes,first_position,last_position");
-    for (int i = 0; i < HEAP_QUADRANTS; i++) {
-        report_kind_csv(report, &csv, heap_quadrant_name((enum heap_quadrant)i),
-                        &data->diff->quadrants[i], data->limit);
+    const struct heap_leaks *lost = data->lost;
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_diff(report, data);
+        return;
     }
-    report_runtime_csv(report, &csv, data->limit);
+    row_open(&row, report);
+    row_position(&row, "position", data->diff->outcome.position);
+    row_certainty(&row);
+    row_unknown(&row, &data->diff->unknown);
+    row_runtime(&row, &report->runtime);
+    row_snapshot(&row, "snapshot", lost->snapshot.number ? &lost->snapshot : NULL);
+    row_classes(&row, lost);
+    row_text(&row, "by", view_key_name(report->view->options.by));
+    for (int i = 0; i < HEAP_QUADRANTS; i++)
+        row_quadrant(&row, (enum heap_quadrant)i, &data->diff->quadrants[i]);
+    row_runtime_groups(&row);
+    row_end_object(&row);
 }

@@ -57,9 +57,9 @@ static void text_sparse(struct report *report, const struct heap_sparse_pages *s
     }
 }
 
-void text_fragmentation(struct report *report, const struct report_fragmentation *data)
+static void text_fragmentation(struct report *report,
+                               const struct heap_fragmentation *fragmentation)
 {
-    const struct heap_fragmentation *fragmentation = data->fragmentation;
     struct text_output *output = report->output;
     out_bold(output);
     report_count(output, fragmentation->count, "region");
@@ -71,7 +71,7 @@ void text_fragmentation(struct report *report, const struct report_fragmentation
     report_certainty_text(report);
     if (fragmentation->count)
         out_char(output, '\n');
-    for (size_t i = 0; i < fragmentation->count && i < data->limit; i++) {
+    for (size_t i = 0; i < fragmentation->count && i < report->limit; i++) {
         out_text(output, "  ");
         out_hex(output, fragmentation->regions[i].begin);
         out_text(output, " to ");
@@ -79,79 +79,59 @@ void text_fragmentation(struct report *report, const struct report_fragmentation
         out_text(output, ": ");
         text_region_sums(output, &fragmentation->regions[i]);
     }
-    if (fragmentation->count > data->limit) {
+    if (fragmentation->count > report->limit) {
         out_text(output, "… and ");
-        report_count(output, fragmentation->count - data->limit, "region");
+        report_count(output, fragmentation->count - report->limit, "region");
         out_text(output, " more (--limit 0 for all)\n");
     }
     text_sparse(report, &fragmentation->sparse);
 }
 
-static void json_region_sums(struct json *json, const struct heap_region *region)
+static void row_region_sums(struct row *row, const struct heap_region *region)
 {
-    json_unsigned(json, "blocks", region->blocks);
-    json_unsigned(json, "used_bytes", region->used);
-    json_unsigned(json, "gaps", region->gaps);
-    json_unsigned(json, "gap_bytes", region->unused);
-    json_unsigned(json, "largest_gap", region->largest_gap);
+    row_unsigned(row, "blocks", region->blocks);
+    row_unsigned(row, "used_bytes", region->used);
+    row_unsigned(row, "gaps", region->gaps);
+    row_unsigned(row, "gap_bytes", region->unused);
+    row_unsigned(row, "largest_gap", region->largest_gap);
 }
 
-static void json_sparse(struct report *report, struct json *json,
-                        const struct heap_sparse_pages *sparse)
+static void row_sparse(struct row *row, const struct heap_sparse_pages *sparse)
 {
-    json_unsigned(json, "pages", sparse->pages);
-    json_unsigned(json, "sparse_pages", sparse->sparse);
-    json_unsigned(json, "kept_bytes", sparse->total.kept);
-    json_begin_array(json, "keepers");
+    row_unsigned(row, "pages", sparse->pages);
+    row_unsigned(row, "sparse_pages", sparse->sparse);
+    row_unsigned(row, "kept_bytes", sparse->total.kept);
+    row_begin_array(row, "keepers");
     for (size_t i = 0; i < sparse->count; i++) {
-        json_begin_object(json, NULL);
-        json_unsigned(json, "kept_bytes", sparse->sites[i].kept);
-        json_unsigned(json, "blocks", sparse->sites[i].blocks);
-        json_unsigned(json, "bytes", sparse->sites[i].bytes);
-        report_site_json(report, json, sparse->sites[i].key);
-        json_end_object(json);
+        row_begin_object(row, NULL);
+        row_unsigned(row, "kept_bytes", sparse->sites[i].kept);
+        row_unsigned(row, "blocks", sparse->sites[i].blocks);
+        row_unsigned(row, "bytes", sparse->sites[i].bytes);
+        row_site(row, sparse->sites[i].key);
+        row_end_object(row);
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
-void json_fragmentation(struct report *report, const struct report_fragmentation *data)
+void report_fragmentation(struct report *report, const struct heap_fragmentation *fragmentation)
 {
-    const struct heap_fragmentation *fragmentation = data->fragmentation;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_position(&json, "position", fragmentation->outcome.position);
-    report_certainty_json(report, &json);
-    json_region_sums(&json, &fragmentation->total);
-    json_unsigned(&json, "total_regions", fragmentation->count);
-    json_begin_array(&json, "regions");
-    for (size_t i = 0; i < fragmentation->count && i < data->limit; i++) {
-        json_begin_object(&json, NULL);
-        json_hex(&json, "begin", fragmentation->regions[i].begin);
-        json_hex(&json, "last", fragmentation->regions[i].last);
-        json_region_sums(&json, &fragmentation->regions[i]);
-        json_end_object(&json);
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_fragmentation(report, fragmentation);
+        return;
     }
-    json_end_array(&json);
-    json_sparse(report, &json, &fragmentation->sparse);
-    json_end_object(&json);
-}
-
-void csv_fragmentation(struct report *report, const struct report_fragmentation *data)
-{
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    csv_header(&csv, "begin,last,blocks,used_bytes,gaps,gap_bytes,largest_gap");
-    size_t count = report_listed(report, data->fragmentation->count, data->limit);
-    for (size_t i = 0; i < count; i++) {
-        const struct heap_region *region = &data->fragmentation->regions[i];
-        csv_hex(&csv, region->begin);
-        csv_hex(&csv, region->last);
-        csv_unsigned(&csv, region->blocks);
-        csv_unsigned(&csv, region->used);
-        csv_unsigned(&csv, region->gaps);
-        csv_unsigned(&csv, region->unused);
-        csv_unsigned(&csv, region->largest_gap);
-        csv_end_row(&csv);
+    row_open(&row, report);
+    row_position(&row, "position", fragmentation->outcome.position);
+    row_certainty(&row);
+    row_region_sums(&row, &fragmentation->total);
+    row_unsigned(&row, "total_regions", fragmentation->count);
+    ROW_EACH(&row, "regions", struct heap_region, region, fragmentation->regions,
+             row_listed(&row, fragmentation->count))
+    {
+        row_hex(&row, "begin", region->begin);
+        row_hex(&row, "last", region->last);
+        row_region_sums(&row, region);
     }
+    row_sparse(&row, &fragmentation->sparse);
+    row_end_object(&row);
 }

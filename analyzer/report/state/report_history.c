@@ -53,7 +53,7 @@ void report_owner_text(struct report *report, const struct heap_owner *owner)
     report_lost_text(report, owner->lost, 1);
 }
 
-void text_history(struct report *report, const struct heap_history *history)
+static void text_history(struct report *report, const struct heap_history *history)
 {
     struct text_output *output = report->output;
     out_bold(output);
@@ -87,90 +87,84 @@ static struct ttd_position holder_released(const struct heap_lost_range *lost)
     return lost->released ? lost->first_release : ttd_position_invalid();
 }
 
-void report_owner_json(struct report *report, struct json *json, const char *key,
-                       const struct heap_owner *owner)
+/* The columns of an owner in CSV, which has no objects. */
+static void row_owner_columns(struct row *row, const struct heap_owner *owner)
+{
+    const struct heap_call *released = &owner->released;
+    bool is_released = heap_call_is_known(released);
+    bool is_lost = owner->lost;
+    row_hex(row, "address", owner->block.address);
+    row_unsigned(row, "size", owner->block.size);
+    row_position(row, "allocated", owner->block.allocated);
+    row_unsigned(row, "thread", owner->block.thread);
+    row_stack(row, "stack", owner->block.stack);
+    row_position(row, "released", released->position);
+    row_text(row, "released_by",
+             is_released ? ttd_action_name((enum ttd_action)released->action) : NULL);
+    row_unsigned_if(row, "released_thread", is_released, released->thread);
+    if (row_has(row, "released_stack", is_released))
+        row_stack(row, "released_stack", released->stack);
+    row_position(row, "lost_after", is_lost ? owner->lost->after : ttd_position_invalid());
+    row_position(row, "lost_before", is_lost ? owner->lost->before : ttd_position_invalid());
+    row_position(row, "holder_released",
+                 is_lost ? holder_released(owner->lost) : ttd_position_invalid());
+    row_bool(row, "unknown", report_owner_is_unknown(row->report, owner));
+    row_hex_if(row, "previous_address", owner->previous_address, owner->previous_address);
+    row_text(row, "moved", move_name(owner));
+}
+
+static void row_owner_members(struct row *row, const struct heap_owner *owner)
+{
+    struct heap_call allocated = heap_call_of_block(&owner->block);
+    row_hex(row, "address", owner->block.address);
+    row_unsigned(row, "size", owner->block.size);
+    row_unsigned(row, "heap_id", owner->block.heap);
+    row_position(row, "allocated", owner->block.allocated);
+    row_position(row, "released", owner->released.position);
+    row_bool(row, "unknown", report_owner_is_unknown(row->report, owner));
+    row_bool(row, "overlapped", owner->overlapped);
+    row_hex_if(row, "previous_address", owner->previous_address, owner->previous_address);
+    row_text(row, "moved", move_name(owner));
+    row_call(row, "allocated_by", &allocated);
+    row_call(row, "released_by", &owner->released);
+    if (owner->lost) {
+        row_position(row, "lost_after", owner->lost->after);
+        row_position(row, "lost_before", owner->lost->before);
+        row_position(row, "holder_released", holder_released(owner->lost));
+    }
+}
+
+void row_owner(struct row *row, const char *key, const struct heap_owner *owner)
 {
     if (!owner) {
-        json_null(json, key);
+        row_null(row, key);
         return;
     }
-    struct heap_call allocated = heap_call_of_block(&owner->block);
-    json_begin_object(json, key);
-    json_hex(json, "address", owner->block.address);
-    json_unsigned(json, "size", owner->block.size);
-    json_unsigned(json, "heap_id", owner->block.heap);
-    json_position(json, "allocated", owner->block.allocated);
-    json_position(json, "released", owner->released.position);
-    json_bool(json, "unknown", report_owner_is_unknown(report, owner));
-    json_bool(json, "overlapped", owner->overlapped);
-    json_hex_if(json, "previous_address", owner->previous_address, owner->previous_address);
-    if (move_name(owner))
-        json_text(json, "moved", move_name(owner));
-    else
-        json_null(json, "moved");
-    report_call_json(report, json, "allocated_by", &allocated);
-    report_call_json(report, json, "released_by", &owner->released);
-    if (owner->lost) {
-        json_position(json, "lost_after", owner->lost->after);
-        json_position(json, "lost_before", owner->lost->before);
-        json_position(json, "holder_released", holder_released(owner->lost));
+    row_begin_object(row, key);
+    row_owner_members(row, owner);
+    row_end_object(row);
+}
+
+void report_history(struct report *report, const struct heap_history *history)
+{
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_history(report, history);
+        return;
     }
-    json_end_object(json);
-}
-
-void json_history(struct report *report, const struct heap_history *history)
-{
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_hex(&json, "address", history->options.first);
-    json_unsigned(&json, "size", history->options.last - history->options.first + 1);
-    report_certainty_json(report, &json);
-    json_unsigned(&json, "total_blocks", history->total);
-    json_begin_array(&json, "blocks");
-    for (size_t i = 0; i < history->count; i++)
-        report_owner_json(report, &json, NULL, &history->owners[i]);
-    json_end_array(&json);
-    json_end_object(&json);
-}
-
-static void csv_lost(struct csv *csv, const struct heap_lost_range *lost)
-{
-    csv_position(csv, lost ? lost->after : ttd_position_invalid());
-    csv_position(csv, lost ? lost->before : ttd_position_invalid());
-    csv_position(csv, lost ? holder_released(lost) : ttd_position_invalid());
-}
-
-void csv_history(struct report *report, const struct heap_history *history)
-{
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    csv_header(&csv,
-               "address,size,allocated,thread,stack,released,released_by,released_thread,"
-               "released_stack,lost_after,lost_before,holder_released,unknown,previous_address,"
-               "moved");
-    report->left_out += history->total - history->count;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct heap_owner *owner = &history->owners[i];
-        csv_hex(&csv, owner->block.address);
-        csv_unsigned(&csv, owner->block.size);
-        csv_position(&csv, owner->block.allocated);
-        csv_unsigned(&csv, owner->block.thread);
-        report_stack_csv(report, &csv, owner->block.stack);
-        csv_position(&csv, owner->released.position);
-        if (heap_call_is_known(&owner->released)) {
-            csv_text(&csv, ttd_action_name((enum ttd_action)owner->released.action));
-            csv_unsigned(&csv, owner->released.thread);
-            report_stack_csv(report, &csv, owner->released.stack);
-        } else {
-            csv_empty(&csv);
-            csv_empty(&csv);
-            csv_empty(&csv);
-        }
-        csv_lost(&csv, owner->lost);
-        csv_bool(&csv, report_owner_is_unknown(report, owner));
-        csv_hex_if(&csv, owner->previous_address, owner->previous_address);
-        csv_text(&csv, move_name(owner) ? move_name(owner) : "");
-        csv_end_row(&csv);
+    row_open(&row, report);
+    row_hex(&row, "address", history->options.first);
+    row_unsigned(&row, "size", history->options.last - history->options.first + 1);
+    row_certainty(&row);
+    row_unsigned(&row, "total_blocks", history->total);
+    if (!row.is_json)
+        report->left_out += history->total - history->count;
+    ROW_EACH(&row, "blocks", struct heap_owner, owner, history->owners, history->count)
+    {
+        if (row.is_json)
+            row_owner_members(&row, owner);
+        else
+            row_owner_columns(&row, owner);
     }
+    row_end_object(&row);
 }

@@ -99,7 +99,7 @@ static void text_state_address(struct report *report, const struct report_state 
 static void text_tables(struct report *report, const struct report_state *data)
 {
     const struct heap_state *state = data->state;
-    report_live_groups_text(report, &state->tables.by[HEAP_BY_STACK], data->limit);
+    report_live_groups_text(report, &state->tables.by[HEAP_BY_STACK]);
     text_table(report, &state->tables.by[HEAP_BY_HEAP], text_heap);
     text_table(report, &state->tables.by[HEAP_BY_THREAD], text_thread);
     text_table(report, &state->tables.by[HEAP_BY_SIZE], text_state_size);
@@ -146,7 +146,7 @@ static void text_state_totals(struct report *report, const struct heap_state *st
 }
 
 /* Writes the owners of the address if one was asked for; otherwise the whole heap. */
-void text_state(struct report *report, const struct report_state *data)
+static void text_state(struct report *report, const struct report_state *data)
 {
     const struct heap_state *state = data->state;
     if (data->owners)
@@ -162,13 +162,13 @@ void text_state(struct report *report, const struct report_state *data)
         report_heap_tree_text(report, data->heaps);
     text_state_blocks(report, state);
     if (!data->owners)
-        report_runtime_groups_text(report, data->limit, false);
+        report_runtime_groups_text(report, false);
 }
 
-static void json_state_sums(struct json *json, const struct heap_group *group)
+static void row_state_sums(struct row *row, const struct heap_group *group)
 {
-    json_unsigned(json, "blocks", group->blocks);
-    json_unsigned(json, "bytes", group->bytes);
+    row_unsigned(row, "blocks", group->blocks);
+    row_unsigned(row, "bytes", group->bytes);
 }
 
 struct report_live report_live_of(const struct report *report, const struct heap_groups *by_heap)
@@ -187,141 +187,141 @@ struct report_live report_live_of(const struct report *report, const struct heap
     return live;
 }
 
-void report_live_json(struct json *json, const struct report_live *live)
+void row_live(struct row *row, const struct report_live *live)
 {
-    json_unsigned(json, "live_blocks", live->blocks);
-    json_unsigned(json, "live_bytes", live->bytes);
-    json_unsigned(json, "nested_blocks", live->nested_blocks);
-    json_unsigned(json, "nested_bytes", live->nested_bytes);
+    row_unsigned(row, "live_blocks", live->blocks);
+    row_unsigned(row, "live_bytes", live->bytes);
+    row_unsigned(row, "nested_blocks", live->nested_blocks);
+    row_unsigned(row, "nested_bytes", live->nested_bytes);
 }
 
-static void json_heaps(struct report *report, struct json *json, const struct heap_groups *groups)
+static void row_heaps(struct row *row, const struct heap_groups *groups)
 {
-    json_begin_array(json, "heaps");
+    row_begin_array(row, "heaps");
     for (size_t i = 0; i < groups->count; i++) {
         const struct definition_heap *heap =
-            definitions_heap(report->definitions, groups->items[i].key.property);
-        json_begin_object(json, NULL);
-        json_unsigned(json, "heap_id", groups->items[i].key.property);
-        json_hex(json, "heap", heap ? heap->handle : 0);
-        json_name(json, "name",
-                  definitions_text(report->definitions, heap ? heap->name : TTD_NONE));
-        json_unsigned(json, "parent_heap_id", heap ? heap->parent : TTD_NONE);
-        json_state_sums(json, &groups->items[i]);
-        json_end_object(json);
+            definitions_heap(row->report->definitions, groups->items[i].key.property);
+        row_begin_object(row, NULL);
+        row_unsigned(row, "heap_id", groups->items[i].key.property);
+        row_hex(row, "heap", heap ? heap->handle : 0);
+        row_name(row, "name",
+                 definitions_text(row->report->definitions, heap ? heap->name : TTD_NONE));
+        row_unsigned(row, "parent_heap_id", heap ? heap->parent : TTD_NONE);
+        row_state_sums(row, &groups->items[i]);
+        row_end_object(row);
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
-static void json_threads(struct report *report, struct json *json, const struct heap_groups *groups)
+static void row_threads(struct row *row, const struct heap_groups *groups)
 {
-    json_begin_array(json, "threads");
+    row_begin_array(row, "threads");
     for (size_t i = 0; i < groups->count; i++) {
         const struct definition_thread *thread =
-            definitions_thread(report->definitions, groups->items[i].key.property);
-        json_begin_object(json, NULL);
-        json_unsigned(json, "thread", groups->items[i].key.property);
-        json_name(json, "name",
-                  definitions_text(report->definitions, thread ? thread->name : TTD_NONE));
-        json_state_sums(json, &groups->items[i]);
-        json_end_object(json);
+            definitions_thread(row->report->definitions, groups->items[i].key.property);
+        row_begin_object(row, NULL);
+        row_unsigned(row, "thread", groups->items[i].key.property);
+        row_name(row, "name",
+                 definitions_text(row->report->definitions, thread ? thread->name : TTD_NONE));
+        row_state_sums(row, &groups->items[i]);
+        row_end_object(row);
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
-static void json_state_sizes(struct json *json, const struct heap_groups *groups)
+static void row_state_sizes(struct row *row, const struct heap_groups *groups)
 {
-    json_begin_array(json, "sizes");
+    row_begin_array(row, "sizes");
     for (size_t i = 0; i < groups->count; i++) {
         uint64_t first, last;
         heap_class_range(groups->items[i].key.property, &first, &last);
-        json_begin_object(json, NULL);
-        json_unsigned(json, "smallest", first);
-        json_unsigned(json, "largest", last);
-        json_state_sums(json, &groups->items[i]);
-        json_end_object(json);
+        row_begin_object(row, NULL);
+        row_unsigned(row, "smallest", first);
+        row_unsigned(row, "largest", last);
+        row_state_sums(row, &groups->items[i]);
+        row_end_object(row);
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
-static void json_blocks(const struct report *report, struct json *json,
-                        const struct heap_state *state)
+static void row_blocks(struct row *row, const struct heap_state *state)
 {
-    json_begin_array(json, "blocks");
+    row_begin_array(row, "blocks");
     for (size_t i = 0; i < state->block_count; i++) {
         const struct heap_block *block = &state->blocks[i];
-        json_begin_object(json, NULL);
-        json_hex(json, "address", block->address);
-        json_unsigned(json, "size", block->size);
-        json_position(json, "allocated", block->allocated);
-        json_unsigned(json, "number", block->event);
-        json_unsigned(json, "heap_id", block->heap);
-        json_unsigned(json, "thread", block->thread);
-        json_unsigned(json, "stack_id", block->stack);
-        json_bool(json, "unknown", heap_is_unknown(block->allocated, report->unknown_before));
-        json_end_object(json);
+        row_begin_object(row, NULL);
+        row_hex(row, "address", block->address);
+        row_unsigned(row, "size", block->size);
+        row_position(row, "allocated", block->allocated);
+        row_unsigned(row, "number", block->event);
+        row_unsigned(row, "heap_id", block->heap);
+        row_unsigned(row, "thread", block->thread);
+        row_unsigned(row, "stack_id", block->stack);
+        row_bool(row, "unknown", heap_is_unknown(block->allocated, row->report->unknown_before));
+        row_end_object(row);
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
-static void json_address(struct report *report, struct json *json, const struct report_state *data)
+static void row_state_address(struct row *row, const struct report_state *data)
 {
     const struct heap_owners *owners = data->owners;
     uint64_t address = owners->options.address;
     const struct heap_owner *owner = owners->has_live     ? &owners->live
                                      : owners->has_before ? &owners->before
                                                           : NULL;
-    json_begin_object(json, "address");
-    json_hex(json, "address", address);
+    row_begin_object(row, "address");
+    row_hex(row, "address", address);
     /* A block that may have been released in a gap of the recording is neither live nor freed. */
-    bool is_unknown = owners->has_live && report_owner_is_unknown(report, &owners->live);
-    json_text(json, "status",
-              is_unknown           ? "unknown"
-              : owners->has_live   ? "live"
-              : owners->has_before ? "freed"
-                                   : "never allocated");
-    json_count(json, "offset", owner ? address - owner->block.address : TTD_UNKNOWN);
-    report_owner_json(report, json, "block", owner);
-    report_owner_json(report, json, "next", owners->has_after ? &owners->after : NULL);
-    report_neighbours_json(report, json, &data->state->neighbours);
-    report_pointers_json(report, json, "pointers", data->referrers);
-    json_end_object(json);
+    bool is_unknown = owners->has_live && report_owner_is_unknown(row->report, &owners->live);
+    row_text(row, "status",
+             is_unknown           ? "unknown"
+             : owners->has_live   ? "live"
+             : owners->has_before ? "freed"
+                                  : "never allocated");
+    row_count(row, "offset", owner ? address - owner->block.address : TTD_UNKNOWN);
+    row_owner(row, "block", owner);
+    row_owner(row, "next", owners->has_after ? &owners->after : NULL);
+    row_neighbours(row, &data->state->neighbours);
+    row_pointers(row, "pointers", data->referrers);
+    row_end_object(row);
 }
 
-void json_state(struct report *report, const struct report_state *data)
+static void data_state(struct report *report, const struct report_state *data)
 {
     const struct heap_state *state = data->state;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_position(&json, "position", state->outcome.position);
-    report_certainty_json(report, &json);
+    struct row row;
+    row_open(&row, report);
+    row_position(&row, "position", state->outcome.position);
+    row_certainty(&row);
     struct report_live live = report_live_of(report, &state->tables.by[HEAP_BY_HEAP]);
-    report_live_json(&json, &live);
-    report_unknown_json(&json, &state->unknown);
-    report_runtime_json(&report->runtime, &json);
-    json_unsigned(&json, "reallocs_in_flight", state->outcome.in_flight);
-    json_heaps(report, &json, &state->tables.by[HEAP_BY_HEAP]);
+    row_live(&row, &live);
+    row_unknown(&row, &state->unknown);
+    row_runtime(&row, &report->runtime);
+    row_unsigned(&row, "reallocs_in_flight", state->outcome.in_flight);
+    row_heaps(&row, &state->tables.by[HEAP_BY_HEAP]);
     if (data->heaps)
-        report_heap_tree_json(report, &json, data->heaps);
-    json_threads(report, &json, &state->tables.by[HEAP_BY_THREAD]);
-    json_state_sizes(&json, &state->tables.by[HEAP_BY_SIZE]);
-    json_text(&json, "by", view_key_name(report->view->options.by));
+        row_heap_tree(&row, data->heaps);
+    row_threads(&row, &state->tables.by[HEAP_BY_THREAD]);
+    row_state_sizes(&row, &state->tables.by[HEAP_BY_SIZE]);
+    row_text(&row, "by", view_key_name(report->view->options.by));
     if (report->view->classes)
-        report_snapshot_json(&json, "snapshot", &report->view->classes->snapshot);
-    json_unsigned(&json, "total_groups", state->tables.by[HEAP_BY_STACK].count);
-    report_groups_json(report, &json, "groups", &state->tables.by[HEAP_BY_STACK], data->limit);
-    report_runtime_groups_json(report, &json, data->limit);
+        row_snapshot(&row, "snapshot", &report->view->classes->snapshot);
+    row_unsigned(&row, "total_groups", state->tables.by[HEAP_BY_STACK].count);
+    row_live_groups(&row, &state->tables.by[HEAP_BY_STACK]);
     if (state->blocks)
-        json_blocks(report, &json, state);
+        row_blocks(&row, state);
     if (data->owners)
-        json_address(report, &json, data);
-    json_end_object(&json);
+        row_state_address(&row, data);
+    row_end_object(&row);
 }
 
-void csv_state(struct report *report, const struct report_state *data)
+void report_state(struct report *report, const struct report_state *data)
 {
-    report_groups_csv(report, &data->state->tables.by[HEAP_BY_STACK], data->limit);
+    if (report->form == REPORT_TEXT)
+        text_state(report, data);
+    else
+        data_state(report, data);
 }
 
 /* The tree of heaps in the report of `state`. */
@@ -363,40 +363,40 @@ void report_heap_tree_text(struct report *report, const struct heap_tree *tree)
         text_node(report, &tree->nodes[node]);
 }
 
-static void json_heap_tree_node(struct report *report, struct json *json,
-                                const struct heap_tree *tree, const struct heap_tree_node *node)
+static void row_heap_tree_node(struct row *row, const struct heap_tree *tree,
+                               const struct heap_tree_node *node)
 {
-    json_begin_object(json, NULL);
-    report_label_json(report, json, &(struct view_label){.kind = LABEL_HEAP, .number = node->heap});
-    json_unsigned(json, "parent_heap_id",
-                  node->parent == HEAP_TREE_NONE ? TTD_NONE : tree->nodes[node->parent].heap);
-    json_unsigned(json, "level", node->level);
-    json_bool(json, "destroyed", node->is_destroyed);
-    json_unsigned(json, "blocks", node->blocks);
-    json_unsigned(json, "bytes", node->bytes);
-    json_unsigned(json, "inner_blocks", node->inner_blocks);
-    json_unsigned(json, "inner_bytes", node->inner_bytes);
-    report_call_json(report, json, "created", &node->created);
-    json_end_object(json);
+    row_begin_object(row, NULL);
+    row_label(row, &(struct view_label){.kind = LABEL_HEAP, .number = node->heap});
+    row_unsigned(row, "parent_heap_id",
+                 node->parent == HEAP_TREE_NONE ? TTD_NONE : tree->nodes[node->parent].heap);
+    row_unsigned(row, "level", node->level);
+    row_bool(row, "destroyed", node->is_destroyed);
+    row_unsigned(row, "blocks", node->blocks);
+    row_unsigned(row, "bytes", node->bytes);
+    row_unsigned(row, "inner_blocks", node->inner_blocks);
+    row_unsigned(row, "inner_bytes", node->inner_bytes);
+    row_call(row, "created", &node->created);
+    row_end_object(row);
 }
 
-void report_heap_tree_json(struct report *report, struct json *json, const struct heap_tree *tree)
+void row_heap_tree(struct row *row, const struct heap_tree *tree)
 {
-    json_begin_array(json, "heap_tree");
+    row_begin_array(row, "heap_tree");
     uint32_t node = HEAP_TREE_NONE;
     while ((node = heap_tree_next(tree, node)) != HEAP_TREE_NONE)
-        json_heap_tree_node(report, json, tree, &tree->nodes[node]);
-    json_end_array(json);
+        row_heap_tree_node(row, tree, &tree->nodes[node]);
+    row_end_array(row);
 }
 
 /* The report of `peak`. */
 
-void text_peak(struct report *report, const struct report_peak *data)
+static void text_peak(struct report *report, const struct heap_peak_state *peak)
 {
-    const struct heap_groups *groups = &data->peak->groups;
+    const struct heap_groups *groups = &peak->groups;
     out_bold(report->output);
     out_text(report->output, "Peak at ");
-    report_position_text(report, data->peak->peak.position);
+    report_position_text(report, peak->peak.position);
     out_text(report->output, ": ");
     report_count(report->output, groups->bytes, "byte");
     out_text(report->output, " in ");
@@ -406,29 +406,26 @@ void text_peak(struct report *report, const struct report_peak *data)
     out_char(report->output, '\n');
     report_runtime_text(report);
     report_certainty_text(report);
-    report_live_groups_text(report, groups, data->limit);
-    report_runtime_groups_text(report, data->limit, false);
+    report_live_groups_text(report, groups);
+    report_runtime_groups_text(report, false);
 }
 
-void json_peak(struct report *report, const struct report_peak *data)
+void report_peak(struct report *report, const struct heap_peak_state *peak)
 {
-    const struct heap_groups *groups = &data->peak->groups;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_position(&json, "position", data->peak->peak.position);
-    report_certainty_json(report, &json);
-    json_unsigned(&json, "live_bytes", groups->bytes);
-    json_unsigned(&json, "live_blocks", groups->blocks);
-    report_runtime_json(&report->runtime, &json);
-    json_text(&json, "by", view_key_name(report->view->options.by));
-    json_unsigned(&json, "total_groups", groups->count);
-    report_groups_json(report, &json, "groups", groups, data->limit);
-    report_runtime_groups_json(report, &json, data->limit);
-    json_end_object(&json);
-}
-
-void csv_peak(struct report *report, const struct report_peak *data)
-{
-    report_groups_csv(report, &data->peak->groups, data->limit);
+    const struct heap_groups *groups = &peak->groups;
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_peak(report, peak);
+        return;
+    }
+    row_open(&row, report);
+    row_position(&row, "position", peak->peak.position);
+    row_certainty(&row);
+    row_unsigned(&row, "live_bytes", groups->bytes);
+    row_unsigned(&row, "live_blocks", groups->blocks);
+    row_runtime(&row, &report->runtime);
+    row_text(&row, "by", view_key_name(report->view->options.by));
+    row_unsigned(&row, "total_groups", groups->count);
+    row_live_groups(&row, groups);
+    row_end_object(&row);
 }

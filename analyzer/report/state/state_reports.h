@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The reports about the heap at a position: their data, and the function of each format that
- * writes them. Nothing is owned.
+ * The reports about the heap at a position: their data, and the functions that write them in
+ * all forms. Nothing is owned.
  */
 #ifndef ANALYZER_REPORT_STATE_STATE_REPORTS_H
 #define ANALYZER_REPORT_STATE_STATE_REPORTS_H
@@ -19,8 +19,6 @@
 /** The heap at a position, for `state`. */
 struct report_state {
     struct heap_state *state;
-    /** Groups to show. */
-    size_t limit;
     /** The owners of the address that was asked about; NULL without an address. */
     const struct heap_owners *owners;
     /** The referrers of the live block that contains the address; NULL if there is no snapshot. */
@@ -30,20 +28,11 @@ struct report_state {
     const struct heap_tree *heaps;
 };
 
-/** The findings of `peak`. */
-struct report_peak {
-    const struct heap_peak_state *peak;
-    /** Groups to show. */
-    size_t limit;
-};
-
 /** The findings of `diff` over a range of positions. */
 struct report_diff {
     const struct heap_diff *diff;
     /** The blocks that the range has added, classified by a snapshot. */
     const struct heap_leaks *lost;
-    /** Groups to show of each quadrant. */
-    size_t limit;
 };
 
 /** Live blocks: blocks of heaps without a parent, and the nested blocks that lie in them. Sums of
@@ -73,62 +62,34 @@ struct report_compare {
     /** NULL if the report is a list. */
     const struct view_tree *tree;
     struct report_side sides[HEAP_SIDES];
-    /** Changes to show, or branches of each in a tree. */
-    size_t limit;
     /** The list has groups that have not changed as well, behind the others. */
     bool has_same;
-};
-
-/** The findings of `fragmentation`. */
-struct report_fragmentation {
-    const struct heap_fragmentation *fragmentation;
-    /** Regions to show. */
-    size_t limit;
 };
 
 /** Sums up a table of live blocks by heap. */
 struct report_live report_live_of(const struct report *report, const struct heap_groups *by_heap);
 
 /** Write them as four members, and a line about the nested ones if there are any. */
-void report_live_json(struct json *json, const struct report_live *live);
+void row_live(struct row *row, const struct report_live *live);
 void report_live_nested_text(struct text_output *output, const char *indent,
                              const struct report_live *live);
 
-void text_state(struct report *report, const struct report_state *data);
-void json_state(struct report *report, const struct report_state *data);
-void csv_state(struct report *report, const struct report_state *data);
-
-void text_history(struct report *report, const struct heap_history *history);
-void json_history(struct report *report, const struct heap_history *history);
-void csv_history(struct report *report, const struct heap_history *history);
-
-void text_peak(struct report *report, const struct report_peak *data);
-void json_peak(struct report *report, const struct report_peak *data);
-void csv_peak(struct report *report, const struct report_peak *data);
-
-void text_diff(struct report *report, const struct report_diff *data);
-void json_diff(struct report *report, const struct report_diff *data);
-void csv_diff(struct report *report, const struct report_diff *data);
-
-void text_compare(struct report *report, const struct report_compare *data);
-void json_compare(struct report *report, const struct report_compare *data);
-void csv_compare(struct report *report, const struct report_compare *data);
-void folded_compare(struct report *report, const struct report_compare *data);
-
-void text_fragmentation(struct report *report, const struct report_fragmentation *data);
-void json_fragmentation(struct report *report, const struct report_fragmentation *data);
-void csv_fragmentation(struct report *report, const struct report_fragmentation *data);
+void report_state(struct report *report, const struct report_state *data);
+void report_history(struct report *report, const struct heap_history *history);
+void report_peak(struct report *report, const struct heap_peak_state *peak);
+void report_diff(struct report *report, const struct report_diff *data);
+void report_compare(struct report *report, const struct report_compare *data);
+void report_fragmentation(struct report *report, const struct heap_fragmentation *fragmentation);
 
 /** Whether an owner was not released, and may have been in a gap of recording. */
 bool report_owner_is_unknown(const struct report *report, const struct heap_owner *owner);
 
 /** Write the tree of heaps: as indented lines, and as a member, parents before children. */
 void report_heap_tree_text(struct report *report, const struct heap_tree *tree);
-void report_heap_tree_json(struct report *report, struct json *json, const struct heap_tree *tree);
+void row_heap_tree(struct row *row, const struct heap_tree *tree);
 
 /** Writes an owner of an address as an object; NULL gives null. */
-void report_owner_json(struct report *report, struct json *json, const char *key,
-                       const struct heap_owner *owner);
+void row_owner(struct row *row, const char *key, const struct heap_owner *owner);
 
 /** Writes an owner in several lines: the block, and the calls that allocated and released it. */
 void report_owner_text(struct report *report, const struct heap_owner *owner);

@@ -186,7 +186,7 @@ static void text_members(struct report *report, const struct report_family *data
     free(members);
 }
 
-void text_family(struct report *report, const struct report_family *data)
+static void text_family(struct report *report, const struct report_family *data)
 {
     struct text_output *output = report->output;
     out_bold(output);
@@ -205,7 +205,7 @@ void text_family(struct report *report, const struct report_family *data)
     }
     text_reasons(report, data);
     text_members(report, data);
-    size_t count = report_shown(data->site_count, data->limit);
+    size_t count = report_shown(data->site_count, report->limit);
     for (size_t i = 0; i < count; i++)
         text_family_site(report, data, &data->sites[i]);
     if (data->site_count > count) {
@@ -215,104 +215,94 @@ void text_family(struct report *report, const struct report_family *data)
     }
 }
 
-static void json_family_sums(struct json *json, const struct report_family *data, uint64_t count,
-                             uint64_t bytes)
+static void row_family_sums(struct row *row, const struct report_family *data, uint64_t count,
+                            uint64_t bytes)
 {
-    json_unsigned(json, data->has_bytes ? "blocks" : "calls", count);
-    json_count(json, "bytes", data->has_bytes ? bytes : TTD_UNKNOWN);
+    row_unsigned(row, data->has_bytes ? "blocks" : "calls", count);
+    row_count(row, "bytes", data->has_bytes ? bytes : TTD_UNKNOWN);
 }
 
-static void json_family_member(struct json *json, const struct report_family *data,
-                               const struct report_family_member *member)
+static void row_family_member(struct row *row, const struct report_family *data,
+                              const struct report_family_member *member)
 {
-    json_begin_object(json, NULL);
-    json_text(json, "path", member->info.path);
-    json_unsigned(json, "process_id", member->info.trace.process_id);
-    json_name(json, "command", member->info.command);
-    json_family_sums(json, data, member->count, member->bytes);
-    json_bool(json, "certain", member->is_read && !member->reason);
-    json_text(json, "reason", member->is_read ? member->reason : "its trace cannot be read");
-    json_end_object(json);
+    row_begin_object(row, NULL);
+    row_text(row, "path", member->info.path);
+    row_unsigned(row, "process_id", member->info.trace.process_id);
+    row_name(row, "command", member->info.command);
+    row_family_sums(row, data, member->count, member->bytes);
+    row_bool(row, "certain", member->is_read && !member->reason);
+    row_text(row, "reason", member->is_read ? member->reason : "its trace cannot be read");
+    row_end_object(row);
 }
 
-static void json_family_site(struct report *report, struct json *json,
-                             const struct report_family *data,
-                             const struct report_family_site *site)
+/* Writes the shares of the processes: in JSON as objects, in CSV as texts such as "1234:4096". */
+static void row_shares(struct row *row, const struct report_family *data,
+                       const struct report_family_site *site)
 {
-    const struct report_share **shares = family_sort_shares(report, site);
-    json_begin_object(json, NULL);
-    json_text(json, "kind", *site->kind ? site->kind : NULL);
-    json_family_sums(json, data, site->count, site->bytes);
-    json_begin_array(json, "shares");
+    const struct report_share **shares =
+        row->is_header ? NULL : family_sort_shares(row->report, site);
+    bool is_field = !row->is_json && row_begin_field(row, "shares");
+    row_begin_array(row, "shares");
     for (size_t i = 0; shares && i < site->share_count; i++) {
-        json_begin_object(json, NULL);
-        json_unsigned(json, "process_id", data->members[shares[i]->member].info.trace.process_id);
-        json_family_sums(json, data, shares[i]->count, shares[i]->bytes);
-        json_end_object(json);
+        const struct report_share *share = shares[i];
+        uint64_t process = data->members[share->member].info.trace.process_id;
+        char text[64];
+        row_begin_object(row, NULL);
+        row_unsigned(row, "process_id", process);
+        row_family_sums(row, data, share->count, share->bytes);
+        row_end_object(row);
+        int size = snprintf(text, sizeof text, "%llu:%llu", (unsigned long long)process,
+                            (unsigned long long)(data->has_bytes ? share->bytes : share->count));
+        if (is_field)
+            row_field_text(row, (struct ttd_string){text, (size_t)size}, !i);
     }
-    json_end_array(json);
-    family_show_frames(report, site);
-    report_frames_json(report, json, "stack", site->is_cut);
-    json_end_object(json);
+    row_end_array(row);
+    if (is_field)
+        row_end_field(row);
     free(shares);
 }
 
-void json_family(struct report *report, const struct report_family *data)
+static void row_family_site(struct row *row, const struct report_family *data,
+                            const struct report_family_site *site)
 {
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_bool(&json, "certain", family_is_certain(data));
-    json_unsigned(&json, "unreadable_traces", data->unreadable);
-    json_unsigned(&json, "missing_parents", data->missing_parents);
-    json_unsigned(&json, "unrecorded_processes", data->unrecorded);
-    json_family_sums(&json, data, data->count, data->bytes);
-    json_unsigned(&json, "suppressed", data->suppressed);
-    json_unsigned(&json, "known", data->known);
-    json_begin_array(&json, "processes");
-    for (size_t i = 0; i < data->member_count; i++)
-        json_family_member(&json, data, &data->members[i]);
-    json_end_array(&json);
-    json_unsigned(&json, "total_groups", data->site_count);
-    json_begin_array(&json, "groups");
-    for (size_t i = 0; i < data->site_count && i < data->limit; i++)
-        json_family_site(report, &json, data, &data->sites[i]);
-    json_end_array(&json);
-    json_end_object(&json);
+    row_text(row, "kind", site->kind && *site->kind ? site->kind : NULL);
+    row_family_sums(row, data, site->count, site->bytes);
+    if (!row->is_json)
+        row_unsigned(row, "processes", site->share_count);
+    row_shares(row, data, site);
+    family_show_frames(row->report, site);
+    row_frames(row, "stack", site->is_cut);
 }
 
-void csv_family(struct report *report, const struct report_family *data)
+static void data_family(struct report *report, const struct report_family *data)
 {
-    struct csv csv;
-    csv_init(&csv, report->output);
-    csv.has_verdict = true;
-    csv.is_certain = family_is_certain(data);
-    csv_header(&csv, data->has_bytes ? "kind,blocks,bytes,processes,shares,stack"
-                                     : "kind,calls,bytes,processes,shares,stack");
-    size_t count = report_listed(report, data->site_count, data->limit);
-    for (size_t i = 0; i < count; i++) {
-        const struct report_family_site *site = &data->sites[i];
-        const struct report_share **shares = family_sort_shares(report, site);
-        csv_text(&csv, site->kind);
-        csv_unsigned(&csv, site->count);
-        csv_unsigned_if(&csv, data->has_bytes, site->bytes);
-        csv_unsigned(&csv, site->share_count);
-        csv_list_begin(&csv);
-        for (size_t k = 0; shares && k < site->share_count; k++) {
-            char text[64];
-            const struct report_share *share = shares[k];
-            int size =
-                snprintf(text, sizeof text, "%llu:%llu",
-                         (unsigned long long)data->members[share->member].info.trace.process_id,
-                         (unsigned long long)(data->has_bytes ? share->bytes : share->count));
-            csv_list_item(&csv, (struct ttd_string){text, (size_t)size}, !k);
-        }
-        csv_list_end(&csv);
-        family_show_frames(report, site);
-        report_frames_csv(report, &csv, site->is_cut);
-        csv_end_row(&csv);
-        free(shares);
-    }
+    struct row row;
+    row_open(&row, report);
+    row.is_certain = family_is_certain(data);
+    row_bool(&row, "certain", row.is_certain);
+    row_unsigned(&row, "unreadable_traces", data->unreadable);
+    row_unsigned(&row, "missing_parents", data->missing_parents);
+    row_unsigned(&row, "unrecorded_processes", data->unrecorded);
+    row_family_sums(&row, data, data->count, data->bytes);
+    row_unsigned(&row, "suppressed", data->suppressed);
+    row_unsigned(&row, "known", data->known);
+    row_begin_array(&row, "processes");
+    for (size_t i = 0; i < data->member_count; i++)
+        row_family_member(&row, data, &data->members[i]);
+    row_end_array(&row);
+    row_unsigned(&row, "total_groups", data->site_count);
+    ROW_EACH(&row, "groups", struct report_family_site, site, data->sites,
+             row_listed(&row, data->site_count))
+    row_family_site(&row, data, site);
+    row_end_object(&row);
+}
+
+void report_family(struct report *report, const struct report_family *data)
+{
+    if (report->form == REPORT_TEXT)
+        text_family(report, data);
+    else
+        data_family(report, data);
 }
 
 /* The report of `info --group`: the traces of a recording. */
@@ -375,7 +365,7 @@ static void text_member(struct report *report, const struct report_member *membe
     out_char(output, '\n');
 }
 
-void text_recording(struct report *report, const struct report_group *data)
+static void text_recording(struct report *report, const struct report_group *data)
 {
     struct text_output *output = report->output;
     uint64_t events = 0, lost = 0;
@@ -406,65 +396,41 @@ void text_recording(struct report *report, const struct report_group *data)
     out_char(output, '\n');
 }
 
-static void json_group_member(struct json *json, const struct report_member *member)
+static void row_member(struct row *row, const struct report_member *member)
 {
     char text[INFO_TIME_SIZE];
     struct report_info data = info_of(member);
     const struct ttd_trace *trace = &member->trace;
-    info_start_time(&data, text);
-    json_begin_object(json, NULL);
-    json_text(json, "path", member->path);
-    json_hex(json, "trace_id", trace->trace_id);
-    json_hex_if(json, "parent_trace_id", trace->parent_trace_id, trace->parent_trace_id);
     bool is_known = info_has_origin(trace);
-    json_count(json, "process_id", is_known ? trace->process_id : TTD_UNKNOWN);
-    json_count(json, "parent_process_id", is_known ? trace->parent_process_id : TTD_UNKNOWN);
-    json_text(json, "start_time", is_known ? text : NULL);
-    json_name(json, "command", member->command);
-    json_unsigned(json, "events", member->events);
-    json_count(json, "lost_events", member->is_closed ? member->end.lost_events : TTD_UNKNOWN);
-    json_unsigned(json, "file_bytes", member->file_bytes);
-    json_bool(json, "closed", member->is_closed);
-    json_text(json, "end_reason", member->is_closed ? info_end_reason(&data) : NULL);
-    json_count(json, "end_code", info_has_end_code(&data) ? member->end.code : TTD_UNKNOWN);
-    json_end_object(json);
-}
-
-void json_recording(struct report *report, const struct report_group *data)
-{
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_bytes(&json, "group", data->id->bytes, sizeof data->id->bytes);
-    json_begin_array(&json, "traces");
-    for (size_t i = 0; i < data->count; i++)
-        json_group_member(&json, &data->members[i]);
-    json_end_array(&json);
-    json_end_object(&json);
-}
-
-void csv_recording(struct report *report, const struct report_group *data)
-{
-    struct csv csv;
-    csv_init(&csv, report->output);
-    csv_header(&csv, "path,trace_id,parent_trace_id,process_id,parent_process_id,command,events,"
-                     "lost_events,file_bytes,closed,end_reason,end_code");
-    for (size_t i = 0; i < data->count; i++) {
-        const struct report_member *member = &data->members[i];
-        struct report_info info = info_of(member);
-        csv_text(&csv, member->path);
-        csv_hex(&csv, member->trace.trace_id);
-        csv_hex_if(&csv, member->trace.parent_trace_id, member->trace.parent_trace_id);
-        bool is_known = info_has_origin(&member->trace);
-        csv_count(&csv, is_known ? member->trace.process_id : TTD_UNKNOWN);
-        csv_count(&csv, is_known ? member->trace.parent_process_id : TTD_UNKNOWN);
-        csv_string(&csv, member->command);
-        csv_unsigned(&csv, member->events);
-        csv_count(&csv, member->is_closed ? member->end.lost_events : TTD_UNKNOWN);
-        csv_unsigned(&csv, member->file_bytes);
-        csv_bool(&csv, member->is_closed);
-        csv_text(&csv, member->is_closed ? info_end_reason(&info) : "");
-        csv_count(&csv, info_has_end_code(&info) ? member->end.code : TTD_UNKNOWN);
-        csv_end_row(&csv);
+    row_text(row, "path", member->path);
+    row_hex(row, "trace_id", trace->trace_id);
+    row_hex_if(row, "parent_trace_id", trace->parent_trace_id, trace->parent_trace_id);
+    row_count(row, "process_id", is_known ? trace->process_id : TTD_UNKNOWN);
+    row_count(row, "parent_process_id", is_known ? trace->parent_process_id : TTD_UNKNOWN);
+    if (row->is_json) {
+        info_start_time(&data, text);
+        row_text(row, "start_time", is_known ? text : NULL);
     }
+    row_name(row, "command", member->command);
+    row_unsigned(row, "events", member->events);
+    row_count(row, "lost_events", member->is_closed ? member->end.lost_events : TTD_UNKNOWN);
+    row_unsigned(row, "file_bytes", member->file_bytes);
+    row_bool(row, "closed", member->is_closed);
+    row_text(row, "end_reason", member->is_closed ? info_end_reason(&data) : NULL);
+    row_count(row, "end_code", info_has_end_code(&data) ? member->end.code : TTD_UNKNOWN);
+}
+
+void report_recording(struct report *report, const struct report_group *data)
+{
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_recording(report, data);
+        return;
+    }
+    row_open(&row, report);
+    row.has_verdict = false;
+    row_bytes(&row, "group", data->id->bytes, sizeof data->id->bytes);
+    ROW_EACH(&row, "traces", struct report_member, member, data->members, data->count)
+    row_member(&row, member);
+    row_end_object(&row);
 }

@@ -62,273 +62,294 @@ void info_text_clients(struct text_output *output, const struct heap_clients *cl
 
 /* The report of `info` as CSV: a row for each number. */
 
-void csv_info(struct report *report, const struct report_info *data)
+static void info_row(struct row *row, struct ttd_string name, struct ttd_string value)
+{
+    row_begin_record(row);
+    row_string(row, "name", name);
+    row_string(row, "value", value);
+    row_end_record(row);
+}
+
+static void info_number(struct row *row, const char *name, uint64_t value)
+{
+    row_begin_record(row);
+    row_text(row, "name", name);
+    row_unsigned(row, "value", value);
+    row_end_record(row);
+}
+
+static void info_position(struct row *row, const char *name, bool has, struct ttd_position position)
+{
+    row_begin_record(row);
+    row_text(row, "name", name);
+    row_position(row, "value", has ? position : ttd_position_invalid());
+    row_end_record(row);
+}
+
+static void csv_info(struct report *report, const struct report_info *data)
 {
     const struct heap_trace_stats *stats = data->stats;
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    csv_header(&csv, "name,value");
-    const struct {
-        const char *name;
-        uint64_t value;
-    } records[] = {{"events", stats->events},
-                   {"allocs", stats->actions[TTD_ACTION_ALLOC]},
-                   {"frees", stats->actions[TTD_ACTION_FREE]},
-                   {"reallocs", stats->actions[TTD_ACTION_REALLOC]},
-                   {"failed", stats->failed},
-                   {"unfinished", stats->unfinished},
-                   {"snapshots", stats->kinds[TTD_KIND_SNAPSHOTS].records},
-                   {"references", heap_trace_stats_references(stats)},
-                   {"memory_bytes", info_memory_bytes(stats)},
-                   {"fatal_signal", stats->fatal_signal.signal},
-                   {"threads", stats->thread_count},
-                   {"clients", stats->clients.clients.count},
-                   {"activities", stats->clients.activities.count},
-                   {"lost_events", stats->outcome.losses.events},
-                   {"closed", data->is_closed},
-                   {"chunks", stats->all.chunks},
-                   {"file_bytes", data->file_bytes}};
-    for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) {
-        csv_text(&csv, records[i].name);
-        csv_unsigned(&csv, records[i].value);
-        csv_end_row(&csv);
+    struct row row;
+    row_open(&row, report);
+    if (row_begin_header(&row)) {
+        row_null(&row, "name");
+        row_null(&row, "value");
+        row_end_record(&row);
     }
-    csv_text(&csv, "end_reason");
-    csv_text(&csv, data->is_closed ? info_end_reason(data) : "");
-    csv_end_row(&csv);
-    csv_text(&csv, "first_position");
-    csv_position(&csv, stats->events ? stats->first : ttd_position_invalid());
-    csv_end_row(&csv);
-    csv_text(&csv, "last_position");
-    csv_position(&csv, stats->events ? stats->last : ttd_position_invalid());
-    csv_end_row(&csv);
-    for (size_t i = 0; i < data->metadata_count; i++) {
-        csv_string(&csv, data->metadata[i].key);
-        csv_string(&csv, data->metadata[i].value);
-        csv_end_row(&csv);
-    }
+    info_number(&row, "events", stats->events);
+    info_number(&row, "allocs", stats->actions[TTD_ACTION_ALLOC]);
+    info_number(&row, "frees", stats->actions[TTD_ACTION_FREE]);
+    info_number(&row, "reallocs", stats->actions[TTD_ACTION_REALLOC]);
+    info_number(&row, "failed", stats->failed);
+    info_number(&row, "unfinished", stats->unfinished);
+    info_number(&row, "snapshots", stats->kinds[TTD_KIND_SNAPSHOTS].records);
+    info_number(&row, "references", heap_trace_stats_references(stats));
+    info_number(&row, "memory_bytes", info_memory_bytes(stats));
+    info_number(&row, "fatal_signal", stats->fatal_signal.signal);
+    info_number(&row, "threads", stats->thread_count);
+    info_number(&row, "clients", stats->clients.clients.count);
+    info_number(&row, "activities", stats->clients.activities.count);
+    info_number(&row, "lost_events", stats->outcome.losses.events);
+    info_number(&row, "closed", data->is_closed);
+    info_number(&row, "chunks", stats->all.chunks);
+    info_number(&row, "file_bytes", data->file_bytes);
+    info_row(&row, escape_string("end_reason"),
+             escape_string(data->is_closed ? info_end_reason(data) : ""));
+    info_position(&row, "first_position", stats->events, stats->first);
+    info_position(&row, "last_position", stats->events, stats->last);
+    for (size_t i = 0; i < data->metadata_count; i++)
+        info_row(&row, data->metadata[i].key, data->metadata[i].value);
 }
 
 /* The report of `info` as JSON. */
 
-static void summary(struct json *json, const struct report_info *data)
+static void summary(struct row *row, const struct report_info *data)
 {
     const struct heap_trace_stats *stats = data->stats;
     struct ttd_position no_position = ttd_position_invalid();
-    json_unsigned(json, "file_bytes", data->file_bytes);
-    json_unsigned(json, "chunks", stats->all.chunks);
-    json_unsigned(json, "events", stats->events);
-    json_unsigned(json, "allocs", stats->actions[TTD_ACTION_ALLOC]);
-    json_unsigned(json, "frees", stats->actions[TTD_ACTION_FREE]);
-    json_unsigned(json, "reallocs", stats->actions[TTD_ACTION_REALLOC]);
-    json_unsigned(json, "creates", stats->actions[TTD_ACTION_CREATE]);
-    json_unsigned(json, "protects", stats->actions[TTD_ACTION_PROTECT]);
-    json_unsigned(json, "locks", stats->actions[TTD_ACTION_LOCK]);
-    json_unsigned(json, "unlocks", stats->actions[TTD_ACTION_UNLOCK]);
-    json_unsigned(json, "destroys", stats->actions[TTD_ACTION_DESTROY]);
-    json_unsigned(json, "failed", stats->failed);
-    json_unsigned(json, "unfinished", stats->unfinished);
-    json_unsigned(json, "bytes_requested", stats->bytes_requested);
-    json_unsigned(json, "user_events", stats->user_events);
-    json_unsigned(json, "snapshots", stats->kinds[TTD_KIND_SNAPSHOTS].records);
-    json_unsigned(json, "references", heap_trace_stats_references(stats));
-    json_unsigned(json, "memory_bytes", info_memory_bytes(stats));
-    json_unsigned(json, "threads", stats->thread_count);
-    json_unsigned(json, "lost_events", stats->outcome.losses.events);
-    json_bool(json, "lost_events_exact", heap_losses_are_exact(&stats->outcome.losses));
-    json_double(json, "bytes_per_event", info_bytes_per_event(stats));
-    json_position(json, "first_position", stats->events ? stats->first : no_position);
-    json_position(json, "last_position", stats->events ? stats->last : no_position);
-    json_count(json, "last_wall_time_ns",
-               data->trace->time_unit ? stats->last_wall_time : TTD_UNKNOWN);
-    json_bool(json, "closed", data->is_closed);
-    json_text(json, "end_reason", data->is_closed ? info_end_reason(data) : NULL);
+    row_unsigned(row, "file_bytes", data->file_bytes);
+    row_unsigned(row, "chunks", stats->all.chunks);
+    row_unsigned(row, "events", stats->events);
+    row_unsigned(row, "allocs", stats->actions[TTD_ACTION_ALLOC]);
+    row_unsigned(row, "frees", stats->actions[TTD_ACTION_FREE]);
+    row_unsigned(row, "reallocs", stats->actions[TTD_ACTION_REALLOC]);
+    row_unsigned(row, "creates", stats->actions[TTD_ACTION_CREATE]);
+    row_unsigned(row, "protects", stats->actions[TTD_ACTION_PROTECT]);
+    row_unsigned(row, "locks", stats->actions[TTD_ACTION_LOCK]);
+    row_unsigned(row, "unlocks", stats->actions[TTD_ACTION_UNLOCK]);
+    row_unsigned(row, "destroys", stats->actions[TTD_ACTION_DESTROY]);
+    row_unsigned(row, "failed", stats->failed);
+    row_unsigned(row, "unfinished", stats->unfinished);
+    row_unsigned(row, "bytes_requested", stats->bytes_requested);
+    row_unsigned(row, "user_events", stats->user_events);
+    row_unsigned(row, "snapshots", stats->kinds[TTD_KIND_SNAPSHOTS].records);
+    row_unsigned(row, "references", heap_trace_stats_references(stats));
+    row_unsigned(row, "memory_bytes", info_memory_bytes(stats));
+    row_unsigned(row, "threads", stats->thread_count);
+    row_unsigned(row, "lost_events", stats->outcome.losses.events);
+    row_bool(row, "lost_events_exact", heap_losses_are_exact(&stats->outcome.losses));
+    row_double(row, "bytes_per_event", info_bytes_per_event(stats));
+    row_position(row, "first_position", stats->events ? stats->first : no_position);
+    row_position(row, "last_position", stats->events ? stats->last : no_position);
+    row_count(row, "last_wall_time_ns",
+              data->trace->time_unit ? stats->last_wall_time : TTD_UNKNOWN);
+    row_bool(row, "closed", data->is_closed);
+    row_text(row, "end_reason", data->is_closed ? info_end_reason(data) : NULL);
     if (info_has_end_code(data))
-        json_unsigned(json, "end_code", data->end->code);
+        row_unsigned(row, "end_code", data->end->code);
     else
-        json_null(json, "end_code");
+        row_null(row, "end_code");
     if (stats->has_fatal_signal) {
-        json_begin_object(json, "fatal_signal");
-        report_signal_json(json, &stats->fatal_signal);
-        json_end_object(json);
+        row_begin_object(row, "fatal_signal");
+        row_signal(row, &stats->fatal_signal);
+        row_end_object(row);
     } else {
-        json_null(json, "fatal_signal");
+        row_null(row, "fatal_signal");
     }
 }
 
 /* Members of the first chunk. If that was lost, the time unit is 0 and the times of the trace mean
  * nothing, so they are null. */
-static void flag(struct json *json, const char *name, const struct ttd_trace *trace, uint32_t flag)
+static void flag(struct row *row, const char *name, const struct ttd_trace *trace, uint32_t flag)
 {
     if (info_has_origin(trace))
-        json_bool(json, name, trace->flags & flag);
+        row_bool(row, name, trace->flags & flag);
     else
-        json_null(json, name);
+        row_null(row, name);
 }
 
-static void trace_object(struct json *json, const struct report_info *data)
+static void trace_object(struct row *row, const struct report_info *data)
 {
     const struct ttd_trace *trace = data->trace;
     bool is_known = info_has_origin(trace);
     char text[INFO_TIME_SIZE];
     info_start_time(data, text);
-    json_begin_object(json, "trace");
-    json_hex(json, "trace_id", trace->trace_id);
+    row_begin_object(row, "trace");
+    row_hex(row, "trace_id", trace->trace_id);
     if (is_known)
-        json_bytes(json, "group", trace->group.bytes, sizeof trace->group.bytes);
+        row_bytes(row, "group", trace->group.bytes, sizeof trace->group.bytes);
     else
-        json_null(json, "group");
+        row_null(row, "group");
     if (trace->parent_trace_id) {
-        json_hex(json, "parent_trace_id", trace->parent_trace_id);
-        json_position(json, "parent_position", trace->parent_position);
+        row_hex(row, "parent_trace_id", trace->parent_trace_id);
+        row_position(row, "parent_position", trace->parent_position);
     } else {
-        json_null(json, "parent_trace_id");
-        json_null(json, "parent_position");
+        row_null(row, "parent_trace_id");
+        row_null(row, "parent_position");
     }
-    json_text(json, "start_time", is_known ? text : NULL);
-    json_count(json, "time_unit_ns", is_known ? trace->time_unit : TTD_UNKNOWN);
-    json_count(json, "process_id", is_known ? trace->process_id : TTD_UNKNOWN);
-    json_count(json, "parent_process_id", is_known ? trace->parent_process_id : TTD_UNKNOWN);
-    json_text(json, "architecture", info_architecture(trace->architecture));
-    json_count(json, "pointer_size", is_known ? trace->pointer_size : TTD_UNKNOWN);
-    flag(json, "derived", trace, TTD_TRACE_DERIVED);
-    flag(json, "inherits", trace, TTD_TRACE_INHERITS);
-    flag(json, "recovered", trace, TTD_TRACE_RECOVERED);
-    flag(json, "attached", trace, TTD_TRACE_ATTACHED);
-    json_end_object(json);
+    row_text(row, "start_time", is_known ? text : NULL);
+    row_count(row, "time_unit_ns", is_known ? trace->time_unit : TTD_UNKNOWN);
+    row_count(row, "process_id", is_known ? trace->process_id : TTD_UNKNOWN);
+    row_count(row, "parent_process_id", is_known ? trace->parent_process_id : TTD_UNKNOWN);
+    row_text(row, "architecture", info_architecture(trace->architecture));
+    row_count(row, "pointer_size", is_known ? trace->pointer_size : TTD_UNKNOWN);
+    flag(row, "derived", trace, TTD_TRACE_DERIVED);
+    flag(row, "inherits", trace, TTD_TRACE_INHERITS);
+    flag(row, "recovered", trace, TTD_TRACE_RECOVERED);
+    flag(row, "attached", trace, TTD_TRACE_ATTACHED);
+    row_end_object(row);
 }
 
 /* Lists the threads that have events. The definition of such a thread may be lost, and then its
  * number and name are null. */
-static void thread_list(struct report *report, struct json *json,
+static void thread_list(struct report *report, struct row *row,
                         const struct heap_trace_stats *stats)
 {
-    json_begin_array(json, "thread_list");
+    row_begin_array(row, "thread_list");
     for (size_t i = 0; i < stats->thread_count; i++) {
         const struct heap_trace_stats_thread *thread = &stats->threads[i];
         const struct definition_thread *definition =
             definitions_thread(report->definitions, thread->id);
-        json_begin_object(json, NULL);
-        json_unsigned(json, "thread", thread->id);
+        row_begin_object(row, NULL);
+        row_unsigned(row, "thread", thread->id);
         if (definition)
-            json_unsigned(json, "os_id", definition->os_id);
+            row_unsigned(row, "os_id", definition->os_id);
         else
-            json_null(json, "os_id");
-        json_name(json, "name",
-                  definitions_text(report->definitions, definition ? definition->name : TTD_NONE));
-        json_position(json, "begun", definition ? definition->begin : ttd_position_invalid());
-        json_position(json, "ended", definition ? definition->end : ttd_position_invalid());
-        json_unsigned(json, "events", thread->events);
-        json_unsigned(json, "allocs", thread->actions[TTD_ACTION_ALLOC]);
-        json_unsigned(json, "frees", thread->actions[TTD_ACTION_FREE]);
-        json_unsigned(json, "reallocs", thread->actions[TTD_ACTION_REALLOC]);
-        json_end_object(json);
+            row_null(row, "os_id");
+        row_name(row, "name",
+                 definitions_text(report->definitions, definition ? definition->name : TTD_NONE));
+        row_position(row, "begun", definition ? definition->begin : ttd_position_invalid());
+        row_position(row, "ended", definition ? definition->end : ttd_position_invalid());
+        row_unsigned(row, "events", thread->events);
+        row_unsigned(row, "allocs", thread->actions[TTD_ACTION_ALLOC]);
+        row_unsigned(row, "frees", thread->actions[TTD_ACTION_FREE]);
+        row_unsigned(row, "reallocs", thread->actions[TTD_ACTION_REALLOC]);
+        row_end_object(row);
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
 /* Writes a list of clients, or of activities. */
-static void json_client_list(struct json *json, const char *key,
-                             const struct heap_client_list *list, bool has_activities)
+static void json_client_list(struct row *row, const char *key, const struct heap_client_list *list,
+                             bool has_activities)
 {
     char guid[GUID_TEXT];
-    json_begin_array(json, key);
+    row_begin_array(row, key);
     for (size_t i = 0; i < list->count; i++) {
         const struct heap_client *client = &list->items[i];
         bool is_given = guid_is_given(client->client);
-        json_begin_object(json, NULL);
-        json_text(json, "client", is_given ? guid_text(client->client, guid) : NULL);
+        row_begin_object(row, NULL);
+        row_text(row, "client", is_given ? guid_text(client->client, guid) : NULL);
         if (has_activities)
-            json_unsigned(json, "activity", client->activity);
-        json_unsigned(json, has_activities ? "islands" : "marks", client->count);
-        json_position(json, "first_position", client->first);
-        json_position(json, "last_position", client->last);
-        json_end_object(json);
+            row_unsigned(row, "activity", client->activity);
+        row_unsigned(row, has_activities ? "islands" : "marks", client->count);
+        row_position(row, "first_position", client->first);
+        row_position(row, "last_position", client->last);
+        row_end_object(row);
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
-static void module_list(struct report *report, struct json *json)
+static void module_list(struct report *report, struct row *row)
 {
     const struct idtable *modules = &report->definitions->modules;
-    json_begin_array(json, "module_list");
+    row_begin_array(row, "module_list");
     for (size_t run = 0; run < modules->run_count; run++) {
         const struct definition_module *records = modules->runs[run].records;
         for (size_t i = 0; i < modules->runs[run].count; i++) {
-            json_begin_object(json, NULL);
-            json_unsigned(json, "module", modules->runs[run].first + i);
-            json_name(json, "path", definitions_text(report->definitions, records[i].path));
-            json_bytes(json, "build_id", records[i].build_id, records[i].build_id_size);
-            json_hex(json, "begin", records[i].begin);
-            json_hex(json, "end", records[i].end);
-            json_hex(json, "bias", records[i].bias);
-            json_position(json, "loaded", records[i].loaded);
-            json_position(json, "unloaded", records[i].unloaded);
-            json_end_object(json);
+            row_begin_object(row, NULL);
+            row_unsigned(row, "module", modules->runs[run].first + i);
+            row_name(row, "path", definitions_text(report->definitions, records[i].path));
+            row_bytes(row, "build_id", records[i].build_id, records[i].build_id_size);
+            row_hex(row, "begin", records[i].begin);
+            row_hex(row, "end", records[i].end);
+            row_hex(row, "bias", records[i].bias);
+            row_position(row, "loaded", records[i].loaded);
+            row_position(row, "unloaded", records[i].unloaded);
+            row_end_object(row);
         }
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
 /* Chunks of unknown kinds, which a newer version may have written, are one entry: "other". */
-static void chunk_list(struct json *json, const struct heap_trace_stats *stats)
+static void chunk_list(struct row *row, const struct heap_trace_stats *stats)
 {
-    json_begin_array(json, "chunk_list");
+    row_begin_array(row, "chunk_list");
     for (unsigned kind = 0; kind < HEAP_TRACE_STATS_KINDS; kind++) {
         const struct heap_trace_stats_chunks *chunks = &stats->kinds[kind];
         if (!chunks->chunks)
             continue;
-        json_begin_object(json, NULL);
-        json_text(json, "kind", kind ? ttd_kind_name(kind) : "other");
-        json_unsigned(json, "chunks", chunks->chunks);
-        json_unsigned(json, "items", chunks->records);
-        json_unsigned(json, "stored_bytes", chunks->stored_bytes);
-        json_unsigned(json, "raw_bytes", chunks->raw_bytes);
-        json_end_object(json);
+        row_begin_object(row, NULL);
+        row_text(row, "kind", kind ? ttd_kind_name(kind) : "other");
+        row_unsigned(row, "chunks", chunks->chunks);
+        row_unsigned(row, "items", chunks->records);
+        row_unsigned(row, "stored_bytes", chunks->stored_bytes);
+        row_unsigned(row, "raw_bytes", chunks->raw_bytes);
+        row_end_object(row);
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
 /* Only the first losses are listed; `lost_events` counts all of them. */
-static void loss_list(struct json *json, const struct heap_losses *losses)
+static void loss_list(struct row *row, const struct heap_losses *losses)
 {
-    json_begin_array(json, "loss_list");
+    row_begin_array(row, "loss_list");
     for (size_t i = 0; i < losses->kept_count; i++) {
         const struct ttd_loss *loss = &losses->kept[i];
-        json_begin_object(json, NULL);
-        json_text(json, "reason", heap_loss_text(loss->reason));
-        json_unsigned(json, "thread", loss->thread);
-        json_count(json, "events", loss->count);
-        json_position(json, "last_good", loss->last_good);
-        json_position(json, "first_good", loss->first_good);
-        json_end_object(json);
+        row_begin_object(row, NULL);
+        row_text(row, "reason", heap_loss_text(loss->reason));
+        row_unsigned(row, "thread", loss->thread);
+        row_count(row, "events", loss->count);
+        row_position(row, "last_good", loss->last_good);
+        row_position(row, "first_good", loss->first_good);
+        row_end_object(row);
     }
-    json_end_array(json);
+    row_end_array(row);
 }
 
-void json_info(struct report *report, const struct report_info *data)
+static void json_info(struct report *report, const struct report_info *data)
 {
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    report_certainty_json(report, &json);
-    summary(&json, data);
-    trace_object(&json, data);
-    json_begin_array(&json, "metadata");
+    struct row row;
+    row_open(&row, report);
+    row_certainty(&row);
+    summary(&row, data);
+    trace_object(&row, data);
+    row_begin_array(&row, "metadata");
     for (size_t i = 0; i < data->metadata_count; i++) {
-        json_begin_object(&json, NULL);
-        json_string(&json, "key", data->metadata[i].key);
-        json_string(&json, "value", data->metadata[i].value);
-        json_end_object(&json);
+        row_begin_object(&row, NULL);
+        row_string(&row, "key", data->metadata[i].key);
+        row_string(&row, "value", data->metadata[i].value);
+        row_end_object(&row);
     }
-    json_end_array(&json);
-    thread_list(report, &json, data->stats);
-    json_client_list(&json, "client_list", &data->stats->clients.clients, false);
-    json_client_list(&json, "activity_list", &data->stats->clients.activities, true);
-    module_list(report, &json);
-    chunk_list(&json, data->stats);
-    loss_list(&json, &data->stats->outcome.losses);
-    json_end_object(&json);
+    row_end_array(&row);
+    thread_list(report, &row, data->stats);
+    json_client_list(&row, "client_list", &data->stats->clients.clients, false);
+    json_client_list(&row, "activity_list", &data->stats->clients.activities, true);
+    module_list(report, &row);
+    chunk_list(&row, data->stats);
+    loss_list(&row, &data->stats->outcome.losses);
+    row_end_object(&row);
+}
+
+void report_info(struct report *report, const struct report_info *data)
+{
+    if (report->form == REPORT_TEXT)
+        text_info(report, data);
+    else if (report->form == REPORT_JSON)
+        json_info(report, data);
+    else
+        csv_info(report, data);
 }
 
 const char *info_end_reason(const struct report_info *data)

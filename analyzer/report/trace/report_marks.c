@@ -65,7 +65,7 @@ static void text_data(struct text_output *output, struct ttd_string data)
     }
 }
 
-void text_marks_begin(struct report *report)
+static void text_marks_begin(struct report *report)
 {
     static const struct {
         size_t column;
@@ -85,13 +85,12 @@ void text_marks_begin(struct report *report)
     out_char(report->output, '\n');
 }
 
-void text_mark(struct report *report, const struct report_marks *options,
-               const struct heap_mark *mark)
+static void text_mark(struct report *report, bool has_times, const struct heap_mark *mark)
 {
     char guid[GUID_TEXT];
     struct text_output *output = report->output;
     out_position(output, mark->event->position);
-    if (options->has_times) {
+    if (has_times) {
         out_tab(output, COLUMN_TIME);
         out_format(output, "+%.6f s", (double)mark->event->wall_time / 1e9);
     }
@@ -114,68 +113,49 @@ void text_mark(struct report *report, const struct report_marks *options,
     out_char(output, '\n');
 }
 
-/* JSON has one object a line, so that a reader can begin before all marks are written. */
-void json_marks_begin(struct report *report)
-{
-    (void)report;
-}
-
-void json_mark(struct report *report, const struct report_marks *options,
-               const struct heap_mark *mark)
+static void row_mark(struct row *row, bool has_times, const struct heap_mark *mark)
 {
     const struct ttd_user_event *event = mark->event;
     bool is_of_recording = mark->kind >= HEAP_MARK_STARTED;
     char guid[GUID_TEXT];
-    struct json json;
-    json_init(&json, report->output, false);
-    json_begin_object(&json, NULL);
-    json_position(&json, "position", event->position);
-    json_bool(&json, "certain", !report->certainty.count);
-    json_count(&json, "wall_time_ns", options->has_times ? event->wall_time : TTD_UNKNOWN);
-    json_unsigned(&json, "thread", event->thread);
-    json_text(&json, "kind", heap_mark_kind_name(mark->kind));
-    json_text(&json, "client", guid_is_given(mark->client) ? guid_text(mark->client, guid) : NULL);
-    json_bool(&json, "keyframe", event->flags & TTD_USER_EVENT_KEYFRAME);
-    json_count(&json, "activity", is_of_recording ? mark->activity : TTD_UNKNOWN);
-    json_count(&json, "throttle", is_of_recording ? mark->maximum : TTD_UNKNOWN);
+    row_position(row, "position", event->position);
+    if (row->is_json)
+        row_bool(row, "certain", row->is_certain);
+    row_count(row, "wall_time_ns", has_times ? event->wall_time : TTD_UNKNOWN);
+    row_unsigned(row, "thread", event->thread);
+    row_text(row, "kind", heap_mark_kind_name(mark->kind));
+    row_text(row, "client", guid_is_given(mark->client) ? guid_text(mark->client, guid) : NULL);
+    row_bool(row, "keyframe", event->flags & TTD_USER_EVENT_KEYFRAME);
+    row_count(row, "activity", is_of_recording ? mark->activity : TTD_UNKNOWN);
+    row_count(row, "throttle", is_of_recording ? mark->maximum : TTD_UNKNOWN);
     if (is_text(mark->data))
-        json_string(&json, "text", mark->data);
+        row_string(row, "text", mark->data);
     else
-        json_null(&json, "text");
-    json_bytes(&json, "data", (const uint8_t *)mark->data.data, mark->data.size);
-    json_end_object(&json);
-    out_char(report->output, '\n');
+        row_null(row, "text");
+    row_bytes(row, "data", (const uint8_t *)mark->data.data, mark->data.size);
 }
 
-void csv_marks_begin(struct report *report)
+void report_marks_begin(struct report *report)
 {
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    csv_header(&csv,
-               "position,wall_time_ns,thread,kind,client,keyframe,activity,throttle,text,data");
+    static const struct ttd_user_event no_event;
+    struct row row;
+    if (report->form == REPORT_TEXT)
+        text_marks_begin(report);
+    if (report->form != REPORT_CSV)
+        return;
+    row_open_line(&row, report, true);
+    row_mark(&row, false, &(struct heap_mark){.event = &no_event});
+    row_close_line(&row);
 }
 
-void csv_mark(struct report *report, const struct report_marks *options,
-              const struct heap_mark *mark)
+void report_mark(struct report *report, bool has_times, const struct heap_mark *mark)
 {
-    const struct ttd_user_event *event = mark->event;
-    bool is_of_recording = mark->kind >= HEAP_MARK_STARTED;
-    char guid[GUID_TEXT];
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    csv_position(&csv, event->position);
-    csv_count(&csv, options->has_times ? event->wall_time : TTD_UNKNOWN);
-    csv_unsigned(&csv, event->thread);
-    csv_text(&csv, heap_mark_kind_name(mark->kind));
-    csv_text(&csv, guid_is_given(mark->client) ? guid_text(mark->client, guid) : "");
-    csv_bool(&csv, event->flags & TTD_USER_EVENT_KEYFRAME);
-    csv_count(&csv, is_of_recording ? mark->activity : TTD_UNKNOWN);
-    csv_count(&csv, is_of_recording ? mark->maximum : TTD_UNKNOWN);
-    if (is_text(mark->data))
-        csv_string(&csv, mark->data);
-    else
-        csv_empty(&csv);
-    csv_empty(&csv);
-    mark_write_bytes(report->output, mark->data, mark->data.size);
-    csv_end_row(&csv);
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_mark(report, has_times, mark);
+        return;
+    }
+    row_open_line(&row, report, false);
+    row_mark(&row, has_times, mark);
+    row_close_line(&row);
 }

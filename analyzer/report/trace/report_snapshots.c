@@ -70,7 +70,7 @@ static void text_listed_snapshot(struct report *report, const struct heap_listed
     out_text(output, snapshot->flags & TTD_SNAPSHOT_COPIED ? ", and copied\n" : "\n");
 }
 
-void text_snapshots(struct report *report, const struct heap_snapshot_list *list)
+static void text_snapshots(struct report *report, const struct heap_snapshot_list *list)
 {
     out_bold(report->output);
     report_count(report->output, list->count, "snapshot");
@@ -86,75 +86,56 @@ void text_snapshots(struct report *report, const struct heap_snapshot_list *list
         text_listed_snapshot(report, &list->snapshots[i]);
 }
 
-static void json_snapshot(struct json *json, const struct heap_listed_snapshot *listed)
+static void row_listed_snapshot(struct row *row, const struct heap_listed_snapshot *listed)
 {
     const struct ttd_snapshot *snapshot = &listed->snapshot;
-    json_begin_object(json, NULL);
-    json_unsigned(json, "number", snapshot->number);
-    json_position(json, "position", snapshot->position);
-    json_text(json, "reason", report_snapshot_reason(snapshot));
-    json_bool(json, "stopped", snapshot->flags & TTD_SNAPSHOT_STOPPED);
-    json_bool(json, "complete", !(snapshot->flags & TTD_SNAPSHOT_INCOMPLETE));
-    json_unsigned(json, "missing_bytes", snapshot->missing);
-    json_unsigned(json, "wall_time_ns", snapshot->wall_time);
-    json_unsigned(json, "held_ns", snapshot->duration);
-    json_bool(json, "copied", snapshot->flags & TTD_SNAPSHOT_COPIED);
-    json_unsigned(json, "thread", snapshot->thread);
-    json_begin_array(json, "contents");
-    for (unsigned bit = 0; bit < 3; bit++)
-        if (snapshot->contents & 1u << bit)
-            json_text(json, NULL, contents_names[bit]);
-    json_end_array(json);
-    json_unsigned(json, "stored_bytes", listed->parts.stored_bytes);
-    json_unsigned(json, "regions", listed->parts.regions);
-    json_unsigned(json, "references", listed->parts.references);
-    json_unsigned(json, "classes", listed->parts.classes);
-    json_unsigned(json, "mapped_bytes", listed->parts.mapped_bytes);
-    json_unsigned(json, "page_bytes", listed->parts.page_bytes);
-    json_end_object(json);
-}
-
-void json_snapshots(struct report *report, const struct heap_snapshot_list *list)
-{
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    report_certainty_json(report, &json);
-    json_unsigned(&json, "cut_short", list->cut_short);
-    json_begin_array(&json, "snapshots");
-    for (size_t i = 0; i < list->count; i++)
-        json_snapshot(&json, &list->snapshots[i]);
-    json_end_array(&json);
-    json_end_object(&json);
-}
-
-void csv_snapshots(struct report *report, const struct heap_snapshot_list *list)
-{
-    struct csv csv;
-    report_csv_begin(report, &csv);
-    csv_header(
-        &csv,
-        "number,position,wall_time_ns,reason,stopped,complete,missing_bytes,held_ns,copied,blocks,"
-        "references,memory,stored_bytes,mapped_bytes,page_bytes");
-    for (size_t i = 0; i < list->count; i++) {
-        const struct heap_listed_snapshot *listed = &list->snapshots[i];
-        const struct ttd_snapshot *snapshot = &listed->snapshot;
-        csv_unsigned(&csv, snapshot->number);
-        csv_position(&csv, snapshot->position);
-        csv_unsigned(&csv, snapshot->wall_time);
-        csv_text(&csv, report_snapshot_reason(snapshot));
-        csv_bool(&csv, snapshot->flags & TTD_SNAPSHOT_STOPPED);
-        csv_bool(&csv, !(snapshot->flags & TTD_SNAPSHOT_INCOMPLETE));
-        csv_unsigned(&csv, snapshot->missing);
-        csv_unsigned(&csv, snapshot->duration);
-        csv_bool(&csv, snapshot->flags & TTD_SNAPSHOT_COPIED);
-        csv_bool(&csv, snapshot->contents & TTD_SNAPSHOT_BLOCKS);
-        csv_unsigned_if(&csv, snapshot->contents & TTD_SNAPSHOT_REFERENCES,
-                        listed->parts.references);
-        csv_bool(&csv, snapshot->contents & TTD_SNAPSHOT_MEMORY);
-        csv_unsigned(&csv, listed->parts.stored_bytes);
-        csv_unsigned(&csv, listed->parts.mapped_bytes);
-        csv_unsigned(&csv, listed->parts.page_bytes);
-        csv_end_row(&csv);
+    const struct heap_snapshot_parts *parts = &listed->parts;
+    row_unsigned(row, "number", snapshot->number);
+    row_position(row, "position", snapshot->position);
+    if (!row->is_json)
+        row_unsigned(row, "wall_time_ns", snapshot->wall_time);
+    row_text(row, "reason", report_snapshot_reason(snapshot));
+    row_bool(row, "stopped", snapshot->flags & TTD_SNAPSHOT_STOPPED);
+    row_bool(row, "complete", !(snapshot->flags & TTD_SNAPSHOT_INCOMPLETE));
+    row_unsigned(row, "missing_bytes", snapshot->missing);
+    if (row->is_json)
+        row_unsigned(row, "wall_time_ns", snapshot->wall_time);
+    row_unsigned(row, "held_ns", snapshot->duration);
+    row_bool(row, "copied", snapshot->flags & TTD_SNAPSHOT_COPIED);
+    if (row->is_json) {
+        row_unsigned(row, "thread", snapshot->thread);
+        row_begin_array(row, "contents");
+        for (unsigned bit = 0; bit < 3; bit++)
+            if (snapshot->contents & 1u << bit)
+                row_text(row, NULL, contents_names[bit]);
+        row_end_array(row);
+    } else {
+        row_bool(row, "blocks", snapshot->contents & TTD_SNAPSHOT_BLOCKS);
+        row_unsigned_if(row, "references", snapshot->contents & TTD_SNAPSHOT_REFERENCES,
+                        parts->references);
+        row_bool(row, "memory", snapshot->contents & TTD_SNAPSHOT_MEMORY);
     }
+    row_unsigned(row, "stored_bytes", parts->stored_bytes);
+    if (row->is_json) {
+        row_unsigned(row, "regions", parts->regions);
+        row_unsigned(row, "references", parts->references);
+        row_unsigned(row, "classes", parts->classes);
+    }
+    row_unsigned(row, "mapped_bytes", parts->mapped_bytes);
+    row_unsigned(row, "page_bytes", parts->page_bytes);
+}
+
+void report_snapshots(struct report *report, const struct heap_snapshot_list *list)
+{
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_snapshots(report, list);
+        return;
+    }
+    row_open(&row, report);
+    row_certainty(&row);
+    row_unsigned(&row, "cut_short", list->cut_short);
+    ROW_EACH(&row, "snapshots", struct heap_listed_snapshot, listed, list->snapshots, list->count)
+    row_listed_snapshot(&row, listed);
+    row_end_object(&row);
 }

@@ -48,14 +48,8 @@ static void text_gap(struct text_output *output, const struct ttd_problem *probl
     out_char(output, ')');
 }
 
-void text_verify_begin(struct report *report)
+static void text_problem(struct report *report, const struct ttd_problem *problem)
 {
-    (void)report;
-}
-
-void text_problem(struct report *report, const struct ttd_problem *problem, uint64_t index)
-{
-    (void)index;
     struct text_output *output = report->output;
     const struct ttd_error *error = &problem->error;
     escape_text(output, escape_string(report->path));
@@ -80,7 +74,7 @@ void text_problem(struct report *report, const struct ttd_problem *problem, uint
     out_char(output, '\n');
 }
 
-void text_verify_end(struct report *report, const struct report_verification *data)
+static void text_verify_end(struct report *report, const struct report_verification *data)
 {
     const struct ttd_verdict *verdict = &data->verdict;
     struct text_output *output = report->output;
@@ -110,109 +104,89 @@ void text_verify_end(struct report *report, const struct report_verification *da
                  : ": the index agrees with the trace\n");
 }
 
-/* Begins the array of problems, which stays open until json_verify_end(). Its records are objects
- * of one line, so that a report that is cut off can be read line by line. */
-void json_verify_begin(struct report *report)
+/* In JSON the array of problems stays open until report_verify_end(). Its records are objects of
+ * one line, so that a report that is cut off can be read line by line. */
+static void row_problem(struct row *row, const struct ttd_problem *problem)
 {
-    out_text(report->output, "{\n  \"problems\": [");
-}
-
-static void json_nowhere(struct json *json, const char *key, uint64_t value)
-{
-    if (value == TTD_NOWHERE)
-        json_null(json, key);
-    else
-        json_unsigned(json, key, value);
-}
-
-void json_problem(struct report *report, const struct ttd_problem *problem, uint64_t index)
-{
-    out_text(report->output, index ? ",\n    " : "\n    ");
-    struct json json;
-    json_init(&json, report->output, false);
-    json_begin_object(&json, NULL);
-    json_text(&json, "file", report->path);
-    json_nowhere(&json, "offset", problem->error.offset);
-    json_nowhere(&json, "chunk", problem->error.chunk);
-    json_text(&json, "status", ttd_status_text(problem->error.status));
-    json_text(&json, "what", problem->error.what);
-    json_unsigned(&json, "bytes", problem->bytes);
-    json_count(&json, "missing_chunks", problem->missing_chunks);
-    json_count(&json, "missing_events", problem->missing_events);
     bool is_known = has_positions(problem);
-    json_position(&json, "last_good", is_known ? problem->last_good : ttd_position_invalid());
-    json_position(&json, "first_good", is_known ? problem->first_good : ttd_position_invalid());
-    json_end_object(&json);
+    uint64_t offset = problem->error.offset, chunk = problem->error.chunk;
+    row->has_verdict = false;
+    row_text(row, "file", row->report->path);
+    row_unsigned_if(row, "offset", offset != TTD_NOWHERE, offset);
+    row_unsigned_if(row, "chunk", chunk != TTD_NOWHERE, chunk);
+    row_text(row, "status", ttd_status_text(problem->error.status));
+    row_text(row, "what", problem->error.what);
+    row_unsigned(row, "bytes", problem->bytes);
+    row_count(row, "missing_chunks", problem->missing_chunks);
+    row_count(row, "missing_events", problem->missing_events);
+    row_position(row, "last_good", is_known ? problem->last_good : ttd_position_invalid());
+    row_position(row, "first_good", is_known ? problem->first_good : ttd_position_invalid());
+    row_end_record(row);
 }
 
-/* Writes the members of a verdict into an open object. */
-static void json_verdict(struct json *json, const struct ttd_verdict *verdict)
+void report_verify_begin(struct report *report)
 {
-    json_bool(json, "ok", verdict->ok);
-    json_bool(json, "closed", verdict->closed);
-    json_unsigned(json, "problem_count", verdict->problems);
-    json_unsigned(json, "chunks", verdict->chunks);
-    json_unsigned(json, "events", verdict->events);
-    json_unsigned(json, "lost_events", verdict->lost_events);
-    json_unsigned(json, "file_bytes", verdict->file_bytes);
-    json_unsigned(json, "intact_bytes", verdict->intact_bytes);
+    static const struct ttd_problem no_problem;
+    struct row row;
+    if (report->form == REPORT_JSON)
+        out_text(report->output, "{\n  \"problems\": [");
+    if (report->form != REPORT_CSV)
+        return;
+    row_open_line(&row, report, true);
+    row_problem(&row, &no_problem);
 }
 
-void json_verify_end(struct report *report, const struct report_verification *data)
+void report_problem(struct report *report, const struct ttd_problem *problem, uint64_t index)
 {
-    struct ttd_verdict verdict = data->verdict;
-    verdict.ok = verdict.ok && !data->is_index_wrong;
-    /* A wrong index is one problem more. */
-    verdict.problems += data->is_index_wrong;
-    out_text(report->output, verdict.problems ? "\n  ]" : "]");
-    struct json json;
-    json_init(&json, report->output, true);
-    /* The object was opened by json_verify_begin(). */
-    json.depth = 1;
-    json.has_member[1] = true;
-    if (data->index)
-        json_bool(&json, "index_agrees", !data->is_index_wrong);
-    else
-        json_null(&json, "index_agrees");
-    json_verdict(&json, &verdict);
-    json_end_object(&json);
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_problem(report, problem);
+        return;
+    }
+    if (report->form == REPORT_JSON)
+        out_text(report->output, index ? ",\n    " : "\n    ");
+    row_open_line(&row, report, false);
+    row_problem(&row, problem);
 }
 
-void csv_verify_begin(struct report *report)
+/* Writes the members of a verdict, behind whether the trace is intact and closed. */
+static void row_verdict(struct row *row, const struct ttd_verdict *verdict)
 {
-    struct csv csv;
-    csv_init(&csv, report->output);
-    csv_header(&csv, "file,offset,chunk,status,what,bytes,missing_chunks,missing_events,"
-                     "last_good,first_good");
-}
-
-void csv_problem(struct report *report, const struct ttd_problem *problem, uint64_t index)
-{
-    (void)index;
-    struct csv csv;
-    csv_init(&csv, report->output);
-    csv_text(&csv, report->path);
-    csv_count(&csv, problem->error.offset);
-    csv_count(&csv, problem->error.chunk);
-    csv_text(&csv, ttd_status_text(problem->error.status));
-    csv_text(&csv, problem->error.what);
-    csv_unsigned(&csv, problem->bytes);
-    csv_count(&csv, problem->missing_chunks);
-    csv_count(&csv, problem->missing_events);
-    bool is_known = has_positions(problem);
-    csv_position(&csv, is_known ? problem->last_good : ttd_position_invalid());
-    csv_position(&csv, is_known ? problem->first_good : ttd_position_invalid());
-    csv_end_row(&csv);
+    row_unsigned(row, row->is_json ? "problem_count" : "problems", verdict->problems);
+    row_unsigned(row, "chunks", verdict->chunks);
+    row_unsigned(row, "events", verdict->events);
+    row_unsigned(row, "lost_events", verdict->lost_events);
+    row_unsigned(row, "file_bytes", verdict->file_bytes);
+    row_unsigned(row, "intact_bytes", verdict->intact_bytes);
 }
 
 /* CSV has the problems only, and no place for the verdict. */
-void csv_verify_end(struct report *report, const struct report_verification *data)
+void report_verify_end(struct report *report, const struct report_verification *data)
 {
-    (void)report;
-    (void)data;
+    struct ttd_verdict verdict = data->verdict;
+    struct row row;
+    if (report->form == REPORT_TEXT)
+        text_verify_end(report, data);
+    if (report->form != REPORT_JSON)
+        return;
+    /* A wrong index is one problem more. */
+    verdict.problems += data->is_index_wrong;
+    out_text(report->output, verdict.problems ? "\n  ]" : "]");
+    row_init_json(&row, report->output, true);
+    /* The object was opened by report_verify_begin(). */
+    row.depth = 1;
+    row.has_member[1] = true;
+    if (data->index)
+        row_bool(&row, "index_agrees", !data->is_index_wrong);
+    else
+        row_null(&row, "index_agrees");
+    row_bool(&row, "ok", verdict.ok && !data->is_index_wrong);
+    row_bool(&row, "closed", verdict.closed);
+    row_verdict(&row, &verdict);
+    row_end_object(&row);
 }
 
-void text_recover(struct report *report, const struct report_recovery *data)
+static void text_recover(struct report *report, const struct report_recovery *data)
 {
     const struct ttd_verdict *verdict = data->verdict;
     struct text_output *output = report->output;
@@ -232,35 +206,36 @@ void text_recover(struct report *report, const struct report_recovery *data)
     out_text(output, " were intact\n");
 }
 
-void json_recover(struct report *report, const struct report_recovery *data)
+/* CSV has 0 and 1 in these records. */
+static void row_flag(struct row *row, const char *key, bool value)
 {
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_text(&json, "result", data->result);
-    json_verdict(&json, data->verdict);
-    json_end_object(&json);
+    if (row->is_json)
+        row_bool(row, key, value);
+    else
+        row_unsigned(row, key, value);
 }
 
-void csv_recover(struct report *report, const struct report_recovery *data)
+void report_recover(struct report *report, const struct report_recovery *data)
 {
-    struct csv csv;
-    csv_init(&csv, report->output);
-    csv_header(&csv, "result,closed,problems,chunks,events,lost_events,file_bytes,intact_bytes");
-    csv_text(&csv, data->result);
-    csv_unsigned(&csv, data->verdict->closed);
-    csv_unsigned(&csv, data->verdict->problems);
-    csv_unsigned(&csv, data->verdict->chunks);
-    csv_unsigned(&csv, data->verdict->events);
-    csv_unsigned(&csv, data->verdict->lost_events);
-    csv_unsigned(&csv, data->verdict->file_bytes);
-    csv_unsigned(&csv, data->verdict->intact_bytes);
-    csv_end_row(&csv);
+    const struct ttd_verdict *verdict = data->verdict;
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_recover(report, data);
+        return;
+    }
+    ROW_ONLY(&row, report)
+    {
+        row_text(&row, "result", data->result);
+        if (row.is_json)
+            row_bool(&row, "ok", verdict->ok);
+        row_flag(&row, "closed", verdict->closed);
+        row_verdict(&row, verdict);
+    }
 }
 
 /* The report of `redact`. */
 
-void text_redact(struct report *report, const struct report_redaction *data)
+static void text_redact(struct report *report, const struct report_redaction *data)
 {
     const struct ttd_redaction *removed = data->removed;
     struct text_output *output = report->output;
@@ -293,49 +268,32 @@ void text_redact(struct report *report, const struct report_redaction *data)
     out_char(output, '\n');
 }
 
-void json_redact(struct report *report, const struct report_redaction *data)
+void report_redact(struct report *report, const struct report_redaction *data)
 {
     const struct ttd_redaction *removed = data->removed;
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_text(&json, "result", data->result);
-    json_bool(&json, "has_strings", data->has_strings);
-    json_unsigned(&json, "page_bytes", removed->page_bytes);
-    json_unsigned(&json, "memory_snapshots", removed->memory_snapshots);
-    json_unsigned(&json, "registers", removed->registers);
-    json_unsigned(&json, "unknown_chunks", removed->unknown_chunks);
-    json_unsigned(&json, "strings", removed->strings);
-    json_unsigned(&json, "metadata", removed->metadata);
-    json_unsigned(&json, "build_ids", removed->build_ids);
-    json_unsigned(&json, "user_events", removed->user_events);
-    json_end_object(&json);
-}
-
-void csv_redact(struct report *report, const struct report_redaction *data)
-{
-    const struct ttd_redaction *removed = data->removed;
-    struct csv csv;
-    csv_init(&csv, report->output);
-    csv_header(&csv,
-               "result,has_strings,page_bytes,memory_snapshots,registers,unknown_chunks,strings,"
-               "metadata,build_ids,user_events");
-    csv_text(&csv, data->result);
-    csv_unsigned(&csv, data->has_strings);
-    csv_unsigned(&csv, removed->page_bytes);
-    csv_unsigned(&csv, removed->memory_snapshots);
-    csv_unsigned(&csv, removed->registers);
-    csv_unsigned(&csv, removed->unknown_chunks);
-    csv_unsigned(&csv, removed->strings);
-    csv_unsigned(&csv, removed->metadata);
-    csv_unsigned(&csv, removed->build_ids);
-    csv_unsigned(&csv, removed->user_events);
-    csv_end_row(&csv);
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_redact(report, data);
+        return;
+    }
+    ROW_ONLY(&row, report)
+    {
+        row_text(&row, "result", data->result);
+        row_flag(&row, "has_strings", data->has_strings);
+        row_unsigned(&row, "page_bytes", removed->page_bytes);
+        row_unsigned(&row, "memory_snapshots", removed->memory_snapshots);
+        row_unsigned(&row, "registers", removed->registers);
+        row_unsigned(&row, "unknown_chunks", removed->unknown_chunks);
+        row_unsigned(&row, "strings", removed->strings);
+        row_unsigned(&row, "metadata", removed->metadata);
+        row_unsigned(&row, "build_ids", removed->build_ids);
+        row_unsigned(&row, "user_events", removed->user_events);
+    }
 }
 
 /* The report of `index`: the index that was made. */
 
-void text_index(struct report *report, const struct report_index *data)
+static void text_index(struct report *report, const struct report_index *data)
 {
     escape_text(report->output, escape_string(data->file));
     out_text(report->output, ": ");
@@ -352,28 +310,19 @@ void text_index(struct report *report, const struct report_index *data)
     out_char(report->output, '\n');
 }
 
-void json_index(struct report *report, const struct report_index *data)
+void report_index(struct report *report, const struct report_index *data)
 {
-    struct json json;
-    json_init(&json, report->output, true);
-    json_begin_object(&json, NULL);
-    json_text(&json, "index", data->file);
-    json_unsigned(&json, "keyframes", data->keyframes);
-    json_unsigned(&json, "summaries", data->summaries);
-    json_unsigned(&json, "events", data->events);
-    json_unsigned(&json, "index_bytes", data->bytes);
-    json_end_object(&json);
-}
-
-void csv_index(struct report *report, const struct report_index *data)
-{
-    struct csv csv;
-    csv_init(&csv, report->output);
-    csv_header(&csv, "index,keyframes,summaries,events,index_bytes");
-    csv_text(&csv, data->file);
-    csv_unsigned(&csv, data->keyframes);
-    csv_unsigned(&csv, data->summaries);
-    csv_unsigned(&csv, data->events);
-    csv_unsigned(&csv, data->bytes);
-    csv_end_row(&csv);
+    struct row row;
+    if (report->form == REPORT_TEXT) {
+        text_index(report, data);
+        return;
+    }
+    ROW_ONLY(&row, report)
+    {
+        row_text(&row, "index", data->file);
+        row_unsigned(&row, "keyframes", data->keyframes);
+        row_unsigned(&row, "summaries", data->summaries);
+        row_unsigned(&row, "events", data->events);
+        row_unsigned(&row, "index_bytes", data->bytes);
+    }
 }

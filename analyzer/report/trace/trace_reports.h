@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The reports about a trace as a file: their data, and the function of each format that writes
- * them. Nothing is owned.
+ * The reports about a trace as a file: their data, and the functions that write them in all
+ * forms. Nothing is owned.
  */
 #ifndef ANALYZER_REPORT_TRACE_TRACE_REPORTS_H
 #define ANALYZER_REPORT_TRACE_TRACE_REPORTS_H
@@ -158,7 +158,6 @@ struct report_family {
     const char *unit;
     bool has_bytes;
     const char *title;
-    size_t limit;
     struct report_family_member *members;
     size_t member_count;
     struct report_family_site *sites;
@@ -179,12 +178,6 @@ struct report_family {
 struct report_events {
     bool shows_parameters;
     bool shows_stacks;
-    /** Wall times are known. */
-    bool has_times;
-};
-
-/** The parts of a mark that `marks` shows. */
-struct report_marks {
     /** Wall times are known. */
     bool has_times;
 };
@@ -231,68 +224,34 @@ struct report_index {
     uint64_t bytes;
 };
 
-void text_summary(struct report *report, const struct report_summary *data);
-void json_summary(struct report *report, const struct report_summary *data);
-void csv_summary(struct report *report, const struct report_summary *data);
-
 /** Sets report->frames to the frames of an owner's stack, and returns the frame of its function;
  * NULL if there is none. */
 const struct frame *summary_frame(struct report *report, const struct report_owner *owner);
 
+void report_summary(struct report *report, const struct report_summary *data);
+void report_family(struct report *report, const struct report_family *data);
+void report_recording(struct report *report, const struct report_group *data);
+void report_info(struct report *report, const struct report_info *data);
+/** As text; for report_info(). */
 void text_info(struct report *report, const struct report_info *data);
-void json_info(struct report *report, const struct report_info *data);
-void csv_info(struct report *report, const struct report_info *data);
+void report_snapshots(struct report *report, const struct heap_snapshot_list *list);
 
-void text_family(struct report *report, const struct report_family *data);
-void json_family(struct report *report, const struct report_family *data);
-void csv_family(struct report *report, const struct report_family *data);
+/** Begins a list of marks, and writes one of them, with its wall time if times are known. */
+void report_marks_begin(struct report *report);
+void report_mark(struct report *report, bool has_times, const struct heap_mark *mark);
 
-void text_recording(struct report *report, const struct report_group *data);
-void json_recording(struct report *report, const struct report_group *data);
-void csv_recording(struct report *report, const struct report_group *data);
+/** Begins a list of events, and writes one of them. */
+void report_events_begin(struct report *report, const struct report_events *options);
+void report_event(struct report *report, const struct report_event *data);
 
-void text_snapshots(struct report *report, const struct heap_snapshot_list *list);
-void json_snapshots(struct report *report, const struct heap_snapshot_list *list);
-void csv_snapshots(struct report *report, const struct heap_snapshot_list *list);
+/** Begins a list of problems, writes one of them, and ends the list with the verdict. `index`
+ * counts problems from 0. */
+void report_verify_begin(struct report *report);
+void report_problem(struct report *report, const struct ttd_problem *problem, uint64_t index);
+void report_verify_end(struct report *report, const struct report_verification *data);
 
-void text_marks_begin(struct report *report);
-void text_mark(struct report *report, const struct report_marks *options,
-               const struct heap_mark *mark);
-void json_marks_begin(struct report *report);
-void json_mark(struct report *report, const struct report_marks *options,
-               const struct heap_mark *mark);
-void csv_marks_begin(struct report *report);
-void csv_mark(struct report *report, const struct report_marks *options,
-              const struct heap_mark *mark);
-
-void text_events_begin(struct report *report, const struct report_events *options);
-void text_event(struct report *report, const struct report_event *data);
-void text_rows_end(struct report *report);
-void json_events_begin(struct report *report, const struct report_events *options);
-void json_event(struct report *report, const struct report_event *data);
-void csv_events_begin(struct report *report, const struct report_events *options);
-void csv_event(struct report *report, const struct report_event *data);
-
-void text_verify_begin(struct report *report);
-void text_problem(struct report *report, const struct ttd_problem *problem, uint64_t index);
-void text_verify_end(struct report *report, const struct report_verification *data);
-void json_verify_begin(struct report *report);
-void json_problem(struct report *report, const struct ttd_problem *problem, uint64_t index);
-void json_verify_end(struct report *report, const struct report_verification *data);
-void csv_verify_begin(struct report *report);
-void csv_problem(struct report *report, const struct ttd_problem *problem, uint64_t index);
-void csv_verify_end(struct report *report, const struct report_verification *data);
-
-void text_recover(struct report *report, const struct report_recovery *data);
-void json_recover(struct report *report, const struct report_recovery *data);
-void csv_recover(struct report *report, const struct report_recovery *data);
-
-void text_redact(struct report *report, const struct report_redaction *data);
-void json_redact(struct report *report, const struct report_redaction *data);
-void csv_redact(struct report *report, const struct report_redaction *data);
-
-void text_index(struct report *report, const struct report_index *data);
-void json_index(struct report *report, const struct report_index *data);
-void csv_index(struct report *report, const struct report_index *data);
+void report_recover(struct report *report, const struct report_recovery *data);
+void report_redact(struct report *report, const struct report_redaction *data);
+void report_index(struct report *report, const struct report_index *data);
 
 #endif

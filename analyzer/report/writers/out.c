@@ -64,6 +64,12 @@ static void out_make_room(struct text_output *output)
 void out_write(struct text_output *output, const char *data, size_t size)
 {
     output->column += size;
+    /* Nearly all texts are short, and fit. */
+    if (size && size <= OUT_BUFFER - output->used) {
+        memcpy(output->buffer + output->used, data, size);
+        output->used += size;
+        return;
+    }
     while (size && !output->error) {
         if (output->used == OUT_BUFFER)
             out_make_room(output);
@@ -157,7 +163,7 @@ static void out_end_line(struct text_output *output)
     output->column = 0;
 }
 
-void out_char(struct text_output *output, char c)
+void out_char_slowly(struct text_output *output, char c)
 {
     if (c == '\n' && output->width) {
         out_end_line(output);
@@ -180,16 +186,31 @@ void out_text(struct text_output *output, const char *text)
         output->column -= !out_is_first(*text);
 }
 
+/* Digits of 2^64 - 1. */
+#define DIGITS 20
+
+/* Writes the digits from `begin` to the middle of an array of 2 * DIGITS characters. They are
+ * copied with what follows them, since a copy of constant size needs no call. */
+static inline void out_digits(struct text_output *output, const char *digits, size_t begin)
+{
+    if (OUT_BUFFER - output->used < DIGITS) {
+        out_write(output, digits + begin, DIGITS - begin);
+        return;
+    }
+    memcpy(output->buffer + output->used, digits + begin, DIGITS);
+    output->used += DIGITS - begin;
+    output->column += DIGITS - begin;
+}
+
 void out_unsigned(struct text_output *output, uint64_t value)
 {
-    /* 2^64 - 1 has 20 digits. */
-    char text[20];
-    size_t begin = sizeof text;
+    char text[2 * DIGITS] = "";
+    size_t begin = DIGITS;
     do {
         text[--begin] = (char)('0' + value % 10);
         value /= 10;
     } while (value);
-    out_write(output, text + begin, sizeof text - begin);
+    out_digits(output, text, begin);
 }
 
 void out_grouped(struct text_output *output, uint64_t value)
@@ -228,16 +249,15 @@ void out_size(struct text_output *output, uint64_t bytes)
 
 void out_hex(struct text_output *output, uint64_t value)
 {
-    /* 0x and 16 digits. */
-    char text[18];
-    size_t begin = sizeof text;
+    char text[2 * DIGITS] = "";
+    size_t begin = DIGITS;
     do {
         text[--begin] = "0123456789abcdef"[value & 15];
         value >>= 4;
     } while (value);
     text[--begin] = 'x';
     text[--begin] = '0';
-    out_write(output, text + begin, sizeof text - begin);
+    out_digits(output, text, begin);
 }
 
 void out_position(struct text_output *output, struct ttd_position position)

@@ -47,7 +47,20 @@ bool out_flush(struct text_output *output);
 
 /** Writes characters without a new line. */
 void out_write(struct text_output *output, const char *data, size_t size);
-void out_char(struct text_output *output, char c);
+
+/** For out_char(): ends a line, or makes room. */
+void out_char_slowly(struct text_output *output, char c);
+
+static inline void out_char(struct text_output *output, char c)
+{
+    if (c == '\n' || output->used == OUT_BUFFER) {
+        out_char_slowly(output, c);
+        return;
+    }
+    output->buffer[output->used++] = c;
+    output->column++;
+}
+
 void out_text(struct text_output *output, const char *text);
 void out_unsigned(struct text_output *output, uint64_t value);
 /** Writes a number with thousands separated by commas. */
