@@ -204,14 +204,43 @@ static int run_start(struct session_arguments *arguments)
     return status == EXIT_SUCCESS ? make_changes(arguments) : status;
 }
 
+/* Takes the interval of snapshots, the only option of a recording that can be changed, and adds it
+ * to the changes. Returns false after a message. */
+static bool take_interval(struct session_arguments *arguments, uint64_t *interval)
+{
+    static const char name[] = "--snapshot-every";
+    char **left = arguments->left, text[32];
+    size_t length = sizeof name - 1;
+    const char *value = NULL;
+    if (strncmp(left[1], name, length) == 0 && left[1][length] == '=')
+        value = left[1] + length + 1;
+    else if (strcmp(left[1], name) == 0)
+        value = left[2];
+    int taken = value == left[2] ? 2 : 1;
+    if (value == NULL || arguments->left_count != 1 + taken) {
+        message("'update' needs --pid, --remove-pid, --name, --remove-name or --snapshot-every "
+                "SECONDS, and has no other options");
+        return false;
+    }
+    *interval = strcmp(value, "off") == 0 ? 0 : options_seconds(value);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)*interval);
+    return change_add(arguments, "+s", text);
+}
+
 static int run_update(struct session_arguments *arguments)
 {
-    if (!has_no_more(arguments))
-        return EXIT_RECORDER;
-    if (arguments->size != 0)
+    uint64_t interval;
+    if (arguments->left_count == 1 && arguments->size != 0)
         return make_changes(arguments);
-    message("'update' needs --pid, --remove-pid, --name or --remove-name");
-    return EXIT_RECORDER;
+    if (arguments->left_count == 1)
+        arguments->left[1] = arguments->left[2] = (char *)(uintptr_t) "";
+    if (!take_interval(arguments, &interval))
+        return EXIT_RECORDER;
+    int status = make_changes(arguments);
+    int changed = status != EXIT_NO_SESSION
+                      ? status_each(arguments->session, CONTROL_SNAPSHOTS, &interval)
+                      : status;
+    return status == EXIT_SUCCESS ? changed : status;
 }
 
 static int run_status(const struct session_arguments *arguments)
@@ -238,7 +267,7 @@ static int run_status(const struct session_arguments *arguments)
 /* Asks for a command that every process's recorder gets. */
 static int run_each(const struct session_arguments *arguments, enum control_command command)
 {
-    return has_no_more(arguments) ? status_each(arguments->session, command) : EXIT_RECORDER;
+    return has_no_more(arguments) ? status_each(arguments->session, command, NULL) : EXIT_RECORDER;
 }
 
 static int run_action(int action, struct session_arguments *arguments)

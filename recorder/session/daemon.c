@@ -140,6 +140,10 @@ static int change_one(struct daemon *daemon, const char *word, char *text, size_
             return is_added ? daemon_attach(daemon, (uint32_t)pid, text, size)
                             : remove_process(daemon, (uint32_t)pid, text, size);
     }
+    if (kind == 's' && is_added && isdigit((unsigned char)value[0])) {
+        daemon->options.snapshots.every = strtoull(value, NULL, 10); /* of recordings to come */
+        return EXIT_SUCCESS;
+    }
     if ((kind == 'n' || kind == 'e') && value[0] == '/') {
         if (is_added)
             return add_name(daemon, value, kind == 'n', text, size);

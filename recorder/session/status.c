@@ -284,7 +284,7 @@ int status_print(const char *session, bool watches, bool is_json)
     return status;
 }
 
-int status_each(const char *session, enum control_command command)
+int status_each(const char *session, enum control_command command, const uint64_t *interval)
 {
     struct client_list list;
     struct status_rows rows;
@@ -298,6 +298,10 @@ int status_each(const char *session, enum control_command command)
         char text[4 * CONTROL_TEXT_MAX + 1];
         if (!rows.items[i].has_counts)
             continue;
+        if (interval != NULL) {
+            memcpy(request.text, interval, sizeof *interval);
+            request.size = sizeof *interval;
+        }
         enum control_result result =
             control_ask_collector(rows.items[i].collector, &request, &answer);
         if (result == CONTROL_UNKNOWN)

@@ -97,6 +97,26 @@ class SessionTest(Recording):
 
 
 class Sessions(SessionTest):
+    def test_the_interval_of_snapshots_is_changed(self):
+        """Of what is recorded, and of what will be; until it is off."""
+        first, second = self.start(), self.start()
+        self.begin('one', '--pid', first.pid)
+        self.call(first)
+        result = self.session('update', 'one', '--snapshot-every', '0.02')
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        self.assertIn(': a snapshot every 0.02 s\n', result.stdout)
+        self.assertEqual(self.session('update', 'one', '--pid', second.pid).returncode, 0)
+        self.call(second)
+        files = [self.directory / process['file'] for process in self.status()['processes']]
+        for file in files:
+            wait_for(lambda: any(snapshot['reason'] == 'interval' for snapshot in
+                                 analyze('snapshots', file)['snapshots']), f'none in {file}')
+        result = self.session('update', 'one', '--snapshot-every=off')
+        self.assertEqual(result.stdout.count(': no more snapshots at intervals\n'), 2)
+        for wrong in [], ['--snapshot-every'], ['--snapshot-every', '1', '2'], ['--every', '1']:
+            result = self.session('update', 'one', *wrong)
+            self.assertEqual((result.returncode, result.stderr.count('\n')), (USAGE, 1), wrong)
+
     def test_processes_come_and_go(self):
         first, second = self.start(), self.start()
         self.begin('one', '--pid', first.pid, '-o', 'traces')
