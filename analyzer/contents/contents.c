@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "contents/contents.h"
+#include "base/grow.h"
+#include "base/sort.h"
 
 /** Laying one snapshot over another. */
 struct overlay {
@@ -249,14 +250,8 @@ static size_t contents_find_chunk(const struct contents_pages *pages, uint64_t i
 {
     size_t first = 0;
     size_t end = pages->count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        const struct ttd_chunk *chunk = &pages->chunks[middle];
-        if (chunk->first_record + chunk->record_count <= id)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    SEARCH_SORTED(first, end, middle,
+                  pages->chunks[middle].first_record + pages->chunks[middle].record_count <= id);
     return first < pages->count && pages->chunks[first].first_record <= id ? first : SIZE_MAX;
 }
 

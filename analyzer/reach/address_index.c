@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/sort.h"
 #include "base/table.h"
 
 /* Behind the last row: a field is read and written with the seven bytes that follow it. */
@@ -267,13 +268,7 @@ static uint32_t search_area(const struct address_index *index, const struct pack
     uint32_t low = index->areas[area].first, high = address_index_area_end(index, area);
     if (index->areas[area].number != address >> ADDRESS_AREA_BITS)
         return high;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (address_index_row_address(index, table, middle) <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle, address_index_row_address(index, table, middle) <= address);
     return low;
 }
 

@@ -2,6 +2,7 @@
 #include "reach/between.h"
 
 #include "base/grow.h"
+#include "base/sort.h"
 
 #define WORD 8
 
@@ -35,13 +36,7 @@ enum ttd_status reach_between_add(struct reach_builder *builder,
 bool reach_between_has_nodes(const struct heap_reach *reach, uint64_t first, uint64_t last)
 {
     uint32_t low = 0, high = reach->nodes.count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (heap_nodes_last(&reach->nodes, middle) < first)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle, heap_nodes_last(&reach->nodes, middle) < first);
     return low < reach->nodes.count && heap_nodes_address(&reach->nodes, low) <= last;
 }
 

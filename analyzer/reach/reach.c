@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/sort.h"
 #include "reach/builder.h"
 #include "reach/in_flight.h"
 #include "reach/stale.h"
@@ -53,13 +54,8 @@ static uint64_t inherited_word_address(const struct reach_builder *builder,
 static size_t find_word(const struct reach_builder *builder, uint64_t address)
 {
     size_t low = 0, high = builder->between_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (inherited_word_address(builder, &builder->between[middle]) < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle,
+                  inherited_word_address(builder, &builder->between[middle]) < address);
     return low;
 }
 
@@ -151,14 +147,9 @@ static bool has_class_word(const struct rules *rules, uint32_t node, uint32_t of
 {
     const struct reach_class_word *words = rules->builder->class_words;
     size_t low = 0, high = rules->builder->class_word_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (words[middle].node < node ||
-            (words[middle].node == node && words[middle].offset < offset))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle,
+                  words[middle].node < node ||
+                      (words[middle].node == node && words[middle].offset < offset));
     return low < rules->builder->class_word_count && words[low].node == node &&
            words[low].offset == offset;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/sort.h"
 
 _Static_assert(TTD_STATE_ACTIONS == TTD_ACTION_DESTROY + 1, "counts by action");
 
@@ -261,13 +262,8 @@ static size_t count_before(const struct heap_keyframes *keyframes, struct ttd_po
 {
     size_t low = 0;
     size_t high = keyframes->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ttd_position_compare(keyframes->keyframes[middle].position, position) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle,
+                  ttd_position_compare(keyframes->keyframes[middle].position, position) <= 0);
     return low;
 }
 

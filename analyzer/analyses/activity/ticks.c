@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/sort.h"
+
 struct ticks_finder {
     struct heap_ticks *ticks;
     struct heap_ticks_options options;
@@ -233,13 +235,8 @@ static void keys_of(const struct heap_block *block, ttd_id keys[HEAP_TICK_KEYS])
 static size_t tick_at(const struct heap_ticks *ticks, struct ttd_position position)
 {
     size_t low = 0, high = ticks->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ttd_position_compare(ticks->ticks[middle].position, position) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle,
+                  ttd_position_compare(ticks->ticks[middle].position, position) < 0);
     return low;
 }
 

@@ -56,13 +56,8 @@ void chronicle_each_live(const struct chronicle *chronicle, uint32_t moment,
 uint32_t chronicle_find(const struct chronicle *chronicle, struct ttd_position position)
 {
     size_t low = 0, high = chronicle->effect_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ttd_position_compare(chronicle->effects[middle].position, position) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle,
+                  ttd_position_compare(chronicle->effects[middle].position, position) <= 0);
     return (uint32_t)low;
 }
 
@@ -76,26 +71,14 @@ uint32_t chronicle_find_event(const struct chronicle *chronicle, uint64_t event)
 {
     /* Events are in the order of their effects, but for the second ones of reallocations. */
     size_t low = 0, high = chronicle->effect_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (chronicle->effects[middle].event <= event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle, chronicle->effects[middle].event <= event);
     return whole(chronicle, low);
 }
 
 uint32_t chronicle_find_time(const struct chronicle *chronicle, uint64_t time)
 {
     size_t low = 0, high = chronicle->time_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (chronicle->times[middle].time <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle, chronicle->times[middle].time <= time);
     bool is_last = low == chronicle->time_count;
     return whole(chronicle, is_last ? chronicle->effect_count : chronicle->times[low].effect);
 }
@@ -103,13 +86,7 @@ uint32_t chronicle_find_time(const struct chronicle *chronicle, uint64_t time)
 uint64_t chronicle_wall_time(const struct chronicle *chronicle, uint32_t moment)
 {
     size_t low = 0, high = chronicle->time_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (chronicle->times[middle].effect < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle, chronicle->times[middle].effect < moment);
     return low ? chronicle->times[low - 1].time : 0;
 }
 
@@ -254,15 +231,10 @@ static enum ttd_status chronicle_destroy_heap(struct chronicle *chronicle,
 static void chronicle_discard(struct chronicle *chronicle, const struct heap_effect *effect)
 {
     size_t low = 0, high = chronicle->destruction_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct chronicle_effect *last_effect =
-            &chronicle->effects[chronicle->destructions[middle].effect];
-        if (ttd_position_compare(last_effect->position, effect->position) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(
+        low, high, middle,
+        ttd_position_compare(chronicle->effects[chronicle->destructions[middle].effect].position,
+                             effect->position) < 0);
     while (low < chronicle->destruction_count &&
            chronicle->destructions[low].heap != effect->block->heap)
         low++;

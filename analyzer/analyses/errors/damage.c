@@ -6,6 +6,7 @@
 
 #include "analyses/errors/errors_parts.h"
 #include "base/grow.h"
+#include "base/sort.h"
 
 /** A header lies this far in front of its block, and memory of blocks ends there. */
 #define HEADER_BYTES 8
@@ -194,13 +195,7 @@ static bool find_header(const struct header_search *search, uint64_t address, ui
         return false;
     uint64_t bucket = (address - run->begin) >> search->shift;
     uint32_t low = search->buckets[bucket], high = search->buckets[bucket + 1];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (search->first[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle, search->first[middle].address <= address);
     *index = low - 1; /* the run begins with a header */
     return true;
 }

@@ -6,6 +6,7 @@
 
 #include "analyses/state/state.h"
 #include "base/grow.h"
+#include "base/sort.h"
 #include "heap/site_table.h"
 #include "heap/sort_blocks.h"
 
@@ -91,13 +92,7 @@ size_t heap_segments_block(const struct heap_segments *segments, uint64_t addres
 {
     size_t first = 0;
     size_t end = segments->count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (segments->items[middle].first <= address)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    SEARCH_SORTED(first, end, middle, segments->items[middle].first <= address);
     return first ? segments->items[first - 1].block : SIZE_MAX;
 }
 
@@ -169,13 +164,7 @@ const struct heap_block *heap_memory_block(const struct heap_memory *memory, uin
      * that one can cover it. */
     size_t first = 0;
     size_t end = memory->block_count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        if (memory->blocks[middle].address <= address)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    SEARCH_SORTED(first, end, middle, memory->blocks[middle].address <= address);
     const struct heap_block *block = first ? &memory->blocks[first - 1] : NULL;
     return block && heap_block_covers(block, address, address) ? block : NULL;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/sort.h"
 
 #define PLACE_KINDS                                                                                \
     (TTD_KIND_BIT(TTD_KIND_MODULES) | TTD_KIND_BIT(TTD_KIND_VARIABLES) |                           \
@@ -119,14 +120,10 @@ static void find_variable(const struct heap_places *places, ttd_id module, uint6
 {
     size_t first = 0;
     size_t end = places->variable_count;
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        const struct ttd_variable *variable = &places->variables[middle];
-        if (variable->module < module || (variable->module == module && variable->offset <= offset))
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    const struct ttd_variable *variables = places->variables;
+    SEARCH_SORTED(first, end, middle,
+                  variables[middle].module < module ||
+                      (variables[middle].module == module && variables[middle].offset <= offset));
     const struct ttd_variable *variable = first ? &places->variables[first - 1] : NULL;
     /* A variable of unknown size reaches up to the next one. */
     if (!variable || variable->module != module ||

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/sort.h"
 #include "graph/graph.h"
 #include "reach/in_flight.h"
 #include "travel/replay_to.h"
@@ -28,13 +29,7 @@ static enum ttd_status see_end(void *context, const struct heap_effect *effect)
     size_t low = 0, high = search->count;
     if (!block || effect->kind == HEAP_ACQUIRED)
         return TTD_OK;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (search->words[middle].address < block->address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle, search->words[middle].address < block->address);
     for (; low < search->count &&
            heap_block_covers(block, search->words[low].address, search->words[low].address);
          low++)

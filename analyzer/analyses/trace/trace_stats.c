@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/sort.h"
 #include "heap/site_table.h"
 
 static int clients_compare(const struct heap_client *a, const struct heap_client *b)
@@ -17,13 +18,8 @@ static int clients_compare(const struct heap_client *a, const struct heap_client
 static size_t clients_lower_bound(const struct heap_client_list *list,
                                   const struct heap_client *record)
 {
-    size_t first = 0, count = list->count;
-    while (count) {
-        size_t half = count / 2;
-        bool is_before = clients_compare(&list->items[first + half], record) < 0;
-        first += is_before ? half + 1 : 0;
-        count = is_before ? count - half - 1 : half;
-    }
+    size_t first = 0, end = list->count;
+    SEARCH_SORTED(first, end, middle, clients_compare(&list->items[middle], record) < 0);
     return first;
 }
 

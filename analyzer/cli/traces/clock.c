@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/sort.h"
 #include "report/writers/out.h"
 
 /* Precision of a time, as a fraction of the duration: more digits say nothing to people. */
@@ -157,13 +158,8 @@ void clock_see(struct trace_clock *clock, const struct ttd_batch *batch)
 static size_t clock_find_chunk(const struct trace_clock *clock, struct ttd_position position)
 {
     size_t low = 0, high = clock->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ttd_position_compare(clock->chunks[middle].first.position, position) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle,
+                  ttd_position_compare(clock->chunks[middle].first.position, position) <= 0);
     return low - 1;
 }
 
@@ -191,13 +187,8 @@ static void read_events(struct clock_chunk *chunk, struct ttd_reader *reader, ui
 static uint64_t exact_time(const struct clock_chunk *chunk, struct ttd_position position)
 {
     size_t low = 0, high = chunk->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ttd_position_compare(chunk->events[middle].position, position) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, high, middle,
+                  ttd_position_compare(chunk->events[middle].position, position) <= 0);
     return low ? chunk->events[low - 1].time : chunk->first.time;
 }
 
