@@ -12,7 +12,7 @@
 #include "cli/process/message.h"
 #include "cli/process/output.h"
 #include "cli/session/session.h"
-#include "common/standard_descriptors.h"
+#include "common/output_path.h"
 
 static const struct command *main_find_command(const char *name)
 {

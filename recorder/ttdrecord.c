@@ -15,7 +15,7 @@
 #include "attach_command.h"
 #include "collect/collector.h"
 #include "messages.h"
-#include "common/standard_descriptors.h"
+#include "common/output_path.h"
 #include "control_client.h"
 #include "inherited.h"
 #include "launch.h"

@@ -97,6 +97,11 @@ static inline struct heap_key heap_key_of_block(enum heap_split split,
 }
 
 /** Orders keys, for records that are equal otherwise. */
-int heap_key_compare(struct heap_key a, struct heap_key b);
+static inline int heap_key_compare(struct heap_key a, struct heap_key b)
+{
+    if (a.stack != b.stack)
+        return a.stack > b.stack ? 1 : -1;
+    return (a.property > b.property) - (a.property < b.property);
+}
 
 #endif

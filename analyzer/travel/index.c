@@ -3,7 +3,6 @@
 
 #include "base/task.h"
 #include "travel/heap_cursor.h"
-#include "travel/summary.h"
 
 /* Bytes of a block in a keyframe, before any was written. */
 #define BLOCK_SIZE_GUESS 8

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "travel/index_check.h"
+#include "travel/index.h"
 
 #include <stdlib.h>
 #include <string.h>

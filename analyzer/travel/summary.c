@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "travel/summary.h"
+#include "travel/index.h"
 
 #include <stdlib.h>
 

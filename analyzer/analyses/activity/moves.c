@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyses/activity/regrowth.h"
 #include "base/grow.h"
 #include "base/hash_map.h"
 #include "base/table.h"

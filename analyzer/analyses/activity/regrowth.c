@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyses/activity/regrowth.h"
+#include "analyses/activity/moves.h"
 
 #include <stdlib.h>
 

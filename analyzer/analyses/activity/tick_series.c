@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyses/activity/tick_series.h"
+#include "analyses/activity/ticks.h"
 
 #include <stdlib.h>
 

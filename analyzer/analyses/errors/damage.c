@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyses/errors/damage.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -160,8 +160,8 @@ bool heap_hold_is_active(const struct heap_status_table *statuses, const struct 
 struct heap_fatal;
 
 enum heap_error_kind {
-    /** The header of a block was overwritten: see damage.h. `call` has allocated the block that the
-     * finding is about, and `address` is that of the header. */
+    /** The header of a block was overwritten: see errors_parts.h. `call` has allocated the block
+     * that the finding is about, and `address` is that of the header. */
     HEAP_ERROR_HEAP_DAMAGE,
     /** A release, or a reallocation, of a block that has been released and not allocated since. */
     HEAP_ERROR_DOUBLE_FREE,

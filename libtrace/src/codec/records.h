@@ -45,4 +45,12 @@ const char *ttd_check_loss(const struct ttd_loss *loss);
 void ttd_encode_metadata(struct ttd_buffer *buffer, const struct ttd_metadata *metadata);
 void ttd_decode_metadata(struct ttd_cursor *cursor, struct ttd_metadata *metadata);
 
+/** Adds a count of lost events; UINT64_MAX, for unknown, adds nothing, and the sum saturates. */
+static inline uint64_t ttd_add_count(uint64_t sum, uint64_t count)
+{
+    if (count == UINT64_MAX)
+        return sum;
+    return count < UINT64_MAX - sum ? sum + count : UINT64_MAX;
+}
+
 #endif

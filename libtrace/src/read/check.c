@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "base/checked.h"
-#include "base/memory.h"
 #include "base/fail.h"
+#include "base/memory.h"
+#include "codec/records.h"
 #include "read/read_internal.h"
 
 void ttd_check_free(struct ttd_reader *reader)

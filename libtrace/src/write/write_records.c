@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/checked.h"
 #include "codec/heap_state/heap_states.h"
 #include "codec/records.h"
 #include "write/write_internal.h"

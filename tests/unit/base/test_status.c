@@ -4,7 +4,6 @@
 
 #include <criterion/criterion.h>
 
-#include "base/checked.h"
 #include "base/fail.h"
 
 Test(status, of_a_failure_is_returned_with_its_details)
@@ -46,20 +45,4 @@ Test(status, has_a_text_of_its_own)
         for (int j = TTD_OK; j < i; j++)
             cr_assert_str_neq(ttd_status_text((enum ttd_status)i),
                               ttd_status_text((enum ttd_status)j));
-}
-
-Test(counts, are_added)
-{
-    cr_assert_eq(ttd_add_count(3, 4), 7);
-}
-
-Test(counts, that_are_unknown_add_nothing)
-{
-    cr_assert_eq(ttd_add_count(3, UINT64_MAX), 3);
-}
-
-Test(counts, stop_at_the_largest_number)
-{
-    cr_assert_eq(ttd_add_count(UINT64_MAX - 1, 5), UINT64_MAX);
-    cr_assert_eq(ttd_add_count(5, UINT64_MAX - 1), UINT64_MAX);
 }

@@ -250,3 +250,21 @@ Test(records, string_as_long_as_its_limit)
     cr_assert_eq(ttd_decode_string(&cursor).size, sizeof text);
     expect_all_read(&cursor);
 }
+
+/* Counts of lost events. */
+
+Test(counts, are_added)
+{
+    cr_assert_eq(ttd_add_count(3, 4), 7);
+}
+
+Test(counts, that_are_unknown_add_nothing)
+{
+    cr_assert_eq(ttd_add_count(3, UINT64_MAX), 3);
+}
+
+Test(counts, stop_at_the_largest_number)
+{
+    cr_assert_eq(ttd_add_count(UINT64_MAX - 1, 5), UINT64_MAX);
+    cr_assert_eq(ttd_add_count(5, UINT64_MAX - 1), UINT64_MAX);
+}
