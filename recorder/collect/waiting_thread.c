@@ -17,23 +17,13 @@ bool waiting_thread_frames(struct trace *trace, const struct ttd_snapshot *snaps
     return trace_frames(trace, snapshot->number, snapshot->thread, &frames);
 }
 
-/* Has an address named that lies in a module's data or constants. */
-static void name_address(struct trace *trace, uint64_t address)
-{
-    for (size_t i = 0; i < trace->modules.count; i++) {
-        const struct module *module = &trace->modules.items[i];
-        if (module->is_loaded && address >= module->begin && address < module->end)
-            variables_add(&trace->variables, (ttd_id)(i + 1), address - module->bias);
-    }
-}
-
 /* Has the addresses named that the thread was releasing: an allocator aborts if one is no block. */
 static void name_released(struct process *process, uint32_t tid)
 {
     for (size_t i = 0; i < process->thread_count; i++) {
         const struct thread_stream *thread = process->threads[i];
         if (thread->tid == tid && thread->has_held)
-            name_address(process->trace, thread->held.base_address);
+            trace_name_address(process->trace, thread->held.base_address);
     }
 }
 
@@ -61,10 +51,10 @@ bool waiting_thread_signal(struct process *process, struct host *host,
         if ((request->registers_valid >> number & 1) != 0)
             registers[fatal.count++] =
                 (struct ttd_register){.number = number, .value = request->registers[number]};
-    name_address(process->trace, request->fault_address);
+    trace_name_address(process->trace, request->fault_address);
     name_released(process, request->tid);
     for (size_t i = 0; i < fatal.count; i++)
-        name_address(process->trace, registers[i].value);
+        trace_name_address(process->trace, registers[i].value);
     fatal.thread = process_thread_id(process, fatal.position, request->tid);
     fatal.stack = trace_whole_stack(process->trace, request->frame_pcs, frame_count(request));
     return trace_fatal_signal(process->trace, &fatal);

@@ -45,10 +45,17 @@ void heap_pages_clear(struct heap_pages *pages);
 /* Adds all that `added` has. */
 void heap_pages_join(struct heap_pages *pages, const struct heap_pages *added);
 
+/* Whether an address, which may be any number, lies between the first and the last heap page that
+ * has held a block. */
+static inline bool heap_pages_enclose(const struct heap_pages *pages, uint64_t address)
+{
+    return address - pages->low < pages->high - pages->low;
+}
+
 /* Whether an address, which may be any number, lies in a heap page that has held a block. */
 static inline bool heap_pages_has(const struct heap_pages *pages, uint64_t address)
 {
-    if (address - pages->low >= pages->high - pages->low)
+    if (!heap_pages_enclose(pages, address))
         return false;
     const struct heap_leaf *leaf = pages->leaves[address >> HEAP_LEAF_BITS];
     uint64_t page = address >> HEAP_PAGE_BITS;

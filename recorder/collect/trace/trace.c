@@ -187,6 +187,24 @@ ttd_id trace_new_stack(struct trace *trace, uint32_t hash, ttd_id parent, uint64
     return entry->id;
 }
 
+void trace_name_address(struct trace *trace, uint64_t address)
+{
+    for (size_t i = 0; i < trace->modules.count; i++) {
+        const struct module *module = &trace->modules.items[i];
+        if (module->is_loaded && address >= module->begin && address < module->end)
+            variables_add(&trace->variables, (ttd_id)(i + 1), address - module->bias);
+    }
+}
+
+void trace_name_stray(struct trace *trace, uint64_t address)
+{
+    enum { STRAYS_MAX = 256 };
+    if (trace->strays == STRAYS_MAX)
+        return;
+    trace->strays++;
+    trace_name_address(trace, address);
+}
+
 /* Counts calls that were written. */
 static void count_calls(struct trace *trace, const struct ttd_calls *calls, size_t count)
 {
@@ -194,6 +212,9 @@ static void count_calls(struct trace *trace, const struct ttd_calls *calls, size
         const struct ttd_call *call = &calls->calls[i];
         if (call->action == TTD_ACTION_FREE) {
             trace->releases++;
+            /* Such are the variables of the program. More precision would cost time. */
+            if (!heap_pages_enclose(&trace->pages, call->address))
+                trace_name_stray(trace, call->address);
             continue;
         }
         trace->acquisitions++;

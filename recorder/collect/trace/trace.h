@@ -46,7 +46,8 @@ struct trace {
     struct stacks stacks;
     struct modules modules;
     size_t frames_prepared;     /* of modules.frames: see trace_prepare() */
-    struct variables variables; /* that held references in snapshots */
+    struct variables variables; /* that held references in snapshots, or were released */
+    uint32_t strays;            /* released addresses where no block has ever been */
     /* Numbers of frames, words of data and answers at the last trace_write_known_names(), which has
      * nothing to do before one of them grows; and how many frames it left without names. */
     size_t frames_looked_at, words_looked_at, answers_looked_at, frames_unnamed;
@@ -123,6 +124,12 @@ bool trace_check(struct trace *trace, enum ttd_status status);
 void trace_late(struct trace *trace, const struct ttd_event *event);
 void trace_unwritten(struct trace *trace, enum ttd_status status);
 
+/* Has an address named that lies in a module's data or constants. */
+void trace_name_address(struct trace *trace, uint64_t address);
+
+/* The same for one of the first addresses that are released where no block has ever been. */
+void trace_name_stray(struct trace *trace, uint64_t address);
+
 /*
  * Appends an event, or counts it as lost if a later one was already written. `position` is its
  * ttd_event_position().
@@ -147,6 +154,8 @@ static inline void trace_event(struct trace *trace, const struct ttd_event *even
         trace->acquisitions++;
         heap_pages_add(&trace->pages, event->address, event->size);
     }
+    if (event->base_address != 0 && !heap_pages_has(&trace->pages, event->base_address))
+        trace_name_stray(trace, event->base_address);
     trace->releases += event->action == TTD_ACTION_FREE;
     trace->superseded +=
         event->action == TTD_ACTION_REALLOC && event->address != 0 && event->base_address != 0;

@@ -49,6 +49,12 @@ class FatalBlocks(Recording):
         self.assertEqual([row['place'] for row in csv.DictReader(io.StringIO(rows))
                           if row['kind'] == 'invalid-free'], ['stray .bss: table+0x40'])
 
+    def test_release_that_the_process_survives(self):
+        self.assertEqual(self.record(program('stray'), 'disguised').returncode, 0)
+        released, = analyze('errors', self.trace)['findings']
+        self.assertEqual((released['kind'], released['place']['label']),
+                         ('invalid-free', 'stray .data: disguised+0x10'))
+
     def test_stray_pointer(self):
         """The processor does not tell such an address, but a register holds the block."""
         _, fatal = self.die('poisoned', signal.SIGSEGV)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Dies in the way that the argument names: uses a released block whose memory is unmapped, or one
  * that has a stray pointer in it, or releases a part of a variable, or a block behind one that it
- * has written beyond. */
+ * has written beyond. It survives the release of a variable that looks like a block. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +35,13 @@ __attribute__((noinline)) static char follow(const struct node *node)
 
 static char table[256];
 
+/* A part of a variable that the C library takes for a block of 56 bytes. */
+static struct {
+    uint64_t before, size;
+    char text[48];
+    uint64_t end[2];
+} __attribute__((aligned(16))) disguised = {.size = 65};
+
 int main(int count, char **arguments)
 {
     const char *way = count > 1 ? arguments[1] : "";
@@ -50,6 +57,10 @@ int main(int count, char **arguments)
     }
     if (strcmp(way, "variable") == 0) {
         drop(&table[64]);
+        return 0;
+    }
+    if (strcmp(way, "disguised") == 0) {
+        drop(disguised.text);
         return 0;
     }
     for (volatile char *at = block; at < block + 3 * SMALL; at++)
