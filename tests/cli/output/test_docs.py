@@ -50,6 +50,19 @@ class Json(TestCase):
     def agree(self, title, members, extra=()):
         self.assertEqual(list(members), list(extra) + self.tables[title], title)
 
+    def test_columns(self):
+        """CSV comes from the visitors of JSON: its other columns are those that JSON nests."""
+        members = {name for table in self.tables.values() for name in table}
+        nested = {"hot": "", "lifetimes": "unit", "moves": "", "timeline": "", "peak": "",
+                  "fragmentation": "", "marks": "", "index": "", "events": "",
+                  "snapshots": "memory", "diff --show-runtime": "quadrant",
+                  "history --address 0x1000": "released_thread released_stack"}
+        for command, columns in nested.items():
+            header, *_ = self.run_ok(*command.split(), "-f", "csv", self.trace).text.splitlines()
+            with self.subTest(command):
+                self.assertEqual(set(header.split(",")) - members - {"certain"},
+                                 set(columns.split()))
+
     def test_info(self):
         found = self.json_of("info", self.trace)
         self.agree("info", found)
