@@ -59,7 +59,8 @@ struct lister {
 
 static bool is_of_activity(const struct heap_mark *mark, uint64_t activity)
 {
-    return mark->kind >= HEAP_MARK_STARTED && mark->activity == activity;
+    return mark->kind >= HEAP_MARK_STARTED && mark->kind <= HEAP_MARK_RESET &&
+           mark->activity == activity;
 }
 
 static bool marks_passes(struct lister *lister, const struct heap_mark *mark)
@@ -86,7 +87,7 @@ static enum ttd_status marks_see_batch(void *context, const struct ttd_batch *ba
         return TTD_OK;
     for (size_t i = 0; i < batch->count; i++) {
         struct heap_mark mark = heap_mark_of(&batch->u.user_events[i]);
-        if (!marks_passes(lister, &mark))
+        if (mark.kind == HEAP_MARK_MEMORY || !marks_passes(lister, &mark))
             continue;
         report_mark(&session->report, lister->has_times, &mark);
         lister->count++;

@@ -29,7 +29,18 @@ enum heap_mark_kind {
     HEAP_MARK_THROTTLED,
     HEAP_MARK_PAUSED,
     HEAP_MARK_RESUMED,
-    HEAP_MARK_RESET
+    HEAP_MARK_RESET,
+    /** A sample of the memory of the process, which is no mark for people. */
+    HEAP_MARK_MEMORY
+};
+
+/** Fields of a sample of memory: bytes that are resident, those of all mappings, and the most that
+ * were resident so far (spec, "User events", client ttdtrace.memory). */
+enum heap_memory_field {
+    HEAP_MEMORY_RESIDENT,
+    HEAP_MEMORY_MAPPED,
+    HEAP_MEMORY_MOST_RESIDENT,
+    HEAP_MEMORY_FIELDS
 };
 
 struct heap_mark {
@@ -40,6 +51,8 @@ struct heap_mark {
     /** The activity and the throttle of an island; 0 for marks of other kinds. */
     uint64_t activity;
     uint64_t maximum;
+    /** Of a sample of memory. */
+    uint64_t memory[HEAP_MEMORY_FIELDS];
     /** The user's data. */
     struct ttd_string data;
 };

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "collect/process/ahead.h"
+#include "collect/process/user_events.h"
 
 /* Lists the modules that are loaded. Returns false if memory ran out. */
 static bool taking_list_modules(struct snapshot_taking *taking, struct snapshot_subject *subject)
@@ -28,6 +29,7 @@ bool snapshot_settle(void *context, struct snapshot_subject *subject)
     struct snapshot_taking *taking = context;
     struct host *host = &taking->collector->host;
     struct stat channel;
+    user_events_memory(taking->process, host);
     uint64_t sequence = atomic_fetch_add(&host->channel->sequence, 1) + 1;
     if (sequence > TTD_SEQUENCE_MAX || fstat(host->memfd, &channel) != 0)
         return false;

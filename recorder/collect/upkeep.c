@@ -3,8 +3,9 @@
 
 #include <inttypes.h>
 
-#include "messages.h"
+#include "collect/process/user_events.h"
 #include "collect/requests.h"
+#include "messages.h"
 
 #define FLUSH_NS         UINT64_C(1000000000)
 #define REAP_NS          UINT64_C(500000000)
@@ -90,6 +91,7 @@ void upkeep(struct collector *collector, uint64_t now)
     }
     if (now >= collector->next_flush) {
         for (size_t i = 0; i < collector->processes.count; i++) {
+            user_events_memory(collector->processes.items[i], &collector->host);
             trace_flush(collector->processes.items[i]->trace);
             tell_losses(collector->processes.items[i]->trace);
             host_tick(&collector->host); /* there may be thousands */

@@ -154,12 +154,28 @@ static enum ttd_status add_events(struct heap_trace_stats *stats, const struct t
     return TTD_OK;
 }
 
+static void stats_add_memory(struct heap_trace_stats *stats,
+                             const uint64_t memory[HEAP_MEMORY_FIELDS])
+{
+    uint64_t resident = memory[HEAP_MEMORY_RESIDENT];
+    if (memory[HEAP_MEMORY_MOST_RESIDENT] > resident)
+        resident = memory[HEAP_MEMORY_MOST_RESIDENT];
+    if (resident > stats->most_resident)
+        stats->most_resident = resident;
+    if (memory[HEAP_MEMORY_MAPPED] > stats->most_mapped)
+        stats->most_mapped = memory[HEAP_MEMORY_MAPPED];
+}
+
 static enum ttd_status add_marks(struct heap_trace_stats *stats, const struct ttd_batch *batch)
 {
     enum ttd_status status = TTD_OK;
-    stats->user_events += batch->count;
     for (size_t i = 0; i < batch->count && status == TTD_OK; i++) {
         struct heap_mark mark = heap_mark_of(&batch->u.user_events[i]);
+        if (mark.kind == HEAP_MARK_MEMORY) {
+            stats_add_memory(stats, mark.memory);
+            continue;
+        }
+        stats->user_events++;
         status = heap_clients_add(&stats->clients, &mark);
     }
     return status;

@@ -97,6 +97,27 @@ static void summary_process(struct report *report, const struct report_summary *
     }
 }
 
+/* Says how much of the process's memory is heap at all. Memory that was resident once need not have
+ * been so at the heap's peak, so there is no share. */
+static void summary_memory(struct report *report, const struct report_summary *data)
+{
+    struct text_output *output = report->output;
+    const struct heap_trace_stats *stats = data->info.stats;
+    if (!stats->most_resident)
+        return;
+    out_tab(output, ANSWER_COLUMN);
+    out_size(output, stats->most_resident);
+    out_text(output, " resident at most, ");
+    out_size(output, stats->most_mapped);
+    out_text(output, " mapped, by samples\n");
+    if (data->peak.bytes < stats->most_resident / 2) {
+        out_tab(output, ANSWER_COLUMN);
+        out_text(output, "the heap had ");
+        out_size(output, data->peak.bytes);
+        out_text(output, " at most: most is code, stacks and mappings, or kept free\n");
+    }
+}
+
 static void summary_peak(struct report *report, const struct report_summary *data)
 {
     summary_label(report->output, "peak");
@@ -248,6 +269,7 @@ static void text_summary(struct report *report, const struct report_summary *dat
         return;
     }
     summary_process(report, data);
+    summary_memory(report, data);
     report_certainty_text(report);
     summary_errors(report, data);
     summary_lost(report, data);
@@ -354,6 +376,10 @@ static void json_summary(struct report *report, const struct report_summary *dat
     row_certainty(&row);
     summary_json_process(&row, data);
     summary_json_named_sum(&row, "allocated", data->allocated);
+    row_count(&row, "resident_bytes",
+              data->info.stats->most_resident ? data->info.stats->most_resident : TTD_UNKNOWN);
+    row_count(&row, "mapped_bytes",
+              data->info.stats->most_resident ? data->info.stats->most_mapped : TTD_UNKNOWN);
     summary_json_errors(&row, data);
     summary_json_lost(&row, data);
     row_begin_object(&row, "peak");

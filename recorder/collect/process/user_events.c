@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/process/user_events.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "arrays.h"
@@ -54,10 +56,9 @@ bool user_events_write(struct process *process, struct thread_stream *thread,
     return true;
 }
 
-/* Keeps an event of the recorder's user, at a position of its own, until what came before is
- * written. */
-static bool write_later(struct process *process, struct host *host, const char *client,
-                        const void *data, size_t size)
+/* Keeps an event from outside of the program until what came before its position is written. */
+static bool user_events_keep(struct process *process, struct host *host, uint64_t sequence,
+                             const char *client, const void *data, size_t size)
 {
     void *events = process->outside_count < OUTSIDE_MAX && size <= sizeof process->outside->data
                        ? array_grow(process->outside, process->outside_count,
@@ -68,7 +69,7 @@ static bool write_later(struct process *process, struct host *host, const char *
     process->outside = events;
     struct outside_event *event = &process->outside[process->outside_count];
     *event = (struct outside_event){
-        .sequence = atomic_fetch_add(&host->channel->sequence, 1) + 1,
+        .sequence = sequence,
         .wall_time = process_time(process, atomic_load(&host->channel->clock)),
         .client = client,
         .size = size,
@@ -76,6 +77,51 @@ static bool write_later(struct process *process, struct host *host, const char *
     memcpy(event->data, data, size);
     process->outside_count += event->sequence <= TTD_SEQUENCE_MAX;
     return event->sequence <= TTD_SEQUENCE_MAX;
+}
+
+/* Keeps an event of the recorder's user, at a position of its own. */
+static bool write_later(struct process *process, struct host *host, const char *client,
+                        const void *data, size_t size)
+{
+    if (process->outside_count >= OUTSIDE_MAX)
+        return false;
+    uint64_t sequence = atomic_fetch_add(&host->channel->sequence, 1) + 1;
+    return user_events_keep(process, host, sequence, client, data, size);
+}
+
+/* The client of samples of memory, with its NUL 16 bytes, and their fields (spec, "User events").
+ */
+static const char memory_client[] = "ttdtrace.memory";
+enum { MEMORY_RESIDENT, MEMORY_MAPPED, MEMORY_MOST_RESIDENT, MEMORY_FIELDS };
+
+/* Reads a line of /proc/PID/status, such as "VmRSS:     5124 kB". */
+static void memory_read_line(const char *line, uint64_t fields[MEMORY_FIELDS])
+{
+    static const char *const names[MEMORY_FIELDS] = {"VmRSS:", "VmSize:", "VmHWM:"};
+    uint64_t kilobytes = 0;
+    for (int i = 0; i < MEMORY_FIELDS; i++) {
+        size_t size = strlen(names[i]);
+        if (strncmp(line, names[i], size) == 0 &&
+            sscanf(line + size, "%" SCNu64 " kB", &kilobytes) == 1)
+            fields[i] = kilobytes * 1024;
+    }
+}
+
+void user_events_memory(struct process *process, struct host *host)
+{
+    uint64_t fields[MEMORY_FIELDS] = {0};
+    uint64_t sequence = atomic_load(&host->channel->sequence);
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%u/status", process->pid);
+    FILE *file = sequence != 0 ? fopen(path, "re") : NULL;
+    if (file == NULL)
+        return;
+    while (fgets(line, sizeof line, file) != NULL)
+        memory_read_line(line, fields);
+    fclose(file);
+    /* A process that has ended has no memory any more. */
+    if (fields[MEMORY_RESIDENT] != 0)
+        user_events_keep(process, host, sequence, memory_client, fields, sizeof fields);
 }
 
 void user_events_write_outside(struct process *process, uint64_t bound)

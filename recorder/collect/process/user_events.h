@@ -24,6 +24,10 @@ static inline void user_events_reach(struct process *process, uint64_t bound)
 /* Marks the present moment with a text. False if it cannot be written. */
 bool user_events_mark(struct process *process, struct host *host, const char *text, size_t size);
 
+/* Notes how much memory the process has, heap or not, at the newest position. Writes nothing if the
+ * system does not say, or before the first call. */
+void user_events_memory(struct process *process, struct host *host);
+
 /* Pauses or resumes recording of all threads of the process. Returns false if recording is in that
  * state already, or if the event cannot be written. */
 bool user_events_pause(struct process *process, struct host *host, bool is_paused);

@@ -110,6 +110,39 @@ class Summary(TestCase):
             self.assertIn(f"peak       {text} in 1 block at",
                           self.run_ok("summary", self.write(script.close(), str(size))).text)
 
+    def test_memory_that_is_no_heap(self):
+        def sample(script, *fields):
+            data = b"".join(field.to_bytes(8, "little") for field in fields)
+            script.add("user", position=script.tick(), client="ttdtrace.memory%00",
+                       data="".join(f"%{byte:02x}" for byte in data))
+
+        script = Script().basics()
+        script.alloc(0x1000, 5592)
+        path = self.write(script.close(), "without")
+        found = self.json_of("summary", path)
+        self.assertEqual((found["resident_bytes"], found["mapped_bytes"]), (None, None))
+        self.assertNotIn("resident", self.run_ok("summary", path).text)
+        script = Script().basics()
+        script.alloc(0x1000, 5592)
+        sample(script, 100_000_000, 300_000_000, 206_000_000)
+        sample(script, 150_000_000, 250_000_000, 0)
+        sample(script, 10**10)  # not of the form
+        path = self.write(script.close(), "with")
+        found = self.json_of("summary", path)
+        self.assertEqual((found["resident_bytes"], found["mapped_bytes"]),
+                         (206_000_000, 300_000_000))
+        text = self.run_ok("summary", path).text
+        self.assertIn("\n           206 MB resident at most, 300 MB mapped, by samples\n"
+                      "           the heap had 5.59 kB at most: most is ", text)
+        # They are no marks for people; what has another form is an event of an unknown client.
+        marks = self.run_ok("marks", "--format", "json", path).json_lines
+        self.assertEqual(len(marks), 1)
+        self.assertEqual(self.json_of("info", path)["user_events"], 1)
+        script = Script().basics()
+        script.alloc(0x1000, 5_000_000)
+        sample(script, 6_000_000, 300_000_000, 6_000_000)
+        self.assertNotIn("the heap had", self.run_ok("summary", self.write(script.close())).text)
+
     def test_kinds_of_a_snapshot(self):
         script = SnapshotScript().basics()
         for address in 0x10000, 0x20000, 0x30000, 0x40000:

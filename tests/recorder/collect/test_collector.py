@@ -296,6 +296,19 @@ class Collector(Recording):
         self.assertEqual(result.returncode, native.returncode)
         self.assertIn("ttdanalyze report", result.stderr)
 
+    def test_memory_that_is_no_heap(self):
+        """The trace has samples of the whole memory of the process; the last one is of its end."""
+        size = 64 << 20
+        script = (f"import mmap; memory = mmap.mmap(-1, {size})\n"
+                  f"for page in range(0, {size}, 4096): memory[page] = 1\n"
+                  "memory.close()")
+        self.assertEqual(self.record('/usr/bin/python3', '-c', script).returncode, 0)
+        found = analyze('summary', self.trace)
+        self.assertGreater(found['resident_bytes'], size)
+        self.assertGreater(found['mapped_bytes'], 0)
+        self.assertLess(found['peak']['bytes'], size)
+        self.assertEqual(analyze('info', self.trace)['user_events'], 0)
+
     def test_nested(self):
         inner = self.directory / 'inner.bin'
         result = self.record(RECORDER, '-o', inner, '--', 'true')
