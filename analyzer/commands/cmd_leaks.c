@@ -282,7 +282,16 @@ unsigned leaks_default_kinds(void)
     return KINDS_LISTED;
 }
 
-int leaks_find_group(struct session *session, const struct leaks_choice *choice, uint64_t number,
+/* Finds the largest group of blocks of any kind; false if there is none. */
+static bool leaks_find_largest(const struct heap_groups *list, struct heap_group *group)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (!i || list->items[i].bytes > group->bytes)
+            *group = list->items[i];
+    return list->count > 0;
+}
+
+int leaks_find_group(struct session *session, const struct leaks_choice *choice, uint64_t *number,
                      struct heap_group *group)
 {
     struct question question;
@@ -293,15 +302,24 @@ int leaks_find_group(struct session *session, const struct leaks_choice *choice,
         return status;
     status = view_groups(session, choice->kinds, choice->kinds, &leaks, &list);
     progress_end(&session->source.progress);
-    if (status == STATUS_OK && number <= list.count)
-        *group = list.items[number - 1];
-    else if (status == STATUS_OK)
+    bool is_largest = status == STATUS_OK && !*number && !list.count;
+    if (is_largest) {
+        heap_groups_free(&list);
+        list = (struct heap_groups){.items = NULL};
+        status = view_groups(session, KIND_BIT(HEAP_LEAK_KINDS) - 1, 0, &leaks, &list);
+        is_largest = status == STATUS_OK && leaks_find_largest(&list, group);
+    }
+    if (!is_largest && !*number)
+        *number = 1;
+    if (status == STATUS_OK && !is_largest && *number <= list.count)
+        *group = list.items[*number - 1];
+    else if (status == STATUS_OK && !is_largest)
         status = message_usage(session->options.command->name,
                                list.count ? "there is no group %llu: 'leaks' with these options "
                                             "has %zu"
                                           : "there is no group %llu: 'leaks' with these options "
                                             "lists none; see --show",
-                               (unsigned long long)number, list.count);
+                               (unsigned long long)*number, list.count);
     heap_groups_free(&list);
     heap_leaks_free(&leaks);
     return status;

@@ -16,7 +16,8 @@ static const char help[] =
     "      --at POSITION  as of that position; the end if not given\n"
     "      --address A    the address\n"
     "      --group N      the first block of group N of 'leaks', with the same options as\n"
-    "                     below; group 1 if neither is given\n"
+    "                     below; if neither is given group 1, or if 'leaks' lists\n"
+    "                     none the largest group of live blocks\n"
     "      --depth N      at most N levels (32)\n"
     "      --limit N      at most N pointers to the block (8), and on each level above half\n"
     "                     as many, but one at least\n"
@@ -81,8 +82,8 @@ static int referrers_find_address(struct session *session, const struct referrer
     data->address = options->address.value;
     if (options->address.is_given)
         return STATUS_OK;
-    data->number = options->group ? options->group : 1;
-    int status = leaks_find_group(session, &choice, data->number, group);
+    data->number = options->group || !chooses_groups(session, options) ? options->group : 1;
+    int status = leaks_find_group(session, &choice, &data->number, group);
     data->group = group;
     data->address = group->address;
     return status;

@@ -48,10 +48,11 @@ unsigned leaks_default_kinds(void);
 /** Parses an argument such as "definite,possible" into a set of kinds, an unsigned. */
 bool leaks_parse_kinds(const char *text, void *kinds);
 
-/** Finds a group by the number that `leaks` prints with the same options. What the group points to
- * is gone; the address of its first block is not. Returns an exit status; on failure, also where
- * there is no such group, a message was printed. */
-int leaks_find_group(struct session *session, const struct leaks_choice *choice, uint64_t number,
+/** Finds a group by the number that `leaks` prints with the same options; if the number is 0, the
+ * first group, and sets the number to 1, or if there is none the largest group of any kind. What
+ * the group points to is gone; the address of its first block is not. Returns an exit status; on
+ * failure, also where there is no such group, a message was printed. */
+int leaks_find_group(struct session *session, const struct leaks_choice *choice, uint64_t *number,
                      struct heap_group *group);
 
 /** Finds the quadrants of a range in passes of their own, and prints them.

@@ -33,7 +33,8 @@ struct report_referrers {
     const struct heap_referrers *referrers;
     /** The address that was asked about. */
     uint64_t address;
-    /** The group of leaks that it is the first block of, and the number of the group; else NULL. */
+    /** The group of blocks that it is the first one of, else NULL; and the group's number in
+     * `leaks`, 0 for the largest group of any kind. */
     const struct heap_group *group;
     uint64_t number;
 };

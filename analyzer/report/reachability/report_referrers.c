@@ -184,7 +184,10 @@ static void text_referrers(struct report *report, const struct report_referrers 
     out_char(report->output, '\n');
     report_certainty_text(report);
     if (data->group) {
-        out_format(report->output, "Group %llu of leaks, ", (unsigned long long)data->number);
+        if (data->number)
+            out_format(report->output, "Group %llu of leaks, ", (unsigned long long)data->number);
+        else
+            out_text(report->output, "The largest group of live blocks, ");
         report_count(report->output, data->group->bytes, "byte");
         out_text(report->output, " in ");
         report_count(report->output, data->group->blocks, "block");
@@ -271,7 +274,7 @@ static void json_referrers(struct row *row, const struct report_referrers *data)
     const struct ttd_snapshot *snapshot = &referrers->reach.snapshot;
     struct heap_block copy;
     row_hex(row, "address", data->address);
-    row_count(row, "group", data->group ? data->number : TTD_UNKNOWN);
+    row_count(row, "group", data->group && data->number ? data->number : TTD_UNKNOWN);
     row_certainty(row);
     row_snapshot(row, "snapshot", snapshot->number ? snapshot : NULL);
     row_block(row, "block", referrer_block(referrers, referrers->target, &copy));

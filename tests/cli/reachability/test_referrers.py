@@ -46,6 +46,20 @@ class Referrers(SnapshotCase):
                          ["0x20208", "0x20108", "0x20008", "0x6000001f8"])
         self.assertEqual([i["distance"] for i in found["referrers"]], [3, 2, 1, 0])
 
+    def test_the_largest(self):
+        """Where nothing is lost, and nothing is asked for, the largest group of live blocks."""
+        script = self.script(2)
+        script.alloc(0x30000, 5000, stack=3)
+        script.snapshot((IN_BSS, 0, BLOCKS[0]), (IN_BSS, 8, BLOCKS[1]), (IN_BSS, 16, 0x30000))
+        path = self.write(script.close())
+        found = self.json_of("referrers", path)
+        self.assertEqual((found["block"]["address"], found["group"]), ("0x30000", None))
+        self.assertIn("The largest group of live blocks, 5,000 bytes in 1 block still reachable\n",
+                      self.run_ok("referrers", path).text)
+        for arguments in (("--group", "1"), ("--show", "definite")):
+            result = run("referrers", *arguments, path)
+            self.assertIn("there is no group 1", result.errors)
+
     def test_shortest_first(self):
         """Of several pointers the one nearest to a root comes first."""
         script = self.script()
