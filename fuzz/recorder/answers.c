@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "symbolize/wire/wire_decoder.h"
+#include "symbolize/wire/wire.h"
 #include "../target.h"
 
 enum { OFFSETS = 4, MODULES = 4 };

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "../capture.h"
-#include "symbolize/wire/wire_decoder.h"
-#include "symbolize/names/names.h"
+#include "symbolize/wire/wire.h"
+#include "symbolize/names/module_names.h"
 #include "../target.h"
 
 /* Addresses within the code of the seeds, and outside of any code. */

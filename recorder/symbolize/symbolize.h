@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /**
  * Set in offsets of thread-local data, whose other bits count from the begin of the module's block
@@ -174,5 +175,15 @@ void symbolize_stop(void);
 
 /** Whether symbolize_stop() was called in this process. */
 bool symbolize_is_stopped(void);
+
+/* Monotonic time in milliseconds, for deadlines. */
+
+/** Returns CLOCK_MONOTONIC in milliseconds. */
+static inline int64_t milliseconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
 
 #endif

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "symbolize/cache/cache.h"
-#include "symbolize/clock.h"
+#include "symbolize/symbolize.h"
 #include "messages.h"
 
 /* Writing the cached names of this many frames takes a few milliseconds. A word takes less than a

@@ -9,7 +9,6 @@
 
 #include "messages.h"
 #include "symbolize/image/image_file.h"
-#include "symbolize/image/inflate.h"
 #include "collect/trace/module_files.h"
 
 /* Returns why the file of a module cannot be read; NULL if it can. */

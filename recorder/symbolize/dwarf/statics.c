@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolize/grow.h"
+#include "symbolize/child_arrays.h"
 
 /* A limit against crafted debug information, which may nest deeply. */
 enum { DEPTH_MAX = 64 };

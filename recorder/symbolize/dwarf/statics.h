@@ -4,7 +4,7 @@
 #ifndef RECORDER_SYMBOLIZE_DWARF_STATICS_H
 #define RECORDER_SYMBOLIZE_DWARF_STATICS_H
 
-#include "symbolize/image/symbols.h"
+#include "symbolize/image/elf_symbols.h"
 #include "symbolize/dwarf/units.h"
 
 /** A variable of a function, with a name such as "run()::kept". */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/** Compilation units of a module and the address ranges of each. */
+/** Compilation units of a module: the address ranges of each, its functions, files and lines. */
 #ifndef RECORDER_SYMBOLIZE_DWARF_UNITS_H
 #define RECORDER_SYMBOLIZE_DWARF_UNITS_H
 
+#include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbolize/image/image.h"
+#include "symbolize/image/elf_image.h"
 
 struct units {
     /** The DIE of each unit, by the `index` of its spans; with split DWARF that of the skeleton. */
@@ -23,5 +24,68 @@ void units_free(struct units *units);
 
 /** Returns the DIE that holds the scopes: with split DWARF that of the .dwo file, if found. */
 Dwarf_Die units_content(const struct units *units, uint32_t unit);
+
+/* Functions of a compilation unit and the calls inlined in them, as a tree of scopes. */
+
+#define SCOPE_NONE UINT32_MAX
+
+struct scope {
+    /** Index of the scope that this one is inlined in; SCOPE_NONE if it is not inlined. */
+    uint32_t parent;
+    bool is_inlined;
+    Dwarf_Die die;
+};
+
+struct scopes {
+    struct scope *scopes;
+    size_t count;
+    size_t capacity;
+};
+
+/**
+ * Finds the innermost function, inlined or not, of each address, or SCOPE_NONE. Walks the unit's
+ * tree once for all addresses.
+ *
+ * @param unit       root of the search; see units_content().
+ * @param addresses  ascending.
+ * @param innermost  one for each address: an index of scopes->scopes.
+ */
+void scopes_find(struct scopes *scopes, const struct image *image, Dwarf_Die *unit,
+                 const uint64_t *addresses, size_t count, uint32_t *innermost);
+void scopes_free(struct scopes *scopes);
+
+/* Files and lines of a compilation unit. */
+
+/** A table of source files. `names` caches absolute names; NULL until first used. */
+struct files {
+    Dwarf_Files *files;
+    char **names;
+    size_t count;
+};
+
+struct lines {
+    Dwarf_Die *unit;
+    const char *directory;
+    /** The line table refers to these files ... */
+    struct files line_files;
+    /** ... and calls of inlined functions to these; with split DWARF they differ. */
+    struct files call_files;
+};
+
+/** A file (NULL if unknown, valid until lines_free()) and a line (0 if unknown). */
+struct source_location {
+    const char *file;
+    uint32_t line;
+};
+
+/** Borrows both DIEs, which differ with split DWARF only: see units_content(). */
+void lines_load(struct lines *lines, Dwarf_Die *unit, Dwarf_Die *content);
+void lines_free(struct lines *lines);
+
+/** Returns the source location of an address. */
+struct source_location lines_at(struct lines *lines, uint64_t address);
+
+/** Returns the source location of the call of an inlined function. */
+struct source_location lines_of_call(struct lines *lines, Dwarf_Die *inlined);
 
 #endif

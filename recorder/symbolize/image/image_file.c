@@ -2,7 +2,12 @@
 #include "symbolize/image/image_file.h"
 
 #include <fcntl.h>
+#include <gelf.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,4 +54,209 @@ bool image_file_is(int fd, const struct symbolize_file *file)
 {
     struct symbolize_file now;
     return file->inode == 0 || (image_file_read(fd, &now) && image_file_same(&now, file));
+}
+
+#ifdef HAVE_LIBDEFLATE
+#include <libdeflate.h>
+#endif
+#ifdef HAVE_LIBZSTD
+#include <zstd.h>
+#endif
+
+#include "symbolize/image/image_file.h"
+
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
+
+/* A file may claim any size. */
+#define SIZE_LIMIT (UINT64_C(256) << 20)
+
+/* The most that one byte expands to: of deflate by its format; debug information in zstd is far
+ * from it. */
+enum { RATIO_MAX = 1032 };
+
+/* A section that can be decompressed here. */
+struct section {
+    Elf_Data *raw, *data; /* libdw takes either */
+    GElf_Shdr header;
+    size_t size;     /* decompressed */
+    size_t skip;     /* header of the compression */
+    uint32_t method; /* ELFCOMPRESS_ZLIB or ELFCOMPRESS_ZSTD */
+};
+
+/* The contexts of the libraries; NULL until they are needed, or if there is no memory. */
+struct inflaters {
+#ifdef HAVE_LIBDEFLATE
+    struct libdeflate_decompressor *deflate;
+#endif
+#ifdef HAVE_LIBZSTD
+    ZSTD_DCtx *zstd;
+#endif
+    char unused;
+};
+
+static bool inflate_has(uint32_t method)
+{
+#ifdef HAVE_LIBDEFLATE
+    if (method == ELFCOMPRESS_ZLIB)
+        return true;
+#endif
+#ifdef HAVE_LIBZSTD
+    if (method == ELFCOMPRESS_ZSTD)
+        return true;
+#endif
+    (void)method;
+    return false;
+}
+
+static void inflaters_free(struct inflaters *inflaters)
+{
+    (void)inflaters;
+#ifdef HAVE_LIBDEFLATE
+    libdeflate_free_decompressor(inflaters->deflate);
+#endif
+#ifdef HAVE_LIBZSTD
+    ZSTD_freeDCtx(inflaters->zstd);
+#endif
+}
+
+/* Decompresses a section. False unless it is sound and of exactly the size that it states. */
+static bool inflate_stream(struct inflaters *inflaters, const struct section *section, void *target)
+{
+    const char *stream = (const char *)section->raw->d_buf + section->skip;
+    size_t size = section->raw->d_size - section->skip;
+    (void)inflaters, (void)stream, (void)size, (void)target;
+#ifdef HAVE_LIBDEFLATE
+    if (section->method == ELFCOMPRESS_ZLIB) {
+        if (inflaters->deflate == NULL)
+            inflaters->deflate = libdeflate_alloc_decompressor();
+        return inflaters->deflate != NULL &&
+               libdeflate_zlib_decompress(inflaters->deflate, stream, size, target, section->size,
+                                          NULL) == LIBDEFLATE_SUCCESS;
+    }
+#endif
+#ifdef HAVE_LIBZSTD
+    if (section->method == ELFCOMPRESS_ZSTD) {
+        if (inflaters->zstd == NULL)
+            inflaters->zstd = ZSTD_createDCtx();
+        return inflaters->zstd != NULL &&
+               ZSTD_decompressDCtx(inflaters->zstd, target, section->size, stream, size) ==
+                   section->size;
+    }
+#endif
+    return false;
+}
+
+static bool is_debug(Elf *elf, size_t strings, const GElf_Shdr *header)
+{
+    static const char prefix[] = ".debug_";
+    const char *name = elf_strptr(elf, strings, header->sh_name);
+    return name != NULL && strncmp(name, prefix, sizeof prefix - 1) == 0;
+}
+
+static bool open_section(Elf *elf, size_t strings, Elf_Scn *handle, struct section *section)
+{
+    GElf_Chdr compression;
+    if (gelf_getshdr(handle, &section->header) == NULL || section->header.sh_type == SHT_NOBITS ||
+        (section->header.sh_flags & SHF_COMPRESSED) == 0 ||
+        !is_debug(elf, strings, &section->header) || gelf_getchdr(handle, &compression) == NULL ||
+        !inflate_has(compression.ch_type))
+        return false;
+    section->method = compression.ch_type;
+    section->raw = elf_rawdata(handle, NULL);
+    section->data = elf_getdata(handle, NULL);
+    section->skip = gelf_getclass(elf) == ELFCLASS32 ? sizeof(Elf32_Chdr) : sizeof(Elf64_Chdr);
+    section->size = compression.ch_size;
+    return section->raw != NULL && section->data != NULL && section->size > 0 &&
+           section->raw->d_size > section->skip &&
+           section->size / RATIO_MAX <= section->raw->d_size - section->skip;
+}
+
+/* Returns the bytes that a section takes, so that the one behind it is at a multiple of 16. */
+static size_t room_of(const struct section *section)
+{
+    return (section->size + 15) & -(size_t)16;
+}
+
+static void decompress(struct inflaters *inflaters, Elf_Scn *handle, struct section *section,
+                       void *target)
+{
+    if (!inflate_stream(inflaters, section, target))
+        return;
+    /* In memory only: the file is read. */
+    section->header.sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
+    section->header.sh_size = section->size;
+    if (gelf_update_shdr(handle, &section->header) == 0)
+        return;
+    section->data->d_buf = section->raw->d_buf = target;
+    section->data->d_size = section->raw->d_size = section->size;
+}
+
+static uint64_t total_of(Elf *elf, size_t strings)
+{
+    uint64_t total = 0;
+    struct section section;
+    for (Elf_Scn *handle = NULL;
+         (handle = elf_nextscn(elf, handle)) != NULL && total <= SIZE_LIMIT;)
+        if (open_section(elf, strings, handle, &section))
+            total += section.size <= SIZE_LIMIT ? room_of(&section) : SIZE_LIMIT + 1;
+    return total;
+}
+
+void inflate_sections(struct inflated *inflated, Elf *elf)
+{
+    size_t strings;
+    *inflated = (struct inflated){0};
+    if (elf == NULL || elf_getshdrstrndx(elf, &strings) != 0)
+        return;
+    uint64_t total = total_of(elf, strings);
+    if (total == 0 || total > SIZE_LIMIT)
+        return;
+    struct inflaters inflaters = {.unused = 0};
+    /* All of it is written: a page fault for each page would take as long as the decompression. */
+    void *memory = mmap(NULL, total, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (memory != MAP_FAILED)
+        *inflated = (struct inflated){memory, total};
+    char *target = memory;
+    struct section section;
+    for (Elf_Scn *handle = NULL;
+         inflated->memory != NULL && (handle = elf_nextscn(elf, handle)) != NULL;)
+        if (open_section(elf, strings, handle, &section)) {
+            decompress(&inflaters, handle, &section, target);
+            target += room_of(&section);
+        }
+    inflaters_free(&inflaters);
+}
+
+bool inflate_lacks_method(const char *path)
+{
+    size_t strings;
+    bool is_lacking = false;
+    if (inflate_has(ELFCOMPRESS_ZSTD) || elf_version(EV_CURRENT) == EV_NONE)
+        return false;
+    int fd = image_file_open(path);
+    Elf *elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
+    Elf_Scn *handle = NULL;
+    while (elf != NULL && elf_getshdrstrndx(elf, &strings) == 0 && !is_lacking &&
+           (handle = elf_nextscn(elf, handle)) != NULL) {
+        GElf_Shdr header;
+        GElf_Chdr compression;
+        is_lacking = gelf_getshdr(handle, &header) != NULL &&
+                     (header.sh_flags & SHF_COMPRESSED) != 0 && is_debug(elf, strings, &header) &&
+                     gelf_getchdr(handle, &compression) != NULL &&
+                     compression.ch_type == ELFCOMPRESS_ZSTD;
+    }
+    elf_end(elf);
+    if (fd >= 0)
+        close(fd);
+    return is_lacking;
+}
+
+void inflate_free(struct inflated *inflated)
+{
+    if (inflated->memory != NULL)
+        munmap(inflated->memory, inflated->size);
+    *inflated = (struct inflated){0};
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/** Files of modules, and what tells one from another. */
+/** Files of modules: how they are opened, told apart and decompressed. */
 #ifndef RECORDER_SYMBOLIZE_IMAGE_IMAGE_FILE_H
 #define RECORDER_SYMBOLIZE_IMAGE_IMAGE_FILE_H
 
+#include <libelf.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "symbolize/symbolize.h"
 
@@ -19,5 +21,26 @@ bool image_file_same(const struct symbolize_file *now, const struct symbolize_fi
 
 /** Whether an open file is the given one, unchanged; true if nothing is known of that. */
 bool image_file_is(int fd, const struct symbolize_file *file);
+
+/* Compressed debug sections, decompressed into one mapping. */
+
+struct inflated {
+    void *memory;
+    size_t size;
+};
+
+/**
+ * Decompresses the debug sections of a file. Called before libdw reads them, which would take twice
+ * the time, and may not know zstd. Leaves to libdw what cannot be decompressed here.
+ *
+ * @param inflated  the caller calls inflate_free() when it has closed the file.
+ */
+void inflate_sections(struct inflated *inflated, Elf *elf);
+
+/** Whether debug information in the file is compressed with zstd, which neither libdw nor this
+ * build can read: then it was made without libzstd. */
+bool inflate_lacks_method(const char *path);
+
+void inflate_free(struct inflated *inflated);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolize/grow.h"
+#include "symbolize/child_arrays.h"
 
 static void close_binary(struct binary *binary)
 {

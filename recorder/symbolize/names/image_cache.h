@@ -5,8 +5,8 @@
 
 #include <sys/stat.h>
 
-#include "symbolize/image/image.h"
-#include "symbolize/image/symbols.h"
+#include "symbolize/image/elf_image.h"
+#include "symbolize/image/elf_symbols.h"
 #include "symbolize/dwarf/statics.h"
 #include "symbolize/dwarf/units.h"
 

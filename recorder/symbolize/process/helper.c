@@ -11,8 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "symbolize/clock.h"
-#include "symbolize/process/lookup_request.h"
+#include "symbolize/symbolize.h"
 #include "symbolize/process/worker.h"
 
 /* Limit of processor time, in case the child loops after all its users are gone. */

@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbolize/process/lookup_request.h"
 #include "symbolize/process/worker.h"
 
 static bool is_kept(int fd, int own_file, const int *files, size_t count)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbolize/wire/wire_encoder.h"
+#include "symbolize/wire/wire.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "symbolize/names/names.h"
+#include "symbolize/names/module_names.h"
 
 static void say(struct wire_encoder *encoder, uint32_t index, const char *text)
 {

@@ -8,7 +8,7 @@
 
 #include <criterion/criterion.h>
 
-#include "symbolize/image/inflate.h"
+#include "symbolize/image/image_file.h"
 #include "support.h"
 
 static void enter(void)

@@ -8,7 +8,7 @@
 
 #include <criterion/criterion.h>
 
-#include "symbolize/wire/wire_decoder.h"
+#include "symbolize/wire/wire.h"
 
 enum { OFFSETS = 3, STREAM_MAX = 2 * SYMBOLIZE_STRING_MAX };
 

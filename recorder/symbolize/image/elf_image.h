@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** The ELF file of a module, or its debug file, opened only if its build-id is the module's. */
-#ifndef RECORDER_SYMBOLIZE_IMAGE_IMAGE_H
-#define RECORDER_SYMBOLIZE_IMAGE_IMAGE_H
+#ifndef RECORDER_SYMBOLIZE_IMAGE_ELF_IMAGE_H
+#define RECORDER_SYMBOLIZE_IMAGE_ELF_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,8 +9,8 @@
 
 #include <elfutils/libdwfl.h>
 
-#include "symbolize/image/inflate.h"
-#include "symbolize/image/spans.h"
+#include "symbolize/image/image_file.h"
+#include "symbolize/child_arrays.h"
 #include "symbolize/symbolize.h"
 
 /** Ranges of addresses: sections, whose number is the index of the span; or segments, with 0, if

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /** Functions or variables of a module's symbol table. */
-#ifndef RECORDER_SYMBOLIZE_IMAGE_SYMBOLS_H
-#define RECORDER_SYMBOLIZE_IMAGE_SYMBOLS_H
+#ifndef RECORDER_SYMBOLIZE_IMAGE_ELF_SYMBOLS_H
+#define RECORDER_SYMBOLIZE_IMAGE_ELF_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbolize/image/image.h"
+#include "symbolize/image/elf_image.h"
 
 /** A symbol. The name points into the image and has no version suffix. */
 struct symbol {

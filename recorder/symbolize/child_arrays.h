@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/** Address ranges, and a search for the innermost range that holds an address. */
-#ifndef RECORDER_SYMBOLIZE_IMAGE_SPANS_H
-#define RECORDER_SYMBOLIZE_IMAGE_SPANS_H
+/**
+ * Arrays of the child process: they grow, and address ranges in them are searched. The process is
+ * expendable: running out of memory ends it.
+ */
+#ifndef RECORDER_SYMBOLIZE_CHILD_ARRAYS_H
+#define RECORDER_SYMBOLIZE_CHILD_ARRAYS_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+/** Returns `count` zeroed elements, never NULL: ends the process if memory runs out. */
+void *grow_new(size_t count, size_t size);
+
+/**
+ * Makes room for one more than `count` elements in an array of `*capacity` elements, which is NULL
+ * if that is 0. Returns the array, which may have moved; ends the process if memory runs out.
+ */
+void *grow_by_one(void *array, size_t *capacity, size_t count, size_t size);
 
 #define SPAN_NONE UINT32_MAX
 

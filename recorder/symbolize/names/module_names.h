@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /** Looks up the names of a module's addresses, in symbol tables and debug information. */
-#ifndef RECORDER_SYMBOLIZE_NAMES_NAMES_H
-#define RECORDER_SYMBOLIZE_NAMES_NAMES_H
+#ifndef RECORDER_SYMBOLIZE_NAMES_MODULE_NAMES_H
+#define RECORDER_SYMBOLIZE_NAMES_MODULE_NAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "symbolize/wire/wire_encoder.h"
+#include "symbolize/wire/wire.h"
 #include "symbolize/names/image_cache.h"
 
 /**

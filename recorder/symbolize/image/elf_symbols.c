@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbolize/image/symbols.h"
+#include "symbolize/image/elf_symbols.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolize/grow.h"
+#include "symbolize/child_arrays.h"
 
 /* Whether a symbol is a mapping symbol such as $x or $d.12, which marks code or data on some
  * machines. */
