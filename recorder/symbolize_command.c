@@ -11,8 +11,6 @@
 #include <unistd.h>
 
 #include "later/add_names.h"
-#include "later/replace.h"
-#include "later/report.h"
 #include "launch.h"
 #include "messages.h"
 #include "options.h"

@@ -13,7 +13,7 @@
 
 #include "../target.h"
 #include "preload/unwind/compile.h"
-#include "dwarf/scratch.h"
+#include "dwarf/expr.h"
 #include "preload/system/memory.h"
 
 enum { PAGE = 4096, IMAGE_PAGES = 5, STACK_SIZE = 256, INFO_MAX = (IMAGE_PAGES - 1) * PAGE };

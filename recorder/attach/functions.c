@@ -7,7 +7,6 @@
 
 #include "allocator_names.h"
 #include "arrays.h"
-#include "patch/clobbers.h"
 #include "patch/instruction.h"
 #include "attach/parts.h"
 

@@ -2,6 +2,83 @@
 #ifndef RECORDER_DWARF_CFI_H
 #define RECORDER_DWARF_CFI_H
 
+/* Memory that call frame information is read from: the segment of a module that holds it. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dwarf/dwarf.h"
+
+/* [low, high) may be read. */
+struct cfi_span {
+    uintptr_t low;
+    uintptr_t high;
+    bool is_fetched; /* by span_fetch(); otherwise the memory is this process's, and all is there */
+    void *process;   /* for span_fetch() */
+};
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Returns a cursor over [address, address + size), which lies within the span; one that is bad if
+ * some of it cannot be read. Bytes that were copied stay until the next step. Each program that
+ * follows frames has its own.
+ */
+struct cursor span_fetch(const struct cfi_span *span, uintptr_t address, size_t size);
+
+#pragma GCC visibility pop
+
+static inline __attribute__((always_inline)) struct cursor
+span_cursor(const struct cfi_span *span, uintptr_t address, size_t size)
+{
+    struct cursor cursor = {0};
+    if (address < span->low || address > span->high || size > span->high - address) {
+        cursor.is_bad = true;
+        return cursor;
+    }
+    if (span->is_fetched)
+        return span_fetch(span, address, size);
+    cursor.next = (const uint8_t *)address;
+    cursor.end = cursor.next + size;
+    return cursor;
+}
+
+/*
+ * The section .debug_frame: call frame information for debuggers. No segment has it, so it is read
+ * from the module's file, and it has no table. The file is untrusted.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The id of a CIE, in the place where an FDE has the offset of its CIE. */
+#define DEBUG_FRAME_CIE 0xffffffffu
+
+struct debug_fde {
+    uint64_t code;   /* where its function begins, by the addresses in the file */
+    uint32_t offset; /* in the section */
+};
+
+/* A copy of the section of one module. */
+struct debug_frame {
+    const uint8_t *bytes;
+    size_t size;            /* below 4 GB */
+    struct debug_fde *fdes; /* sorted by code */
+    size_t fde_count;
+};
+
+#pragma GCC visibility push(hidden)
+
+/* Returns the number of FDEs whose code is in [low, high), and puts them, sorted, into frame->fdes
+   unless that is NULL. Reads at most `frame->size` bytes, whatever they say. */
+size_t debug_frame_list(struct debug_frame *frame, uint64_t low, uint64_t high);
+
+/* Sets `*offset` to the last FDE that does not begin after `code`. False if there is none. */
+bool debug_frame_search(const struct debug_frame *frame, uint64_t code, uint32_t *offset);
+
+#pragma GCC visibility pop
+
 /*
  * Call frame information: finds the function around an address, and the row of rules that holds at
  * the address. Modules are untrusted: nothing outside of the segment that holds the information is
@@ -12,8 +89,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dwarf/cursor.h"
-#include "dwarf/span.h"
+#include "dwarf/dwarf.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -115,6 +191,33 @@ void cfi_forget(struct cfi_lookup *lookup);
 
 /* Sets a cursor over the expression at `offset` in the span. */
 void cfi_expression(const struct cfi_span *span, int32_t offset, struct cursor *cursor);
+
+#pragma GCC visibility pop
+
+/*
+ * The modules of the process whose frames are followed. Each program that follows frames has its
+ * own functions for that: the preload library is in that process, the collector is not.
+ */
+
+#include "dwarf/cfi.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Sets lookup->object to the module that has `address`. False if there is none. */
+bool modules_find(struct cfi_lookup *lookup, uintptr_t address);
+
+/*
+ * Returns the readable segment around `address`. For a program that the kernel mapped in pieces,
+ * lookup->object is only one segment, and seldom the one that holds `address`.
+ */
+struct cfi_span modules_segment(const struct cfi_lookup *lookup, uintptr_t address);
+
+/*
+ * Returns the section .debug_frame of lookup->object, NULL if it is not known, and sets `*bias` to
+ * the difference of its addresses in the process to those in the file. Called for an address of
+ * which its segments say nothing.
+ */
+const struct debug_frame *modules_debug_frame(struct cfi_lookup *lookup, uintptr_t *bias);
 
 #pragma GCC visibility pop
 

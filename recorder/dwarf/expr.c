@@ -1,6 +1,195 @@
 /* SPDX-License-Identifier: MIT */
 #include "dwarf/expr.h"
 
+/* Pushes a copy of the value that is `depth` values below the top. */
+static void pick(struct expr_stack *stack, unsigned depth)
+{
+    if (depth >= stack->depth) {
+        cursor_fail(stack->code);
+        return;
+    }
+    expr_push(stack, stack->values[stack->depth - 1 - depth]);
+}
+
+static void swap(struct expr_stack *stack)
+{
+    uintptr_t top = expr_pop(stack);
+    uintptr_t second = expr_pop(stack);
+    expr_push(stack, top);
+    expr_push(stack, second);
+}
+
+/* The top becomes the third, the others move up. */
+static void rotate(struct expr_stack *stack)
+{
+    uintptr_t top = expr_pop(stack);
+    uintptr_t second = expr_pop(stack);
+    uintptr_t third = expr_pop(stack);
+    expr_push(stack, top);
+    expr_push(stack, third);
+    expr_push(stack, second);
+}
+
+static void unary(struct expr_stack *stack, unsigned op)
+{
+    uintptr_t value = expr_pop(stack);
+    switch (op) {
+    case OP_ABS:
+        expr_push(stack, (intptr_t)value < 0 ? -value : value);
+        break;
+    case OP_NEG:
+        expr_push(stack, -value);
+        break;
+    default:
+        expr_push(stack, ~value);
+    }
+}
+
+static uintptr_t shifted(uintptr_t value, uintptr_t bits, unsigned op)
+{
+    if (op == OP_SHRA)
+        return (uintptr_t)((intptr_t)value >> (bits < 63 ? bits : 63));
+    if (bits > 63)
+        return 0;
+    return op == OP_SHL ? value << bits : value >> bits;
+}
+
+static uintptr_t compared(intptr_t left, intptr_t right, unsigned op)
+{
+    switch (op) {
+    case OP_EQ:
+        return left == right;
+    case OP_GE:
+        return left >= right;
+    case OP_GT:
+        return left > right;
+    case OP_LE:
+        return left <= right;
+    case OP_LT:
+        return left < right;
+    default:
+        return left != right;
+    }
+}
+
+/* Division is signed, the remainder unsigned, as DWARF has it. */
+static uintptr_t divided(struct expr_stack *stack, uintptr_t left, uintptr_t right, unsigned op)
+{
+    if (right == 0 || (op == OP_DIV && (intptr_t)left == INT64_MIN && (intptr_t)right == -1)) {
+        cursor_fail(stack->code);
+        return 0;
+    }
+    return op == OP_DIV ? (uintptr_t)((intptr_t)left / (intptr_t)right) : left % right;
+}
+
+static void binary(struct expr_stack *stack, unsigned op)
+{
+    uintptr_t right = expr_pop(stack);
+    uintptr_t left = expr_pop(stack);
+    switch (op) {
+    case OP_AND:
+        expr_push(stack, left & right);
+        break;
+    case OP_DIV:
+    case OP_MOD:
+        expr_push(stack, divided(stack, left, right, op));
+        break;
+    case OP_MINUS:
+        expr_push(stack, left - right);
+        break;
+    case OP_MUL:
+        expr_push(stack, left * right);
+        break;
+    case OP_OR:
+        expr_push(stack, left | right);
+        break;
+    case OP_PLUS:
+        expr_push(stack, left + right);
+        break;
+    case OP_SHL:
+    case OP_SHR:
+    case OP_SHRA:
+        expr_push(stack, shifted(left, right, op));
+        break;
+    case OP_XOR:
+        expr_push(stack, left ^ right);
+        break;
+    default:
+        expr_push(stack, compared((intptr_t)left, (intptr_t)right, op));
+    }
+}
+
+/* Runs an operation that pushes a constant. */
+static bool run_constant(struct expr_stack *stack, unsigned op)
+{
+    struct cursor *code = stack->code;
+    if (op == OP_ADDR) {
+        expr_push(stack, cursor_uint(code, 8));
+    } else if (op == OP_CONSTU) {
+        expr_push(stack, cursor_uleb(code));
+    } else if (op == OP_CONSTS) {
+        expr_push(stack, (uintptr_t)cursor_sleb(code));
+    } else if (op >= OP_LIT0 && op <= OP_LIT31) {
+        expr_push(stack, op - OP_LIT0);
+    } else if (op >= OP_CONST1U && op <= OP_CONST8S) { /* 1u 1s 2u 2s 4u 4s 8u 8s */
+        size_t size = (size_t)1 << ((op - OP_CONST1U) / 2);
+        bool is_signed = (op - OP_CONST1U) % 2 != 0;
+        expr_push(stack, is_signed ? (uintptr_t)cursor_int(code, size) : cursor_uint(code, size));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Runs an operation that copies, drops or moves values. */
+static bool run_arrangement(struct expr_stack *stack, unsigned op)
+{
+    switch (op) {
+    case OP_DUP:
+        pick(stack, 0);
+        return true;
+    case OP_DROP:
+        expr_pop(stack);
+        return true;
+    case OP_OVER:
+        pick(stack, 1);
+        return true;
+    case OP_PICK:
+        pick(stack, cursor_u8(stack->code));
+        return true;
+    case OP_SWAP:
+        swap(stack);
+        return true;
+    case OP_ROT:
+        rotate(stack);
+        return true;
+    case OP_NOP:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool run_arithmetic(struct expr_stack *stack, unsigned op)
+{
+    if (op == OP_PLUS_UCONST) {
+        uint64_t addend = cursor_uleb(stack->code);
+        expr_push(stack, expr_pop(stack) + addend);
+    } else if (op == OP_ABS || op == OP_NEG || op == OP_NOT) {
+        unary(stack, op);
+    } else if (op >= OP_AND && op <= OP_NE && op != OP_BRA) {
+        binary(stack, op);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool expr_stack_run(struct expr_stack *stack, unsigned op)
+{
+    return run_constant(stack, op) || run_arrangement(stack, op) || run_arithmetic(stack, op);
+}
+
 /* Operations that one expression may run: it may branch backwards. */
 #define STEPS_MAX 256
 

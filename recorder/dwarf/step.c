@@ -2,8 +2,7 @@
 #include "dwarf/step.h"
 
 #include "dwarf/expr.h"
-#include "dwarf/modules.h"
-#include "dwarf/scratch.h"
+#include "dwarf/cfi.h"
 
 static bool find_cfa(struct expr_machine *machine, const struct cfi_function *function,
                      const struct cfi_row *row, uintptr_t *cfa)

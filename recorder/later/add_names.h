@@ -3,8 +3,9 @@
 #ifndef RECORDER_LATER_ADD_NAMES_H
 #define RECORDER_LATER_ADD_NAMES_H
 
-#include "symbolize/symbolize.h"
+#include "common/output_path.h"
 #include "later/wanted.h"
+#include "symbolize/symbolize.h"
 
 /* The names that are being added to a trace. All zero but the first group when it begins. */
 struct names_to_add {
@@ -26,5 +27,32 @@ struct names_to_add {
 enum ttd_status names_add(void *context, struct ttd_writer *writer);
 
 void names_free(struct names_to_add *adding);
+
+/* A new file that replaces an existing one, if there is one, only when it is complete. */
+
+struct replacement {
+    struct output_path destination;
+    char *temporary; /* beside the destination; NULL if that is no regular file */
+    int descriptor;  /* to write to */
+};
+
+/* Creates the file, readable by its owner only. A signal that ends this process removes it. Only
+ * one file can be in the making at a time. Returns 0, or an errno value if nothing was created. */
+int replacement_begin(struct replacement *replacement, const char *path);
+
+/* Gives the file its name. Returns 0, or an errno value after the file was removed. */
+int replacement_publish(struct replacement *replacement);
+
+/* Removes the file. */
+void replacement_discard(struct replacement *replacement);
+
+/* Tells which names were added to a trace, and why others were not. */
+
+/* Shows on the terminal, in one line that is overwritten, which of `count` lookups has begun. */
+void report_progress(const struct wanted_module *module, size_t index, size_t count);
+void report_progress_end(void);
+
+/* Prints how many names were added to the trace `path`, and the modules that have none. */
+void report_names(const struct names_to_add *adding, const char *path);
 
 #endif

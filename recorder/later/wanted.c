@@ -5,7 +5,32 @@
 #include <string.h>
 
 #include "arrays.h"
-#include "later/wanted_data.h"
+
+/* The words of modules' data that held references in snapshots. */
+
+/* Everything but modules, which are read before. */
+#define WANTED_KINDS                                                                               \
+    (TTD_KIND_BIT(TTD_KIND_STRINGS) | TTD_KIND_BIT(TTD_KIND_STACKS) |                              \
+     TTD_KIND_BIT(TTD_KIND_SYMBOLS) | TTD_KIND_BIT(TTD_KIND_REGIONS) |                             \
+     TTD_KIND_BIT(TTD_KIND_REFERENCES) | TTD_KIND_BIT(TTD_KIND_VARIABLES))
+
+/* A region of a module's data; module 0 for any other region. */
+struct wanted_region {
+    ttd_id module;
+    uint64_t offset; /* of its begin, as in ttd_variable */
+};
+
+/* The regions of one snapshot, by number - 1. All zero when empty. */
+struct wanted_data {
+    uint32_t snapshot;
+    struct wanted_region *regions;
+    size_t count, capacity;
+    size_t sorted; /* number of words in wanted->variables when they were sorted last */
+};
+
+/* Words are sorted, which removes those that are the same, when there are twice as many and so many
+ * more: each snapshot has the same words again. */
+enum { MANY_WORDS = 1 << 16 };
 
 void wanted_free(struct wanted *wanted)
 {
@@ -89,7 +114,8 @@ static enum ttd_status sort_modules(struct wanted *wanted)
     return TTD_OK;
 }
 
-ttd_id wanted_module_number(const struct wanted *wanted, ttd_id id)
+/* Returns the number of a module, 0 if the trace does not define it. */
+static ttd_id wanted_module_number(const struct wanted *wanted, ttd_id id)
 {
     size_t low = 0, high = wanted->module_count;
     while (low < high) {
@@ -203,6 +229,96 @@ static enum ttd_status add_symbol(struct wanted *wanted, const struct ttd_symbol
 }
 
 /* ---- The trace ---- */
+
+static struct wanted_region wanted_region_of(const struct wanted *wanted,
+                                             const struct ttd_region *region)
+{
+    ttd_id module = wanted_module_number(wanted, region->module);
+    if (module == 0)
+        return (struct wanted_region){0};
+    if (region->kind == TTD_REGION_TLS)
+        return (struct wanted_region){module, TTD_THREAD_LOCAL};
+    bool is_data = region->kind == TTD_REGION_MODULE;
+    return (struct wanted_region){is_data ? module : 0,
+                                  region->begin - wanted->modules[module - 1].bias};
+}
+
+static enum ttd_status add_regions(struct wanted *wanted, struct wanted_data *data,
+                                   const struct ttd_regions *regions)
+{
+    if (regions->snapshot != data->snapshot)
+        data->count = 0;
+    data->snapshot = regions->snapshot;
+    /* Behind a gap, numbers are larger. */
+    size_t first = (size_t)regions->first - 1, end = first + regions->count;
+    if (first < data->count || end > WANTED_REGIONS_MAX) {
+        wanted->is_partial |= end > WANTED_REGIONS_MAX;
+        return TTD_OK;
+    }
+    if (end > data->capacity) {
+        void *grown = reallocarray(data->regions, 2 * end, sizeof *data->regions);
+        if (grown == NULL)
+            return TTD_ERROR_NO_MEMORY;
+        data->regions = grown;
+        data->capacity = 2 * end;
+    }
+    while (data->count < first)
+        data->regions[data->count++] = (struct wanted_region){0};
+    for (size_t i = 0; i < regions->count; i++)
+        data->regions[data->count++] = wanted_region_of(wanted, &regions->regions[i]);
+    return TTD_OK;
+}
+
+static void add_references(struct wanted *wanted, struct wanted_data *data,
+                           const struct ttd_references *references)
+{
+    struct variables *variables = &wanted->variables;
+    for (size_t i = 0; references->snapshot == data->snapshot && i < references->count; i++) {
+        const struct ttd_reference *reference = &references->references[i];
+        size_t index = reference->region - 1;
+        if (index >= data->count || data->regions[index].module == 0)
+            continue;
+        variables_add(variables, data->regions[index].module,
+                      data->regions[index].offset + reference->offset);
+    }
+    if (variables->count > 2 * data->sorted + MANY_WORDS) {
+        variables_sort(variables);
+        data->sorted = variables->count;
+    }
+    wanted->is_partial |= variables->count >= VARIABLE_WORDS_MAX;
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+    ttd_id a = *(const ttd_id *)left, b = *(const ttd_id *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Whether a name is that of a part of a section, where the debug information may know a variable.
+ * Ids of strings rise in the file. */
+static bool is_part(const struct wanted *wanted, ttd_id name)
+{
+    return wanted->part_count > 0 && bsearch(&name, wanted->parts, wanted->part_count,
+                                             sizeof *wanted->parts, compare_ids) != NULL;
+}
+
+/* Handles a batch of regions, references or variables. Returns TTD_OK, TTD_ERROR_NO_MEMORY. */
+static enum ttd_status wanted_data_add(struct wanted *wanted, struct wanted_data *data,
+                                       const struct ttd_batch *batch)
+{
+    enum ttd_status status = TTD_OK;
+    if (batch->kind == TTD_KIND_REGIONS)
+        status = add_regions(wanted, data, batch->u.regions);
+    else if (batch->kind == TTD_KIND_REFERENCES)
+        add_references(wanted, data, batch->u.references);
+    for (size_t i = 0; batch->kind == TTD_KIND_VARIABLES && i < batch->count; i++) {
+        const struct ttd_variable *variable = &batch->u.variables[i];
+        ttd_id module = wanted_module_number(wanted, variable->module);
+        if (module != 0 && !is_part(wanted, variable->name))
+            variables_know(&wanted->variables, module, variable->offset, variable->size);
+    }
+    return status;
+}
 
 static enum ttd_status add_batch(struct wanted *wanted, struct wanted_data *data,
                                  const struct ttd_batch *batch)

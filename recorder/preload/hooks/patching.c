@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 #include <sys/single_threaded.h>
 
-#include "patch/clobbers.h"
 #include "patch/instruction.h"
 #include "patch/patch.h"
 #include "preload/system/own_memory.h"

@@ -8,7 +8,7 @@
 #ifndef RECORDER_PRELOAD_PROCESS_DEBUG_FRAMES_H
 #define RECORDER_PRELOAD_PROCESS_DEBUG_FRAMES_H
 
-#include "dwarf/debug_frame.h"
+#include "dwarf/cfi.h"
 #include "preload/process/module_log.h"
 
 /* Sets `*frame` to the section of the module that begins there, or to NULL if it has none that can

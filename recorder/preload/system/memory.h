@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dwarf/words.h"
+#include "dwarf/step.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "dwarf/modules.h"
+#include "dwarf/cfi.h"
 #include "preload/system/memory.h"
 
 /* Bytes of call frame information that are followed in memory of unknown extent. */

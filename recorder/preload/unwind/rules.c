@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include "dwarf/modules.h"
+#include "dwarf/cfi.h"
 #include "preload/unwind/compile.h"
 #include "preload/unwind/own_modules.h"
 #include "preload/system/memory.h"

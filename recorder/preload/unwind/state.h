@@ -64,7 +64,7 @@
 
 #include "preload/unwind/unwind.h"
 #include "preload/unwind/rules.h"
-#include "dwarf/scratch.h"
+#include "dwarf/expr.h"
 #include "dwarf/step.h"
 #include "preload/system/memory.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/modules.h"
-#include "dwarf/scratch.h"
+#include "dwarf/cfi.h"
+#include "dwarf/expr.h"
 #include "snapshot/layout/segments.h"
 
 enum {

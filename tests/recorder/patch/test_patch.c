@@ -19,7 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "patch/clobbers.h"
 #include "patch/instruction.h"
 #include "patch/patch.h"
 

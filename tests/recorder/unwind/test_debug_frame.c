@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "dwarf/cfi.h"
-#include "dwarf/modules.h"
 #include "support/entropy.h"
 
 enum { FUNCTIONS = 40, CODE = 0x1000, CODE_STEP = 0x40, CODE_SIZE = 0x30, ROUNDS = 20000 };
